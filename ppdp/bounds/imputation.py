@@ -1,0 +1,87 @@
+"""Mean imputation: ``docs/theory/mean-imputation.md``.
+
+Column means over the observed entries of the rows with weight, divided by ``max(n_j, n0)`` (or by ``n_j``
+under the condition ``n_j >= n0``), fill the gaps; then rows are clipped back to their norm.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ppdp.bounds.formula import formula
+from ppdp.bounds.rounding import UNIT, column_sum_error, inflate
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+
+__all__ = [
+    "mean_imputation",
+    "mean_norm",
+    "mean_sensitivity",
+    "missing_margin",
+    "observed_margin",
+    "public_imputation",
+]
+
+
+def mean_norm(domain: Domain, min_observed: int) -> float:
+    """Bound A on the norm of the vector of means: ``R min(√d, √(n/n0))``."""
+    norm = float(domain.require("row_norm"))
+    return min(
+        norm * min(math.sqrt(domain.d), math.sqrt(domain.n / min_observed)),
+        (domain.entry_bound or norm) * math.sqrt(domain.d),
+    )
+
+
+def mean_sensitivity(domain: Domain, distance: Distance, min_observed: int) -> float:
+    """Most that the vector of means can change: ``(K(A) paired + (R + A) single + total) / n0``.
+
+    A replaced row may change its mask. Against the means of the other dataset it contributes at most
+    ``K(A) = √(4R² + 2A²)`` (``√2 R + A`` if ``A > √2 R``), a toggled one ``R + A``; neither more than
+    ``2b√d`` if every entry is at most b.
+    """
+    norm, a = float(domain.require("row_norm")), mean_norm(domain, min_observed)
+    box = 2 * (domain.entry_bound or math.inf) * math.sqrt(domain.d)
+    replaced = min(
+        math.sqrt(4 * norm**2 + 2 * a**2) if a <= math.sqrt(2) * norm else math.sqrt(2) * norm + a, box
+    )
+    toggled = min(norm + a, box)
+    paired, single = distance.unmatched
+    if 2 * toggled < replaced:  # keeps the worst split of the mass at "one side full"
+        toggled = replaced / 2
+    moves = min(distance.total, replaced * distance.moved)
+    error = column_sum_error(domain.n, domain.d, norm, distance) / min_observed + 8 * UNIT * a
+    return inflate(min(2 * a, (replaced * paired + toggled * single + moves) / min_observed) + error)
+
+
+@formula("imputation.mean", kind="stability", page="mean-imputation")
+def mean_imputation(
+    domain: Domain, distance: Distance, *, min_observed: int, max_missing: int
+) -> tuple[Domain, Distance]:
+    """Exact means: every row with gaps moves by at most the sensitivity of the means."""
+    count = min(max_missing, domain.missing_rows)
+    out = domain.but(max_missing=0)
+    if count == 0 or distance.changed == 0:
+        return out, distance
+    sensitivity = mean_sensitivity(domain, distance, min_observed)
+    return out, distance.widened(domain.n, count, sensitivity, diameter=2 * float(domain.require("row_norm")))
+
+
+@formula("imputation.public", kind="stability", page="mean-imputation")
+def public_imputation(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
+    """Public or released means: row-wise; rows with equal masks move no further apart."""
+    return domain.but(max_missing=0), distance
+
+
+@formula("imputation.observed", kind="margin", page="mean-imputation")
+def observed_margin(domain: Domain, distance: Distance) -> float:
+    """Change of ``min_j n_j`` along one neighbouring pair: the one-sided mass."""
+    return distance.one_sided
+
+
+@formula("imputation.missing", kind="margin", page="mean-imputation")
+def missing_margin(domain: Domain, distance: Distance) -> float:
+    """Change of the number of rows with gaps along one neighbouring pair.
+
+    A count of rows, not of weight: at most the rows that are unmatched.
+    """
+    return distance.replaced + distance.toggled

@@ -1,0 +1,69 @@
+"""L2 sensitivity of what is released with noise: ``docs/theory/releases.md``."""
+
+from __future__ import annotations
+
+import math
+
+from ppdp.bounds.formula import formula
+from ppdp.bounds.imputation import mean_sensitivity
+from ppdp.bounds.rounding import column_sum_error, inflate, product_error
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+
+__all__ = ["BOX_WEIGHT", "column_means", "mean_and_count", "mean_and_moment", "mean_and_squares"]
+
+# Largest weight c such that t²(1 + c²(2 - t)²) <= 4 for all t in [0, 2]: c² = (11 + 5√5)/8, rounded down.
+BOX_WEIGHT = math.sqrt((11 + 5 * math.sqrt(5)) / 8) * (1 - 1e-12)
+
+
+@formula("release.mean-and-moment", kind="release", page="releases")
+def mean_and_moment(domain: Domain, distance: Distance) -> float:
+    """Mean and second moment/(√2 R) of rows of norm R, jointly: 2R/n for one replaced row.
+
+    Exactly the sensitivity of the mean alone. A toggled row costs ``√1.5 R``, a row that moved by w
+    at most ``√3 |w|``.
+    """
+    n, norm = domain.n, float(domain.require("row_norm"))
+    unmatched = min(2 * norm * distance.one_sided, math.sqrt(1.5) * norm * distance.mass)
+    moves = min(math.sqrt(3) * distance.total, 2 * norm * distance.moved)
+    error = column_sum_error(n, domain.d, norm, distance) + 2 * product_error(n, norm) / (math.sqrt(2) * norm)
+    return inflate((unmatched + moves + error) / n)
+
+
+@formula("release.mean-and-squares", kind="release", page="releases")
+def mean_and_squares(domain: Domain, distance: Distance) -> float:
+    """Mean and c·(mean of squares)/b of entries of size at most b, jointly: 2b√d/n for one replaced row.
+
+    ``c = BOX_WEIGHT`` is the largest weight for which the squares come free. A toggled row costs
+    ``b √(d (1 + c²))``, a row that moved by w at most ``√(1 + 4c²) |w|``.
+    """
+    n, bound, root = domain.n, float(domain.require("entry_bound")), math.sqrt(domain.d)
+    replaced, toggled = 2 * bound * root, bound * root * math.sqrt(1 + BOX_WEIGHT**2)
+    unmatched = min(replaced * distance.one_sided, toggled * distance.mass)
+    moves = min(math.sqrt(1 + 4 * BOX_WEIGHT**2) * distance.total, replaced * distance.moved)
+    error = column_sum_error(n, domain.d, bound, distance) + BOX_WEIGHT * column_sum_error(
+        n, domain.d, bound, distance
+    )
+    return inflate((unmatched + moves + error) / n)
+
+
+@formula("release.column-means", kind="release", page="mean-imputation")
+def column_means(domain: Domain, distance: Distance, *, min_observed: int) -> float:
+    """Means of the observed entries over ``max(n_j, n0)``: K(A)/n0 for one replaced row."""
+    return mean_sensitivity(domain, distance, min_observed)
+
+
+@formula("release.mean-and-count", kind="mechanism", page="releases")
+def mean_and_count(domain: Domain, distance: Distance, *, weighted: bool) -> float:
+    """Mean over the public n and, if rows may have weight below 1, √3 R times the share of rows present.
+
+    Then a toggled row costs ``√(R² + 3R²) = 2R``, as much as a replaced one, and no more.
+    """
+    n, norm = domain.n, float(domain.require("row_norm"))
+    plain = norm * distance.mass
+    unmatched = 2 * norm * distance.one_sided if weighted else plain
+    moves = min(distance.total, 2 * norm * distance.moved)
+    error = column_sum_error(n, domain.d, norm, distance) + (
+        math.sqrt(3) * column_sum_error(n, 1, norm, distance) if weighted else 0.0
+    )
+    return inflate((unmatched + moves + error) / n)

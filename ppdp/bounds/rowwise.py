@@ -1,0 +1,82 @@
+"""Public maps that act on one row at a time: ``docs/theory/row-wise.md``.
+
+A map that treats every row by itself, with public parameters, leaves equal rows equal and replaced rows
+replaced. Rows that moved may move further, by its Lipschitz constant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ppdp.bounds.formula import formula
+from ppdp.bounds.rounding import apply_error, inflate
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+
+__all__ = ["identity", "norm_clip", "range_scaling", "row_map"]
+
+
+@formula("row-wise.identity", kind="stability", page="row-wise")
+def identity(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
+    """Nothing changes."""
+    return domain, distance
+
+
+@formula("row-wise.norm-clip", kind="stability", page="row-wise")
+def norm_clip(domain: Domain, distance: Distance, *, max_norm: float) -> tuple[Domain, Distance]:
+    """Projection of every row on the ball of radius ``max_norm``: 1-Lipschitz.
+
+    The norm of a row with gaps is taken over its observed entries; moved rows have equal masks.
+    """
+    norm = max_norm if domain.row_norm is None else min(max_norm, domain.row_norm)
+    out = domain.but(row_norm=norm, entry_bound=min(domain.entry_bound or norm, norm))
+    return out, _rounded(distance.stretched(1.0, 2 * norm), domain, norm)
+
+
+@formula("row-wise.range-scaling", kind="stability", page="row-wise")
+def range_scaling(
+    domain: Domain, distance: Distance, *, widths: Sequence[float], low: float, high: float
+) -> tuple[Domain, Distance]:
+    """Clip each column to its public range of width ``widths[j]``, then map it linearly onto [low, high].
+
+    Lipschitz constant ``max_j (high - low) / widths[j]``; every entry ends within ``max(|low|, |high|)``.
+    """
+    entry = max(abs(low), abs(high))
+    norm = entry * math.sqrt(domain.d)
+    slope = max((high - low) / w for w in widths)
+    out = domain.but(row_norm=inflate(norm), entry_bound=inflate(entry))
+    return out, _rounded(distance.stretched(slope, (high - low) * math.sqrt(domain.d)), domain, norm)
+
+
+@formula("row-wise.row-map", kind="stability", page="row-wise")
+def row_map(
+    domain: Domain,
+    distance: Distance,
+    *,
+    n_features: int,
+    row_norm: float,
+    entry_bound: float,
+    lipschitz: float | None = None,
+    feature_names: Sequence[str] | None = None,
+) -> tuple[Domain, Distance]:
+    """A user's row-wise function whose output is clipped to public ranges.
+
+    Without a declared Lipschitz constant a row that moved counts as replaced.
+    """
+    names = None if feature_names is None else tuple(feature_names)
+    out = domain.but(n_features=n_features, feature_names=names, row_norm=row_norm, entry_bound=entry_bound)
+    if distance.moved == 0:
+        return out, distance
+    if lipschitz is None:
+        return out, distance.moved_as_replaced()
+    return out, _rounded(distance.stretched(lipschitz, 2 * row_norm), domain, row_norm)
+
+
+def _rounded(distance: Distance, domain: Domain, norm: float) -> Distance:
+    """Charge rounding to the rows that moved; a row that is equal on both sides is mapped equally."""
+    if distance.moved == 0:
+        return distance
+    return distance.widened(
+        domain.n, 0, 2 * apply_error(domain.d, norm), total=2 * apply_error(domain.d, norm) * distance.moved
+    )

@@ -1,0 +1,121 @@
+"""Standard scaling: ``docs/theory/standard-scaling.md``.
+
+``x -> (x - mean) / max(std, s)`` (floor form) or ``(x - mean) / std`` under the condition ``std >= s``; statistics
+over the public number of rows with deleted rows as zeros; optionally clipped to a public norm.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ppdp.bounds.formula import formula
+from ppdp.bounds.pca import spread_factor
+from ppdp.bounds.rounding import apply_error, column_sum_error, inflate
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+
+__all__ = ["mean_shift", "public_scaling", "standard_scaling", "std_margin"]
+
+
+def mean_shift(domain: Domain, distance: Distance) -> float:
+    """Most that the mean over the public n can change."""
+    norm = float(domain.require("row_norm"))
+    error = column_sum_error(domain.n, domain.d, domain.entry_bound or norm, distance)
+    return min(2 * norm, (distance.shift(norm, 1.0) + error) / domain.n)
+
+
+@dataclass(frozen=True, slots=True)
+class _Geometry:
+    """Public lengths of the scaling bound: see the proof page for the letters."""
+
+    centre: float  # m: norm of the mean vector
+    reach: float  # rho: norm of a centred row
+    column_reach: float  # largest centred entry
+    rows: float  # weight of unmatched rows
+
+    @classmethod
+    def of(cls, domain: Domain, distance: Distance, s: float, conditional: bool) -> _Geometry:
+        norm = float(domain.require("row_norm"))
+        entry = min(domain.entry_bound or norm, norm)
+        centre = math.sqrt(max(0.0, norm**2 - domain.d * s * s)) if conditional else norm
+        column_centre = math.sqrt(max(0.0, entry**2 - s * s)) if conditional else entry
+        return cls(
+            centre,
+            min(norm + centre, (entry + column_centre) * math.sqrt(domain.d)),
+            min(norm + centre, entry + column_centre),
+            distance.one_sided,
+        )
+
+
+def _largest_std(domain: Domain, distance: Distance, s: float, g: _Geometry) -> float:
+    """Largest standard deviation of a column whose smaller one, of the two datasets, is s."""
+    n, reach = domain.n, g.column_reach
+    replaced = g.rows * reach**2 / n
+    rms = min(distance.radius, math.sqrt(distance.radius * distance.total / n))
+    error = 3 * column_sum_error(n, 1, reach**2, distance) / n
+    squared = min((math.sqrt(s * s + replaced) + rms) ** 2, s * s + replaced + 2 * reach * distance.total / n)
+    return math.sqrt(inflate(squared + error))
+
+
+def _variance_shift(domain: Domain, distance: Distance, g: _Geometry) -> float:
+    """Most that the vector of variances can change (L2)."""
+    norm, n, d = float(domain.require("row_norm")), domain.n, domain.d
+    h = 1 + g.centre / norm
+    eigen = norm**2 * math.sqrt(h**4 + max(0.0, 2 * spread_factor(g.centre / norm) - h * h) ** 2)
+    per_row = min(eigen, g.column_reach**2 * math.sqrt(d))
+    per_length = 2 * min(norm + g.centre, g.column_reach * math.sqrt(d))
+    error = 3 * column_sum_error(n, d, g.column_reach**2, distance)
+    return (g.rows * per_row + per_length * distance.total + error) / n
+
+
+@formula("scaling.standard", kind="stability", page="standard-scaling")
+def standard_scaling(
+    domain: Domain, distance: Distance, *, min_std: float, conditional: bool, clip: float | None
+) -> tuple[Domain, Distance]:
+    """Exact statistics: every row moves, by ``rho (1/s - 1/s_max) + dmean / s`` at most.
+
+    With a clip to norm B afterwards: ``B (s_max/s - 1) + dmean / s``, never more than 2B. Together by at most
+    ``n √((dV / 2s²)² + (dmean / s)²)``.
+    """
+    s, n = min_std, domain.n
+    g = _Geometry.of(domain, distance, s, conditional)
+    norm = inflate(g.reach / s if clip is None else min(clip, g.reach / s))
+    out = domain.but(row_norm=norm, entry_bound=None)
+    if distance.changed == 0:
+        return out, distance
+    largest, dmean = _largest_std(domain, distance, s, g), mean_shift(domain, distance)
+    growth = (largest - s) / s if largest - s > 1e-6 * s else (largest**2 - s * s) / (s * (largest + s))
+    shift = g.reach * growth / largest + dmean / s
+    if clip is not None:
+        shift = min(shift, clip * growth + dmean / s)
+    together = n * math.hypot(_variance_shift(domain, distance, g) / (2 * s * s), dmean / s)
+    error = 2 * apply_error(1, norm)
+    shift, together = inflate(min(shift, 2 * norm)) + error, inflate(together) + n * error
+    stretched = distance.stretched(1 / s, 2 * norm)
+    return out, stretched.widened(n, n, shift, together, diameter=2 * norm)
+
+
+@formula("scaling.public", kind="stability", page="standard-scaling")
+def public_scaling(
+    domain: Domain, distance: Distance, *, min_std: float, clip: float | None
+) -> tuple[Domain, Distance]:
+    """Released or public statistics: row-wise, ``1/s``-Lipschitz.
+
+    The released mean is clipped to the norm of a row, so the output norm is public.
+    """
+    norm = 2 * float(domain.require("row_norm")) / min_std
+    norm = inflate(norm if clip is None else min(clip, norm))
+    out = domain.but(row_norm=norm, entry_bound=None)
+    if distance.moved == 0:
+        return out, distance
+    error = 2 * apply_error(1, norm)
+    return out, distance.stretched(1 / min_std, 2 * norm).widened(
+        domain.n, 0, error, total=error * distance.moved
+    )
+
+
+@formula("scaling.std", kind="margin", page="standard-scaling")
+def std_margin(domain: Domain, distance: Distance) -> float:
+    """Rows that one neighbouring pair replaces in the window of the margin."""
+    return float(math.ceil(distance.one_sided))

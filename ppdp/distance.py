@@ -1,0 +1,186 @@
+"""How far apart two neighbouring datasets can be at one point of a pipeline."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from ppdp.exceptions import InvalidParameter
+
+__all__ = ["Distance", "Sensitivity"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """A stage's effect on one replaced record, in the words of the literature.
+
+    Attributes
+    ----------
+    linf : float
+        Number of further rows that move (the papers' L∞ sensitivity, a count).
+    l2 : float
+        How far each of them moves (L2, in the units of the output rows).
+    """
+
+    linf: float
+    l2: float
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """Row-by-row distance of two datasets with the same public number of rows.
+
+    There is a matching of the slots of the two datasets in which
+
+    * at most ``replaced`` matched rows differ arbitrarily (label and presence included);
+    * at most ``toggled`` rows are present on one side only (weight 0 on the other);
+    * at most ``moved`` further rows, with equal weight, label and mask of gaps, differ by at most
+      ``radius`` each (L2) and by at most ``total`` together (each counted with its weight);
+    * all other rows are equal.
+
+    Parameters
+    ----------
+    replaced, toggled, moved : float
+        Counts.
+    radius, total : float
+        L2 lengths, in the units of the rows. ``total`` defaults to ``moved * radius`` and is never more.
+    mass : float, optional
+        Weight that is not matched, both sides together; ``2 * replaced + toggled`` unless a stage
+        proves less.
+    one_sided : float, optional
+        The same on one side; ``replaced + toggled`` unless a stage proves less. Fitted stages use
+        ``mass`` and ``one_sided``, never ``replaced``.
+    reordered : float, default=0
+        Toggles to add if rows must be matched position by position (see :meth:`by_position`).
+
+    Notes
+    -----
+    Source: ``docs/theory/distance.md``; Lemma Z there is why fitted stages need ``one_sided``.
+
+    Examples
+    --------
+    >>> Distance.neighbours()
+    Distance(replaced=1, toggled=0, moved=0, radius=0.0, total=0.0, mass=2.0, one_sided=1.0, reordered=0)
+    """
+
+    replaced: float = 0
+    toggled: float = 0
+    moved: float = 0
+    radius: float = 0.0
+    total: float = math.nan
+    mass: float = math.nan
+    one_sided: float = math.nan
+    reordered: float = 0
+
+    def __post_init__(self) -> None:
+        derived = {
+            "total": self.moved * self.radius,
+            "mass": 2.0 * self.replaced + self.toggled,
+            "one_sided": float(self.replaced + self.toggled),
+        }
+        for name, ceiling in derived.items():
+            value = getattr(self, name)
+            if name == "total" and value > 0 and not ceiling > 0:
+                raise InvalidParameter("Distance.total is positive although no row moves.")
+            object.__setattr__(self, name, ceiling if math.isnan(value) else min(float(value), ceiling))
+        object.__setattr__(self, "one_sided", min(self.one_sided, self.mass))
+        if not all(0 <= getattr(self, f.name) < math.inf for f in fields(self)):
+            raise InvalidParameter("every component of a Distance must be finite and not negative.")
+
+    @classmethod
+    def neighbours(cls, replaced: int = 1) -> Distance:
+        """Distance of neighbouring datasets: ``replaced`` rows of one person are replaced."""
+        return cls(replaced=replaced)
+
+    @property
+    def aligned(self) -> bool:
+        """Whether rows match by position (otherwise only up to a permutation)."""
+        return self.reordered == 0
+
+    @property
+    def changed(self) -> float:
+        """Number of slots in which the two datasets differ at all."""
+        return self.replaced + self.toggled + self.moved
+
+    @property
+    def unmatched(self) -> tuple[float, float]:
+        """Unmatched weight as (paired, single).
+
+        The worst split of the unmatched weight: ``paired`` of it stands on both sides (as if
+        replaced), ``single`` on one side only (as if toggled); ``paired + single = one_sided``.
+        """
+        paired = max(0.0, min(self.one_sided, self.mass - self.one_sided))
+        return paired, self.one_sided - paired
+
+    def by_position(self) -> Distance:
+        """The distance when rows must be matched position by position."""
+        if self.aligned:
+            return self
+        return replace(
+            self,
+            toggled=self.toggled + self.reordered,
+            mass=self.mass + self.reordered,
+            one_sided=self.one_sided + self.reordered / 2,
+            reordered=0,
+        )
+
+    def moved_as_replaced(self) -> Distance:
+        """The distance after a map that may tear apart rows that moved."""
+        return Distance(
+            replaced=self.replaced + self.moved,
+            toggled=self.toggled,
+            mass=self.mass + 2 * self.moved,
+            one_sided=self.one_sided + self.moved,
+            reordered=self.reordered,
+        )
+
+    def stretched(self, factor: float, diameter: float = math.inf) -> Distance:
+        """The distance after a public row-wise map with this Lipschitz constant."""
+        radius = min(self.radius * factor, diameter)
+        return replace(self, radius=radius, total=min(self.total * factor, self.moved * radius))
+
+    def widened(
+        self, n_rows: int, rows: float, radius: float, total: float = math.inf, diameter: float = math.inf
+    ) -> Distance:
+        """The distance after up to ``rows`` rows moved by at most ``radius`` more, ``total`` in all."""
+        moved = min(n_rows - min(self.replaced, n_rows), self.moved + rows)
+        wide = min(self.radius + radius, diameter)
+        return replace(
+            self, moved=moved, radius=wide, total=min(self.total + min(rows * radius, total), moved * wide)
+        )
+
+    def shift(self, bound: float, lipschitz: float = math.inf) -> float:
+        """Most that a weighted sum of row contributions can change (Theorem E).
+
+        Parameters
+        ----------
+        bound : float
+            Norm of every contribution.
+        lipschitz : float
+            Lipschitz constant of the contribution in the row.
+        """
+        moves = 2 * bound * self.moved
+        if self.total == 0:
+            moves = 0.0
+        elif math.isfinite(lipschitz):
+            moves = min(lipschitz * self.total, moves)
+        return bound * self.mass + moves
+
+    def to_dict(self) -> dict[str, float]:
+        """JSON form."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Distance:
+        """Inverse of :meth:`to_dict`."""
+        return cls(**data)
+
+    def describe(self) -> str:
+        """One line for tables."""
+        parts = [f"{self.replaced:g} replaced"]
+        if self.toggled:
+            parts.append(f"{self.toggled:g} toggled")
+        if self.moved:
+            parts.append(f"{self.moved:g} moved by <= {self.radius:.3g} (in all {self.total:.3g})")
+        return ", ".join(parts)

@@ -1,0 +1,160 @@
+"""Public facts about the rows at one point of a pipeline."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from ppdp.exceptions import InvalidParameter, MissingBound
+
+__all__ = ["Domain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """What is publicly known of every dataset that could stand at this point.
+
+    Nothing here is ever read off the private rows, and nothing depends on a released value: the
+    whole plan exists before the data. A field that is ``None`` is not declared (yet).
+
+    Parameters
+    ----------
+    n_rows : int, optional
+        Number of rows; public and fixed, because neighbouring datasets differ by *replaced* rows.
+    n_features : int, optional
+        Number of columns.
+    feature_names : tuple of str, optional
+        Column names.
+    row_norm : float, optional
+        Every row has Euclidean norm at most this (over its observed entries).
+    entry_bound : float, optional
+        Every entry has absolute value at most this.
+    max_missing : int or float, optional
+        At most this many rows have gaps: a count, or a fraction of ``n_rows`` if below 1 and not an
+        integer. ``None``: any row may have gaps.
+    min_present : int, default=0
+        Public floor on the number of rows with weight.
+    classes : tuple, optional
+        Every label is one of these.
+    y_range : tuple of two floats, optional
+        Every regression target lies in this interval.
+    rows_per_unit : int, default=1
+        Rows that one person may own; neighbours start with that many replaced.
+
+    Examples
+    --------
+    >>> Domain(n_rows=100, n_features=3, row_norm=1.0).describe()
+    '100 rows x 3 columns, row norm <= 1'
+    """
+
+    n_rows: int | None = None
+    n_features: int | None = None
+    feature_names: tuple[str, ...] | None = None
+    row_norm: float | None = None
+    entry_bound: float | None = None
+    max_missing: int | float | None = None
+    min_present: int = 0
+    classes: tuple[Any, ...] | None = None
+    y_range: tuple[float, float] | None = None
+    rows_per_unit: int = 1
+
+    def __post_init__(self) -> None:
+        for name in ("n_rows", "n_features", "rows_per_unit"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
+                raise InvalidParameter(f"Domain.{name} must be a positive integer, got {value!r}.")
+        for name in ("row_norm", "entry_bound"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise InvalidParameter(f"Domain.{name} must be positive and finite, got {value!r}.")
+        if self.max_missing is not None and not 0 <= self.max_missing < math.inf:
+            raise InvalidParameter(
+                f"Domain.max_missing must be a count or a fraction, got {self.max_missing!r}."
+            )
+        if self.min_present < 0:
+            raise InvalidParameter("Domain.min_present must not be negative.")
+        if self.y_range is not None and not -math.inf < self.y_range[0] < self.y_range[1] < math.inf:
+            raise InvalidParameter("Domain.y_range must be (low, high) with low < high.")
+        if self.classes is not None and len(set(self.classes)) != len(self.classes):
+            raise InvalidParameter("Domain.classes must not repeat a label.")
+        for name in ("feature_names", "classes", "y_range"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, tuple(value))
+
+    @property
+    def n(self) -> int:
+        """Number of rows; raises :class:`MissingBound` if it is not declared."""
+        return int(self.require("n_rows"))
+
+    @property
+    def d(self) -> int:
+        """Number of columns; raises :class:`MissingBound` if it is not declared."""
+        return int(self.require("n_features"))
+
+    @property
+    def missing_rows(self) -> int:
+        """Most rows that may have gaps, as a count."""
+        if self.max_missing is None:
+            return self.n
+        if isinstance(self.max_missing, float) and 0 < self.max_missing < 1:
+            return min(self.n, math.ceil(self.max_missing * self.n))
+        return min(self.n, int(self.max_missing))
+
+    def require(self, name: str, stage: str | None = None) -> Any:
+        """Return a declared fact or say how to declare it.
+
+        Raises
+        ------
+        MissingBound
+            If the fact is not declared.
+        """
+        value = getattr(self, name)
+        if value is None:
+            raise MissingBound(
+                f"the public fact {name!r} is not declared.",
+                stage=stage,
+                fix=_FIX.get(name, f"pass Domain({name}=...)."),
+            )
+        return value
+
+    def but(self, **changes: Any) -> Domain:
+        """Return this domain with some facts changed."""
+        return replace(self, **changes)
+
+    def describe(self) -> str:
+        """One line for tables."""
+        parts = [f"{self.n_rows} rows x {self.n_features} columns"]
+        if self.row_norm is not None:
+            parts.append(f"row norm <= {self.row_norm:.4g}")
+        if self.max_missing:
+            parts.append(f"gaps in at most {self.missing_rows} rows")
+        if self.classes is not None:
+            parts.append(f"{len(self.classes)} classes")
+        return ", ".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form: only what is declared."""
+        empty = Domain()
+        return {
+            k: list(v) if isinstance(v, tuple) else v
+            for k, v in asdict(self).items()
+            if v is not None and (v != getattr(empty, k) or k == "rows_per_unit")
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Domain:
+        """Inverse of :meth:`to_dict`."""
+        known = {f.name for f in fields(cls)}
+        if not set(data) <= known:
+            raise InvalidParameter(f"unknown domain facts: {sorted(set(data) - known)}.")
+        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items()})
+
+
+_FIX = {
+    "row_norm": "add MinMaxScaler(ranges=...) or NormClipper(...) as a first step, or pass Domain(row_norm=...).",
+    "classes": "pass classes=(...) to the model or Domain(classes=...).",
+    "n_rows": "pass Domain(n_rows=..., n_features=...) to plan(), or call fit(X, y).",
+    "n_features": "pass Domain(n_rows=..., n_features=...) to plan(), or call fit(X, y).",
+}

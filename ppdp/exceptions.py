@@ -1,0 +1,164 @@
+"""Every error that ppdp raises on purpose.
+
+::
+
+    PpdpError                     carries .code (for machines), .stage and .fix (for people)
+    ├── InvalidParameter          a public parameter is impossible                    (ValueError)
+    │   ├── UnknownStage          a step is not a ppdp transformer or mechanism
+    │   ├── ImpossibleBudget      epsilon or delta cannot be met or means nothing
+    │   └── UnsupportedOrder      a stage cannot stand where it stands
+    ├── InvalidInput              the public form of the data is wrong                (ValueError)
+    │   ├── DomainMismatch        declared and actual shape or schema differ
+    │   ├── NonNumericData        a column is not numeric                             (TypeError too)
+    │   └── InvalidValue          undeclared NaN or infinity, label or target outside what was declared
+    ├── MissingBound              a public bound that the certificate needs is not declared (ValueError)
+    ├── MissingBudget             a mechanism was fitted alone without a noise scale  (ValueError)
+    ├── NoRoute                   no way through the stages can be certified within the budget (ValueError)
+    ├── PrivacyRefusal            the gate did not pass; its cost was spent           (RuntimeError)
+    ├── BudgetExceeded            the ledger refuses an over-spend, before any data   (RuntimeError)
+    ├── LedgerError               the ledger cannot be used like that                 (RuntimeError)
+    └── CertificateError          a certificate is malformed or does not verify       (ValueError)
+
+An error never holds a value, a count or a name that was read off the private rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = [
+    "BudgetExceeded",
+    "CertificateError",
+    "DomainMismatch",
+    "ImpossibleBudget",
+    "InvalidInput",
+    "InvalidParameter",
+    "InvalidValue",
+    "LedgerError",
+    "MissingBound",
+    "MissingBudget",
+    "NoRoute",
+    "NonNumericData",
+    "PpdpError",
+    "PrivacyRefusal",
+    "UnknownStage",
+    "UnsupportedOrder",
+]
+
+
+class PpdpError(Exception):
+    """Base of all errors of ppdp.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in public words.
+    stage : str, optional
+        Name of the pipeline step concerned.
+    fix : str, optional
+        What to change.
+    """
+
+    code = "error"
+
+    def __init__(self, message: str, *, stage: str | None = None, fix: str | None = None) -> None:
+        self.message, self.stage, self.fix = message, stage, fix
+        text = f"stage {stage!r}: {message}" if stage else message
+        super().__init__(f"{text} Fix: {fix}" if fix else text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.message, self.stage, self.fix)
+
+
+def _rebuild(kind: type[PpdpError], message: str, stage: str | None, fix: str | None) -> PpdpError:
+    return kind(message, stage=stage, fix=fix)
+
+
+class InvalidParameter(PpdpError, ValueError):
+    """A public parameter is impossible."""
+
+    code = "invalid-parameter"
+
+
+class UnknownStage(InvalidParameter, TypeError):
+    """A step is neither a ppdp transformer nor a mechanism, or stands in the wrong place."""
+
+    code = "unknown-stage"
+
+
+class ImpossibleBudget(InvalidParameter):
+    """The privacy budget cannot be met, or would mean nothing (delta of 1/n and more)."""
+
+    code = "impossible-budget"
+
+
+class UnsupportedOrder(InvalidParameter):
+    """A stage cannot stand where it stands."""
+
+    code = "unsupported-order"
+
+
+class InvalidInput(PpdpError, ValueError):
+    """The public form of the data is wrong."""
+
+    code = "invalid-input"
+
+
+class DomainMismatch(InvalidInput):
+    """Declared and actual shape or schema differ."""
+
+    code = "domain-mismatch"
+
+
+class NonNumericData(InvalidInput, TypeError):
+    """A column does not hold numbers."""
+
+    code = "non-numeric"
+
+
+class InvalidValue(InvalidInput):
+    """Undeclared NaN or infinity, or a label or target outside what was declared."""
+
+    code = "invalid-value"
+
+
+class MissingBound(PpdpError, ValueError):
+    """A public bound that the certificate needs is not declared."""
+
+    code = "missing-bound"
+
+
+class MissingBudget(PpdpError, ValueError):
+    """A mechanism was fitted alone, without a noise scale."""
+
+    code = "missing-budget"
+
+
+class NoRoute(PpdpError, ValueError):
+    """No way through the stages can be certified within the budget."""
+
+    code = "no-route"
+
+
+class PrivacyRefusal(PpdpError, RuntimeError):
+    """The gate did not pass. The gate's own cost was spent, nothing else was released."""
+
+    code = "refused"
+
+
+class BudgetExceeded(PpdpError, RuntimeError):
+    """The ledger refuses an over-spend, before any row is looked at."""
+
+    code = "budget-exceeded"
+
+
+class LedgerError(PpdpError, RuntimeError):
+    """The ledger cannot be used like that."""
+
+    code = "ledger"
+
+
+class CertificateError(PpdpError, ValueError):
+    """A certificate is malformed or does not verify."""
+
+    code = "certificate"

@@ -1,0 +1,155 @@
+"""The only module that touches private rows: one fold over the steps of a plan.
+
+Order: releases that rest on no condition, then the gate, then everything else. Nothing that is decided here
+depends on the rows, except through the noise: whether the gate passes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.planning.plan import Plan
+from ppdp.planning.route import PlannedRelease
+from ppdp.privacy.noise import Noise
+from ppdp.release_points import STATISTICS
+from ppdp.rows import Rows
+from ppdp.statistics import Moments
+
+__all__ = ["Outcome", "execute"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What left the rows, all of it paid for.
+
+    Attributes
+    ----------
+    released : mapping of str to ndarray
+        Every released array by name.
+    statistics : tuple of mapping
+        For each stage, what its twin predicts with: public or released.
+    """
+
+    released: Mapping[str, Array]
+    statistics: tuple[Mapping[str, Any], ...]
+
+
+def execute(plan: Plan, rows: Rows, noise: Noise) -> Outcome:
+    """Run a plan on private rows.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to do; its public facts are those of the rows.
+    rows : Rows
+        Checked and clipped at the entrance.
+    noise : Noise
+        Where noise comes from.
+
+    Raises
+    ------
+    PrivacyRefusal
+        If the gate does not pass.
+    """
+    fold = _Fold(plan, noise)
+    for position in range(len(plan.steps)):
+        rows = fold.step(position, rows)
+    released = fold.released
+    if plan.mechanism is not None:
+        m = plan.mechanism
+        for name, value in m.stage._release(rows, m.question, noise, m.noise_scale).items():
+            released[f"{m.name}.{name}"] = value
+    return Outcome(released, tuple(fold.twins))
+
+
+class _Fold:
+    """State of one execution."""
+
+    def __init__(self, plan: Plan, noise: Noise) -> None:
+        self.plan, self.noise = plan, noise
+        self.released: dict[str, Array] = {}
+        self.twins: list[Mapping[str, Any]] = []
+        self.margin = math.inf
+        self.moments: Moments | None = None
+        self.waiting: list[tuple[PlannedRelease, Array]] = []
+        conditional = [i for i, step in enumerate(plan.steps) if step.way.conditions]
+        gated = bool(conditional) and plan.gate is not None
+        self.first = conditional[0] if gated else len(plan.steps)
+        self.last = conditional[-1] if gated else -1
+
+    def step(self, position: int, rows: Rows) -> Rows:
+        """Measure, release what may be released, test, and apply one stage."""
+        step = self.plan.steps[position]
+        way, domain, stage = step.way, step.domain, step.stage
+        for release in self.plan.releases:
+            if release.at == position:
+                self._measure(release, rows)
+        for condition in way.conditions:
+            self.margin = min(self.margin, condition.margin(rows))
+        if way.name == "noisy":
+            fitted = stage._released(self._moments(), way, domain)
+        else:
+            fitted = stage._statistics(rows if way.name == "exact" else _no_rows(rows), way, domain)
+        self.twins.append(self._twin(position, fitted))
+        if position == self.last:
+            self._gate()
+        result: Rows = stage._run(rows, fitted)
+        self.moments = stage._carry(self._moments(), fitted) if way.affine else None
+        return result
+
+    def _moments(self) -> Moments:
+        assert self.moments is not None  # the plan put a release before every stage that reads one
+        return self.moments
+
+    def _measure(self, release: PlannedRelease, rows: Rows) -> None:
+        """Measure now; release now, or after the gate if it rests on a condition."""
+        statistic, step = STATISTICS[release.statistic], self.plan.steps[release.at]
+        exact = statistic.measure(rows, step.domain, int(release.parameters.get("min_observed", 1)))
+        if self.first < release.at <= self.last:
+            self.waiting.append((release, exact))
+        else:
+            self.moments = self._release(release, exact)
+
+    def _release(self, release: PlannedRelease, exact: Array) -> Moments:
+        statistic, step = STATISTICS[release.statistic], self.plan.steps[release.at]
+        answer = self.noise.release(exact, release.noise_scale, statistic.bound(step.domain))
+        self.released[f"{step.name}.{release.statistic}"] = answer
+        return statistic.read(answer, step.domain)
+
+    def _twin(self, position: int, fitted: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What the stage's twin predicts with; {} as long as its release waits for the gate."""
+        step = self.plan.steps[position]
+        if step.way.name != "exact":
+            return fitted
+        if not step.way.asks:
+            return step.stage._without_release(step.way)
+        if any(release.at == position for release, _ in self.waiting):
+            return {}
+        return step.stage._released(self._moments(), step.way, step.domain)
+
+    def _gate(self) -> None:
+        """One test for all conditions, then what waited for it."""
+        plan = self.plan
+        assert plan.gate is not None
+        fixes = "use floor=True or statistics='noisy' for " + ", ".join(
+            sorted({name for name, _ in plan.conditions})
+        )
+        plan.gate.test(self.margin, self.noise, fixes + "; more rows help, a weaker gate would not be sound.")
+        for release, exact in self.waiting:
+            step = plan.steps[release.at]
+            self.twins[release.at] = step.stage._released(
+                self._release(release, exact), step.way, step.domain
+            )
+
+
+def _no_rows(rows: Rows) -> Rows:
+    """Rows for a stage that may not look at any."""
+    return Rows(np.empty((0, rows.X.shape[1])), None, np.empty(0))

@@ -1,0 +1,140 @@
+"""What every mechanism shares: sensitivity, privacy map, calibration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+
+from ppdp.bounds import lookup
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.exceptions import ImpossibleBudget, MissingBudget
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.noise import WORST_ALLOWANCE_PER_ENTRY, Noise, lattice_allowance
+from ppdp.rows import Rows
+
+__all__ = ["Mechanism", "Question"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a mechanism asks of the rows, all public.
+
+    Attributes
+    ----------
+    formula : str
+        Id of its sensitivity.
+    parameters : mapping
+        Public parameters of the formula.
+    steps : int
+        How many times it is answered, adaptively.
+    size : int
+        How many numbers each answer has.
+    bound : float
+        Public bound on each of them.
+    """
+
+    formula: str
+    parameters: Mapping[str, Any]
+    steps: int
+    size: int
+    bound: float
+
+    def sensitivity(self, domain: Domain, distance: Distance) -> float:
+        """L2 sensitivity of one answer."""
+        return float(lookup(self.formula, "mechanism")(domain, distance, **self.parameters))
+
+    def loss(self, sensitivity: float, noise_scale: float) -> PrivacyLoss:
+        """Cost of all answers with this noise: ``√steps (sensitivity/σ + lattice)``."""
+        lattice = lattice_allowance(self.bound, noise_scale, self.size)
+        return PrivacyLoss(math.sqrt(self.steps) * (sensitivity / noise_scale + lattice))
+
+    def noise_scale(self, sensitivity: float, mu: float) -> float:
+        """Least noise whose cost is at most ``mu``."""
+        share = mu / math.sqrt(self.steps) - WORST_ALLOWANCE_PER_ENTRY * math.sqrt(self.size)
+        if share <= 0:
+            raise ImpossibleBudget(
+                "the budget is too small for the noise lattice.", fix="ask for a larger epsilon."
+            )
+        return sensitivity / share * (1 + 1e-12)
+
+
+M = TypeVar("M", bound="Mechanism")
+
+
+class Mechanism(BaseEstimator):
+    """A step that releases something with noise; the last step of a pipeline.
+
+    Every mechanism has a parameter ``noise_scale``: the standard deviation on the released value, per
+    step. A pipeline sets it; fitted alone, a mechanism needs it.
+    """
+
+    needs_y = False
+    noise_scale: float | None
+    random_state: Any
+
+    def _question(self, domain: Domain, mu: float | None = None) -> Question:
+        """What is asked of the rows.
+
+        Parameters
+        ----------
+        domain : Domain
+            Public facts at the input.
+        mu : float, optional
+            The budget, for defaults that depend on it.
+        """
+        raise NotImplementedError
+
+    def privacy_map(self, domain: Domain, distance: Distance) -> PrivacyLoss:
+        """Privacy loss at this distance, for the mechanism's ``noise_scale``.
+
+        Raises
+        ------
+        MissingBudget
+            If ``noise_scale`` is not set.
+        """
+        question = self._question(domain)
+        return question.loss(question.sensitivity(domain, distance), self._scale())
+
+    def calibrate(self: M, domain: Domain, distance: Distance, loss: PrivacyLoss) -> M:
+        """The same mechanism with the least noise that costs at most ``loss``."""
+        question = self._question(domain, loss.mu)
+        calibrated: M = clone(self)
+        calibrated.set_params(
+            noise_scale=question.noise_scale(question.sensitivity(domain, distance), loss.mu)
+        )
+        calibrated._fix(question)
+        return calibrated
+
+    def _fix(self, question: Question) -> None:
+        """Write defaults that depended on the budget into parameters."""
+
+    def _release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+        """Run on private rows; everything returned is released."""
+        raise NotImplementedError
+
+    def _wear(self, released: Mapping[str, Array], domain: Domain) -> None:
+        """Take over what was released as fitted attributes."""
+        raise NotImplementedError
+
+    def _scale(self) -> float:
+        if self.noise_scale is None:
+            raise MissingBudget(
+                "noise_scale is not set.",
+                stage=type(self).__name__,
+                fix="use it as the last step of ppdp.Pipeline(..., epsilon=...), or set noise_scale.",
+            )
+        scale = self.noise_scale
+        if isinstance(scale, bool) or not 0 < scale < math.inf:
+            raise ImpossibleBudget(
+                f"noise_scale must be positive and finite, got {scale!r}.", stage=type(self).__name__
+            )
+        return float(scale)

@@ -1,0 +1,1 @@
+"""From stages and public facts to a plan: ways, routes, one budget solve."""

@@ -1,0 +1,136 @@
+"""Where the public facts of a plan come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ppdp.domain import Domain
+from ppdp.exceptions import DomainMismatch
+
+__all__ = ["Fact", "complete"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A public fact with its origin.
+
+    Attributes
+    ----------
+    name, value, origin : str
+        For people.
+    public : bool
+        False if it was read off the private data, which makes a certificate conditional.
+    """
+
+    name: str
+    value: str
+    origin: str
+    public: bool = True
+
+
+def complete(
+    declared: Domain | None,
+    stages: Sequence[tuple[str, Any]],
+    mechanism: Any,
+    *,
+    shape: tuple[int, int] | None = None,
+    names: tuple[str, ...] | None = None,
+    read_classes: tuple[Any, ...] | None = None,
+) -> tuple[Domain, tuple[Fact, ...]]:
+    """Complete a domain by the public rule, and say where each fact comes from.
+
+    Parameters
+    ----------
+    declared : Domain or None
+        What the user declared.
+    stages : sequence of (name, stage)
+        The steps without the mechanism.
+    mechanism : Mechanism or None
+        The last step.
+    shape, names : optional
+        Shape and column names of X at ``fit``; public under replace-one adjacency.
+    read_classes : tuple, optional
+        Labels found in y, used only if no classes are declared anywhere.
+
+    Raises
+    ------
+    DomainMismatch
+        If a declared fact differs from the shape or schema of X.
+    """
+    domain = declared or Domain()
+    facts: list[Fact] = []
+
+    def settle(name: str, actual: Any, origin: str) -> None:
+        nonlocal domain
+        known = getattr(domain, name)
+        if known is not None and actual is not None and known != actual:
+            shown = f"{known!r}, X has {actual!r}" if name != "feature_names" else "other columns than X has"
+            raise DomainMismatch(
+                f"the domain declares {name} = {shown}.",
+                fix="declare what the data have, or pass other data.",
+            )
+        if known is None and actual is not None:
+            domain = domain.but(**{name: actual})
+        facts.append(Fact(name, _shown(getattr(domain, name)), "declared" if known is not None else origin))
+
+    settle("n_rows", shape[0] if shape else None, "shape of X")
+    settle("n_features", shape[1] if shape else None, "shape of X")
+    if names is not None or domain.feature_names is not None:
+        settle("feature_names", names, "schema of X")
+    facts.append(
+        Fact(
+            "rows_per_unit", str(domain.rows_per_unit), "declared" if domain.rows_per_unit > 1 else "default"
+        )
+    )
+    if domain.row_norm is not None:
+        facts.append(Fact("row_norm", _shown(domain.row_norm), "declared; rows above it are clipped"))
+    else:
+        bounding = next((name for name, stage in stages if getattr(stage, "bounds_rows", False)), None)
+        facts.append(Fact("row_norm", "see the steps", f"stage {bounding!r}" if bounding else "not declared"))
+    imputer = next((name for name, stage in stages if getattr(stage, "fills_gaps", False)), None)
+    if imputer is None:
+        domain = domain.but(max_missing=0)
+        facts.append(Fact("gaps", "none", "no imputer in the steps; a gap is an invalid value"))
+    else:
+        shown = (
+            "any row may have gaps"
+            if domain.max_missing is None
+            else f"at most {_shown(domain.max_missing)} rows"
+        )
+        facts.append(
+            Fact("gaps", shown, "declared" if domain.max_missing is not None else f"imputer {imputer!r}")
+        )
+    if getattr(mechanism, "needs_y", False):
+        domain, fact = _classes(domain, mechanism, read_classes)
+        facts.append(fact)
+    if domain.n_rows is not None and domain.min_present == 0:
+        domain = domain.but(min_present=domain.n_rows)
+    return domain, tuple(facts)
+
+
+def _classes(domain: Domain, mechanism: Any, read: tuple[Any, ...] | None) -> tuple[Domain, Fact]:
+    own = getattr(mechanism, "classes", None)
+    if own is not None:
+        own = tuple(own)
+        if domain.classes is not None and domain.classes != own:
+            raise DomainMismatch(
+                "the model and the domain declare different classes.", fix="declare them once."
+            )
+        return domain.but(classes=own), Fact("classes", _shown(own), "parameter of the model")
+    if domain.classes is not None:
+        return domain, Fact("classes", _shown(domain.classes), "declared")
+    if read is not None:
+        return domain.but(classes=read), Fact(
+            "classes", _shown(read), "read from y: not public", public=False
+        )
+    return domain, Fact("classes", "unknown before y", "not declared", public=False)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, tuple):
+        return ", ".join(str(v) for v in value)
+    return str(value)

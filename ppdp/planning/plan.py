@@ -1,0 +1,336 @@
+"""The plan: everything that is decided before any data are seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ppdp.conditions import Condition
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.exceptions import ImpossibleBudget, NoRoute
+from ppdp.gate import Gate
+from ppdp.mechanisms.base import Question
+from ppdp.planning.budget import Split, split
+from ppdp.planning.facts import Fact
+from ppdp.planning.route import PlannedRelease, PlannedStep, Route, routes
+from ppdp.privacy.gaussian import gaussian_mu
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.noise import TOTAL_VARIATION_PER_DRAW
+from ppdp.release_points import STATISTICS
+
+__all__ = ["Alternative", "Plan", "PlannedMechanism", "make_plan"]
+
+GATE_DELTA_SHARE = 0.1  # of delta, where the deltas of gate and mechanism add
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedMechanism:
+    """The last step with its solved noise."""
+
+    name: str
+    stage: Any
+    question: Question
+    sensitivity: float
+    noise_scale: float
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Its cost."""
+        return self.question.loss(self.sensitivity, self.noise_scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One line of the comparison of routes."""
+
+    route: str
+    noise_scale: float | None
+    status: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A route with every bound and every noise scale; needs no data.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The end-to-end guarantee the plan keeps.
+    domain, distance : Domain, Distance
+        At the entrance.
+    facts : tuple of Fact
+        The public facts with their origins.
+    steps : tuple of PlannedStep
+        Stages with their ways.
+    releases : tuple of PlannedRelease
+        Statistics to be released with noise.
+    gate : Gate or None
+        The test of all conditions.
+    mechanism : PlannedMechanism or None
+        The last step; None for a pipeline that ends in a transformer.
+    end : tuple of (Domain, Distance)
+        After the last stage.
+    allowance : float
+        Part of delta set aside for the noise sampler.
+    alternatives : tuple of Alternative
+        Every route with its final noise.
+    warnings : tuple of str
+        What a user should know before spending.
+    """
+
+    epsilon: float
+    delta: float
+    domain: Domain
+    distance: Distance
+    facts: tuple[Fact, ...]
+    steps: tuple[PlannedStep, ...]
+    releases: tuple[PlannedRelease, ...]
+    gate: Gate | None
+    ungated: bool
+    mechanism: PlannedMechanism | None
+    end: tuple[Domain, Distance]
+    allowance: float
+    alternatives: tuple[Alternative, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def conditions(self) -> tuple[tuple[str, Condition], ...]:
+        """Every condition with the name of its step."""
+        return tuple((step.name, condition) for step in self.steps for condition in step.way.conditions)
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Everything that is released, composed."""
+        squares = [release.mu**2 for release in self.releases]
+        if self.gate is not None:
+            squares.append(self.gate.mu**2)
+        if self.mechanism is not None:
+            squares.append(self.mechanism.loss.mu**2)
+        failure = self.gate.delta if self.gate is not None and self.gate.after_release else 0.0
+        return PrivacyLoss(math.sqrt(sum(squares)), failure)
+
+    def __repr__(self) -> str:
+        lines = [
+            "PLAN: nothing has been certified",
+            f"  (epsilon, delta) = ({self.epsilon:g}, {self.delta:g}), {self.domain.describe()}",
+        ]
+        for step in self.steps:
+            lines.append(f"  {step.name:<12} {step.way.name:<7} -> {step.way.distance.describe()}")
+        for release in self.releases:
+            served = ", ".join(self.steps[i].name for i in release.serves)
+            lines.append(
+                f"  release of {release.statistic} for {served}: noise {release.noise_scale:.3g}, mu {release.mu:.3g}"
+            )
+        if self.gate is not None:
+            lines.append(
+                f"  gate: {len(self.conditions)} condition(s), passes in 99 % of cases from a margin of"
+                f" {math.ceil(self.gate.needed_margin())} rows"
+            )
+        elif self.conditions:
+            lines.append(f"  no gate: {len(self.conditions)} condition(s) are assumed")
+        if self.mechanism is not None:
+            q = self.mechanism.question
+            lines.append(
+                f"  {self.mechanism.name}: {q.steps} answer(s) of {q.size} numbers, noise {self.mechanism.noise_scale:.3g} on values up to {q.bound:.3g}"
+            )
+        lines += [f"  warning: {warning}" for warning in self.warnings]
+        return "\n".join(lines)
+
+
+def make_plan(
+    stages: Sequence[tuple[str, Any]],
+    mechanism: tuple[str, Any] | None,
+    domain: Domain,
+    facts: tuple[Fact, ...],
+    *,
+    epsilon: float,
+    delta: float,
+    gate: str | None = "auto",
+    budget: Mapping[str, float] | None = None,
+) -> Plan:
+    """Choose the route of least final noise and solve its budget, once.
+
+    Parameters
+    ----------
+    stages : sequence of (name, stage)
+        Without the mechanism.
+    mechanism : (name, mechanism) or None
+        The last step.
+    domain, facts : Domain, tuple of Fact
+        Completed public facts.
+    epsilon, delta : float
+        The end-to-end budget.
+    gate : {"auto", None}
+        None assumes conditions instead of testing them.
+    budget : mapping, optional
+        Shares of mu² for "gate" and "release".
+
+    Raises
+    ------
+    ImpossibleBudget
+        If epsilon is not positive or delta is not below 1/n.
+    NoRoute
+        If no route can be certified within the budget.
+    """
+    _check_budget(epsilon, delta, domain.n)
+    distance = Distance.neighbours(domain.rows_per_unit)
+    solver = _Solver(mechanism, domain, distance, facts, epsilon, delta, gate, budget)
+    tried = [solver.solve(route) for route in routes(stages, domain, distance)]
+    plans = sorted((t for t in tried if t.plan is not None), key=lambda t: t.order)
+    if not plans:
+        reasons = "; ".join(sorted({f"{t.route.label}: {t.reason}" for t in tried}))
+        raise NoRoute(
+            f"no route can be certified within the budget ({reasons}).",
+            fix="more rows, a larger epsilon, or unconditional and noisy stages.",
+        )
+    chosen = plans[0]
+    table = tuple(
+        Alternative(
+            t.route.label,
+            t.plan.mechanism.noise_scale if t.plan is not None and t.plan.mechanism is not None else None,
+            "chosen" if t is chosen else "offered" if t.plan is not None else "not offered",
+            t.reason,
+        )
+        for t in tried
+    )
+    return replace(chosen.kept_plan, alternatives=table)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A route with its plan, or with the reason why it has none."""
+
+    route: Route
+    plan: Plan | None
+    reason: str = ""
+
+    @property
+    def kept_plan(self) -> Plan:
+        assert self.plan is not None
+        return self.plan
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Least final noise first; ties: public, noisy, exact."""
+        m = self.kept_plan.mechanism
+        noise = m.sensitivity / m.loss.mu if m is not None else 0.0
+        return float(f"{noise:.9e}"), self.route.rank
+
+
+@dataclass(frozen=True, slots=True)
+class _Solver:
+    """What all routes of one plan share."""
+
+    mechanism: tuple[str, Any] | None
+    domain: Domain
+    distance: Distance
+    facts: tuple[Fact, ...]
+    epsilon: float
+    delta: float
+    gate: str | None
+    budget: Mapping[str, float] | None
+
+    def solve(self, route: Route) -> _Tried:
+        """Solve one route, or say why it is not offered."""
+        if not route.offered:
+            return _Tried(route, None, "a condition would rest on a release that rests on a condition")
+        if self.mechanism is None and any(s.way.name == "exact" and s.stage.fits for s in route.steps):
+            return _Tried(route, None, "the map itself is released, so its statistics must be")
+        try:
+            plan, split_ = self._plan(route)
+        except ImpossibleBudget as error:
+            return _Tried(route, None, error.message)
+        vague = sorted({route.steps[i].name for i in split_.imprecise if route.steps[i].stage.chooses})
+        if vague:
+            return _Tried(
+                route, None, f"released statistics of {', '.join(vague)} would be too noisy at this n"
+            )
+        return _Tried(route, plan)
+
+    def _plan(self, route: Route) -> tuple[Plan, Split]:
+        gated = bool(route.conditional) and self.gate is not None
+        allowance = self._allowance(route)
+        if allowance >= self.delta / 2:
+            raise ImpossibleBudget(
+                "delta is below what the noise sampler can certify.", fix="ask for a larger delta."
+            )
+        delta = self.delta - allowance
+        adding = gated and route.gate_after_release
+        gate_delta = delta * (GATE_DELTA_SHARE if adding else 1.0)
+        rest = (delta - gate_delta) / (1 - gate_delta) if adding else delta
+        mu = gaussian_mu(self.epsilon, rest * (1 - 1e-9))
+        shares = split(route, mu, mechanism=self.mechanism is not None, budget=self.budget, gated=gated)
+        gate = None
+        if gated:
+            gate = Gate.of_budget(shares.gate, gate_delta, after_release=adding, n_rows=self.domain.n)
+        planned = None if self.mechanism is None else self._mechanism(route, shares.mechanism)
+        plan = Plan(
+            self.epsilon,
+            self.delta,
+            self.domain,
+            self.distance,
+            self.facts,
+            route.steps,
+            shares.releases,
+            gate,
+            bool(route.conditional) and not gated,
+            planned,
+            (route.domain, route.distance),
+            allowance,
+            (),
+            _warnings(gate, planned, self.domain.n),
+        )
+        return plan, shares
+
+    def _mechanism(self, route: Route, mu: float) -> PlannedMechanism:
+        assert self.mechanism is not None
+        name, stage = self.mechanism
+        question = stage._question(route.domain, mu)
+        sensitivity = question.sensitivity(route.domain, route.distance)
+        return PlannedMechanism(name, stage, question, sensitivity, question.noise_scale(sensitivity, mu))
+
+    def _allowance(self, route: Route) -> float:
+        """Delta for the sampler: ``(1 + exp ε) 2^-60`` for every number drawn."""
+        draws = 1 + sum(STATISTICS[r.statistic].size(route.steps[r.at].domain) for r in route.releases)
+        if self.mechanism is not None:
+            most = self.mechanism[1]._question(route.domain, gaussian_mu(self.epsilon, self.delta))
+            draws += most.steps * most.size
+        return (1 + math.exp(self.epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
+
+
+def _check_budget(epsilon: Any, delta: Any, n: int) -> None:
+    for name, value in (("epsilon", epsilon), ("delta", delta)):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+            raise ImpossibleBudget(
+                f"{name} must be a positive number, got {value!r}.",
+                fix="usual values are epsilon=1.0, delta=1e-6.",
+            )
+    if delta * n >= 1:
+        raise ImpossibleBudget(
+            f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: publishing one whole row would satisfy it.",
+            fix="ask for delta far below 1/n, such as 1e-6.",
+        )
+    if epsilon > 500:
+        raise ImpossibleBudget(
+            f"epsilon = {epsilon:g} promises nothing.", fix="ask for epsilon of a few units at most."
+        )
+
+
+def _warnings(gate: Gate | None, mechanism: PlannedMechanism | None, n: int) -> tuple[str, ...]:
+    found = []
+    if gate is not None and gate.needed_margin() > n / 2:
+        found.append(
+            f"the gate needs a margin of {math.ceil(gate.needed_margin())} of {n} rows: expect a refusal."
+        )
+    if mechanism is not None:
+        q = mechanism.question
+        noise = mechanism.noise_scale * math.sqrt(q.size / q.steps)
+        if noise > q.bound / 2:
+            found.append(
+                "the noise drowns the signal at this n: more rows, a larger epsilon or fewer moved rows would help."
+            )
+    return tuple(found)

@@ -1,0 +1,71 @@
+"""What a release costs at a given distance of the neighbouring datasets."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ppdp.exceptions import InvalidParameter
+from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
+
+__all__ = ["PrivacyLoss"]
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyLoss:
+    """Privacy loss of Gaussian releases, and of events that may fail outright.
+
+    Dominated by the pair "infinite loss with probability ``failure``, else N(0, 1) against
+    N(mu, 1)". Losses add with ``+`` (adaptive composition): ``mu`` in squares, failures by
+    ``1 - (1 - f)(1 - f')``. Source: ``docs/theory/accounting.md``.
+
+    Attributes
+    ----------
+    mu : float
+        Gaussian differential privacy parameter.
+    failure : float
+        Probability with which nothing is promised (a gate whose class depends on an earlier output).
+
+    Examples
+    --------
+    >>> loss = PrivacyLoss(mu=0.3) + PrivacyLoss(mu=0.4)
+    >>> round(loss.mu, 12), round(loss.epsilon(1e-6), 3)
+    (0.5, 2.254)
+    """
+
+    mu: float = 0.0
+    failure: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.mu >= 0 or not 0 <= self.failure <= 1:
+            raise InvalidParameter("a PrivacyLoss needs mu >= 0 and a failure probability in [0, 1].")
+
+    def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
+        if not isinstance(other, PrivacyLoss):
+            return NotImplemented
+        failure = self.failure + other.failure - self.failure * other.failure
+        return PrivacyLoss(math.hypot(self.mu, other.mu), failure)
+
+    def __mul__(self, count: int) -> PrivacyLoss:
+        """``count``-fold composition."""
+        return PrivacyLoss(
+            math.sqrt(count) * self.mu,
+            -math.expm1(count * math.log1p(-self.failure)) if self.failure < 1 else 1.0,
+        )
+
+    def delta(self, epsilon: float) -> float:
+        """Smallest delta at this epsilon, rounded up."""
+        return self.failure + (1 - self.failure) * gaussian_delta(self.mu, epsilon)
+
+    def epsilon(self, delta: float) -> float:
+        """Smallest epsilon at this delta, rounded up; infinite if ``delta`` does not cover the failures."""
+        if self.failure >= 1 or delta < self.failure:
+            return math.inf
+        rest = (delta - self.failure) / (1 - self.failure)
+        return 0.0 if self.mu == 0 else gaussian_epsilon(self.mu, rest * (1 - 1e-12))
+
+    def renyi(self, alpha: float) -> float:
+        """Rényi divergence of this order; infinite if anything can fail."""
+        if not alpha > 1:
+            raise InvalidParameter(f"a Rényi order must be above 1, got {alpha!r}.")
+        return math.inf if self.failure else alpha * self.mu**2 / 2

@@ -1,0 +1,123 @@
+"""Release points: statistics of the rows as they are at one place, released once with noise.
+
+Theory: ``docs/theory/releases.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.bounds.release import BOX_WEIGHT
+from ppdp.domain import Domain
+from ppdp.rows import Rows
+from ppdp.statistics import Moments, column_sums, second_moment
+
+__all__ = ["STATISTICS", "Statistic"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A statistic that can be released: how it is measured, read back, and how precise it is.
+
+    Attributes
+    ----------
+    formula : str
+        Id of its L2 sensitivity.
+    size, bound : callable of Domain
+        How many numbers it has, and a public bound on each.
+    measure : callable of (Rows, Domain, min_observed)
+        The exact vector.
+    read : callable of (vector, Domain)
+        Moments from the released vector.
+    error : callable of (noise_scale, Domain)
+        Largest standard error of what is read, as a share of its public range.
+    """
+
+    formula: str
+    size: Callable[[Domain], int]
+    bound: Callable[[Domain], float]
+    measure: Callable[[Rows, Domain, int], Array]
+    read: Callable[[Array, Domain], Moments]
+    error: Callable[[float, Domain], float]
+
+
+def _entry(domain: Domain) -> float:
+    norm = float(domain.require("row_norm"))
+    return min(domain.entry_bound or norm, norm)
+
+
+def _norm(domain: Domain) -> float:
+    return float(domain.require("row_norm"))
+
+
+def observed_means(rows: Rows, domain: Domain, min_observed: int) -> Array:
+    """Column means over the observed entries of rows with weight, over ``max(n_j, min_observed)``."""
+    observed = ~np.isnan(rows.X)
+    sums = column_sums(np.where(observed, rows.X, 0.0), rows.weight, _entry(domain))
+    counts = column_sums(observed.astype(np.float64), rows.weight, 1.0)
+    return np.asarray(sums / np.maximum(counts, min_observed))
+
+
+def _measure_squares(rows: Rows, domain: Domain, _: int) -> Array:
+    entry = _entry(domain)
+    sums = column_sums(rows.X, rows.weight, entry)
+    squares = column_sums(rows.X**2 / entry, rows.weight, entry)
+    return np.concatenate([sums, BOX_WEIGHT * squares]) / rows.n
+
+
+def _read_squares(answer: Array, domain: Domain) -> Moments:
+    d, entry = domain.d, _entry(domain)
+    return Moments(answer[:d], answer[d:] * entry / BOX_WEIGHT)
+
+
+def _measure_matrix(rows: Rows, domain: Domain, _: int) -> Array:
+    norm = _norm(domain)
+    mean = column_sums(rows.X, rows.weight, _entry(domain)) / rows.n
+    moment = second_moment(rows.X, rows.weight) / rows.n
+    upper = np.triu_indices(domain.d)
+    doubled = np.where(upper[0] == upper[1], 1.0, math.sqrt(2))  # the vector then has the Frobenius norm
+    return np.concatenate([mean, moment[upper] * doubled / (math.sqrt(2) * norm)])
+
+
+def _read_matrix(answer: Array, domain: Domain) -> Moments:
+    d = domain.d
+    upper = np.triu_indices(d)
+    doubled = np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+    matrix = np.zeros((d, d))
+    matrix[upper] = answer[d:] * math.sqrt(2) * _norm(domain) / doubled
+    return Moments.of_matrix(answer[:d], matrix + np.triu(matrix, 1).T)
+
+
+STATISTICS = {
+    "means": Statistic(
+        formula="release.column-means",
+        size=lambda domain: domain.d,
+        bound=_entry,
+        measure=observed_means,
+        read=lambda answer, domain: Moments(answer, np.full(domain.d, np.nan)),
+        error=lambda sigma, domain: sigma / (2 * _entry(domain)),
+    ),
+    "squares": Statistic(
+        formula="release.mean-and-squares",
+        size=lambda domain: 2 * domain.d,
+        bound=lambda domain: BOX_WEIGHT * _entry(domain),
+        measure=_measure_squares,
+        read=_read_squares,
+        error=lambda sigma, domain: sigma / (BOX_WEIGHT * _entry(domain)),
+    ),
+    "matrix": Statistic(
+        formula="release.mean-and-moment",
+        size=lambda domain: domain.d + domain.d * (domain.d + 1) // 2,
+        bound=_norm,
+        measure=_measure_matrix,
+        read=_read_matrix,
+        error=lambda sigma, domain: math.sqrt(2) * sigma / _norm(domain),
+    ),
+}

@@ -1,0 +1,73 @@
+"""The private data as they travel through a pipeline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Rows"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Rows:
+    """Rows, labels and weights of a public number of slots.
+
+    A deleted row keeps its slot: weight 0, a row of zeros and the first public label. So the number
+    of rows never changes and never tells how many were deleted.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        Float64; NaN marks a gap.
+    y : ndarray of shape (n,), optional
+        Codes of the public classes, or targets.
+    weight : ndarray of shape (n,)
+        In [0, 1].
+    """
+
+    X: Array
+    y: Array | None
+    weight: Array
+
+    @classmethod
+    def of(cls, data: Rows | Any, y: Any = None) -> Rows:
+        """Rows of full weight from an array, or the rows themselves."""
+        if isinstance(data, Rows):
+            return data
+        X = np.ascontiguousarray(data, dtype=np.float64)
+        return cls(X, None if y is None else np.asarray(y, dtype=np.float64), np.ones(X.shape[0]))
+
+    @property
+    def n(self) -> int:
+        """Public number of slots."""
+        return int(self.X.shape[0])
+
+    @property
+    def incomplete(self) -> NDArray[np.bool_]:
+        """Which rows with weight have a gap."""
+        return np.isnan(self.X).any(axis=1) & (self.weight > 0)
+
+    def with_X(self, X: Array) -> Rows:
+        """The same rows with other features; deleted rows return to the filler."""
+        return replace(self, X=X).settled()
+
+    def settled(self) -> Rows:
+        """Put deleted rows back to the filler, whatever a stage made of them."""
+        gone = self.weight == 0
+        if not gone.any():
+            return self
+        X = self.X.copy()
+        X[gone] = 0.0
+        y = self.y
+        if y is not None:
+            y = y.copy()
+            y[gone] = 0.0
+        return replace(self, X=X, y=y)
+
+    def __repr__(self) -> str:
+        return f"Rows({self.n} x {self.X.shape[1]})"

@@ -1,0 +1,212 @@
+"""What every transformer shares: views of its ways, and scikit-learn manners."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ppdp.conditions import Condition
+from ppdp.distance import Distance, Sensitivity
+from ppdp.domain import Domain
+from ppdp.exceptions import InvalidParameter
+from ppdp.planning.ways import Way
+from ppdp.rows import Rows
+from ppdp.statistics import Moments
+
+__all__ = ["RowWiseTransformer", "Stage", "Transformer", "observed_domain"]
+
+Array = NDArray[np.float64]
+Statistics = Mapping[str, Any]
+
+
+def observed_domain(X: Array) -> Domain:
+    """Facts read off the data, for a transformer that is fitted alone; never used by a certificate."""
+    entry = float(np.nanmax(np.abs(X), initial=0.0)) or 1.0
+    entry = entry if math.isfinite(entry) else 1.0
+    n, d = X.shape
+    return Domain(n_rows=n, n_features=d, row_norm=entry * math.sqrt(d), entry_bound=entry)
+
+
+class Stage(BaseEstimator):
+    """A step that maps neighbouring datasets to neighbouring datasets.
+
+    Subclasses give :meth:`ways`; all else on the planning side is a view of one way.
+    """
+
+    bounds_rows = False
+    fills_gaps = False
+    fits = False
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the plan is free to choose the way."""
+        return getattr(self, "statistics", "auto") == "auto"
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """Everything this stage can do at this domain and distance.
+
+        Parameters
+        ----------
+        domain : Domain
+            Public facts at the input.
+        distance : Distance
+            How far apart two neighbouring datasets can be at the input.
+        """
+        raise NotImplementedError
+
+    def _way_alone(self, domain: Domain, distance: Distance) -> Way:
+        """The way of a stage outside a pipeline: exact if there is one."""
+        ways = self.ways(domain, distance)
+        return min(ways, key=lambda way: way.name != "exact")
+
+    def stability_map(self, domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
+        """Domain and distance after the stage; a pure function of public parameters."""
+        way = self._way_alone(domain, distance)
+        return way.domain, way.distance
+
+    def conditions(self, domain: Domain, distance: Distance) -> tuple[Condition, ...]:
+        """What :meth:`stability_map` assumes of the data; ``()`` means nothing."""
+        return self._way_alone(domain, distance).conditions
+
+    def sensitivity(self, domain: Domain) -> Sensitivity:
+        """The stability map for one replaced record, in the words of the literature."""
+        _, distance = self.stability_map(domain, Distance.neighbours())
+        return Sensitivity(linf=distance.moved, l2=distance.radius)
+
+    def _run(self, rows: Rows, statistics: Statistics) -> Rows:
+        """Apply the stage to rows."""
+        raise NotImplementedError
+
+    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        """What the stage fits without noise; ``domain`` is the one at its input."""
+        return {}
+
+    def _released(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+        """The same from released moments."""
+        raise NotImplementedError
+
+    def _carry(self, values: Moments, statistics: Statistics) -> Moments:
+        """Released moments after this stage, for ways that are affine."""
+        raise NotImplementedError
+
+    def _without_release(self, way: Way) -> Statistics:
+        """Statistics of the twin of an exact way that releases nothing for prediction."""
+        return {}
+
+    def _wear(self, statistics: Statistics) -> None:
+        """Take over statistics as fitted attributes: ``mean`` becomes ``mean_``."""
+        for name, value in statistics.items():
+            setattr(self, f"{name}_", value)
+
+
+class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
+    """A stage that maps rows one by one once its statistics are known.
+
+    Fitted alone, outside a pipeline, it is an ordinary scikit-learn transformer: the domain is read off
+    ``X``, statistics are exact and are *private data*; no certificate covers them.
+    """
+
+    def _apply(self, X: Array, statistics: Statistics) -> Array:
+        """The row-wise map."""
+        raise NotImplementedError
+
+    def _run(self, rows: Rows, statistics: Statistics) -> Rows:
+        return rows.with_X(self._apply(rows.X, statistics))
+
+    def _worn(self) -> Statistics:
+        """Inverse of ``_wear``."""
+        return {name: getattr(self, f"{name}_") for name in self._statistic_names}
+
+    _statistic_names: tuple[str, ...] = ()
+
+    def fit(self, X: Any, y: Any = None) -> Transformer:
+        """Fit without noise.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+            Present by convention.
+        """
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=self._finite)
+        domain = observed_domain(X)
+        if hasattr(self, "feature_names_in_"):
+            domain = domain.but(feature_names=tuple(self.feature_names_in_))
+        way = self._way_alone(domain, Distance.neighbours())
+        self._wear(self._statistics(Rows.of(X), way, domain))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Map rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=self._finite, reset=False)
+        return self._apply(X, self._worn())
+
+    @property
+    def _finite(self) -> bool | str:
+        return "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._allow_nan
+        return tags
+
+    _allow_nan = False
+
+
+class RowWiseTransformer(Transformer):
+    """A public map of each row by itself; nothing is fitted."""
+
+    _allow_nan = True
+
+
+def positive(name: str, value: Any, stage: object, *, below: float = math.inf) -> float:
+    """Check a numeric parameter.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not a number in (0, below].
+    """
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, (int, float, np.integer, np.floating))
+        or not 0 < value <= below
+    ):
+        limit = "positive" if math.isinf(below) else f"in (0, {below:g}]"
+        raise InvalidParameter(f"{name} must be a number {limit}, got {value!r}.", stage=type(stage).__name__)
+    return float(value)
+
+
+def chosen(ways: dict[str, Way], statistics: str, stage: object) -> tuple[Way, ...]:
+    """The ways that the parameter ``statistics`` admits.
+
+    Raises
+    ------
+    InvalidParameter
+        If it names no way of this stage.
+    """
+    if statistics == "auto":
+        return tuple(ways.values())
+    if statistics not in ways:
+        raise InvalidParameter(
+            f"statistics must be 'auto' or one of {sorted(ways)}, got {statistics!r}.",
+            stage=type(stage).__name__,
+        )
+    return (ways[statistics],)

@@ -1,0 +1,167 @@
+"""Mean imputation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.bounds import lookup
+from ppdp.conditions import Condition
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.planning.ways import Ask, Way
+from ppdp.release_points import observed_means
+from ppdp.rows import Rows
+from ppdp.statistics import Moments, clip_norms
+from ppdp.transformers.base import Statistics, Transformer, chosen, positive
+
+__all__ = ["MeanImputer"]
+
+Array = NDArray[np.float64]
+
+
+class MeanImputer(Transformer):
+    """Fill gaps with column means.
+
+    The mean of column j is the sum of its observed entries divided by ``max(n_j, n0)``, n_j the number of
+    observed entries. With fewer than n0 of them the mean shrinks towards 0; that is what makes the bound
+    unconditional. A column without any observed entry is filled with 0.
+
+    Parameters
+    ----------
+    min_observed : int or float, default=0.5
+        The floor n0: a count, or a fraction of the rows if at most 1 and not an integer.
+    max_missing : int or float, optional
+        At most this many rows have gaps (a count, or a fraction below 1); the smaller of this and the domain's is
+        used. If it is below the number of rows, the exact way assumes it as a condition.
+    floor : bool, default=True
+        Whether to divide by ``max(n_j, n0)``. If False the exact way divides by n_j and assumes
+        ``n_j >= n0``.
+    statistics : {"auto", "exact", "noisy"}, default="auto"
+        Fit without noise, or from released means. Alone, outside a pipeline, "auto" is exact.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        The fill values: private if fitted alone, released if taken from a fitted pipeline.
+    norm_ : float or None
+        Filled rows are clipped to this public norm.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/mean-imputation.md``; corrects Corollary 4 of "Provable privacy with
+    non-private pre-processing", whose printed bound is false when the replaced row changes its gaps).
+    One replaced row moves every row with gaps by at most ``K(A)/n0``, ``K(A) = √(4R² + 2A²)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> MeanImputer().fit_transform(np.array([[1.0, 2.0], [np.nan, 4.0], [3.0, 0.0]]))
+    array([[1., 2.],
+           [2., 4.],
+           [3., 0.]])
+    """
+
+    _allow_nan = True
+    fills_gaps = True
+    fits = True
+    _statistic_names = ("mean", "norm")
+
+    def __init__(
+        self,
+        min_observed: int | float = 0.5,
+        max_missing: int | float | None = None,
+        floor: bool = True,
+        statistics: str = "auto",
+    ) -> None:
+        self.min_observed = min_observed
+        self.max_missing = max_missing
+        self.floor = floor
+        self.statistics = statistics
+
+    def _floor(self, n: int) -> int:
+        value = positive("min_observed", self.min_observed, self)
+        if isinstance(self.min_observed, float) and value <= 1:
+            return max(1, math.ceil(value * n))
+        return int(positive("min_observed", self.min_observed, self, below=n))
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """Exact (moves the rows with gaps) and noisy (moves nothing)."""
+        n0 = self._floor(domain.n)
+        domain.require("row_norm", "MeanImputer")
+        limit = domain.missing_rows
+        if self.max_missing is not None:
+            limit = min(limit, domain.but(max_missing=self.max_missing).missing_rows)
+        if limit == 0:
+            return (Way.by("public", "row-wise.identity", domain, distance),)
+        conditions = []
+        if limit < domain.n:
+            unit = lookup("imputation.missing", "margin")(domain, distance)
+            statement = f"at most {limit} rows have gaps"
+            conditions.append(
+                Condition("missing", statement, "imputation.missing", unit, MissingMargin(limit))
+            )
+        if not self.floor:
+            unit = lookup("imputation.observed", "margin")(domain, distance)
+            statement = f"every column is observed in at least {n0} rows"
+            conditions.append(
+                Condition("observed", statement, "imputation.observed", unit, ObservedMargin(n0))
+            )
+        means = {"min_observed": n0}
+        exact = Way.by(
+            "exact",
+            "imputation.mean",
+            domain,
+            distance,
+            conditions=tuple(conditions),
+            asks=(Ask("means", "predict", means),),
+            min_observed=n0,
+            max_missing=limit,
+        )
+        noisy = Way.by("noisy", "imputation.public", domain, distance, asks=(Ask("means", "fit", means),))
+        return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
+
+    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        if way.name == "public":
+            return {"mean": np.zeros(rows.X.shape[1]), "norm": domain.row_norm}
+        n0 = int(way.parameters["min_observed"])
+        if not self.floor:
+            n0 = 1  # under the condition n_j >= n0 both forms agree
+        return {"mean": observed_means(rows, domain, n0), "norm": domain.row_norm}
+
+    def _released(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+        bound = domain.entry_bound or float(domain.require("row_norm"))
+        return {"mean": np.clip(values.mean, -bound, bound), "norm": domain.row_norm}
+
+    def _apply(self, X: Array, statistics: Statistics) -> Array:
+        gaps = np.isnan(X)
+        if not gaps.any():
+            return X
+        filled = np.where(gaps, statistics["mean"], X)
+        rows = gaps.any(axis=1)
+        filled[rows] = clip_norms(filled[rows], statistics["norm"])
+        return filled
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedMargin:
+    """Margin of "every column is observed in at least ``n0`` rows"."""
+
+    n0: int
+
+    def __call__(self, rows: Rows, unit: float) -> float:
+        counts = (~np.isnan(rows.X) * rows.weight[:, None]).sum(axis=0)
+        return float(counts.min() - self.n0) / unit if unit else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class MissingMargin:
+    """Margin of "at most ``limit`` rows have gaps"."""
+
+    limit: int
+
+    def __call__(self, rows: Rows, unit: float) -> float:
+        return (self.limit + 1 - int(rows.incomplete.sum())) / unit if unit else math.inf

@@ -1,0 +1,141 @@
+"""A user's own public map of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.exceptions import InvalidParameter, InvalidValue
+from ppdp.planning.ways import Way
+from ppdp.rows import Rows
+from ppdp.transformers.base import RowWiseTransformer, Statistics, positive
+from ppdp.transformers.ranges import resolve_ranges
+
+__all__ = ["RowMap"]
+
+Array = NDArray[np.float64]
+
+
+class RowMap(RowWiseTransformer):
+    """Apply a public function to every row by itself, then clip its output to public ranges.
+
+    Parameters
+    ----------
+    function : callable, optional
+        ``function(X) -> array`` for a float64 array X of shape (n, d) with NaN for gaps. It must treat rows one by one:
+        before any data is seen it is run on made-up rows, together and one at a time, and refused if the results
+        differ. What made-up rows cannot show remains the user's declaration. Default: the identity.
+    out_ranges : mapping, pair, or sequence of pairs
+        Public (low, high) of every output column.
+    lipschitz : float, optional
+        Lipschitz constant (L2) of the function. Without it, a row that an earlier stage moved counts
+        as replaced.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/row-wise.md``): row-wise, moves nothing. A row without gaps never gains one: where the
+    function gives NaN the middle of the range stands.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> RowMap(np.log10, out_ranges=(-2, 2)).fit_transform(np.array([[10.0], [1e9]]))
+    array([[1.],
+           [2.]])
+    """
+
+    bounds_rows = True
+    _statistic_names = ("low", "high")
+
+    def __init__(
+        self,
+        function: Callable[[Array], Any] | None = None,
+        out_ranges: Any = None,
+        lipschitz: float | None = None,
+    ) -> None:
+        self.function = function
+        self.out_ranges = out_ranges
+        self.lipschitz = lipschitz
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """One public way."""
+        table = self._table(domain)
+        self._probe(domain.d, table.shape[0])
+        lipschitz = None if self.lipschitz is None else positive("lipschitz", self.lipschitz, self)
+        largest = np.abs(table).max(axis=1)
+        names = list(self.out_ranges) if isinstance(self.out_ranges, Mapping) else domain.feature_names
+        names = names if names is not None and len(names) == len(table) else None
+        way = Way.by(
+            "public",
+            "row-wise.row-map",
+            domain,
+            distance,
+            n_features=int(table.shape[0]),
+            row_norm=float(np.linalg.norm(largest)) * (1 + 1e-9) or 1.0,
+            entry_bound=float(largest.max()) or 1.0,
+            lipschitz=lipschitz,
+            feature_names=list(names) if names else None,
+        )
+        return (way,)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the output columns: the keys of ``out_ranges``, else those of the input."""
+        if isinstance(self.out_ranges, Mapping):
+            return np.asarray(list(self.out_ranges), dtype=object)
+        names = super().get_feature_names_out(input_features)
+        if len(self.low_) == len(names):
+            return names
+        return np.asarray([f"rowmap{i}" for i in range(len(self.low_))], dtype=object)
+
+    def _table(self, domain: Domain) -> Array:
+        width, names = domain.d, domain.feature_names
+        if isinstance(self.out_ranges, Mapping):
+            names = tuple(str(name) for name in self.out_ranges)
+            width = len(names)
+        elif self.out_ranges is not None and np.ndim(self.out_ranges) == 2:
+            width = len(self.out_ranges)
+        return resolve_ranges(self.out_ranges, width, names, "RowMap", "out_ranges")
+
+    def _call(self, X: Array, width: int) -> Array:
+        if self.function is None:
+            return X
+        with np.errstate(all="ignore"):
+            try:
+                out = np.asarray(self.function(X.copy()), dtype=np.float64)
+            except Exception:
+                raise InvalidValue(
+                    f"the function of RowMap failed on rows of {X.shape[1]} columns.", stage="RowMap"
+                ) from None
+        if out.shape != (X.shape[0], width):
+            raise InvalidParameter(
+                f"the function of RowMap gave shape {('n', *out.shape[1:])}, out_ranges has {width} columns.",
+                stage="RowMap",
+            )
+        return out
+
+    def _probe(self, d: int, width: int) -> None:
+        """Refuse a function that mixes rows, on made-up rows."""
+        made_up = np.random.Generator(np.random.PCG64(0)).lognormal(sigma=2.0, size=(7, d))
+        together = self._call(made_up, width)
+        alone = np.concatenate([self._call(made_up[i : i + 1], width) for i in range(len(made_up))])
+        if not np.allclose(together, alone, rtol=1e-9, atol=1e-12, equal_nan=True):
+            raise InvalidParameter(
+                "the function of RowMap mixes rows.",
+                stage="RowMap",
+                fix="use a function of one row, or a fitted ppdp stage.",
+            )
+
+    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        table = self._table(domain)
+        return {"low": table[:, 0], "high": table[:, 1]}
+
+    def _apply(self, X: Array, statistics: Statistics) -> Array:
+        low, high = statistics["low"], statistics["high"]
+        out = np.clip(self._call(X, len(low)), low, high)
+        complete = ~np.isnan(X).any(axis=1)
+        return np.where(np.isnan(out) & complete[:, None], (low + high) / 2, out)

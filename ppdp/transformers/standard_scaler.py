@@ -1,0 +1,192 @@
+"""Standard scaling."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.bounds import lookup
+from ppdp.bounds.rounding import UNIT
+from ppdp.conditions import Condition
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.exceptions import UnsupportedOrder
+from ppdp.planning.ways import Ask, Way
+from ppdp.rows import Rows
+from ppdp.statistics import Moments, clip_norms, column_sums
+from ppdp.transformers.base import Statistics, Transformer, chosen, positive
+
+__all__ = ["StandardScaler"]
+
+Array = NDArray[np.float64]
+
+
+class StandardScaler(Transformer):
+    """Centre columns and divide by their standard deviation, with a public floor.
+
+    ``x -> clip((x - mean) / max(std, s))``, population standard deviation, statistics over the public
+    number of rows with deleted rows as zeros.
+
+    Parameters
+    ----------
+    min_std : float, optional
+        The floor s, in units of ``row_norm``. Default: a quarter of the largest possible entry,
+        ``0.25 / √d`` of the row norm.
+    floor : bool, default=True
+        Divide by ``max(std, s)``. If False the exact way divides by the standard deviation and assumes that it is at
+        least s in every column.
+    clip : float, "auto" or None, default="auto"
+        Scaled rows are clipped to this norm; "auto" is ``2√d``, None does not clip.
+    statistics : {"auto", "exact", "noisy"}, default="auto"
+        Fit without noise, or from released moments. Alone, outside a pipeline, "auto" is exact.
+
+    Attributes
+    ----------
+    mean_, scale_ : ndarray of shape (n_features,)
+        Private if fitted alone, released if taken from a fitted pipeline.
+    clip_ : float or None
+        The public clip.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/standard-scaling.md``; corrects Proposition 6 of "Provable privacy with non-private
+    pre-processing", whose printed bound is exceeded from 50 rows on). All rows move.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> StandardScaler().fit_transform(np.array([[1.0], [-1.0], [1.0], [-1.0]]))
+    array([[ 1.],
+           [-1.],
+           [ 1.],
+           [-1.]])
+    """
+
+    fits = True
+    _statistic_names = ("mean", "scale", "clip")
+
+    def __init__(
+        self,
+        min_std: float | None = None,
+        floor: bool = True,
+        clip: float | str | None = "auto",
+        statistics: str = "auto",
+    ) -> None:
+        self.min_std = min_std
+        self.floor = floor
+        self.clip = clip
+        self.statistics = statistics
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """Exact (moves all rows) and noisy (moves nothing)."""
+        if domain.missing_rows:
+            raise UnsupportedOrder(
+                "rows may have gaps here.", stage="StandardScaler", fix="put an imputer before it."
+            )
+        norm = float(domain.require("row_norm", "StandardScaler"))
+        share = (
+            0.25 / math.sqrt(domain.d)
+            if self.min_std is None
+            else positive("min_std", self.min_std, self, below=1)
+        )
+        s = share * norm
+        clip: Any = 2 * math.sqrt(domain.d) if self.clip == "auto" else self.clip
+        if clip is not None:
+            clip = positive("clip", clip, self)
+        conditions = ()
+        if not self.floor:
+            unit = lookup("scaling.std", "margin")(domain, distance)
+            statement = f"every column has standard deviation at least {s:.4g}"
+            conditions = (
+                Condition("deviation", statement, "scaling.std", unit, StdMargin(s, norm, distance)),
+            )
+        exact = Way.by(
+            "exact",
+            "scaling.standard",
+            domain,
+            distance,
+            conditions=conditions,
+            asks=(Ask("squares", "predict"),),
+            min_std=s,
+            conditional=not self.floor,
+            clip=clip,
+        )
+        noisy = Way.by(
+            "noisy",
+            "scaling.public",
+            domain,
+            distance,
+            asks=(Ask("squares", "fit"),),
+            affine=clip is None,
+            min_std=s,
+            clip=clip,
+        )
+        return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
+
+    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        norm = float(domain.require("row_norm"))
+        entry = min(domain.entry_bound or norm, norm)
+        mean = column_sums(rows.X, rows.weight, entry) / rows.n
+        variance = np.maximum(column_sums(rows.X**2, rows.weight, entry**2) / rows.n - mean**2, 0.0)
+        if self.floor:
+            scale = np.sqrt(np.maximum(variance, way.parameters["min_std"] ** 2))
+        else:
+            scale = np.where(variance > 0, np.sqrt(variance), 1.0)
+        return {"mean": mean, "scale": scale, "clip": way.parameters["clip"]}
+
+    def _released(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+        mean = values.mean
+        norm = float(domain.require("row_norm"))
+        mean = mean * min(1.0, norm / max(float(np.linalg.norm(mean)), norm))
+        variance = np.maximum(values.squares - mean**2, way.parameters["min_std"] ** 2)
+        return {"mean": mean, "scale": np.sqrt(variance), "clip": way.parameters["clip"]}
+
+    def _carry(self, values: Moments, statistics: Statistics) -> Moments:
+        scale = 1 / statistics["scale"]
+        return values.affine(np.diag(scale), -statistics["mean"] * scale)
+
+    def _apply(self, X: Array, statistics: Statistics) -> Array:
+        return clip_norms((X - statistics["mean"]) / statistics["scale"], statistics["clip"])
+
+
+@dataclass(frozen=True, slots=True)
+class StdMargin:
+    """Margin of "every column has standard deviation at least ``s``".
+
+    The number of steps along neighbouring pairs after which the best window of a sorted column can
+    have less variance: the exact Hamming distance on raw data, a lower bound with the shift property
+    for a general distance (``docs/theory/standard-scaling.md``).
+    """
+
+    s: float
+    norm: float
+    distance: Distance
+
+    def __call__(self, rows: Rows, unit: float) -> float:
+        n = rows.n
+        rms = min(self.distance.radius, math.sqrt(self.distance.radius * self.distance.total / n))
+        if unit == 0 and rms == 0:
+            return float(n)
+        columns = np.sort(rows.X * (rows.weight > 0)[:, None], axis=0)
+        zero = np.zeros((1, columns.shape[1]))
+        first = np.concatenate([zero, np.cumsum(columns, axis=0)])
+        second = np.concatenate([zero, np.cumsum(columns**2, axis=0)])
+        rounding = 4 * UNIT * n * n * self.norm**2
+
+        def fails(steps: int) -> bool:
+            width = n - int(steps * unit)
+            if width <= 1:
+                return True
+            sums = first[width:] - first[:-width]
+            scatter = (second[width:] - second[:-width] - sums**2 / width).min() - rounding
+            return bool(math.sqrt(max(scatter, 0.0)) - steps * math.sqrt(n) * rms < math.sqrt(n) * self.s)
+
+        low, high = 0, n + 1  # fails(high) is true: one neighbouring pair replaces or moves something
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if fails(middle) else (middle + 1, high)
+        return float(low)

@@ -1,0 +1,544 @@
+"""The noise is the Gaussian mechanism's, to the last bit, and what it is charged for is all that it costs.
+
+Statistical tests run on seeded draws and pass or fail for good; their thresholds make a false alarm, had the
+seed been drawn at random, rarer than one in a million.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import multiprocessing
+import pickle
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.special import log_ndtr, ndtr
+
+from ppdp.exceptions import InvalidParameter
+from ppdp.privacy import noise as module
+from ppdp.privacy.noise import (
+    TOTAL_VARIATION_PER_DRAW,
+    WORST_ALLOWANCE_PER_ENTRY,
+    Noise,
+    lattice_allowance,
+    lattice_exponent,
+)
+
+FALSE_ALARM = 1e-7  # per test: a p-value below is an error of the sampler
+Z_LIMIT = stats.norm.isf(FALSE_ALARM / 2)
+CELLS = np.arange(-(6 << 6), (6 << 6) + 1) / 64.0  # edges of the coarse cells, |Z| <= 6
+
+
+def chi_square_p(counts: np.ndarray, expected: np.ndarray) -> float:
+    enough = expected >= 20
+    return float(stats.chi2.sf(((counts - expected)[enough] ** 2 / expected[enough]).sum(), enough.sum()))
+
+
+def tilt(draws: np.ndarray) -> float:
+    """Standardised score of the slope inside the coarse cells: what wrong rejection gets wrong.
+
+    Given its coarse cell, u = 64 |Z| mod 1 has density proportional to exp(-w^2 u (c + u / 2)), w = 1/64.
+    """
+    cell, u = np.divmod(np.abs(draws) * 64, 1.0)
+    c = np.arange(13 << 6)
+    nodes, weights = np.polynomial.legendre.leggauss(12)
+    nodes, weights = (nodes + 1) / 2, weights / 2
+    density = np.exp(-np.outer(c, nodes) / 4096 - nodes**2 / 8192) * weights
+    mean = density @ nodes / density.sum(1)
+    variance = density @ nodes**2 / density.sum(1) - mean**2
+    at = cell.astype(int)
+    return float(((u - mean[at]) * cell).sum() / math.sqrt((variance[at] * cell**2).sum()))
+
+
+@pytest.fixture(scope="module")
+def lattice() -> np.ndarray:
+    return Noise(20260101).standard_lattice(4_000_000)
+
+
+@pytest.fixture(scope="module")
+def draws(lattice: np.ndarray) -> np.ndarray:
+    return lattice * 2.0**-37
+
+
+class TestTheLaw:
+    def test_kolmogorov_smirnov(self, draws):
+        assert stats.kstest(draws, "norm").pvalue > FALSE_ALARM
+
+    def test_moments(self, draws):
+        variances = {1: 1, 2: 2, 3: 15, 4: 96, 6: 10170}  # of Z^k: E Z^2k - (E Z^k)^2
+        means = {1: 0, 2: 1, 3: 0, 4: 3, 6: 15}
+        for k, variance in variances.items():
+            score = ((draws**k).mean() - means[k]) / math.sqrt(variance / draws.size)
+            assert abs(score) < Z_LIMIT, k
+
+    def test_every_coarse_cell_has_its_mass(self, draws):
+        counts = np.histogram(draws, CELLS)[0]
+        assert chi_square_p(counts, np.diff(ndtr(CELLS)) * draws.size) > FALSE_ALARM
+
+    def test_eight_parts_of_every_coarse_cell(self, draws):
+        edges = np.arange(-(3 << 9), (3 << 9) + 1) / 512.0
+        counts = np.histogram(draws, edges)[0]
+        assert chi_square_p(counts, np.diff(ndtr(edges)) * draws.size) > FALSE_ALARM
+
+    def test_slope_inside_the_cells(self, draws):
+        assert abs(tilt(draws)) < Z_LIMIT
+
+    def test_the_slope_test_notices_a_sampler_that_never_rejects(self, monkeypatch):
+        monkeypatch.setattr(Noise, "_accepted", lambda self, coarse, detail: np.ones(coarse.size, dtype=bool))
+        assert tilt(Noise(1).standard_lattice(4_000_000) * 2.0**-37) > Z_LIMIT + 1
+
+    def test_tails(self, draws):
+        for edge in (3.0, 4.0, 4.5):
+            expected = 2 * ndtr(-edge) * draws.size
+            count = (np.abs(draws) > edge).sum()
+            assert stats.poisson.sf(count - 1, expected) > FALSE_ALARM
+            assert stats.poisson.cdf(count, expected) > FALSE_ALARM
+
+    def test_the_sign_is_fair_and_says_nothing_of_the_magnitude(self, draws):
+        sign = np.sign(draws)
+        scale = math.sqrt(draws.size)
+        assert abs(sign.sum()) / scale < Z_LIMIT
+        magnitude = np.abs(draws) - math.sqrt(2 / math.pi)
+        assert abs((sign * magnitude).sum()) / scale / math.sqrt(1 - 2 / math.pi) < Z_LIMIT
+
+    @pytest.mark.parametrize("lag", [1, 2, 64, module._BLOCK])
+    def test_draws_do_not_correlate(self, draws, lag):
+        a, b = draws[:-lag], draws[lag:]
+        assert abs((a * b).sum()) / math.sqrt(a.size) < Z_LIMIT
+        assert abs(((a * a - 1) * (b * b - 1)).sum()) / math.sqrt(4 * a.size) < Z_LIMIT
+
+    def test_flipping_the_sign_bits_negates_the_draws(self, monkeypatch):
+        """Cell a of |Z| is cell -a - 1 of -|Z|: v turns into -v, no odd integer is missed."""
+        plain = Noise(1).standard_lattice(500)
+        words = Noise._words
+
+        def flipped(self, count):
+            drawn = words(self, count)
+            drawn[0 if count < 1000 else 500 :] ^= np.uint64(1 << 63)
+            return drawn
+
+        monkeypatch.setattr(Noise, "_words", flipped)
+        np.testing.assert_array_equal(Noise(1).standard_lattice(500), -plain)
+
+    def test_a_position_is_redrawn_until_it_is_accepted(self, monkeypatch):
+        monkeypatch.setattr(
+            Noise, "_accepted", lambda self, coarse, detail: detail >> np.uint64(60) & np.uint64(7) == 5
+        )
+        magnitude = np.abs(Noise(1).standard_lattice(2000)) >> 1
+        assert (magnitude >> 27 & 7 == 5).all()
+
+    def test_low_bits_are_uniform_and_v_is_odd(self, lattice):
+        assert (lattice & 1 == 1).all()
+        counts = np.bincount(lattice >> 1 & 1023, minlength=1024)
+        assert chi_square_p(counts, np.full(1024, lattice.size / 1024)) > FALSE_ALARM
+
+    def test_the_operating_system_feeds_the_same_sampler(self):
+        draws = Noise().standard_lattice((1000, 400)).ravel() * 2.0**-37
+        assert stats.kstest(draws, "norm").pvalue > FALSE_ALARM
+        assert abs(tilt(draws)) < Z_LIMIT
+        assert abs(draws.mean()) * math.sqrt(draws.size) < Z_LIMIT
+        assert abs((draws**2).mean() - 1) * math.sqrt(draws.size / 2) < Z_LIMIT
+
+
+class TestTheTable:
+    """The distribution function of |Z|, against two computations that share nothing with it."""
+
+    def test_against_floats(self):
+        cuts = np.array([float(Fraction(cut, 1 << 192)) for cut in module._table().cuts])
+        edges = np.arange(1, 13 << 6) / 64.0
+        np.testing.assert_allclose(cuts, ndtr(edges) - ndtr(-edges), rtol=1e-14)
+
+    def test_tail_against_floats(self):
+        survival = [Fraction((1 << 192) - cut, 1 << 192) for cut in module._table().cuts]
+        edges = np.arange(1, 13 << 6) / 64.0
+        exact = np.exp(log_ndtr(-edges)) * 2 - np.exp(log_ndtr(-13.0)) * 2
+        np.testing.assert_allclose([float(s) for s in survival], exact, rtol=1e-12)
+
+    @pytest.mark.parametrize("cell", [1, 2, 63, 64, 100, 320, 575, 700, 830, 831])
+    def test_to_the_last_bit(self, cell):
+        with mpmath.workprec(400):
+            edge = mpmath.mpf(cell) / 64 / mpmath.sqrt(2)
+            truth = mpmath.erf(edge) / mpmath.erf(13 / mpmath.sqrt(2)) * mpmath.mpf(2) ** 192
+            assert module._table().cuts[cell - 1] == int(mpmath.floor(truth))
+
+    def test_leading_words(self):
+        table = module._table()
+        assert len(table.cuts) == table.leading.size == (13 << 6) - 1
+        assert [int(word) for word in table.leading] == [cut >> 128 for cut in table.cuts]
+        assert table.leading[-1] == 2**64 - 1  # so that no 64-bit word lies behind the last cut
+        assert not table.leading.flags.writeable
+
+    def test_what_the_table_leaves_out_is_far_below_the_charge(self):
+        beyond = 2 * mpmath.ncdf(-13)
+        assert (
+            beyond + len(module._table().cuts) * 2.0**-192 + 2.0**-150 < 2.0**-125 < TOTAL_VARIATION_PER_DRAW
+        )
+
+
+class TestRareComparisons:
+    """What floats leave open is settled by integers; these tests force the rare cases."""
+
+    @pytest.mark.parametrize("coarse", [0, 1, 64, 500, 831])
+    @pytest.mark.parametrize("place", [0, 1 << 200, 3 << 253, (1 << 256) - 1])
+    def test_density_ratio(self, coarse, place):
+        with mpmath.workprec(600):
+            u = mpmath.mpf(place) / (1 << 256)
+            truth = mpmath.exp(-u * (coarse + u / 2) / 4096) * (1 << 256)
+            assert abs(module._density_ratio(coarse, place) - truth) < 200
+
+    @pytest.mark.parametrize("coarse", [0, 3, 64, 400, 831])
+    def test_floats_decide_what_further_bits_cannot_turn_and_nothing_else(self, coarse, monkeypatch):
+        asked = []
+        exactly = Noise._accepted_exactly
+        monkeypatch.setattr(Noise, "_accepted_exactly", lambda *a: asked.append(a) or exactly(*a))
+        cases = {"accepted": 0, "rejected": 0, "open": 0}
+        for position in np.random.default_rng(coarse).integers(0, 1 << 30, 40).tolist():
+            starts, ends = (
+                module._density_ratio(coarse, (position << 226) + rest) for rest in (0, (1 << 226) - 1)
+            )
+            for level in range(max((ends >> 223) - 3, 0), min((starts >> 223) + 4, 1 << 33)):
+                detail = np.array([position << 33 | level], dtype=np.uint64)
+                asked.clear()
+                accepted = Noise(level)._accepted(np.array([coarse]), detail)[0]
+                if (level + 1) << 223 <= ends:
+                    cases["accepted"] += 1
+                    assert accepted
+                elif level << 223 >= starts:
+                    cases["rejected"] += 1
+                    assert not accepted
+                else:
+                    cases["open"] += 1
+                    assert asked
+        assert min(cases.values()) >= 20
+
+    def test_the_law_when_every_comparison_is_made_by_integers(self, monkeypatch):
+        monkeypatch.setattr(module, "_UNDECIDED", 2.0)
+        draws = Noise(5).standard_lattice(20_000) * 2.0**-37
+        assert stats.kstest(draws, "norm").pvalue > FALSE_ALARM
+        assert abs(tilt(draws)) < Z_LIMIT
+
+    def test_floats_and_integers_draw_the_same_numbers(self, monkeypatch):
+        coarse = np.random.default_rng(0).integers(0, 13 << 6, 3000)
+        detail = np.random.default_rng(1).integers(0, 1 << 64, 3000, dtype=np.uint64)
+        by_floats = Noise(0)._accepted(coarse, detail)
+        monkeypatch.setattr(module, "_UNDECIDED", 2.0)
+        np.testing.assert_array_equal(by_floats, Noise(1)._accepted(coarse, detail))
+
+    def test_further_bits_are_random_and_follow_the_known_ones(self):
+        extended = [Noise()._extended(5) for _ in range(200)]
+        assert {number >> 128 for number in extended} == {5}
+        assert (
+            len({number >> 64 for number in extended}) == len({number % 2**64 for number in extended}) == 200
+        )
+
+    @pytest.mark.parametrize("cut", [0, 64, 500])
+    def test_a_leading_word_equal_to_a_cut_asks_for_more_bits(self, cut, monkeypatch):
+        table = module._table()
+        word = table.leading[cut : cut + 1]
+        rest = table.cuts[cut] & ((1 << 128) - 1)
+        for more, cell in ((rest, cut + 1), (rest - 1, cut), (0, cut), ((1 << 128) - 1, cut + 1)):
+            monkeypatch.setattr(Noise, "_extended", lambda self, number, more=more: number << 128 | more)
+            assert Noise(0)._coarse_cells(word)[0] == cell
+
+    def test_the_last_word_reaches_every_cell_of_the_far_tail(self, monkeypatch):
+        table = module._table()
+        for cell in (700, 830):
+            more = table.cuts[cell - 1] & ((1 << 128) - 1)
+            monkeypatch.setattr(Noise, "_extended", lambda self, number, more=more: number << 128 | more)
+            assert Noise(0)._coarse_cells(np.array([2**64 - 1], dtype=np.uint64))[0] == cell
+
+
+class TestTheRelease:
+    @pytest.mark.parametrize(
+        ("noise_scale", "bound"), [(1.0, 1.0), (0.1, 1.0), (2.0**-20, 1.0), (1.5 * 2.0**-26, 1.0), (3e7, 5.0)]
+    )
+    def test_mean_and_variance_are_the_declared_ones(self, noise_scale, bound):
+        value = 0.7 * bound
+        errors = (Noise(11).release(np.full(400_000, value), noise_scale, bound) - value) / noise_scale
+        assert abs(errors.mean()) * math.sqrt(errors.size) < Z_LIMIT
+        assert abs((errors**2).mean() - 1) * math.sqrt(errors.size / 2) < Z_LIMIT
+        assert stats.kstest(errors, "norm").pvalue > FALSE_ALARM
+
+    @pytest.mark.parametrize("noise_scale", [1.0, 0.1, 1 / 3, 1e-6, 2.0**-26])
+    @pytest.mark.parametrize("value", [0.0, 1.0, -0.3])
+    def test_outputs_lie_on_the_same_lattice_whatever_the_value(self, noise_scale, value):
+        half_step = math.ldexp(noise_scale, -lattice_exponent(1.0, noise_scale) - 1)
+        released = Noise(2).release(np.full(5000, value), noise_scale, 1.0)
+        cells = np.rint(released / half_step)
+        assert (cells % 2 == 1).all()
+        np.testing.assert_array_equal(cells * half_step, released)
+
+    @pytest.mark.parametrize(("noise_scale", "bound"), [(0.125, 1.0), (2.0**-26, 1.0), (2.0**-17, 0.7)])
+    def test_the_value_only_shifts_the_noise_by_whole_steps(self, noise_scale, bound):
+        rng = np.random.default_rng(3)
+        here, there = rng.uniform(-bound, bound, (2, 4000))
+        step = math.ldexp(noise_scale, -lattice_exponent(bound, noise_scale))
+        difference = Noise(9).release(here, noise_scale, bound) - Noise(9).release(there, noise_scale, bound)
+        np.testing.assert_array_equal(difference / step, np.rint(here / step) - np.rint(there / step))
+
+    def test_the_cell_is_the_floor_of_rounded_value_plus_gaussian(self):
+        """On a coarser lattice, for negative sums too: floor(k + 2^M Z), from the finest cells of that Z."""
+        noise_scale, bound = 2.0**-26, 1.0  # M = 24
+        value = np.random.default_rng(4).uniform(-bound, bound, 4000)
+        fine = Noise(6).standard_lattice(4000)
+        step = noise_scale * 2.0**-24
+        released = Noise(6).release(value, noise_scale, bound)
+        for y, x, v in zip(released.tolist(), value.tolist(), fine.tolist()):
+            total = round(Fraction(x) / Fraction(step)) + Fraction(v, 2**37) * 2**24
+            assert Fraction(y) == (math.floor(total) + Fraction(1, 2)) * Fraction(step)
+
+    @given(
+        st.lists(st.floats(width=64), max_size=6),
+        st.sampled_from([1e-270, 1e-3, 0.1, 1.0, 1e9]),
+        st.sampled_from([0.0, 1e-3, 1.0, 2.0**26]),
+    )
+    @settings(max_examples=150, deadline=None)
+    def test_nothing_is_raised_on_data_and_nothing_leaves_the_bounds(self, value, noise_scale, ratio):
+        bound = ratio * noise_scale
+        released = Noise().release(np.array(value), noise_scale, bound)
+        assert released.shape == (len(value),)
+        assert (np.abs(released) <= bound + 13.001 * noise_scale).all()
+
+    def test_clamping_and_nan(self):
+        value = np.array([np.inf, 1e300, -np.inf, -7.0, np.nan, 0.5])
+        clamped = np.array([2.0, 2.0, -2.0, -2.0, 0.0, 0.5])
+        np.testing.assert_array_equal(Noise(1).release(value, 0.3, 2.0), Noise(1).release(clamped, 0.3, 2.0))
+        assert np.isinf(value[0])  # the caller's array is left alone
+
+    def test_a_bound_of_zero_releases_noise_alone(self):
+        released = Noise(1).release([5.0, -5.0], 1.0, 0.0)
+        np.testing.assert_array_equal(released, Noise(1).standard_lattice(2) * 2.0**-37)
+
+    @pytest.mark.parametrize("shape", [(), (1,), (0,), (3, 2), (2, 0, 4)])
+    def test_shapes(self, shape):
+        released = Noise().release(np.zeros(shape), 1.0, 1.0)
+        assert isinstance(released, np.ndarray)
+        assert (released.shape, released.dtype) == (shape, np.float64)
+        assert Noise().standard_lattice(shape).shape == shape
+
+    def test_more_than_one_block(self):
+        size = 2 * module._BLOCK + 17
+        assert len(np.unique(Noise(1).standard_lattice(size))) > 0.999 * size
+
+    def test_lists_and_float32_are_cast_before_rounding(self):
+        for value in ([0.1, 0.2], np.array([0.1, 0.2], dtype=np.float32), np.array([[0.1], [0.2]]).T[0]):
+            expected = Noise(4).release(np.asarray(value, dtype=np.float64), 0.1, 1.0)
+            np.testing.assert_array_equal(Noise(4).release(value, 0.1, 1.0), expected)
+
+
+class TestTheLattice:
+    @given(st.floats(1e-270, 1e260), st.floats(2.0**-60, 2.0**26))
+    @settings(max_examples=300, deadline=None)
+    def test_exponent_is_the_largest_that_fits(self, noise_scale, ratio):
+        bound = ratio * noise_scale
+        if Fraction(bound) > 2**26 * Fraction(noise_scale):
+            return
+        exponent = lattice_exponent(bound, noise_scale)
+        steps = Fraction(bound) / Fraction(noise_scale) * 2**exponent
+        assert 24 <= exponent <= 36
+        assert steps <= 2**50
+        assert exponent == 36 or 2 * steps > 2**50
+
+    @pytest.mark.parametrize(
+        ("bound", "noise_scale", "exponent"),
+        [
+            (0.0, 1.0, 36),
+            (2.0**14, 1.0, 36),
+            (np.nextafter(2.0**14, 9e9), 1.0, 35),
+            (2.0**26, 1.0, 24),
+            (1.0, 2e-6, 31),
+        ],
+    )
+    def test_exponents(self, bound, noise_scale, exponent):
+        assert lattice_exponent(bound, noise_scale) == exponent
+
+    @pytest.mark.parametrize(
+        ("bound", "noise_scale"),
+        [
+            (1.0, 0.0),
+            (1.0, -1.0),
+            (1.0, math.inf),
+            (1.0, math.nan),
+            (1.0, 5e-324),
+            (1.0, 1e300),
+            (1.0, "much"),
+            (1.0, None),
+            (-1.0, 1.0),
+            (math.inf, 1.0),
+            (math.nan, 1.0),
+            (None, 1.0),
+            (np.nextafter(2.0**26, 9e9), 1.0),
+        ],
+    )
+    def test_impossible_public_numbers_are_refused_before_the_value_is_read(self, bound, noise_scale):
+        with pytest.raises(InvalidParameter):
+            lattice_exponent(bound, noise_scale)
+        with pytest.raises(InvalidParameter):
+            lattice_allowance(bound, noise_scale, 3)
+        with pytest.raises(InvalidParameter):
+            Noise().release(object(), noise_scale, bound)
+
+    def test_allowance(self):
+        for bound, noise_scale in ((1.0, 1.0), (1.0, 1e-6), (5.0, 2.0**-22)):
+            exponent = lattice_exponent(bound, noise_scale)
+            for size in (0, 1, 7, 6000):
+                expected = 1.5 * 2.0**-exponent * math.sqrt(size)
+                assert lattice_allowance(bound, noise_scale, size) == expected
+                assert expected <= WORST_ALLOWANCE_PER_ENTRY * math.sqrt(size)
+
+    @pytest.mark.parametrize("noise_scale", [1.0, 1 / 3, 0.7, 1e-9])
+    @pytest.mark.parametrize("ratio", [1.0, 2.0**14, 2.0**20, 2.0**26])
+    def test_rounding_is_off_by_at_most_the_proved_number_of_steps(self, noise_scale, ratio):
+        bound = noise_scale * ratio
+        step = math.ldexp(noise_scale, -lattice_exponent(bound, noise_scale))
+        value = bound * (1 - np.random.default_rng(0).random(3000) * 0.2)
+        cells = np.rint(value / step).tolist()  # as in release: see the test of whole steps
+        worst = max(abs(Fraction(x) / Fraction(step) - int(k)) for x, k in zip(value.tolist(), cells))
+        assert worst <= Fraction(9, 16) < Fraction(3, 4)
+
+    def test_half_a_step_each_would_be_too_little(self):
+        """The naive charge is one step for two roundings: this pair moves apart by 1.07 steps."""
+        noise_scale = 1 / 3
+        bound = noise_scale * 2.0**14
+        here, there = float.fromhex("0x1.553e61b59ab18p+12"), float.fromhex("0x1.2abc38a8d89ddp+12")
+        step = Fraction(noise_scale) / 2**36
+        rounded = Noise(0).release([here, there], noise_scale, bound) - Noise(0).release(
+            [0.0, 0.0], noise_scale, bound
+        )
+        steps = np.rint(rounded / float(step))
+        apart = int(steps[0] - steps[1])
+        excess = abs(apart - (Fraction(here) - Fraction(there)) / step)
+        assert 1 < excess <= Fraction(9, 8)
+
+
+class TestAdversaries:
+    """Attacks that break other ways to add noise."""
+
+    @staticmethod
+    def fine_grained(y: np.ndarray) -> np.ndarray:
+        """1/16 < |y| < 1/4 and y is no multiple of 2^-53."""
+        return (np.abs(y) > 1 / 16) & (np.abs(y) < 1 / 4) & (y * 2.0**53 != np.rint(y * 2.0**53))
+
+    def test_a_float_sum_tells_zero_from_one_and_the_lattice_does_not(self):
+        """1 + z with |1 + z| < 1/4 is a multiple of 2^-53 for every double z; 0 + z rarely is."""
+        z = np.random.default_rng(0).standard_normal(500_000)
+        assert self.fine_grained(0.0 + z).mean() > 0.1
+        assert not self.fine_grained(1.0 + z).any()
+        for value in (0.0, 1.0):
+            assert not self.fine_grained(Noise(0).release(np.full(500_000, value), 1.0, 1.0)).any()
+
+    @pytest.mark.parametrize(("rows", "mu"), [(70_000, 1.0), (300_000, 0.25), (1_000_000, 1.0)])
+    def test_the_mean_of_many_rows_is_released_whatever_it_is(self, rows, mu):
+        """A lattice of fixed width overflows for a mean of 1, not for 0.2: an error that tells them apart."""
+        noise_scale = 2 / (rows * mu)
+        assert 1 / noise_scale > 2**15  # where a step of noise_scale 2^-36 leaves no room for the value
+        large, small = (Noise(8).release(np.full(1000, mean), noise_scale, 1.0) for mean in (1.0, 0.2))
+        half_step = math.ldexp(noise_scale, -lattice_exponent(1.0, noise_scale) - 1)
+        for released, mean in ((large, 1.0), (small, 0.2)):
+            assert (np.rint(released / half_step) % 2 == 1).all()
+            assert abs(released.mean() - mean) < Z_LIMIT * noise_scale / math.sqrt(1000)
+        np.testing.assert_allclose(large - small, 0.8, atol=2 * half_step, rtol=2.0**-50)
+
+    def test_the_same_under_optimised_python(self):
+        script = (
+            "import numpy as np\n"
+            "from ppdp.exceptions import InvalidParameter\n"
+            "from ppdp.privacy.noise import Noise\n"
+            "v = [1.0, 0.2, float('nan'), float('inf'), -1e300]\n"
+            "a, b = Noise(1).release(v, 2e-6, 1.0), Noise(1).release([1, 0.2, 0, 1, -1], 2e-6, 1.0)\n"
+            "try: Noise().release(v, 1e-12, 1.0)\n"
+            "except InvalidParameter: print(__debug__, (a == b).all(), np.abs(a).max() < 1.0001)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-O", "-c", script], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.split() == ["False", "True", "True"]
+
+
+class TestTheSource:
+    def test_seeded_noise_is_reproducible_and_says_so(self):
+        value = np.linspace(-1, 1, 50)
+        assert Noise(7).seeded
+        assert not Noise().seeded
+        np.testing.assert_array_equal(Noise(7).release(value, 0.1, 1.0), Noise(7).release(value, 0.1, 1.0))
+        for make in (np.random.default_rng, np.random.RandomState, np.int64):
+            first, second = Noise(make(7)), Noise(make(7))
+            assert first.seeded
+            np.testing.assert_array_equal(first.standard_lattice(9), second.standard_lattice(9))
+
+    def test_a_generator_that_is_passed_in_advances(self):
+        noise = Noise(np.random.default_rng(0))
+        assert (noise.standard_lattice(5) != noise.standard_lattice(5)).any()
+
+    def test_unseeded_noise_never_repeats(self):
+        assert len(np.unique([Noise().standard_lattice(4) for _ in range(50)])) == 200
+
+    @pytest.mark.parametrize("random_state", ["7", 1.5, -1, [1, 2], np.random.SeedSequence(1)])
+    def test_other_seeds_are_refused(self, random_state):
+        with pytest.raises(InvalidParameter):
+            Noise(random_state)
+
+    def test_numpy_seeds_do_not_reach_unseeded_noise(self):
+        state = np.random.get_state()  # noqa: NPY002
+        try:
+            np.random.seed(0)  # noqa: NPY002
+            first = Noise().standard_lattice(4)
+            np.random.seed(0)  # noqa: NPY002
+            assert (first != Noise().standard_lattice(4)).all()
+        finally:
+            np.random.set_state(state)  # noqa: NPY002
+
+    def test_pickles_and_copies(self):
+        assert pickle.loads(pickle.dumps(Noise())).standard_lattice(3).shape == (3,)
+        assert vars(Noise()) == {"_generator": None}  # nothing to steal, nothing to share
+        seeded = Noise(3)
+        seeded.standard_lattice(5)
+        twins = pickle.loads(pickle.dumps(seeded)), copy.deepcopy(seeded)
+        following = seeded.standard_lattice(5)
+        for twin in twins:
+            assert twin.seeded
+            np.testing.assert_array_equal(twin.standard_lattice(5), following)
+
+    def test_repr_shows_no_seed(self):
+        assert (repr(Noise()), repr(Noise(12345))) == ("Noise()", "Noise(seeded)")
+
+    @pytest.mark.skipif(
+        "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"
+    )
+    def test_forks_do_not_share_noise(self):
+        script = (
+            "import os; from ppdp.privacy.noise import Noise\n"
+            "noise = Noise(); noise.standard_lattice(1000)\n"
+            "child = os.fork(); os.fork()\n"
+            "os.write(1, (' '.join(map(str, noise.standard_lattice(50))) + '\\n').encode())\n"
+            "if child: os.waitpid(-1, 0); os.waitpid(-1, 0)"
+        )
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=False
+        )
+        drawn = done.stdout.split()
+        assert len(drawn) == len(set(drawn)) == 4 * 50
+
+    def test_threads_do_not_share_noise_and_may_build_the_table_together(self):
+        module._table.cache_clear()
+        noise = Noise()
+        with ThreadPoolExecutor(8) as pool:
+            drawn = np.concatenate(list(pool.map(noise.standard_lattice, [20_000] * 16)))
+        assert len(np.unique(drawn)) > 0.999 * drawn.size
+        assert stats.kstest(drawn * 2.0**-37, "norm").pvalue > FALSE_ALARM
+
+    def test_the_precision_of_mpmath_is_the_users(self):
+        with mpmath.workprec(61):
+            module._table.cache_clear()
+            Noise(0)._accepted_exactly(64, 5, 7)
+            Noise(0).release([0.5], 1.0, 1.0)
+            assert mpmath.mp.prec == 61

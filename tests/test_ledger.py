@@ -1,0 +1,616 @@
+"""The ledger: no spend is lost, none is counted twice, none comes back."""
+
+import contextlib
+import copy
+import itertools
+import math
+import multiprocessing
+import os
+import pickle
+import random
+import signal
+import sqlite3
+import threading
+import time
+from dataclasses import FrozenInstanceError
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
+from sklearn.base import BaseEstimator, clone
+
+from ppdp.exceptions import BudgetExceeded, InvalidParameter, LedgerError
+from ppdp.ledger import Ledger
+from ppdp.privacy.gaussian import gaussian_mu
+from ppdp.privacy.loss import PrivacyLoss
+
+
+@pytest.fixture(params=["memory", "file"])
+def make(request, tmp_path):
+    """Build a ledger of either kind; the tests that use this hold for both."""
+    numbers = itertools.count()
+
+    def build(**limit):
+        path = tmp_path / f"account {next(numbers)}?.sqlite" if request.param == "file" else None
+        return Ledger(path, **limit)
+
+    return build
+
+
+def total_delta(spends, epsilon):
+    """δ(ε) of spends (mu, delta, allowance): written down independently, from the closed form."""
+    mu = math.sqrt(sum(m * m for m, _, _ in spends))
+    failure = 1 - math.prod(1 - d for _, d, _ in spends)
+    gauss = norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
+    return failure + (1 - failure) * gauss + (1 + math.exp(epsilon)) * sum(a for _, _, a in spends)
+
+
+def total_epsilon(spends, delta):
+    """Where δ(ε) first falls to delta; beyond its minimum the allowances make it rise again."""
+    grid = np.linspace(0, 40, 401)
+    lowest = grid[np.argmin([total_delta(spends, e) for e in grid])]
+    return brentq(lambda e: total_delta(spends, e) - delta, 0, lowest, xtol=1e-13)
+
+
+def record(ledger, spends):
+    for mu, delta, allowance in spends:
+        ledger.reserve(mu=mu, delta=delta, allowance=allowance)
+
+
+def forks(test):
+    """Mark a test that forks; the test process has threads of its own under some runners."""
+    quiet = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+    return pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")(quiet(test))
+
+
+def fork(work):
+    """Run ``work()`` in a forked child and return its process id; the child ends with code 0 or 1."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    return child
+
+
+def ended(child):
+    """Wait for a child; its exit code, or minus the signal that killed it."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+# ---------------------------------------------------------------- what is recorded
+
+
+def test_an_entry_says_what_was_spent_on_what_and_when(make):
+    ledger = make()
+    before = datetime.now(UTC)
+    number = ledger.reserve(mu=0.5, delta=1e-7, allowance=1e-15, dataset="clinic", label="first model")
+    (entry,) = ledger.entries()
+    assert (entry.id, entry.dataset, entry.label) == (number, "clinic", "first model")
+    assert (entry.mu, entry.delta, entry.allowance, entry.status) == (0.5, 1e-7, 1e-15, "reserved")
+    stamp = datetime.fromisoformat(entry.time)
+    assert stamp.utcoffset() == timedelta(0)
+    assert abs(stamp - before) < timedelta(minutes=5)
+    with pytest.raises(FrozenInstanceError):
+        entry.mu = 0.0
+
+
+def test_numpy_numbers_are_recorded_as_numbers(make):
+    ledger = make()
+    ledger.reserve(mu=np.float32(0.5), delta=np.float64(0.25))
+    assert ledger.spent() == PrivacyLoss(0.5, 0.25)
+
+
+@pytest.mark.parametrize("outcome", ["released", "refused", "failed"])
+def test_a_spend_never_comes_back_however_it_ends(make, outcome):
+    ledger = make(epsilon=1.0, delta=1e-6)
+    number = ledger.reserve(mu=0.2)
+    spent = ledger.spent()
+    ledger.settle(number, outcome)
+    assert ledger.entries()[0].status == outcome
+    assert ledger.spent() == spent == PrivacyLoss(0.2)
+    with pytest.raises(BudgetExceeded):
+        ledger.reserve(mu=0.2)
+
+
+def test_settle_takes_known_entries_and_outcomes_only(make):
+    ledger = make()
+    number = ledger.reserve(mu=0.1)
+    with pytest.raises(InvalidParameter, match="released"):
+        ledger.settle(number, "refunded")
+    with pytest.raises(LedgerError, match="no entry"):
+        ledger.settle(number + 1, "released")
+    assert ledger.entries()[0].status == "reserved"
+
+
+def test_datasets_have_accounts_of_their_own_and_no_name_means_default(make):
+    ledger = make(epsilon=1.0, delta=1e-6)
+    ledger.reserve(mu=0.2)
+    ledger.reserve(mu=0.1, dataset="default")
+    ledger.reserve(mu=0.2, dataset="other")
+    assert [e.dataset for e in ledger.entries()] == ["default", "default", "other"]
+    assert ledger.spent("default").mu == pytest.approx(math.sqrt(0.05), rel=1e-14)
+    assert ledger.spent("other") == PrivacyLoss(0.2)
+    assert ledger.entries("unheard of") == ()
+    assert ledger.spent("unheard of") == PrivacyLoss()
+    # without a name: as if all datasets were the same people, the careful reading
+    assert ledger.spent().mu == pytest.approx(0.3, rel=1e-14)
+    assert ledger.epsilon(1e-6) > ledger.epsilon(1e-6, "default") > ledger.epsilon(1e-6, "other")
+
+
+def test_an_empty_ledger_is_true_and_has_length_zero(make):
+    ledger = make()
+    assert len(ledger) == 0
+    assert bool(ledger)
+    ledger.reserve(mu=0.1)
+    assert len(ledger) == 1
+
+
+@pytest.mark.parametrize(
+    "spend",
+    [
+        {"mu": -0.1},
+        {"mu": math.inf},
+        {"mu": math.nan},
+        {"mu": 0.1, "delta": -1e-9},
+        {"mu": 0.1, "delta": 1.1},
+        {"mu": 0.1, "delta": math.nan},
+        {"mu": 0.1, "allowance": -1e-18},
+        {"mu": 0.1, "allowance": math.nan},
+    ],
+)
+def test_impossible_spends_are_refused_and_not_recorded(make, spend):
+    ledger = make()
+    with pytest.raises(InvalidParameter):
+        ledger.reserve(**spend)
+    assert len(ledger) == 0
+
+
+# ---------------------------------------------------------------- arithmetic
+
+
+@pytest.mark.parametrize(
+    "spends",
+    [
+        [(1.0, 0.0, 0.0)],
+        [(0.3, 0.0, 0.0), (0.4, 0.0, 0.0)],
+        [(0.3, 1e-7, 0.0), (0.2, 2e-7, 0.0), (0.05, 0.0, 0.0)],
+        [(0.5, 1e-7, 1e-12), (0.5, 0.0, 3e-9)],
+        [(2.0, 1e-7, 1e-18)] * 3,
+    ],
+)
+def test_total_is_the_closed_form(make, spends):
+    ledger = make()
+    record(ledger, spends)
+    expected = total_epsilon(spends, 1e-6)
+    assert ledger.epsilon(1e-6) == pytest.approx(expected, rel=1e-7)
+    assert total_delta(spends, ledger.epsilon(1e-6)) <= 1e-6  # rounded up, never down
+    assert ledger.spent().mu == pytest.approx(math.sqrt(sum(m * m for m, _, _ in spends)), rel=1e-14)
+    assert ledger.spent().failure == pytest.approx(1 - math.prod(1 - d for _, d, _ in spends), rel=1e-8)
+
+
+def test_failure_probabilities_add_because_the_maximum_is_false(make):
+    """A gate chosen from an earlier output, mu 0.3 each and failure 1e-6: the true δ(1.9) is 1.778e-6."""
+    ledger = make()
+    record(ledger, [(0.3, 0.0, 0.0), (0.3, 1e-6, 0.0)])
+    assert ledger.spent().delta(1.9) >= 1.778e-6
+    assert ledger.epsilon(1.777e-6) > 1.9
+
+
+def test_delta_that_does_not_cover_the_failures_means_infinite_epsilon(make):
+    ledger = make()
+    ledger.reserve(mu=0.1, delta=1e-6)
+    assert ledger.epsilon(1e-6) == math.inf
+    assert ledger.epsilon(0.0) == math.inf
+    assert ledger.epsilon(1.1e-6) < math.inf
+    # a sampling error that no epsilon can pay for
+    ledger = make()
+    ledger.reserve(mu=0.1, allowance=6e-7)
+    assert ledger.epsilon(1e-6) == math.inf
+
+
+def test_nothing_spent_costs_nothing(make):
+    ledger = make()
+    assert ledger.epsilon(0.0) == ledger.epsilon(1e-6) == 0.0
+    ledger.reserve(mu=0.0)
+    assert ledger.epsilon(1e-6) == 0.0
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan])
+def test_epsilon_needs_a_delta_that_means_something(make, delta):
+    with pytest.raises(InvalidParameter, match="delta"):
+        make().epsilon(delta)
+
+
+# ---------------------------------------------------------------- the limit
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (8.0, 1e-5)])
+@pytest.mark.parametrize("parts", [1, 3, 10])
+def test_a_plan_that_fills_the_limit_exactly_fits_and_nothing_after_it(make, epsilon, delta, parts):
+    allowance, failure = 1e-18, delta / 20
+    rest = (delta - failure - (1 + math.exp(epsilon)) * allowance) / (1 - failure)
+    mu = gaussian_mu(epsilon, rest) / math.sqrt(parts)
+    ledger = make(epsilon=epsilon, delta=delta)
+    for part in range(parts):
+        ledger.reserve(mu=mu, delta=failure * (part == 0), allowance=allowance / parts)
+    full = ledger.entries()
+    for spend in (
+        {"mu": mu / 1000},
+        {"mu": 0.0, "delta": delta / 1000},
+        {"mu": 0.0, "allowance": delta / 1000},
+    ):
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(**spend)
+    assert ledger.entries() == full
+
+
+def test_rounding_in_the_split_of_a_plan_does_not_make_it_an_overspend():
+    draw = random.Random(1)
+    for _ in range(600):
+        epsilon, delta = 10 ** draw.uniform(-2, -1), 10 ** draw.uniform(-12, -6)
+        failure, shares = delta / 2, [draw.random() for _ in range(8)]
+        mu = gaussian_mu(epsilon, (delta - failure) / (1 - failure))
+        ledger = Ledger(epsilon=epsilon, delta=delta)
+        ledger.reserve(mu=0.0, delta=failure)
+        for share in shares:
+            ledger.reserve(mu=mu * math.sqrt(share / sum(shares)))
+        assert len(ledger) == 9
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_was_let_in_is_within_the_limit(make, seed):
+    draw = random.Random(seed)
+    ledger, admitted, refused = make(epsilon=1.0, delta=1e-6), [], 0
+    for _ in range(60):
+        spend = draw.uniform(0, 0.12), draw.choice([0, 0, 5e-8]), draw.choice([0, 1e-12, 1e-9])
+        try:
+            record(ledger, [spend])
+        except BudgetExceeded:
+            refused += 1
+            assert total_delta([*admitted, spend], 1.0) > 1e-6 * (1 - 1e-6)
+        else:
+            admitted.append(spend)
+    assert refused > 0
+    assert total_delta(admitted, 1.0) <= 1e-6
+    assert [(e.mu, e.delta, e.allowance) for e in ledger.entries()] == admitted
+
+
+def test_a_refusal_says_what_would_have_been_spent(make):
+    ledger = make(epsilon=1.0, delta=1e-6)
+    with pytest.raises(
+        BudgetExceeded, match=r"'clinic' would be epsilon = 4\.88\d* at delta = 1e-06"
+    ) as caught:
+        ledger.reserve(mu=1.0, dataset="clinic")
+    assert caught.value.fix
+    assert len(ledger) == 0
+
+
+def test_without_a_limit_everything_is_recorded(make):
+    ledger = make()
+    assert ledger.budget is None
+    record(ledger, [(50.0, 1.0, 0.0)] * 3)
+    assert len(ledger) == 3
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        {"epsilon": 1.0},
+        {"delta": 1e-6},
+        {"epsilon": 0.0, "delta": 1e-6},
+        {"epsilon": -1.0, "delta": 1e-6},
+        {"epsilon": math.inf, "delta": 1e-6},
+        {"epsilon": math.nan, "delta": 1e-6},
+        {"epsilon": 1.0, "delta": 0.0},
+        {"epsilon": 1.0, "delta": 1.0},
+        {"epsilon": 1.0, "delta": math.nan},
+    ],
+)
+def test_half_a_limit_or_an_impossible_one_is_refused(tmp_path, limit):
+    for path in (None, tmp_path / "account.sqlite"):
+        with pytest.raises(InvalidParameter):
+            Ledger(path, **limit)
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------- the file
+
+
+def test_a_file_is_the_same_account_whoever_opens_it(tmp_path):
+    path = tmp_path / "account.sqlite"
+    first = Ledger(path, epsilon=1, delta=1e-6)
+    first.reserve(mu=0.2, label="one")
+    for second in (Ledger(path), Ledger(str(path)), Ledger(path, 1.0, 1e-6)):
+        assert second.budget == (1.0, 1e-6)
+        assert second.entries() == first.entries()
+        with pytest.raises(BudgetExceeded):
+            second.reserve(mu=0.2)
+    Ledger(path).reserve(mu=0.1, label="two")
+    assert [e.label for e in first.entries()] == ["one", "two"]
+
+
+@pytest.mark.parametrize("made_with", [(None, None), (1.0, 1e-6)])
+@pytest.mark.parametrize("opened_with", [(2.0, 1e-6), (1.0, 1e-5)])
+def test_another_limit_than_the_recorded_one_is_refused(tmp_path, made_with, opened_with):
+    path = tmp_path / "account.sqlite"
+    Ledger(path, *made_with).reserve(mu=0.1)
+    with pytest.raises(LedgerError, match="limit"):
+        Ledger(path, *opened_with)
+    assert len(Ledger(path)) == 1
+
+
+def test_a_relative_path_still_means_the_same_file_after_chdir(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ledger = Ledger("account.sqlite")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    ledger.reserve(mu=0.1)
+    assert len(Ledger(tmp_path / "account.sqlite")) == 1
+
+
+@pytest.mark.parametrize("damage", ["text", "truncated", "scrambled", "foreign"])
+def test_a_file_that_is_no_sound_ledger_is_refused_and_left_alone(tmp_path, damage):
+    path = tmp_path / "account.sqlite"
+    if damage == "text":
+        path.write_bytes(b"mu,delta\n0.5,1e-6\n" * 100)
+    elif damage == "foreign":
+        other = sqlite3.connect(path)
+        other.execute("CREATE TABLE entries (id INTEGER)")
+        other.close()
+    else:
+        ledger = Ledger(path)
+        for number in range(100):
+            ledger.reserve(mu=0.1, label=f"{number} " * 50)
+        content = path.read_bytes()
+        half = content[: len(content) // 2]
+        path.write_bytes(half if damage == "truncated" else half.ljust(len(content), b"?"))
+    content = path.read_bytes()
+    with pytest.raises(LedgerError):
+        Ledger(path)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("loss", ["deleted", "emptied"])
+def test_a_lost_file_is_an_error_never_a_new_empty_account(tmp_path, loss):
+    path = tmp_path / "account.sqlite"
+    ledger = Ledger(path)
+    ledger.reserve(mu=0.1)
+    pickled = pickle.dumps(ledger)
+    path.unlink() if loss == "deleted" else path.write_bytes(b"")
+    for use in (ledger.entries, ledger.spent, lambda: ledger.reserve(mu=0.1), lambda: pickle.loads(pickled)):
+        with pytest.raises(LedgerError):
+            use()
+    assert not path.exists() if loss == "deleted" else path.read_bytes() == b""
+
+
+def test_a_folder_that_is_not_there_is_an_error_with_a_fix(tmp_path):
+    with pytest.raises(LedgerError, match="Fix:"):
+        Ledger(tmp_path / "nowhere" / "account.sqlite")
+
+
+# ---------------------------------------------------------------- copies
+
+
+class Holder(BaseEstimator):
+    def __init__(self, ledger=None):
+        self.ledger = ledger
+
+
+def test_copies_and_clones_are_the_same_account(make):
+    ledger = make(epsilon=1.0, delta=1e-6)
+    assert copy.copy(ledger) is ledger
+    assert copy.deepcopy({"held": [ledger]})["held"][0] is ledger
+    assert clone(ledger) is ledger
+    assert clone(Holder(ledger)).ledger is ledger
+    clone(clone(Holder(ledger))).ledger.reserve(mu=0.1)
+    assert len(ledger) == 1
+
+
+def test_a_pickle_holds_the_path_and_shares_the_account(tmp_path):
+    ledger = Ledger(tmp_path / "account.sqlite", 1.0, 1e-6)
+    ledger.reserve(mu=0.1, label="a label that stays here")
+    pickled = pickle.dumps(Holder(ledger))
+    assert b"a label that stays here" not in pickled
+    twin = pickle.loads(pickled).ledger
+    twin.reserve(mu=0.1)
+    assert twin.budget == ledger.budget
+    assert twin.entries() == ledger.entries()
+    assert len(ledger) == 2
+
+
+def test_a_ledger_in_memory_cannot_be_pickled():
+    with pytest.raises(LedgerError, match=r"Ledger\(path="):
+        pickle.dumps(Ledger())
+
+
+@forks
+def test_a_forked_child_cannot_spend_from_its_copy_of_a_ledger_in_memory():
+    ledger = Ledger()
+
+    def spend():
+        with pytest.raises(LedgerError, match="one process"):
+            ledger.reserve(mu=0.1)
+
+    assert ended(fork(spend)) == 0
+
+
+def test_representations_show_public_figures(make):
+    ledger = make(epsilon=1.0, delta=1e-6)
+    assert "epsilon=1.0, delta=1e-06" in repr(ledger)
+    ledger.reserve(mu=0.125, label="<script>alert()</script>")
+    page = ledger._repr_html_()
+    assert "0.125" in page
+    assert "reserved" in page
+    assert "<script>" not in page
+    for _ in range(50):
+        ledger.reserve(mu=0.001)
+    assert ledger._repr_html_().count("<tr") < 30
+
+
+# ---------------------------------------------------------------- many at once
+
+
+def in_threads(count, work):
+    problems = []
+
+    def guarded(number):
+        try:
+            work(number)
+        except Exception as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=guarded, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+
+
+def test_threads_neither_lose_nor_duplicate_a_spend(make):
+    ledger, numbers = make(), []
+
+    def work(worker):
+        for turn in range(25):
+            number = ledger.reserve(mu=0.01, label=f"{worker}/{turn}")
+            ledger.settle(number, "released")
+            numbers.append(number)
+
+    in_threads(8, work)
+    entries = ledger.entries()
+    assert sorted(numbers) == [e.id for e in entries] == sorted({e.id for e in entries})
+    assert {e.label for e in entries} == {f"{w}/{t}" for w in range(8) for t in range(25)}
+    assert {e.status for e in entries} == {"released"}
+    assert ledger.spent().mu == pytest.approx(0.01 * math.sqrt(200), rel=1e-12)
+
+
+def test_racing_threads_cannot_pass_the_limit_together(make):
+    ledger = make(epsilon=1.0, delta=1e-6)
+    share, admitted = gaussian_mu(1.0, 1e-6) / math.sqrt(10), []
+
+    def work(_):
+        for _ in range(5):
+            try:
+                admitted.append(ledger.reserve(mu=share))
+            except BudgetExceeded:
+                time.sleep(0)
+
+    in_threads(8, work)
+    assert len(admitted) == len(ledger) == 10
+
+
+def spend_ten(ledger, worker, together):
+    together.wait(60)
+    for turn in range(10):
+        with contextlib.suppress(BudgetExceeded):
+            ledger.reserve(mu=0.01, label=f"{worker}/{turn}")
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_processes_neither_lose_nor_duplicate_a_spend_nor_pass_the_limit_together(tmp_path, limited):
+    room_for_30 = {"epsilon": 0.1, "delta": PrivacyLoss(0.01 * math.sqrt(30)).delta(0.1)}
+    ledger = Ledger(tmp_path / "account.sqlite", **room_for_30 if limited else {})
+    context = multiprocessing.get_context("spawn")
+    together = context.Barrier(4)
+    workers = [context.Process(target=spend_ten, args=(ledger, worker, together)) for worker in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0] * 4
+    labels = [e.label for e in ledger.entries()]
+    every = {f"{worker}/{turn}" for worker in range(4) for turn in range(10)}
+    assert len(labels) == len(set(labels) & every) == (30 if limited else 40)
+    assert len({e.id for e in ledger.entries()}) == len(labels)
+
+
+@forks
+def test_forking_in_the_middle_of_other_threads_spends_is_safe(tmp_path):
+    ledger = Ledger(tmp_path / "account.sqlite")
+    done = threading.Event()
+
+    def keep_spending():
+        while not done.is_set():
+            ledger.reserve(mu=0.01, label="parent")
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=keep_spending)
+    thread.start()
+    codes = [ended(fork(lambda: ledger.reserve(mu=0.01, label="child"))) for _ in range(20)]
+    done.set()
+    thread.join()
+    assert codes == [0] * 20
+    assert sum(e.label == "child" for e in ledger.entries()) == 20
+
+
+# ---------------------------------------------------------------- sudden death
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@forks
+def test_a_process_killed_right_after_reserving_has_spent(tmp_path):
+    ledger = Ledger(tmp_path / "account.sqlite")
+
+    def work():
+        ledger.reserve(mu=0.25)
+        die()
+
+    assert ended(fork(work)) == -signal.SIGKILL
+    assert ledger.spent() == Ledger(ledger.path).spent() == PrivacyLoss(0.25)
+
+
+@forks
+def test_a_process_killed_before_the_commit_leaves_the_account_as_it_was(tmp_path):
+    ledger = Ledger(tmp_path / "account.sqlite", 1.0, 1e-6)
+    ledger.reserve(mu=0.1)
+
+    def work():
+        with ledger._transaction() as database:
+            database.execute("PRAGMA cache_size = 1")  # pages go to the disk before the commit
+            for _ in range(2000):
+                row = ("default", "x" * 100, 0.1, 0.0, 0.0, "reserved", "now")
+                database.execute("INSERT INTO entries VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", row)
+            die()
+
+    size = ledger.path.stat().st_size
+    assert ended(fork(work)) == -signal.SIGKILL
+    assert ledger.path.stat().st_size > size  # half a transaction did reach the file
+    survivor = Ledger(ledger.path)
+    assert len(survivor) == 1
+    assert survivor.budget == (1.0, 1e-6)
+
+
+@forks
+def test_random_kills_leave_what_was_announced_and_at_most_one_more_each(tmp_path):
+    path, draw, announced = tmp_path / "account.sqlite", random.Random(0), {}
+    for life in map(str, range(15)):
+        reader, writer = os.pipe()
+
+        def work(writer=writer, life=life):
+            ledger = Ledger(path)
+            while True:
+                os.write(writer, b"%d\n" % ledger.reserve(mu=0.01, label=life))
+
+        child = fork(work)
+        os.close(writer)
+        with open(reader, "rb") as announcements:
+            first = announcements.readline()
+            time.sleep(draw.uniform(0, 0.03))
+            os.kill(child, signal.SIGKILL)
+            announced[life] = [int(line) for line in [first, *announcements]]
+        assert ended(child) == -signal.SIGKILL
+        entries = Ledger(path).entries()
+        for label, numbers in announced.items():
+            recorded = [e.id for e in entries if e.label == label]
+            assert numbers == recorded[: len(numbers)]
+            assert len(recorded) - len(numbers) in (0, 1)
+    assert sum(map(len, announced.values())) > 15
