@@ -76,9 +76,7 @@ def flchain_log_scale(X: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     rows = np.array(X, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != len(_FLCHAIN_RANGES):
-        raise DomainMismatch(
-            f"flchain rows have {len(_FLCHAIN_RANGES)} columns, the array has shape {rows.shape}."
-        )
+        raise DomainMismatch(f"flchain rows have {len(_FLCHAIN_RANGES)} columns, the array has shape {rows.shape}.")
     for column, (name, (low, _)) in enumerate(_FLCHAIN_RANGES.items()):
         if name in _LOGGED:
             rows[:, column] = np.log10(np.maximum(rows[:, column], low))

@@ -146,9 +146,7 @@ class Distance:
         """The distance after up to ``rows`` rows moved by at most ``radius`` more, ``total`` in all."""
         moved = min(n_rows - min(self.replaced, n_rows), self.moved + rows)
         wide = min(self.radius + radius, diameter)
-        return replace(
-            self, moved=moved, radius=wide, total=min(self.total + min(rows * radius, total), moved * wide)
-        )
+        return replace(self, moved=moved, radius=wide, total=min(self.total + min(rows * radius, total), moved * wide))
 
     def shift(self, bound: float, lipschitz: float = math.inf) -> float:
         """Most that a weighted sum of row contributions can change (Theorem E).

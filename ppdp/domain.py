@@ -69,9 +69,7 @@ class Domain:
             if value is not None and not (math.isfinite(value) and value > 0):
                 raise InvalidParameter(f"Domain.{name} must be positive and finite, got {value!r}.")
         if self.max_missing is not None and not 0 <= self.max_missing < math.inf:
-            raise InvalidParameter(
-                f"Domain.max_missing must be a count or a fraction, got {self.max_missing!r}."
-            )
+            raise InvalidParameter(f"Domain.max_missing must be a count or a fraction, got {self.max_missing!r}.")
         if self.min_present < 0:
             raise InvalidParameter("Domain.min_present must not be negative.")
         if self.y_range is not None and not -math.inf < self.y_range[0] < self.y_range[1] < math.inf:

@@ -139,15 +139,11 @@ class _Fold:
         """One test for all conditions, then what waited for it."""
         plan = self.plan
         assert plan.gate is not None
-        fixes = "use floor=True or statistics='noisy' for " + ", ".join(
-            sorted({name for name, _ in plan.conditions})
-        )
+        fixes = "use floor=True or statistics='noisy' for " + ", ".join(sorted({name for name, _ in plan.conditions}))
         plan.gate.test(self.margin, self.noise, fixes + "; more rows help, a weaker gate would not be sound.")
         for release, exact in self.waiting:
             step = plan.steps[release.at]
-            self.twins[release.at] = step.stage._released(
-                self._release(release, exact), step.way, step.domain
-            )
+            self.twins[release.at] = step.stage._released(self._release(release, exact), step.way, step.domain)
 
 
 def _no_rows(rows: Rows) -> Rows:

@@ -25,13 +25,14 @@ __all__ = ["Entry", "Ledger"]
 _DEFAULT_DATASET = "default"
 _OUTCOMES = ("released", "refused", "failed")
 _FIX_MEMORY = "give Ledger(path=...)."
+_MOST = 600.0  # an epsilon beyond any meaning, whose exponential is still a number
 _PATIENCE = 120.0  # seconds to wait for another process to finish its operation
 _FILE_KIND = 0x70706470  # "ppdp": tells a ledger from any other SQLite file
 _SCHEMA = (
     f"PRAGMA application_id = {_FILE_KIND}",
     "CREATE TABLE budget (epsilon REAL, delta REAL)",
     "CREATE TABLE entries (id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, label TEXT NOT NULL, "
-    "mu REAL NOT NULL, delta REAL NOT NULL, allowance REAL NOT NULL, status TEXT NOT NULL, "
+    "mu REAL NOT NULL, delta REAL NOT NULL, total_variation REAL NOT NULL, status TEXT NOT NULL, "
     "time TEXT NOT NULL)",
 )
 
@@ -39,9 +40,7 @@ _SCHEMA = (
 # would otherwise be copied into the child in the middle of somebody else's transaction.
 _ACCESS = threading.RLock()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_ACCESS.acquire, after_in_parent=_ACCESS.release, after_in_child=_ACCESS.release
-    )
+    os.register_at_fork(before=_ACCESS.acquire, after_in_parent=_ACCESS.release, after_in_child=_ACCESS.release)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +59,8 @@ class Entry:
         Gaussian differential privacy parameter.
     delta : float
         Probability with which nothing is promised.
-    allowance : float
-        Total variation distance of the noise drawn from the noise of the theory.
+    total_variation : float
+        Distance of the noise that was drawn from the noise of the theory.
     status : str
         ``"reserved"``, ``"released"``, ``"refused"`` or ``"failed"``; all of them count as spent.
     time : str
@@ -73,7 +72,7 @@ class Entry:
     label: str
     mu: float
     delta: float
-    allowance: float
+    total_variation: float
     status: str
     time: str
 
@@ -103,10 +102,10 @@ class Ledger:
     against N(mu, 1)". Dominating pairs compose adaptively, also where an entry was chosen from
     earlier outputs, so the total of a dataset is::
 
-        δ(ε) = d0 + (1 - d0) δ_G(ε; sqrt(Σ mu²)) + (1 + exp(ε)) Σ allowance,   d0 = 1 - Π(1 - delta)
+        δ(ε) = d0 + (1 - d0) δ_G(ε; sqrt(Σ mu²)) + (1 + exp(ε)) Σ tv,   d0 = 1 - Π(1 - delta)
 
-    The last term pays for noise that follows its law only up to that total variation distance.
-    The failure probabilities add; the maximum in their place is false (``docs/theory/accounting.md``).
+    The last term pays for noise that follows its law only up to a total variation distance ``tv``.
+    Failure probabilities add; the maximum in their place is false (``docs/theory/accounting.md``).
 
     Examples
     --------
@@ -142,6 +141,7 @@ class Ledger:
         mu: float,
         delta: float = 0.0,
         allowance: float = 0.0,
+        epsilon: float = 0.0,
         dataset: str | None = None,
         label: str = "",
     ) -> int:
@@ -152,10 +152,13 @@ class Ledger:
         mu : float
             Gaussian differential privacy parameter of everything that will be released.
         delta : float, default=0.0
-            Probability with which nothing is promised.
+            Probability with which nothing is promised. A gate's delta belongs here, also where the
+            certificate of a single fit takes the maximum: that holds for one fit, not for two.
         allowance : float, default=0.0
-            Total variation distance of the noise drawn from the noise of the theory (the number
-            of draws times the distance of one). The ledger multiplies it by ``1 + exp(epsilon)``.
+            The part of delta that was set aside for imperfect noise, ``(1 + exp(epsilon)) tv``.
+        epsilon : float, default=0.0
+            The epsilon at which the allowance was set aside; the total charges it at its own, larger
+            one. With 0 nothing is assumed and the allowance is charged most dearly.
         dataset : str, optional
             Name of the private data; all spends without a name are on one dataset, ``"default"``.
         label : str, default=""
@@ -173,11 +176,12 @@ class Ledger:
         LedgerError
             If the spend cannot be recorded: look at no row then.
         """
-        if not (0 <= mu < math.inf and 0 <= delta <= 1 and 0 <= allowance <= 1):
-            raise InvalidParameter("a spend needs a finite mu >= 0, and delta and allowance in [0, 1].")
+        if not (0 <= mu < math.inf and 0 <= delta <= 1 and 0 <= allowance <= 1 and 0 <= epsilon <= _MOST):
+            raise InvalidParameter("a spend needs a finite mu >= 0, epsilon >= 0, delta and allowance in [0, 1].")
         name = _DEFAULT_DATASET if dataset is None else dataset
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        spend = Entry(0, name, label, float(mu), float(delta), float(allowance), "reserved", now)
+        total_variation = float(allowance) / (1 + math.exp(epsilon))
+        spend = Entry(0, name, label, float(mu), float(delta), total_variation, "reserved", now)
         with self._transaction() as database:
             if self.budget is not None:
                 _refuse_overspend([*_select(database, name), spend], *self.budget)
@@ -201,8 +205,7 @@ class Ledger:
     def spent(self, dataset: str | None = None) -> PrivacyLoss:
         """Total privacy loss of one dataset, or (``None``) as if all datasets were the same people.
 
-        The allowances for imperfect noise are not in it: they depend on epsilon, and
-        :meth:`epsilon` charges them.
+        Imperfect noise is not in it: its price depends on epsilon, and :meth:`epsilon` charges it.
         """
         return _compose(self.entries(dataset))
 
@@ -232,9 +235,7 @@ class Ledger:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path is None:
-            raise LedgerError(
-                "a ledger in memory cannot be pickled: copies would spend apart.", fix=_FIX_MEMORY
-            )
+            raise LedgerError("a ledger in memory cannot be pickled: copies would spend apart.", fix=_FIX_MEMORY)
         return _reopen, (str(self.path),)
 
     def __repr__(self) -> str:
@@ -294,9 +295,7 @@ def _checked_budget(epsilon: float | None, delta: float | None) -> tuple[float, 
     if epsilon is None or delta is None:
         raise InvalidParameter("epsilon and delta make a limit together.", fix="give both or neither.")
     if not (0 < epsilon < math.inf and 0 < delta < 1):
-        raise ImpossibleBudget(
-            f"a limit needs a finite epsilon > 0 and 0 < delta < 1, got {epsilon!r} and {delta!r}."
-        )
+        raise ImpossibleBudget(f"a limit needs a finite epsilon > 0 and 0 < delta < 1, got {epsilon!r} and {delta!r}.")
     return float(epsilon), float(delta)
 
 
@@ -310,9 +309,7 @@ def _open(database: sqlite3.Connection, budget: tuple[float, float] | None) -> t
     if database.execute("PRAGMA application_id").fetchone()[0] != _FILE_KIND:
         raise LedgerError("the file is a database, but not a ledger.", fix="give another path.")
     if database.execute("PRAGMA quick_check").fetchone()[0] != "ok":
-        raise LedgerError(
-            "the ledger file is damaged.", fix="restore it from a backup; do not start a new one."
-        )
+        raise LedgerError("the ledger file is damaged.", fix="restore it from a backup; do not start a new one.")
     epsilon, delta = database.execute("SELECT epsilon, delta FROM budget").fetchone()
     recorded = _checked_budget(epsilon, delta)
     if budget not in (None, recorded):
@@ -337,8 +334,8 @@ def _compose(entries: Iterable[Entry]) -> PrivacyLoss:
 
 def _sampling(entries: Iterable[Entry], epsilon: float) -> float:
     """What imperfect noise adds to delta: (1 + exp(epsilon)) times the total variation distance."""
-    distance = math.fsum(entry.allowance for entry in entries)
-    return distance * (1 + math.exp(min(epsilon, 600.0))) if distance else 0.0
+    distance = math.fsum(entry.total_variation for entry in entries)
+    return distance * (1 + math.exp(min(epsilon, _MOST))) if distance else 0.0
 
 
 def _epsilon(entries: Iterable[Entry], delta: float) -> float:

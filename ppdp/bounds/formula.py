@@ -66,7 +66,5 @@ def lookup(name: str, kind: str) -> Formula:
     """
     found = FORMULAS.get(name)
     if found is None or found.kind != kind:
-        raise CertificateError(
-            f"no {kind} formula is called {name!r}.", fix="use the ppdp version that issued it."
-        )
+        raise CertificateError(f"no {kind} formula is called {name!r}.", fix="use the ppdp version that issued it.")
     return found

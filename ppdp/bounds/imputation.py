@@ -41,9 +41,7 @@ def mean_sensitivity(domain: Domain, distance: Distance, min_observed: int) -> f
     """
     norm, a = float(domain.require("row_norm")), mean_norm(domain, min_observed)
     box = 2 * (domain.entry_bound or math.inf) * math.sqrt(domain.d)
-    replaced = min(
-        math.sqrt(4 * norm**2 + 2 * a**2) if a <= math.sqrt(2) * norm else math.sqrt(2) * norm + a, box
-    )
+    replaced = min(math.sqrt(4 * norm**2 + 2 * a**2) if a <= math.sqrt(2) * norm else math.sqrt(2) * norm + a, box)
     toggled = min(norm + a, box)
     paired, single = distance.unmatched
     if 2 * toggled < replaced:  # keeps the worst split of the mass at "one side full"
@@ -55,9 +53,13 @@ def mean_sensitivity(domain: Domain, distance: Distance, min_observed: int) -> f
 
 @formula("imputation.mean", kind="stability", page="mean-imputation")
 def mean_imputation(
-    domain: Domain, distance: Distance, *, min_observed: int, max_missing: int
+    domain: Domain, distance: Distance, *, min_observed: int, max_missing: int, conditional: bool = False
 ) -> tuple[Domain, Distance]:
-    """Exact means: every row with gaps moves by at most the sensitivity of the means."""
+    """Exact means: every row with gaps moves by at most the sensitivity of the means.
+
+    ``conditional`` says that the means are over n_j and not ``max(n_j, n0)``; under the condition
+    ``n_j >= n0`` the bound is the same.
+    """
     count = min(max_missing, domain.missing_rows)
     out = domain.but(max_missing=0)
     if count == 0 or distance.changed == 0:

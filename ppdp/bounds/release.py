@@ -41,9 +41,7 @@ def mean_and_squares(domain: Domain, distance: Distance) -> float:
     replaced, toggled = 2 * bound * root, bound * root * math.sqrt(1 + BOX_WEIGHT**2)
     unmatched = min(replaced * distance.one_sided, toggled * distance.mass)
     moves = min(math.sqrt(1 + 4 * BOX_WEIGHT**2) * distance.total, replaced * distance.moved)
-    error = column_sum_error(n, domain.d, bound, distance) + BOX_WEIGHT * column_sum_error(
-        n, domain.d, bound, distance
-    )
+    error = column_sum_error(n, domain.d, bound, distance) + BOX_WEIGHT * column_sum_error(n, domain.d, bound, distance)
     return inflate((unmatched + moves + error) / n)
 
 

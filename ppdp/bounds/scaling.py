@@ -110,9 +110,7 @@ def public_scaling(
     if distance.moved == 0:
         return out, distance
     error = 2 * apply_error(1, norm)
-    return out, distance.stretched(1 / min_std, 2 * norm).widened(
-        domain.n, 0, error, total=error * distance.moved
-    )
+    return out, distance.stretched(1 / min_std, 2 * norm).widened(domain.n, 0, error, total=error * distance.moved)
 
 
 @formula("scaling.std", kind="margin", page="standard-scaling")

@@ -61,9 +61,7 @@ class Question:
         """Least noise whose cost is at most ``mu``."""
         share = mu / math.sqrt(self.steps) - WORST_ALLOWANCE_PER_ENTRY * math.sqrt(self.size)
         if share <= 0:
-            raise ImpossibleBudget(
-                "the budget is too small for the noise lattice.", fix="ask for a larger epsilon."
-            )
+            raise ImpossibleBudget("the budget is too small for the noise lattice.", fix="ask for a larger epsilon.")
         return sensitivity / share * (1 + 1e-12)
 
 
@@ -108,9 +106,7 @@ class Mechanism(BaseEstimator):
         """The same mechanism with the least noise that costs at most ``loss``."""
         question = self._question(domain, loss.mu)
         calibrated: M = clone(self)
-        calibrated.set_params(
-            noise_scale=question.noise_scale(question.sensitivity(domain, distance), loss.mu)
-        )
+        calibrated.set_params(noise_scale=question.noise_scale(question.sensitivity(domain, distance), loss.mu))
         calibrated._fix(question)
         return calibrated
 

@@ -51,9 +51,7 @@ class GaussianMechanism(Mechanism):
     replaced row, plus ``min(total, 2R moved)/n``.
     """
 
-    def __init__(
-        self, query: str = "mean", noise_scale: float | None = None, random_state: Any = None
-    ) -> None:
+    def __init__(self, query: str = "mean", noise_scale: float | None = None, random_state: Any = None) -> None:
         self.query = query
         self.noise_scale = noise_scale
         self.random_state = random_state

@@ -116,11 +116,7 @@ class LogisticRegression(ClassifierMixin, Mechanism):
 
     def _steps(self, domain: Domain, mu: float | None) -> int:
         if self.max_iter != "auto":
-            if (
-                isinstance(self.max_iter, bool)
-                or not isinstance(self.max_iter, (int, np.integer))
-                or self.max_iter < 1
-            ):
+            if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
                 raise InvalidParameter(
                     f"max_iter must be a positive integer or 'auto', got {self.max_iter!r}.",
                     stage="LogisticRegression",
@@ -137,9 +133,7 @@ class LogisticRegression(ClassifierMixin, Mechanism):
         assert rows.y is not None
         X = np.column_stack([rows.X, np.ones(rows.n)]) if self.fit_intercept else rows.X
         step = (
-            5 / math.sqrt(rows.X.shape[1])
-            if self.step_size == "auto"
-            else positive("step_size", self.step_size, self)
+            5 / math.sqrt(rows.X.shape[1]) if self.step_size == "auto" else positive("step_size", self.step_size, self)
         )
         radius, clip = float(self.coef_norm), question.bound
         norms = row_norms(X)

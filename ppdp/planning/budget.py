@@ -41,9 +41,7 @@ class Split:
     imprecise: tuple[int, ...]
 
 
-def split(
-    route: Route, mu: float, *, mechanism: bool, gated: bool, budget: Mapping[str, float] | None
-) -> Split:
+def split(route: Route, mu: float, *, mechanism: bool, gated: bool, budget: Mapping[str, float] | None) -> Split:
     """Solve the budget of a route once.
 
     Shares of ``mu²``: the gate 5 % if there is one; each release point 5 %, raised in steps to
@@ -75,9 +73,7 @@ def split(
             "the releases use the whole budget.",
             fix="use fewer noisy stages or a smaller budget={'release': ...}.",
         )
-    return Split(
-        mu * math.sqrt(gate), tuple(solved), mu * math.sqrt(rest) if mechanism else 0.0, tuple(imprecise)
-    )
+    return Split(mu * math.sqrt(gate), tuple(solved), mu * math.sqrt(rest) if mechanism else 0.0, tuple(imprecise))
 
 
 def _with_noise(release: PlannedRelease, route: Route, mu: float) -> tuple[PlannedRelease, float]:
@@ -86,9 +82,7 @@ def _with_noise(release: PlannedRelease, route: Route, mu: float) -> tuple[Plann
     statistic = STATISTICS[release.statistic]
     room = mu - WORST_ALLOWANCE_PER_ENTRY * math.sqrt(statistic.size(domain))
     if room <= 0:
-        raise ImpossibleBudget(
-            "the budget is too small for the noise lattice.", fix="ask for a larger epsilon."
-        )
+        raise ImpossibleBudget("the budget is too small for the noise lattice.", fix="ask for a larger epsilon.")
     scale = release.sensitivity / room * (1 + 1e-12)
     return replace(release, mu=mu, noise_scale=scale), statistic.error(scale, domain)
 

@@ -80,9 +80,7 @@ def complete(
     if names is not None or domain.feature_names is not None:
         settle("feature_names", names, "schema of X")
     facts.append(
-        Fact(
-            "rows_per_unit", str(domain.rows_per_unit), "declared" if domain.rows_per_unit > 1 else "default"
-        )
+        Fact("rows_per_unit", str(domain.rows_per_unit), "declared" if domain.rows_per_unit > 1 else "default")
     )
     if domain.row_norm is not None:
         facts.append(Fact("row_norm", _shown(domain.row_norm), "declared; rows above it are clipped"))
@@ -94,14 +92,8 @@ def complete(
         domain = domain.but(max_missing=0)
         facts.append(Fact("gaps", "none", "no imputer in the steps; a gap is an invalid value"))
     else:
-        shown = (
-            "any row may have gaps"
-            if domain.max_missing is None
-            else f"at most {_shown(domain.max_missing)} rows"
-        )
-        facts.append(
-            Fact("gaps", shown, "declared" if domain.max_missing is not None else f"imputer {imputer!r}")
-        )
+        shown = "any row may have gaps" if domain.max_missing is None else f"at most {_shown(domain.max_missing)} rows"
+        facts.append(Fact("gaps", shown, "declared" if domain.max_missing is not None else f"imputer {imputer!r}"))
     if getattr(mechanism, "needs_y", False):
         domain, fact = _classes(domain, mechanism, read_classes)
         facts.append(fact)
@@ -115,16 +107,12 @@ def _classes(domain: Domain, mechanism: Any, read: tuple[Any, ...] | None) -> tu
     if own is not None:
         own = tuple(own)
         if domain.classes is not None and domain.classes != own:
-            raise DomainMismatch(
-                "the model and the domain declare different classes.", fix="declare them once."
-            )
+            raise DomainMismatch("the model and the domain declare different classes.", fix="declare them once.")
         return domain.but(classes=own), Fact("classes", _shown(own), "parameter of the model")
     if domain.classes is not None:
         return domain, Fact("classes", _shown(domain.classes), "declared")
     if read is not None:
-        return domain.but(classes=read), Fact(
-            "classes", _shown(read), "read from y: not public", public=False
-        )
+        return domain.but(classes=read), Fact("classes", _shown(read), "read from y: not public", public=False)
     return domain, Fact("classes", "unknown before y", "not declared", public=False)
 
 

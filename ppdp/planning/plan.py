@@ -246,18 +246,14 @@ class _Solver:
             return _Tried(route, None, error.message)
         vague = sorted({route.steps[i].name for i in split_.imprecise if route.steps[i].stage.chooses})
         if vague:
-            return _Tried(
-                route, None, f"released statistics of {', '.join(vague)} would be too noisy at this n"
-            )
+            return _Tried(route, None, f"released statistics of {', '.join(vague)} would be too noisy at this n")
         return _Tried(route, plan)
 
     def _plan(self, route: Route) -> tuple[Plan, Split]:
         gated = bool(route.conditional) and self.gate is not None
         allowance = self._allowance(route)
         if allowance >= self.delta / 2:
-            raise ImpossibleBudget(
-                "delta is below what the noise sampler can certify.", fix="ask for a larger delta."
-            )
+            raise ImpossibleBudget("delta is below what the noise sampler can certify.", fix="ask for a larger delta.")
         delta = self.delta - allowance
         adding = gated and route.gate_after_release
         gate_delta = delta * (GATE_DELTA_SHARE if adding else 1.0)
@@ -323,9 +319,7 @@ def _check_budget(epsilon: Any, delta: Any, n: int) -> None:
 def _warnings(gate: Gate | None, mechanism: PlannedMechanism | None, n: int) -> tuple[str, ...]:
     found = []
     if gate is not None and gate.needed_margin() > n / 2:
-        found.append(
-            f"the gate needs a margin of {math.ceil(gate.needed_margin())} of {n} rows: expect a refusal."
-        )
+        found.append(f"the gate needs a margin of {math.ceil(gate.needed_margin())} of {n} rows: expect a refusal.")
     if mechanism is not None:
         q = mechanism.question
         noise = mechanism.noise_scale * math.sqrt(q.size / q.steps)

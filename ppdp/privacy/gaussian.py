@@ -74,9 +74,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     if not (epsilon >= 0 and math.isfinite(epsilon)):
         raise ImpossibleBudget(f"epsilon must be finite and not negative, got {epsilon!r}.")
     if not 0 < delta < 1:
-        raise ImpossibleBudget(
-            f"delta must lie strictly between 0 and 1, got {delta!r}.", fix="a usual value is 1e-6."
-        )
+        raise ImpossibleBudget(f"delta must lie strictly between 0 and 1, got {delta!r}.", fix="a usual value is 1e-6.")
     low, high = 0.0, 1.0
     while gaussian_delta(high, epsilon) <= delta:
         high *= 2

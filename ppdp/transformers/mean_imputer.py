@@ -101,15 +101,11 @@ class MeanImputer(Transformer):
         if limit < domain.n:
             unit = lookup("imputation.missing", "margin")(domain, distance)
             statement = f"at most {limit} rows have gaps"
-            conditions.append(
-                Condition("missing", statement, "imputation.missing", unit, MissingMargin(limit))
-            )
+            conditions.append(Condition("missing", statement, "imputation.missing", unit, MissingMargin(limit)))
         if not self.floor:
             unit = lookup("imputation.observed", "margin")(domain, distance)
             statement = f"every column is observed in at least {n0} rows"
-            conditions.append(
-                Condition("observed", statement, "imputation.observed", unit, ObservedMargin(n0))
-            )
+            conditions.append(Condition("observed", statement, "imputation.observed", unit, ObservedMargin(n0)))
         means = {"min_observed": n0}
         exact = Way.by(
             "exact",
@@ -120,6 +116,7 @@ class MeanImputer(Transformer):
             asks=(Ask("means", "predict", means),),
             min_observed=n0,
             max_missing=limit,
+            conditional=not self.floor,
         )
         noisy = Way.by("noisy", "imputation.public", domain, distance, asks=(Ask("means", "fit", means),))
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)

@@ -64,9 +64,7 @@ class MinMaxScaler(RowWiseTransformer):
         table = resolve_ranges(self.ranges, domain.d, domain.feature_names, "MinMaxScaler")
         low, high = self._target()
         widths = [float(w) for w in table[:, 1] - table[:, 0]]
-        return (
-            Way.by("public", "row-wise.range-scaling", domain, distance, widths=widths, low=low, high=high),
-        )
+        return (Way.by("public", "row-wise.range-scaling", domain, distance, widths=widths, low=low, high=high),)
 
     def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         table = resolve_ranges(self.ranges, domain.d, domain.feature_names, "MinMaxScaler")

@@ -63,9 +63,7 @@ class PCA(Transformer):
     fits = True
     _statistic_names = ("components",)
 
-    def __init__(
-        self, n_components: int | None = None, min_gap: float | None = None, statistics: str = "auto"
-    ) -> None:
+    def __init__(self, n_components: int | None = None, min_gap: float | None = None, statistics: str = "auto") -> None:
         self.n_components = n_components
         self.min_gap = min_gap
         self.statistics = statistics

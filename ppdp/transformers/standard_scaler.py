@@ -84,15 +84,9 @@ class StandardScaler(Transformer):
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """Exact (moves all rows) and noisy (moves nothing)."""
         if domain.missing_rows:
-            raise UnsupportedOrder(
-                "rows may have gaps here.", stage="StandardScaler", fix="put an imputer before it."
-            )
+            raise UnsupportedOrder("rows may have gaps here.", stage="StandardScaler", fix="put an imputer before it.")
         norm = float(domain.require("row_norm", "StandardScaler"))
-        share = (
-            0.25 / math.sqrt(domain.d)
-            if self.min_std is None
-            else positive("min_std", self.min_std, self, below=1)
-        )
+        share = 0.25 / math.sqrt(domain.d) if self.min_std is None else positive("min_std", self.min_std, self, below=1)
         s = share * norm
         clip: Any = 2 * math.sqrt(domain.d) if self.clip == "auto" else self.clip
         if clip is not None:
@@ -101,9 +95,7 @@ class StandardScaler(Transformer):
         if not self.floor:
             unit = lookup("scaling.std", "margin")(domain, distance)
             statement = f"every column has standard deviation at least {s:.4g}"
-            conditions = (
-                Condition("deviation", statement, "scaling.std", unit, StdMargin(s, norm, distance)),
-            )
+            conditions = (Condition("deviation", statement, "scaling.std", unit, StdMargin(s, norm, distance)),)
         exact = Way.by(
             "exact",
             "scaling.standard",

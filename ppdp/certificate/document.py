@@ -1,0 +1,204 @@
+"""The certificate: an immutable document that anybody can recompute without the data."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import math
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ppdp.exceptions import CertificateError
+from ppdp.privacy.loss import PrivacyLoss
+
+if TYPE_CHECKING:
+    from ppdp.certificate.verify import Verification
+
+__all__ = ["SCHEMA_NAME", "Certificate", "write_atomically"]
+
+SCHEMA_NAME = "ppdp-certificate/1"
+
+
+class Certificate:
+    """An end-to-end (epsilon, delta) guarantee with everything it rests on.
+
+    Only :meth:`ppdp.Pipeline.fit` makes one. It holds public numbers only, so it may be handed to anybody.
+
+    Examples
+    --------
+    >>> Certificate.from_json('{}')  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    ...
+    ppdp.exceptions.CertificateError: this is not a ppdp certificate.
+    """
+
+    __slots__ = ("_content",)
+    _content: dict[str, Any]
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        object.__setattr__(self, "_content", copy.deepcopy(content))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError("a certificate does not change.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._content,)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Certificate) and self._content == other._content
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    @classmethod
+    def sealed(cls, content: dict[str, Any]) -> Certificate:
+        """A certificate with the digest of its content."""
+        body = {k: v for k, v in content.items() if k != "digest"}
+        return cls({**body, "digest": digest(body)})
+
+    def __getitem__(self, name: str) -> Any:
+        """A copy of one field of the document."""
+        return copy.deepcopy(self._content[name])
+
+    @property
+    def status(self) -> str:
+        """UNCONDITIONAL, CONDITIONAL or SEEDED."""
+        return str(self._content["status"])
+
+    @property
+    def epsilon(self) -> float:
+        """The guaranteed epsilon, end to end."""
+        return float(self._content["epsilon"])
+
+    @property
+    def delta(self) -> float:
+        """The guaranteed delta, end to end."""
+        return float(self._content["delta"])
+
+    @property
+    def mu(self) -> float:
+        """Gaussian parameter of everything that was released, composed."""
+        return float(self._content["total"]["mu"])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical form."""
+        return str(self._content["digest"])
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Privacy loss of everything that was released."""
+        return PrivacyLoss(self.mu, float(self._content["total"]["failure"]))
+
+    def epsilon_at(self, delta: float) -> float:
+        """Guaranteed epsilon at another delta; infinite below what gate and sampler need."""
+        gate = self._content["gate"]
+        floor = gate["delta"] if gate else 0.0
+        rest = delta - float(self._content["total"]["allowance"])
+        return math.inf if rest <= 0 or rest < floor * (1 - 1e-12) else self.loss.epsilon(rest)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole document, as a copy."""
+        return copy.deepcopy(self._content)
+
+    def to_json(self) -> str:
+        """The whole document, indented."""
+        return json.dumps(self._content, indent=2, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Certificate:
+        """Read a document; its form is checked here, its truth by :meth:`verify`.
+
+        Raises
+        ------
+        CertificateError
+            If it is not a certificate of a known schema.
+        """
+        from ppdp.certificate.schema import check_form
+
+        try:
+            content = json.loads(text, parse_constant=_no_constant)
+        except (ValueError, RecursionError):
+            raise CertificateError("this is not a JSON document.") from None
+        check_form(content)
+        return cls(content)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the JSON document, atomically."""
+        write_atomically(path, self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Certificate:
+        """Read a JSON document.
+
+        Raises
+        ------
+        CertificateError
+            If the file cannot be read or is not a certificate.
+        """
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise CertificateError(f"cannot read {os.fspath(path)!r}: {error.strerror}.") from None
+        return cls.from_json(data)
+
+    def verify(self) -> Verification:
+        """Recompute the whole derivation from the recorded public parameters.
+
+        Returns
+        -------
+        Verification
+            True in a condition if nothing differs; lists what does.
+        """
+        from ppdp.certificate.verify import verify
+
+        return verify(self._content)
+
+    def to_text(self) -> str:
+        """The certificate for a terminal."""
+        from ppdp.certificate.text import render_text
+
+        return render_text(self._content)
+
+    def to_html(self) -> str:
+        """The certificate as one self-contained page."""
+        from ppdp.certificate.html import render_page
+
+        return render_page(self._content)
+
+    def _repr_html_(self) -> str:
+        from ppdp.certificate.html import render_fragment
+
+        return render_fragment(self._content)
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+
+def digest(body: dict[str, Any]) -> str:
+    """SHA-256 of the canonical JSON form."""
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def write_atomically(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file so that it is there whole or not at all."""
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _no_constant(_: str) -> float:
+    raise ValueError("NaN and infinity are not JSON")

@@ -1,0 +1,44 @@
+"""The certificate for a terminal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ppdp.distance import Distance
+
+__all__ = ["render_text"]
+
+
+def render_text(c: dict[str, Any]) -> str:
+    """Plain text of a certificate, first word its status."""
+    lines = [
+        f"{c['status']} ({c['epsilon']:g}, {c['delta']:g})-differential privacy, end to end",
+        f"  adjacency   {c['adjacency']}; {c['rows_per_unit']} row(s) per person",
+    ]
+    lines += [f"  because     {reason}" for reason in c["reasons"]]
+    lines += [f"  fact        {f['name']} = {f['value']} ({f['origin']})" for f in c["facts"]]
+    for step in c["steps"]:
+        distance = Distance.from_dict(step["distance"]).describe()
+        lines.append(f"  stage       {step['name']} ({step['class']}, {step['way']}): {distance}  [{step['page']}]")
+        for condition in step["conditions"]:
+            word = "tested" if condition["tested"] else "ASSUMED"
+            lines.append(f"    {word:<9} {condition['statement']}")
+    for release in c["releases"]:
+        lines.append(
+            f"  released    {release['statistic']} for {', '.join(release['serves'])}: noise {release['noise_scale']:.4g},"
+            f" mu {release['mu']:.4g}"
+        )
+    if c["gate"]:
+        lines.append(
+            f"  gate        passed; mu {c['gate']['mu']:.4g}, delta {c['gate']['delta']:.3g} ({c['gate']['rule']})"
+        )
+    if c["mechanism"]:
+        m = c["mechanism"]
+        lines.append(
+            f"  mechanism   {m['name']} ({m['class']}): {m['steps']} x {m['size']} numbers, noise {m['noise_scale']:.4g},"
+            f" mu {m['mu']:.4g}"
+        )
+    lines.append(f"  total       mu {c['total']['mu']:.6g}")
+    lines += [f"  not covered {words}" for words in c["not_covered"]]
+    lines.append(f"  digest      {c['digest']}")
+    return "\n".join(lines)

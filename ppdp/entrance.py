@@ -1,0 +1,180 @@
+"""The door between a user's data and private rows: public form first, then values.
+
+Errors about the public form (shape, schema, kind of column) come first and cost nothing. What values are is
+looked at last, and never shows in an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_consistent_length
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from ppdp.domain import Domain
+from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, NonNumericData
+from ppdp.mechanisms.logistic_regression import encode_labels
+from ppdp.rows import Rows
+from ppdp.statistics import clip_norms
+
+__all__ = ["as_rows", "check_features", "check_labels", "read_classes", "repaired_labels", "repaired_values"]
+
+Array = NDArray[np.float64]
+
+
+def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
+    """Float64 matrix from arrays, pandas, polars or Arrow; remembers columns if ``reset``.
+
+    Raises
+    ------
+    NonNumericData
+        If a column does not hold numbers.
+    InvalidInput
+        If shape or columns are wrong.
+    """
+    if type(X).__module__.startswith("pyarrow"):
+        X = X.to_pandas()
+    failure = _quietly(lambda: validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, reset=reset))
+    if isinstance(failure, np.ndarray):
+        return failure
+    if failure[0] is NonNumericData:
+        names = [str(name) for name in getattr(X, "columns", ()) if not _is_numeric(X[name])]
+        where = f"the column(s) {', '.join(names)} do" if names else "X does"
+        raise NonNumericData(
+            f"{where} not hold numbers; each argument must be a string or a number that float() reads.",
+            fix="encode them by a public rule first, or leave them out.",
+        )
+    raise failure[0](failure[1])
+
+
+def _quietly(check: Callable[[], Array]) -> Array | tuple[type[InvalidInput], str]:
+    """Run scikit-learn's check; its errors may quote a value, so they are not chained."""
+    try:
+        return check()
+    except (ValueError, TypeError) as error:
+        message = str(error)
+    if any(sign in message for sign in ("could not convert", "Cannot convert", "must be a string", "not supported")):
+        return NonNumericData, ""
+    if "sparse" in message.lower():
+        return NonNumericData, "sparse X is not supported: pass a dense array or frame."
+    return InvalidInput, message
+
+
+def _is_numeric(column: Any) -> bool:
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def check_labels(X: Array, y: Any, estimator: Any) -> NDArray[Any]:
+    """One label per row.
+
+    Raises
+    ------
+    InvalidInput
+        If y is missing or has another length or shape.
+    """
+    if y is None:
+        raise InvalidInput(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
+        )
+    try:
+        y = column_or_1d(y, warn=True)
+        check_consistent_length(X, y)
+    except ValueError as error:
+        message = str(error)
+    else:
+        return np.asarray(y)
+    raise InvalidInput(message)
+
+
+def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
+    """Labels found in y: private, so the certificate becomes conditional.
+
+    Raises
+    ------
+    InvalidInput
+        If y does not hold classes.
+    """
+    message = None
+    try:
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            message = "Input y contains NaN or infinity."
+        else:
+            check_classification_targets(y)
+    except ValueError:
+        message = "Unknown label type: y holds a continuous target, the model needs classes."
+    if message is not None:
+        raise InvalidInput(message)
+    classes = np.unique(y)
+    if len(classes) != 2:
+        raise InvalidParameter(
+            "Only binary classification is supported: y must hold exactly two classes, not one class or several.",
+            fix="pass classes=(a, b) to the model.",
+        )
+    return tuple(classes.tolist())
+
+
+def repaired_values(X: Array, domain: Domain, *, gaps: bool, invalid: str) -> Array:
+    """Check values, or repair them row by row; then clip rows to what is declared.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Values.
+    domain : Domain
+        Facts at the entrance.
+    gaps : bool
+        Whether NaN is a declared gap.
+    invalid : {"error", "repair"}
+        What to do with other values.
+
+    Raises
+    ------
+    InvalidValue
+        Under "error", without saying where.
+    """
+    if invalid == "error":
+        if np.isinf(X).any():
+            raise InvalidValue("Input X contains infinity.", fix="remove it by a public rule, or use invalid='repair'.")
+        if not gaps and np.isnan(X).any():
+            raise InvalidValue(
+                "Input X contains NaN, and no step fills gaps.", fix="add MeanImputer(), or use invalid='repair'."
+            )
+    else:
+        X = np.where(np.isinf(X), np.nan if gaps else 0.0, X)
+        if not gaps:
+            X = np.where(np.isnan(X), 0.0, X)
+    if domain.entry_bound is not None:
+        X = np.clip(X, -domain.entry_bound, domain.entry_bound)
+    return np.ascontiguousarray(clip_norms(X, domain.row_norm))
+
+
+def repaired_labels(y: NDArray[Any], classes: tuple[Any, ...], invalid: str) -> Array:
+    """Codes of the labels; any other label is an error, or counts as the first class.
+
+    Raises
+    ------
+    InvalidValue
+        Under "error", without saying which.
+    """
+    codes = encode_labels(y, classes)
+    unknown = np.isnan(codes)
+    if unknown.any():
+        if invalid == "error":
+            raise InvalidValue(
+                "a label is not one of the declared classes.", fix="declare all classes, or use invalid='repair'."
+            )
+        codes[unknown] = 0.0
+    return codes
+
+
+def as_rows(X: Array, y: Array | None) -> Rows:
+    """Rows of full weight."""
+    return Rows(X, y, np.ones(X.shape[0]))

@@ -1,0 +1,326 @@
+"""The pipeline: parameters, a plan, one execution, a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.metrics import accuracy_score
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ppdp import entrance
+from ppdp.certificate.document import Certificate
+from ppdp.certificate.issue import content_hash, issue
+from ppdp.composition import Composition, check_steps
+from ppdp.domain import Domain
+from ppdp.exceptions import InvalidParameter, PrivacyRefusal
+from ppdp.execute import Outcome, execute
+from ppdp.ledger import Ledger
+from ppdp.planning.facts import complete
+from ppdp.planning.plan import Plan, make_plan
+from ppdp.privacy.noise import Noise
+from ppdp.release import Released
+from ppdp.rows import Rows
+
+__all__ = ["Pipeline", "make_pipeline"]
+
+Array = NDArray[np.float64]
+
+
+def _last_has(name: str) -> Any:
+    """Whether the last step has a method, for ``available_if``."""
+
+    def check(self: Pipeline) -> bool:
+        getattr(self.steps[-1][1], name)
+        return True
+
+    return check
+
+
+class Pipeline(Composition, BaseEstimator):
+    """Pre-processing and a private mechanism, with one end-to-end (epsilon, delta).
+
+    Parameters
+    ----------
+    steps : list of (name, step)
+        Transformers of :mod:`ppdp.transformers`; the last step may be one of :mod:`ppdp.mechanisms`. A
+        pipeline that ends in a transformer releases its statistics.
+    epsilon, delta : float, default=1.0 and 1e-6
+        The guarantee for everything that leaves.
+    domain : Domain, optional
+        Public facts; completed from the steps and from the shape and schema of X.
+    gate : {"auto", None}, default="auto"
+        "auto" tests the conditions of the chosen route; None assumes them, and the certificate says CONDITIONAL.
+    invalid : {"error", "repair"}, default="error"
+        What to do with undeclared NaN, infinity and unknown labels: stop (the certificate says that exceptions are not
+        covered), or repair row by row (covered).
+    budget : mapping, optional
+        Shares of mu² for "gate" and "release", instead of the public rule.
+    ledger : Ledger, optional
+        Where every fit is charged before it looks at the rows.
+    dataset : str, optional
+        Public name of the private data, for ledger and certificate.
+    random_state : int, RandomState instance or None, default=None
+        Seeds all noise. For tests only: the certificate then says SEEDED.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        What is guaranteed.
+    release_ : Released
+        Everything that left the rows.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Column names, if X has any.
+    classes_ : ndarray of shape (2,)
+        Labels, if the last step is a classifier.
+
+    Notes
+    -----
+    After ``fit``, ``pipe["name"]`` and ``named_steps`` give released twins: they hold public and released
+    values only. ``steps`` stays as configured.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ppdp.mechanisms import GaussianMechanism
+    >>> from ppdp.transformers import Deduplicator, NormClipper
+    >>> pipe = make_pipeline(NormClipper(), Deduplicator(), GaussianMechanism(), epsilon=1.0, delta=1e-6)
+    >>> pipe.fit(np.linspace(-1, 1, 300)[:, None]).certificate_.status
+    'UNCONDITIONAL'
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[tuple[str, Any]],
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        domain: Domain | None = None,
+        gate: str | None = "auto",
+        invalid: str = "error",
+        budget: Mapping[str, float] | None = None,
+        ledger: Ledger | None = None,
+        dataset: str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.steps = steps
+        self.epsilon = epsilon
+        self.delta = delta
+        self.domain = domain
+        self.gate = gate
+        self.invalid = invalid
+        self.budget = budget
+        self.ledger = ledger
+        self.dataset = dataset
+        self.random_state = random_state
+
+    def plan(self, domain: Domain | None = None) -> Plan:
+        """Everything that is decided before any data: routes, bounds, noise.
+
+        Parameters
+        ----------
+        domain : Domain, optional
+            Public facts, instead of the pipeline's own; needs ``n_rows`` and ``n_features``.
+        """
+        declared = domain if domain is not None else self.domain
+        return self._plan(declared)
+
+    def _plan(self, declared: Domain | None, **seen: Any) -> Plan:
+        """Plan with the declared facts and what may be ``seen`` of the data: shape, names, classes."""
+        stages, mechanism = self._checked()
+        full, facts = complete(declared, stages, mechanism and mechanism[1], **seen)
+        return make_plan(
+            stages,
+            mechanism,
+            full,
+            facts,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            gate=self.gate,
+            budget=self.budget,
+        )
+
+    def _checked(self) -> tuple[list[tuple[str, Any]], tuple[str, Any] | None]:
+        """Stages and mechanism, after the pipeline's own parameters."""
+        if self.gate not in ("auto", None):
+            raise InvalidParameter(f"gate must be 'auto' or None, got {self.gate!r}.")
+        if self.invalid not in ("error", "repair"):
+            raise InvalidParameter(f"invalid must be 'error' or 'repair', got {self.invalid!r}.")
+        if self.ledger is not None and not isinstance(self.ledger, Ledger):
+            raise InvalidParameter("ledger must be a ppdp.Ledger or None.")
+        if self.domain is not None and not isinstance(self.domain, Domain):
+            raise InvalidParameter("domain must be a ppdp.Domain or None.")
+        return check_steps(self.steps)
+
+    def fit(self, X: Any, y: Any = None) -> Pipeline:
+        """Run the plan on private rows, and certify what leaves.
+
+        Parameters
+        ----------
+        X : array, pandas, polars or Arrow table of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,), optional
+            Private labels, if the last step needs them.
+
+        Raises
+        ------
+        PpdpError
+            See :mod:`ppdp.exceptions`; no certificate is issued.
+        """
+        _, mechanism = self._checked()
+        values = entrance.check_features(self, X, reset=True)
+        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        supervised = mechanism is not None and mechanism[1].needs_y
+        labels = entrance.check_labels(values, y, self) if supervised else None
+        noise = Noise(self.random_state)
+        plan = self._plan(self.domain, shape=values.shape, names=names)
+        entry = self._reserve(plan)
+        status = "failed"
+        try:
+            plan, rows = self._rows(plan, values, labels)
+            outcome = execute(plan, rows, noise)
+            status = "released"
+        except PrivacyRefusal:
+            status = "refused"
+            raise
+        finally:
+            if self.ledger is not None and entry is not None:
+                self.ledger.settle(entry, status)
+        self._keep(plan, outcome, seeded=noise.seeded)
+        return self
+
+    def _reserve(self, plan: Plan) -> int | None:
+        """Charge the ledger, before any value is looked at."""
+        if self.ledger is None:
+            return None
+        return self.ledger.reserve(
+            mu=plan.loss.mu,
+            delta=plan.gate.delta if plan.gate is not None else 0.0,
+            allowance=plan.allowance,
+            dataset=self.dataset,
+            label=" > ".join(name for name, _ in self.steps),
+        )
+
+    def _rows(self, plan: Plan, values: Array, labels: NDArray[Any] | None) -> tuple[Plan, Rows]:
+        """Values within the declared domain, and the plan with classes if they had to be read from y."""
+        if labels is not None and plan.domain.classes is None:
+            seen = {"shape": values.shape, "names": plan.domain.feature_names}
+            plan = self._plan(self.domain, **seen, read_classes=entrance.read_classes(labels))
+        X = entrance.repaired_values(values, plan.domain, gaps=self._fills_gaps(), invalid=self.invalid)
+        y = None if labels is None else entrance.repaired_labels(labels, plan.domain.classes or (), self.invalid)
+        return plan, entrance.as_rows(X, y)
+
+    def _keep(self, plan: Plan, outcome: Outcome, *, seeded: bool) -> None:
+        """Keep what was released, the twins and the certificate; nothing else."""
+        arrays = {name: np.array(array, dtype=np.float64) for name, array in outcome.released.items()}
+        for array in arrays.values():
+            array.setflags(write=False)
+        scales = {f"{plan.steps[r.at].name}.{r.statistic}": r.noise_scale for r in plan.releases}
+        if plan.mechanism is not None:
+            scales |= {name: plan.mechanism.noise_scale for name in arrays if name not in scales}
+        self.release_ = Released(arrays, scales, content_hash(arrays))
+        twins = []
+        for step, statistics in zip(plan.steps, outcome.statistics):
+            twin = clone(step.stage)
+            twin._wear(statistics)
+            twin.n_features_in_ = step.domain.d
+            if step.domain.feature_names is not None:
+                twin.feature_names_in_ = np.asarray(step.domain.feature_names, dtype=object)
+            twins.append((step.name, twin))
+        if plan.mechanism is not None:
+            model = clone(plan.mechanism.stage).set_params(noise_scale=plan.mechanism.noise_scale)
+            model._fix(plan.mechanism.question)
+            prefix = f"{plan.mechanism.name}."
+            model._wear({k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}, plan.end[0])
+            model.n_features_in_ = plan.end[0].d
+            twins.append((plan.mechanism.name, model))
+            if hasattr(model, "classes_"):
+                self.classes_ = model.classes_
+        self.twins_ = twins
+        self.row_norm_, self.entry_bound_ = plan.domain.row_norm, plan.domain.entry_bound
+        self.certificate_ = issue(plan, arrays, invalid=self.invalid, seeded=seeded, dataset=self.dataset)
+
+    def _inference(self, X: Any) -> Array:
+        """Raw rows through the released twins of all stages before the mechanism or the last transformer."""
+        check_is_fitted(self)
+        values = entrance.check_features(self, X, reset=False)
+        facts = Domain(row_norm=self.row_norm_, entry_bound=self.entry_bound_)
+        values = entrance.repaired_values(values, facts, gaps=self._fills_gaps(), invalid=self.invalid)
+        for _, twin in self.twins_[:-1]:
+            values = _apply(twin, values)
+        return values
+
+    @available_if(_last_has("transform"))
+    def transform(self, X: Any) -> Any:
+        """Map rows with released statistics only.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Rows; they need not be the private ones.
+        """
+        values = self._inference(X)
+        last = self.twins_[-1][1]
+        if hasattr(last, "feature_names_in_"):
+            import pandas as pd
+
+            return last.transform(pd.DataFrame(values, columns=last.feature_names_in_, index=getattr(X, "index", None)))
+        return last.transform(values)
+
+    @available_if(_last_has("transform"))
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the output columns."""
+        check_is_fitted(self)
+        return np.asarray(self.twins_[-1][1].get_feature_names_out(), dtype=object)
+
+    @available_if(_last_has("predict"))
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict with the released model.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Raw rows, as in ``fit``.
+        """
+        return np.asarray(self.twins_[-1][1].predict(self._inference(X)))
+
+    @available_if(_last_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class, shape (n_samples, n_classes)."""
+        return np.asarray(self.twins_[-1][1].predict_proba(self._inference(X)))
+
+    @available_if(_last_has("decision_function"))
+    def decision_function(self, X: Any) -> Array:
+        """Signed distance from the decision boundary."""
+        return np.asarray(self.twins_[-1][1].decision_function(self._inference(X)))
+
+    @available_if(_last_has("predict"))
+    def score(self, X: Any, y: Any) -> float:
+        """Accuracy of the released model; on private rows it is not covered by the certificate."""
+        return float(accuracy_score(y, self.predict(X)))
+
+
+def _apply(twin: Any, values: Array) -> Array:
+    """One released twin; a deduplicator maps nothing."""
+    return np.asarray(twin._apply(values, twin._worn())) if hasattr(twin, "_apply") else values
+
+
+def make_pipeline(*steps: Any, **parameters: Any) -> Pipeline:
+    """Pipeline with names made from the classes of the steps.
+
+    Parameters
+    ----------
+    *steps
+        Transformers and, last, a mechanism.
+    **parameters
+        Parameters of :class:`Pipeline`.
+    """
+    kinds = [type(step).__name__.lower() for step in steps]
+    names = [kind if kinds.count(kind) == 1 else f"{kind}-{kinds[: i + 1].count(kind)}" for i, kind in enumerate(kinds)]
+    return Pipeline(list(zip(names, steps)), **parameters)
