@@ -147,7 +147,8 @@ class Domain:
         known = {f.name for f in fields(cls)}
         if not set(data) <= known:
             raise InvalidParameter(f"unknown domain facts: {sorted(set(data) - known)}.")
-        return cls(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items()})
+        plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+        return cls(**plain)
 
 
 _FIX = {

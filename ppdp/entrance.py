@@ -57,10 +57,10 @@ def _quietly(check: Callable[[], Array]) -> Array | tuple[type[InvalidInput], st
         return check()
     except (ValueError, TypeError) as error:
         message = str(error)
-    if any(sign in message for sign in ("could not convert", "Cannot convert", "must be a string", "not supported")):
-        return NonNumericData, ""
     if "sparse" in message.lower():
-        return NonNumericData, "sparse X is not supported: pass a dense array or frame."
+        return InvalidInput, "Sparse data was passed, but sparse X is not supported: pass a dense array or frame."
+    if any(sign in message for sign in ("could not convert", "Cannot convert", "must be a string")):
+        return NonNumericData, ""
     return InvalidInput, message
 
 

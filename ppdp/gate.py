@@ -40,8 +40,9 @@ class Gate:
         Probability of passing where a condition fails.
     threshold : float
         The noisy margin must exceed this.
-    after_release : bool
-        Whether some condition looks at rows that an earlier release has shaped; then deltas add.
+    adding : bool
+        Whether the deltas of gate and releases add: some condition looks at rows that an earlier release has shaped, or
+        a ledger holds further fits.
     n_rows : int
         Public bound on the margin.
     """
@@ -49,11 +50,11 @@ class Gate:
     noise_scale: float
     delta: float
     threshold: float
-    after_release: bool
+    adding: bool
     n_rows: int
 
     @classmethod
-    def of_budget(cls, mu: float, delta: float, *, after_release: bool, n_rows: int) -> Gate:
+    def of_budget(cls, mu: float, delta: float, *, adding: bool, n_rows: int) -> Gate:
         """The gate that costs ``mu``.
 
         Raises
@@ -68,7 +69,7 @@ class Gate:
                 fix="ask for a larger epsilon, or unconditional stages.",
             )
         scale = (1 + 1e-12) / room
-        return cls(scale, delta, gate_threshold(scale, delta), after_release, n_rows)
+        return cls(scale, delta, gate_threshold(scale, delta), adding, n_rows)
 
     @property
     def mu(self) -> float:

@@ -144,6 +144,7 @@ class Pipeline(Composition, BaseEstimator):
             delta=self.delta,
             gate=self.gate,
             budget=self.budget,
+            deltas_add=self.ledger is not None,
         )
 
     def _checked(self) -> tuple[list[tuple[str, Any]], tuple[str, Any] | None]:
@@ -203,6 +204,7 @@ class Pipeline(Composition, BaseEstimator):
             mu=plan.loss.mu,
             delta=plan.gate.delta if plan.gate is not None else 0.0,
             allowance=plan.allowance,
+            epsilon=plan.epsilon,
             dataset=self.dataset,
             label=" > ".join(name for name, _ in self.steps),
         )
@@ -256,6 +258,18 @@ class Pipeline(Composition, BaseEstimator):
             values = _apply(twin, values)
         return values
 
+    def _last(self, method: str, X: Any) -> Any:
+        values = self._inference(X)
+        return getattr(self.twins_[-1][1], method)(values)
+
+    @available_if(_last_has("transform"))
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, then map the same rows with released statistics.
+
+        The mapped rows are not covered by the certificate: they are the private rows.
+        """
+        return self.fit(X, y).transform(X)
+
     @available_if(_last_has("transform"))
     def transform(self, X: Any) -> Any:
         """Map rows with released statistics only.
@@ -288,17 +302,17 @@ class Pipeline(Composition, BaseEstimator):
         X : array or frame of shape (n_samples, n_features)
             Raw rows, as in ``fit``.
         """
-        return np.asarray(self.twins_[-1][1].predict(self._inference(X)))
+        return np.asarray(self._last("predict", X))
 
     @available_if(_last_has("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, shape (n_samples, n_classes)."""
-        return np.asarray(self.twins_[-1][1].predict_proba(self._inference(X)))
+        return np.asarray(self._last("predict_proba", X))
 
     @available_if(_last_has("decision_function"))
     def decision_function(self, X: Any) -> Array:
         """Signed distance from the decision boundary."""
-        return np.asarray(self.twins_[-1][1].decision_function(self._inference(X)))
+        return np.asarray(self._last("decision_function", X))
 
     @available_if(_last_has("predict"))
     def score(self, X: Any, y: Any) -> float:

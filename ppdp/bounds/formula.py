@@ -50,6 +50,7 @@ def formula(name: str, *, kind: str, page: str) -> Callable[[F], F]:
     """Register a function as the formula ``name``, proved on ``docs/theory/<page>.md``."""
 
     def register(function: F) -> F:
+        """Enter the function."""
         FORMULAS[name] = Formula(name, kind, page, function)
         return function
 

@@ -71,25 +71,30 @@ def _variance_shift(domain: Domain, distance: Distance, g: _Geometry) -> float:
 
 @formula("scaling.standard", kind="stability", page="standard-scaling")
 def standard_scaling(
-    domain: Domain, distance: Distance, *, min_std: float, conditional: bool, clip: float | None
+    domain: Domain, distance: Distance, *, min_std: float, conditional: bool, clip: float | None, with_mean: bool = True
 ) -> tuple[Domain, Distance]:
     """Exact statistics: every row moves, by ``rho (1/s - 1/s_max) + dmean / s`` at most.
 
+    Without centring (``with_mean=False``) rho is R, dmean is 0 and only the bound on each row holds.
     With a clip to norm B afterwards: ``B (s_max/s - 1) + dmean / s``, never more than 2B. Together by at most
     ``n √((dV / 2s²)² + (dmean / s)²)``.
     """
     s, n = min_std, domain.n
     g = _Geometry.of(domain, distance, s, conditional)
-    norm = inflate(g.reach / s if clip is None else min(clip, g.reach / s))
+    reach = g.reach if with_mean else float(domain.require("row_norm"))
+    norm = inflate(reach / s if clip is None else min(clip, reach / s))
     out = domain.but(row_norm=norm, entry_bound=None)
     if distance.changed == 0:
         return out, distance
-    largest, dmean = _largest_std(domain, distance, s, g), mean_shift(domain, distance)
+    largest = _largest_std(domain, distance, s, g)
+    dmean = mean_shift(domain, distance) if with_mean else 0.0
     growth = (largest - s) / s if largest - s > 1e-6 * s else (largest**2 - s * s) / (s * (largest + s))
-    shift = g.reach * growth / largest + dmean / s
+    shift = reach * growth / largest + dmean / s
     if clip is not None:
         shift = min(shift, clip * growth + dmean / s)
-    together = n * math.hypot(_variance_shift(domain, distance, g) / (2 * s * s), dmean / s)
+    together = math.inf  # needs centred rows
+    if with_mean:
+        together = n * math.hypot(_variance_shift(domain, distance, g) / (2 * s * s), dmean / s)
     error = 2 * apply_error(1, norm)
     shift, together = inflate(min(shift, 2 * norm)) + error, inflate(together) + n * error
     stretched = distance.stretched(1 / s, 2 * norm)
@@ -98,13 +103,13 @@ def standard_scaling(
 
 @formula("scaling.public", kind="stability", page="standard-scaling")
 def public_scaling(
-    domain: Domain, distance: Distance, *, min_std: float, clip: float | None
+    domain: Domain, distance: Distance, *, min_std: float, clip: float | None, with_mean: bool = True
 ) -> tuple[Domain, Distance]:
     """Released or public statistics: row-wise, ``1/s``-Lipschitz.
 
     The released mean is clipped to the norm of a row, so the output norm is public.
     """
-    norm = 2 * float(domain.require("row_norm")) / min_std
+    norm = (2 if with_mean else 1) * float(domain.require("row_norm")) / min_std
     norm = inflate(norm if clip is None else min(clip, norm))
     out = domain.but(row_norm=norm, entry_bound=None)
     if distance.moved == 0:

@@ -95,10 +95,17 @@ class Certificate:
 
     def epsilon_at(self, delta: float) -> float:
         """Guaranteed epsilon at another delta; infinite below what gate and sampler need."""
-        gate = self._content["gate"]
-        floor = gate["delta"] if gate else 0.0
-        rest = delta - float(self._content["total"]["allowance"])
-        return math.inf if rest <= 0 or rest < floor * (1 - 1e-12) else self.loss.epsilon(rest)
+        gate, allowance = self._content["gate"], float(self._content["total"]["allowance"])
+        floor = gate["delta"] if gate and gate["rule"] == "max" else 0.0
+        per_draw = allowance / (1 + math.exp(self.epsilon))
+        epsilon, grown = 0.0, -1.0
+        while grown < epsilon:  # the sampler's part of delta grows with the epsilon that is claimed
+            grown = epsilon
+            rest = delta - (1 + math.exp(epsilon)) * per_draw if epsilon < 700 else 0.0
+            if rest <= 0 or rest < floor * (1 - 1e-12):
+                return math.inf
+            epsilon = max(epsilon, self.loss.epsilon(rest))
+        return epsilon
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as a copy."""

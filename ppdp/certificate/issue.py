@@ -141,7 +141,7 @@ def _gate(plan: Plan) -> dict[str, Any] | None:
         "noise_scale": gate.noise_scale,
         "delta": gate.delta,
         "threshold": gate.threshold,
-        "rule": "sum" if gate.after_release else "max",
+        "rule": "sum" if gate.adding else "max",
         "mu": gate.mu,
         "page": "gate",
     }

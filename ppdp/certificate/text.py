@@ -24,9 +24,9 @@ def render_text(c: dict[str, Any]) -> str:
             word = "tested" if condition["tested"] else "ASSUMED"
             lines.append(f"    {word:<9} {condition['statement']}")
     for release in c["releases"]:
+        served, noise = ", ".join(release["serves"]), release["noise_scale"]
         lines.append(
-            f"  released    {release['statistic']} for {', '.join(release['serves'])}: noise {release['noise_scale']:.4g},"
-            f" mu {release['mu']:.4g}"
+            f"  released    {release['statistic']} for {served}: noise {noise:.4g}, mu {release['mu']:.4g}"
         )
     if c["gate"]:
         lines.append(

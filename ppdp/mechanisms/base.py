@@ -79,6 +79,12 @@ class Mechanism(BaseEstimator):
     noise_scale: float | None
     random_state: Any
 
+    @classmethod
+    def example(cls) -> Any:
+        """An instance that can be fitted alone on any data, for contract tests."""
+        parameters: dict[str, Any] = {"noise_scale": 1e-3}
+        return cls(**parameters)
+
     def _question(self, domain: Domain, mu: float | None = None) -> Question:
         """What is asked of the rows.
 

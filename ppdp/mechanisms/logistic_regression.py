@@ -203,7 +203,8 @@ class LogisticRegression(ClassifierMixin, Mechanism):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most likely label of each row."""
-        return np.asarray(self.classes_[(self.decision_function(X) > 0).astype(int)])
+        positive_side = self.decision_function(X) > 0
+        return np.asarray(self.classes_[positive_side.astype(int)])
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, shape (n_samples, 2)."""

@@ -57,7 +57,8 @@ def split(route: Route, mu: float, *, mechanism: bool, gated: bool, budget: Mapp
     fixed = None if budget is None else budget.get("release")
     if not mechanism:
         fixed = (1 - gate) / max(1, len(route.releases))
-    solved, imprecise = [], []
+    solved: list[PlannedRelease] = []
+    imprecise: list[int] = []
     for release in route.releases:
         shares = RELEASE_SHARES if fixed is None else (_share({"release": fixed}, "release", 0.0),)
         for share in shares:

@@ -110,7 +110,7 @@ class Plan:
             squares.append(self.gate.mu**2)
         if self.mechanism is not None:
             squares.append(self.mechanism.loss.mu**2)
-        failure = self.gate.delta if self.gate is not None and self.gate.after_release else 0.0
+        failure = self.gate.delta if self.gate is not None and self.gate.adding else 0.0
         return PrivacyLoss(math.sqrt(sum(squares)), failure)
 
     def __repr__(self) -> str:
@@ -135,7 +135,8 @@ class Plan:
         if self.mechanism is not None:
             q = self.mechanism.question
             lines.append(
-                f"  {self.mechanism.name}: {q.steps} answer(s) of {q.size} numbers, noise {self.mechanism.noise_scale:.3g} on values up to {q.bound:.3g}"
+                f"  {self.mechanism.name}: {q.steps} answer(s) of {q.size} numbers,"
+                f" noise {self.mechanism.noise_scale:.3g} on values up to {q.bound:.3g}"
             )
         lines += [f"  warning: {warning}" for warning in self.warnings]
         return "\n".join(lines)
@@ -151,6 +152,7 @@ def make_plan(
     delta: float,
     gate: str | None = "auto",
     budget: Mapping[str, float] | None = None,
+    deltas_add: bool = False,
 ) -> Plan:
     """Choose the route of least final noise and solve its budget, once.
 
@@ -168,6 +170,9 @@ def make_plan(
         None assumes conditions instead of testing them.
     budget : mapping, optional
         Shares of mu² for "gate" and "release".
+    deltas_add : bool, default=False
+        Whether the deltas of gate and releases must add, because other fits on the same data may be chosen after
+        this one's outcome is seen.
 
     Raises
     ------
@@ -178,7 +183,7 @@ def make_plan(
     """
     _check_budget(epsilon, delta, domain.n)
     distance = Distance.neighbours(domain.rows_per_unit)
-    solver = _Solver(mechanism, domain, distance, facts, epsilon, delta, gate, budget)
+    solver = _Solver(mechanism, domain, distance, facts, epsilon, delta, gate, budget, deltas_add)
     tried = [solver.solve(route) for route in routes(stages, domain, distance)]
     plans = sorted((t for t in tried if t.plan is not None), key=lambda t: t.order)
     if not plans:
@@ -233,6 +238,7 @@ class _Solver:
     delta: float
     gate: str | None
     budget: Mapping[str, float] | None
+    deltas_add: bool
 
     def solve(self, route: Route) -> _Tried:
         """Solve one route, or say why it is not offered."""
@@ -255,14 +261,14 @@ class _Solver:
         if allowance >= self.delta / 2:
             raise ImpossibleBudget("delta is below what the noise sampler can certify.", fix="ask for a larger delta.")
         delta = self.delta - allowance
-        adding = gated and route.gate_after_release
+        adding = gated and (route.gate_after_release or self.deltas_add)
         gate_delta = delta * (GATE_DELTA_SHARE if adding else 1.0)
         rest = (delta - gate_delta) / (1 - gate_delta) if adding else delta
         mu = gaussian_mu(self.epsilon, rest * (1 - 1e-9))
         shares = split(route, mu, mechanism=self.mechanism is not None, budget=self.budget, gated=gated)
         gate = None
         if gated:
-            gate = Gate.of_budget(shares.gate, gate_delta, after_release=adding, n_rows=self.domain.n)
+            gate = Gate.of_budget(shares.gate, gate_delta, adding=adding, n_rows=self.domain.n)
         planned = None if self.mechanism is None else self._mechanism(route, shares.mechanism)
         plan = Plan(
             self.epsilon,

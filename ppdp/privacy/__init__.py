@@ -1,0 +1,1 @@
+"""Privacy losses, exact Gaussian accounting, and noise."""

@@ -30,7 +30,8 @@ def observed_domain(X: Array) -> Domain:
     entry = float(np.nanmax(np.abs(X), initial=0.0)) or 1.0
     entry = entry if math.isfinite(entry) else 1.0
     n, d = X.shape
-    return Domain(n_rows=n, n_features=d, row_norm=entry * math.sqrt(d), entry_bound=entry)
+    gaps = None if np.isnan(X).any() else 0
+    return Domain(n_rows=n, n_features=d, row_norm=entry * math.sqrt(d), entry_bound=entry, max_missing=gaps)
 
 
 class Stage(BaseEstimator):
@@ -42,6 +43,11 @@ class Stage(BaseEstimator):
     bounds_rows = False
     fills_gaps = False
     fits = False
+
+    @classmethod
+    def example(cls) -> Any:
+        """An instance that works on any numeric data, for contract tests."""
+        return cls()
 
     @property
     def chooses(self) -> bool:

@@ -53,6 +53,11 @@ class MinMaxScaler(RowWiseTransformer):
         self.ranges = ranges
         self.feature_range = feature_range
 
+    @classmethod
+    def example(cls) -> Any:
+        """An instance that works on any numeric data, for contract tests."""
+        return cls(ranges=(-10, 10))
+
     def _target(self) -> tuple[float, float]:
         low, high = (float(v) for v in self.feature_range)
         if not (np.isfinite([low, high]).all() and low < high):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +68,11 @@ class PCA(Transformer):
         self.n_components = n_components
         self.min_gap = min_gap
         self.statistics = statistics
+
+    @classmethod
+    def example(cls) -> Any:
+        """An instance that works on any numeric data, for contract tests."""
+        return cls(n_components=1)
 
     def _rank(self, d: int) -> int:
         if self.n_components is None:

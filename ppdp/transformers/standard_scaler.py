@@ -41,6 +41,8 @@ class StandardScaler(Transformer):
         least s in every column.
     clip : float, "auto" or None, default="auto"
         Scaled rows are clipped to this norm; "auto" is ``2√d``, None does not clip.
+    with_mean : bool, default=True
+        Whether to centre columns.
     statistics : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, or from released moments. Alone, outside a pipeline, "auto" is exact.
 
@@ -74,11 +76,13 @@ class StandardScaler(Transformer):
         min_std: float | None = None,
         floor: bool = True,
         clip: float | str | None = "auto",
+        with_mean: bool = True,
         statistics: str = "auto",
     ) -> None:
         self.min_std = min_std
         self.floor = floor
         self.clip = clip
+        self.with_mean = with_mean
         self.statistics = statistics
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
@@ -91,7 +95,7 @@ class StandardScaler(Transformer):
         clip: Any = 2 * math.sqrt(domain.d) if self.clip == "auto" else self.clip
         if clip is not None:
             clip = positive("clip", clip, self)
-        conditions = ()
+        conditions: tuple[Condition, ...] = ()
         if not self.floor:
             unit = lookup("scaling.std", "margin")(domain, distance)
             statement = f"every column has standard deviation at least {s:.4g}"
@@ -106,6 +110,7 @@ class StandardScaler(Transformer):
             min_std=s,
             conditional=not self.floor,
             clip=clip,
+            with_mean=bool(self.with_mean),
         )
         noisy = Way.by(
             "noisy",
@@ -116,6 +121,7 @@ class StandardScaler(Transformer):
             affine=clip is None,
             min_std=s,
             clip=clip,
+            with_mean=bool(self.with_mean),
         )
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
 
@@ -128,14 +134,14 @@ class StandardScaler(Transformer):
             scale = np.sqrt(np.maximum(variance, way.parameters["min_std"] ** 2))
         else:
             scale = np.where(variance > 0, np.sqrt(variance), 1.0)
-        return {"mean": mean, "scale": scale, "clip": way.parameters["clip"]}
+        return {"mean": mean * bool(self.with_mean), "scale": scale, "clip": way.parameters["clip"]}
 
     def _released(self, values: Moments, way: Way, domain: Domain) -> Statistics:
         mean = values.mean
         norm = float(domain.require("row_norm"))
         mean = mean * min(1.0, norm / max(float(np.linalg.norm(mean)), norm))
         variance = np.maximum(values.squares - mean**2, way.parameters["min_std"] ** 2)
-        return {"mean": mean, "scale": np.sqrt(variance), "clip": way.parameters["clip"]}
+        return {"mean": mean * bool(self.with_mean), "scale": np.sqrt(variance), "clip": way.parameters["clip"]}
 
     def _carry(self, values: Moments, statistics: Statistics) -> Moments:
         scale = 1 / statistics["scale"]
