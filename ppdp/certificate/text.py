@@ -25,9 +25,7 @@ def render_text(c: dict[str, Any]) -> str:
             lines.append(f"    {word:<9} {condition['statement']}")
     for release in c["releases"]:
         served, noise = ", ".join(release["serves"]), release["noise_scale"]
-        lines.append(
-            f"  released    {release['statistic']} for {served}: noise {noise:.4g}, mu {release['mu']:.4g}"
-        )
+        lines.append(f"  released    {release['statistic']} for {served}: noise {noise:.4g}, mu {release['mu']:.4g}")
     if c["gate"]:
         lines.append(
             f"  gate        passed; mu {c['gate']['mu']:.4g}, delta {c['gate']['delta']:.3g} ({c['gate']['rule']})"

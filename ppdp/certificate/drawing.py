@@ -1,0 +1,120 @@
+"""The figures of a certificate's page, as inline SVG without text that must scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ppdp.certificate.document import Certificate
+from ppdp.certificate.markup import Element, element, figure, power_of_ten
+from ppdp.certificate.points import Point, spreads
+
+__all__ = ["budget_bar", "distance_bars", "epsilon_curve"]
+
+WIDTH, HEIGHT = 360.0, 216.0  # of the curve, in its own units
+LEFT, RIGHT, TOP, BOTTOM = 34.0, 350.0, 12.0, 176.0
+SAMPLES = 96
+
+
+def distance_bars(points: Sequence[Point]) -> tuple[Element, ...]:
+    """One bar for each point: rows that are unmatched, then rows that moved; a tick where the stage before ended."""
+    at = _scale([level for point in points for level in (point.unmatched, point.rows)])
+    bars = []
+    before = 0.0
+    for point in points:
+        unmatched, end = at(point.unmatched), at(point.rows)
+        bars.append(
+            element(
+                "svg",
+                element("title", f"{figure(point.rows)} replaced rows"),
+                element("rect", class_="track", width=100, height=10),
+                element("rect", class_="unmatched", width=_short(unmatched), height=10),
+                element("rect", class_="moved", x=_short(unmatched), width=_short(end - unmatched), height=10)
+                if end > unmatched
+                else None,
+                element("rect", class_="before", x=_short(before - 0.25), width=0.5, height=10) if before else None,
+                class_="bar",
+                viewBox="0 0 100 10",
+                preserveAspectRatio="none",
+                role="img",
+            )
+        )
+        before = end
+    return tuple(bars)
+
+
+def budget_bar(share: float) -> Element:
+    """A bar for a share of the whole budget."""
+    return element(
+        "svg",
+        element("rect", class_="track", width=100, height=10),
+        element("rect", class_="share", width=_short(100 * min(share, 1.0)), height=10),
+        class_="bar",
+        viewBox="0 0 100 10",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+    )
+
+
+def _scale(levels: list[float]) -> Callable[[float], float]:
+    """Position on a bar of length 100; logarithmic where the levels spread far."""
+    top = max(levels)
+    if top <= 0:
+        return lambda level: 0.0
+    if not spreads(levels):
+        return lambda level: 96 * level / top
+    low = min(level for level in levels if level > 0) / 2
+    return lambda level: 96 * math.log(level / low) / math.log(top / low) if level > low else 0.0
+
+
+def epsilon_curve(content: Mapping[str, Any]) -> Element:
+    """Epsilon against delta, with the certified point; empty where nothing is promised."""
+    certificate = Certificate(dict(content))
+    low = min(-12, math.floor(math.log10(certificate.delta)) - 2)
+    high = min(-1, max(-3, math.ceil(math.log10(certificate.delta)) + 2))
+    deltas = sorted({certificate.delta, *(10.0 ** (low + (high - low) * i / SAMPLES) for i in range(SAMPLES + 1))})
+    curve = [(delta, certificate.epsilon_at(delta)) for delta in deltas]
+    promised = [(delta, epsilon) for delta, epsilon in curve if math.isfinite(epsilon)]
+    top, step = _nice_top(max([certificate.epsilon, *(epsilon for _, epsilon in promised)]))
+
+    def x(delta: float) -> float:
+        return LEFT + (RIGHT - LEFT) * (math.log10(delta) - low) / (high - low)
+
+    def y(value: float) -> float:
+        return BOTTOM - (BOTTOM - TOP) * value / top
+
+    path = " ".join(f"{'M' if i == 0 else 'L'}{x(d):.2f} {y(e):.2f}" for i, (d, e) in enumerate(promised))
+    start = promised[0][0] if promised else deltas[-1]
+    here = x(certificate.delta), y(certificate.epsilon)
+    levels = [i * step for i in range(round(top / step) + 1)]
+    ticks = range(low, high + 1, max(1, math.ceil((high - low) / 5)))
+    return element(
+        "svg",
+        element("title", "epsilon as a function of delta"),
+        *(element("line", class_="grid", x1=LEFT, x2=RIGHT, y1=_short(y(v)), y2=_short(y(v))) for v in levels),
+        element("rect", class_="void", x=LEFT, y=TOP, width=_short(x(start) - LEFT), height=BOTTOM - TOP)
+        if start > deltas[0]
+        else None,
+        *(element("text", figure(v, 3), x=LEFT - 6, y=_short(y(v) + 4), text_anchor="end") for v in levels),
+        *(element("text", power_of_ten(t), x=_short(x(10.0**t)), y=BOTTOM + 16, text_anchor="middle") for t in ticks),
+        element("text", "δ", x=RIGHT, y=BOTTOM + 34, text_anchor="end"),
+        element("text", "ε", x=LEFT - 6, y=TOP - 2, text_anchor="end"),
+        element("path", class_="curve", d=path or None),
+        element("line", class_="drop", x1=_short(here[0]), x2=_short(here[0]), y1=_short(here[1]), y2=BOTTOM),
+        element("circle", class_="here", cx=_short(here[0]), cy=_short(here[1]), r=4),
+        class_="curve-figure",
+        viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
+        role="img",
+    )
+
+
+def _nice_top(value: float) -> tuple[float, float]:
+    """A round upper end and a round step for an axis from 0."""
+    size = 10.0 ** math.floor(math.log10(max(value, 1e-9)))
+    step = next(size * m for m in (0.2, 0.5, 1.0, 2.0, 5.0) if value <= 5 * size * m)
+    return step * math.ceil(value / step * (1 - 1e-9)), step
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,54 @@
+"""The certificate for people: one self-contained page, without scripts and without anything to load."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from ppdp.certificate import sections
+from ppdp.certificate.fragment import render_fragment
+from ppdp.certificate.markup import element, printable, to_html
+from ppdp.certificate.meaning import status_in_words
+
+__all__ = ["render_fragment", "render_page"]
+
+
+@lru_cache(maxsize=1)
+def _style() -> str:
+    return files("ppdp.certificate").joinpath("page.css").read_text(encoding="utf-8")
+
+
+def render_page(content: Mapping[str, Any]) -> str:
+    """One HTML file that reads on a phone, on a screen and on paper.
+
+    Parameters
+    ----------
+    content : mapping
+        The certificate's document. Whatever text it holds is shown as text.
+    """
+    c = printable(content)
+    title = f"{c['status']} ({c['epsilon']:g}, {c['delta']:g}) certificate"
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", f"{title}: {c['dataset']}" if c["dataset"] else title),
+        element("style", _style()),
+    )
+    parts = (
+        sections.opening(c),
+        *sections.meaning(c),
+        *sections.stages(c),
+        *sections.releases(c),
+        *sections.gate(c),
+        *sections.mechanism(c),
+        *sections.curve(c),
+        *sections.facts(c),
+        *sections.routes(c),
+        *sections.not_covered(c),
+        sections.closing(c),
+    )
+    main = element("main", *parts, class_=c["status"].lower())
+    return "<!DOCTYPE html>\n" + to_html(element("html", head, element("body", main), lang="en")) + "\n"

@@ -1,0 +1,84 @@
+"""Markup as a tree: no text of a document can become a tag, because nothing is ever pasted together."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+from xml.etree.ElementTree import Element, tostring
+
+__all__ = ["Element", "element", "figure", "number", "power_of_ten", "printable", "to_html"]
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def element(tag: str, *children: Element | str | None, **attributes: str | float | None) -> Element:
+    """One element with its children; ``class_`` means class, ``stroke_width`` means stroke-width.
+
+    Parameters
+    ----------
+    tag : str
+        Name.
+    *children : Element, str or None
+        Strings become text; None is left out.
+    **attributes : str, float or None
+        None is left out.
+    """
+    named = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
+    node = Element(tag, {name: str(value) for name, value in named.items() if value is not None})
+    last: Element | None = None
+    for child in children:
+        if isinstance(child, Element):
+            node.append(child)
+            last = child
+        elif child is not None and last is None:
+            node.text = (node.text or "") + child
+        elif child is not None and last is not None:
+            last.tail = (last.tail or "") + child
+    return node
+
+
+def to_html(node: Element) -> str:
+    """The tree as HTML; text and attributes are escaped here and nowhere else."""
+    return tostring(node, encoding="unicode", method="html")
+
+
+def printable(value: Any) -> Any:
+    """The document with every invisible character shown as U+FFFD: none may reorder or hide what is read."""
+    if isinstance(value, str):
+        return "".join(c if c.isprintable() else "\ufffd" for c in value)
+    if isinstance(value, dict):
+        return {printable(k): printable(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [printable(v) for v in value]
+    return value
+
+
+def figure(value: float, digits: int = 4) -> str:
+    """A number for people.
+
+    Examples
+    --------
+    >>> figure(1e-06), figure(3.4712e-05), figure(7874), figure(0.25000000025), figure(123456.7)
+    ('10⁻⁶', '3.471 × 10⁻⁵', '7874', '0.25', '123 457')
+    """
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "∞"
+    if value == int(value) and abs(value) < 1e6 or 1e4 <= abs(value) < 1e6:
+        text = f"{value:.0f}"
+        return f"{float(text):_.0f}".replace("_", "\u202f") if abs(value) >= 1e4 else text
+    if 1e-3 <= abs(value) < 1e4:
+        return f"{value:.{digits}g}"
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    power = power_of_ten(int(exponent))
+    return power if mantissa == "1" else f"{mantissa}\u00a0×\u00a0{power}"
+
+
+def power_of_ten(exponent: int) -> str:
+    """``10⁻⁶`` for -6."""
+    return "10" + str(exponent).translate(_RAISED)
+
+
+def number(value: float, digits: int = 4, unit: str = "") -> Element:
+    """A number for people that carries the document's exact value."""
+    return element("data", figure(value, digits) + unit, value=repr(value))

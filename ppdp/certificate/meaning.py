@@ -1,0 +1,88 @@
+"""What a certificate promises, in plain words and as the power of an attacker's test."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from scipy.special import ndtr, ndtri
+
+from ppdp.certificate.markup import figure
+
+__all__ = ["detection_power", "rounded_up", "slack_in_words", "status_in_words"]
+
+
+def detection_power(content: Mapping[str, Any], false_alarm: float) -> float:
+    """Most often that an attacker's test can be right, at a given rate of false alarms.
+
+    Parameters
+    ----------
+    content : mapping
+        The document.
+    false_alarm : float
+        Probability of raising the alarm on the other dataset.
+
+    Notes
+    -----
+    With f = failure, t = the sampler's total variation, g = delta of a gate under the "max" rule (else 0),
+
+    ``f + (1 - f) Φ(μ + Φ⁻¹((α + t)/(1 - f))) + t + g``.
+
+    The first two terms are the most powerful test between the dominating pair "revealed with probability f, else
+    N(0, 1) against N(μ, 1)" (Neyman and Pearson; Dong, Roth and Su 2022, definition 2.3). Noise as it is drawn is
+    within t of ideal noise on either dataset, hence α + t and + t. Where a condition fails the gate lets through with
+    probability at most g; without what it lets through the test is one on a μ-GDP output, hence + g.
+    Source: ``docs/theory/accounting.md``.
+    """
+    total, gate = content["total"], content["gate"]
+    failure = total["failure"]
+    if failure >= 1:
+        return 1.0
+    sampler = total["allowance"] / (1 + math.exp(min(content["epsilon"], 700.0)))
+    passing = gate["delta"] if gate is not None and gate["rule"] == "max" else 0.0
+    level = min(1.0, (false_alarm + sampler) / (1 - failure))
+    ideal = failure + (1 - failure) * float(ndtr(total["mu"] + ndtri(level)))
+    return min(1.0, ideal + sampler + passing)
+
+
+def rounded_up(share: float) -> str:
+    """A share as a percentage with two decimals, never rounded down.
+
+    Examples
+    --------
+    >>> rounded_up(0.018301), rounded_up(0.5), rounded_up(1.0)
+    ('1.84\\xa0%', '50.00\\xa0%', '100.00\\xa0%')
+    """
+    return f"{min(math.ceil(share * 10_000), 10_000) / 100:.2f}\u00a0%"
+
+
+def status_in_words(content: Mapping[str, Any]) -> str:
+    """One sentence for the status."""
+    if content["status"] == "SEEDED":
+        return "For tests only. The noise can be drawn again by whoever knows the seed: to them nothing is hidden."
+    if content["status"] == "CONDITIONAL":
+        return "True only if the private data are as listed here. Nothing has tested that they are."
+    if content["gate"] is not None:
+        return (
+            "True for every dataset with the public facts below. What the stages assume of the private rows"
+            " was put to a private test, whose price is included."
+        )
+    return "True for every dataset with the public facts below. Nothing is assumed of the private rows."
+
+
+def slack_in_words(content: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is added to the ideal power, each as a sentence."""
+    total, gate = content["total"], content["gate"]
+    words = []
+    if total["failure"] > 0:
+        words.append(
+            f"With probability at most {figure(total['failure'])} nothing is promised: the gate may pass although a"
+            " condition fails."
+        )
+    elif gate is not None:
+        words.append(
+            f"Where a condition fails, the gate still passes with probability at most {figure(gate['delta'])}."
+        )
+    words.append(f"The sampler of the noise uses {figure(total['allowance'])} of δ.")
+    return tuple(words)

@@ -1,0 +1,73 @@
+"""The command line: ``ppdp demo`` and ``ppdp verify``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ppdp.exceptions import PpdpError
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Instead of the process's own.
+
+    Returns
+    -------
+    int
+        0 if all is well, 1 if a certificate does not verify, 2 if the command cannot be carried out.
+    """
+    parser = argparse.ArgumentParser(prog="ppdp", description="End-to-end differential privacy certificates.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    demo = commands.add_parser("demo", help="run the main job on bundled real data and write its certificate")
+    demo.add_argument("--data", choices=("flchain", "randhie"), default="flchain", help="which data (default: flchain)")
+    demo.add_argument("--out", type=Path, help="folder for what is written (default: artifacts/DATA)")
+    verify = commands.add_parser("verify", help="recompute a certificate; exit status 0 if it holds, 1 if not")
+    verify.add_argument("certificate", type=Path, help="a certificate.json")
+    verify.add_argument("--quiet", action="store_true", help="print nothing")
+    options = parser.parse_args(arguments)
+    try:
+        if options.command == "demo":
+            return _demo(options.data, options.out or Path("artifacts") / options.data)
+        return _verify(options.certificate, quiet=options.quiet)
+    except (PpdpError, OSError, ImportError) as error:
+        print(f"ppdp: {error}", file=sys.stderr)
+        return 2
+
+
+def _demo(data: str, out: Path) -> int:
+    from rich.console import Console
+
+    from ppdp.demo import run
+
+    run(data, out, Console())
+    return 0
+
+
+def _verify(path: Path, *, quiet: bool) -> int:
+    from ppdp.certificate import Certificate
+    from ppdp.exceptions import CertificateError
+
+    try:
+        certificate = Certificate.load(path)
+    except CertificateError as error:
+        if not quiet:
+            print(f"ppdp: {error}", file=sys.stderr)
+        return 1
+    result = certificate.verify()
+    if not quiet:
+        print(f"{certificate.status} ({certificate.epsilon:g}, {certificate.delta:g}) {certificate.digest}")
+        print(result)
+    return 0 if result else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

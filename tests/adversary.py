@@ -1,0 +1,349 @@
+"""An adversary for bounds: neighbouring datasets that try to exceed them, and a ruler for what they reach.
+
+A :class:`World` says what the adversary may do: the public domain and how far apart two datasets may be. It
+draws pairs (random and structured), keeps them legal and varies them; :func:`climb` makes a ratio
+as large as it can. :func:`by_position` and :func:`as_multisets` measure the distance of two results.
+
+Slots have fixed roles: first the replaced ones, then the toggled, then the moved, then those that are equal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.rows import Rows
+from ppdp.statistics import row_norms
+
+__all__ = ["ROUNDING", "Pair", "World", "as_multisets", "attack", "by_position", "climb", "shares", "within"]
+
+Array = NDArray[np.float64]
+Ratio = Callable[["Pair"], float]
+
+ROUNDING = 1 + 1e-9
+"""The only excess of a ratio over 1 that a test forgives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two neighbouring datasets; slot i of the one belongs to slot i of the other."""
+
+    left: Rows
+    right: Rows
+
+    @classmethod
+    def of(cls, left: object, right: object, labels: tuple[object, object] = (None, None)) -> Pair:
+        """A pair of two arrays, all rows present."""
+        return cls(Rows.of(np.array(left, float), labels[0]), Rows.of(np.array(right, float), labels[1]))
+
+    def mapped(self, function: Callable[[Rows], Rows]) -> Pair:
+        """The pair after a map of datasets."""
+        return Pair(function(self.left), function(self.right))
+
+
+@dataclass(frozen=True)
+class World:
+    """What neighbouring pairs may look like.
+
+    Attributes
+    ----------
+    domain : Domain
+        ``n_rows``, ``n_features``, ``row_norm`` and perhaps ``entry_bound`` are kept by every row.
+    distance : Distance
+        How far apart the two datasets may be.
+    gaps : int
+        So many slots, counted from the first, may have gaps.
+    labels : bool
+        Whether rows have one of the labels 0 and 1.
+    deleted : bool
+        Whether further slots may be deleted on both sides.
+    """
+
+    domain: Domain
+    distance: Distance = Distance.neighbours()
+    gaps: int = 0
+    labels: bool = False
+    deleted: bool = False
+
+    @cached_property
+    def roles(self) -> tuple[slice, slice, slice, slice]:
+        """Slots that are replaced, toggled, moved, equal."""
+        ends = np.cumsum([0, self.distance.replaced, self.distance.toggled, self.distance.moved]).astype(int)
+        a, b, c, d = (min(int(end), self.domain.n) for end in ends)
+        return slice(a, b), slice(b, c), slice(c, d), slice(d, self.domain.n)
+
+    @property
+    def free(self) -> range:
+        """Slots that may differ arbitrarily."""
+        return range(self.roles[0].stop)
+
+    def bounded(self, X: Array) -> Array:
+        """Every row projected on the box of entries, then on the ball of rows; a point inside stays."""
+        bound, norm = self.domain.entry_bound, self.domain.row_norm
+        X = X if bound is None else np.clip(X, -bound, bound)
+        return X * np.minimum(1.0, norm / np.maximum(row_norms(X), norm))[:, None]
+
+    def legal(self, pair: Pair) -> Pair:
+        """The pair made legal by changing it as little as possible."""
+        replaced, toggled, moved, equal = self.roles
+        left, right = (self._rows(rows) for rows in (pair.left, pair.right))
+        X, Z, w, v = left.X, right.X.copy(), left.weight.copy(), right.weight.copy()
+        v[moved] = w[moved]
+        v[equal] = w[equal]
+        if self.distance.one_sided < self.distance.replaced + self.distance.toggled:
+            w[toggled] = np.arange(toggled.stop - toggled.start) % 2  # both sides lose equally many
+        v[toggled] = 1 - w[toggled]
+        Z[equal] = X[equal]
+        step = np.nan_to_num(Z[moved]) - np.nan_to_num(X[moved])
+        length = row_norms(step)
+        step *= np.minimum(1.0, self.distance.radius / np.maximum(length, 1e-300))[:, None]
+        step *= min(1.0, self.distance.total / max(row_norms(step).sum(), 1e-300))
+        Z[moved] = self.bounded(X[moved] + step)
+        y, u = left.y, right.y
+        if y is not None and u is not None:
+            u = u.copy()
+            u[moved], u[equal] = y[moved], y[equal]
+        return Pair(Rows(X, y, w).settled(), Rows(Z, u, v).settled())
+
+    def _rows(self, rows: Rows) -> Rows:
+        X = np.nan_to_num(rows.X) if self.gaps == 0 else rows.X.copy()
+        if self.gaps:
+            X[self.gaps :] = np.nan_to_num(X[self.gaps :])
+        weight = rows.weight.copy()
+        if not self.deleted:
+            weight[self.roles[2]] = weight[self.roles[3]] = 1.0
+        y = (np.zeros(rows.n) if rows.y is None else rows.y) if self.labels else None
+        return Rows(self.bounded(X), y, weight)
+
+    def draw(self, rng: np.random.Generator) -> Pair:
+        """A legal pair of a random kind."""
+        n = self.domain.n
+        X = self._table(rng)
+        Z = X.copy()
+        replaced, _, moved, _ = self.roles
+        Z[replaced] = self._replacement(X[replaced], rng)
+        Z[moved] += _MOVES[rng.integers(len(_MOVES))](X[moved], rng)
+        w, v = np.ones(n), np.ones(n)
+        if self.deleted:
+            w[rng.random(n) < 0.3 * rng.integers(2)] = 0
+        if self.distance.toggled:
+            w[self.roles[1]] = rng.integers(2) if rng.random() < 0.5 else rng.integers(2, size=n)[self.roles[1]]
+        if rng.random() < 0.2:
+            (w, v)[rng.integers(2)][replaced] = 0
+        y = rng.integers(2, size=(2, n)).astype(float) if self.labels else (None, None)
+        return self.legal(Pair(Rows(X, y[0], w), Rows(Z, y[1], v)))
+
+    def _table(self, rng: np.random.Generator) -> Array:
+        n, d = self.domain.n, self.domain.d
+        X = _TABLES[rng.integers(len(_TABLES))](n, d, rng) * float(self.domain.row_norm or 1.0)
+        if self.gaps:
+            X[: self.gaps][_MASKS[rng.integers(len(_MASKS))](self.gaps, d, rng)] = np.nan
+        return X
+
+    def _replacement(self, rows: Array, rng: np.random.Generator) -> Array:
+        kind = rng.integers(4)
+        if kind == 0:
+            return -rows
+        if kind == 1:
+            return np.zeros_like(rows)
+        fresh = self._table(rng)[: len(rows)]
+        return np.where(np.isnan(fresh), np.nan, np.nan_to_num(rows)) if kind == 2 else fresh
+
+    def varied(self, pair: Pair, rng: np.random.Generator, size: float) -> Pair:
+        """A legal pair near this one."""
+        n, d = self.domain.n, self.domain.d
+        data = [[rows.X.copy(), rows.weight.copy(), rows.y] for rows in (pair.left, pair.right)]
+        X, w, y = data[rng.integers(2)]
+        slot = int(rng.integers(n)) if rng.random() < 0.5 else int(rng.integers(min(n, self.roles[2].stop + 2)))
+        kind = rng.integers(9)
+        step = size * float(self.domain.row_norm or 1.0)
+        if kind <= 2:
+            X[slot] += step * rng.standard_normal(d)
+        elif kind == 3:
+            for side, _, _ in data:
+                side += step * rng.standard_normal(d)
+        elif kind == 4:
+            same = (np.nan_to_num(X) == np.nan_to_num(X[slot])).all(axis=1)
+            move = step * rng.standard_normal(d)
+            for side, _, _ in data:
+                side[same] += move
+        elif kind == 5:
+            X[slot] = X[rng.integers(n)] * rng.choice([1.0, -1.0, 0.0], p=[0.5, 0.4, 0.1])
+        elif kind == 6:
+            column = int(rng.integers(d))
+            X[slot, column] = 0.0 if np.isnan(X[slot, column]) else rng.choice([np.nan, -X[slot, column]])
+        elif kind == 7:
+            w[slot] = 1 - w[slot]
+        elif y is not None:
+            y = y.copy()
+            y[slot] = 1 - y[slot]
+            data = [[X_, w_, y if X_ is X else y_] for X_, w_, y_ in data]
+        else:
+            X[slot] *= 1 + size * rng.standard_normal()
+        (X, w, y), (Z, v, u) = data
+        return self.legal(Pair(Rows(X, y, w), Rows(Z, u, v)))
+
+
+def _unit(n: int, d: int, rng: np.random.Generator) -> Array:
+    X = rng.standard_normal((n, d))
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def _poles(n: int, d: int, rng: np.random.Generator) -> Array:
+    return rng.choice([-1.0, 1.0], size=(n, 1)) * np.eye(d)[rng.integers(d, size=n)]
+
+
+def _corners(n: int, d: int, rng: np.random.Generator) -> Array:
+    return rng.choice([-1.0, 1.0], size=(n, d))
+
+
+def _two_points(n: int, d: int, rng: np.random.Generator) -> Array:
+    ends = _corners(1, d, rng) * rng.uniform(0, 1, (2, 1))
+    return ends[(rng.random(n) < rng.random()).astype(int)]
+
+
+def _few_values(n: int, d: int, rng: np.random.Generator) -> Array:
+    return _unit(3, d, rng)[rng.integers(3, size=n)] * rng.choice([0.0, 0.5, 1.0], size=(n, 1))
+
+
+def _deficient(n: int, d: int, rng: np.random.Generator) -> Array:
+    return rng.uniform(-1, 1, (n, 1)) * _unit(1, d, rng)
+
+
+def _nearly_constant(n: int, d: int, rng: np.random.Generator) -> Array:
+    return rng.uniform() * _unit(1, d, rng) + 10.0 ** -rng.integers(1, 6) * rng.standard_normal((n, d))
+
+
+def _kissing(n: int, d: int, rng: np.random.Generator) -> Array:
+    X = 0.5 * _unit(1, d, rng) + 0.1 * _poles(n, d, rng)
+    X[0] = X.mean(axis=0)
+    return X
+
+
+def _all_over(n: int, d: int, rng: np.random.Generator) -> Array:
+    return rng.uniform(-1, 1, (n, d))
+
+
+_TABLES = (_unit, _poles, _corners, _two_points, _few_values, _deficient, _nearly_constant, _kissing, _all_over)
+
+
+def _sparse(n: int, d: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    observed = np.zeros((n, d), bool)
+    observed[np.arange(n), rng.integers(d, size=n)] = True
+    return ~observed
+
+
+_MASKS: tuple[Callable[[int, int, np.random.Generator], NDArray[np.bool_]], ...] = (
+    lambda n, d, rng: rng.random((n, d)) < rng.random(),
+    lambda n, d, rng: np.tile(np.arange(d) == rng.integers(d), (n, 1)),  # a column nobody observed
+    lambda n, d, rng: np.tile(rng.random((n, 1)) < 0.5, (1, d)),  # rows without any entry
+    _sparse,
+)
+
+_MOVES: tuple[Callable[[Array, np.random.Generator], Array], ...] = (
+    lambda X, rng: np.tile(rng.standard_normal(X.shape[1]), (len(X), 1)),  # all together
+    lambda X, rng: rng.standard_normal(X.shape),
+    lambda X, rng: -X,
+    lambda X, rng: X,
+    lambda X, rng: rng.standard_normal(X.shape) * (np.arange(len(X)) == 0)[:, None],  # all of it in one row
+)
+
+
+def climb(world: World, pair: Pair, ratio: Ratio, rng: np.random.Generator, steps: int) -> tuple[float, Pair]:
+    """Vary a pair as long as the ratio does not fall; what cannot be evaluated (NaN) is no gain."""
+    best, size = ratio(pair), 0.3
+    best = -math.inf if math.isnan(best) else best
+    for _ in range(steps):
+        trial = world.varied(pair, rng, size)
+        value = ratio(trial)
+        if value >= best:
+            size = min(1.0, size * 1.5) if value > best else size
+            best, pair = value, trial
+        else:
+            size = max(1e-4, size * 0.97)
+    return best, pair
+
+
+def attack(
+    world: World, ratio: Ratio, *, seed: int = 0, draws: int = 60, steps: int = 150, first: Sequence[Pair] = ()
+) -> tuple[float, Pair]:
+    """The largest ratio among ``draws`` drawn pairs and the given ones, climbing from the best two."""
+    rng = np.random.default_rng(seed)
+    pairs = [world.legal(pair) for pair in first] + [world.draw(rng) for _ in range(draws)]
+    values = np.nan_to_num([ratio(pair) for pair in pairs], nan=-math.inf, neginf=-math.inf)
+    order = np.argsort(-values, kind="stable")[:2]
+    found = [climb(world, pairs[i], ratio, rng, steps) for i in order]
+    return max(found, key=lambda one: one[0])
+
+
+def by_position(pair: Pair, free: Collection[int] = ()) -> Distance:
+    """The distance of two datasets slot by slot; the slots in ``free`` are those of replaced rows.
+
+    A present row whose label or mask differs counts as replaced wherever it stands.
+    """
+    left, right = pair.left, pair.right
+    here, there = left.weight > 0, right.weight > 0
+    both = here & there
+    other = (np.isnan(left.X) != np.isnan(right.X)).any(axis=1)
+    if left.y is not None and right.y is not None:
+        other |= left.y != right.y
+    move = np.linalg.norm(np.nan_to_num(left.X) - np.nan_to_num(right.X), axis=1)
+    is_free = np.isin(np.arange(left.n), list(free))
+    replaced = both & (other | (is_free & (move > 0)))
+    moves = move[both & ~other & ~is_free & (move > 0)]
+    only_left, only_right = int((here & ~there).sum()), int((there & ~here).sum())
+    count = int(replaced.sum())
+    return Distance(
+        replaced=count,
+        toggled=only_left + only_right,
+        moved=len(moves),
+        radius=float(moves.max(initial=0.0)),
+        total=float(moves.sum()),
+        mass=2.0 * count + only_left + only_right,
+        one_sided=float(count + max(only_left, only_right)),
+    )
+
+
+def as_multisets(pair: Pair) -> Distance:
+    """The distance of two datasets whose equal records are matched, wherever they stand."""
+
+    def records(rows: Rows) -> Counter[bytes]:
+        whole = rows.X if rows.y is None else np.column_stack([rows.X, rows.y])
+        return Counter(record.tobytes() for record in (whole + 0.0)[rows.weight > 0])
+
+    left, right = records(pair.left), records(pair.right)
+    only_left, only_right = (left - right).total(), (right - left).total()
+    paired = min(only_left, only_right)
+    return Distance(replaced=paired, toggled=only_left + only_right - 2 * paired)
+
+
+def shares(actual: Distance, certified: Distance) -> dict[str, float]:
+    """How much of each certified number is used; more than 1 is a violation."""
+
+    def share(used: float, granted: float) -> float:
+        return used / granted if granted else math.inf if used else 0.0
+
+    found = {name: share(getattr(actual, name), getattr(certified, name)) for name in _MEASURES}
+    slots = actual.replaced + actual.toggled, certified.replaced + certified.toggled
+    return found | {"slots": share(*slots)}
+
+
+_MEASURES = ("moved", "radius", "total", "mass", "one_sided")
+
+
+def within(pair: Pair, certified: Distance, free: Collection[int]) -> float:
+    """The largest share of a certified distance that a pair uses, slot by slot."""
+    return max(shares(by_position(pair, free), certified).values())
+
+
+def but(world: World, **changes: object) -> World:
+    """The world with some facts changed."""
+    return replace(world, **changes)  # type: ignore[arg-type]
