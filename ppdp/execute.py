@@ -129,7 +129,7 @@ class _Fold:
         step = self.plan.steps[position]
         if step.way.name != "exact":
             return fitted
-        if not step.way.asks:
+        if not any(position in release.serves for release in self.plan.releases):
             return step.stage._without_release(step.way)
         if any(release.at == position for release, _ in self.waiting):
             return {}

@@ -230,11 +230,13 @@ class Pipeline(Composition, BaseEstimator):
         twins = []
         for step, statistics in zip(plan.steps, outcome.statistics):
             twin = clone(step.stage)
+            twins.append((step.name, twin))
+            if step.way.name == "exact" and step.stage.fits and not statistics:
+                continue  # nothing was released for it, so the twin stays unfitted
             twin._wear(statistics)
             twin.n_features_in_ = step.domain.d
             if step.domain.feature_names is not None:
                 twin.feature_names_in_ = np.asarray(step.domain.feature_names, dtype=object)
-            twins.append((step.name, twin))
         if plan.mechanism is not None:
             model = clone(plan.mechanism.stage).set_params(noise_scale=plan.mechanism.noise_scale)
             model._fix(plan.mechanism.question)

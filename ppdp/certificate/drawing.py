@@ -13,7 +13,7 @@ from ppdp.certificate.points import Point, spreads
 __all__ = ["budget_bar", "distance_bars", "epsilon_curve"]
 
 WIDTH, HEIGHT = 360.0, 216.0  # of the curve, in its own units
-LEFT, RIGHT, TOP, BOTTOM = 34.0, 350.0, 12.0, 176.0
+LEFT, RIGHT, TOP, BOTTOM = 34.0, 350.0, 26.0, 182.0
 SAMPLES = 96
 
 
@@ -98,8 +98,8 @@ def epsilon_curve(content: Mapping[str, Any]) -> Element:
         else None,
         *(element("text", figure(v, 3), x=LEFT - 6, y=_short(y(v) + 4), text_anchor="end") for v in levels),
         *(element("text", power_of_ten(t), x=_short(x(10.0**t)), y=BOTTOM + 16, text_anchor="middle") for t in ticks),
-        element("text", "δ", x=RIGHT, y=BOTTOM + 34, text_anchor="end"),
-        element("text", "ε", x=LEFT - 6, y=TOP - 2, text_anchor="end"),
+        element("text", "δ", x=RIGHT, y=BOTTOM + 30, text_anchor="end"),
+        element("text", "ε", x=LEFT - 6, y=TOP - 14, text_anchor="end"),
         element("path", class_="curve", d=path or None),
         element("line", class_="drop", x1=_short(here[0]), x2=_short(here[0]), y1=_short(here[1]), y2=BOTTOM),
         element("circle", class_="here", cx=_short(here[0]), cy=_short(here[1]), r=4),

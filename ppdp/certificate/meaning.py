@@ -72,17 +72,14 @@ def status_in_words(content: Mapping[str, Any]) -> str:
 
 
 def slack_in_words(content: Mapping[str, Any]) -> tuple[str, ...]:
-    """What is added to the ideal power, each as a sentence."""
+    """What the power includes beyond ideal Gaussian noise."""
     total, gate = content["total"], content["gate"]
     words = []
-    if total["failure"] > 0:
+    if gate is not None:
         words.append(
-            f"With probability at most {figure(total['failure'])} nothing is promised: the gate may pass although a"
-            " condition fails."
+            f"the chance (at most {figure(gate['delta'])}) that the gate passes although a condition fails"
         )
-    elif gate is not None:
-        words.append(
-            f"Where a condition fails, the gate still passes with probability at most {figure(gate['delta'])}."
-        )
-    words.append(f"The sampler of the noise uses {figure(total['allowance'])} of δ.")
+    elif total["failure"] > 0:
+        words.append(f"the chance (at most {figure(total['failure'])}) that nothing is promised")
+    words.append(f"the part of δ ({figure(total['allowance'])}) that the sampler of the noise uses up")
     return tuple(words)

@@ -94,6 +94,7 @@ def _replay(c: dict[str, Any]) -> list[str]:
             found.append(f"releases[{i}]: its noise costs more than is recorded.")
         squares.append(release["mu"] ** 2)
         draws += release["size"]
+    found += _structure(c)
     gate, conditions = c["gate"], [k for step in c["steps"] for k in step["conditions"]]
     failure, floor = 0.0, 0.0
     if gate is not None:
@@ -122,6 +123,45 @@ def _replay(c: dict[str, Any]) -> list[str]:
 
 
 _NOTHING_FITTED = frozenset({"deduplication.whole-record", "deduplication.keep-first"})
+
+
+_AFFINE = frozenset({"pca.public"})
+_NEEDS_RELEASE = {"imputation.public": {"means"}, "scaling.public": {"squares", "matrix"}, "pca.public": {"matrix"}}
+
+
+def _structure(c: dict[str, Any]) -> list[str]:
+    """Every stage fitted from a release has one, taken where it may be taken."""
+    found, steps = [], c["steps"]
+    names = [step["name"] for step in steps]
+    if len(set(names)) != len(names):
+        return ["steps: names are not unique."]
+    served: dict[str, set[str]] = {}
+    conditional = [i for i, step in enumerate(steps) if step["conditions"]]
+    for i, release in enumerate(c["releases"]):
+        positions = [names.index(name) for name in release["serves"]]
+        if positions != sorted(set(positions)) or positions[0] != release["at"]:
+            found.append(f"releases[{i}]: it is not taken where its first stage stands.")
+        if not all(_affine(step) for step in steps[release["at"] : positions[-1]]):
+            found.append(f"releases[{i}]: it cannot be carried to all stages that it serves.")
+        fit = [name for name in release["serves"] if steps[names.index(name)]["way"] == "noisy"]
+        if bool(fit) != (release["purpose"] == "fit"):
+            found.append(f"releases[{i}]: its purpose is another.")
+        if c["gate"] and fit and conditional[0] < release["at"] and names.index(fit[0]) <= conditional[-1]:
+            found.append(f"releases[{i}]: a condition rests on a release that rests on a condition.")
+        for name in release["serves"]:
+            served.setdefault(name, set()).add(release["statistic"])
+    for i, step in enumerate(steps):
+        needed = _NEEDS_RELEASE.get(step["formula"], set())
+        if (step["way"] == "noisy") != bool(needed):
+            found.append(f"steps[{i}]: this formula is not that of this way.")
+        if needed and not served.get(step["name"], set()) & needed:
+            found.append(f"steps[{i}]: nothing is released that it could be fitted from.")
+    return found
+
+
+def _affine(step: dict[str, Any]) -> bool:
+    """Whether released moments can be carried through a step."""
+    return step["formula"] in _AFFINE or (step["formula"] == "scaling.public" and step["parameters"]["clip"] is None)
 
 
 def _derive(c: dict[str, Any], found: list[str]) -> tuple[list[tuple[Domain, Distance]], Domain, Distance]:

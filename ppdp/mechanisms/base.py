@@ -76,6 +76,7 @@ class Mechanism(BaseEstimator):
     """
 
     needs_y = False
+    predicts = False
     noise_scale: float | None
     random_state: Any
 

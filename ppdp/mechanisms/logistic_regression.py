@@ -72,6 +72,7 @@ class LogisticRegression(ClassifierMixin, Mechanism):
     """
 
     needs_y = True
+    predicts = True
 
     def __init__(
         self,

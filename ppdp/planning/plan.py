@@ -184,7 +184,8 @@ def make_plan(
     _check_budget(epsilon, delta, domain.n)
     distance = Distance.neighbours(domain.rows_per_unit)
     solver = _Solver(mechanism, domain, distance, facts, epsilon, delta, gate, budget, deltas_add)
-    tried = [solver.solve(route) for route in routes(stages, domain, distance)]
+    predicts = mechanism is None or mechanism[1].predicts
+    tried = [solver.solve(route) for route in routes(stages, domain, distance, predicts=predicts)]
     plans = sorted((t for t in tried if t.plan is not None), key=lambda t: t.order)
     if not plans:
         reasons = "; ".join(sorted({f"{t.route.label}: {t.reason}" for t in tried}))

@@ -94,7 +94,9 @@ class Route:
         return tuple(RANK[s.way.name] for s in self.steps)
 
 
-def routes(stages: Sequence[tuple[str, Any]], domain: Domain, distance: Distance) -> Iterator[Route]:
+def routes(
+    stages: Sequence[tuple[str, Any]], domain: Domain, distance: Distance, *, predicts: bool = True
+) -> Iterator[Route]:
     """Every route through the stages.
 
     Parameters
@@ -103,9 +105,11 @@ def routes(stages: Sequence[tuple[str, Any]], domain: Domain, distance: Distance
         Without the mechanism.
     domain, distance : Domain, Distance
         At the entrance.
+    predicts : bool, default=True
+        Whether new rows will be mapped; if not, nothing is released for prediction alone.
     """
     for steps, end, far in _paths(tuple(stages), domain, distance):
-        yield Route(steps, _releases(steps), end, far)
+        yield Route(steps, _releases(steps, predicts), end, far)
 
 
 def _paths(
@@ -121,12 +125,14 @@ def _paths(
             yield (step, *steps), end, far
 
 
-def _releases(steps: tuple[PlannedStep, ...]) -> tuple[PlannedRelease, ...]:
+def _releases(steps: tuple[PlannedStep, ...], predicts: bool) -> tuple[PlannedRelease, ...]:
     """One release for each run of steps that ask for moments with only affine steps between."""
     runs: list[list[tuple[int, Ask]]] = []
     open_run: list[tuple[int, Ask]] | None = None
     for i, step in enumerate(steps):
         for ask in step.way.asks:
+            if ask.purpose == "predict" and not predicts:
+                continue
             if open_run is None or ask.statistic == "means":
                 open_run = []
                 runs.append(open_run)
