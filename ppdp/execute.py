@@ -1,6 +1,6 @@
 """The only module that touches private rows: one fold over the steps of a plan.
 
-Order: releases that rest on no condition, then the gate, then everything else. Nothing that is decided here
+Order: releases that fit the stages before the last condition, then the gate, then everything else. Nothing that is decided here
 depends on the rows, except through the noise: whether the gate passes.
 """
 
@@ -110,10 +110,13 @@ class _Fold:
         return self.moments
 
     def _measure(self, release: PlannedRelease, rows: Rows) -> None:
-        """Measure now; release now, or after the gate if it rests on a condition."""
+        """Measure now; release now only what must shape rows that a condition looks at.
+
+        Everything else waits for the gate: with the gate in front, deltas need not add.
+        """
         statistic, step = STATISTICS[release.statistic], self.plan.steps[release.at]
         exact = statistic.measure(rows, step.domain, int(release.parameters.get("min_observed", 1)))
-        if self.first < release.at <= self.last:
+        if release.at <= self.last and (release.purpose == "predict" or release.at > self.first):
             self.waiting.append((release, exact))
         else:
             self.moments = self._release(release, exact)

@@ -174,6 +174,7 @@ class Pipeline(Composition, BaseEstimator):
         PpdpError
             See :mod:`ppdp.exceptions`; no certificate is issued.
         """
+        self._forget()
         _, mechanism = self._checked()
         values = entrance.check_features(self, X, reset=True)
         names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
@@ -195,6 +196,11 @@ class Pipeline(Composition, BaseEstimator):
                 self.ledger.settle(entry, status)
         self._keep(plan, outcome, seeded=noise.seeded)
         return self
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit left, so that a fit that fails leaves no certificate."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
 
     def _reserve(self, plan: Plan) -> int | None:
         """Charge the ledger, before any value is looked at."""

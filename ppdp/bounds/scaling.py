@@ -64,7 +64,7 @@ def _variance_shift(domain: Domain, distance: Distance, g: _Geometry) -> float:
     h = 1 + g.centre / norm
     eigen = norm**2 * math.sqrt(h**4 + max(0.0, 2 * spread_factor(g.centre / norm) - h * h) ** 2)
     per_row = min(eigen, g.column_reach**2 * math.sqrt(d))
-    per_length = 2 * min(norm + g.centre, g.column_reach * math.sqrt(d))
+    per_length = 2 * g.column_reach
     error = 3 * column_sum_error(n, d, g.column_reach**2, distance)
     return (g.rows * per_row + per_length * distance.total + error) / n
 

@@ -59,13 +59,12 @@ def budget_bar(share: float) -> Element:
 
 def _scale(levels: list[float]) -> Callable[[float], float]:
     """Position on a bar of length 100; logarithmic where the levels spread far."""
-    top = max(levels)
-    if top <= 0:
-        return lambda level: 0.0
-    if not spreads(levels):
-        return lambda level: 96 * level / top
-    low = min(level for level in levels if level > 0) / 2
-    return lambda level: 96 * math.log(level / low) / math.log(top / low) if level > low else 0.0
+    positive = [level for level in levels if level > 0] or [1.0]
+    low, top = min(positive), max(positive)
+    if spreads(levels):
+        return lambda level: 96 * math.log(2 * level / low) / math.log(2 * top / low) if 2 * level > low else 0.0
+    full = max(top, 4 * low)  # a distance that never grows is to look short
+    return lambda level: 96 * level / full
 
 
 def epsilon_curve(content: Mapping[str, Any]) -> Element:
@@ -95,6 +94,9 @@ def epsilon_curve(content: Mapping[str, Any]) -> Element:
         *(element("line", class_="grid", x1=LEFT, x2=RIGHT, y1=_short(y(v)), y2=_short(y(v))) for v in levels),
         element("rect", class_="void", x=LEFT, y=TOP, width=_short(x(start) - LEFT), height=BOTTOM - TOP)
         if start > deltas[0]
+        else None,
+        element("text", "nothing promised", x=_short((LEFT + x(start)) / 2), y=(TOP + BOTTOM) / 2, text_anchor="middle")
+        if x(start) > LEFT + 100
         else None,
         *(element("text", figure(v, 3), x=LEFT - 6, y=_short(y(v) + 4), text_anchor="end") for v in levels),
         *(element("text", power_of_ten(t), x=_short(x(10.0**t)), y=BOTTOM + 16, text_anchor="middle") for t in ticks),

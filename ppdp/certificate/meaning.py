@@ -62,7 +62,7 @@ def status_in_words(content: Mapping[str, Any]) -> str:
     if content["status"] == "SEEDED":
         return "For tests only. The noise can be drawn again by whoever knows the seed: to them nothing is hidden."
     if content["status"] == "CONDITIONAL":
-        return "True only if the private data are as listed here. Nothing has tested that they are."
+        return "True only if the following may be assumed. Nothing has tested it."
     if content["gate"] is not None:
         return (
             "True for every dataset with the public facts below. What the stages assume of the private rows"

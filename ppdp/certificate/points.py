@@ -50,13 +50,13 @@ class Point:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What differs, in words: ``("1 replaced", "99 moved by ≤ 0.02")``."""
+        r"""What differs, in words: ``("1 replaced", "99 moved by ≤\u00a00.02")``."""
         d = self.distance
         words = [f"{d.replaced:g} replaced"]
         if d.toggled:
             words.append(f"{d.toggled:g} toggled")
         if d.moved:
-            words.append(f"{d.moved:g} moved by ≤ {d.radius:.3g}")
+            words.append(f"{d.moved:g} moved by ≤\u00a0{d.radius:.3g}")
         return tuple(words)
 
 

@@ -75,7 +75,7 @@ def meaning(c: Document) -> Sequence[Element]:
     ]
     if c["status"] != "UNCONDITIONAL":
         story += {
-            "CONDITIONAL": " If what is assumed above is true:",
+            "CONDITIONAL": " If the assumptions above hold:",
             "SEEDED": " If the seed is unknown and the noise unpredictable:",
         }[c["status"]]
     return (
@@ -108,8 +108,8 @@ def stages(c: Document) -> Sequence[Element]:
         element(
             "p",
             "One person's rows are replaced at the entrance; a stage fitted to the data passes the change on to other"
-            " rows. The last but one column weighs all of it in replaced rows: a sum over the rows can change by as"
-            f" much as if that many had been replaced.{scale}",
+            " rows. “In replaced rows” weighs all of it: a sum over the rows changes at most as if that many had been"
+            f" replaced.{scale}",
         ),
         _table(
             [("Stage", ""), ("Way", ""), ("Rows that can differ", "wide"), ("In replaced rows", "n"), ("Proof", "")],
@@ -120,7 +120,7 @@ def stages(c: Document) -> Sequence[Element]:
             "p",
             element("span", element("i", class_="key u"), "replaced or toggled"),
             " ",
-            element("span", element("i", class_="key m"), "moved"),
+            element("span", element("i", class_="key m"), "moved") if any(p.distance.moved for p in points) else None,
             class_="note legend",
         ),
         element("p", *_glossary(c), class_="note"),
@@ -236,8 +236,8 @@ def gate(c: Document) -> Sequence[Element]:
         element("h2", "The gate"),
         element(
             "p",
-            f"Before anything that rests on {_count(len(conditions), 'condition')} ran, the smallest margin (how many rows"
-            " would have to be replaced before a condition fails) was compared, with noise, with a threshold."
+            f"Before anything that rests on {_count(len(conditions), 'condition')} ran, the smallest margin (that many"
+            " rows at least must be replaced before a condition fails) was compared, with noise, with a threshold."
             f" It passed. {rule}",
         ),
         _pairs(

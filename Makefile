@@ -1,0 +1,47 @@
+# make demo: install and run the main job.  make test: install and run every check.
+PYTHON ?= python3
+NEWEST := .venv
+OLDEST := .venv-oldest
+PIP := -m pip install --quiet --disable-pip-version-check
+
+.PHONY: demo test lint types unit oldest python clean
+
+demo: $(NEWEST)/.demo
+	$(NEWEST)/bin/ppdp demo
+
+test: lint types unit oldest
+
+lint: $(NEWEST)/.dev
+	$(NEWEST)/bin/ruff check .
+	$(NEWEST)/bin/ruff format --check .
+
+types: $(NEWEST)/.dev
+	$(NEWEST)/bin/mypy
+
+unit: $(NEWEST)/.dev
+	$(NEWEST)/bin/python -m pytest -n 2
+
+# The estimator checks once more on the oldest supported scikit-learn.
+oldest: $(OLDEST)/.test
+	$(OLDEST)/bin/python -m pytest tests/test_estimator_checks.py tests/test_pipeline.py -n 2
+
+$(NEWEST)/.demo: pyproject.toml | python
+	test -x $(NEWEST)/bin/python || $(PYTHON) -m venv $(NEWEST)
+	$(NEWEST)/bin/python $(PIP) -e ".[demo]"
+	touch $@
+
+$(NEWEST)/.dev: pyproject.toml | python
+	test -x $(NEWEST)/bin/python || $(PYTHON) -m venv $(NEWEST)
+	$(NEWEST)/bin/python $(PIP) -e ".[dev]"
+	touch $@ $(NEWEST)/.demo
+
+$(OLDEST)/.test: pyproject.toml | python
+	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python $(PIP) -e ".[test]" "scikit-learn==1.6.1"
+	touch $@
+
+python:
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || (echo "ppdp needs Python 3.11 or newer: make PYTHON=python3.11 ..." && exit 1)
+
+clean:
+	rm -rf $(NEWEST) $(OLDEST) artifacts
