@@ -1,8 +1,8 @@
-"""An adversary for bounds: neighbouring datasets that try to exceed them, and a ruler for what they reach.
+"""An adversary for bounds: it draws neighbouring datasets that try to exceed them.
 
 A :class:`World` says what the adversary may do: the public domain and how far apart two datasets may be. It
-draws pairs (random and structured), keeps them legal and varies them; :func:`climb` makes a ratio
-as large as it can. :func:`by_position` and :func:`as_multisets` measure the distance of two results.
+draws pairs (random and structured), keeps them legal and varies them; :func:`climb` makes a ratio as
+large as it can.
 
 Slots have fixed roles: first the replaced ones, then the toggled, then the moved, then those that are equal.
 """
@@ -10,12 +10,12 @@ Slots have fixed roles: first the replaced ones, then the toggled, then the move
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from neighbours import Pair
 from numpy.typing import NDArray
 
 from ppdp.distance import Distance
@@ -23,30 +23,12 @@ from ppdp.domain import Domain
 from ppdp.rows import Rows
 from ppdp.statistics import row_norms
 
-__all__ = ["ROUNDING", "Pair", "World", "as_multisets", "attack", "by_position", "climb", "shares", "within"]
+__all__ = ["World", "attack", "climb"]
 
 Array = NDArray[np.float64]
-Ratio = Callable[["Pair"], float]
+Ratio = Callable[[Pair], float]
 
-ROUNDING = 1 + 1e-9
-"""The only excess of a ratio over 1 that a test forgives."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two neighbouring datasets; slot i of the one belongs to slot i of the other."""
-
-    left: Rows
-    right: Rows
-
-    @classmethod
-    def of(cls, left: object, right: object, labels: tuple[object, object] = (None, None)) -> Pair:
-        """A pair of two arrays, all rows present."""
-        return cls(Rows.of(np.array(left, float), labels[0]), Rows.of(np.array(right, float), labels[1]))
-
-    def mapped(self, function: Callable[[Rows], Rows]) -> Pair:
-        """The pair after a map of datasets."""
-        return Pair(function(self.left), function(self.right))
+NEIGHBOURS = Distance.neighbours()
 
 
 @dataclass(frozen=True)
@@ -68,7 +50,7 @@ class World:
     """
 
     domain: Domain
-    distance: Distance = Distance.neighbours()
+    distance: Distance = NEIGHBOURS
     gaps: int = 0
     labels: bool = False
     deleted: bool = False
@@ -93,7 +75,7 @@ class World:
 
     def legal(self, pair: Pair) -> Pair:
         """The pair made legal by changing it as little as possible."""
-        replaced, toggled, moved, equal = self.roles
+        _, toggled, moved, equal = self.roles
         left, right = (self._rows(rows) for rows in (pair.left, pair.right))
         X, Z, w, v = left.X, right.X.copy(), left.weight.copy(), right.weight.copy()
         v[moved] = w[moved]
@@ -282,68 +264,3 @@ def attack(
     order = np.argsort(-values, kind="stable")[:2]
     found = [climb(world, pairs[i], ratio, rng, steps) for i in order]
     return max(found, key=lambda one: one[0])
-
-
-def by_position(pair: Pair, free: Collection[int] = ()) -> Distance:
-    """The distance of two datasets slot by slot; the slots in ``free`` are those of replaced rows.
-
-    A present row whose label or mask differs counts as replaced wherever it stands.
-    """
-    left, right = pair.left, pair.right
-    here, there = left.weight > 0, right.weight > 0
-    both = here & there
-    other = (np.isnan(left.X) != np.isnan(right.X)).any(axis=1)
-    if left.y is not None and right.y is not None:
-        other |= left.y != right.y
-    move = np.linalg.norm(np.nan_to_num(left.X) - np.nan_to_num(right.X), axis=1)
-    is_free = np.isin(np.arange(left.n), list(free))
-    replaced = both & (other | (is_free & (move > 0)))
-    moves = move[both & ~other & ~is_free & (move > 0)]
-    only_left, only_right = int((here & ~there).sum()), int((there & ~here).sum())
-    count = int(replaced.sum())
-    return Distance(
-        replaced=count,
-        toggled=only_left + only_right,
-        moved=len(moves),
-        radius=float(moves.max(initial=0.0)),
-        total=float(moves.sum()),
-        mass=2.0 * count + only_left + only_right,
-        one_sided=float(count + max(only_left, only_right)),
-    )
-
-
-def as_multisets(pair: Pair) -> Distance:
-    """The distance of two datasets whose equal records are matched, wherever they stand."""
-
-    def records(rows: Rows) -> Counter[bytes]:
-        whole = rows.X if rows.y is None else np.column_stack([rows.X, rows.y])
-        return Counter(record.tobytes() for record in (whole + 0.0)[rows.weight > 0])
-
-    left, right = records(pair.left), records(pair.right)
-    only_left, only_right = (left - right).total(), (right - left).total()
-    paired = min(only_left, only_right)
-    return Distance(replaced=paired, toggled=only_left + only_right - 2 * paired)
-
-
-def shares(actual: Distance, certified: Distance) -> dict[str, float]:
-    """How much of each certified number is used; more than 1 is a violation."""
-
-    def share(used: float, granted: float) -> float:
-        return used / granted if granted else math.inf if used else 0.0
-
-    found = {name: share(getattr(actual, name), getattr(certified, name)) for name in _MEASURES}
-    slots = actual.replaced + actual.toggled, certified.replaced + certified.toggled
-    return found | {"slots": share(*slots)}
-
-
-_MEASURES = ("moved", "radius", "total", "mass", "one_sided")
-
-
-def within(pair: Pair, certified: Distance, free: Collection[int]) -> float:
-    """The largest share of a certified distance that a pair uses, slot by slot."""
-    return max(shares(by_position(pair, free), certified).values())
-
-
-def but(world: World, **changes: object) -> World:
-    """The world with some facts changed."""
-    return replace(world, **changes)  # type: ignore[arg-type]

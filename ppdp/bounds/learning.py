@@ -22,17 +22,25 @@ def logistic_gradient_norm(row_norm: float, coef_norm: float) -> float:
     return row_norm / (1 + math.exp(-min(row_norm * coef_norm, 700.0)))
 
 
-def logistic_smoothness(row_norm: float, coef_norm: float) -> float:
-    """Lipschitz constant in the row of the logistic gradient.
+def logistic_smoothness(
+    row_norm: float, coef_norm: float, clip: float = math.inf, least_norm: float = 0.0
+) -> float:
+    """Lipschitz constant in the row of the logistic gradient, clipped at norm ``clip``.
 
-    ``max_{u <= s(K)} u (1 + K (1 - u))`` with ``K = row_norm * coef_norm`` and s the logistic function;
-    at most ``1 + K/4``. Exact for K <= 1.
+    ``max_{u <= s(K)} u + (1 - u) D min(C, u R)`` with ``K = R D`` and s the logistic function. Where the gradient is
+    clipped only its direction moves, so the growth with R stops at C. Rows of norm at least ``least_norm`` (1 with an
+    intercept) are clipped wherever ``u > C / least_norm``. Without a clip at most ``1 + K/4``, and exact for K <= 1.
     """
     k = row_norm * coef_norm
-    u = 1 / (1 + math.exp(-min(k, 700.0)))
-    if k > 0:
-        u = min(u, (1 + k) / (2 * k))
-    return u * (1 + k * (1 - u))
+    top = 1 / (1 + math.exp(-min(k, 700.0)))
+    if least_norm > 0:
+        top = min(top, clip / least_norm)
+
+    def slope(u: float) -> float:
+        return u + (1 - u) * coef_norm * min(clip, u * row_norm)
+
+    peak = min(top, (1 + k) / (2 * k)) if k > 0 else top
+    return max(slope(min(peak, clip / row_norm)), slope(top))
 
 
 @formula("learning.logistic-gradient", kind="mechanism", page="noisy-gradient-descent")
@@ -41,13 +49,13 @@ def noisy_gradient_step(
 ) -> float:
     """L2 sensitivity of the mean clipped logistic gradient, for every theta in the ball.
 
-    ``(C mass + min(L total, 2C moved)) / n``. Clipping is a projection, hence keeps L. Rounding of the
+    ``(C mass + min(L total, 2C moved)) / n``, L of the clipped gradient. Rounding of the
     float64 sum and of each row's own gradient is charged.
     """
     n = domain.n
     norm = augmented_norm(float(domain.require("row_norm")), fit_intercept)
     clip = min(clip, logistic_gradient_norm(norm, coef_norm))
-    base = distance.shift(clip, logistic_smoothness(norm, coef_norm))
+    base = distance.shift(clip, logistic_smoothness(norm, coef_norm, clip, 1.0 if fit_intercept else 0.0))
     # A row's own gradient in float64, whatever its position; the margin errs by (d + 3) 2^-53 |x| |theta|.
     own = (4 * domain.d + 40) * UNIT * norm * (1 + norm * coef_norm)
     summing = (n + 2) * UNIT * n * (clip + own)

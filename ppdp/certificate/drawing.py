@@ -10,50 +10,62 @@ from ppdp.certificate.document import Certificate
 from ppdp.certificate.markup import Element, element, figure, power_of_ten
 from ppdp.certificate.points import Point, spreads
 
-__all__ = ["budget_bar", "distance_bars", "epsilon_curve"]
+__all__ = ["Paint", "budget_bar", "distance_bars", "epsilon_curve"]
 
 WIDTH, HEIGHT = 360.0, 216.0  # of the curve, in its own units
 LEFT, RIGHT, TOP, BOTTOM = 34.0, 350.0, 26.0, 182.0
 SAMPLES = 96
+TICK = 0.6
+
+Paint = Callable[[str], Mapping[str, str]]
 
 
-def distance_bars(points: Sequence[Point]) -> tuple[Element, ...]:
-    """One bar for each point: rows that are unmatched, then rows that moved; a tick where the stage before ended."""
+def by_class(part: str) -> dict[str, str]:
+    """Painted by the style sheet of the page."""
+    return {"class_": part}
+
+
+def distance_bars(points: Sequence[Point], paint: Paint = by_class) -> tuple[Element, ...]:
+    """One bar for each point: unmatched rows, then rows that moved; a tick where the point before ended.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        The entrance first.
+    paint : callable
+        Attributes of the parts "bar", "track", "unmatched", "moved" and "before".
+    """
     at = _scale([level for point in points for level in (point.unmatched, point.rows)])
-    bars = []
-    before = 0.0
-    for point in points:
-        unmatched, end = at(point.unmatched), at(point.rows)
-        bars.append(
-            element(
-                "svg",
-                element("title", f"{figure(point.rows)} replaced rows"),
-                element("rect", class_="track", width=100, height=10),
-                element("rect", class_="unmatched", width=_short(unmatched), height=10),
-                element("rect", class_="moved", x=_short(unmatched), width=_short(end - unmatched), height=10)
-                if end > unmatched
-                else None,
-                element("rect", class_="before", x=_short(before - 0.25), width=0.5, height=10) if before else None,
-                class_="bar",
-                viewBox="0 0 100 10",
-                preserveAspectRatio="none",
-                role="img",
-            )
+    ends = [at(point.rows) for point in points]
+    return tuple(
+        _bar(
+            paint,
+            ("unmatched", 0.0, at(point.unmatched)),
+            ("moved", at(point.unmatched), end),
+            ("before", before - TICK / 2, before + TICK / 2 if before else 0.0),
         )
-        before = end
-    return tuple(bars)
+        for point, end, before in zip(points, ends, [0.0, *ends])
+    )
 
 
 def budget_bar(share: float) -> Element:
     """A bar for a share of the whole budget."""
+    return _bar(by_class, ("share", 0.0, 100 * min(share, 1.0)))
+
+
+def _bar(paint: Paint, *parts: tuple[str, float, float]) -> Element:
+    """A bar of length 100 with its parts (name, from, to)."""
     return element(
         "svg",
-        element("rect", class_="track", width=100, height=10),
-        element("rect", class_="share", width=_short(100 * min(share, 1.0)), height=10),
-        class_="bar",
+        *(
+            element("rect", x=_short(start), width=_short(end - start), height=10, **paint(part))
+            for part, start, end in (("track", 0.0, 100.0), *parts)
+            if end > start
+        ),
         viewBox="0 0 100 10",
         preserveAspectRatio="none",
         aria_hidden="true",
+        **paint("bar"),
     )
 
 

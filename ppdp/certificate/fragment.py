@@ -1,5 +1,134 @@
-"""x"""
+"""The certificate in a notebook: compact, and nothing in it can restyle the notebook."""
+
 from __future__ import annotations
+
+from collections.abc import Mapping
 from typing import Any
-def render_fragment(content: Any) -> str:
-    return ""
+
+from ppdp.certificate.drawing import distance_bars
+from ppdp.certificate.markup import Element, bound, element, figure, number, printable, to_html
+from ppdp.certificate.meaning import FALSE_ALARMS, detection_power, reservation, rounded_up, status_in_words
+from ppdp.certificate.points import points_of
+
+__all__ = ["render_fragment"]
+
+STATUS = {"UNCONDITIONAL": "#1d7048", "CONDITIONAL": "#8f5f00", "SEEDED": "#b3261e"}  # white on it is readable
+BOX = (
+    "box-sizing:border-box;max-width:46rem;margin:.25rem 0;padding:.9rem 1.1rem;border:1px solid rgba(128,128,128,.4);"
+    "border-radius:6px;font:13px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;"
+    "font-variant-numeric:tabular-nums;color:inherit;overflow-wrap:anywhere"
+)
+BADGE = "display:inline-block;padding:.05rem .5rem;border-radius:3px;color:#fff;font-size:11px;letter-spacing:.08em"
+SOFT = "margin:.35rem 0 0;opacity:.72"
+PLAIN = "border:0;background:none;text-align:left;vertical-align:top;white-space:normal;max-width:none"
+PARTS = {
+    "bar": "display:block;width:100%;height:8px;margin:6px 0 2px",
+    "track": "fill:currentColor;opacity:.12",
+    "unmatched": "fill:#5b8db8",
+    "moved": "fill:#d08a4e",
+    "before": "fill:currentColor",
+}
+
+
+def render_fragment(content: Mapping[str, Any]) -> str:
+    """What a notebook shows: status, guarantee, stages, noise. No class, id, style sheet or script.
+
+    Parameters
+    ----------
+    content : mapping
+        The certificate's document. Whatever text it holds is shown as text.
+    """
+    c = printable(content)
+    status = element("strong", c["status"], style=f"{BADGE};background:{STATUS[c['status']]}")
+    unit = "one row" if c["rows_per_unit"] == 1 else f"up to {c['rows_per_unit']} rows"
+    power = " and ".join(
+        f"{rounded_up(detection_power(c, alarm))} at {figure(100 * alarm)}\u00a0% false alarms"
+        for alarm in FALSE_ALARMS
+    )
+    promise = f"{reservation(c)}a test for one person's rows detects at most {power}."
+    box = element(
+        "div",
+        element(
+            "div",
+            status,
+            " (ε, δ) = (",
+            bound(c["epsilon"]),
+            ", ",
+            bound(c["delta"]),
+            ")-differential privacy, end to end",
+        ),
+        element("div", status_in_words(c), style=SOFT),
+        *(
+            element("div", reason, style="margin:.35rem 0 0;padding-left:.7rem;border-left:3px solid #c9852b")
+            for reason in c["reasons"]
+        ),
+        element("div", f"One person owns {unit}; {c['adjacency']}.", style=SOFT),
+        element("div", promise[0].upper() + promise[1:], style=SOFT),
+        _stages(c),
+        element("div", *_noise(c), style="margin:.5rem 0 0"),
+        _not_covered(c),
+        element(
+            "div",
+            "ppdp verify certificate.json finds any change to the saved document. ",
+            c["digest"],
+            style=f"{SOFT};font-size:11px",
+        ),
+        style=BOX,
+    )
+    return to_html(box)
+
+
+def _stages(c: Mapping[str, Any]) -> Element:
+    points = points_of(c)
+    bars = distance_bars(points, lambda part: {"style": PARTS[part]})
+    names = ["entrance", *(step["name"] for step in c["steps"])]
+    ways = ["", *(_way(step) for step in c["steps"])]
+    rows = [
+        element(
+            "tr",
+            element("td", name, style=f"{PLAIN};padding:.2rem 1rem .2rem 0;font-weight:600"),
+            element("td", way, style=f"{PLAIN};padding:.2rem 1rem .2rem 0"),
+            element(
+                "td",
+                bar,
+                element("div", ", ".join(point.labels), style="opacity:.72;font-size:11px"),
+                style=f"{PLAIN};padding:.2rem 0;width:55%",
+            ),
+            style="background:none;border:0",
+        )
+        for name, way, bar, point in zip(names, ways, bars, points)
+    ]
+    return element(
+        "table",
+        element("tbody", *rows),
+        style="width:100%;margin:.6rem 0 0;border-collapse:collapse;border:0;font:inherit;color:inherit",
+    )
+
+
+def _way(step: Mapping[str, Any]) -> str:
+    if not step["conditions"]:
+        return str(step["way"])
+    tested = all(condition["tested"] for condition in step["conditions"])
+    return f"{step['way']}, {'tested' if tested else 'assumed'}"
+
+
+def _noise(c: Mapping[str, Any]) -> list[Element | str]:
+    """Everything that left, with its noise, in one sentence."""
+    parts: list[Element | str] = ["Released with noise: "]
+    for release in c["releases"]:
+        parts += [
+            f"{release['statistic']} for {', '.join(release['serves'])} (σ = ",
+            number(release["noise_scale"]),
+            "), ",
+        ]
+    if c["gate"] is not None:
+        parts += ["the gate's answer (σ = ", number(c["gate"]["noise_scale"]), " rows), "]
+    if c["mechanism"] is not None:
+        parts += [f"{c['mechanism']['name']} (σ = ", number(c["mechanism"]["noise_scale"]), "), "]
+    return [*parts, "in all μ = ", number(c["total"]["mu"]), "."]
+
+
+def _not_covered(c: Mapping[str, Any]) -> Element:
+    summary = element("summary", "Not covered", style="cursor:pointer")
+    lines = (element("div", f"· {words}", style="margin:.2rem 0 0") for words in c["not_covered"])
+    return element("details", summary, *lines, style=SOFT)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from ppdp.certificate import sections
+from ppdp.certificate import derivation, sections
 from ppdp.certificate.fragment import render_fragment
 from ppdp.certificate.markup import element, printable, to_html
-from ppdp.certificate.meaning import status_in_words
 
 __all__ = ["render_fragment", "render_page"]
 
@@ -40,10 +39,10 @@ def render_page(content: Mapping[str, Any]) -> str:
     parts = (
         sections.opening(c),
         *sections.meaning(c),
-        *sections.stages(c),
-        *sections.releases(c),
-        *sections.gate(c),
-        *sections.mechanism(c),
+        *derivation.stages(c),
+        *derivation.releases(c),
+        *derivation.gate(c),
+        *derivation.mechanism(c),
         *sections.curve(c),
         *sections.facts(c),
         *sections.routes(c),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, Context
 from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
-__all__ = ["Element", "element", "figure", "number", "power_of_ten", "printable", "to_html"]
+__all__ = ["Element", "bound", "element", "figure", "number", "power_of_ten", "printable", "to_html"]
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -53,19 +54,22 @@ def printable(value: Any) -> Any:
     return value
 
 
-def figure(value: float, digits: int = 4) -> str:
-    """A number for people.
+def figure(value: float, digits: int = 4, *, upward: bool = False) -> str:
+    """A number for people; ``upward`` for what may not be understated.
 
     Examples
     --------
-    >>> figure(1e-06), figure(3.4712e-05), figure(7874), figure(0.25000000025), figure(123456.7)
-    ('10⁻⁶', '3.471 × 10⁻⁵', '7874', '0.25', '123 457')
+    >>> figure(1e-06), figure(7874), figure(0.25000000025), figure(0.25000000025, upward=True)
+    ('10⁻⁶', '7874', '0.25', '0.2501')
+    >>> figure(3.4712e-05).split(), figure(123456.7).split()
+    (['3.471', '×', '10⁻⁵'], ['123', '457'])
     """
     if value == 0 or not math.isfinite(value):
         return "0" if value == 0 else "∞"
-    if value == int(value) and abs(value) < 1e6 or 1e4 <= abs(value) < 1e6:
-        text = f"{value:.0f}"
-        return f"{float(text):_.0f}".replace("_", "\u202f") if abs(value) >= 1e4 else text
+    if upward:
+        value = float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(value)))
+    if (value == int(value) and abs(value) < 1e6) or 1e4 <= abs(value) < 1e6:
+        return f"{value:_.0f}".replace("_", "\u202f") if abs(value) >= 1e4 else f"{value:.0f}"
     if 1e-3 <= abs(value) < 1e4:
         return f"{value:.{digits}g}"
     mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
@@ -79,6 +83,11 @@ def power_of_ten(exponent: int) -> str:
     return "10" + str(exponent).translate(_RAISED)
 
 
-def number(value: float, digits: int = 4, unit: str = "") -> Element:
+def number(value: float, digits: int = 4, unit: str = "", *, upward: bool = False) -> Element:
     """A number for people that carries the document's exact value."""
-    return element("data", figure(value, digits) + unit, value=repr(value))
+    return element("data", figure(value, digits, upward=upward) + unit, value=repr(value))
+
+
+def bound(value: float) -> Element:
+    """A guarantee: never shown smaller than it is."""
+    return number(value, upward=True)

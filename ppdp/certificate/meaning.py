@@ -10,7 +10,9 @@ from scipy.special import ndtr, ndtri
 
 from ppdp.certificate.markup import figure
 
-__all__ = ["detection_power", "rounded_up", "slack_in_words", "status_in_words"]
+__all__ = ["FALSE_ALARMS", "detection_power", "reservation", "rounded_up", "slack_in_words", "status_in_words"]
+
+FALSE_ALARMS = (0.01, 0.05)
 
 
 def detection_power(content: Mapping[str, Any], false_alarm: float) -> float:
@@ -51,8 +53,8 @@ def rounded_up(share: float) -> str:
 
     Examples
     --------
-    >>> rounded_up(0.018301), rounded_up(0.5), rounded_up(1.0)
-    ('1.84\\xa0%', '50.00\\xa0%', '100.00\\xa0%')
+    >>> rounded_up(0.018301).split(), rounded_up(1.0).split()
+    (['1.84', '%'], ['100.00', '%'])
     """
     return f"{min(math.ceil(share * 10_000), 10_000) / 100:.2f}\u00a0%"
 
@@ -60,7 +62,7 @@ def rounded_up(share: float) -> str:
 def status_in_words(content: Mapping[str, Any]) -> str:
     """One sentence for the status."""
     if content["status"] == "SEEDED":
-        return "For tests only. The noise can be drawn again by whoever knows the seed: to them nothing is hidden."
+        return "For tests only: do not rely on it."
     if content["status"] == "CONDITIONAL":
         return "True only if the following may be assumed. Nothing has tested it."
     if content["gate"] is not None:
@@ -71,15 +73,26 @@ def status_in_words(content: Mapping[str, Any]) -> str:
     return "True for every dataset with the public facts below. Nothing is assumed of the private rows."
 
 
+def reservation(content: Mapping[str, Any]) -> str:
+    """What must precede every promise of this certificate; empty for an unconditional one."""
+    if content["status"] == "UNCONDITIONAL":
+        return ""
+    assumed = "the assumptions hold"
+    if content["status"] == "SEEDED":
+        unpredictable = "nobody can predict the noise"
+        assumed = f"{unpredictable} and {assumed}" if len(content["reasons"]) > 1 else unpredictable
+    return f"Provided that {assumed}, "
+
+
 def slack_in_words(content: Mapping[str, Any]) -> tuple[str, ...]:
     """What the power includes beyond ideal Gaussian noise."""
     total, gate = content["total"], content["gate"]
     words = []
     if gate is not None:
         words.append(
-            f"the chance (at most {figure(gate['delta'])}) that the gate passes although a condition fails"
+            f"the chance (at most {figure(gate['delta'], upward=True)}) that the gate passes although a condition fails"
         )
     elif total["failure"] > 0:
-        words.append(f"the chance (at most {figure(total['failure'])}) that nothing is promised")
-    words.append(f"the part of δ ({figure(total['allowance'])}) that the sampler of the noise uses up")
+        words.append(f"the chance (at most {figure(total['failure'], upward=True)}) that nothing is promised")
+    words.append(f"the part of δ ({figure(total['allowance'], upward=True)}) that the sampler of the noise uses up")
     return tuple(words)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ppdp.distance import Distance
 
-__all__ = ["Point", "points_of"]
+__all__ = ["Point", "points_of", "spreads"]
 
 FEW = 20  # above this range a logarithmic scale is easier to read
 

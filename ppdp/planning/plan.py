@@ -315,7 +315,7 @@ def _check_budget(epsilon: Any, delta: Any, n: int) -> None:
     if delta * n >= 1:
         raise ImpossibleBudget(
             f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: publishing one whole row would satisfy it.",
-            fix="ask for delta far below 1/n, such as 1e-6.",
+            fix=f"ask for delta far below 1/n, such as {0.1 / n:.0e}.",
         )
     if epsilon > 500:
         raise ImpossibleBudget(

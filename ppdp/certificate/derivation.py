@@ -1,0 +1,206 @@
+"""Why a certificate's promise holds: the sections of its page on stages, releases, gate and mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ppdp.certificate.drawing import budget_bar, distance_bars
+from ppdp.certificate.layout import Cell, pairs, table
+from ppdp.certificate.markup import Element, bound, element, figure, number
+from ppdp.certificate.points import points_of, spreads
+
+__all__ = ["gate", "mechanism", "releases", "stages"]
+
+Document = Mapping[str, Any]
+
+WAYS = {
+    "public": "public parameters only",
+    "noisy": "from released statistics",
+    "exact": "fitted without noise",
+}
+
+
+def stages(c: Document) -> Sequence[Element]:
+    """How far apart neighbouring datasets can be, stage by stage."""
+    points = points_of(c)
+    bars = distance_bars(points)
+    lines: list[tuple[Cell, ...]] = []
+    for point, bar, step in zip(points, bars, [None, *c["steps"]]):
+        apart = (bar, element("small", ", ".join(point.labels)))
+        if step is None:
+            lines.append(("At the entrance", None, apart, number(point.rows), None))
+        else:
+            lines.append((_stage(step), step["way"], apart, number(point.rows), element("code", step["page"])))
+    scale = " The bars are logarithmic." if spreads([p.rows for p in points]) else ""
+    return (
+        element("h2", "How far apart two neighbouring datasets can be"),
+        element(
+            "p",
+            "One person's rows are replaced at the entrance; a stage fitted to the data passes the change on to other"
+            " rows. “In replaced rows” weighs all of it: a sum over the rows changes at most as if that many had been"
+            f" replaced.{scale}",
+        ),
+        table(
+            [("Stage", ""), ("Way", ""), ("Rows that can differ", "wide"), ("In replaced rows", "n"), ("Proof", "")],
+            lines,
+            class_="stages cards",
+        ),
+        element(
+            "p",
+            element("span", element("i", class_="key u"), "replaced or toggled"),
+            " ",
+            element("span", element("i", class_="key m"), "moved") if any(p.distance.moved for p in points) else None,
+            class_="note legend",
+        ),
+        element("p", *_glossary(c), class_="note"),
+    )
+
+
+def _glossary(c: Document) -> tuple[Element | str, ...]:
+    """The ways that occur, explained."""
+    parts: list[Element | str] = []
+    for way in sorted({step["way"] for step in c["steps"]}, key=list(WAYS).index):
+        parts += ["; " if parts else "", element("b", way), f": {WAYS[way]}"]
+    return (*parts, ".") if parts else ()
+
+
+def _stage(step: Document) -> tuple[Element | str | None, ...]:
+    conditions = [
+        element(
+            "span",
+            element("b", "tested" if k["tested"] else "assumed"),
+            f": {k['statement']}",
+            class_=f"condition {'tested' if k['tested'] else 'assumed'}",
+        )
+        for k in step["conditions"]
+    ]
+    return step["name"], element("small", step["class"], *_parameters(step)), *conditions
+
+
+def _parameters(step: Document) -> tuple[str, ...]:
+    """Public parameters in one line."""
+    shown = [f"{name} = {_plain(value)}" for name, value in step["parameters"].items() if value is not None]
+    return (": " + ", ".join(shown),) if shown else ()
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, (bool, str)):
+        return str(value)
+    if isinstance(value, list):
+        return f"[{', '.join(_plain(v) for v in value)}]"
+    return figure(value) if isinstance(value, (int, float)) else "none"
+
+
+def releases(c: Document) -> Sequence[Element]:
+    """Everything that left, with its noise and its share of the budget."""
+    whole = c["total"]["mu"] ** 2 or 1.0
+    lines: list[tuple[Cell, ...]] = []
+
+    def line(name: Cell, count: Cell, one: Document, sensitivity: float) -> None:
+        share = one["mu"] ** 2 / whole
+        lines.append(
+            (
+                name,
+                count,
+                number(sensitivity),
+                number(one["noise_scale"]),
+                number(one["mu"]),
+                (budget_bar(share), element("small", f"{100 * share:.1f}\u00a0%")),
+                element("code", one["page"]),
+            )
+        )
+
+    for release in c["releases"]:
+        served = f"for {', '.join(release['serves'])}, {release['purpose']}"
+        line((release["statistic"], element("small", served)), number(release["size"]), release, release["sensitivity"])
+    if c["gate"] is not None:
+        line(("gate", element("small", "one bit: passed")), number(1), c["gate"], 1.0)
+    m = c["mechanism"]
+    if m is not None:
+        size: Cell = number(m["size"]) if m["steps"] == 1 else (number(m["steps"]), " × ", number(m["size"]))
+        line((m["name"], element("small", m["class"])), size, m, m["sensitivity"])
+    names = ", ".join(
+        f"{name} ({' × '.join(map(str, shape)) or '1'})" for name, shape in c["released"]["names"].items()
+    )
+    return (
+        element("h2", "What was released"),
+        element(
+            "p",
+            "Gaussian noise was added to each number. The costs add as squares; μ of everything together is ",
+            number(c["total"]["mu"], 6),
+            ".",
+        ),
+        table(
+            [
+                ("Released", ""),
+                ("Numbers", "n"),
+                ("Sensitivity (L2)", "n"),
+                ("Noise σ", "n"),
+                ("Cost μ", "n"),
+                ("Share of μ²", ""),
+                ("Proof", ""),
+            ],
+            lines,
+            class_="released cards",
+        ),
+        element("p", "Arrays that left: ", element("code", names), ".", class_="note") if names else element("p"),
+    )
+
+
+def gate(c: Document) -> Sequence[Element]:
+    """The test of the conditions, or that there was none."""
+    conditions = [k for step in c["steps"] for k in step["conditions"]]
+    if not conditions:
+        return ()
+    g = c["gate"]
+    if g is None:
+        return (
+            element("h2", "The gate"),
+            element("p", f"There was none: {_count(len(conditions), 'condition')} assumed and not tested."),
+        )
+    rule = {
+        "max": "It stands in front of everything that rests on a condition, so the larger of its δ and that of the"
+        " releases counts, not the sum.",
+        "sum": "Its δ and that of the releases add.",
+    }[g["rule"]]
+    return (
+        element("h2", "The gate"),
+        element(
+            "p",
+            f"Before anything that rests on {_count(len(conditions), 'condition')} ran, the smallest margin (that many"
+            " rows at least must be replaced before a condition fails) was compared, with noise, with a threshold."
+            f" It passed. {rule}",
+        ),
+        pairs(
+            ("Threshold", number(g["threshold"], 5, " rows")),
+            ("Noise σ", number(g["noise_scale"], 4, " rows")),
+            ("Passes wrongly, at most", bound(g["delta"])),
+        ),
+    )
+
+
+def mechanism(c: Document) -> Sequence[Element]:
+    """The last step."""
+    m = c["mechanism"]
+    if m is None:
+        return (
+            element("h2", "The mechanism"),
+            element("p", "There is none: the fitted map itself was released, through the statistics above."),
+        )
+    answers = "one answer" if m["steps"] == 1 else f"{m['steps']} answers, each on what the ones before it gave"
+    return (
+        element("h2", "The mechanism"),
+        element(
+            "p", f"{m['name']} ({m['class']}) asks the prepared rows for {answers}; only the noisy answers were used."
+        ),
+        pairs(
+            ("Values without noise", ("at most ", number(m["bound"]), " each")),
+            ("Noise σ on each", number(m["noise_scale"])),
+            *((name, _plain(value)) for name, value in m["parameters"].items()),
+        ),
+    )
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{'one' if count == 1 else count} {noun}{'' if count == 1 else 's'}"

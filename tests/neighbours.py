@@ -1,0 +1,145 @@
+"""A ruler for neighbouring datasets: how far apart two results are, and how much of a certified distance that is.
+
+:func:`by_position` and :func:`as_multisets` measure;
+:class:`Chain` runs stages one after the other.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.planning.ways import Way
+from ppdp.rows import Rows
+from ppdp.statistics import row_norms
+
+__all__ = ["ROUNDING", "Chain", "Pair", "as_multisets", "by_position", "outgrown", "shares"]
+
+ROUNDING = 1 + 1e-9
+"""The only excess of a ratio over 1 that a test forgives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two neighbouring datasets; slot i of the one belongs to slot i of the other."""
+
+    left: Rows
+    right: Rows
+
+    @classmethod
+    def of(cls, left: object, right: object, labels: tuple[object, object] = (None, None)) -> Pair:
+        """A pair of two arrays, all rows present."""
+        return cls(Rows.of(np.array(left, float), labels[0]), Rows.of(np.array(right, float), labels[1]))
+
+    def mapped(self, function: Callable[[Rows], Rows]) -> Pair:
+        """The pair after a map of datasets."""
+        return Pair(function(self.left), function(self.right))
+
+
+def by_position(pair: Pair, free: Collection[int] = ()) -> Distance:
+    """The distance of two datasets slot by slot; the slots in ``free`` are those of replaced rows.
+
+    A present row whose label or mask differs counts as replaced wherever it stands.
+    """
+    left, right = pair.left, pair.right
+    here, there = left.weight > 0, right.weight > 0
+    both = here & there
+    other = (np.isnan(left.X) != np.isnan(right.X)).any(axis=1)
+    if left.y is not None and right.y is not None:
+        other |= left.y != right.y
+    move = np.linalg.norm(np.nan_to_num(left.X) - np.nan_to_num(right.X), axis=1)
+    is_free = np.isin(np.arange(left.n), list(free))
+    replaced = both & (other | (is_free & (move > 0)))
+    moves = move[both & ~other & ~is_free & (move > 0)]
+    only_left, only_right = int((here & ~there).sum()), int((there & ~here).sum())
+    count = int(replaced.sum())
+    return Distance(
+        replaced=count,
+        toggled=only_left + only_right,
+        moved=len(moves),
+        radius=float(moves.max(initial=0.0)),
+        total=float(moves.sum()),
+        mass=2.0 * count + only_left + only_right,
+        one_sided=float(count + max(only_left, only_right)),
+    )
+
+
+def as_multisets(pair: Pair) -> Distance:
+    """The distance of two datasets whose equal records are matched, wherever they stand."""
+
+    def records(rows: Rows) -> Counter[bytes]:
+        whole = rows.X if rows.y is None else np.column_stack([rows.X, rows.y])
+        return Counter(record.tobytes() for record in (whole + 0.0)[rows.weight > 0])
+
+    left, right = records(pair.left), records(pair.right)
+    only_left, only_right = (left - right).total(), (right - left).total()
+    paired = min(only_left, only_right)
+    return Distance(replaced=paired, toggled=only_left + only_right - 2 * paired)
+
+
+def shares(actual: Distance, certified: Distance) -> dict[str, float]:
+    """How much of each certified number is used; more than 1 is a violation."""
+
+    def share(used: float, granted: float) -> float:
+        return used / granted if granted else math.inf if used else 0.0
+
+    found = {name: share(getattr(actual, name), getattr(certified, name)) for name in _MEASURES}
+    slots = actual.replaced + actual.toggled, certified.replaced + certified.toggled
+    return found | {"slots": share(*slots)}
+
+
+_MEASURES = ("moved", "radius", "total", "mass", "one_sided")
+
+
+def outgrown(pair: Pair, domain: Domain) -> float:
+    """The largest norm or entry of a row as a share of what a domain promises."""
+    rows = np.vstack([pair.left.X, pair.right.X])
+    norm = row_norms(rows).max() / (domain.row_norm or math.inf)
+    return float(max(norm, np.nanmax(np.abs(rows), initial=0.0) / (domain.entry_bound or math.inf)))
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Stages that go their exact way where they have one, one after the other."""
+
+    steps: tuple[tuple[Any, Way, Domain], ...]
+    domain: Domain
+    distance: Distance
+
+    @classmethod
+    def of(cls, stages: Sequence[Any], domain: Domain, distance: Distance) -> Chain:
+        """Plan the stages."""
+        steps = []
+        for stage in stages:
+            way = min(stage.ways(domain, distance), key=lambda way: way.name != "exact")
+            steps.append((stage, way, domain))
+            domain, distance = way.domain, way.distance
+        return cls(tuple(steps), domain, distance)
+
+    def run(self, rows: Rows) -> Rows:
+        """The rows at the end."""
+        for stage, way, domain in self.steps:
+            rows = stage._run(rows, stage._statistics(rows, way, domain))
+        return rows
+
+    def margin(self, rows: Rows) -> float:
+        """The joint margin: the smallest of all conditions, each at the input of its stage."""
+        smallest = math.inf
+        for stage, way, domain in self.steps:
+            smallest = min([smallest, *(condition.margin(rows) for condition in way.conditions)])
+            rows = stage._run(rows, stage._statistics(rows, way, domain))
+        return smallest
+
+    def use(self, pair: Pair, free: Collection[int]) -> float:
+        """The larger share of the certified radius and total that a pair uses, or any number that is exceeded."""
+        out = pair.mapped(self.run)
+        used = shares(by_position(out, free), self.distance.by_position())
+        used["rows"] = outgrown(out, self.domain)
+        return max(used["radius"], used["total"], *(share for share in used.values() if share > ROUNDING))

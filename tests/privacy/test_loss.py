@@ -1,0 +1,147 @@
+"""Privacy losses add as dominating pairs do; failure probabilities add, whatever stands first."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import integrate
+from scipy.stats import norm
+
+from ppdp.exceptions import InvalidParameter
+from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
+from ppdp.privacy.loss import PrivacyLoss
+
+mus = st.floats(1e-3, 10)
+failures = st.floats(0, 1e-3)
+losses = st.builds(PrivacyLoss, mus, failures)
+
+
+def hockey_stick(mu: float, log_ratio: float) -> float:
+    """sup P(O) - g Q(O) of N(mu, 1) against N(0, 1), for any g = exp(log_ratio) > 0."""
+    return norm.cdf(mu / 2 - log_ratio / mu) - math.exp(log_ratio) * norm.cdf(-mu / 2 - log_ratio / mu)
+
+
+def revealed(failure: float, log_ratio: float) -> float:
+    """The same of the pair "revealed with this probability, else nothing"."""
+    return failure if log_ratio >= 0 else 1 - math.exp(log_ratio) * (1 - failure)
+
+
+def adaptive_delta(mu: float, worst, epsilon: float) -> float:
+    """delta(epsilon) of a mu-release whose output o decides what follows; `worst` is its best hockey stick."""
+
+    def integrand(o: float) -> float:
+        return norm.pdf(o, mu) * worst(epsilon - (mu * o - mu * mu / 2))
+
+    kink = epsilon / mu + mu / 2
+    return integrate.quad(integrand, -12, 12 + mu, limit=2000, epsabs=1e-17, epsrel=1e-10, points=[kink])[0]
+
+
+class TestComposition:
+    @given(losses, losses, losses)
+    def test_is_associative_and_commutative(self, a, b, c):
+        assert ((a + b) + c).mu == pytest.approx((c + (b + a)).mu, rel=1e-12)
+        assert ((a + b) + c).failure == pytest.approx((c + (b + a)).failure, rel=1e-12, abs=1e-18)
+
+    def test_squares_of_mu_and_complements_of_failure(self):
+        total = PrivacyLoss(3.0, 0.1) + PrivacyLoss(4.0, 0.2)
+        assert total.mu == pytest.approx(5.0)
+        assert total.failure == pytest.approx(1 - 0.9 * 0.8)
+
+    @given(losses, st.integers(1, 50))
+    def test_many_times_the_same(self, loss, count):
+        one_by_one = PrivacyLoss()
+        for _ in range(count):
+            one_by_one = one_by_one + loss
+        assert (loss * count).mu == pytest.approx(one_by_one.mu)
+        assert (loss * count).failure == pytest.approx(one_by_one.failure, abs=1e-15)
+
+    def test_certain_failure_stays_certain(self):
+        assert (PrivacyLoss(1.0, 1.0) * 3).failure == 1.0
+        assert (PrivacyLoss(1.0, 1.0) + PrivacyLoss()).failure == 1.0
+
+    @given(losses)
+    def test_nothing_is_neutral(self, loss):
+        assert loss + PrivacyLoss() == loss
+
+    def test_two_gaussians_by_integration(self):
+        """The second release may depend on the first output; the profile is still that of hypot(mu, mu')."""
+        for a, b, epsilon in [(0.3, 0.4, 0.5), (1.0, 1.0, 2.0), (0.1, 2.0, 1.0)]:
+            truth = adaptive_delta(a, lambda g, mu=b: hockey_stick(mu, g), epsilon)
+            answer = (PrivacyLoss(a) + PrivacyLoss(b)).delta(epsilon)
+            assert truth <= answer <= truth * (1 + 1e-5)
+
+
+class TestFailure:
+    """A gate whose class depends on an earlier output: deltas add, the larger of the two is not enough."""
+
+    @pytest.mark.parametrize(
+        ("first", "second", "failure", "epsilon", "truth"),
+        [(0.3, 0.3, 1e-6, 1.9, 1.778e-6), (0.2, 0.05, 1e-6, 0.9, 1.427e-6)],
+    )
+    def test_an_earlier_output_chooses_between_losing_and_failing(self, first, second, failure, epsilon, truth):
+        """The first output o chooses the class: the pair is inside (loss `second`) or outside (it fails)."""
+
+        def worst(log_ratio: float) -> float:
+            return max(hockey_stick(second, log_ratio), revealed(failure, log_ratio))
+
+        exact = adaptive_delta(first, worst, epsilon)
+        assert exact == pytest.approx(truth, rel=1e-3)
+        certified = (PrivacyLoss(first) + PrivacyLoss(second, failure)).delta(epsilon)
+        assert certified >= exact
+        assert certified <= exact * 1.05
+        larger_of_the_two = max(failure, gaussian_delta(math.hypot(first, second), epsilon))
+        assert larger_of_the_two < 0.9 * exact
+
+    @given(mus, failures, st.floats(0, 20))
+    def test_dominates_both_of_its_parts(self, mu, failure, epsilon):
+        loss = PrivacyLoss(mu, failure)
+        assert loss.delta(epsilon) >= failure
+        assert loss.delta(epsilon) >= gaussian_delta(mu, epsilon) * (1 - 1e-12)
+        assert loss.delta(epsilon) <= failure + gaussian_delta(mu, epsilon)
+
+    @given(mus, failures, st.floats(1e-9, 1e-2))
+    def test_epsilon_is_the_inverse_of_delta(self, mu, failure, delta):
+        loss = PrivacyLoss(mu, failure)
+        epsilon = loss.epsilon(delta)
+        if delta <= failure:
+            assert epsilon == math.inf
+        else:
+            assert loss.delta(epsilon) <= delta
+            assert epsilon <= gaussian_epsilon(mu, (delta - failure) * (1 - 1e-9))
+
+    def test_delta_of_exactly_the_failure_covers_failure_alone(self):
+        assert PrivacyLoss(0.0, 1e-6).epsilon(1e-6) == 0.0
+        assert PrivacyLoss(0.1, 1e-6).epsilon(1e-6) == math.inf
+        assert PrivacyLoss(0.0, 1e-6).epsilon(0.9e-6) == math.inf
+
+
+class TestRenyi:
+    @pytest.mark.parametrize("alpha", [1.01, 2.0, 30.0])
+    def test_of_a_gaussian_by_integration(self, alpha):
+        mu = 0.7
+        moment = integrate.quad(
+            lambda o: math.exp(alpha * norm.logpdf(o, mu) + (1 - alpha) * norm.logpdf(o)), -np.inf, np.inf
+        )[0]
+        assert PrivacyLoss(mu).renyi(alpha) == pytest.approx(math.log(moment) / (alpha - 1), rel=1e-6)
+
+    def test_is_infinite_where_anything_can_fail(self):
+        assert PrivacyLoss(0.1, 1e-9).renyi(2.0) == math.inf
+
+    def test_refuses_an_order_of_one(self):
+        with pytest.raises(InvalidParameter):
+            PrivacyLoss(1.0).renyi(1.0)
+
+
+@pytest.mark.parametrize("bad", [{"mu": -1e-9}, {"mu": math.nan}, {"failure": -0.1}, {"failure": 1.1}])
+def test_refuses_what_is_no_loss(bad):
+    with pytest.raises(InvalidParameter):
+        PrivacyLoss(**bad)
+
+
+def test_does_not_add_to_a_number():
+    with pytest.raises(TypeError):
+        PrivacyLoss(1.0) + 1.0
