@@ -48,7 +48,8 @@ def _demo(data: str, out: Path) -> int:
 
     from ppdp.demo import run
 
-    run(data, out, Console())
+    console = Console()
+    run(data, out, console if console.is_terminal else Console(width=110))
     return 0
 
 

@@ -101,16 +101,16 @@ def run(data: str, out: Path, console: Console) -> None:
     table.add_row("no privacy", "none", "never", "0", *scores[0])
     table.add_row(
         "naive: cleaning ignored",
-        f"eps {claim.claimed:g}",
-        f"eps {claim.certified:,.4g}",
+        _eps(claim.claimed),
+        _eps(claim.certified),
         f"{claim.noise_scale:.4f}",
         "",
         "",
     )
     table.add_row(
         "group privacy: any row may move",
-        f"eps {claim.claimed:g}",
-        f"eps {claim.by_group_privacy:,.4g}",
+        _eps(claim.claimed),
+        _eps(claim.by_group_privacy),
         f"{claim.noise_scale:.4f}",
         "",
         "",
@@ -118,7 +118,7 @@ def run(data: str, out: Path, console: Console) -> None:
     for label, model, score in (("all-exact route", exact, scores[1]), ("[bold]ours[/]", pipe, scores[2])):
         c = model.certificate_
         noise = c["mechanism"]["noise_scale"]
-        table.add_row(label, f"eps {c.epsilon:g}", f"eps {c.epsilon:g}", f"{noise:.4f}", *score)
+        table.add_row(label, _eps(c.epsilon), _eps(c.epsilon), f"{noise:.4f}", *score)
     console.print(table)
     console.print(
         "noise: standard deviation on the mean gradient, per step. The naive claim counts the noise of training"
@@ -146,6 +146,10 @@ def _without_privacy(pipe: Pipeline, X: Any, y: Any) -> tuple[int, Any]:
     kept, labels = Deduplicator().fit_resample(X, y)
     model = plain_pipeline(*public, SimpleImputer(), PlainStandardScaler(), PlainLogisticRegression(max_iter=1000))
     return len(X) - len(kept), model.fit(kept, labels)
+
+
+def _eps(epsilon: float) -> str:
+    return f"eps {epsilon:,.0f}" if epsilon >= 100 else f"eps {epsilon:.3g}"
 
 
 def _scores(model: Any, X: Any, y: Any) -> tuple[str, str]:

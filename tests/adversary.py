@@ -23,12 +23,38 @@ from ppdp.domain import Domain
 from ppdp.rows import Rows
 from ppdp.statistics import row_norms
 
-__all__ = ["World", "attack", "climb"]
+__all__ = ["DISTANCES", "World", "attack", "climb", "domains", "named"]
 
 Array = NDArray[np.float64]
 Ratio = Callable[[Pair], float]
 
 NEIGHBOURS = Distance.neighbours()
+
+DISTANCES = (
+    NEIGHBOURS,
+    Distance(toggled=1),
+    Distance(replaced=1, toggled=2, mass=4, one_sided=2),  # one replaced row behind keep-first
+    Distance(replaced=1, toggled=3),  # any split of the toggles between the two sides
+    Distance(moved=3, radius=0.1, total=0.2),
+    Distance(replaced=2, toggled=1, moved=4, radius=0.05, total=0.12),
+)
+"""Distances over which every bound is attacked."""
+
+
+def domains(n: int, *widths: int, **facts: int) -> list[Domain]:
+    """For every width: rows in a ball; in a box inside it; in the box whose corners are on it."""
+    found = []
+    for d in widths:
+        ball = Domain(n_rows=n, n_features=d, row_norm=1.0, **facts)
+        found += [ball, ball.but(entry_bound=0.75), ball.but(row_norm=math.sqrt(d), entry_bound=1.0)]
+    return found
+
+
+def named(value: object) -> str | None:
+    """Name of a parameter of a test."""
+    if isinstance(value, Domain):
+        return f"d={value.d}, norm {value.row_norm:.3g}, entries {value.entry_bound}"
+    return value.describe() if isinstance(value, Distance) else None
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ppdp.certificate.document import Certificate
@@ -16,93 +17,127 @@ if TYPE_CHECKING:
 
 __all__ = ["distance"]
 
-UNMATCHED, MOVED, MUTED = "#3b6690", "#d08a4e", "#7c8a97"
-ROUTES = ("#3b6690", "#d08a4e", "#5f8f5a", "#8b5e9c", "#7c8a97")
+UNMATCHED, MOVED, LINE = "#3b6690", "#d08a4e", "#7c8a97"
+ROUTES = ("#2f7f79", "#adb5bb", "#93699f", "#c2a14d", "#566573")
 ENTRANCE = "entrance"
-HEADROOM = 1.25
+THICK = 0.56  # of the room between two stages
 
-Routes = Sequence[tuple[str, Certificate | Plan]]
+Subject = Certificate | Plan
+Path = tuple[Point, ...]
 
 
-def distance(of: Certificate | Plan | Routes, ax: Axes | None = None) -> Axes:
-    """Draw the distance of neighbouring datasets after every stage.
+def distance(certificate_or_plan: Subject | Sequence[tuple[str, Subject]], ax: Axes | None = None) -> Axes:
+    """Draw the distance of neighbouring datasets at the entrance and after every stage.
 
-    A height is the most that a sum of the rows can change, in units of what one replaced row can change it:
-    ``(R mass + min(total, 2 R moved)) / 2R`` where rows have norm at most R (``docs/theory/distance.md``). One
-    pipeline is drawn as a waterfall, several as steps. The scale is logarithmic where the heights spread far.
+    The length of a bar is the most that a sum of the rows can change, in units of what one replaced row can change
+    it: ``(R mass + min(total, 2 R moved)) / 2R`` where rows have norm at most R (``docs/theory/distance.md``). The
+    scale is logarithmic where the lengths spread far. It needs no data: a plan is enough.
 
     Parameters
     ----------
-    of : Certificate, Plan, or list of (label, Certificate or Plan)
-        One pipeline, or several to compare.
+    certificate_or_plan : Certificate, Plan, or list of (label, Certificate or Plan)
+        One pipeline as a waterfall, or several side by side.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
 
     Returns
     -------
     Axes
+        With one row for every stage, the entrance on top.
 
     Raises
     ------
     InvalidParameter
-        If ``of`` is none of these.
+        If there is nothing here that has a distance.
     """
+    single = isinstance(certificate_or_plan, (Certificate, Plan))
+    labels, paths = _labelled([("", certificate_or_plan)] if single else certificate_or_plan)
+    names = _merged([[point.name for point in path] for path in paths])
     if ax is None:
         import matplotlib.pyplot as plt
 
-        ax = plt.subplots(figsize=(7.2, 3.8), layout="constrained")[1]
-    if isinstance(of, (Certificate, Plan)):
-        levels = _waterfall(ax, _points(of))
+        size = 7.2, 1.0 + 0.3 * len(names) * max(2, len(paths))
+        ax = plt.subplots(figsize=size, layout="constrained")[1]
+    if single:
+        _waterfall(ax, paths[0])
     else:
-        levels = _steps(ax, [(label, _points(one)) for label, one in _routes(of)])
-    if spreads(levels):
-        ax.set_yscale("log")
-        ax.set_ylim(min(levels) / 2, max(levels) * HEADROOM**3)
-    else:
-        ax.set_ylim(0, max(levels) * HEADROOM)
-    ax.set_ylabel("distance, in replaced rows")
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.tick_params(axis="x", length=0)
+        _side_by_side(ax, labels, paths, names)
+    _scale(ax, [level for path in paths for point in path for level in (point.rows, point.unmatched)])
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    ax.set_xlabel("distance of neighbouring datasets, in replaced rows")
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
     return ax
 
 
-def _routes(of: Any) -> Routes:
+def _labelled(of: Any) -> tuple[list[str], list[Path]]:
+    """Labels and paths of a list of (label, certificate or plan)."""
     pairs = list(of) if isinstance(of, (list, tuple)) else []
-    if not pairs or not all(isinstance(p, (list, tuple)) and len(p) == 2 for p in pairs):
+    if not pairs or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs):
         raise InvalidParameter("distance draws a Certificate, a Plan, or a list of (label, Certificate or Plan).")
-    return pairs
+    return [str(label) for label, _ in pairs], [_path(subject) for _, subject in pairs]
 
 
-def _points(of: Any) -> tuple[Point, ...]:
-    if isinstance(of, Certificate):
-        return points_of(of.to_dict())
-    if isinstance(of, Plan):
-        after = [(step.name, step.way.distance, step.way.domain.row_norm) for step in of.steps]
-        return tuple(Point(*at) for at in [("", of.distance, of.domain.row_norm), *after])
-    raise InvalidParameter(f"a {type(of).__name__} has no distance to draw.", fix="pass a Certificate or a Plan.")
+def _path(subject: Any) -> Path:
+    if isinstance(subject, Certificate):
+        return points_of(subject.to_dict())
+    if isinstance(subject, Plan):
+        entrance = Point("", subject.distance, subject.domain.row_norm)
+        return entrance, *(Point(s.name, s.way.distance, s.way.domain.row_norm) for s in subject.steps)
+    raise InvalidParameter(f"a {type(subject).__name__} has no distance to draw.", fix="pass a Certificate or a Plan.")
 
 
-def _waterfall(ax: Axes, points: Sequence[Point]) -> list[float]:
-    """Unmatched rows, what the stages before moved, and what this stage adds or takes away."""
-    at = range(len(points))
-    unmatched = [point.unmatched for point in points]
-    levels = [point.rows for point in points]
-    ax.bar(at, unmatched, width=0.6, color=UNMATCHED, label="replaced or toggled")
-    if any(level > floor for level, floor in zip(levels, unmatched)):
-        moves = [level - floor for level, floor in zip(levels, unmatched)]
-        ax.bar(at, moves, bottom=unmatched, width=0.6, color=MOVED, label="moved")
-        ax.legend(frameon=False, loc="upper left")
-    for i, (before, point) in enumerate(zip(levels, points[1:])):
-        ax.plot([i + 0.3, i + 1.3], [before, before], color=MUTED, linewidth=0.8)
-    for i, point in enumerate(points):
-        ax.annotate(
-            "\n".join([figure(point.rows), *point.labels]),
-            (i, point.rows),
-            xytext=(0, 4),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            fontsize="small",
-        )
-    ax.set_xticks(list(at), [point.name or ENTRANCE for point in points])
-    return levels
+def _merged(lists: Sequence[Sequence[str]]) -> list[str]:
+    """Every stage once, in an order that keeps each pipeline's own as far as they agree."""
+    merged: list[str] = []
+    for names in lists:
+        at = 0
+        for name in names:
+            if name not in merged:
+                merged.insert(at, name)
+            at = merged.index(name) + 1
+    return merged
+
+
+def _waterfall(ax: Axes, path: Path) -> None:
+    """Unmatched rows, then rows that moved; a line leads each length on to the next stage."""
+    at = range(len(path))
+    unmatched = [point.unmatched for point in path]
+    moved = [point.rows - point.unmatched for point in path]
+    ax.barh(at, unmatched, height=THICK, color=UNMATCHED, label="replaced or toggled")
+    if any(moved):
+        ax.barh(at, moved, left=unmatched, height=THICK, color=MOVED, label="moved")
+        ax.legend(frameon=False, loc="upper right")
+    for i, (before, _) in enumerate(pairwise(path)):
+        ax.plot([before.rows] * 2, [i + THICK / 2, i + 1 + THICK / 2], color=LINE, linewidth=0.8)
+    for i, point in enumerate(path):
+        _number(ax, point.rows, i)
+    ax.set_yticks(at, [f"{point.name or ENTRANCE}\n{', '.join(point.labels)}" for point in path])
+
+
+def _side_by_side(ax: Axes, labels: Sequence[str], paths: Sequence[Path], names: Sequence[str]) -> None:
+    """One bar for each pipeline that has the stage."""
+    thick = THICK * 1.4 / len(paths)
+    for k, (label, path) in enumerate(zip(labels, paths)):
+        shift = (k - (len(paths) - 1) / 2) * thick
+        at = [names.index(point.name) + shift for point in path]
+        ax.barh(at, [point.rows for point in path], height=0.9 * thick, color=ROUTES[k % len(ROUTES)], label=label)
+        for y, point in zip(at, path):
+            _number(ax, point.rows, y)
+    ax.set_yticks(range(len(names)), [name or ENTRANCE for name in names])
+    ax.legend(frameon=False, loc="upper right")
+
+
+def _number(ax: Axes, level: float, y: float) -> None:
+    ax.annotate(figure(level), (level, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize="small")
+
+
+def _scale(ax: Axes, levels: Sequence[float]) -> None:
+    """From 0, or logarithmic where the lengths spread far; room on the right for the numbers."""
+    low, top = min((level for level in levels if level > 0), default=1.0), max(levels)
+    if spreads(list(levels)):
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.set_xlim(low / 2, low / 2 * (2 * top / low) ** 1.25)
+    else:
+        ax.set_xlim(0, 1.25 * max(top, 4 * low))

@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from adversary import World, attack
+from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Chain, by_position, shares
-from settings import DISTANCES, domains
 from worst_cases import equal_masks, masks_change, sparse_masks
 
 from ppdp.bounds import lookup
@@ -27,8 +26,8 @@ def means_ratio(domain, distance, n0):
     return ratio
 
 
-@pytest.mark.parametrize("domain", domains(9, 2) + domains(9, 3), ids=str)
-@pytest.mark.parametrize("distance", DISTANCES, ids=Distance.describe)
+@pytest.mark.parametrize("domain", domains(9, 2, 3), ids=named)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
 def test_no_pair_moves_the_means_further(domain, distance):
     world = World(domain, distance, gaps=9, deleted=True)
     for n0 in (2, 7):
@@ -36,8 +35,8 @@ def test_no_pair_moves_the_means_further(domain, distance):
         assert reached <= ROUNDING
 
 
-@pytest.mark.parametrize("domain", domains(9, 1) + domains(9, 3), ids=str)
-@pytest.mark.parametrize("distance", DISTANCES, ids=Distance.describe)
+@pytest.mark.parametrize("domain", domains(9, 1, 3), ids=named)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
 def test_no_pair_moves_a_row_with_gaps_further(domain, distance):
     world = World(domain, distance, gaps=9, deleted=True)
     chain = Chain.of([MeanImputer(min_observed=5)], domain, distance)
@@ -90,7 +89,7 @@ def test_sparse_masks_reach_the_bound(n, d):
     assert 0.93 <= ratio(case.pair) <= ROUNDING
 
 
-@pytest.mark.parametrize("distance", [Distance(toggled=1), Distance(moved=3, radius=0.1, total=0.2)], ids=str)
+@pytest.mark.parametrize("distance", [Distance(toggled=1), Distance(moved=3, radius=0.1, total=0.2)], ids=named)
 def test_toggles_and_moves_reach_the_bound(distance):
     domain = Domain(n_rows=40, n_features=1, row_norm=1.0, entry_bound=1.0)
     world = World(domain, distance, gaps=40)

@@ -1,0 +1,112 @@
+"""Released statistics against an adversary: no pair moves them further than their L2 sensitivity."""
+
+import math
+
+import numpy as np
+import pytest
+from adversary import DISTANCES, World, attack, domains, named
+from neighbours import ROUNDING, Pair
+
+from ppdp.bounds import lookup
+from ppdp.bounds.release import BOX_WEIGHT
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.mechanisms import GaussianMechanism
+from ppdp.release_points import STATISTICS
+from ppdp.rows import Rows
+
+
+class Silent:
+    """Noise that adds nothing, to see what would be released."""
+
+    def release(self, value, noise_scale, bound):
+        assert np.abs(value).max(initial=0.0) <= bound * ROUNDING
+        return value
+
+
+def measured(statistic, domain):
+    """The exact statistic, as a function of rows, with its sensitivity, as a function of the distance."""
+    if statistic == "count":
+        mechanism = GaussianMechanism()
+        question = mechanism._question(domain)
+        return (
+            lambda rows: mechanism._release(rows, question, Silent(), 1.0)["answer"],
+            lambda distance: question.sensitivity(domain, distance),
+        )
+    found = STATISTICS[statistic]
+    return (
+        lambda rows: Silent().release(found.measure(rows, domain, 1), 0.0, found.bound(domain)),
+        lambda distance: lookup(found.formula, "release")(domain, distance),
+    )
+
+
+def use(statistic, domain, distance):
+    value, sensitivity = measured(statistic, domain)
+    bound = sensitivity(distance)
+    return lambda pair: float(np.linalg.norm(value(pair.left) - value(pair.right))) / bound
+
+
+@pytest.mark.parametrize("statistic", ["matrix", "squares", "count"])
+@pytest.mark.parametrize("domain", domains(12, 1, 3, max_missing=0), ids=named)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_no_pair_exceeds_the_sensitivity(statistic, domain, distance):
+    if statistic == "squares" and domain.entry_bound is None:
+        domain = domain.but(entry_bound=1.0)
+    reached, _ = attack(World(domain, distance, deleted=True), use(statistic, domain, distance), draws=40, steps=80)
+    assert reached <= ROUNDING
+
+
+@pytest.mark.parametrize("domain", domains(12, 2, max_missing=0, min_present=12), ids=named)
+def test_where_no_row_can_be_deleted_the_mean_alone_is_released(domain):
+    value, sensitivity = measured("count", domain)
+    distance = Distance(replaced=1, moved=3, radius=0.1, total=0.2)
+    assert value(Rows.of(np.zeros((12, 2)))).shape == (2,)
+    reached, _ = attack(World(domain, distance), use("count", domain, distance))
+    assert reached <= ROUNDING
+    assert sensitivity(Distance.neighbours()) == pytest.approx(2 * domain.row_norm / 12, rel=1e-8)
+
+
+def corner(d, sign=1.0):
+    """A row at a corner of the box and, the box having norm sqrt(d), on the ball."""
+    return [sign] * d
+
+
+# (left, right) of the rows that differ; None is absent. The other rows are zero.
+TIGHT = {
+    ("matrix", "replaced"): (1.0, Distance(replaced=1), [corner(2)], [corner(2, -1)]),
+    ("matrix", "toggled"): (1.0, Distance(toggled=1), [corner(2)], [None]),
+    ("matrix", "moved"): (0.999, Distance(moved=1, radius=1e-3), [corner(2)], [corner(2, 1 - 1e-3 / math.sqrt(2))]),
+    ("squares", "replaced"): (1.0, Distance(replaced=1), [corner(2)], [corner(2, -1)]),
+    ("squares", "toggled"): (1.0, Distance(toggled=1), [corner(2)], [None]),
+    ("squares", "moved"): (0.999, Distance(moved=1, radius=1e-3), [corner(2)], [corner(2, 1 - 1e-3 / math.sqrt(2))]),
+    ("count", "replaced"): (1.0, Distance(replaced=1), [corner(2)], [corner(2, -1)]),
+    ("count", "toggled"): (1.0, Distance(toggled=1), [corner(2)], [None]),
+    ("count", "moved"): (1.0, Distance(moved=1, radius=1e-3), [corner(2)], [corner(2, 1 - 1e-3 / math.sqrt(2))]),
+    ("count", "keep-first"): (1.0, DISTANCES[2], [corner(2), None, corner(2)], [corner(2, -1), corner(2, -1), None]),
+    ("matrix", "keep-first"): (1.0, DISTANCES[2], [corner(2), None, corner(2)], [corner(2, -1), corner(2, -1), None]),
+}
+
+
+@pytest.mark.parametrize("case", TIGHT, ids=" ".join)
+def test_every_part_of_the_distance_is_attained(case):
+    least, distance, left, right = TIGHT[case]
+    n = 30
+    sides = []
+    for changed in (left, right):
+        X, weight = np.zeros((n, 2)), np.ones(n)
+        X[: len(changed)] = [row or [0.0, 0.0] for row in changed]
+        weight[: len(changed)] = [row is not None for row in changed]
+        sides.append(Rows(X, None, weight))
+    domain = Domain(n_rows=n, n_features=2, row_norm=math.sqrt(2), entry_bound=1.0)
+    assert least - 1e-8 <= use(case[0], domain, distance)(Pair(*sides)) <= ROUNDING
+
+
+def test_no_larger_weight_of_the_squares_comes_free():
+    """Two entries in [-1, 1] that differ by t have squares that differ by at most t (2 - t)."""
+    t = np.linspace(0, 2, 400_001)
+
+    def largest(c):
+        return (t**2 * (1 + c**2 * (2 - t) ** 2)).max()
+
+    assert largest(BOX_WEIGHT) <= 4
+    assert largest(BOX_WEIGHT * (1 + 1e-6)) > 4

@@ -1,0 +1,88 @@
+"""Standard scaling against an adversary: each row's move and all moves together stay within what is certified."""
+
+import math
+
+import numpy as np
+import pytest
+from adversary import DISTANCES, World, attack, domains, named
+from neighbours import ROUNDING, Chain
+from worst_cases import CLIPPED, FLOORED, TOTALS, four_values, poles
+
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.transformers import StandardScaler
+
+CLIPS = pytest.mark.parametrize("clip", [None, 1.0], ids=["no clip", "clip"])
+
+
+@CLIPS
+@pytest.mark.parametrize("domain", domains(9, 1, 3, max_missing=0), ids=named)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_floor_form_holds_for_all_data(domain, distance, clip):
+    world = World(domain, distance, deleted=True)
+    for share in (0.08, 0.4):
+        chain = Chain.of([StandardScaler(share / math.sqrt(domain.d), clip=clip)], domain, distance)
+        reached, _ = attack(world, lambda pair, c=chain: c.use(pair, world.free), draws=30, steps=50)
+        assert reached <= ROUNDING
+
+
+@CLIPS
+@pytest.mark.parametrize("domain", domains(9, 1, 3, max_missing=0), ids=named)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_conditional_form_holds_at_the_smallest_deviation(domain, distance, clip):
+    world = World(domain, distance, deleted=True)
+
+    def ratio(pair):
+        deviations = [(rows.X * rows.weight[:, None]).std(axis=0).min() for rows in (pair.left, pair.right)]
+        least = min(deviations) / domain.row_norm * (1 - 1e-12)
+        if least < 1e-3:
+            return np.nan
+        stage = StandardScaler(float(least), floor=False, clip=clip)
+        return Chain.of([stage], domain, distance).use(pair, world.free)
+
+    reached, _ = attack(world, ratio, draws=30, steps=50)
+    assert reached <= ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("n", "least"),
+    [(10, (0.86, 0.86, 0.86)), (50, (0.96, 0.96, 0.95)), (200, (0.99, 0.98, 0.98))],
+)
+def test_few_rows_at_the_other_pole_reach_the_conditional_bound(n, least):
+    for s, at_least in zip((0.2, 0.35, 0.6), least):
+        case = poles(n, s)
+        assert at_least <= case.reached.radius / case.certified.radius <= ROUNDING
+
+
+@pytest.mark.parametrize(("setting", "least"), list(zip(CLIPPED, (0.56, 0.78, 0.79, 0.85))), ids=str)
+def test_the_clipped_floor_form_is_reached(setting, least):
+    case = four_values(setting[0], *CLIPPED[setting], s=setting[1], clip=1.0, floor=True)
+    assert least <= case.reached.radius / case.certified.radius <= ROUNDING
+
+
+@pytest.mark.parametrize(("setting", "least"), list(zip(FLOORED, (0.89, 0.90))), ids=str)
+def test_the_floor_form_is_reached(setting, least):
+    case = four_values(setting[0], *FLOORED[setting], s=setting[1], clip=None, floor=True)
+    assert least <= case.reached.radius / case.certified.radius <= ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("setting", "least"), list(zip(TOTALS, (0.37, 0.48, 0.58, 0.62, 0.62, 0.59))), ids=str
+)
+def test_the_total_is_reached_up_to_a_small_factor(setting, least):
+    case = four_values(setting[0], *TOTALS[setting], s=None, clip=None, floor=False)
+    assert least <= case.reached.total / case.certified.total <= ROUNDING
+    assert case.certified.total < 0.5 * (setting[0] - 1) * case.certified.radius
+
+
+def test_a_box_makes_the_bound_smaller_and_it_still_holds():
+    """Several columns at once: without the entries' bound the reach of a row would be twice its norm."""
+    n, d = 60, 4
+    ball = Domain(n_rows=n, n_features=d, row_norm=math.sqrt(d), max_missing=0)
+    box = ball.but(entry_bound=1.0)
+    case = poles(n, 0.3)
+    pair = case.pair.mapped(lambda rows: type(rows)(np.repeat(rows.X, d, axis=1), None, rows.weight))
+    stage = StandardScaler(case.stage.min_std / math.sqrt(d), floor=False, clip=None)
+    tight, loose = (Chain.of([stage], domain, Distance.neighbours()) for domain in (box, ball))
+    assert tight.distance.radius < 0.5 * loose.distance.radius
+    assert 0.9 <= tight.use(pair, [0]) <= ROUNDING

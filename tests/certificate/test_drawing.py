@@ -1,0 +1,114 @@
+"""The figures of a certificate's page: bars that measure, a curve that is the guarantee, colours that can be read."""
+
+import math
+import re
+from importlib.resources import files
+
+import pytest
+from pages import every_kind, real_documents, replaced
+
+from ppdp.certificate.html import render_fragment, render_page
+from ppdp.certificate.points import Point, points_of
+from ppdp.distance import Distance
+
+
+@pytest.fixture(scope="module", name="documents")
+def documents_of_every_kind():
+    return real_documents()
+
+
+def bars_of(page):
+    """Lengths of the parts of every bar of the stages."""
+    svgs = re.findall(r"<svg[^>]*viewBox=\"0 0 100 10\".*?</svg>", page.split("What was released")[0])
+    return [{k: float(w) for w, k in re.findall(r'width="([\d.]+)" height="10" class="(\w+)"', svg)} for svg in svgs]
+
+
+def test_bars_measure_the_distance(documents):
+    for kind in ("gated", "moved"):
+        points, bars = points_of(documents[kind]), bars_of(render_page(documents[kind]))
+        assert len(bars) == len(points)
+        assert all(("moved" in bar) == (point.rows > point.unmatched) for bar, point in zip(bars, points))
+        ends = [bar["unmatched"] + bar.get("moved", 0.0) for bar in bars]
+        assert ends == sorted(ends)
+        assert max(ends) == pytest.approx(96, abs=0.02)
+    last, bar = points_of(documents["gated"])[-1], bars_of(render_page(documents["gated"]))[-1]
+    assert bar["unmatched"] / (bar["unmatched"] + bar["moved"]) == pytest.approx(1 / last.rows, rel=1e-3)
+
+
+def test_a_logarithmic_scale_is_announced(documents):
+    wide = replaced(documents["gated"], ("steps", 2, "distance", "radius"), 0.5)
+    wide = replaced(wide, ("steps", 2, "distance", "total"), 1900.0)
+    assert "The bars are logarithmic" in render_page(wide)
+    assert "The bars are logarithmic" not in render_page(documents["gated"])
+    assert bars_of(render_page(wide))[-1]["unmatched"] < bars_of(render_page(documents["gated"]))[-1]["unmatched"]
+
+
+@every_kind
+def test_curve_is_drawn_where_something_is_promised_and_falls(documents, kind):
+    c = documents[kind]
+    page = render_page(c)
+    path = re.search(r'<path d="([^"]*)" class="curve"|<path class="curve" d="([^"]*)"', page)
+    corners = [tuple(map(float, corner)) for corner in re.findall(r"([\d.]+) ([\d.]+)", path[1] or path[2])]
+    here = re.search(r'class="here" cx="([\d.]+)" cy="([\d.]+)"', page)
+    assert len(corners) > 20
+    assert corners == sorted(corners), "epsilon falls as delta grows (y points down)"
+    assert min(math.dist(corner, tuple(map(float, here.groups()))) for corner in corners) < 0.6
+    floor = c["gate"] is not None
+    assert ('class="void"' in page) == floor
+    assert ("nothing promised" in page) == floor
+
+
+# ---------------------------------------------------------------- points
+
+
+def test_a_point_weighs_movement_in_replaced_rows():
+    d = Distance(replaced=1, moved=100, radius=0.5, total=30.0)
+    assert Point("x", d, 2.0).rows == pytest.approx((2.0 * 2 + 30.0) / 4.0)
+    assert Point("x", d, 0.1).rows == pytest.approx(1 + 100), "a row that moved is at most replaced"
+    assert Point("x", d, None).rows == pytest.approx(1 + 100), "without a unit of length too"
+    assert Point("", Distance(replaced=1, toggled=1), None).rows == 1.5
+
+
+def test_points_follow_the_document(documents):
+    points = points_of(documents["gated"])
+    assert [p.name for p in points] == ["", "normclipper", "deduplicator", "pca"]
+    assert [p.labels[0] for p in points] == ["1 replaced"] * 4
+    assert points[-1].rows == pytest.approx(1 + documents["gated"]["steps"][-1]["distance"]["total"] / 2)
+
+
+def test_every_kind_of_change_has_its_words():
+    assert Point("x", Distance(replaced=2, toggled=3, moved=4, radius=0.25), 1.0).labels == (
+        "2 replaced",
+        "3 toggled",
+        "4 moved by ≤\u00a00.25",
+    )
+
+
+# ---------------------------------------------------------------- colours
+
+
+def contrast(one, other):
+    def light(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    high, low = sorted((light(one), light(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_text_can_be_read_in_both_schemes():
+    css = files("ppdp.certificate").joinpath("page.css").read_text(encoding="utf-8")
+    schemes = [dict(re.findall(r"--(\w+): (#\w{6})", block)) for block in re.findall(r":root \{(.*?)\}", css, re.S)]
+    assert len(schemes) == 2
+    for scheme in schemes:
+        for name in ("ink", "soft", "good", "caution", "bad"):
+            assert contrast(scheme[name], scheme["paper"]) >= 4.5, name
+        for name in ("unmatched", "moved"):
+            assert contrast(scheme[name], scheme["track"]) >= 2.3, name
+
+
+def test_badges_can_be_read(documents):
+    for c in documents.values():
+        ground = re.search(r"background:(#\w{6})", render_fragment(c))[1]
+        assert contrast("#ffffff", ground) >= 4.5
