@@ -83,7 +83,7 @@ class Composition:
     def set_output(self, *, transform: str | None = None) -> Any:
         """Choose the container of transformed rows ("default", "pandas", "polars") for every step."""
         for _, step in [*self._named(), *getattr(self, "twins_", ())]:
-            if hasattr(step, "set_output"):
+            if hasattr(step, "set_output") and not isinstance(step, type):
                 step.set_output(transform=transform)
         return self
 

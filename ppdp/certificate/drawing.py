@@ -83,7 +83,7 @@ def epsilon_curve(content: Mapping[str, Any]) -> Element:
     """Epsilon against delta, with the certified point; empty where nothing is promised."""
     certificate = Certificate(dict(content))
     low = min(-12, math.floor(math.log10(certificate.delta)) - 2)
-    high = min(-1, max(-3, math.ceil(math.log10(certificate.delta)) + 2))
+    high = min(0, max(-3, math.ceil(math.log10(certificate.delta)) + 2))
     deltas = sorted({certificate.delta, *(10.0 ** (low + (high - low) * i / SAMPLES) for i in range(SAMPLES + 1))})
     curve = [(delta, certificate.epsilon_at(delta)) for delta in deltas]
     promised = [(delta, epsilon) for delta, epsilon in curve if math.isfinite(epsilon)]

@@ -1,0 +1,101 @@
+"""Gradient descent against an adversary: the gradient that is released, at any point of the ball of coefficients."""
+
+import math
+
+import numpy as np
+import pytest
+from adversary import DISTANCES, World, attack, domains, named
+from neighbours import ROUNDING, Pair
+
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.mechanisms import LogisticRegression
+
+
+class Steering:
+    """Noise that first leads the model to a point of our choice and then records the gradient there."""
+
+    def __init__(self, first_answer):
+        self.first_answer = first_answer
+        self.gradients = []
+
+    def release(self, value, noise_scale, bound):
+        assert np.linalg.norm(value) <= bound * ROUNDING
+        self.gradients.append(value)
+        return self.first_answer if len(self.gradients) == 1 else np.zeros_like(value)
+
+
+def gradient_at(model, domain, rows, theta):
+    """The second gradient of a descent whose first step ends at ``theta``."""
+    steering = Steering(-theta)
+    model._release(rows, model._question(domain), steering, 1.0)
+    return steering.gradients[1]
+
+
+def model(clip=1.0, coef_norm=5.0, fit_intercept=True):
+    return LogisticRegression(
+        (0, 1), clip=clip, coef_norm=coef_norm, fit_intercept=fit_intercept, max_iter=2, step_size=1.0
+    )
+
+
+def use(model_, domain, distance, theta):
+    bound = model_._question(domain).sensitivity(domain, distance)
+
+    def ratio(pair):
+        left, right = (gradient_at(model_, domain, rows, theta) for rows in (pair.left, pair.right))
+        return float(np.linalg.norm(left - right)) / bound
+
+    return ratio
+
+
+def test_the_model_goes_where_it_is_led():
+    domain = Domain(n_rows=1, n_features=2, row_norm=1.0, classes=(0, 1))
+    pair = Pair.of([[0.6, 0.0]], [[0.6, 0.0]], (np.zeros(1), np.ones(1)))
+    theta = np.array([2.0, 1.0])
+    there = 1 / (1 + math.exp(-1.2))
+    found = gradient_at(model(fit_intercept=False), domain, pair.left, theta)
+    np.testing.assert_allclose(found, [there * 0.6, 0.0])
+
+
+@pytest.mark.parametrize("domain", domains(8, 1, 3, max_missing=0, classes=(0, 1)), ids=named)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
+def test_no_pair_exceeds_the_sensitivity_of_a_step(domain, distance, intercept):
+    world = World(domain, distance, labels=True, deleted=True)
+    rng = np.random.default_rng(0)
+    for clip, coef_norm in ((10.0, 1.0), (0.3, 5.0), (1.0, 20.0)):
+        m = model(clip, coef_norm, intercept)
+        direction = rng.standard_normal(domain.d + intercept)
+        direction[rng.random(len(direction)) < 0.3] = 0.0
+        theta = coef_norm * rng.choice([0.0, 0.5, 1.0]) * direction / max(np.linalg.norm(direction), 1e-9)
+        along = np.tile(domain.row_norm * direction[: domain.d] / max(np.linalg.norm(direction[: domain.d]), 1e-9), (8, 1))
+        towards = [Pair.of(sign * along, -sign * along, (np.full(8, y), np.full(8, y))) for sign in (1, -1) for y in (0, 1)]
+        reached, _ = attack(world, use(m, domain, distance, theta), draws=20, steps=40, first=towards)
+        assert reached <= ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("distance", "clip", "left", "right"),
+    [
+        (Distance(replaced=1), 0.3, [([1.0, 0.0], 0)], [([-1.0, 0.0], 0)]),
+        (Distance(toggled=1), 0.3, [([1.0, 0.0], 0)], [None]),
+        (Distance(toggled=1), 10.0, [([1.0, 0.0], 0)], [None]),
+        (Distance(moved=1, radius=1e-3), 10.0, [([1.0, 0.0], 0)], [([0.999, 0.0], 0)]),
+    ],
+    ids=["a clipped row reversed", "a clipped row removed", "a row removed", "a row moved outward"],
+)
+def test_every_part_of_the_distance_is_attained(distance, clip, left, right):
+    """At theta on the boundary of the ball, R D = 1; a reversed row is clipped on both sides, at theta = 0."""
+    domain = Domain(n_rows=5, n_features=2, row_norm=1.0, classes=(0, 1))
+    sides = []
+    for changed in (left[0], right[0]):
+        x, y = changed if changed is not None else ([0.0, 0.0], 0)
+        X, labels = np.zeros((5, 2)), np.zeros(5)
+        X[0], labels[0] = x, y
+        sides.append((X, labels))
+    pair = Pair.of(sides[0][0], sides[1][0], (sides[0][1], sides[1][1]))
+    if right[0] is None:
+        pair.right.weight[0] = 0.0
+    theta = np.zeros(2) if distance.replaced else np.array([1.0, 0.0])
+    m = model(clip, 1.0, fit_intercept=False)
+    assert 0.999 <= use(m, domain, distance, theta)(pair) <= ROUNDING
