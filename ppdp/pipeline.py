@@ -292,7 +292,8 @@ class Pipeline(Composition, BaseEstimator):
         if hasattr(last, "feature_names_in_"):
             import pandas as pd
 
-            return last.transform(pd.DataFrame(values, columns=last.feature_names_in_, index=getattr(X, "index", None)))
+            index = X.index if isinstance(X, pd.DataFrame) else None
+            return last.transform(pd.DataFrame(values, columns=last.feature_names_in_, index=index))
         return last.transform(values)
 
     @available_if(_last_has("transform"))

@@ -42,13 +42,13 @@ class LogisticRegression(ClassifierMixin, Mechanism):
     fit_intercept : bool, default=True
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
     max_iter : int or "auto", default="auto"
-        Number of steps T. "auto": ``2 √(n μ / √d)``, between 5 and 200.
+        Number of steps T. "auto": ``4 √(n μ / √d)``, between 10 and 400.
     clip : float, default=1.0
         Norm C at which the gradient of each row is clipped.
     coef_norm : float, default=5.0
         Radius D of the ball of coefficients, intercept included.
     step_size : float or "auto", default="auto"
-        "auto": ``5 / √d``.
+        "auto": ``6 / √d``.
     noise_scale : float, optional
         Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
     random_state : int, RandomState instance or None, default=None
@@ -124,8 +124,8 @@ class LogisticRegression(ClassifierMixin, Mechanism):
                 )
             return int(self.max_iter)
         if mu is None:
-            return 40
-        return int(np.clip(2 * math.sqrt(domain.n * mu / math.sqrt(domain.d + 1)), 5, 200))
+            return 80
+        return int(np.clip(4 * math.sqrt(domain.n * mu / math.sqrt(domain.d + 1)), 10, 400))
 
     def _fix(self, question: Question) -> None:
         self.max_iter = question.steps
@@ -134,7 +134,7 @@ class LogisticRegression(ClassifierMixin, Mechanism):
         assert rows.y is not None
         X = np.column_stack([rows.X, np.ones(rows.n)]) if self.fit_intercept else rows.X
         step = (
-            5 / math.sqrt(rows.X.shape[1]) if self.step_size == "auto" else positive("step_size", self.step_size, self)
+            6 / math.sqrt(rows.X.shape[1]) if self.step_size == "auto" else positive("step_size", self.step_size, self)
         )
         radius, clip = float(self.coef_norm), question.bound
         norms = row_norms(X)

@@ -149,7 +149,5 @@ def test_without_a_label_the_record_is_the_row():
     chain = Chain.of([Deduplicator()], DOMAIN, world.distance)
     rng = np.random.default_rng(1)
     pairs = [handful(world, rng, np.array([0.0, 1.0, math.nan]))[0] for _ in range(500)]
-    masses = [
-        as_multisets(pair.mapped(lambda rows: chain.run(Rows(rows.X, None, rows.weight)))).mass for pair in pairs
-    ]
+    masses = [as_multisets(pair.mapped(lambda rows: chain.run(Rows(rows.X, None, rows.weight)))).mass for pair in pairs]
     assert max(masses) == chain.distance.mass == 2

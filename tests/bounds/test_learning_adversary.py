@@ -68,9 +68,10 @@ def test_no_pair_exceeds_the_sensitivity_of_a_step(domain, distance, intercept):
         direction = rng.standard_normal(domain.d + intercept)
         direction[rng.random(len(direction)) < 0.3] = 0.0
         theta = coef_norm * rng.choice([0.0, 0.5, 1.0]) * direction / max(np.linalg.norm(direction), 1e-9)
-        along = np.tile(domain.row_norm * direction[: domain.d] / max(np.linalg.norm(direction[: domain.d]), 1e-9), (8, 1))
-        towards = [Pair.of(sign * along, -sign * along, (np.full(8, y), np.full(8, y))) for sign in (1, -1) for y in (0, 1)]
-        reached, _ = attack(world, use(m, domain, distance, theta), draws=20, steps=40, first=towards)
+        towards = direction[: domain.d] / max(np.linalg.norm(direction[: domain.d]), 1e-9)
+        X = np.tile(domain.row_norm * towards, (8, 1))
+        first = [Pair.of(X * sign, -X * sign, (np.full(8, y),) * 2) for sign in (1, -1) for y in (0, 1)]
+        reached, _ = attack(world, use(m, domain, distance, theta), draws=20, steps=40, first=first)
         assert reached <= ROUNDING
 
 

@@ -1,4 +1,4 @@
-"""Public row-wise maps against an adversary: equal rows stay equal, moved rows move by the Lipschitz constant at most."""
+"""Row-wise maps against an adversary: equal rows stay equal, moved rows move by the Lipschitz constant at most."""
 
 import numpy as np
 import pytest

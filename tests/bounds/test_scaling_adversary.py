@@ -66,9 +66,7 @@ def test_the_floor_form_is_reached(setting, least):
     assert least <= case.reached.radius / case.certified.radius <= ROUNDING
 
 
-@pytest.mark.parametrize(
-    ("setting", "least"), list(zip(TOTALS, (0.37, 0.48, 0.58, 0.62, 0.62, 0.59))), ids=str
-)
+@pytest.mark.parametrize(("setting", "least"), list(zip(TOTALS, (0.37, 0.48, 0.58, 0.62, 0.62, 0.59))), ids=str)
 def test_the_total_is_reached_up_to_a_small_factor(setting, least):
     case = four_values(setting[0], *TOTALS[setting], s=None, clip=None, floor=False)
     assert least <= case.reached.total / case.certified.total <= ROUNDING

@@ -1,0 +1,492 @@
+"""Bad input: a typed error that names stage and fix, quotes nothing private, and certifies nothing."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression as ForeignRegression
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import StandardScaler as ForeignScaler
+
+from ppdp import Domain, Ledger, Pipeline, make_pipeline
+from ppdp.exceptions import (
+    DomainMismatch,
+    ImpossibleBudget,
+    InvalidInput,
+    InvalidParameter,
+    InvalidValue,
+    MissingBound,
+    MissingBudget,
+    NoRoute,
+    NonNumericData,
+    PpdpError,
+    UnknownStage,
+    UnsupportedOrder,
+)
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.privacy.noise import Noise
+from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, RowMap, StandardScaler
+
+N = 400
+NAME, NUMBER = "SENTINEL-PATIENT", 123456.789
+TRACES = (NAME, "SENTINEL", "123456", "1.234567", "1.23456789e+05")
+DOMAIN = Domain(n_rows=N, n_features=3)
+
+
+def rows():
+    """Numbers, with one person's record planted first and last, where messages would quote it."""
+    X = np.random.default_rng(0).uniform(-1, 1, size=(N, 3))
+    X[[0, -1]] = NUMBER
+    return X
+
+
+def labels():
+    return np.arange(N) % 2
+
+
+def frame(column=None):
+    X = pd.DataFrame(rows(), columns=["a", "b", "c"])
+    return X if column is None else X.assign(b=column)
+
+
+def classifier(**parameters):
+    steps = [
+        ("range", MinMaxScaler(ranges=(-1, 1))),
+        ("dedup", Deduplicator()),
+        ("impute", MeanImputer()),
+        ("scale", StandardScaler()),
+        ("model", LogisticRegression(classes=(0, 1), max_iter=5)),
+    ]
+    return Pipeline(steps, **{"epsilon": 15.0, "delta": 1e-4, "random_state": 0, **parameters})
+
+
+def mean(*stages, **parameters):
+    return make_pipeline(*stages, GaussianMechanism(), **{"delta": 1e-4, "random_state": 0, **parameters})
+
+
+@pytest.fixture(autouse=True)
+def drawn(monkeypatch):
+    """Every draw of noise: nothing leaves the rows without one."""
+    draws = []
+    release = Noise.release
+    monkeypatch.setattr(Noise, "release", lambda self, *args: draws.append(args) or release(self, *args))
+    return draws
+
+
+def chain(error):
+    """An error and everything behind it, also what ``from None`` only hides."""
+    found, waiting = [], [error]
+    while waiting:
+        current = waiting.pop()
+        if current is not None and current not in found:
+            found.append(current)
+            waiting += [current.__cause__, current.__context__]
+    return found
+
+
+def quotes(error):
+    """Traces of the planted record in all that an error carries."""
+    said = " ".join(
+        f"{link} {link!r} {link.args!r} {vars(link)!r} {getattr(link, '__notes__', '')}" for link in chain(error)
+    )
+    return [trace for trace in TRACES if trace in said]
+
+
+@pytest.fixture
+def refused(drawn):
+    """Fit, expect a typed error, and check what every error must keep to."""
+
+    def attempt(kind, pipe, X, y=None, *, says=None):
+        with pytest.raises(PpdpError, match=says) as caught:
+            pipe.fit(X, y)
+        assert isinstance(caught.value, kind), repr(caught.value)
+        assert not quotes(caught.value), quotes(caught.value)
+        assert not hasattr(pipe, "certificate_")
+        assert not hasattr(pipe, "release_")
+        assert not drawn
+        return caught.value
+
+    return attempt
+
+
+WRONG_FORM = {
+    "one dimension": lambda: rows()[:, 0],
+    "a number": lambda: np.float64(NUMBER),
+    "three dimensions": lambda: rows()[None],
+    "a column of a frame": lambda: frame()["a"],
+    "no rows": lambda: rows()[:0],
+    "no columns": lambda: rows()[:, :0],
+    "sparse": lambda: sparse.csr_array(rows()),
+    "complex": lambda: rows() + 1j,
+    "complex column": lambda: frame(np.full(N, NUMBER * 1j)),
+    "ragged": lambda: [[NUMBER, 1.0], [NUMBER]],
+    "none": lambda: None,
+    "an object": lambda: object(),
+    "a record array": lambda: np.zeros(N, dtype=[(NAME, float)]),
+    "an integer beyond float": lambda: [[10**400, 1, 2]] * N,
+    "columns named twice": lambda: pd.DataFrame(rows(), columns=["a", "a", "c"]),
+    "names of several kinds": lambda: pd.DataFrame(rows(), columns=["a", 1, "c"]),
+}
+
+NOT_NUMBERS = {
+    "object": lambda: frame(np.full(N, NAME, dtype=object)),
+    "one text among numbers": lambda: frame([NAME] + [1.0] * (N - 1)),
+    "string": lambda: frame(pd.array([NAME] * N, dtype="string")),
+    "arrow string": lambda: frame(pd.Series([NAME] * N, dtype=pd.ArrowDtype(pa.string()))),
+    "category": lambda: frame(pd.Categorical([NAME] * N)),
+    "bytes": lambda: frame([NAME.encode()] * N),
+    "dict": lambda: frame([{NAME: NUMBER}] * N),
+    "datetime": lambda: frame(pd.to_datetime(["2001-02-03"] * N)),
+    "datetime with zone": lambda: frame(pd.to_datetime(["2001-02-03"] * N, utc=True)),
+    "timedelta": lambda: frame(pd.to_timedelta(np.arange(N), unit="s")),
+    "period": lambda: frame(pd.period_range("2001", periods=N, freq="D")),
+    "polars string": lambda: pl.from_pandas(frame(pd.array([NAME] * N, dtype="string"))),
+    "arrow table": lambda: pa.Table.from_pandas(frame(pd.array([NAME] * N, dtype="string"))),
+}
+
+BAD_LABELS = {
+    "none": lambda: None,
+    "too few": lambda: labels()[:-1],
+    "two columns": lambda: np.column_stack([labels(), labels()]),
+    "a text": lambda: NAME,
+    "ragged": lambda: [[1], [2, 3]] * (N // 2),
+    "sparse": lambda: sparse.csr_array(labels()[:, None]),
+    "complex": lambda: np.full(N, NUMBER + 1j),
+    "undeclared text": lambda: np.where(labels() == 1, NAME, "b"),
+    "undeclared number": lambda: np.where(labels() == 1, NUMBER, 0),
+    "gap": lambda: np.where(labels() == 1, np.nan, 0),
+    "nullable gap": lambda: pd.Series([0, 1, pd.NA, 1] * (N // 4), dtype="Int64"),
+    "none among them": lambda: np.array([0, None] * (N // 2), dtype=object),
+    "text among numbers": lambda: np.array([NAME, 1] * (N // 2), dtype=object),
+    "continuous": lambda: rows()[:, 0],
+}
+
+
+class TestForm:
+    @pytest.mark.parametrize("what", WRONG_FORM)
+    def test_of_X(self, refused, what):
+        refused(InvalidInput, classifier(), WRONG_FORM[what](), labels())
+
+    @pytest.mark.parametrize("what", NOT_NUMBERS)
+    def test_columns_that_are_not_numbers(self, refused, what):
+        error = refused(NonNumericData, classifier(), NOT_NUMBERS[what](), labels(), says=r"column\(s\) b ")
+        assert error.fix
+
+    def test_arrays_that_are_not_numbers(self, refused):
+        for X in (np.full((N, 3), NAME), np.full((N, 3), np.datetime64("2001-02-03")), [[NAME, 1, 2]] * N):
+            refused(NonNumericData, classifier(), X, labels())
+
+    @pytest.mark.parametrize("classes", [(0, 1), None], ids=["declared", "read from y"])
+    @pytest.mark.parametrize("what", BAD_LABELS)
+    def test_of_y(self, refused, what, classes):
+        y = BAD_LABELS[what]()
+        if classes is None and what in ("undeclared text", "undeclared number"):
+            y[0] = "third"  # two labels of any kind would do
+        refused(InvalidInput, classifier().set_params(model__classes=classes), rows(), y)
+
+    @pytest.mark.parametrize("y", [np.zeros(N), np.arange(N) % 3, np.array(["a", "b", NAME, "b"] * (N // 4))])
+    def test_one_class_or_three_cannot_be_read(self, refused, y):
+        pipe = classifier().set_params(model__classes=None)
+        error = refused(InvalidParameter, pipe, rows(), y, says="exactly two classes")
+        assert "classes=" in error.fix
+
+    @pytest.mark.parametrize(
+        ("domain", "says"),
+        [
+            (Domain(n_rows=N + 1), "n_rows"),
+            (Domain(n_features=4), "n_features"),
+            (Domain(feature_names=("a", "b", "x")), "feature_names"),
+            (Domain(classes=("no", "yes")), "classes"),
+        ],
+    )
+    def test_other_than_declared(self, refused, domain, says):
+        error = refused(DomainMismatch, classifier(domain=domain), frame(), labels(), says=says)
+        assert error.fix
+
+    @pytest.mark.parametrize(
+        ("X", "says"),
+        [
+            (frame()[["a", "b"]], "feature names"),
+            (frame()[["b", "a", "c"]], "same order"),
+            (frame().rename(columns={"a": "x"}), "unseen"),
+            (rows()[:, :2], "2 features"),
+            (rows()[0], "2D array"),
+            (rows() + 1j, "Complex"),
+            (frame(np.full(N, NAME)), "column"),
+            (frame(np.inf), "infinity"),
+        ],
+    )
+    @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+    def test_at_prediction(self, X, says):
+        pipe = classifier().fit(frame(), labels())
+        with pytest.raises(InvalidInput, match=says) as caught:
+            pipe.predict(X)
+        assert not quotes(caught.value)
+
+
+class TestValues:
+    @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+    def test_undeclared(self, refused, value):
+        X = rows()
+        X[3, 1] = value
+        error = refused(InvalidValue, mean(NormClipper()), X)
+        assert "invalid='repair'" in error.fix
+
+    def test_a_gap_is_declared_by_an_imputer_and_infinity_by_nothing(self, refused):
+        X = rows()
+        X[3, 1] = np.nan
+        assert classifier().fit(X, labels()).certificate_
+        X[3, 1] = np.inf
+        refusing = classifier()
+        with pytest.raises(InvalidValue, match="infinity"):
+            refusing.fit(X, labels())
+        assert not hasattr(refusing, "certificate_")
+
+    def test_repair_is_row_wise(self, drawn):
+        bad, plain = rows(), rows()
+        bad[5], plain[5] = [np.inf, -np.inf, np.nan], 0.0
+        repaired = mean(NormClipper(), invalid="repair").fit(bad)
+        assert repaired.release_.sha256 == mean(NormClipper()).fit(plain).release_.sha256
+
+        plain[5] = np.nan
+        y, known = labels().astype(object), labels()
+        y[[7, 9]], known[[7, 9]] = [NAME, None], 0
+        repaired = classifier(invalid="repair").fit(bad, y)
+        assert repaired.release_.sha256 == classifier().fit(plain, known).release_.sha256
+        assert repaired.certificate_.verify()
+        np.testing.assert_array_equal(repaired.predict_proba(bad), classifier().fit(plain, known).predict_proba(plain))
+
+    @pytest.mark.parametrize("what", sorted(set(BAD_LABELS) - {"none", "too few", "two columns", "a text", "ragged"}))
+    def test_repair_takes_every_label(self, what):
+        y = BAD_LABELS[what]()
+        if what in ("sparse", "complex"):  # the form is wrong, not a value
+            with pytest.raises(InvalidInput):
+                classifier(invalid="repair").fit(rows(), y)
+        else:
+            assert classifier(invalid="repair").fit(rows(), y).certificate_
+
+    @pytest.mark.parametrize("invalid", ["error", "repair"])
+    def test_rows_above_the_declared_norm_are_always_clipped(self, drawn, invalid):
+        X = rows()
+        clipped = X / np.maximum(1, np.linalg.norm(X, axis=1))[:, None]
+        for pipe in (mean(NormClipper(1.0), invalid=invalid), mean(domain=Domain(row_norm=1.0), invalid=invalid)):
+            pipe.fit(X)
+            value, *_ = drawn.pop()
+            np.testing.assert_allclose(value, clipped.mean(axis=0), atol=1e-12)
+
+    def test_a_function_that_fails_quotes_no_row(self, refused):
+        def function(X):
+            if (X > NUMBER - 1).any():
+                raise ValueError(f"{NAME} has {X.max()}")
+            return X
+
+        refused(InvalidValue, mean(RowMap(function, out_ranges=(-1, 1))), rows(), says="RowMap")
+
+
+FOREIGN = [
+    (ForeignScaler(), "ppdp.transformers.StandardScaler"),
+    (SimpleImputer(), "ppdp.transformers.MeanImputer"),
+    (ForeignRegression(), "ppdp.mechanisms.LogisticRegression"),
+    (OneHotEncoder(), "RowMap"),
+    ("passthrough", "RowMap"),
+    (None, "RowMap"),
+    (NormClipper, "instance"),
+    (BaseEstimator(), "RowMap"),
+]
+
+
+class TestSteps:
+    @pytest.mark.parametrize(("step", "instead"), FOREIGN)
+    def test_somebody_elses_stage(self, refused, step, instead):
+        pipe = Pipeline([("clip", NormClipper()), ("other", step), ("mean", GaussianMechanism())])
+        error = refused(UnknownStage, pipe, rows(), says="stage 'other'")
+        assert error.stage == "other"
+        assert instead in error.fix
+
+    def test_a_mechanism_must_be_last(self, refused):
+        pipe = Pipeline([("mean", GaussianMechanism()), ("clip", NormClipper())])
+        error = refused(UnknownStage, pipe, rows(), says="last")
+        assert (error.stage, bool(error.fix)) == ("mean", True)
+
+    @pytest.mark.parametrize(
+        "names", [("a", "a"), ("a__b", "c"), ("a.b", "c"), ("", "c"), (1, "c"), ("epsilon", "c"), ("steps", "c")]
+    )
+    def test_names(self, refused, names):
+        pipe = Pipeline(list(zip(names, [NormClipper(), GaussianMechanism()], strict=True)), delta=1e-4)
+        refused(InvalidParameter, pipe, rows(), says="name")
+
+    @pytest.mark.parametrize("steps", [None, [], {}, 5, NAME, [NormClipper()], [("a",)], [None]])
+    def test_form(self, refused, steps):
+        refused(InvalidParameter, Pipeline(steps), rows(), says="steps")
+
+    @pytest.mark.parametrize("stage", [PCA(1), StandardScaler()])
+    def test_gaps_where_none_are_allowed(self, refused, stage):
+        error = refused(UnsupportedOrder, mean(NormClipper(), stage, MeanImputer()), rows(), says="gaps")
+        assert error.stage == type(stage).__name__
+        assert "imputer" in error.fix
+
+    @pytest.mark.parametrize("stages", [(), (Deduplicator(),), (MeanImputer(),), (PCA(1),), (StandardScaler(),)])
+    def test_no_bound(self, refused, stages):
+        error = refused(MissingBound, mean(*stages), rows(), says="row_norm")
+        assert error.stage
+        assert "NormClipper" in error.fix
+
+    @pytest.mark.parametrize("mechanism", [GaussianMechanism(), LogisticRegression()])
+    def test_no_noise_scale(self, drawn, mechanism):
+        with pytest.raises(MissingBudget, match=r"noise_scale.*Pipeline") as caught:
+            mechanism.fit(rows(), labels())
+        assert not quotes(caught.value)
+        assert not drawn
+
+    @pytest.mark.parametrize("noise_scale", [0, -1, math.nan, math.inf, "1", True])
+    def test_impossible_noise_scale(self, noise_scale):
+        with pytest.raises(PpdpError, match="noise_scale"):
+            GaussianMechanism(noise_scale=noise_scale).fit(rows())
+
+
+class TestBudget:
+    @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "1", None, True, [1.0]])
+    @pytest.mark.parametrize("name", ["epsilon", "delta"])
+    def test_impossible(self, refused, name, value):
+        error = refused(ImpossibleBudget, classifier(**{name: value}), rows(), labels(), says=name)
+        assert error.fix
+
+    @pytest.mark.parametrize("delta", [1 / N, 0.5, 1])
+    def test_delta_of_one_row_and_more(self, refused, delta):
+        refused(ImpossibleBudget, classifier(delta=delta), rows(), labels(), says="1/n")
+
+    @pytest.mark.parametrize("budget", [{"epsilon": 1e-12}, {"delta": 1e-25}, {"epsilon": 499.0}])
+    def test_too_little_or_too_much_for_any_route(self, refused, budget):
+        error = refused(NoRoute, classifier(**budget), rows(), labels(), says="no route")
+        assert error.fix
+
+    def test_too_few_rows(self, refused):
+        refused(NoRoute, classifier(epsilon=0.01), rows()[:5], labels()[:5])
+
+
+PARAMETERS = {
+    "gate": ["always", True, 0],
+    "invalid": ["ignore", None],
+    "ledger": ["file.sqlite", {}],
+    "domain": [{"n_rows": N}, N],
+    "dataset": [5, object()],
+    "random_state": [-1, 1.5, "0"],
+}
+
+IMPOSSIBLE = {
+    RowMap: {
+        "function": [5, lambda X: X - X.mean(axis=0), lambda X: X[:, :1], lambda X: np.sort(X, axis=0)],
+        "lipschitz": [0, -1, "1", math.nan, math.inf, True],
+        "out_ranges": [(1, 0), (0, math.inf), 5, "ab", [(0, 1)], (-1e308, 1e308)],
+    },
+    NormClipper: {"max_norm": [0, -1, "1", None, math.nan, math.inf, True, [1]]},
+    MinMaxScaler: {
+        "ranges": [(1, 0), (0, 0), (0, math.nan), 5, "ab", [(0, 1)], {"a": (0, 1)}, [(0, 1)] * 4, (-1e308, 1e308)],
+        "feature_range": [(1, 0), (0, 0), (0, math.inf), 5, "ab", (0, 1, 2), ("a", "b"), None],
+    },
+    Deduplicator: {"key": [[], "a", 5, ["zz"], [3], [-1], [None], [1.5]]},
+    MeanImputer: {
+        "min_observed": [0, -1, "1", None, math.nan, N + 1, 1.5, True],
+        "max_missing": [-1, "1", math.nan, [1]],
+        "statistics": ["other", None, []],
+    },
+    StandardScaler: {
+        "min_std": [0, -1, 2, "1", math.nan, 1e-300],
+        "clip": [0, -1, "1", math.nan, math.inf, True],
+        "statistics": ["other", None, []],
+    },
+    PCA: {
+        "n_components": [0, -1, 4, 1.5, "mle", True],
+        "min_gap": [0, -1, 5, "1", math.nan],
+        "statistics": ["other", None, []],
+    },
+    GaussianMechanism: {"query": ["median", None, []]},
+    LogisticRegression: {
+        "classes": [5, (), (0,), (0, 0), (0, 1, 2), ([0], [1])],
+        "max_iter": [0, -1, 1.5, "many", True, None],
+        "clip": [0, -1, "1", math.nan, math.inf],
+        "coef_norm": [0, -1, "1", math.nan, math.inf],
+        "step_size": [0, -1, "1", math.nan, math.inf],
+    },
+}
+
+CASES = [
+    pytest.param(kind, name, value, id=f"{kind.__name__}-{name}-{i}")
+    for kind, parameters in IMPOSSIBLE.items()
+    for name, values in parameters.items()
+    for i, value in enumerate(values)
+]
+
+
+class TestParameters:
+    @pytest.mark.parametrize(("name", "value"), [(name, v) for name, values in PARAMETERS.items() for v in values])
+    def test_of_the_pipeline(self, refused, name, value):
+        refused(InvalidParameter, classifier(**{name: value}), rows(), labels(), says=name)
+
+    @pytest.mark.parametrize(("kind", "name", "value"), CASES)
+    def test_of_a_stage_cost_nothing(self, refused, kind, name, value):
+        """Found before the ledger is charged and before any row is looked at, so a plan finds them too."""
+        ledger = Ledger()
+        pipe = around(kind, {name: value}, ledger)
+        error = refused((InvalidParameter, InvalidInput, MissingBound), pipe, rows(), labels())
+        assert kind.__name__ in str(error) or name in str(error)
+        assert len(ledger) == 0
+        with pytest.raises(type(error)):
+            pipe.plan(DOMAIN)
+
+    @pytest.mark.parametrize("ranges", [None, {"a": (0, 1)}, {"a": (0, 1), "b": (0, 1), "x": (0, 1)}])
+    def test_columns_without_a_range(self, refused, ranges):
+        error = refused((MissingBound, DomainMismatch), mean(MinMaxScaler(ranges=ranges)), frame(), says="ranges")
+        assert error.stage == "MinMaxScaler"
+        assert error.fix
+
+    def test_ranges_by_position_have_any_keys(self):
+        ranges = {0: (0, 1), 1: (0, 1), 2: (0, 1)}
+        assert mean(MinMaxScaler(ranges=ranges)).fit(pd.DataFrame(rows())).certificate_
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            *((name, v) for name in ("n_rows", "n_features", "rows_per_unit") for v in (0, -1, 1.5, "1", math.nan, True)),
+            *((name, v) for name in ("row_norm", "entry_bound") for v in (0, -1, "1", math.nan, math.inf, [1])),
+            *(("max_missing", v) for v in (-1, "1", math.nan, math.inf)),
+            *(("min_present", v) for v in (-1, "1", math.nan)),
+            *(("classes", v) for v in (5, (0, 0), ([0], [1]))),
+            *(("y_range", v) for v in (5, (1, 0), (0, math.inf), (0,))),
+            ("feature_names", 5),
+        ],
+    )
+    def test_of_a_domain(self, name, value):
+        with pytest.raises(InvalidParameter, match=name):
+            Domain(**{name: value})
+
+    def test_names_and_number_of_columns_must_agree(self):
+        with pytest.raises(PpdpError, match="feature_names"):
+            mean(NormClipper()).plan(Domain(n_rows=N, n_features=2, feature_names=("a",)))
+
+    @pytest.mark.parametrize("domain", [N, {"n_rows": N}, SimpleNamespace(n_rows=N)])
+    def test_of_plan(self, domain):
+        with pytest.raises(InvalidParameter, match="domain"):
+            mean(NormClipper()).plan(domain)
+
+
+def around(kind, parameters, ledger):
+    """A pipeline in which only these parameters are wrong."""
+    if kind is RowMap:
+        parameters = {"function": np.tanh, "out_ranges": (-1, 1), **parameters}
+    elif kind is PCA:
+        parameters = {"n_components": 1, **parameters}
+    settings = {"epsilon": 15.0, "delta": 1e-4, "random_state": 0, "ledger": ledger}
+    if kind is LogisticRegression:
+        model = LogisticRegression(**{"classes": (0, 1), "max_iter": 5, **parameters})
+        return make_pipeline(NormClipper(), model, **settings)
+    if kind is GaussianMechanism:
+        return make_pipeline(NormClipper(), GaussianMechanism(**parameters), **settings)
+    return make_pipeline(NormClipper(), kind(**parameters), GaussianMechanism(), **settings)
