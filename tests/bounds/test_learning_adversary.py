@@ -7,6 +7,7 @@ import pytest
 from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Pair
 
+from ppdp.bounds.learning import augmented_norm, logistic_gradient_norm, logistic_smoothness
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.mechanisms import LogisticRegression
@@ -73,6 +74,50 @@ def test_no_pair_exceeds_the_sensitivity_of_a_step(domain, distance, intercept):
         first = [Pair.of(X * sign, -X * sign, (np.full(8, y),) * 2) for sign in (1, -1) for y in (0, 1)]
         reached, _ = attack(world, use(m, domain, distance, theta), draws=20, steps=40, first=first)
         assert reached <= ROUNDING
+
+
+def steepest(R, D, C, intercept, rng):
+    """The largest difference quotient of one row's clipped gradient over many rows, coefficients and directions.
+
+    Rows are also put where their gradient is about to be clipped, and along the coefficients.
+    """
+    m, step = 40_000, 1e-4
+
+    def directions(count):
+        v = rng.standard_normal((count, 3)) * rng.choice([0.0, 1.0], size=(count, 3), p=[0.3, 0.7])
+        return v / np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-9)
+
+    theta = D * directions(m) * rng.choice([1.0, 0.5], size=(m, 1))
+    own = theta[:, :2] if intercept else theta
+    along = own / np.maximum(np.linalg.norm(own, axis=1, keepdims=True), 1e-9)
+    width = own.shape[1]
+    towards = np.where(rng.random((m, 1)) < 0.4, along * rng.choice([-1.0, 1.0], (m, 1)), directions(m)[:, :width])
+    size = rng.choice([R - step, 1.0], size=(m, 1)) * rng.choice([1.0, 0.0], size=(m, 1))
+    size = np.where(rng.random((m, 1)) < 0.5, size, rng.uniform(0, R - step, size=(m, 1)))
+    X = towards * np.minimum(size, R - step)
+    move = np.where(rng.random((m, 1)) < 0.5, along, directions(m)[:, :width])
+
+    def gradient(X):
+        rows = np.column_stack([X, np.ones(m)]) if intercept else X
+        g = rows / (1 + np.exp(-(rows * theta).sum(axis=1, keepdims=True)))
+        return g * np.minimum(1.0, C / np.maximum(np.linalg.norm(g, axis=1, keepdims=True), 1e-300))
+
+    return float(np.linalg.norm(gradient(X + step * move) - gradient(X), axis=1).max()) / step
+
+
+@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
+@pytest.mark.parametrize("R", [0.5, 1.0, 2.0, 4.0])
+@pytest.mark.parametrize("D", [0.5, 2.0, 8.0])
+def test_no_row_has_a_steeper_gradient(R, D, intercept):
+    rng = np.random.default_rng(0)
+    for C in (0.1, 0.4, 0.8, 1.5, 100.0):
+        norm = augmented_norm(R, intercept)
+        clip = min(C, logistic_gradient_norm(norm, D))
+        bound = logistic_smoothness(norm, D, clip, 1.0 if intercept else 0.0)
+        reached = steepest(R, D, clip, intercept, rng)
+        assert 0.3 * bound <= reached <= bound * ROUNDING
+        if clip < C and norm * D <= 1 and not intercept:
+            assert reached >= 0.98 * bound
 
 
 @pytest.mark.parametrize(

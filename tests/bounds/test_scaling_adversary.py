@@ -12,24 +12,28 @@ from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.transformers import StandardScaler
 
-CLIPS = pytest.mark.parametrize("clip", [None, 1.0], ids=["no clip", "clip"])
+FORMS = pytest.mark.parametrize(
+    "form",
+    [{"clip": None}, {"clip": 1.0}, {"clip": None, "with_mean": False}, {"clip": 1.0, "with_mean": False}],
+    ids=["centred", "centred, clip", "scaled", "scaled, clip"],
+)
 
 
-@CLIPS
+@FORMS
 @pytest.mark.parametrize("domain", domains(9, 1, 3, max_missing=0), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
-def test_floor_form_holds_for_all_data(domain, distance, clip):
+def test_floor_form_holds_for_all_data(domain, distance, form):
     world = World(domain, distance, deleted=True)
     for share in (0.08, 0.4):
-        chain = Chain.of([StandardScaler(share / math.sqrt(domain.d), clip=clip)], domain, distance)
-        reached, _ = attack(world, lambda pair, c=chain: c.use(pair, world.free), draws=30, steps=50)
+        chain = Chain.of([StandardScaler(share / math.sqrt(domain.d), **form)], domain, distance)
+        reached, _ = attack(world, lambda pair, c=chain: c.use(pair, world.free), draws=25, steps=40)
         assert reached <= ROUNDING
 
 
-@CLIPS
+@FORMS
 @pytest.mark.parametrize("domain", domains(9, 1, 3, max_missing=0), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
-def test_conditional_form_holds_at_the_smallest_deviation(domain, distance, clip):
+def test_conditional_form_holds_at_the_smallest_deviation(domain, distance, form):
     world = World(domain, distance, deleted=True)
 
     def ratio(pair):
@@ -37,10 +41,10 @@ def test_conditional_form_holds_at_the_smallest_deviation(domain, distance, clip
         least = min(deviations) / domain.row_norm * (1 - 1e-12)
         if least < 1e-3:
             return np.nan
-        stage = StandardScaler(float(least), floor=False, clip=clip)
+        stage = StandardScaler(float(least), floor=False, **form)
         return Chain.of([stage], domain, distance).use(pair, world.free)
 
-    reached, _ = attack(world, ratio, draws=30, steps=50)
+    reached, _ = attack(world, ratio, draws=25, steps=40)
     assert reached <= ROUNDING
 
 
@@ -71,6 +75,14 @@ def test_the_total_is_reached_up_to_a_small_factor(setting, least):
     case = four_values(setting[0], *TOTALS[setting], s=None, clip=None, floor=False)
     assert least <= case.reached.total / case.certified.total <= ROUNDING
     assert case.certified.total < 0.5 * (setting[0] - 1) * case.certified.radius
+
+
+def test_without_centring_the_conditional_bound_is_reached():
+    """Only the scale changes: the row at the pole is at distance R from the centre."""
+    case = poles(200, 0.35)
+    stage = StandardScaler(case.stage.min_std, floor=False, clip=None, with_mean=False)
+    chain = Chain.of([stage], case.domain, Distance.neighbours())
+    assert 0.95 <= chain.use(case.pair, [0]) <= ROUNDING
 
 
 def test_a_box_makes_the_bound_smaller_and_it_still_holds():

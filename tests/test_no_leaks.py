@@ -1,0 +1,347 @@
+"""After fit nothing that can be reached, printed or written holds a private number, except as released with noise.
+
+Exact statistics are learned by listening inside: what every exact stage fitted, what every draw of noise was added
+to, and the rows at every point. Then everything a user can get hold of is searched for these numbers.
+"""
+
+import gc
+import io
+import logging
+import math
+import pickle
+import re
+import struct
+import sys
+import types
+import weakref
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+
+from ppdp import Domain, Ledger, Pipeline, PrivacyRefusal
+from ppdp.exceptions import PpdpError
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.privacy.noise import Noise
+from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
+from ppdp.transformers.base import Stage
+
+N = 1201
+DOMAIN = Domain(n_rows=N, n_features=3)
+
+
+def private_data(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, 1)) * [1.0, 0.9, 0.8] + 0.3 * rng.normal(size=(N, 3))
+    y = (X[:, 0] + 0.2 * rng.normal(size=N) > 0.17).astype(int)
+    X[rng.random(X.shape) < 0.13] = np.nan
+    X[-347:], y[-347:] = X[:347], y[:347]
+    return X, y
+
+
+def pipeline(*middle, last, **parameters):
+    steps = [("range", MinMaxScaler(ranges=(-2, 2))), ("dedup", Deduplicator()), *middle]
+    return Pipeline([*steps, *([("last", last)] if last else [])], **{"epsilon": 15.0, "delta": 1e-5, **parameters})
+
+
+def model():
+    return LogisticRegression(classes=(0, 1), max_iter=5)
+
+
+def stages(statistics):
+    return [
+        ("impute", MeanImputer(statistics=statistics)),
+        ("scale", StandardScaler(statistics=statistics)),
+        ("pca", PCA(1, statistics=statistics)),
+    ]
+
+
+ROUTES = {
+    "noisy": lambda **k: pipeline(*stages("noisy"), last=model(), **k),
+    "exact": lambda **k: pipeline(*stages("exact")[:2], last=model(), **k),
+    "exact, conditions assumed": lambda **k: pipeline(*stages("exact"), last=model(), gate=None, **k),
+    "exact, for a mean": lambda **k: pipeline(*stages("exact"), last=GaussianMechanism(), gate=None, **k),
+    "ends in a transformer": lambda **k: pipeline(*stages("noisy"), last=None, **k),
+}
+
+
+class Secrets:
+    """Private numbers, as they come up inside a fit."""
+
+    def __init__(self):
+        self.values = set()
+        self.counts = set()
+
+    def add(self, values):
+        """Remember every number that tells something; 0, 1 and public ends of ranges do not."""
+        array = np.asarray(values, dtype=np.float64).ravel()
+        array = array[np.isfinite(array)]
+        self.values.update(array[(array != np.rint(array)) & (np.abs(array) > 1e-12)].tolist())
+
+    def sorted(self):
+        return np.sort(np.fromiter(self.values, dtype=np.float64))
+
+
+@pytest.fixture
+def secrets(monkeypatch):
+    """Listen to every exact statistic, every answer before its noise, and the rows before any stage."""
+    found = Secrets()
+    release = Noise.release
+
+    def spy_release(self, value, noise_scale, bound):
+        found.add(value)
+        return release(self, value, noise_scale, bound)
+
+    monkeypatch.setattr(Noise, "release", spy_release)
+    for kind in Stage.__subclasses__() + [k for s in Stage.__subclasses__() for k in s.__subclasses__()]:
+        if "_statistics" in vars(kind):
+            monkeypatch.setattr(kind, "_statistics", listening(kind._statistics, found))
+    X, y = private_data()
+    scaled = np.clip(X, -2, 2) / 2
+    found.add(X)
+    found.add(scaled)
+    distinct = len(np.unique(np.column_stack([np.nan_to_num(X, nan=9.0), y]), axis=0))
+    gaps = np.isnan(X)
+    found.counts = {distinct, N - distinct, int(gaps.any(axis=1).sum()), int(y.sum()), *map(int, gaps.sum(axis=0))}
+    found.add([np.nanmean(X, axis=0), np.nanmean(scaled, axis=0), np.nanstd(scaled, axis=0)])
+    found.add(list(found.counts) / np.float64(N))
+    return found
+
+
+def listening(statistics, found):
+    def spy(self, rows, way, domain):
+        fitted = statistics(self, rows, way, domain)
+        if way.name == "exact":
+            public = {"clip", "norm", "columns"}
+            for name, value in fitted.items():
+                if name not in public and value is not None:
+                    found.add(value)
+        return fitted
+
+    return spy
+
+
+def reachable(*roots):
+    """Every object that can be reached from these, except modules, classes and frames of a traceback.
+
+    A traceback's frames hold the rows as long as someone keeps the live exception in the same process; Python does
+    that to any library, pickling an exception drops them, and whoever can read them can read the rows themselves.
+    """
+    skipped = (types.ModuleType, type, types.TracebackType, types.FrameType, types.BuiltinFunctionType)
+    seen, waiting = {}, list(roots)
+    while waiting:
+        item = waiting.pop()
+        if id(item) in seen or isinstance(item, skipped):
+            continue
+        seen[id(item)] = item
+        waiting.extend(neighbours_of(item))
+    return list(seen.values())
+
+
+def neighbours_of(item):
+    if isinstance(item, np.ndarray):
+        return [item.base, *(item.tolist() if item.dtype == object else [])]
+    if isinstance(item, (str, bytes, int, float, complex)) or item is None:
+        return []
+    if isinstance(item, dict):
+        return [*item.keys(), *item.values()]
+    if isinstance(item, (list, tuple, set, frozenset)):
+        return list(item)
+    found = list(getattr(item, "__dict__", {}).values())
+    for kind in type(item).__mro__:
+        names = vars(kind).get("__slots__", ())
+        for name in (names,) if isinstance(names, str) else names:
+            found.append(getattr(item, name, None))
+    if isinstance(item, types.FunctionType):
+        found += [item.__defaults__, item.__kwdefaults__, *(cell.cell_contents for cell in item.__closure__ or ())]
+    if isinstance(item, types.MethodType):
+        found += [item.__self__, item.__func__]
+    if isinstance(item, BaseException):
+        found += [item.args, item.__cause__, item.__context__]
+    return found
+
+
+def numbers_in(objects):
+    floats, integers = [], []
+    for item in objects:
+        if isinstance(item, (bool, np.bool_)):
+            continue
+        if isinstance(item, (int, np.integer)):
+            integers.append(int(item))
+        elif isinstance(item, (float, np.floating)):
+            floats.append(float(item))
+        elif isinstance(item, np.ndarray) and item.dtype.kind == "f":
+            floats.extend(item.astype(np.float64).ravel().tolist())
+        elif isinstance(item, np.ndarray) and item.dtype.kind in "iu":
+            integers.extend(item.ravel().tolist())
+    return floats, integers
+
+
+def assert_no_secret_among(numbers, secrets):
+    """No number agrees with a private one to nine digits, not even with its negative."""
+    known = secrets.sorted()
+    found = np.abs(np.asarray([x for x in numbers if math.isfinite(x)], dtype=np.float64))
+    known = np.sort(np.abs(known))
+    at = np.clip(np.searchsorted(known, found), 1, len(known) - 1)
+    close = np.minimum(np.abs(known[at] - found), np.abs(known[at - 1] - found)) <= 1e-9 * found
+    assert not found[close & (found > 0)].tolist()
+
+
+def assert_nothing_private(roots, secrets):
+    floats, integers = numbers_in(reachable(*roots))
+    assert_no_secret_among(floats, secrets)
+    assert not secrets.counts & set(integers)
+    assert not secrets.counts & {int(x) for x in floats if math.isfinite(x) and x == int(x)}
+
+
+def assert_text_is_public(text, secrets):
+    """No number in a text is a private one, as far as its digits go."""
+    tokens = re.findall(r"(?<![\w.#])-?\d+\.?\d*(?:[eE][-+]?\d+)?(?![\w])", text)
+    assert not secrets.counts & {int(token) for token in tokens if token.isdigit()}
+    known = np.abs(secrets.sorted())
+    for token in tokens:
+        digits = len(re.sub(r"[eE].*|^-?0*\.?0*|\D", "", token))
+        if digits >= 6 and float(token):
+            rounded = np.abs(known / abs(float(token)) - 1) < 0.5 * 10.0 ** (1 - digits)
+            assert not rounded.any(), token
+
+
+def assert_bytes_are_public(data, secrets):
+    """No eight bytes in a row, in either order, are a private number; nor is its text."""
+    windows = {data[i : i + 8] for i in range(len(data) - 7)}
+    for value in secrets.values:
+        for pattern in (struct.pack("<d", value), struct.pack(">d", value)):
+            assert pattern not in windows
+        assert repr(value).encode() not in data
+
+
+def texts_of(pipe):
+    texts = [repr(pipe), str(pipe), pipe._repr_html_(), str(pipe._repr_mimebundle_()), repr(pipe.get_params(deep=True))]
+    texts += [repr(step) for step in pipe.named_steps.values()] + [repr(vars(pipe))]
+    certificate = getattr(pipe, "certificate_", None)
+    if certificate is not None:
+        texts += [repr(certificate), certificate.to_text(), certificate.to_html(), certificate._repr_html_()]
+        texts += [certificate.to_json(), repr(certificate.verify()), repr(pipe.release_)]
+    return texts
+
+
+class TestAfterFit:
+    @pytest.mark.parametrize("route", ROUTES)
+    def test_nothing_private_can_be_reached(self, secrets, route, capfd, caplog, recwarn):
+        caplog.set_level(logging.DEBUG)
+        ledger = Ledger()
+        pipe = ROUTES[route](ledger=ledger, random_state=0)
+        X, y = private_data()
+        pipe.fit(X, y)
+        assert len(secrets.values) > 4000  # the listener heard the rows and the statistics
+        assert_nothing_private([pipe, pipe.plan(DOMAIN), ledger.entries()], secrets)
+        for text in [*texts_of(pipe), repr(pipe.plan(DOMAIN)), repr(ledger.entries()), caplog.text, *capfd.readouterr()]:
+            assert_text_is_public(text, secrets)
+        assert not caplog.records
+        assert not recwarn.list
+
+    @pytest.mark.parametrize("route", ROUTES)
+    def test_nothing_private_is_written(self, secrets, route):
+        pipe = ROUTES[route](random_state=0).fit(*private_data())
+        dumped = io.BytesIO()
+        joblib.dump(pipe, dumped)
+        for protocol in (0, pickle.HIGHEST_PROTOCOL):
+            assert_bytes_are_public(pickle.dumps(pipe, protocol=protocol), secrets)
+        assert_bytes_are_public(dumped.getvalue(), secrets)
+        again = pickle.loads(pickle.dumps(pipe))
+        assert again.certificate_ == pipe.certificate_
+
+    @pytest.mark.parametrize("route", ROUTES)
+    def test_all_that_is_kept_is_a_function_of_what_was_released(self, monkeypatch, route):
+        """Give every draw of noise the same answer: fits on different people can then not be told apart."""
+
+        def answer(self, value, noise_scale, bound):
+            values = np.linspace(-0.3, 0.7, np.size(value)).reshape(np.shape(value))
+            return np.float64(bound) if np.shape(value) == () else values
+
+        monkeypatch.setattr(Noise, "release", answer)
+        written = {pickle.dumps(ROUTES[route]().fit(*private_data(seed))) for seed in range(3)}
+        assert len(written) == 1
+
+    @pytest.mark.parametrize("make", [np.asarray, pd.DataFrame])
+    def test_the_rows_are_not_held(self, make):
+        X, y = private_data()
+        X = make(X)
+        pipe, watched = ROUTES["exact"]().fit(X, y), weakref.ref(X)
+        del X
+        gc.collect()
+        assert watched() is None
+        assert pipe.certificate_
+
+    def test_no_module_keeps_a_private_number(self, secrets):
+        ROUTES["exact"](random_state=0).fit(*private_data())
+        modules = [vars(module) for name, module in sys.modules.items() if name.split(".")[0] == "ppdp"]
+        floats, _ = numbers_in(reachable(*({k: v for k, v in m.items() if k != "__builtins__"} for m in modules)))
+        assert_no_secret_among(floats, secrets)
+
+    def test_the_listener_would_hear_a_leak(self, secrets):
+        pipe = ROUTES["exact"](random_state=0).fit(*private_data())
+        leaked = float(np.nanmean(private_data()[0][:, 1]))
+        pipe.named_steps["impute"].note = {"hidden": [np.array([leaked])]}
+        with pytest.raises(AssertionError):
+            assert_nothing_private([pipe], secrets)
+        with pytest.raises(AssertionError):
+            assert_bytes_are_public(pickle.dumps(pipe), secrets)
+        for text in (f"mean {leaked:.7g}", f"{-max(secrets.values):.9e}", f"kept {min(secrets.counts)} rows"):
+            with pytest.raises(AssertionError):
+                assert_text_is_public(text, secrets)
+
+
+def hopeless(X):
+    """Rows on which the eigengap is closed."""
+    return np.random.default_rng(3).normal(size=X.shape)
+
+
+def infinite(X):
+    X = X.copy()
+    X[5, 1] = np.inf
+    return X
+
+
+FAILURES = {
+    "refusal": (lambda: pipeline(*stages("exact"), last=model(), random_state=0), hopeless, None),
+    "infinity": (lambda: ROUTES["exact"](), infinite, None),
+    "gap": (lambda: pipeline(last=model()), None, None),
+    "label": (lambda: ROUTES["exact"](), None, lambda y: np.where(y == 1, 7, y)),
+    "one dimension": (lambda: ROUTES["exact"](), np.ravel, None),
+    "complex": (lambda: ROUTES["exact"](), lambda X: X + 1j, None),
+    "text": (lambda: ROUTES["exact"](), lambda X: np.char.add(X.astype(str), "x"), None),
+    "length of y": (lambda: ROUTES["exact"](), None, lambda y: y[:-1]),
+    "continuous y": (lambda: ROUTES["exact"]().set_params(last__classes=None), None, lambda y: private_data()[0][:, 0]),
+}
+
+
+class TestAfterAnError:
+    @pytest.mark.parametrize("what", FAILURES)
+    def test_nothing_private_can_be_reached(self, secrets, what, capfd, recwarn):
+        make, spoil_X, spoil_y = FAILURES[what]
+        X, y = private_data()
+        X = spoil_X(X) if spoil_X else X
+        y = spoil_y(y) if spoil_y else y
+        if X.dtype.kind == "f":
+            secrets.add(X)
+        pipe = make()
+        with pytest.raises(PpdpError) as caught:
+            pipe.fit(X, y)
+        assert isinstance(caught.value, PrivacyRefusal) == (what == "refusal")
+        assert not recwarn.list
+        assert_nothing_private([caught.value, pipe], secrets)
+        for text in [str(caught.value), repr(caught.value), *texts_of(pipe), *capfd.readouterr()]:
+            assert_text_is_public(text, secrets)
+        for written in (pickle.dumps(caught.value), pickle.dumps(pipe)):
+            assert_bytes_are_public(written, secrets)
+        assert not hasattr(pipe, "certificate_")
+        assert not hasattr(pipe, "release_")
+
+    def test_a_failed_fit_forgets_the_one_before(self):
+        pipe = ROUTES["noisy"]().fit(*private_data())
+        with pytest.raises(PpdpError):
+            pipe.fit(infinite(private_data()[0]), private_data()[1])
+        assert not {"certificate_", "release_", "twins_"} & set(vars(pipe))
+        assert pipe["impute"] is pipe.steps[2][1]
