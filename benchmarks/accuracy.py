@@ -19,9 +19,7 @@ def auc(epsilon: float, split: int, draws: int) -> tuple[float, list[float]]:
     pipe, X, y = build("flchain", epsilon=epsilon)
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=split)
     _, plain = _without_privacy(pipe, X_train, y_train)
-    private = [
-        roc_auc_score(y_test, clone(pipe).fit(X_train, y_train).decision_function(X_test)) for _ in range(draws)
-    ]
+    private = [roc_auc_score(y_test, clone(pipe).fit(X_train, y_train).decision_function(X_test)) for _ in range(draws)]
     return roc_auc_score(y_test, plain.decision_function(X_test)), private
 
 
@@ -32,12 +30,16 @@ def main() -> None:
     options = parser.parse_args()
     for epsilon in (1.0, 0.5):
         plain, private = auc(epsilon, 0, options.draws)
-        print(f"epsilon {epsilon}: split 0, without privacy {plain:.4f}, private {np.mean(private):.4f} +- {np.std(private):.4f}")
+        spread = f"{np.mean(private):.4f} +- {np.std(private):.4f}"
+        print(f"epsilon {epsilon}: split 0, without privacy {plain:.4f}, private {spread}")
         losses = []
         for split in range(options.splits):
             plain, private = auc(epsilon, split, 3)
             losses.append(plain - np.mean(private))
-        print(f"epsilon {epsilon}: mean loss of AUC over splits 0 to {options.splits - 1}: {np.mean(losses):.4f} (largest {max(losses):.4f})")
+        last = options.splits - 1
+        print(
+            f"epsilon {epsilon}: loss of AUC, mean of splits 0 to {last}: {np.mean(losses):.4f}, max {max(losses):.4f}"
+        )
 
 
 if __name__ == "__main__":

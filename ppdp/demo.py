@@ -127,12 +127,14 @@ def run(data: str, out: Path, console: Console) -> None:
     )
     if removed:
         console.print(
-            f"Without privacy one would see {removed} duplicate training records; how many there are is private, so no certified run tells."
+            f"Without privacy one would see {removed} duplicate training records; how many there are is private, so no"
+            " certified run tells."
         )
     _write(pipe, exact, out)
     console.print(pipe.certificate_.to_text(), markup=False, highlight=False, soft_wrap=True)
     console.print(
-        f"written: {out}/certificate.json, certificate.html, distance.png; check with: ppdp verify {out}/certificate.json"
+        f"written: {out}/certificate.json, certificate.html, distance.png;"
+        f" check with: ppdp verify {out}/certificate.json"
     )
 
 

@@ -140,6 +140,12 @@ class Distance:
         radius = min(self.radius * factor, diameter)
         return replace(self, radius=radius, total=min(self.total * factor, self.moved * radius))
 
+    def jittered(self, error: float) -> Distance:
+        """The distance after each side of every moved row was rounded by at most ``error``."""
+        if self.moved == 0:
+            return self
+        return replace(self, radius=self.radius + 2 * error, total=self.total + 2 * error * self.moved)
+
     def widened(
         self, n_rows: int, rows: float, radius: float, total: float = math.inf, diameter: float = math.inf
     ) -> Distance:

@@ -1,7 +1,7 @@
 """The only module that touches private rows: one fold over the steps of a plan.
 
-Order: releases that fit the stages before the last condition, then the gate, then everything else. Nothing that is decided here
-depends on the rows, except through the noise: whether the gate passes.
+Order: releases that fit the stages before the last condition, then the gate, then everything else. Nothing that is
+decided here depends on the rows, except through the noise: whether the gate passes.
 """
 
 from __future__ import annotations

@@ -88,7 +88,8 @@ class Gate:
         PrivacyRefusal
             The same error whatever condition failed and by how much.
         """
-        margin = min(max(margin, 0.0), float(self.n_rows)) if math.isfinite(margin) else 0.0
+        # Rounding may let a margin change by a little more than 1.
+        margin = min(max(margin, 0.0) / (1 + 1e-6), float(self.n_rows)) if math.isfinite(margin) else 0.0
         if not float(noise.release(margin, self.noise_scale, float(self.n_rows))) > self.threshold:
             raise PrivacyRefusal(
                 f"the gate did not pass; its cost (mu = {self.mu:.3g}, delta = {self.delta:.3g}) was spent.",

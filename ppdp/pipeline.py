@@ -13,7 +13,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp import entrance
-from ppdp.certificate.document import Certificate
 from ppdp.certificate.issue import content_hash, issue
 from ppdp.composition import Composition, check_steps
 from ppdp.domain import Domain

@@ -86,11 +86,17 @@ def top_eigenvectors(moment: Array, k: int) -> tuple[Array, Array]:
 
 
 def row_norms(X: Array) -> Array:
-    """Euclidean norm of every row over its observed entries, without overflow."""
+    """Euclidean norm of every row over its observed entries, without overflow.
+
+    Column after column, so that a row's result does not depend on where it stands.
+    """
     size = np.nanmax(np.abs(X), axis=1, initial=0.0)
     safe = np.where(size > 0, size, 1.0)
-    scaled = np.nan_to_num(X / safe[:, None], nan=0.0)
-    return safe * np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+    squares = np.zeros(X.shape[0])
+    for column in X.T:
+        share = column / safe
+        squares += np.where(np.isnan(share), 0.0, share * share)
+    return np.asarray(safe * np.sqrt(squares))
 
 
 def clip_norms(X: Array, bound: float | None) -> Array:

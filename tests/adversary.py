@@ -168,36 +168,35 @@ class World:
     def varied(self, pair: Pair, rng: np.random.Generator, size: float) -> Pair:
         """A legal pair near this one."""
         n, d = self.domain.n, self.domain.d
-        data = [[rows.X.copy(), rows.weight.copy(), rows.y] for rows in (pair.left, pair.right)]
-        X, w, y = data[rng.integers(2)]
-        slot = int(rng.integers(n)) if rng.random() < 0.5 else int(rng.integers(min(n, self.roles[2].stop + 2)))
-        kind = rng.integers(9)
+        tables = [pair.left.X.copy(), pair.right.X.copy()]
+        weights = [pair.left.weight.copy(), pair.right.weight.copy()]
+        labels = [None if rows.y is None else rows.y.copy() for rows in (pair.left, pair.right)]
+        side, kind = int(rng.integers(2)), int(rng.integers(9))
+        near = n if rng.random() < 0.5 else min(n, self.roles[2].stop + 2)
+        slot = int(rng.integers(near))
+        X, y = tables[side], labels[side]
         step = size * float(self.domain.row_norm or 1.0)
         if kind <= 2:
             X[slot] += step * rng.standard_normal(d)
         elif kind == 3:
-            for side, _, _ in data:
-                side += step * rng.standard_normal(d)
+            move = step * rng.standard_normal(d)
+            tables = [table + move for table in tables]
         elif kind == 4:
             same = (np.nan_to_num(X) == np.nan_to_num(X[slot])).all(axis=1)
             move = step * rng.standard_normal(d)
-            for side, _, _ in data:
-                side[same] += move
+            tables = [table + np.where(same[:, None], move, 0.0) for table in tables]
         elif kind == 5:
             X[slot] = X[rng.integers(n)] * rng.choice([1.0, -1.0, 0.0], p=[0.5, 0.4, 0.1])
         elif kind == 6:
             column = int(rng.integers(d))
             X[slot, column] = 0.0 if np.isnan(X[slot, column]) else rng.choice([np.nan, -X[slot, column]])
         elif kind == 7:
-            w[slot] = 1 - w[slot]
+            weights[side][slot] = 1 - weights[side][slot]
         elif y is not None:
-            y = y.copy()
             y[slot] = 1 - y[slot]
-            data = [[X_, w_, y if X_ is X else y_] for X_, w_, y_ in data]
         else:
             X[slot] *= 1 + size * rng.standard_normal()
-        (X, w, y), (Z, v, u) = data
-        return self.legal(Pair(Rows(X, y, w), Rows(Z, u, v)))
+        return self.legal(Pair(*map(Rows, tables, labels, weights)))
 
 
 def _unit(n: int, d: int, rng: np.random.Generator) -> Array:

@@ -24,8 +24,8 @@ from ppdp.exceptions import (
     InvalidValue,
     MissingBound,
     MissingBudget,
-    NoRoute,
     NonNumericData,
+    NoRoute,
     PpdpError,
     UnknownStage,
     UnsupportedOrder,
@@ -454,7 +454,11 @@ class TestParameters:
     @pytest.mark.parametrize(
         ("name", "value"),
         [
-            *((name, v) for name in ("n_rows", "n_features", "rows_per_unit") for v in (0, -1, 1.5, "1", math.nan, True)),
+            *(
+                (name, v)
+                for name in ("n_rows", "n_features", "rows_per_unit")
+                for v in (0, -1, 1.5, "1", math.nan, True)
+            ),
             *((name, v) for name in ("row_norm", "entry_bound") for v in (0, -1, "1", math.nan, math.inf, [1])),
             *(("max_missing", v) for v in (-1, "1", math.nan, math.inf)),
             *(("min_present", v) for v in (-1, "1", math.nan)),

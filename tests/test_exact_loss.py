@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 import pytest
-from adversary import Pair, World, attack
+from adversary import World, attack
+from neighbours import Pair
 
 from ppdp import Domain, Pipeline
 from ppdp.execute import execute

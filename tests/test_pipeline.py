@@ -341,7 +341,9 @@ class TestPrediction:
         assert not hasattr(scaling(), "predict")
 
     def test_private_rows_above_the_declared_norm_are_clipped_at_prediction_too(self, patients):
-        pipe = make_pipeline(LogisticRegression(classes=(0, 1)), domain=Domain(row_norm=1.0), random_state=0, delta=1e-5)
+        pipe = make_pipeline(
+            LogisticRegression(classes=(0, 1)), domain=Domain(row_norm=1.0), random_state=0, delta=1e-5
+        )
         X = patients[0].fillna(0).to_numpy()
         pipe.fit(X, patients[1])
         clipped = X / np.maximum(1, np.linalg.norm(X, axis=1))[:, None]

@@ -15,6 +15,7 @@ from neighbours import Chain, Pair, by_position
 
 from ppdp.distance import Distance
 from ppdp.domain import Domain
+from ppdp.rows import Rows
 from ppdp.transformers import PCA, MeanImputer, StandardScaler
 
 __all__ = [
@@ -22,8 +23,10 @@ __all__ = [
     "FLOORED",
     "TOTALS",
     "Case",
+    "distinct",
     "equal_masks",
     "four_values",
+    "gap_then_scale",
     "masks_change",
     "poles",
     "rotation",
@@ -147,3 +150,29 @@ def rotation(n: int, beta: float, *, everywhere: bool = False) -> Case:
     values = np.linalg.eigvalsh(pair.left.X.T @ pair.left.X / n)
     domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
     return Case(PCA(1, min_gap=float(values[1] - values[0])), domain, pair)
+
+
+def gap_then_scale(n: int, few: int, clip: float | None) -> tuple[list[Any], Domain, Pair]:
+    """Imputation, then scaling, in one dimension: rows at 1, a few at -1, one gap; one row goes from 1 to -1.
+
+    The strained row stands where the clip begins, or at -1.
+    """
+
+    def filled(X: np.ndarray) -> np.ndarray:
+        return np.where(np.isnan(X), np.nanmean(X), X)
+
+    X = np.ones((n, 1))
+    X[1], X[3 : 3 + few] = GAP, -1.0
+    for _ in range(30):
+        X[2] = -1.0 if clip is None else filled(X).mean() - clip * filled(X).std()
+    other = X.copy()
+    other[0] = -1.0
+    deviation = float(min(filled(X).std(), filled(other).std())) * (1 - 1e-9)
+    stages = [MeanImputer(n - 1, max_missing=1), StandardScaler(deviation, floor=False, clip=clip)]
+    return stages, Domain(n_rows=n, n_features=1, row_norm=1.0, entry_bound=1.0), Pair.of(X, other)
+
+
+def distinct(pair: Pair) -> Pair:
+    """The same pair with rows so slightly shortened that no two are equal."""
+    factor = 1 - 1e-6 * np.arange(pair.left.n)[:, None] / pair.left.n
+    return pair.mapped(lambda rows: Rows(rows.X * factor, None, rows.weight))

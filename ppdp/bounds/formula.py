@@ -40,6 +40,7 @@ class Formula:
     function: Callable[..., Any]
 
     def __call__(self, *args: Any, **parameters: Any) -> Any:
+        """Compute the bound."""
         return self.function(*args, **parameters)
 
 

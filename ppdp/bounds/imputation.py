@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ppdp.bounds.formula import formula
-from ppdp.bounds.rounding import UNIT, column_sum_error, inflate
+from ppdp.bounds.rounding import UNIT, apply_error, column_sum_error, inflate
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 
@@ -64,14 +64,16 @@ def mean_imputation(
     out = domain.but(max_missing=0)
     if count == 0 or distance.changed == 0:
         return out, distance
-    sensitivity = mean_sensitivity(domain, distance, min_observed)
-    return out, distance.widened(domain.n, count, sensitivity, diameter=2 * float(domain.require("row_norm")))
+    norm = float(domain.require("row_norm"))
+    sensitivity = mean_sensitivity(domain, distance, min_observed) + 2 * apply_error(domain.d, norm)
+    return out, distance.widened(domain.n, count, sensitivity, diameter=2 * norm)
 
 
 @formula("imputation.public", kind="stability", page="mean-imputation")
 def public_imputation(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """Public or released means: row-wise; rows with equal masks move no further apart."""
-    return domain.but(max_missing=0), distance
+    rounding = apply_error(domain.d, float(domain.require("row_norm")))
+    return domain.but(max_missing=0), distance.jittered(rounding)
 
 
 @formula("imputation.observed", kind="margin", page="mean-imputation")

@@ -22,9 +22,7 @@ def logistic_gradient_norm(row_norm: float, coef_norm: float) -> float:
     return row_norm / (1 + math.exp(-min(row_norm * coef_norm, 700.0)))
 
 
-def logistic_smoothness(
-    row_norm: float, coef_norm: float, clip: float = math.inf, least_norm: float = 0.0
-) -> float:
+def logistic_smoothness(row_norm: float, coef_norm: float, clip: float = math.inf, least_norm: float = 0.0) -> float:
     """Lipschitz constant in the row of the logistic gradient, clipped at norm ``clip``.
 
     ``max_{u <= s(K)} u + (1 - u) D min(C, u R)`` with ``K = R D`` and s the logistic function. Where the gradient is

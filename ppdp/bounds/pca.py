@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ppdp.bounds.formula import formula
-from ppdp.bounds.rounding import apply_error, inflate, product_error
+from ppdp.bounds.rounding import eigen_error, inflate, product_error, projection_error
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 
@@ -37,7 +37,8 @@ def moment_spread(domain: Domain, distance: Distance) -> float:
 
 def projector_shift(domain: Domain, distance: Distance, min_gap: float) -> float:
     """Bound on ``‖P - P'‖``: the spread over the gap (Theorem 1 of the page), never above 1."""
-    error = product_error(domain.n, float(domain.require("row_norm"))) / domain.n
+    norm = float(domain.require("row_norm"))
+    error = product_error(domain.n, norm) / domain.n + eigen_error(domain.d, norm)
     room = min_gap - 2 * error
     return min(1.0, inflate(moment_spread(domain, distance) + 2 * error) / room) if room > 0 else 1.0
 
@@ -49,7 +50,7 @@ def rank_projection(domain: Domain, distance: Distance, *, min_gap: float) -> tu
     out = domain.but(entry_bound=None)
     if distance.changed == 0:
         return out, distance
-    shift = inflate(norm * projector_shift(domain, distance, min_gap)) + 2 * apply_error(domain.d, norm)
+    shift = inflate(norm * projector_shift(domain, distance, min_gap)) + 2 * projection_error(domain.d, norm)
     return out, distance.widened(domain.n, domain.n, shift, diameter=2 * norm)
 
 
@@ -60,7 +61,7 @@ def public_projection(domain: Domain, distance: Distance) -> tuple[Domain, Dista
     out = domain.but(entry_bound=None)
     if distance.changed == 0 or (distance.aligned and distance.moved == 0):
         return out, distance
-    error = 2 * apply_error(domain.d, norm)
+    error = 2 * projection_error(domain.d, norm)
     return out, distance.widened(domain.n, domain.n, error, diameter=2 * norm + error)
 
 

@@ -16,9 +16,11 @@ __all__ = [
     "UNIT",
     "apply_error",
     "column_sum_error",
+    "eigen_error",
     "fixed_point_exponent",
     "inflate",
     "product_error",
+    "projection_error",
 ]
 
 UNIT = 2.0**-53
@@ -55,5 +57,15 @@ def product_error(n_rows: int, row_norm: float) -> float:
 
 
 def apply_error(n_features: int, norm: float) -> float:
-    """L2 error of one row of a fitted linear map in float64."""
-    return (2 * n_features + 8) * UNIT * norm
+    """L2 error of one row that is scaled column by column and clipped in float64."""
+    return (2 * n_features + 16) * UNIT * norm
+
+
+def projection_error(n_features: int, norm: float) -> float:
+    """L2 error of one row that is projected by two matrix products in float64."""
+    return (2 * n_features * math.sqrt(n_features) + 10 * n_features + 8) * UNIT * norm
+
+
+def eigen_error(n_features: int, norm: float) -> float:
+    """Backward error of a symmetric eigenproblem with a spectrum of size norm²."""
+    return 10 * n_features * UNIT * norm**2

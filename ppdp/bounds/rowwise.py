@@ -29,9 +29,10 @@ def norm_clip(domain: Domain, distance: Distance, *, max_norm: float) -> tuple[D
 
     The norm of a row with gaps is taken over its observed entries; moved rows have equal masks.
     """
+    # Equal rows are mapped equally; rounding is charged to the rows that moved.
     norm = max_norm if domain.row_norm is None else min(max_norm, domain.row_norm)
     out = domain.but(row_norm=norm, entry_bound=min(domain.entry_bound or norm, norm))
-    return out, _rounded(distance.stretched(1.0, 2 * norm), domain, norm)
+    return out, distance.stretched(1.0, 2 * norm).jittered(apply_error(domain.d, norm))
 
 
 @formula("row-wise.range-scaling", kind="stability", page="row-wise")
@@ -46,7 +47,7 @@ def range_scaling(
     norm = entry * math.sqrt(domain.d)
     slope = max((high - low) / w for w in widths)
     out = domain.but(row_norm=inflate(norm), entry_bound=inflate(entry))
-    return out, _rounded(distance.stretched(slope, (high - low) * math.sqrt(domain.d)), domain, norm)
+    return out, distance.stretched(slope, (high - low) * math.sqrt(domain.d)).jittered(apply_error(domain.d, norm))
 
 
 @formula("row-wise.row-map", kind="stability", page="row-wise")
@@ -70,13 +71,4 @@ def row_map(
         return out, distance
     if lipschitz is None:
         return out, distance.moved_as_replaced()
-    return out, _rounded(distance.stretched(lipschitz, 2 * row_norm), domain, row_norm)
-
-
-def _rounded(distance: Distance, domain: Domain, norm: float) -> Distance:
-    """Charge rounding to the rows that moved; a row that is equal on both sides is mapped equally."""
-    if distance.moved == 0:
-        return distance
-    return distance.widened(
-        domain.n, 0, 2 * apply_error(domain.d, norm), total=2 * apply_error(domain.d, norm) * distance.moved
-    )
+    return out, distance.stretched(lipschitz, 2 * row_norm).jittered(apply_error(domain.d, row_norm))

@@ -95,7 +95,7 @@ def standard_scaling(
     together = math.inf  # needs centred rows
     if with_mean:
         together = n * math.hypot(_variance_shift(domain, distance, g) / (2 * s * s), dmean / s)
-    error = 2 * apply_error(1, norm)
+    error = 2 * apply_error(domain.d, norm)
     shift, together = inflate(min(shift, 2 * norm)) + error, inflate(together) + n * error
     stretched = distance.stretched(1 / s, 2 * norm)
     return out, stretched.widened(n, n, shift, together, diameter=2 * norm)
@@ -112,10 +112,7 @@ def public_scaling(
     norm = (2 if with_mean else 1) * float(domain.require("row_norm")) / min_std
     norm = inflate(norm if clip is None else min(clip, norm))
     out = domain.but(row_norm=norm, entry_bound=None)
-    if distance.moved == 0:
-        return out, distance
-    error = 2 * apply_error(1, norm)
-    return out, distance.stretched(1 / min_std, 2 * norm).widened(domain.n, 0, error, total=error * distance.moved)
+    return out, distance.stretched(1 / min_std, 2 * norm).jittered(apply_error(domain.d, norm))
 
 
 @formula("scaling.std", kind="margin", page="standard-scaling")

@@ -38,11 +38,12 @@ def detection_power(content: Mapping[str, Any], false_alarm: float) -> float:
     Source: ``docs/theory/accounting.md``.
     """
     total, gate = content["total"], content["gate"]
-    failure = total["failure"]
+    front = gate is not None and gate["rule"] == "max"
+    failure = 0.0 if front else total["failure"]
     if failure >= 1:
         return 1.0
     sampler = total["allowance"] / (1 + math.exp(min(content["epsilon"], 700.0)))
-    passing = gate["delta"] if gate is not None and gate["rule"] == "max" else 0.0
+    passing = gate["delta"] if front else 0.0
     level = min(1.0, (false_alarm + sampler) / (1 - failure))
     ideal = failure + (1 - failure) * float(ndtr(total["mu"] + ndtri(level)))
     return min(1.0, ideal + sampler + passing)

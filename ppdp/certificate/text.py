@@ -33,8 +33,8 @@ def render_text(c: dict[str, Any]) -> str:
     if c["mechanism"]:
         m = c["mechanism"]
         lines.append(
-            f"  mechanism   {m['name']} ({m['class']}): {m['steps']} x {m['size']} numbers, noise {m['noise_scale']:.4g},"
-            f" mu {m['mu']:.4g}"
+            f"  mechanism   {m['name']} ({m['class']}): {m['steps']} x {m['size']} numbers,"
+            f" noise {m['noise_scale']:.4g}, mu {m['mu']:.4g}"
         )
     lines.append(f"  total       mu {c['total']['mu']:.6g}")
     lines += [f"  not covered {words}" for words in c["not_covered"]]

@@ -96,7 +96,7 @@ def _replay(c: dict[str, Any]) -> list[str]:
         draws += release["size"]
     found += _structure(c)
     gate, conditions = c["gate"], [k for step in c["steps"] for k in step["conditions"]]
-    failure, floor = 0.0, 0.0
+    failure = 0.0
     if gate is not None:
         same("gate.mu", gate["mu"], gate_loss(gate["noise_scale"], n))
         same("gate.threshold", gate["threshold"], gate_threshold(gate["noise_scale"], gate["delta"]))
@@ -104,7 +104,7 @@ def _replay(c: dict[str, Any]) -> list[str]:
         shaped = _gate_after_release(c)
         if shaped and gate["rule"] != "sum":
             found.append("gate.rule: a condition looks at rows that a release has shaped, so deltas add.")
-        failure, floor = (gate["delta"], 0.0) if gate["rule"] == "sum" else (0.0, gate["delta"])
+        failure = gate["delta"]
     untested = bool(conditions) and gate is None
     mechanism = c["mechanism"]
     if mechanism is not None:
@@ -117,7 +117,7 @@ def _replay(c: dict[str, Any]) -> list[str]:
         draws += mechanism["steps"] * mechanism["size"]
     elif any(step["way"] == "exact" and step["formula"] not in _NOTHING_FITTED for step in c["steps"]):
         found.append("steps: a released map needs released statistics.")
-    _check_total(c, math.sqrt(sum(squares)), failure, floor, draws, found, same)
+    _check_total(c, math.sqrt(sum(squares)), failure, draws, found, same)
     _check_status(c, untested, found)
     return found
 
@@ -228,9 +228,7 @@ def _gate_after_release(c: dict[str, Any]) -> bool:
     )
 
 
-def _check_total(
-    c: dict[str, Any], mu: float, failure: float, floor: float, draws: int, found: list[str], same: Any
-) -> None:
+def _check_total(c: dict[str, Any], mu: float, failure: float, draws: int, found: list[str], same: Any) -> None:
     total = c["total"]
     same("total.mu", total["mu"], mu)
     same("total.failure", total["failure"], failure)
@@ -238,7 +236,9 @@ def _check_total(
     if not least * (1 - TOLERANCE) <= total["allowance"] < c["delta"]:
         found.append("total.allowance: the noise sampler needs another part of delta.")
     rest = c["delta"] - total["allowance"]
-    if rest < floor * (1 - TOLERANCE) or PrivacyLoss(mu, failure).epsilon(rest) > c["epsilon"] * (1 + TOLERANCE):
+    front = c["gate"] is not None and c["gate"]["rule"] == "max"
+    loss = PrivacyLoss(mu, 0.0 if front else failure)
+    if rest < failure * (1 - TOLERANCE) or loss.epsilon(rest) > c["epsilon"] * (1 + TOLERANCE):
         found.append("epsilon: the releases cost more than (epsilon, delta).")
 
 

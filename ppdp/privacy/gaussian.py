@@ -36,7 +36,8 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
         return 1.0
     log_p = float(special.log_ndtr(mu / 2 - epsilon / mu))
     log_q = epsilon + float(special.log_ndtr(-mu / 2 - epsilon / mu))
-    return min(1.0, math.exp(log_p) * -math.expm1(min(log_q - log_p, 0.0)) * (1 + _SLACK))
+    cancelled = 4e-15 * (1 - log_p - log_q)  # what the difference of the logarithms may have lost
+    return min(1.0, math.exp(log_p) * -math.expm1(min(log_q - log_p, 0.0) - cancelled) * (1 + _SLACK))
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds import lookup
-from ppdp.bounds.rounding import UNIT, product_error
+from ppdp.bounds.rounding import eigen_error, product_error
 from ppdp.conditions import Condition
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -134,6 +133,6 @@ class GapMargin:
     def __call__(self, rows: Rows, unit: float) -> float:
         n, d = rows.X.shape
         values, _ = top_eigenvectors(second_moment(rows.X, rows.weight) / n, self.k)
-        error = product_error(n, self.norm) / n + 10 * d * UNIT * self.norm**2
+        error = product_error(n, self.norm) / n + eigen_error(d, self.norm)
         room = float(values[self.k - 1] - values[self.k]) - self.gap - 2 * error
-        return (room / unit if unit else math.inf) if room > 0 else 0.0
+        return room / (unit + 4 * error) if room > 0 else 0.0

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ppdp.distance import Distance
 from ppdp.domain import Domain
-from ppdp.exceptions import InvalidParameter, InvalidValue
+from ppdp.exceptions import InvalidParameter
 from ppdp.planning.ways import Way
 from ppdp.rows import Rows
 from ppdp.transformers.base import RowWiseTransformer, Statistics, positive
@@ -39,7 +39,7 @@ class RowMap(RowWiseTransformer):
     Notes
     -----
     **Guarantee** (``docs/theory/row-wise.md``): row-wise, moves nothing. A row without gaps never gains one: where the
-    function gives NaN the middle of the range stands.
+    function gives NaN or fails, the middle of the range stands.
 
     Examples
     --------
@@ -110,12 +110,7 @@ class RowMap(RowWiseTransformer):
         if self.function is None:
             return X
         with np.errstate(all="ignore"):
-            try:
-                out = np.asarray(self.function(X.copy()), dtype=np.float64)
-            except Exception:
-                raise InvalidValue(
-                    f"the function of RowMap failed on rows of {X.shape[1]} columns.", stage="RowMap"
-                ) from None
+            out = np.asarray(self.function(X.copy()), dtype=np.float64)
         if out.shape != (X.shape[0], width):
             raise InvalidParameter(
                 f"the function of RowMap gave shape {('n', *out.shape[1:])}, out_ranges has {width} columns.",
@@ -123,11 +118,30 @@ class RowMap(RowWiseTransformer):
             )
         return out
 
+    def _call_surely(self, X: Array, width: int) -> Array:
+        """Each row's result, NaN for a row on which the function fails: that it fails is nobody's business."""
+        try:
+            return self._call(X, width)
+        except Exception:
+            if len(X) <= 1:
+                return np.full((len(X), width), np.nan)
+        half = len(X) // 2
+        return np.concatenate([self._call_surely(X[:half], width), self._call_surely(X[half:], width)])
+
     def _probe(self, d: int, width: int) -> None:
         """Refuse a function that mixes rows, on made-up rows."""
         made_up = np.random.Generator(np.random.PCG64(0)).lognormal(sigma=2.0, size=(7, d))
-        together = self._call(made_up, width)
-        alone = np.concatenate([self._call(made_up[i : i + 1], width) for i in range(len(made_up))])
+        try:
+            together = self._call(made_up, width)
+            alone = np.concatenate([self._call(made_up[i : i + 1], width) for i in range(len(made_up))])
+        except InvalidParameter:
+            raise
+        except Exception as error:
+            raise InvalidParameter(
+                f"the function of RowMap fails on made-up rows: {type(error).__name__}: {error}.",
+                stage="RowMap",
+                fix="it must take a float64 array of shape (n, d), NaN for gaps.",
+            ) from error
         if not np.allclose(together, alone, rtol=1e-9, atol=1e-12, equal_nan=True):
             raise InvalidParameter(
                 "the function of RowMap mixes rows.",
@@ -141,6 +155,6 @@ class RowMap(RowWiseTransformer):
 
     def _apply(self, X: Array, statistics: Statistics) -> Array:
         low, high = statistics["low"], statistics["high"]
-        out = np.clip(self._call(X, len(low)), low, high)
+        out = np.clip(self._call_surely(X, len(low)), low, high)
         complete = ~np.isnan(X).any(axis=1, keepdims=True)
         return np.where(np.isnan(out) & complete, (low + high) / 2, out)

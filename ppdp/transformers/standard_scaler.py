@@ -173,15 +173,17 @@ class StdMargin:
         zero = np.zeros((1, columns.shape[1]))
         first = np.concatenate([zero, np.cumsum(columns, axis=0)])
         second = np.concatenate([zero, np.cumsum(columns**2, axis=0)])
-        rounding = 4 * UNIT * n * n * self.norm**2
+        rounding = 4 * UNIT * n * n * self.norm**2 / (math.sqrt(n) * self.s)  # of the root, at the threshold
 
         def fails(steps: int) -> bool:
             width = n - int(steps * unit)
             if width <= 1:
                 return True
             sums = first[width:] - first[:-width]
-            scatter = (second[width:] - second[:-width] - sums**2 / width).min() - rounding
-            return bool(math.sqrt(max(scatter, 0.0)) - steps * math.sqrt(n) * rms < math.sqrt(n) * self.s)
+            scatter = (second[width:] - second[:-width] - sums**2 / width).min()
+            # twice the rounding for every step, so that one step of the data still moves the margin by at most 1
+            room = math.sqrt(max(scatter, 0.0)) - steps * math.sqrt(n) * rms - (2 * steps + 1) * rounding
+            return bool(room < math.sqrt(n) * self.s)
 
         low, high = 0, n + 1  # fails(high) is true: one neighbouring pair replaces or moves something
         while low < high:

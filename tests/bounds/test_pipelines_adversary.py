@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from adversary import World, attack
 from neighbours import ROUNDING, Chain, Pair, by_position, shares
-from worst_cases import masks_change, rotation
+from worst_cases import distinct, gap_then_scale, masks_change, rotation
 
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.rows import Rows
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
 N, GAPS = 60, 6
@@ -95,12 +94,6 @@ def mean_use(chain, pair):
     return np.linalg.norm(answer(out.left) - answer(out.right)) / question.sensitivity(chain.domain, chain.distance)
 
 
-def distinct(pair):
-    """The same pair with rows so slightly shortened that no two are equal."""
-    factor = 1 - 1e-6 * np.arange(pair.left.n)[:, None] / pair.left.n
-    return pair.mapped(lambda rows: Rows(rows.X * factor, None, rows.weight))
-
-
 def radius_use(chain, pair):
     assert min(chain.margin(pair.left), chain.margin(pair.right)) > 0
     return shares(by_position(pair.mapped(chain.run), [0]), chain.distance)["radius"]
@@ -123,25 +116,11 @@ def test_dedup_then_project_is_tight():
 
 @pytest.mark.parametrize(("clip", "least"), [(1.0, 0.82), (None, 0.97)], ids=["clip", "no clip"])
 def test_impute_then_scale_is_tight(clip, least):
-    """One dimension, few rows at -1, one gap; the strained row stands where the clip begins, or at -1."""
-    n, few = 2000, 21
-    X = np.ones((n, 1))
-    X[1], X[3 : 3 + few] = np.nan, -1.0
-
-    def filled(X):
-        return np.where(np.isnan(X), np.nanmean(X), X)
-
-    for _ in range(30):
-        X[2] = -1.0 if clip is None else filled(X).mean() - clip * filled(X).std()
-    Y = X.copy()
-    Y[0] = -1.0
-    deviation = float(min(filled(X).std(), filled(Y).std())) * (1 - 1e-9)
-    domain = Domain(n_rows=n, n_features=1, row_norm=1.0, entry_bound=1.0)
-    stages = [MeanImputer(n - 1, max_missing=1), StandardScaler(deviation, floor=False, clip=clip)]
-    assert least <= radius_use(Chain.of(stages, domain, ONE), Pair.of(X, Y)) <= ROUNDING
+    stages, domain, pair = gap_then_scale(2000, 21, clip)
+    assert least <= radius_use(Chain.of(stages, domain, ONE), pair) <= ROUNDING
 
 
-def test_the_mean_after_dedup_and_impute_is_tight():
+def test_the_mean_after_impute_is_tight():
     """Rows of gaps follow the mean, and the mean follows the replaced row."""
     n, gaps = 40, 8
     X = np.full((n, 1), -1.0)

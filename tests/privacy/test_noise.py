@@ -179,9 +179,7 @@ class TestTheTable:
 
     def test_what_the_table_leaves_out_is_far_below_the_charge(self):
         beyond = 2 * mpmath.ncdf(-13)
-        assert (
-            beyond + len(module._table().cuts) * 2.0**-192 + 2.0**-150 < 2.0**-125 < TOTAL_VARIATION_PER_DRAW
-        )
+        assert beyond + len(module._table().cuts) * 2.0**-192 + 2.0**-150 < 2.0**-125 < TOTAL_VARIATION_PER_DRAW
 
 
 class TestRareComparisons:
@@ -202,9 +200,7 @@ class TestRareComparisons:
         monkeypatch.setattr(Noise, "_accepted_exactly", lambda *a: asked.append(a) or exactly(*a))
         cases = {"accepted": 0, "rejected": 0, "open": 0}
         for position in np.random.default_rng(coarse).integers(0, 1 << 30, 40).tolist():
-            starts, ends = (
-                module._density_ratio(coarse, (position << 226) + rest) for rest in (0, (1 << 226) - 1)
-            )
+            starts, ends = (module._density_ratio(coarse, (position << 226) + rest) for rest in (0, (1 << 226) - 1))
             for level in range(max((ends >> 223) - 3, 0), min((starts >> 223) + 4, 1 << 33)):
                 detail = np.array([position << 33 | level], dtype=np.uint64)
                 asked.clear()
@@ -236,9 +232,7 @@ class TestRareComparisons:
     def test_further_bits_are_random_and_follow_the_known_ones(self):
         extended = [Noise()._extended(5) for _ in range(200)]
         assert {number >> 128 for number in extended} == {5}
-        assert (
-            len({number >> 64 for number in extended}) == len({number % 2**64 for number in extended}) == 200
-        )
+        assert len({number >> 64 for number in extended}) == len({number % 2**64 for number in extended}) == 200
 
     @pytest.mark.parametrize("cut", [0, 64, 500])
     def test_a_leading_word_equal_to_a_cut_asks_for_more_bits(self, cut, monkeypatch):
@@ -455,9 +449,7 @@ class TestAdversaries:
             "try: Noise().release(v, 1e-12, 1.0)\n"
             "except InvalidParameter: print(__debug__, (a == b).all(), np.abs(a).max() < 1.0001)"
         )
-        done = subprocess.run(
-            [sys.executable, "-O", "-c", script], capture_output=True, text=True, check=True
-        )
+        done = subprocess.run([sys.executable, "-O", "-c", script], capture_output=True, text=True, check=True)
         assert done.stdout.split() == ["False", "True", "True"]
 
 
@@ -508,9 +500,7 @@ class TestTheSource:
     def test_repr_shows_no_seed(self):
         assert (repr(Noise()), repr(Noise(12345))) == ("Noise()", "Noise(seeded)")
 
-    @pytest.mark.skipif(
-        "fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork"
-    )
+    @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
     def test_forks_do_not_share_noise(self):
         script = (
             "import os; from ppdp.privacy.noise import Noise\n"

@@ -1,0 +1,184 @@
+"""How close neighbouring datasets come to our bounds, and to those printed in the literature.
+
+    python benchmarks/tightness.py
+
+The pairs are those of the tests: worst cases that are known, and an adversary that climbs where none is. A ratio never
+exceeds 1. "Printed" are Corollary 4, Proposition 5 and Proposition 6 of "Provable privacy with non-private
+pre-processing", for one replaced row, p in Corollary 4 read as the most gaps in a column; what moves further is marked.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from adversary import World, attack
+from neighbours import Chain, Pair, as_multisets, by_position
+from worst_cases import (
+    CLIPPED,
+    FLOORED,
+    TOTALS,
+    Case,
+    distinct,
+    equal_masks,
+    four_values,
+    gap_then_scale,
+    masks_change,
+    poles,
+    rotation,
+    sparse_masks,
+)
+
+from ppdp.bounds import lookup
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.release_points import STATISTICS
+from ppdp.rows import Rows
+from ppdp.transformers import PCA, Deduplicator
+
+SIZES = 10, 50, 200
+BOX = Domain(n_rows=30, n_features=2, row_norm=math.sqrt(2), entry_bound=1.0, max_missing=0)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table; ``printed`` is None where nothing is printed."""
+
+    stage: str
+    setting: str
+    reached: float
+    ours: float
+    printed: float | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Share of our bound that is reached."""
+        return self.reached / self.ours
+
+    @property
+    def refuted(self) -> bool:
+        """Whether data exceed the printed bound, by more than rounding."""
+        return self.printed is not None and self.reached > self.printed * (1 + 1e-9)
+
+    def __str__(self) -> str:
+        printed = "-" if self.printed is None else f"{self.printed:.4g}{' exceeded' if self.refuted else ''}"
+        numbers = f"{self.reached:>10.4g}{self.ours:>10.4g}{self.ratio:>8.3f}"
+        return f"{self.stage:<28}{self.setting:<34}{numbers}   {printed}"
+
+
+def imputation() -> Iterator[Line]:
+    for n in SIZES:
+        case = masks_change(n)
+        yield move("mean imputation", f"n={n}, masks change", case, 2 / (n - 2))
+    for n in SIZES:
+        case = equal_masks(n, 3)
+        yield move("mean imputation", f"n={n}, entries in a box", case, 2 * math.sqrt(3) / (n - 1))
+    for n, d in ((50, 8), (200, 16)):
+        case = sparse_masks(n, d)
+        n0 = case.stage.min_observed
+        means = [STATISTICS["means"].measure(rows, case.domain, n0) for rows in (case.pair.left, case.pair.right)]
+        bound = lookup("release.column-means", "release")(case.domain, Distance.neighbours(), min_observed=n0)
+        shift = float(np.linalg.norm(means[0] - means[1]))
+        yield Line("means of columns with gaps", f"n={n}, d={d}, sparse masks", shift, bound, 2 / n0)
+
+
+def scaling() -> Iterator[Line]:
+    def printed(n: int, s: float) -> float:
+        return 2 / (s**3 * n) + 2 / (n * s)
+
+    for n, thresholds in ((10, (0.6,)), (50, (0.2, 0.35, 0.6)), (200, (0.2, 0.35, 0.6))):
+        for threshold in thresholds:
+            case = poles(n, threshold)
+            s = case.stage.min_std
+            yield move("scaling, std >= s", f"n={n}, s={s:.3f}", case, printed(n, s))
+    for (n, s), values in FLOORED.items():
+        case = four_values(n, *values, s=s, clip=None, floor=True)
+        yield move("scaling, max(std, s)", f"n={n}, s={s}", case)
+    for (n, s), values in CLIPPED.items():
+        case = four_values(n, *values, s=s, clip=1.0, floor=True)
+        yield move("scaling, max(std, s), clip", f"n={n}, s={s}, B=1", case)
+    for (n, s), values in TOTALS.items():
+        case = four_values(n, *values, s=None, clip=None, floor=False)
+        yield Line("scaling, all rows together", f"n={n}, s={s}", case.reached.total, case.certified.total)
+
+
+def projection() -> Iterator[Line]:
+    for n in SIZES:
+        for beta in (0.1, 0.3):
+            case = rotation(n, beta)
+            yield move("projection", f"n={n}, gap={beta}", case, 4 * (3 * n + 2) / (n * (n - 1) * beta))
+        case = rotation(n, 0.2, everywhere=True)
+        gap = case.stage.min_gap
+        yield Line("projection, all rows", f"n={n}, gap={gap:.3f}", case.reached.total, case.certified.total)
+
+
+def deduplication() -> Iterator[Line]:
+    domain = Domain(n_rows=3, n_features=2)
+    for name, key, left in (("whole record", None, 9.0), ("keep first by key", [0], 0.0)):
+        pair = Pair.of([[0, left], [0, 1], [1, 1]], [[1, left], [0, 1], [1, 1]])
+        chain = Chain.of([Deduplicator(key)], domain, Distance.neighbours())
+        yield Line("deduplication", f"{name}, mass", as_multisets(pair.mapped(chain.run)).mass, chain.distance.mass)
+
+
+def use(measure: Callable[[Rows, Domain, int], np.ndarray], bound: float, pair: Pair) -> float:
+    """How much of a sensitivity a pair uses."""
+    return float(np.linalg.norm(measure(pair.left, BOX, 1) - measure(pair.right, BOX, 1))) / bound
+
+
+def climbing() -> Iterator[Line]:
+    """Where nothing is known in closed form the adversary climbs."""
+    after_keys = Distance(replaced=1, toggled=2, mass=4, one_sided=2)
+    settings = {"one replaced": Distance.neighbours(), "one toggled": Distance(toggled=1), "keep first": after_keys}
+    for statistic in ("squares", "matrix"):
+        found = STATISTICS[statistic]
+        for name, distance in settings.items():
+            bound = lookup(found.formula, "release")(BOX, distance)
+
+            ratio = partial(use, found.measure, bound)
+            reached, _ = attack(World(BOX, distance, deleted=True), ratio, draws=100, steps=400)
+            yield Line(f"release of {statistic}", f"n=30, {name}", reached * bound, bound)
+
+
+def pipelines() -> Iterator[Line]:
+    masks, turn = masks_change(50), rotation(50, 0.1, everywhere=True)
+    gap = turn.stage.min_gap * (1 - 1e-4)  # rows that differ by 1e-6 have a slightly smaller gap
+    chains = {
+        "dedup, impute": ([Deduplicator(), masks.stage], masks.domain, distinct(masks.pair)),
+        "dedup, project": ([Deduplicator(), PCA(1, min_gap=gap)], turn.domain, distinct(turn.pair)),
+        "impute, scale": gap_then_scale(2000, 21, None),
+        "impute, scale, clip": gap_then_scale(2000, 21, 1.0),
+    }
+    for name, (stages, domain, pair) in chains.items():
+        chain = Chain.of(stages, domain, Distance.neighbours())
+        reached = by_position(pair.mapped(chain.run), free=[0]).radius
+        yield Line("pipeline", f"n={domain.n}, {name}", reached, chain.distance.radius)
+
+
+def move(stage: str, setting: str, case: Case, printed: float | None = None) -> Line:
+    """The largest move of one row."""
+    return Line(stage, setting, case.reached.radius, case.certified.radius, printed)
+
+
+def main() -> None:
+    print(f"{'stage':<28}{'setting':<34}{'reached':>10}{'ours':>10}{'ratio':>8}   printed")
+    lines = []
+    for family in (imputation, scaling, projection, deduplication, climbing, pipelines):
+        for line in family():
+            print(line, flush=True)
+            lines.append(line)
+    comparable = [line for line in lines if line.printed is not None]
+    refuted = sum(line.refuted for line in comparable)
+    print(f"\nprinted bounds exceeded in {refuted} of {len(comparable)} settings")
+    print(f"largest ratio of a reached distance to our bound: {max(line.ratio for line in lines):.9f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""scikit-learn's own checks on every registered class, and that every class is registered."""
+
+import importlib
+import inspect
+import pkgutil
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.estimator_checks import check_estimator
+
+import ppdp
+from ppdp import make_pipeline, mechanisms, transformers
+from ppdp.exceptions import MissingBudget
+from ppdp.mechanisms import LogisticRegression
+from ppdp.mechanisms.base import Mechanism
+from ppdp.registry import REGISTRY, examples, register
+from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
+from ppdp.transformers.base import Stage
+
+NEVER_RUN_BY_DEFAULT = {"check_array_api_input"}  # needs an environment variable that is set before SciPy is imported
+
+
+def titled(estimator):
+    steps = getattr(estimator, "steps", ())
+    return type(estimator).__name__ + "".join(f"-{type(step).__name__}" for _, step in steps)
+
+
+def full_pipeline():
+    """All kinds of stages, on a route that even the checks' few rows leave open."""
+    fitted = MeanImputer(statistics="noisy"), StandardScaler(statistics="noisy")
+    stages = MinMaxScaler(ranges=(-10, 10)), Deduplicator(), *fitted
+    return make_pipeline(*stages, LogisticRegression(), epsilon=20.0, delta=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore")  # the checks provoke warnings on purpose; what must not warn, they look for
+@pytest.mark.parametrize("estimator", [*examples(), full_pipeline()], ids=titled)
+def test_no_check_fails_and_none_is_excused(estimator):
+    results = check_estimator(estimator, on_skip=None, on_fail=None)
+    assert len(results) >= 40
+    assert not [(r["check_name"], repr(r["exception"])) for r in results if r["status"] == "failed"]
+    assert {r["check_name"] for r in results if r["status"] != "passed"} <= NEVER_RUN_BY_DEFAULT
+
+
+def test_examples_are_one_of_each_and_pipelines():
+    kinds = [type(example) for example in examples()]
+    assert set(REGISTRY.values()) < set(kinds)
+    assert {titled(e).split("-")[-1] for e in examples() if isinstance(e, ppdp.Pipeline)} == {
+        "LogisticRegression",
+        "PCA",
+    }
+
+
+@pytest.mark.parametrize("kind", REGISTRY.values())
+def test_examples_are_ordinary_estimators(kind):
+    first, second = kind.example(), kind.example()
+    assert isinstance(first, BaseEstimator)
+    assert first is not second
+    assert repr(clone(first)) == repr(second)
+
+
+def concrete_classes(package, base):
+    """Classes of a package that people can use, found in its files."""
+    found = set()
+    for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        module = importlib.import_module(info.name)
+        for name, kind in inspect.getmembers(module, inspect.isclass):
+            if issubclass(kind, base) and kind.__module__ == module.__name__ and info.name.split(".")[-1] != "base":
+                found.add(name)
+    return found
+
+
+@pytest.mark.parametrize(("package", "base"), [(transformers, Stage), (mechanisms, Mechanism)])
+def test_every_class_is_exported_and_registered(package, base):
+    assert concrete_classes(package, base) == set(package.__all__)
+    for name in package.__all__:
+        assert REGISTRY[name] is getattr(package, name)
+
+
+def test_own_classes_can_be_registered():
+    class Halved(MinMaxScaler):
+        pass
+
+    try:
+        assert register(Halved) is Halved
+        assert any(isinstance(example, Halved) for example in examples())
+    finally:
+        REGISTRY.pop("Halved")
+
+
+@pytest.mark.parametrize("kind", [getattr(mechanisms, name) for name in mechanisms.__all__])
+def test_a_mechanism_alone_needs_a_noise_scale(kind):
+    X = np.linspace(-1, 1, 60).reshape(30, 2)
+    with pytest.raises(MissingBudget):
+        kind().fit(X, np.arange(30) % 2)
+    assert kind(noise_scale=0.1, random_state=0).fit(X, np.arange(30) % 2)
+
+
+def noisy(estimators):
+    return [estimator for estimator in estimators if "random_state" in estimator.get_params()]
+
+
+@pytest.mark.parametrize("estimator", noisy([*examples(), full_pipeline()]), ids=titled)
+def test_a_seed_decides_all_noise(estimator):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 3)), np.arange(300) % 2
+    states = []
+    for seed in (7, 7, 8):
+        fitted = clone(estimator).set_params(random_state=seed).fit(X, y)
+        states.append({name: repr(value) for name, value in vars(fitted).items() if name != "random_state"})
+    assert states[0] == states[1] != states[2]

@@ -1,0 +1,67 @@
+"""Every bound has a page with its proof, and the pages and the code name each other."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ppdp.bounds import FORMULAS
+from ppdp.bounds.formula import Formula
+
+ROOT = Path(__file__).parents[1]
+THEORY = ROOT / "docs" / "theory"
+INDEX = THEORY / "README.md"
+PAGES = sorted(page for page in THEORY.glob("*.md") if page != INDEX)
+HEADINGS = ["Statement", "Assumptions", "Proof", "What is wrong in print", "Numbers", "Code"]
+
+every_formula = pytest.mark.parametrize("formula", FORMULAS.values(), ids=list(FORMULAS))
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+
+
+def text(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def listed(page: Path) -> list[str]:
+    """Formula ids on the page's line "Formulas: ..."."""
+    line = re.search(r"^Formulas: (.*)$", text(page), flags=re.M)
+    return re.findall(r"`([^`]+)`", line[1]) if line else []
+
+
+@every_formula
+def test_formula_is_proved_on_its_page(formula: Formula) -> None:
+    assert formula.id in listed(THEORY / f"{formula.page}.md")
+
+
+@every_formula
+def test_formula_says_what_it_computes(formula: Formula) -> None:
+    assert (formula.function.__doc__ or "").strip()
+
+
+@every_formula
+def test_page_links_the_code_of_its_formula(formula: Formula) -> None:
+    module = f"../../{formula.function.__module__.replace('.', '/')}.py"
+    assert f"]({module})" in text(THEORY / f"{formula.page}.md")
+
+
+@every_page
+def test_page_proves_its_own_formulas_only(page: Path) -> None:
+    assert {FORMULAS[name].page for name in listed(page)} <= {page.stem}
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if "\nFormulas: " in text(p)], ids=lambda page: page.stem)
+def test_page_has_its_parts_in_order(page: Path) -> None:
+    headings = re.findall(r"^## (.*)$", text(page), flags=re.M)
+    assert [heading for heading in headings if heading in HEADINGS] == HEADINGS
+
+
+@every_page
+def test_index_leads_to_the_page_and_lists_its_formulas(page: Path) -> None:
+    (row,) = [line for line in text(INDEX).splitlines() if line.startswith("|") and f"]({page.name})" in line]
+    assert re.findall(r"`([^`/]+)`", row) == listed(page)
+
+
+def test_code_refers_to_pages_that_exist() -> None:
+    sources = "\n".join(text(source) for source in (ROOT / "ppdp").rglob("*.py"))
+    named = set(re.findall(r"docs/theory/([\w-]+)\.md", sources)) | {formula.page for formula in FORMULAS.values()}
+    assert named <= {page.stem for page in PAGES}
