@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -116,8 +117,8 @@ class Composition:
         return tags
 
 
-def check_steps(steps: Any) -> tuple[list[tuple[str, Any]], tuple[str, Any] | None]:
-    """Stages and the mechanism, if the last step is one.
+def check_steps(steps: Any, cls: type) -> tuple[list[tuple[str, Any]], tuple[str, Any] | None]:
+    """Stages and the mechanism, if the last step is one; ``cls`` is the pipeline's class.
 
     Raises
     ------
@@ -133,6 +134,9 @@ def check_steps(steps: Any) -> tuple[list[tuple[str, Any]], tuple[str, Any] | No
     names = [name for name, _ in steps]
     if any(not isinstance(name, str) or not name or "__" in name or "." in name for name in names):
         raise InvalidParameter("names of steps must be strings without '__' and '.'.")
+    own = set(inspect.signature(cls).parameters)
+    if own & set(names):
+        raise InvalidParameter(f"names of steps must not be those of parameters: {sorted(own & set(names))}.")
     if len(set(names)) != len(names):
         raise InvalidParameter("names of steps must be unique.")
     for position, (name, step) in enumerate(steps):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from ppdp.checks import integer, labels, number, pair, positive
 from ppdp.exceptions import InvalidParameter, MissingBound
 
 __all__ = ["Domain"]
@@ -61,25 +63,24 @@ class Domain:
 
     def __post_init__(self) -> None:
         for name in ("n_rows", "n_features", "rows_per_unit"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or value != int(value) or value < 1):
-                raise InvalidParameter(f"Domain.{name} must be a positive integer, got {value!r}.")
+            self._settle(name, integer)
         for name in ("row_norm", "entry_bound"):
-            value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value > 0):
-                raise InvalidParameter(f"Domain.{name} must be positive and finite, got {value!r}.")
-        if self.max_missing is not None and not 0 <= self.max_missing < math.inf:
-            raise InvalidParameter(f"Domain.max_missing must be a count or a fraction, got {self.max_missing!r}.")
-        if self.min_present < 0:
-            raise InvalidParameter("Domain.min_present must not be negative.")
-        if self.y_range is not None and not -math.inf < self.y_range[0] < self.y_range[1] < math.inf:
-            raise InvalidParameter("Domain.y_range must be (low, high) with low < high.")
-        if self.classes is not None and len(set(self.classes)) != len(self.classes):
-            raise InvalidParameter("Domain.classes must not repeat a label.")
-        for name in ("feature_names", "classes", "y_range"):
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, tuple(value))
+            self._settle(name, positive)
+        if self.max_missing is not None:
+            number("Domain.max_missing", self.max_missing, least=0)
+        integer("Domain.min_present", self.min_present, least=0)
+        self._settle("y_range", pair)
+        self._settle("classes", labels)
+        self._settle("feature_names", labels)
+        if self.feature_names is not None and self.n_features not in (None, len(self.feature_names)):
+            raise InvalidParameter(
+                f"Domain.feature_names has {len(self.feature_names)} names for {self.n_features} columns."
+            )
+
+    def _settle(self, name: str, check: Callable[[str, Any], Any]) -> None:
+        value = getattr(self, name)
+        if value is not None:
+            object.__setattr__(self, name, check(f"Domain.{name}", value))
 
     @property
     def n(self) -> int:

@@ -38,36 +38,55 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
     """
     if type(X).__module__.startswith("pyarrow"):
         X = X.to_pandas()
-    failure = _quietly(lambda: validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, reset=reset))
-    if isinstance(failure, np.ndarray):
-        return failure
-    if failure[0] is NonNumericData:
-        names = [str(name) for name in getattr(X, "columns", ()) if not _is_numeric(X[name])]
-        where = f"the column(s) {', '.join(names)} do" if names else "X does"
-        raise NonNumericData(
-            f"{where} not hold numbers; each argument must be a string or a number that float() reads.",
-            fix="encode them by a public rule first, or leave them out.",
-        )
-    raise failure[0](failure[1])
+    result = (
+        None
+        if _holds_times(X)
+        else _quietly(lambda: validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, reset=reset))
+    )
+    if isinstance(result, np.ndarray):
+        return result
+    if result is not None:
+        raise InvalidInput(result)
+    names = [str(name) for name in getattr(X, "columns", ()) if not _is_numeric(X[name])]
+    where = f"the column(s) {', '.join(names)} do" if names else "X does"
+    raise NonNumericData(
+        f"{where} not hold numbers; each argument must be a string or a number that float() reads.",
+        fix="encode them by a public rule first, or leave them out.",
+    )
 
 
-def _quietly(check: Callable[[], Array]) -> Array | tuple[type[InvalidInput], str]:
-    """Run scikit-learn's check; its errors may quote a value, so they are not chained."""
+def _quietly(check: Callable[[], Array]) -> Array | str | None:
+    """Run scikit-learn's check; its errors may quote a value, so they are not chained.
+
+    Returns the array, a message in public words, or None if something is not a number.
+    """
     try:
         return check()
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         message = str(error)
     if "sparse" in message.lower():
-        return InvalidInput, "Sparse data was passed, but sparse X is not supported: pass a dense array or frame."
-    if any(sign in message for sign in ("could not convert", "Cannot convert", "must be a string")):
-        return NonNumericData, ""
-    return InvalidInput, message
+        return "Sparse data was passed, but sparse X is not supported: pass a dense array or frame."
+    if message.startswith("The feature names"):
+        return message
+    first = message.splitlines()[0].rstrip(":")  # what follows quotes the data
+    if "array instead" in first:
+        return f"{first}. Reshape your data."
+    public = ("Complex data", "Found array", "Expected 2D", "X has", "Found input", "Unable", "Number of")
+    return first if first.startswith(public) or "feature" in first else None
+
+
+def _holds_times(X: Any) -> bool:
+    """Whether a column holds dates or durations, which would silently become numbers."""
+    kinds = list(X.dtypes) if hasattr(X, "columns") else [getattr(X, "dtype", "")]
+    return any(str(kind).lower().startswith(("date", "time", "duration", "period", "<m8")) for kind in kinds)
 
 
 def _is_numeric(column: Any) -> bool:
+    if _holds_times(column):
+        return False
     try:
         np.asarray(column, dtype=np.float64)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return False
     return True
 
@@ -87,8 +106,8 @@ def check_labels(X: Array, y: Any, estimator: Any) -> NDArray[Any]:
     try:
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
-    except ValueError as error:
-        message = str(error)
+    except (ValueError, TypeError) as error:
+        message = str(error).splitlines()[0].rstrip(":")  # what follows quotes the data
     else:
         return np.asarray(y)
     raise InvalidInput(message)
@@ -104,15 +123,15 @@ def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
     """
     message = None
     try:
+        classes = np.unique(y)
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             message = "Input y contains NaN or infinity."
         else:
             check_classification_targets(y)
-    except ValueError:
-        message = "Unknown label type: y holds a continuous target, the model needs classes."
+    except (ValueError, TypeError):
+        message = "Unknown label type: y must hold classes of one kind, not a continuous target."
     if message is not None:
         raise InvalidInput(message)
-    classes = np.unique(y)
     if len(classes) != 2:
         raise InvalidParameter(
             "Only binary classification is supported: y must hold exactly two classes, not one class or several.",

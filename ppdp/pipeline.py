@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ppdp import entrance
 from ppdp.certificate.issue import content_hash, issue
+from ppdp.checks import choice
 from ppdp.composition import Composition, check_steps
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
@@ -127,6 +128,8 @@ class Pipeline(Composition, BaseEstimator):
         domain : Domain, optional
             Public facts, instead of the pipeline's own; needs ``n_rows`` and ``n_features``.
         """
+        if domain is not None and not isinstance(domain, Domain):
+            raise InvalidParameter(f"domain must be a Domain or None, got {type(domain).__name__}.")
         declared = domain if domain is not None else self.domain
         return self._plan(declared)
 
@@ -148,15 +151,13 @@ class Pipeline(Composition, BaseEstimator):
 
     def _checked(self) -> tuple[list[tuple[str, Any]], tuple[str, Any] | None]:
         """Stages and mechanism, after the pipeline's own parameters."""
-        if self.gate not in ("auto", None):
-            raise InvalidParameter(f"gate must be 'auto' or None, got {self.gate!r}.")
-        if self.invalid not in ("error", "repair"):
-            raise InvalidParameter(f"invalid must be 'error' or 'repair', got {self.invalid!r}.")
-        if self.ledger is not None and not isinstance(self.ledger, Ledger):
-            raise InvalidParameter("ledger must be a ppdp.Ledger or None.")
-        if self.domain is not None and not isinstance(self.domain, Domain):
-            raise InvalidParameter("domain must be a ppdp.Domain or None.")
-        return check_steps(self.steps)
+        choice("gate", self.gate, ["auto", None])
+        choice("invalid", self.invalid, ["error", "repair"])
+        for name, kind in (("ledger", Ledger), ("domain", Domain), ("dataset", str)):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise InvalidParameter(f"{name} must be a {kind.__name__} or None, got {type(value).__name__}.")
+        return check_steps(self.steps, type(self))
 
     def fit(self, X: Any, y: Any = None) -> Pipeline:
         """Run the plan on private rows, and certify what leaves.
@@ -246,7 +247,8 @@ class Pipeline(Composition, BaseEstimator):
             model = clone(plan.mechanism.stage).set_params(noise_scale=plan.mechanism.noise_scale)
             model._fix(plan.mechanism.question)
             prefix = f"{plan.mechanism.name}."
-            model._wear({k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}, plan.end[0])
+            own = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+            model._wear(own, plan.end[0], plan.mechanism.question)
             model.n_features_in_ = plan.end[0].d
             twins.append((plan.mechanism.name, model))
             if hasattr(model, "classes_"):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Rows"]
+from ppdp.domain import Domain
+
+__all__ = ["Rows", "observed_domain"]
 
 Array = NDArray[np.float64]
 
@@ -71,3 +74,12 @@ class Rows:
 
     def __repr__(self) -> str:
         return f"Rows({self.n} x {self.X.shape[1]})"
+
+
+def observed_domain(X: Array) -> Domain:
+    """Facts read off the data, for a transformer that is fitted alone; never used by a certificate."""
+    entry = float(np.nanmax(np.abs(X), initial=0.0)) or 1.0
+    entry = entry if math.isfinite(entry) else 1.0
+    n, d = X.shape
+    gaps = None if np.isnan(X).any() else 0
+    return Domain(n_rows=n, n_features=d, row_norm=entry * math.sqrt(d), entry_bound=entry, max_missing=gaps)

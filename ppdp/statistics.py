@@ -86,28 +86,36 @@ def top_eigenvectors(moment: Array, k: int) -> tuple[Array, Array]:
 
 
 def row_norms(X: Array) -> Array:
-    """Euclidean norm of every row over its observed entries, without overflow.
-
-    Column after column, so that a row's result does not depend on where it stands.
-    """
-    size = np.nanmax(np.abs(X), axis=1, initial=0.0)
-    safe = np.where(size > 0, size, 1.0)
-    squares = np.zeros(X.shape[0])
-    for column in X.T:
-        share = column / safe
-        squares += np.where(np.isnan(share), 0.0, share * share)
-    return np.asarray(safe * np.sqrt(squares))
+    """Euclidean norm of every row over its observed entries; infinite only if it exceeds float64."""
+    size, share = _polar(X)
+    with np.errstate(over="ignore"):
+        return np.asarray(size * share)
 
 
 def clip_norms(X: Array, bound: float | None) -> Array:
     """Project every row on the ball of radius ``bound``; gaps stay gaps."""
     if bound is None:
         return X
-    norms = row_norms(X)
     inner = bound * (1 - (X.shape[1] + 4) * 2.0**-53)
-    over = norms > bound
+    size, share = _polar(X)
+    with np.errstate(over="ignore"):
+        over = share > bound / size
     if not over.any():
         return X
     X = X.copy()
-    X[over] = X[over] * (inner / norms[over])[:, None]
+    X[over] = (X[over] / size[over, None]) * (inner / share[over])[:, None]
     return X
+
+
+def _polar(X: Array) -> tuple[Array, Array]:
+    """Largest observed entry of every row, and the norm of the row divided by it.
+
+    Column after column, so that a row's result does not depend on where it stands; no overflow.
+    """
+    size = np.nanmax(np.abs(X), axis=1, initial=0.0)
+    size = np.where(size > 0, size, 1.0)
+    squares = np.zeros(X.shape[0])
+    for column in X.T:
+        part = column / size
+        squares += np.where(np.isnan(part), 0.0, part * part)
+    return size, np.sqrt(squares)

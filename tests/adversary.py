@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from neighbours import Pair
@@ -41,7 +42,7 @@ DISTANCES = (
 """Distances over which every bound is attacked."""
 
 
-def domains(n: int, *widths: int, **facts: int) -> list[Domain]:
+def domains(n: int, *widths: int, **facts: Any) -> list[Domain]:
     """For every width: rows in a ball; in a box inside it; in the box whose corners are on it."""
     found = []
     for d in widths:
@@ -95,7 +96,7 @@ class World:
 
     def bounded(self, X: Array) -> Array:
         """Every row projected on the box of entries, then on the ball of rows; a point inside stays."""
-        bound, norm = self.domain.entry_bound, self.domain.row_norm
+        bound, norm = self.domain.entry_bound, float(self.domain.require("row_norm"))
         X = X if bound is None else np.clip(X, -bound, bound)
         return X * np.minimum(1.0, norm / np.maximum(row_norms(X), norm))[:, None]
 

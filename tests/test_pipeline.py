@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score
 
-from ppdp import Certificate, Domain, Pipeline, PrivacyRefusal, make_pipeline
+from ppdp import Certificate, Domain, Pipeline, PrivacyLoss, PrivacyRefusal, make_pipeline
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.privacy.noise import Noise
@@ -122,7 +122,9 @@ class TestPlan:
         steps = NormClipper(), MeanImputer(max_missing=5), PCA(1, statistics="exact"), GaussianMechanism()
         plan = make_pipeline(*steps, epsilon=epsilon, delta=delta, gate=gate).plan(Domain(n_rows=5000, n_features=4))
         assert bool(plan.gate) == (gate == "auto")
-        assert 0.999 * epsilon < plan.loss.epsilon(delta - plan.allowance) <= epsilon
+        rest = delta - plan.allowance
+        assert plan.gate is None or (plan.gate.delta <= rest and not plan.gate.adding)
+        assert 0.999 * epsilon < PrivacyLoss(plan.loss.mu).epsilon(rest) <= epsilon
 
     def test_shares_of_the_budget_can_be_set(self):
         steps = NormClipper(), StandardScaler(statistics="noisy"), PCA(1, statistics="exact"), GaussianMechanism()
@@ -551,6 +553,7 @@ class TestGate:
         assert drawn[0].noise_scale == means["noise_scale"]
         assert certificate["gate"]["rule"] == "sum"
         assert certificate["total"]["failure"] == certificate["gate"]["delta"] < 1e-6
+        assert certificate.loss.epsilon(1e-6 - certificate["total"]["allowance"]) <= 20.0
         assert certificate.verify()
 
     @pytest.mark.parametrize("how", SPOILED)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from ppdp.bounds import lookup
+from ppdp.checks import positive
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import ImpossibleBudget, MissingBudget
@@ -124,7 +125,7 @@ class Mechanism(BaseEstimator):
         """Run on private rows; everything returned is released."""
         raise NotImplementedError
 
-    def _wear(self, released: Mapping[str, Array], domain: Domain) -> None:
+    def _wear(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         """Take over what was released as fitted attributes."""
         raise NotImplementedError
 
@@ -135,9 +136,4 @@ class Mechanism(BaseEstimator):
                 stage=type(self).__name__,
                 fix="use it as the last step of ppdp.Pipeline(..., epsilon=...), or set noise_scale.",
             )
-        scale = self.noise_scale
-        if isinstance(scale, bool) or not 0 < scale < math.inf:
-            raise ImpossibleBudget(
-                f"noise_scale must be positive and finite, got {scale!r}.", stage=type(self).__name__
-            )
-        return float(scale)
+        return positive("noise_scale", self.noise_scale, self)

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from ppdp.checks import choice
 from ppdp.domain import Domain
-from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.privacy.noise import Noise
-from ppdp.rows import Rows
+from ppdp.rows import Rows, observed_domain
 from ppdp.statistics import column_sums
-from ppdp.transformers.base import observed_domain
 
 __all__ = ["GaussianMechanism"]
 
@@ -57,8 +56,7 @@ class GaussianMechanism(Mechanism):
         self.random_state = random_state
 
     def _question(self, domain: Domain, mu: float | None = None) -> Question:
-        if self.query != "mean":
-            raise InvalidParameter(f"query must be 'mean', got {self.query!r}.", stage="GaussianMechanism")
+        choice("query", self.query, ["mean"], self)
         weighted = domain.min_present < domain.n
         norm = float(domain.require("row_norm", "GaussianMechanism"))
         bound = math.sqrt(3) * norm if weighted else norm
@@ -73,7 +71,7 @@ class GaussianMechanism(Mechanism):
             answer = np.append(answer, math.sqrt(3) * share)
         return {"answer": noise.release(answer, noise_scale, question.bound)}
 
-    def _wear(self, released: Mapping[str, Array], domain: Domain) -> None:
+    def _wear(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         answer, norm = released["answer"], float(domain.require("row_norm"))
         mean, self.present_ = answer[: domain.d], 1.0
         if len(answer) > domain.d:
@@ -95,5 +93,5 @@ class GaussianMechanism(Mechanism):
         X = validate_data(self, X, dtype=np.float64)
         domain = observed_domain(X).but(min_present=X.shape[0])
         question = self._question(domain)
-        self._wear(self._release(Rows.of(X), question, Noise(self.random_state), scale), domain)
+        self._wear(self._release(Rows.of(X), question, Noise(self.random_state), scale), domain, question)
         return self

@@ -14,14 +14,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ppdp.bounds.learning import augmented_norm, logistic_gradient_norm
+from ppdp.checks import integer, labels, positive
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter, InvalidValue
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.privacy.noise import Noise
 from ppdp.progress import progress
-from ppdp.rows import Rows
+from ppdp.rows import Rows, observed_domain
 from ppdp.statistics import row_norms
-from ppdp.transformers.base import observed_domain, positive
 
 __all__ = ["LogisticRegression"]
 
@@ -106,6 +106,7 @@ class LogisticRegression(ClassifierMixin, Mechanism):
         clip = positive("clip", self.clip, self)
         radius = positive("coef_norm", self.coef_norm, self)
         bound = min(clip, logistic_gradient_norm(augmented_norm(norm, self.fit_intercept), radius))
+        self._step(domain.d)
         parameters = {"clip": clip, "coef_norm": radius, "fit_intercept": bool(self.fit_intercept)}
         return Question(
             "learning.logistic-gradient",
@@ -115,14 +116,14 @@ class LogisticRegression(ClassifierMixin, Mechanism):
             bound,
         )
 
+    def _step(self, d: int) -> float:
+        if isinstance(self.step_size, str) and self.step_size == "auto":
+            return 6 / math.sqrt(d)
+        return positive("step_size", self.step_size, self)
+
     def _steps(self, domain: Domain, mu: float | None) -> int:
-        if self.max_iter != "auto":
-            if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
-                raise InvalidParameter(
-                    f"max_iter must be a positive integer or 'auto', got {self.max_iter!r}.",
-                    stage="LogisticRegression",
-                )
-            return int(self.max_iter)
+        if not (isinstance(self.max_iter, str) and self.max_iter == "auto"):
+            return integer("max_iter", self.max_iter, self)
         if mu is None:
             return 80
         return int(np.clip(4 * math.sqrt(domain.n * mu / math.sqrt(domain.d + 1)), 10, 400))
@@ -133,9 +134,7 @@ class LogisticRegression(ClassifierMixin, Mechanism):
     def _release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         assert rows.y is not None
         X = np.column_stack([rows.X, np.ones(rows.n)]) if self.fit_intercept else rows.X
-        step = (
-            6 / math.sqrt(rows.X.shape[1]) if self.step_size == "auto" else positive("step_size", self.step_size, self)
-        )
+        step = self._step(rows.X.shape[1])
         radius, clip = float(self.coef_norm), question.bound
         norms = row_norms(X)
         theta, average = np.zeros(X.shape[1]), np.zeros(X.shape[1])
@@ -151,9 +150,10 @@ class LogisticRegression(ClassifierMixin, Mechanism):
                 average += theta / tail
         return {"theta": average}
 
-    def _wear(self, released: Mapping[str, Array], domain: Domain) -> None:
+    def _wear(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         theta = released["theta"]
         self.classes_ = np.asarray(domain.require("classes", "LogisticRegression"))
+        self.n_iter_ = question.steps
         self.coef_ = theta[None, : domain.d].copy()
         self.intercept_ = theta[domain.d :].copy() if self.fit_intercept else np.zeros(1)
 
@@ -175,19 +175,18 @@ class LogisticRegression(ClassifierMixin, Mechanism):
         scale = self._scale()
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
-        classes = np.unique(y) if self.classes is None else np.asarray(self.classes)
+        classes = np.unique(y).tolist() if self.classes is None else labels("classes", self.classes, self)
         if len(classes) != 2:
             raise InvalidParameter(
                 f"Only binary classification is supported. The type of the target has {len(classes)} class(es).",
                 stage="LogisticRegression",
             )
-        domain = observed_domain(X).but(classes=tuple(classes.tolist()))
+        domain = observed_domain(X).but(classes=tuple(classes))
         question = self._question(domain)
         codes = encode_labels(y, domain.classes or ())
         if np.isnan(codes).any():
             raise InvalidValue("a label is not one of the declared classes.", stage="LogisticRegression")
-        self._wear(self._release(Rows.of(X, codes), question, Noise(self.random_state), scale), domain)
-        self.n_iter_ = question.steps
+        self._wear(self._release(Rows.of(X, codes), question, Noise(self.random_state), scale), domain, question)
         return self
 
     def decision_function(self, X: Any) -> Array:

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ppdp.checks import number
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.planning.route import PlannedRelease, Route
 from ppdp.privacy.noise import WORST_ALLOWANCE_PER_ENTRY
 from ppdp.release_points import STATISTICS
 
-__all__ = ["Split", "split"]
+__all__ = ["Split", "check_shares", "split"]
 
 GATE_SHARE = 0.05
 RELEASE_SHARES = (0.05, 0.10, 0.15, 0.20)
@@ -50,17 +51,18 @@ def split(route: Route, mu: float, *, mechanism: bool, gated: bool, budget: Mapp
 
     Raises
     ------
-    InvalidParameter
-        If the shares of ``budget`` are impossible.
+    ImpossibleBudget
+        If nothing is left for the mechanism.
     """
-    gate = _share(budget, "gate", GATE_SHARE) if gated else 0.0
-    fixed = None if budget is None else budget.get("release")
+    shares_given = budget or {}
+    gate = float(shares_given.get("gate", GATE_SHARE)) if gated else 0.0
+    fixed = shares_given.get("release")
     if not mechanism:
         fixed = (1 - gate) / max(1, len(route.releases))
     solved: list[PlannedRelease] = []
     imprecise: list[int] = []
     for release in route.releases:
-        shares = RELEASE_SHARES if fixed is None else (_share({"release": fixed}, "release", 0.0),)
+        shares = RELEASE_SHARES if fixed is None else (float(fixed),)
         for share in shares:
             candidate, error = _with_noise(release, route, mu * math.sqrt(share))
             if error <= LARGEST_ERROR:
@@ -88,12 +90,19 @@ def _with_noise(release: PlannedRelease, route: Route, mu: float) -> tuple[Plann
     return replace(release, mu=mu, noise_scale=scale), statistic.error(scale, domain)
 
 
-def _share(budget: Mapping[str, Any] | None, name: str, default: float) -> float:
-    if budget is not None and not set(budget) <= {"gate", "release"}:
+def check_shares(budget: Any) -> None:
+    """Check the user's shares, whether or not a route uses them.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are not shares of "gate" and "release".
+    """
+    if budget is None:
+        return
+    if not isinstance(budget, Mapping) or not set(budget) <= {"gate", "release"}:
         raise InvalidParameter(
-            "budget takes the shares 'gate' and 'release'.", fix="budget={'gate': 0.05, 'release': 0.1}."
+            "budget must hold shares of 'gate' and 'release'.", fix="budget={'gate': 0.05, 'release': 0.1}."
         )
-    value = default if budget is None else budget.get(name, default)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
-        raise InvalidParameter(f"the share {name!r} of the budget must lie in (0, 1], got {value!r}.")
-    return float(value)
+    for name, value in budget.items():
+        number(f"budget[{name!r}]", value, above=0, most=1)

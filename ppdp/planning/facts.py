@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ppdp.checks import labels
 from ppdp.domain import Domain
 from ppdp.exceptions import DomainMismatch
 
@@ -105,7 +106,7 @@ def complete(
 def _classes(domain: Domain, mechanism: Any, read: tuple[Any, ...] | None) -> tuple[Domain, Fact]:
     own = getattr(mechanism, "classes", None)
     if own is not None:
-        own = tuple(own)
+        own = labels("classes", own, mechanism)
         if domain.classes is not None and domain.classes != own:
             raise DomainMismatch("the model and the domain declare different classes.", fix="declare them once.")
         return domain.but(classes=own), Fact("classes", _shown(own), "parameter of the model")

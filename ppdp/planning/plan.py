@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ppdp.checks import number
 from ppdp.conditions import Condition
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import ImpossibleBudget, NoRoute
 from ppdp.gate import Gate
 from ppdp.mechanisms.base import Question
-from ppdp.planning.budget import Split, split
+from ppdp.planning.budget import Split, check_shares, split
 from ppdp.planning.facts import Fact
 from ppdp.planning.route import PlannedRelease, PlannedStep, Route, routes
 from ppdp.privacy.gaussian import gaussian_mu
@@ -184,7 +185,8 @@ def make_plan(
     NoRoute
         If no route can be certified within the budget.
     """
-    _check_budget(epsilon, delta, domain.n)
+    epsilon, delta = _check_budget(epsilon, delta, domain.n)
+    check_shares(budget)
     distance = Distance.neighbours(domain.rows_per_unit)
     solver = _Solver(mechanism, domain, distance, facts, epsilon, delta, gate, budget, deltas_add)
     predicts = mechanism is None or mechanism[1].predicts
@@ -308,13 +310,10 @@ class _Solver:
         return (1 + math.exp(self.epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
 
 
-def _check_budget(epsilon: Any, delta: Any, n: int) -> None:
-    for name, value in (("epsilon", epsilon), ("delta", delta)):
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
-            raise ImpossibleBudget(
-                f"{name} must be a positive number, got {value!r}.",
-                fix="usual values are epsilon=1.0, delta=1e-6.",
-            )
+def _check_budget(epsilon: Any, delta: Any, n: int) -> tuple[float, float]:
+    usual = "usual values are epsilon=1.0, delta=1e-6."
+    epsilon = number("epsilon", epsilon, above=0, kind=ImpossibleBudget, fix=usual)
+    delta = number("delta", delta, above=0, kind=ImpossibleBudget, fix=usual)
     if delta * n >= 1:
         raise ImpossibleBudget(
             f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: publishing one whole row would satisfy it.",
@@ -324,6 +323,7 @@ def _check_budget(epsilon: Any, delta: Any, n: int) -> None:
         raise ImpossibleBudget(
             f"epsilon = {epsilon:g} promises nothing.", fix="ask for epsilon of a few units at most."
         )
+    return epsilon, delta
 
 
 def _warnings(gate: Gate | None, mechanism: PlannedMechanism | None, n: int) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,27 +10,18 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ppdp.checks import choice
 from ppdp.conditions import Condition
 from ppdp.distance import Distance, Sensitivity
 from ppdp.domain import Domain
-from ppdp.exceptions import InvalidParameter
 from ppdp.planning.ways import Way
-from ppdp.rows import Rows
+from ppdp.rows import Rows, observed_domain
 from ppdp.statistics import Moments
 
-__all__ = ["RowWiseTransformer", "Stage", "Transformer", "observed_domain"]
+__all__ = ["RowWiseTransformer", "Stage", "Transformer", "chosen"]
 
 Array = NDArray[np.float64]
 Statistics = Mapping[str, Any]
-
-
-def observed_domain(X: Array) -> Domain:
-    """Facts read off the data, for a transformer that is fitted alone; never used by a certificate."""
-    entry = float(np.nanmax(np.abs(X), initial=0.0)) or 1.0
-    entry = entry if math.isfinite(entry) else 1.0
-    n, d = X.shape
-    gaps = None if np.isnan(X).any() else 0
-    return Domain(n_rows=n, n_features=d, row_norm=entry * math.sqrt(d), entry_bound=entry, max_missing=gaps)
 
 
 class Stage(BaseEstimator):
@@ -182,25 +172,7 @@ class RowWiseTransformer(Transformer):
     _allow_nan = True
 
 
-def positive(name: str, value: Any, stage: object, *, below: float = math.inf) -> float:
-    """Check a numeric parameter.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is not a number in (0, below].
-    """
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, (int, float, np.integer, np.floating))
-        or not 0 < value <= below
-    ):
-        limit = "positive" if math.isinf(below) else f"in (0, {below:g}]"
-        raise InvalidParameter(f"{name} must be a number {limit}, got {value!r}.", stage=type(stage).__name__)
-    return float(value)
-
-
-def chosen(ways: dict[str, Way], statistics: str, stage: object) -> tuple[Way, ...]:
+def chosen(ways: dict[str, Way], statistics: Any, stage: object) -> tuple[Way, ...]:
     """The ways that the parameter ``statistics`` admits.
 
     Raises
@@ -208,11 +180,5 @@ def chosen(ways: dict[str, Way], statistics: str, stage: object) -> tuple[Way, .
     InvalidParameter
         If it names no way of this stage.
     """
-    if statistics == "auto":
-        return tuple(ways.values())
-    if statistics not in ways:
-        raise InvalidParameter(
-            f"statistics must be 'auto' or one of {sorted(ways)}, got {statistics!r}.",
-            stage=type(stage).__name__,
-        )
-    return (ways[statistics],)
+    picked = choice("statistics", statistics, ["auto", *ways], stage)
+    return tuple(ways.values()) if picked == "auto" else (ways[picked],)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from ppdp.checks import integer
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import DomainMismatch, InvalidParameter
@@ -62,19 +63,22 @@ class Deduplicator(Stage):
     def _columns(self, domain: Domain) -> list[int] | None:
         if self.key is None:
             return None
-        if isinstance(self.key, (str, bytes)) or len(list(self.key)) == 0:
+        if isinstance(self.key, (str, bytes)) or not isinstance(self.key, Sequence) or len(self.key) == 0:
             raise InvalidParameter("key must be a non-empty list of columns.", stage="Deduplicator")
-        names = domain.feature_names or ()
+        names = list(domain.feature_names or ())
         columns = []
         for column in self.key:
-            position = names.index(column) if isinstance(column, str) and column in names else column
-            if isinstance(position, str) or not 0 <= int(position) < domain.d:
+            if isinstance(column, str):
+                position = names.index(column) if column in names else -1
+            else:
+                position = integer("key", column, self, least=0)
+            if not 0 <= position < domain.d:
                 raise DomainMismatch(
                     f"the key column {column!r} does not exist.",
                     stage="Deduplicator",
                     fix="use columns of X at this point.",
                 )
-            columns.append(int(position))
+            columns.append(position)
         return columns
 
     def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:

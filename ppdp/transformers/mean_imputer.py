@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds import lookup
+from ppdp.checks import integer, number, positive
 from ppdp.conditions import Condition
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -16,7 +17,7 @@ from ppdp.planning.ways import Ask, Way
 from ppdp.release_points import observed_means
 from ppdp.rows import Rows
 from ppdp.statistics import Moments, clip_norms
-from ppdp.transformers.base import Statistics, Transformer, chosen, positive
+from ppdp.transformers.base import Statistics, Transformer, chosen
 
 __all__ = ["MeanImputer"]
 
@@ -83,10 +84,9 @@ class MeanImputer(Transformer):
         self.statistics = statistics
 
     def _floor(self, n: int) -> int:
-        value = positive("min_observed", self.min_observed, self)
-        if isinstance(self.min_observed, float) and value <= 1:
-            return max(1, math.ceil(value * n))
-        return int(positive("min_observed", self.min_observed, self, below=n))
+        if isinstance(self.min_observed, float) and self.min_observed <= 1:
+            return max(1, math.ceil(positive("min_observed", self.min_observed, self) * n))
+        return integer("min_observed", self.min_observed, self, most=n)
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """Exact (moves the rows with gaps) and noisy (moves nothing)."""
@@ -94,6 +94,7 @@ class MeanImputer(Transformer):
         domain.require("row_norm", "MeanImputer")
         limit = domain.missing_rows
         if self.max_missing is not None:
+            number("max_missing", self.max_missing, self, least=0)
             limit = min(limit, domain.but(max_missing=self.max_missing).missing_rows)
         if limit == 0:
             return (Way.by("public", "row-wise.identity", domain, distance),)

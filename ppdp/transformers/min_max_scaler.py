@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.checks import pair
 from ppdp.distance import Distance
 from ppdp.domain import Domain
-from ppdp.exceptions import InvalidParameter
 from ppdp.planning.ways import Way
 from ppdp.rows import Rows
 from ppdp.transformers.base import RowWiseTransformer, Statistics
@@ -59,10 +59,7 @@ class MinMaxScaler(RowWiseTransformer):
         return cls(ranges=(-10, 10))
 
     def _target(self) -> tuple[float, float]:
-        low, high = (float(v) for v in self.feature_range)
-        if not (np.isfinite([low, high]).all() and low < high):
-            raise InvalidParameter("feature_range must be (low, high) with low < high.", stage="MinMaxScaler")
-        return low, high
+        return pair("feature_range", self.feature_range, self)
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """One public way."""

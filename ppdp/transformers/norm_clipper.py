@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.checks import positive
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.planning.ways import Way
 from ppdp.rows import Rows
 from ppdp.statistics import clip_norms
-from ppdp.transformers.base import RowWiseTransformer, Statistics, positive
+from ppdp.transformers.base import RowWiseTransformer, Statistics
 
 __all__ = ["NormClipper"]
 

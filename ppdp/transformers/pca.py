@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from ppdp.bounds import lookup
 from ppdp.bounds.rounding import eigen_error, product_error
+from ppdp.checks import integer, positive
 from ppdp.conditions import Condition
 from ppdp.distance import Distance
 from ppdp.domain import Domain
-from ppdp.exceptions import InvalidParameter, UnsupportedOrder
+from ppdp.exceptions import UnsupportedOrder
 from ppdp.planning.ways import Ask, Way
 from ppdp.rows import Rows
 from ppdp.statistics import Moments, second_moment, top_eigenvectors
-from ppdp.transformers.base import Statistics, Transformer, chosen, positive
+from ppdp.transformers.base import Statistics, Transformer, chosen
 
 __all__ = ["PCA"]
 
@@ -77,13 +78,8 @@ class PCA(Transformer):
         if self.n_components is None:
             return d
         k = self.n_components
-        if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or not 1 <= k <= d:
-            raise InvalidParameter(
-                f"n_components must be an integer from 1 to n_features = {d}, got {k!r}.",
-                stage="PCA",
-                fix="a number of components read off the data (a share of variance) would be private.",
-            )
-        return int(k)
+        # A number of components that is read off the data (a share of variance) would be private.
+        return integer("n_components", k, self, most=d)
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """Exact (assumes an eigengap, moves all rows) and noisy (moves nothing)."""
@@ -92,7 +88,7 @@ class PCA(Transformer):
         norm, k = float(domain.require("row_norm", "PCA")), self._rank(domain.d)
         if k == domain.d:
             return (Way.by("public", "row-wise.identity", domain, distance),)
-        share = 0.1 / k if self.min_gap is None else positive("min_gap", self.min_gap, self, below=1)
+        share = 0.1 / k if self.min_gap is None else positive("min_gap", self.min_gap, self, most=1)
         gap = share * norm**2
         unit = lookup("pca.gap", "margin")(domain, distance)
         statement = f"eigenvalues {k} and {k + 1} of the second moment are at least {gap:.4g} apart"

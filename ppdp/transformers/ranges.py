@@ -35,14 +35,15 @@ def resolve_ranges(
         )
     if isinstance(ranges, Mapping):
         names = names or tuple(str(k) for k in ranges)
-        missing = [name for name in names if name not in ranges]
+        named = {str(key): value for key, value in ranges.items()}
+        missing = [name for name in names if name not in named]
         if missing or len(names) != n_features:
             raise DomainMismatch(
                 f"{parameter} lacks the columns {missing or 'of unnamed data'}.",
                 stage=stage,
                 fix="give every column a range.",
             )
-        ranges = [ranges[name] for name in names]
+        ranges = [named[name] for name in names]
     try:
         table = np.asarray(ranges, dtype=np.float64)
     except (TypeError, ValueError):
@@ -57,6 +58,8 @@ def resolve_ranges(
             stage=stage,
             fix="one pair per column.",
         )
-    if not (np.isfinite(table).all() and (table[:, 0] < table[:, 1]).all()):
+    with np.errstate(all="ignore"):
+        widths = table[:, 1] - table[:, 0]
+    if not (np.isfinite(table).all() and np.isfinite(widths).all() and (widths > 0).all()):
         raise InvalidParameter(f"every pair of {parameter} must be finite with low < high.", stage=stage)
     return table

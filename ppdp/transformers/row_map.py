@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.checks import positive
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter
 from ppdp.planning.ways import Way
 from ppdp.rows import Rows
-from ppdp.transformers.base import RowWiseTransformer, Statistics, positive
+from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.ranges import resolve_ranges
 
 __all__ = ["RowMap"]
@@ -69,6 +70,8 @@ class RowMap(RowWiseTransformer):
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """One public way."""
+        if self.function is not None and not callable(self.function):
+            raise InvalidParameter(f"function must be callable, got {self.function!r}.", stage="RowMap")
         table = self._table(domain)
         self._probe(domain.d, table.shape[0])
         lipschitz = None if self.lipschitz is None else positive("lipschitz", self.lipschitz, self)
@@ -102,7 +105,7 @@ class RowMap(RowWiseTransformer):
         if isinstance(self.out_ranges, Mapping):
             names = tuple(str(name) for name in self.out_ranges)
             width = len(names)
-        elif self.out_ranges is not None and np.ndim(self.out_ranges) == 2:
+        elif isinstance(self.out_ranges, (list, tuple, np.ndarray)) and np.ndim(self.out_ranges) == 2:
             width = len(self.out_ranges)
         return resolve_ranges(self.out_ranges, width, names, "RowMap", "out_ranges")
 

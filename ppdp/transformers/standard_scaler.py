@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ppdp.bounds import lookup
 from ppdp.bounds.rounding import UNIT
+from ppdp.checks import number, positive
 from ppdp.conditions import Condition
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -18,7 +19,7 @@ from ppdp.exceptions import UnsupportedOrder
 from ppdp.planning.ways import Ask, Way
 from ppdp.rows import Rows
 from ppdp.statistics import Moments, clip_norms, column_sums
-from ppdp.transformers.base import Statistics, Transformer, chosen, positive
+from ppdp.transformers.base import Statistics, Transformer, chosen
 
 __all__ = ["StandardScaler"]
 
@@ -90,9 +91,13 @@ class StandardScaler(Transformer):
         if domain.missing_rows:
             raise UnsupportedOrder("rows may have gaps here.", stage="StandardScaler", fix="put an imputer before it.")
         norm = float(domain.require("row_norm", "StandardScaler"))
-        share = 0.25 / math.sqrt(domain.d) if self.min_std is None else positive("min_std", self.min_std, self, below=1)
+        share = (
+            0.25 / math.sqrt(domain.d)
+            if self.min_std is None
+            else number("min_std", self.min_std, self, least=1e-6, most=1)
+        )
         s = share * norm
-        clip: Any = 2 * math.sqrt(domain.d) if self.clip == "auto" else self.clip
+        clip: Any = 2 * math.sqrt(domain.d) if isinstance(self.clip, str) and self.clip == "auto" else self.clip
         if clip is not None:
             clip = positive("clip", clip, self)
         conditions: tuple[Condition, ...] = ()

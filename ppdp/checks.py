@@ -1,0 +1,128 @@
+"""Checks of public parameters: one typed error for every impossible value, before any data are seen."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable
+from numbers import Integral, Real
+from typing import Any
+
+from ppdp.exceptions import InvalidParameter
+
+__all__ = ["choice", "integer", "labels", "number", "pair", "positive"]
+
+
+def number(
+    name: str,
+    value: Any,
+    stage: object = None,
+    *,
+    above: float = -math.inf,
+    least: float = -math.inf,
+    most: float = math.inf,
+    kind: type[InvalidParameter] = InvalidParameter,
+    fix: str | None = None,
+) -> float:
+    """A finite number in a range.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : object
+        What the user gave.
+    stage : object, optional
+        The estimator, or its name, for the error.
+    above, least, most : float, optional
+        The value must be > above, >= least and <= most.
+    kind : type, optional
+        Error to raise.
+    fix : str, optional
+        What to do.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not such a number.
+    """
+    if not isinstance(value, bool) and isinstance(value, Real):
+        try:
+            plain = float(value)
+        except OverflowError:
+            plain = math.nan
+        if math.isfinite(plain) and plain > above and least <= plain <= most:
+            return plain
+    limits = [f"above {above:g}"] * (above > -math.inf) + [f"at least {least:g}"] * (least > -math.inf)
+    limits += [f"at most {most:g}"] * (most < math.inf)
+    wanted = " and ".join(["a finite number", *limits]) if limits else "a finite number"
+    raise kind(f"{name} must be {wanted}, got {value!r}.", stage=_named(stage), fix=fix)
+
+
+def positive(name: str, value: Any, stage: object = None, *, most: float = math.inf) -> float:
+    """A positive finite number."""
+    return number(name, value, stage, above=0, most=most)
+
+
+def integer(name: str, value: Any, stage: object = None, *, least: int = 1, most: float = math.inf) -> int:
+    """An integer in a range.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not such an integer.
+    """
+    if not isinstance(value, bool) and isinstance(value, Integral) and least <= int(value) <= most:
+        return int(value)
+    limit = f" and at most {most:g}" if most < math.inf else ""
+    raise InvalidParameter(f"{name} must be an integer of at least {least}{limit}, got {value!r}.", stage=_named(stage))
+
+
+def choice(name: str, value: Any, options: Collection[str | None], stage: object = None) -> Any:
+    """One of a few words.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is another one.
+    """
+    if (value is None or isinstance(value, str)) and value in options:
+        return value
+    shown = ", ".join(repr(option) for option in options)
+    raise InvalidParameter(f"{name} must be one of {shown}, got {value!r}.", stage=_named(stage))
+
+
+def pair(name: str, value: Any, stage: object = None) -> tuple[float, float]:
+    """Two finite numbers, low < high, whose difference is finite.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is anything else.
+    """
+    items = list(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else []
+    if len(items) == 2 and all(isinstance(v, Real) and not isinstance(v, bool) for v in items):
+        low, high = float(items[0]), float(items[1])
+        if low < high and math.isfinite(high - low):
+            return low, high
+    raise InvalidParameter(f"{name} must be (low, high) with low < high, got {value!r}.", stage=_named(stage))
+
+
+def labels(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:
+    """Distinct plain labels: strings, numbers or booleans, NumPy's turned into Python's.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are something else, or repeat.
+    """
+    if not isinstance(value, Iterable) or isinstance(value, (str, bytes)):
+        raise InvalidParameter(f"{name} must be a sequence of labels, got {value!r}.", stage=_named(stage))
+    items = tuple(v.item() if hasattr(v, "item") and getattr(v, "ndim", 1) == 0 else v for v in value)
+    plain = all(isinstance(v, (str, bool, int)) or (isinstance(v, float) and math.isfinite(v)) for v in items)
+    if not plain or len(set(items)) != len(items):
+        raise InvalidParameter(f"{name} must hold distinct strings or numbers, got {value!r}.", stage=_named(stage))
+    return items
+
+
+def _named(stage: object) -> str | None:
+    return stage if stage is None or isinstance(stage, str) else type(stage).__name__
