@@ -90,22 +90,19 @@ class Certificate:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Privacy loss of everything that was released, for composition with other releases."""
-        return PrivacyLoss(self.mu, float(self._content["total"]["failure"]))
+        """Privacy loss of everything that was released."""
+        gate = self._content["gate"]
+        front = gate["delta"] if gate is not None and gate["rule"] == "max" else 0.0
+        return PrivacyLoss(self.mu, float(self._content["total"]["failure"]), front)
 
     def epsilon_at(self, delta: float) -> float:
         """Guaranteed epsilon at another delta; infinite below what gate and sampler need."""
-        gate, allowance = self._content["gate"], float(self._content["total"]["allowance"])
-        front = gate is not None and gate["rule"] == "max"
-        loss = PrivacyLoss(self.mu) if front else self.loss
-        per_draw = allowance / (1 + math.exp(self.epsilon))
+        per_draw = float(self._content["total"]["allowance"]) / (1 + math.exp(self.epsilon))
         epsilon, grown = 0.0, -1.0
         while grown < epsilon:  # the sampler's part of delta grows with the epsilon that is claimed
             grown = epsilon
             rest = delta - (1 + math.exp(epsilon)) * per_draw if epsilon < 700 else 0.0
-            if rest <= 0 or rest < self.loss.failure * (1 - 1e-12):
-                return math.inf
-            epsilon = max(epsilon, loss.epsilon(rest))
+            epsilon = max(epsilon, self.loss.epsilon(rest)) if rest > 0 else math.inf
         return epsilon
 
     def to_dict(self) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def _replay(c: dict[str, Any]) -> list[str]:
         draws += release["size"]
     found += _structure(c)
     gate, conditions = c["gate"], [k for step in c["steps"] for k in step["conditions"]]
-    failure = 0.0
+    failure, front = 0.0, 0.0
     if gate is not None:
         same("gate.mu", gate["mu"], gate_loss(gate["noise_scale"], n))
         same("gate.threshold", gate["threshold"], gate_threshold(gate["noise_scale"], gate["delta"]))
@@ -104,7 +104,7 @@ def _replay(c: dict[str, Any]) -> list[str]:
         shaped = _gate_after_release(c)
         if shaped and gate["rule"] != "sum":
             found.append("gate.rule: a condition looks at rows that a release has shaped, so deltas add.")
-        failure = gate["delta"]
+        failure, front = (gate["delta"], 0.0) if gate["rule"] == "sum" else (0.0, gate["delta"])
     untested = bool(conditions) and gate is None
     mechanism = c["mechanism"]
     if mechanism is not None:
@@ -117,7 +117,7 @@ def _replay(c: dict[str, Any]) -> list[str]:
         draws += mechanism["steps"] * mechanism["size"]
     elif any(step["way"] == "exact" and step["formula"] not in _NOTHING_FITTED for step in c["steps"]):
         found.append("steps: a released map needs released statistics.")
-    _check_total(c, math.sqrt(sum(squares)), failure, draws, found, same)
+    _check_total(c, PrivacyLoss(math.sqrt(sum(squares)), failure, front), draws, found, same)
     _check_status(c, untested, found)
     return found
 
@@ -228,17 +228,15 @@ def _gate_after_release(c: dict[str, Any]) -> bool:
     )
 
 
-def _check_total(c: dict[str, Any], mu: float, failure: float, draws: int, found: list[str], same: Any) -> None:
+def _check_total(c: dict[str, Any], loss: PrivacyLoss, draws: int, found: list[str], same: Any) -> None:
     total = c["total"]
-    same("total.mu", total["mu"], mu)
-    same("total.failure", total["failure"], failure)
+    same("total.mu", total["mu"], loss.mu)
+    same("total.failure", total["failure"], loss.failure)
     least = (1 + math.exp(c["epsilon"])) * draws * TOTAL_VARIATION_PER_DRAW
     if not least * (1 - TOLERANCE) <= total["allowance"] < c["delta"]:
         found.append("total.allowance: the noise sampler needs another part of delta.")
     rest = c["delta"] - total["allowance"]
-    front = c["gate"] is not None and c["gate"]["rule"] == "max"
-    loss = PrivacyLoss(mu, 0.0 if front else failure)
-    if rest < failure * (1 - TOLERANCE) or loss.epsilon(rest) > c["epsilon"] * (1 + TOLERANCE):
+    if loss.epsilon(rest) > c["epsilon"] * (1 + TOLERANCE):
         found.append("epsilon: the releases cost more than (epsilon, delta).")
 
 

@@ -105,17 +105,15 @@ class Plan:
 
     @property
     def loss(self) -> PrivacyLoss:
-        """Everything that is released, for composition with other fits.
-
-        A gate may fail outright; alone, a plan whose gate stands in front of everything is better than
-        this: its delta is the maximum of the two, not their sum (``docs/theory/gate.md``).
-        """
+        """Everything that is released, composed."""
         squares = [release.mu**2 for release in self.releases]
         if self.gate is not None:
             squares.append(self.gate.mu**2)
         if self.mechanism is not None:
             squares.append(self.mechanism.loss.mu**2)
-        return PrivacyLoss(math.sqrt(sum(squares)), self.gate.delta if self.gate is not None else 0.0)
+        delta = self.gate.delta if self.gate is not None else 0.0
+        adding = self.gate is not None and self.gate.adding
+        return PrivacyLoss(math.sqrt(sum(squares)), delta if adding else 0.0, 0.0 if adding else delta)
 
     def __repr__(self) -> str:
         lines = [

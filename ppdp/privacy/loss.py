@@ -25,6 +25,9 @@ class PrivacyLoss:
         Gaussian differential privacy parameter.
     failure : float
         Probability with which nothing is promised (a gate whose class depends on an earlier output).
+    gate : float
+        Delta of a gate in front of everything: on some pairs all is refused but with this probability, on all others
+        the rest holds, so alone it is the larger delta that counts. Composed with anything else it is a failure.
 
     Examples
     --------
@@ -35,31 +38,34 @@ class PrivacyLoss:
 
     mu: float = 0.0
     failure: float = 0.0
+    gate: float = 0.0
 
     def __post_init__(self) -> None:
-        if not self.mu >= 0 or not 0 <= self.failure <= 1:
-            raise InvalidParameter("a PrivacyLoss needs mu >= 0 and a failure probability in [0, 1].")
+        if not self.mu >= 0 or not 0 <= self.failure <= 1 or not 0 <= self.gate <= 1:
+            raise InvalidParameter("a PrivacyLoss needs mu >= 0 and probabilities in [0, 1].")
 
     def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
         if not isinstance(other, PrivacyLoss):
             return NotImplemented
-        failure = self.failure + other.failure - self.failure * other.failure
-        return PrivacyLoss(math.hypot(self.mu, other.mu), failure)
+        nothing = PrivacyLoss()
+        if nothing in (self, other):
+            return other if self == nothing else self
+        return PrivacyLoss(math.hypot(self.mu, other.mu), _lost(self, other))
 
     def __mul__(self, count: int) -> PrivacyLoss:
         """``count``-fold composition."""
-        return PrivacyLoss(
-            math.sqrt(count) * self.mu,
-            -math.expm1(count * math.log1p(-self.failure)) if self.failure < 1 else 1.0,
-        )
+        if count == 1:
+            return self
+        lost = _lost(self)
+        return PrivacyLoss(math.sqrt(count) * self.mu, -math.expm1(count * math.log1p(-lost)) if lost < 1 else 1.0)
 
     def delta(self, epsilon: float) -> float:
         """Smallest delta at this epsilon, rounded up."""
-        return self.failure + (1 - self.failure) * gaussian_delta(self.mu, epsilon)
+        return max(self.gate, self.failure + (1 - self.failure) * gaussian_delta(self.mu, epsilon))
 
     def epsilon(self, delta: float) -> float:
-        """Smallest epsilon at this delta, rounded up; infinite if ``delta`` does not cover the failures."""
-        if self.failure >= 1 or delta < self.failure:
+        """Smallest epsilon at this delta, rounded up; infinite if ``delta`` does not cover gate and failures."""
+        if self.failure >= 1 or delta < self.failure or delta < self.gate * (1 - 1e-12):
             return math.inf
         rest = (delta - self.failure) / (1 - self.failure)
         return 0.0 if self.mu == 0 else gaussian_epsilon(self.mu, rest * (1 - 1e-12))
@@ -68,4 +74,12 @@ class PrivacyLoss:
         """Rényi divergence of this order; infinite if anything can fail."""
         if not alpha > 1:
             raise InvalidParameter(f"a Rényi order must be above 1, got {alpha!r}.")
-        return math.inf if self.failure else alpha * self.mu**2 / 2
+        return math.inf if self.failure or self.gate else alpha * self.mu**2 / 2
+
+
+def _lost(*losses: PrivacyLoss) -> float:
+    """Probability that anything fails, without cancellation for small probabilities."""
+    lost = 0.0
+    for probability in (p for loss in losses for p in (loss.failure, loss.gate)):
+        lost += (1 - lost) * probability
+    return lost
