@@ -229,6 +229,7 @@ class Pipeline(Composition, BaseEstimator):
         arrays = {name: np.array(array, dtype=np.float64) for name, array in outcome.released.items()}
         for array in arrays.values():
             array.setflags(write=False)
+        certificate = issue(plan, arrays, invalid=self.invalid, seeded=seeded, dataset=self.dataset)
         scales = {f"{plan.steps[r.at].name}.{r.statistic}": r.noise_scale for r in plan.releases}
         if plan.mechanism is not None:
             scales |= {name: plan.mechanism.noise_scale for name in arrays if name not in scales}
@@ -255,7 +256,7 @@ class Pipeline(Composition, BaseEstimator):
                 self.classes_ = model.classes_
         self.twins_ = twins
         self.row_norm_, self.entry_bound_ = plan.domain.row_norm, plan.domain.entry_bound
-        self.certificate_ = issue(plan, arrays, invalid=self.invalid, seeded=seeded, dataset=self.dataset)
+        self.certificate_ = certificate
 
     def _inference(self, X: Any) -> Array:
         """Raw rows through the released twins of all stages before the mechanism or the last transformer."""

@@ -172,7 +172,7 @@ BAD_LABELS = {
 class TestForm:
     @pytest.mark.parametrize("what", WRONG_FORM)
     def test_of_X(self, refused, what):
-        refused(InvalidInput, classifier(), WRONG_FORM[what](), labels())
+        refused((InvalidInput, InvalidParameter), classifier(), WRONG_FORM[what](), labels())
 
     @pytest.mark.parametrize("what", NOT_NUMBERS)
     def test_columns_that_are_not_numbers(self, refused, what):

@@ -1,7 +1,9 @@
 """The pipeline as a stranger uses it: plan, fit, predict, certificate, and scikit-learn's habits."""
 
+import copy
 import itertools
 import math
+import pickle
 from dataclasses import dataclass
 
 import numpy as np
@@ -221,6 +223,16 @@ class TestCertificate:
     def test_names_the_data(self, patients):
         assert classifier(dataset="clinic 4").fit(*patients).certificate_["dataset"] == "clinic 4"
 
+    def test_what_cannot_be_certified_is_not_handed_out(self, patients, monkeypatch):
+        def fail(*_, **__):
+            raise TypeError("a certificate cannot hold this")
+
+        monkeypatch.setattr("ppdp.pipeline.issue", fail)
+        pipe = classifier()
+        with pytest.raises(TypeError):
+            pipe.fit(*patients)
+        assert fitted_state(pipe) <= {"n_features_in_", "feature_names_in_"}
+
     def test_a_fit_that_fails_leaves_none(self, patients):
         X, y = patients
         pipe = classifier().fit(X, y)
@@ -335,6 +347,13 @@ class TestPrediction:
         together = pipe.predict_proba(X.head(5))
         alone = np.vstack([pipe.predict_proba(X.iloc[[i]]) for i in range(5)])
         np.testing.assert_allclose(alone, together)
+
+    def test_copies_predict_the_same(self, patients):
+        X, y = patients
+        pipe = classifier(random_state=None).fit(X, y)
+        for again in (pickle.loads(pickle.dumps(pipe)), copy.deepcopy(pipe)):
+            np.testing.assert_array_equal(again.predict_proba(X), pipe.predict_proba(X))
+            assert again.certificate_ == pipe.certificate_
 
     def test_what_the_last_step_cannot_do_is_not_there(self):
         mean = make_pipeline(NormClipper(), GaussianMechanism())
@@ -453,10 +472,10 @@ class TestParameters:
 
     def test_clone_copies_parameters_and_nothing_fitted(self, patients):
         pipe = classifier().fit(*patients)
-        copy = clone(pipe)
-        assert not fitted_state(copy)
-        assert repr(copy) == repr(pipe)
-        assert copy.steps[0][1] is not pipe.steps[0][1]
+        other = clone(pipe)
+        assert not fitted_state(other)
+        assert repr(other) == repr(pipe)
+        assert other.steps[0][1] is not pipe.steps[0][1]
 
     def test_slices_are_pipelines(self):
         pipe = classifier(epsilon=7.0)

@@ -40,7 +40,7 @@ def mean_sensitivity(domain: Domain, distance: Distance, min_observed: int) -> f
     ``2b√d`` if every entry is at most b.
     """
     norm, a = float(domain.require("row_norm")), mean_norm(domain, min_observed)
-    box = 2 * (domain.entry_bound or math.inf) * math.sqrt(domain.d)
+    box = 2 * (domain.entry_bound or norm) * math.sqrt(domain.d)
     replaced = min(math.sqrt(4 * norm**2 + 2 * a**2) if a <= math.sqrt(2) * norm else math.sqrt(2) * norm + a, box)
     toggled = min(norm + a, box)
     paired, single = distance.unmatched

@@ -24,7 +24,8 @@ def mean_and_moment(domain: Domain, distance: Distance) -> float:
     at most ``√3 |w|``.
     """
     n, norm = domain.n, float(domain.require("row_norm"))
-    unmatched = min(2 * norm * distance.one_sided, math.sqrt(1.5) * norm * distance.mass)
+    paired, single = distance.unmatched
+    unmatched = 2 * norm * paired + math.sqrt(1.5) * norm * single
     moves = min(math.sqrt(3) * distance.total, 2 * norm * distance.moved)
     error = column_sum_error(n, domain.d, norm, distance) + 2 * product_error(n, norm) / (math.sqrt(2) * norm)
     return inflate((unmatched + moves + error) / n)
@@ -39,7 +40,8 @@ def mean_and_squares(domain: Domain, distance: Distance) -> float:
     """
     n, bound, root = domain.n, float(domain.require("entry_bound")), math.sqrt(domain.d)
     replaced, toggled = 2 * bound * root, bound * root * math.sqrt(1 + BOX_WEIGHT**2)
-    unmatched = min(replaced * distance.one_sided, toggled * distance.mass)
+    paired, single = distance.unmatched
+    unmatched = replaced * paired + toggled * single
     moves = min(math.sqrt(1 + 4 * BOX_WEIGHT**2) * distance.total, replaced * distance.moved)
     error = column_sum_error(n, domain.d, bound, distance) + BOX_WEIGHT * column_sum_error(n, domain.d, bound, distance)
     return inflate((unmatched + moves + error) / n)
