@@ -69,12 +69,13 @@ def imputation() -> Target:
 
 
 def learning() -> Target:
-    """One step of gradient descent; the record that is replaced changes its side."""
+    """One step of gradient descent; the record that is replaced changes its side, the others are one record."""
     X = np.zeros((12, 1))
     Z = X.copy()
     X[0], Z[0] = 1.0, -1.0
     model = LogisticRegression(classes=(0, 1), fit_intercept=False, max_iter=1, clip=0.5, coef_norm=1e3)
-    return _target("noisy gradient descent", [("clip", NormClipper()), ("model", model)], X, Z, np.ones(12))
+    steps = [("clip", NormClipper()), ("dedup", Deduplicator()), ("model", model)]
+    return _target("noisy gradient descent", steps, X, Z, np.ones(12))
 
 
 TARGETS = (deduplication, imputation, learning)

@@ -189,8 +189,9 @@ class TestOutcome:
         alone = pipeline().set_params(steps=steps).plan(domain)
         shared = pipeline(Ledger()).set_params(steps=steps).plan(domain)
         assert (alone.gate.adding, shared.gate.adding) == (False, True)
-        assert alone.loss.epsilon(1e-5 - alone.allowance) == math.inf  # would fill the delta of a whole account
+        assert (alone.loss + alone.loss).epsilon(1e-5) == math.inf  # one such gate takes the delta of a whole account
         assert shared.loss.epsilon(1e-5 - shared.allowance) <= 2.0
+        assert (shared.loss + shared.loss).epsilon(1e-5) < 4.0
 
     def test_an_interrupted_fit_counts_as_spent(self, ledger, data, monkeypatch):
         def interrupt(*_):

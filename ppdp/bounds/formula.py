@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ppdp.exceptions import CertificateError
 
-__all__ = ["FORMULAS", "Formula", "formula", "lookup"]
+__all__ = ["FORMULAS", "Formula", "formula", "lookup", "sane"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,12 +32,21 @@ class Formula:
         Page of ``docs/theory`` with statement and proof.
     function : callable
         The computation, ``function(domain, distance, **parameters)``.
+    way : str
+        For a stability map: the way that it belongs to.
+    used_by : tuple of str
+        Classes whose formula it is.
+    shape : callable, optional
+        For a mechanism: ``shape(domain, **parameters)``, how many numbers an answer has, and a public bound on each.
     """
 
     id: str
     kind: str
     page: str
     function: Callable[..., Any]
+    way: str = ""
+    used_by: tuple[str, ...] = ()
+    shape: Callable[..., tuple[int, float]] | None = None
 
     def __call__(self, *args: Any, **parameters: Any) -> Any:
         """Compute the bound."""
@@ -47,15 +56,37 @@ class Formula:
 FORMULAS: dict[str, Formula] = {}
 
 
-def formula(name: str, *, kind: str, page: str) -> Callable[[F], F]:
+def formula(
+    name: str,
+    *,
+    kind: str,
+    page: str,
+    way: str = "",
+    used_by: tuple[str, ...] = (),
+    shape: Callable[..., tuple[int, float]] | None = None,
+) -> Callable[[F], F]:
     """Register a function as the formula ``name``, proved on ``docs/theory/<page>.md``."""
 
     def register(function: F) -> F:
         """Enter the function."""
-        FORMULAS[name] = Formula(name, kind, page, function)
+        FORMULAS[name] = Formula(name, kind, page, function, way, used_by, shape)
         return function
 
     return register
+
+
+def sane(holds: bool) -> None:
+    """Refuse parameters for which a bound means nothing.
+
+    Estimators check theirs with better words; this is for certificates that anybody may have written.
+
+    Raises
+    ------
+    CertificateError
+        If they do not hold.
+    """
+    if not holds:
+        raise CertificateError("the parameters of a formula are impossible.")
 
 
 def lookup(name: str, kind: str) -> Formula:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from ppdp.bounds.formula import formula
+from ppdp.bounds.formula import formula, sane
 from ppdp.bounds.rounding import UNIT, apply_error, column_sum_error, inflate
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -51,7 +51,7 @@ def mean_sensitivity(domain: Domain, distance: Distance, min_observed: int) -> f
     return inflate(min(2 * a, (replaced * paired + toggled * single + moves) / min_observed) + error)
 
 
-@formula("imputation.mean", kind="stability", page="mean-imputation")
+@formula("imputation.mean", kind="stability", page="mean-imputation", way="exact", used_by=("MeanImputer",))
 def mean_imputation(
     domain: Domain, distance: Distance, *, min_observed: int, max_missing: int, conditional: bool = False
 ) -> tuple[Domain, Distance]:
@@ -60,6 +60,7 @@ def mean_imputation(
     ``conditional`` says that the means are over n_j and not ``max(n_j, n0)``; under the condition
     ``n_j >= n0`` the bound is the same.
     """
+    sane(max_missing >= 0 and 1 <= min_observed <= domain.n)
     count = min(max_missing, domain.missing_rows)
     out = domain.but(max_missing=0)
     if count == 0 or distance.changed == 0:
@@ -69,7 +70,7 @@ def mean_imputation(
     return out, distance.widened(domain.n, count, sensitivity, diameter=2 * norm)
 
 
-@formula("imputation.public", kind="stability", page="mean-imputation")
+@formula("imputation.public", kind="stability", page="mean-imputation", way="noisy", used_by=("MeanImputer",))
 def public_imputation(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """Public or released means: row-wise; rows with equal masks move no further apart."""
     rounding = apply_error(domain.d, float(domain.require("row_norm")))

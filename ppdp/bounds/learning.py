@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from ppdp.bounds.formula import formula
+from ppdp.bounds.formula import formula, sane
 from ppdp.bounds.rounding import UNIT, inflate
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 
-__all__ = ["augmented_norm", "logistic_gradient_norm", "logistic_smoothness", "noisy_gradient_step"]
+__all__ = ["augmented_norm", "gradient_shape", "logistic_gradient_norm", "logistic_smoothness", "noisy_gradient_step"]
 
 
 def augmented_norm(row_norm: float, intercept: bool) -> float:
@@ -41,7 +41,19 @@ def logistic_smoothness(row_norm: float, coef_norm: float, clip: float = math.in
     return max(slope(min(peak, clip / row_norm)), slope(top))
 
 
-@formula("learning.logistic-gradient", kind="mechanism", page="noisy-gradient-descent")
+def gradient_shape(domain: Domain, *, clip: float, coef_norm: float, fit_intercept: bool) -> tuple[int, float]:
+    """Numbers in a mean gradient, and the bound on each: the clip, or the largest gradient if that is less."""
+    norm = augmented_norm(float(domain.require("row_norm")), fit_intercept)
+    return domain.d + bool(fit_intercept), min(clip, logistic_gradient_norm(norm, coef_norm))
+
+
+@formula(
+    "learning.logistic-gradient",
+    kind="mechanism",
+    page="noisy-gradient-descent",
+    used_by=("LogisticRegression",),
+    shape=gradient_shape,
+)
 def noisy_gradient_step(
     domain: Domain, distance: Distance, *, clip: float, coef_norm: float, fit_intercept: bool
 ) -> float:
@@ -51,6 +63,7 @@ def noisy_gradient_step(
     float64 sum and of each row's own gradient is charged.
     """
     n = domain.n
+    sane(clip > 0 and coef_norm > 0)
     norm = augmented_norm(float(domain.require("row_norm")), fit_intercept)
     clip = min(clip, logistic_gradient_norm(norm, coef_norm))
     base = distance.shift(clip, logistic_smoothness(norm, coef_norm, clip, 1.0 if fit_intercept else 0.0))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from ppdp.bounds.formula import formula
+from ppdp.bounds.formula import formula, sane
 from ppdp.bounds.rounding import eigen_error, inflate, product_error, projection_error
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -43,9 +43,10 @@ def projector_shift(domain: Domain, distance: Distance, min_gap: float) -> float
     return min(1.0, inflate(moment_spread(domain, distance) + 2 * error) / room) if room > 0 else 1.0
 
 
-@formula("pca.rank", kind="stability", page="pca")
+@formula("pca.rank", kind="stability", page="pca", way="exact", used_by=("PCA",))
 def rank_projection(domain: Domain, distance: Distance, *, min_gap: float) -> tuple[Domain, Distance]:
     """Exact projector: every row moves by at most ``R ‖P - P'‖``."""
+    sane(min_gap > 0)
     norm = float(domain.require("row_norm"))
     out = domain.but(entry_bound=None)
     if distance.changed == 0:
@@ -54,7 +55,7 @@ def rank_projection(domain: Domain, distance: Distance, *, min_gap: float) -> tu
     return out, distance.widened(domain.n, domain.n, shift, diameter=2 * norm)
 
 
-@formula("pca.public", kind="stability", page="pca")
+@formula("pca.public", kind="stability", page="pca", way="noisy", used_by=("PCA",))
 def public_projection(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """Projector of a released second moment: row-wise, 1-Lipschitz, up to rounding."""
     norm = float(domain.require("row_norm"))

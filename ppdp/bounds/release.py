@@ -10,7 +10,7 @@ from ppdp.bounds.rounding import column_sum_error, inflate, product_error
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 
-__all__ = ["BOX_WEIGHT", "column_means", "mean_and_count", "mean_and_moment", "mean_and_squares"]
+__all__ = ["BOX_WEIGHT", "answer_shape", "column_means", "mean_and_count", "mean_and_moment", "mean_and_squares"]
 
 # Largest weight c such that t²(1 + c²(2 - t)²) <= 4 for all t in [0, 2]: c² = (11 + 5√5)/8, rounded down.
 BOX_WEIGHT = math.sqrt((11 + 5 * math.sqrt(5)) / 8) * (1 - 1e-12)
@@ -53,7 +53,19 @@ def column_means(domain: Domain, distance: Distance, *, min_observed: int) -> fl
     return mean_sensitivity(domain, distance, min_observed)
 
 
-@formula("release.mean-and-count", kind="mechanism", page="releases")
+def answer_shape(domain: Domain, *, weighted: bool) -> tuple[int, float]:
+    """Numbers in a mean, with the share of rows present if ``weighted``, and the bound on each."""
+    norm = float(domain.require("row_norm"))
+    return domain.d + bool(weighted), math.sqrt(3) * norm if weighted else norm
+
+
+@formula(
+    "release.mean-and-count",
+    kind="mechanism",
+    page="releases",
+    used_by=("GaussianMechanism",),
+    shape=answer_shape,
+)
 def mean_and_count(domain: Domain, distance: Distance, *, weighted: bool) -> float:
     """Mean over the public n and, if rows may have weight below 1, √3 R times the share of rows present.
 

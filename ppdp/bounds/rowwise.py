@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ppdp.bounds.formula import formula
+from ppdp.bounds.formula import formula, sane
 from ppdp.bounds.rounding import apply_error, inflate
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -17,25 +17,26 @@ from ppdp.domain import Domain
 __all__ = ["identity", "norm_clip", "range_scaling", "row_map"]
 
 
-@formula("row-wise.identity", kind="stability", page="row-wise")
+@formula("row-wise.identity", kind="stability", page="row-wise", way="public", used_by=("MeanImputer", "PCA"))
 def identity(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """Nothing changes."""
     return domain, distance
 
 
-@formula("row-wise.norm-clip", kind="stability", page="row-wise")
+@formula("row-wise.norm-clip", kind="stability", page="row-wise", way="public", used_by=("NormClipper",))
 def norm_clip(domain: Domain, distance: Distance, *, max_norm: float) -> tuple[Domain, Distance]:
     """Projection of every row on the ball of radius ``max_norm``: 1-Lipschitz.
 
     The norm of a row with gaps is taken over its observed entries; moved rows have equal masks.
     """
+    sane(max_norm > 0)
     # Equal rows are mapped equally; rounding is charged to the rows that moved.
     norm = max_norm if domain.row_norm is None else min(max_norm, domain.row_norm)
     out = domain.but(row_norm=norm, entry_bound=min(domain.entry_bound or norm, norm))
     return out, distance.stretched(1.0, 2 * norm).jittered(apply_error(domain.d, norm))
 
 
-@formula("row-wise.range-scaling", kind="stability", page="row-wise")
+@formula("row-wise.range-scaling", kind="stability", page="row-wise", way="public", used_by=("MinMaxScaler",))
 def range_scaling(
     domain: Domain, distance: Distance, *, widths: Sequence[float], low: float, high: float
 ) -> tuple[Domain, Distance]:
@@ -43,6 +44,7 @@ def range_scaling(
 
     Lipschitz constant ``max_j (high - low) / widths[j]``; every entry ends within ``max(|low|, |high|)``.
     """
+    sane(len(widths) == domain.d and min(widths) > 0 and low < high)
     entry = max(abs(low), abs(high))
     norm = entry * math.sqrt(domain.d)
     slope = max((high - low) / w for w in widths)
@@ -50,7 +52,7 @@ def range_scaling(
     return out, distance.stretched(slope, (high - low) * math.sqrt(domain.d)).jittered(apply_error(domain.d, norm))
 
 
-@formula("row-wise.row-map", kind="stability", page="row-wise")
+@formula("row-wise.row-map", kind="stability", page="row-wise", way="public", used_by=("RowMap",))
 def row_map(
     domain: Domain,
     distance: Distance,
@@ -65,6 +67,7 @@ def row_map(
 
     Without a declared Lipschitz constant a row that moved counts as replaced.
     """
+    sane(0 < entry_bound <= row_norm * (1 + 1e-6) and row_norm <= entry_bound * math.sqrt(n_features) * (1 + 1e-6))
     names = None if feature_names is None else tuple(feature_names)
     out = domain.but(n_features=n_features, feature_names=names, row_norm=row_norm, entry_bound=entry_bound)
     if distance.moved == 0:

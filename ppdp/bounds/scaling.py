@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ppdp.bounds.formula import formula
+from ppdp.bounds.formula import formula, sane
 from ppdp.bounds.pca import spread_factor
 from ppdp.bounds.rounding import apply_error, column_sum_error, inflate
 from ppdp.distance import Distance
@@ -69,7 +69,7 @@ def _variance_shift(domain: Domain, distance: Distance, g: _Geometry) -> float:
     return (g.rows * per_row + per_length * distance.total + error) / n
 
 
-@formula("scaling.standard", kind="stability", page="standard-scaling")
+@formula("scaling.standard", kind="stability", page="standard-scaling", way="exact", used_by=("StandardScaler",))
 def standard_scaling(
     domain: Domain, distance: Distance, *, min_std: float, conditional: bool, clip: float | None, with_mean: bool = True
 ) -> tuple[Domain, Distance]:
@@ -79,6 +79,7 @@ def standard_scaling(
     With a clip to norm B afterwards: ``B (s_max/s - 1) + dmean / s``, never more than 2B. Together by at most
     ``n √((dV / 2s²)² + (dmean / s)²)``.
     """
+    sane(min_std > 0 and (clip is None or clip > 0))
     s, n = min_std, domain.n
     g = _Geometry.of(domain, distance, s, conditional)
     reach = g.reach if with_mean else float(domain.require("row_norm"))
@@ -101,7 +102,7 @@ def standard_scaling(
     return out, stretched.widened(n, n, shift, together, diameter=2 * norm)
 
 
-@formula("scaling.public", kind="stability", page="standard-scaling")
+@formula("scaling.public", kind="stability", page="standard-scaling", way="noisy", used_by=("StandardScaler",))
 def public_scaling(
     domain: Domain, distance: Distance, *, min_std: float, clip: float | None, with_mean: bool = True
 ) -> tuple[Domain, Distance]:
@@ -109,6 +110,7 @@ def public_scaling(
 
     The released mean is clipped to the norm of a row, so the output norm is public.
     """
+    sane(min_std > 0 and (clip is None or clip > 0))
     norm = (2 if with_mean else 1) * float(domain.require("row_norm")) / min_std
     norm = inflate(norm if clip is None else min(clip, norm))
     out = domain.but(row_norm=norm, entry_bound=None)

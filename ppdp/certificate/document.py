@@ -44,6 +44,9 @@ class Certificate:
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("a certificate does not change.")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a certificate does not change.")
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._content,)
 
@@ -125,7 +128,7 @@ class Certificate:
         from ppdp.certificate.schema import check_form
 
         try:
-            content = json.loads(text, parse_constant=_no_constant)
+            content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repetition)
         except (ValueError, RecursionError):
             raise CertificateError("this is not a JSON document.") from None
         check_form(content)
@@ -203,6 +206,12 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _no_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(dict(pairs)) != len(pairs):
+        raise ValueError("a key is there twice")
+    return dict(pairs)
 
 
 def _no_constant(_: str) -> float:

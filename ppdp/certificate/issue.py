@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from ppdp.bounds import FORMULAS, lookup
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
+from ppdp.certificate.rules import ADJACENCY
 from ppdp.planning.plan import Plan
 from ppdp.planning.route import PlannedRelease, PlannedStep
 from ppdp.release_points import STATISTICS
 
 __all__ = ["content_hash", "issue"]
 
-ADJACENCY = "replace one row; the number of rows is public and fixed"
 NOT_COVERED = (
     "evaluation on private rows, and choices made from it (scores, plots, tuning) unless they are charged to a ledger",
     "running time and memory",

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ppdp.bounds import lookup
+from ppdp.certificate.rules import broken_rules, step_rules
 from ppdp.distance import Distance
 from ppdp.domain import Domain
-from ppdp.exceptions import CertificateError, PpdpError
+from ppdp.exceptions import PpdpError
 from ppdp.gate import gate_loss, gate_threshold
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise import TOTAL_VARIATION_PER_DRAW, lattice_allowance
@@ -88,24 +89,18 @@ def _replay(c: dict[str, Any]) -> list[str]:
         here, far = points[release["at"]]
         s = lookup(release["formula"], "release")(here, far, **release["parameters"])
         same(f"releases[{i}].sensitivity", release["sensitivity"], s)
-        _check_shape(release, here, found, f"releases[{i}]")
         mu = s / release["noise_scale"] + lattice_allowance(release["bound"], release["noise_scale"], release["size"])
         if mu > release["mu"] * (1 + TOLERANCE):
             found.append(f"releases[{i}]: its noise costs more than is recorded.")
         squares.append(release["mu"] ** 2)
         draws += release["size"]
-    found += _structure(c)
-    gate, conditions = c["gate"], [k for step in c["steps"] for k in step["conditions"]]
+    gate = c["gate"]
     failure, front = 0.0, 0.0
     if gate is not None:
         same("gate.mu", gate["mu"], gate_loss(gate["noise_scale"], n))
         same("gate.threshold", gate["threshold"], gate_threshold(gate["noise_scale"], gate["delta"]))
         squares.append(gate["mu"] ** 2)
-        shaped = _gate_after_release(c)
-        if shaped and gate["rule"] != "sum":
-            found.append("gate.rule: a condition looks at rows that a release has shaped, so deltas add.")
         failure, front = (gate["delta"], 0.0) if gate["rule"] == "sum" else (0.0, gate["delta"])
-    untested = bool(conditions) and gate is None
     mechanism = c["mechanism"]
     if mechanism is not None:
         s = lookup(mechanism["formula"], "mechanism")(domain, distance, **mechanism["parameters"])
@@ -115,53 +110,9 @@ def _replay(c: dict[str, Any]) -> list[str]:
         same("mechanism.mu", mechanism["mu"], mu)
         squares.append(mechanism["mu"] ** 2)
         draws += mechanism["steps"] * mechanism["size"]
-    elif any(step["way"] == "exact" and step["formula"] not in _NOTHING_FITTED for step in c["steps"]):
-        found.append("steps: a released map needs released statistics.")
     _check_total(c, PrivacyLoss(math.sqrt(sum(squares)), failure, front), draws, found, same)
-    _check_status(c, untested, found)
+    found += broken_rules(c, points, domain)
     return found
-
-
-_NOTHING_FITTED = frozenset({"deduplication.whole-record", "deduplication.keep-first"})
-
-
-_AFFINE = frozenset({"pca.public"})
-_NEEDS_RELEASE = {"imputation.public": {"means"}, "scaling.public": {"squares", "matrix"}, "pca.public": {"matrix"}}
-
-
-def _structure(c: dict[str, Any]) -> list[str]:
-    """Every stage fitted from a release has one, taken where it may be taken."""
-    found, steps = [], c["steps"]
-    names = [step["name"] for step in steps]
-    if len(set(names)) != len(names):
-        return ["steps: names are not unique."]
-    served: dict[str, set[str]] = {}
-    conditional = [i for i, step in enumerate(steps) if step["conditions"]]
-    for i, release in enumerate(c["releases"]):
-        positions = [names.index(name) for name in release["serves"]]
-        if positions != sorted(set(positions)) or positions[0] != release["at"]:
-            found.append(f"releases[{i}]: it is not taken where its first stage stands.")
-        if not all(_affine(step) for step in steps[release["at"] : positions[-1]]):
-            found.append(f"releases[{i}]: it cannot be carried to all stages that it serves.")
-        fit = [name for name in release["serves"] if steps[names.index(name)]["way"] == "noisy"]
-        if bool(fit) != (release["purpose"] == "fit"):
-            found.append(f"releases[{i}]: its purpose is another.")
-        if c["gate"] and fit and conditional[0] < release["at"] and names.index(fit[0]) <= conditional[-1]:
-            found.append(f"releases[{i}]: a condition rests on a release that rests on a condition.")
-        for name in release["serves"]:
-            served.setdefault(name, set()).add(release["statistic"])
-    for i, step in enumerate(steps):
-        needed = _NEEDS_RELEASE.get(step["formula"], set())
-        if (step["way"] == "noisy") != bool(needed):
-            found.append(f"steps[{i}]: this formula is not that of this way.")
-        if needed and not served.get(step["name"], set()) & needed:
-            found.append(f"steps[{i}]: nothing is released that it could be fitted from.")
-    return found
-
-
-def _affine(step: dict[str, Any]) -> bool:
-    """Whether released moments can be carried through a step."""
-    return step["formula"] in _AFFINE or (step["formula"] == "scaling.public" and step["parameters"]["clip"] is None)
 
 
 def _derive(c: dict[str, Any], found: list[str]) -> tuple[list[tuple[Domain, Distance]], Domain, Distance]:
@@ -173,59 +124,13 @@ def _derive(c: dict[str, Any], found: list[str]) -> tuple[list[tuple[Domain, Dis
     points = []
     for i, step in enumerate(c["steps"]):
         points.append((domain, distance))
-        _check_conditions(step, domain, distance, found, f"steps[{i}]")
+        found += step_rules(step, domain, distance, f"steps[{i}]")
         domain, distance = lookup(step["formula"], "stability")(domain, distance, **step["parameters"])
         if not _close(domain.to_dict(), step["domain"]):
             found.append(f"steps[{i}].domain: another domain follows.")
         if not _close(distance.to_dict(), step["distance"]):
             found.append(f"steps[{i}].distance: another distance follows.")
     return points, domain, distance
-
-
-def _check_conditions(step: dict[str, Any], domain: Domain, distance: Distance, found: list[str], where: str) -> None:
-    for condition in step["conditions"]:
-        unit = lookup(condition["formula"], "margin")(domain, distance)
-        if not math.isclose(unit, condition["unit"], rel_tol=TOLERANCE):
-            found.append(f"{where}.conditions: a unit of margin is {unit!r} here.")
-    named = {condition["formula"] for condition in step["conditions"]}
-    needed = _needed_conditions(step, domain)
-    if named != needed:
-        found.append(f"{where}.conditions: the formula assumes {sorted(needed) or 'nothing'}.")
-
-
-def _needed_conditions(step: dict[str, Any], domain: Domain) -> set[str]:
-    """What a stability formula assumes, from its public parameters."""
-    name, parameters = step["formula"], step["parameters"]
-    needed: set[str] = set()
-    if name == "pca.rank":
-        needed.add("pca.gap")
-    if name == "scaling.standard" and parameters["conditional"]:
-        needed.add("scaling.std")
-    if name == "imputation.mean":
-        if min(parameters["max_missing"], domain.missing_rows) < domain.n:
-            needed.add("imputation.missing")
-        if parameters["conditional"]:
-            needed.add("imputation.observed")
-    return needed
-
-
-def _check_shape(release: dict[str, Any], domain: Domain, found: list[str], where: str) -> None:
-    from ppdp.release_points import STATISTICS
-
-    statistic = STATISTICS.get(release["statistic"])
-    if statistic is None or statistic.formula != release["formula"]:
-        raise CertificateError(f"{where}: no such statistic.")
-    if statistic.size(domain) != release["size"] or not math.isclose(statistic.bound(domain), release["bound"]):
-        found.append(f"{where}: another size or bound follows.")
-
-
-def _gate_after_release(c: dict[str, Any]) -> bool:
-    last = max((i for i, step in enumerate(c["steps"]) if step["conditions"]), default=-1)
-    names = [step["name"] for step in c["steps"]]
-    return any(
-        release["purpose"] == "fit" and min(names.index(name) for name in release["serves"]) < last
-        for release in c["releases"]
-    )
 
 
 def _check_total(c: dict[str, Any], loss: PrivacyLoss, draws: int, found: list[str], same: Any) -> None:
@@ -238,16 +143,6 @@ def _check_total(c: dict[str, Any], loss: PrivacyLoss, draws: int, found: list[s
     rest = c["delta"] - total["allowance"]
     if loss.epsilon(rest) > c["epsilon"] * (1 + TOLERANCE):
         found.append("epsilon: the releases cost more than (epsilon, delta).")
-
-
-def _check_status(c: dict[str, Any], untested: bool, found: list[str]) -> None:
-    private_facts = any(fact["origin"] == "read from y: not public" for fact in c["facts"])
-    if (untested or private_facts) and c["status"] == "UNCONDITIONAL":
-        found.append("status: something is assumed, so it is not unconditional.")
-    if c["status"] != "UNCONDITIONAL" and not c["reasons"]:
-        found.append("reasons: a status other than UNCONDITIONAL needs a reason.")
-    if c["status"] == "UNCONDITIONAL" and c["reasons"]:
-        found.append("status: reasons are given why it is not unconditional.")
 
 
 def _close(a: Any, b: Any) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
+from ppdp.bounds.release import answer_shape
 from ppdp.checks import choice
 from ppdp.domain import Domain
 from ppdp.mechanisms.base import Mechanism, Question
@@ -58,9 +59,8 @@ class GaussianMechanism(Mechanism):
     def _question(self, domain: Domain, mu: float | None = None) -> Question:
         choice("query", self.query, ["mean"], self)
         weighted = domain.min_present < domain.n
-        norm = float(domain.require("row_norm", "GaussianMechanism"))
-        bound = math.sqrt(3) * norm if weighted else norm
-        return Question("release.mean-and-count", {"weighted": weighted}, 1, domain.d + weighted, bound)
+        domain.require("row_norm", "GaussianMechanism")
+        return Question("release.mean-and-count", {"weighted": weighted}, 1, *answer_shape(domain, weighted=weighted))
 
     def _release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         weighted = question.parameters["weighted"]

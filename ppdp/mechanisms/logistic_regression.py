@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ppdp.bounds.learning import augmented_norm, logistic_gradient_norm
+from ppdp.bounds.learning import gradient_shape
 from ppdp.checks import integer, labels, positive
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter, InvalidValue
@@ -102,19 +102,15 @@ class LogisticRegression(ClassifierMixin, Mechanism):
                 stage="LogisticRegression",
                 fix="declare two classes.",
             )
-        norm = float(domain.require("row_norm", "LogisticRegression"))
-        clip = positive("clip", self.clip, self)
-        radius = positive("coef_norm", self.coef_norm, self)
-        bound = min(clip, logistic_gradient_norm(augmented_norm(norm, self.fit_intercept), radius))
+        domain.require("row_norm", "LogisticRegression")
         self._step(domain.d)
-        parameters = {"clip": clip, "coef_norm": radius, "fit_intercept": bool(self.fit_intercept)}
-        return Question(
-            "learning.logistic-gradient",
-            parameters,
-            self._steps(domain, mu),
-            domain.d + bool(self.fit_intercept),
-            bound,
-        )
+        parameters: dict[str, Any] = {
+            "clip": positive("clip", self.clip, self),
+            "coef_norm": positive("coef_norm", self.coef_norm, self),
+            "fit_intercept": bool(self.fit_intercept),
+        }
+        steps = self._steps(domain, mu)
+        return Question("learning.logistic-gradient", parameters, steps, *gradient_shape(domain, **parameters))
 
     def _step(self, d: int) -> float:
         if isinstance(self.step_size, str) and self.step_size == "auto":

@@ -246,6 +246,17 @@ class TestDocument:
         with pytest.raises(CertificateError):
             Certificate.from_json(text.replace(old, new, 1))
 
+    @pytest.mark.parametrize("depth", [50, 600, 5000])
+    def test_nesting_is_refused_or_found(self, depth):
+        """However deep, by a typed error or a failed verification."""
+        text = json.dumps(document("row map"))
+        widths = json.dumps(document("row map")["steps"][0]["parameters"]["widths"])
+        assert widths in text
+        try:
+            assert not Certificate.from_json(text.replace(widths, "[" * depth + "]" * depth, 1)).verify()
+        except CertificateError:
+            pass
+
     def test_a_file_that_cannot_be_read(self, tmp_path):
         for path in (tmp_path / "nothing.json", tmp_path):
             with pytest.raises(CertificateError, match="cannot read"):
@@ -261,7 +272,8 @@ class TestFigures:
     def test_the_guarantee_follows_from_the_total(self, name):
         one = certificate(name)
         rest = one.delta - one["total"]["allowance"]
-        assert one.loss == PrivacyLoss(one.mu, one["total"]["failure"])
+        in_front = one["gate"]["delta"] if one["gate"] and one["gate"]["rule"] == "max" else 0.0
+        assert one.loss == PrivacyLoss(one.mu, one["total"]["failure"], in_front)
         assert one.loss.epsilon(rest) <= one.epsilon * (1 + 1e-9)
         assert one.epsilon_at(one.delta) <= one.epsilon * (1 + 1e-9)
         assert one.epsilon_at(one.delta) >= one.epsilon * 0.99
@@ -570,6 +582,9 @@ def change(path: str, value: Any):
 FORGERIES = {
     "a smaller epsilon": ("gated, max", None, change("epsilon", lambda e: e * 0.99)),
     "a smaller delta": ("gated, max", None, change("delta", lambda d: d * 0.5)),
+    "less noise on a release": ("unconditional", None, change("releases.0.noise_scale", lambda s: s * 0.5)),
+    "less noise in the mechanism": ("unconditional", None, change("mechanism.noise_scale", lambda s: s * 0.5)),
+    "less noise in the gate": ("gated, max", None, change("gate.noise_scale", lambda s: s * 0.5)),
     "a smaller total": ("unconditional", None, change("total.mu", lambda mu: mu * 0.9)),
     "a condition and its gate dropped": ("gated, max", assume_nothing, None),
     "all conditions dropped, the flags turned": ("conditional", assume_nothing, None),

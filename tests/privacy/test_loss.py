@@ -119,6 +119,43 @@ class TestFailure:
         assert PrivacyLoss(0.0, 1e-6).epsilon(0.9e-6) == math.inf
 
 
+class TestGate:
+    """A gate in front of everything: on a pair of data all is refused but with probability ``gate``, or all holds."""
+
+    @given(mus, failures, st.floats(0, 20))
+    def test_alone_the_larger_delta_counts(self, mu, gate, epsilon):
+        assert PrivacyLoss(mu, gate=gate).delta(epsilon) == max(gate, PrivacyLoss(mu).delta(epsilon))
+
+    @given(mus, failures, st.floats(1e-9, 1e-2))
+    def test_epsilon_is_the_inverse_of_delta(self, mu, gate, delta):
+        loss = PrivacyLoss(mu, gate=gate)
+        if delta < gate * (1 - 1e-9):
+            assert loss.epsilon(delta) == math.inf
+        elif delta > gate:
+            assert loss.epsilon(delta) == PrivacyLoss(mu).epsilon(delta)
+            assert loss.delta(loss.epsilon(delta)) <= delta
+
+    @pytest.mark.parametrize(("mu", "other", "gate"), [(0.3, 0.3, 1e-6), (0.1, 0.5, 1e-5)])
+    def test_composed_with_anything_it_is_a_failure(self, mu, other, gate):
+        """A pair outside the class pays for the other release *and* the gate's delta, whichever came first."""
+        for total in (PrivacyLoss(mu, gate=gate) + PrivacyLoss(other), PrivacyLoss(other) + PrivacyLoss(mu, gate=gate)):
+            assert total.gate == 0
+            assert total.failure == gate
+            for epsilon in (0.5, 1.0, 2.0):
+                outside = gate + (1 - gate) * gaussian_delta(other, epsilon)
+                assert total.delta(epsilon) >= outside * (1 - 1e-12)
+
+    def test_two_gates_are_two_failures(self):
+        twice = PrivacyLoss(0.3, gate=1e-6) + PrivacyLoss(0.4, gate=2e-6)
+        assert twice.failure == pytest.approx(3e-6, rel=1e-5)
+        assert twice.mu == pytest.approx(0.5)
+        assert (PrivacyLoss(0.3, gate=1e-6) * 2).failure == pytest.approx(2e-6, rel=1e-5)
+        assert PrivacyLoss(0.3, gate=1e-6) * 1 == PrivacyLoss(0.3, gate=1e-6)
+
+    def test_renyi_is_infinite(self):
+        assert PrivacyLoss(0.3, gate=1e-6).renyi(2.0) == math.inf
+
+
 class TestRenyi:
     @pytest.mark.parametrize("alpha", [1.01, 2.0, 30.0])
     def test_of_a_gaussian_by_integration(self, alpha):
@@ -136,7 +173,7 @@ class TestRenyi:
             PrivacyLoss(1.0).renyi(1.0)
 
 
-@pytest.mark.parametrize("bad", [{"mu": -1e-9}, {"mu": math.nan}, {"failure": -0.1}, {"failure": 1.1}])
+@pytest.mark.parametrize("bad", [{"mu": -1e-9}, {"mu": math.nan}, {"failure": -0.1}, {"failure": 1.1}, {"gate": -0.1}])
 def test_refuses_what_is_no_loss(bad):
     with pytest.raises(InvalidParameter):
         PrivacyLoss(**bad)

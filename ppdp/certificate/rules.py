@@ -1,0 +1,195 @@
+"""What must hold between the parts of a certificate, besides its numbers.
+
+A derivation may be right and yet not be that of the pipeline it names: a stage fitted from a release that was
+never made, a condition that nobody states, a model accounted as something else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from ppdp.bounds import Formula, lookup
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.release_points import STATISTICS
+
+__all__ = ["ADJACENCY", "PRIVATE_ORIGIN", "broken_rules", "step_rules"]
+
+Document = dict[str, Any]
+
+ADJACENCY = "replace one row; the number of rows is public and fixed"
+PRIVATE_ORIGIN = "read from y: not public"
+NOTHING_FITTED = frozenset({"deduplication.whole-record", "deduplication.keep-first"})
+NEEDS_RELEASE = {
+    "imputation.public": {"means"},
+    "imputation.mean": {"means"},
+    "scaling.public": {"squares", "matrix"},
+    "scaling.standard": {"squares", "matrix"},
+    "pca.public": {"matrix"},
+}
+PREDICTS = frozenset({"learning.logistic-gradient"})
+NO_GAPS = ("scaling.", "pca.", "learning.", "release.")
+
+
+def step_rules(step: Document, domain: Domain, distance: Distance, where: str) -> Iterator[str]:
+    """Rules for one stage, given domain and distance at its input."""
+    found = lookup(step["formula"], "stability")
+    yield from _same_identity(step, found, where)
+    if found.way != step["way"]:
+        yield f"{where}: this formula is not that of this way."
+    if found.id.startswith(NO_GAPS) and domain.missing_rows:
+        yield f"{where}: rows may have gaps here."
+    if found.id == "row-wise.identity" and step["class"] == "MeanImputer" and domain.missing_rows:
+        yield f"{where}: an imputer changes rows that may have gaps."
+    for condition in step["conditions"]:
+        unit = lookup(condition["formula"], "margin")(domain, distance)
+        if not math.isclose(unit, condition["unit"], rel_tol=1e-9):
+            yield f"{where}.conditions: a unit of margin is {unit!r} here."
+    needed = _needed_conditions(step, domain)
+    if sorted(condition["formula"] for condition in step["conditions"]) != sorted(needed):
+        yield f"{where}.conditions: the formula assumes {sorted(needed) or 'nothing'}."
+
+
+def broken_rules(c: Document, points: list[tuple[Domain, Distance]], end: Domain) -> Iterator[str]:
+    """Rules for the document, given domain and distance at the input of every step, and the last domain."""
+    names = [step["name"] for step in c["steps"]]
+    mechanism = c["mechanism"]
+    if len({*names, *([mechanism["name"]] if mechanism else [])}) != len(names) + bool(mechanism):
+        yield "steps: names are not unique."
+        return
+    if c["adjacency"] != ADJACENCY:
+        yield "adjacency: the bounds hold for another one."
+    yield from _facts(c)
+    for i, release in enumerate(c["releases"]):
+        yield from _release(c, release, points[release["at"]][0], names, f"releases[{i}]")
+    yield from _served(c)
+    yield from _gate(c, names)
+    if mechanism is not None:
+        found = lookup(mechanism["formula"], "mechanism")
+        yield from _same_identity(mechanism, found, "mechanism")
+        if found.shape is not None:
+            size, bound = found.shape(end, **mechanism["parameters"])
+            if size != mechanism["size"] or not math.isclose(bound, mechanism["bound"], rel_tol=1e-9):
+                yield "mechanism: another size or bound follows."
+        if end.missing_rows:
+            yield "mechanism: rows may have gaps here."
+    elif any(step["way"] == "exact" and step["formula"] not in NOTHING_FITTED for step in c["steps"]):
+        yield "steps: a released map needs released statistics."
+    yield from _released(c, names)
+    yield from _status(c)
+
+
+def _same_identity(part: Document, found: Formula, where: str) -> Iterator[str]:
+    if found.page != part["page"]:
+        yield f"{where}.page: the formula is proved on another page."
+    if found.used_by and part["class"] not in found.used_by:
+        yield f"{where}.class: this formula is not that of {part['class']}."
+
+
+def _needed_conditions(step: Document, domain: Domain) -> set[str]:
+    """What a stability formula assumes, from its public parameters."""
+    name, parameters = step["formula"], step["parameters"]
+    needed: set[str] = set()
+    if name == "pca.rank":
+        needed.add("pca.gap")
+    if name == "scaling.standard" and parameters["conditional"]:
+        needed.add("scaling.std")
+    if name == "imputation.mean":
+        if min(parameters["max_missing"], domain.missing_rows) < domain.n:
+            needed.add("imputation.missing")
+        if parameters["conditional"]:
+            needed.add("imputation.observed")
+    return needed
+
+
+def _facts(c: Document) -> Iterator[str]:
+    domain = c["entrance"]["domain"]
+    for fact in c["facts"]:
+        shown = fact["value"]
+        if fact["name"] in ("n_rows", "n_features", "rows_per_unit") and shown != str(domain.get(fact["name"])):
+            yield f"facts: {fact['name']} is another one in the derivation."
+        if fact["name"] == "gaps" and (shown == "none") != (domain.get("max_missing") == 0):
+            yield "facts: gaps are declared otherwise in the derivation."
+
+
+def _release(c: Document, release: Document, domain: Domain, names: list[str], where: str) -> Iterator[str]:
+    """A release is taken where its first stage stands, and can be carried to the others."""
+    steps, statistic = c["steps"], STATISTICS.get(release["statistic"])
+    if statistic is None or statistic.formula != release["formula"]:
+        yield f"{where}: no such statistic."
+        return
+    if release["page"] != lookup(statistic.formula, "release").page:
+        yield f"{where}.page: the formula is proved on another page."
+    if statistic.size(domain) != release["size"] or not math.isclose(statistic.bound(domain), release["bound"]):
+        yield f"{where}: another size or bound follows."
+    positions = [names.index(name) for name in release["serves"]]
+    if positions != sorted(set(positions)) or positions[0] != release["at"]:
+        yield f"{where}: it is not taken where its first stage stands."
+    if not all(_affine(step) for step in steps[release["at"] : positions[-1]]):
+        yield f"{where}: it cannot be carried to all stages that it serves."
+    fits = any(steps[position]["way"] == "noisy" for position in positions)
+    if fits != (release["purpose"] == "fit"):
+        yield f"{where}: its purpose is another."
+
+
+def _affine(step: Document) -> bool:
+    """Whether released moments can be carried through a step."""
+    return step["formula"] == "pca.public" or (
+        step["formula"] == "scaling.public" and step["parameters"]["clip"] is None
+    )
+
+
+def _served(c: Document) -> Iterator[str]:
+    """Every stage that is fitted from a release, or whose twin predicts, has exactly one."""
+    predicts = c["mechanism"] is not None and c["mechanism"]["formula"] in PREDICTS
+    for i, step in enumerate(c["steps"]):
+        fitting = NEEDS_RELEASE.get(step["formula"], set())
+        serving = [release["statistic"] for release in c["releases"] if step["name"] in release["serves"]]
+        needed = step["way"] == "noisy" or (predicts and step["way"] == "exact" and bool(fitting))
+        if len(serving) != int(needed) or not set(serving) <= fitting:
+            yield f"steps[{i}]: what is released is not what it is fitted from or predicts with."
+
+
+def _gate(c: Document, names: list[str]) -> Iterator[str]:
+    gate = c["gate"]
+    conditional = [i for i, step in enumerate(c["steps"]) if step["conditions"]]
+    if any(k["tested"] != (gate is not None) for step in c["steps"] for k in step["conditions"]):
+        yield "steps: a condition is tested where there is a gate, and nowhere else."
+    if gate is None:
+        return
+    if gate["page"] != "gate":
+        yield "gate.page: it is proved on another page."
+    if not conditional:
+        yield "gate: there is nothing to test."
+        return
+    for i, release in enumerate(c["releases"]):
+        first = min(names.index(name) for name in release["serves"])
+        if release["purpose"] == "fit" and first < conditional[-1]:
+            if gate["rule"] != "sum":
+                yield "gate.rule: a condition looks at rows that a release has shaped, so deltas add."
+            if release["at"] > conditional[0]:
+                yield f"releases[{i}]: a condition rests on a release that rests on a condition."
+
+
+def _released(c: Document, names: list[str]) -> Iterator[str]:
+    """The arrays that left are those of the releases and the mechanism."""
+    expected = {f"{names[r['at']]}.{r['statistic']}": [r["size"]] for r in c["releases"]}
+    listed = dict(c["released"]["names"])
+    if c["mechanism"] is not None:
+        own = [name for name in listed if name.startswith(f"{c['mechanism']['name']}.")]
+        expected |= {name: [c["mechanism"]["size"]] for name in own[:1]}
+        if not own:
+            yield "released.names: the mechanism's release is not listed."
+    if listed != expected:
+        yield "released.names: other arrays follow."
+
+
+def _status(c: Document) -> Iterator[str]:
+    assumed = any(not k["tested"] for step in c["steps"] for k in step["conditions"])
+    private = any(fact["origin"] == PRIVATE_ORIGIN for fact in c["facts"])
+    if (assumed or private) and c["status"] == "UNCONDITIONAL":
+        yield "status: something is assumed, so it is not unconditional."
+    if (c["status"] == "UNCONDITIONAL") != (not c["reasons"]):
+        yield "status: UNCONDITIONAL has no reasons, and any other has."
