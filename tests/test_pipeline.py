@@ -524,10 +524,13 @@ def correlated():
 
 
 def spoiled(correlated, how):
-    """Data on which one of the conditions fails."""
+    """Data on which one of the conditions fails, or nearly does."""
     X, y = correlated[0].copy(), correlated[1]
     if how == "missing":
         X[: len(X) // 3, 0] = np.nan
+    elif how == "just not missing":
+        complete = np.flatnonzero(~np.isnan(X).any(axis=1))
+        X[complete[: 1498 - (len(X) - len(complete))], 0] = np.nan
     elif how == "observed":
         X[: 2 * len(X) // 3, 1] = np.nan
     elif how == "eigengap":
@@ -535,7 +538,7 @@ def spoiled(correlated, how):
     return X, y
 
 
-SPOILED = ["missing", "observed", "eigengap"]
+SPOILED = ["missing", "just not missing", "observed", "eigengap"]
 UNCONDITIONAL = {"impute__max_missing": None, "impute__floor": True, "impute__statistics": "noisy"}
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "missing_margin",
     "observed_margin",
     "public_imputation",
+    "zero_imputation",
 ]
 
 
@@ -75,6 +76,12 @@ def public_imputation(domain: Domain, distance: Distance) -> tuple[Domain, Dista
     """Public or released means: row-wise; rows with equal masks move no further apart."""
     rounding = apply_error(domain.d, float(domain.require("row_norm")))
     return domain.but(max_missing=0), distance.jittered(rounding)
+
+
+@formula("imputation.zero", kind="stability", page="mean-imputation", way="public", used_by=("MeanImputer",))
+def zero_imputation(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
+    """Gaps that nobody expects are filled with 0: public, row-wise, right even if there are some."""
+    return public_imputation(domain, distance)
 
 
 @formula("imputation.observed", kind="margin", page="mean-imputation")

@@ -17,7 +17,7 @@ from ppdp.domain import Domain
 __all__ = ["identity", "norm_clip", "range_scaling", "row_map"]
 
 
-@formula("row-wise.identity", kind="stability", page="row-wise", way="public", used_by=("MeanImputer", "PCA"))
+@formula("row-wise.identity", kind="stability", page="row-wise", way="public", used_by=("PCA",))
 def identity(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """Nothing changes."""
     return domain, distance

@@ -131,8 +131,11 @@ class Certificate:
             content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repetition)
         except (ValueError, RecursionError):
             raise CertificateError("this is not a JSON document.") from None
-        check_form(content)
-        return cls(content)
+        try:
+            check_form(content)
+            return cls(content)
+        except RecursionError:
+            raise CertificateError("the document is nested too deeply.") from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the JSON document, atomically."""

@@ -41,8 +41,6 @@ def step_rules(step: Document, domain: Domain, distance: Distance, where: str) -
         yield f"{where}: this formula is not that of this way."
     if found.id.startswith(NO_GAPS) and domain.missing_rows:
         yield f"{where}: rows may have gaps here."
-    if found.id == "row-wise.identity" and step["class"] == "MeanImputer" and domain.missing_rows:
-        yield f"{where}: an imputer changes rows that may have gaps."
     for condition in step["conditions"]:
         unit = lookup(condition["formula"], "margin")(domain, distance)
         if not math.isclose(unit, condition["unit"], rel_tol=1e-9):

@@ -62,12 +62,12 @@ def verify(content: dict[str, Any]) -> Verification:
         problems += _replay(content)
     except PpdpError as error:
         problems.append(error.message)
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError) as error:
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError, RecursionError) as error:
         problems.append(f"the derivation cannot be replayed ({type(error).__name__}).")
     try:
         if content.get("digest") != digest({k: v for k, v in content.items() if k != "digest"}):
             problems.append("the digest does not match the content.")
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError, AttributeError, RecursionError):
         problems.append("the content has no canonical form.")
     return Verification(tuple(problems))
 

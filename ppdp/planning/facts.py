@@ -94,6 +94,7 @@ def complete(
         facts.append(Fact("gaps", "none", "no imputer in the steps; a gap is an invalid value"))
     else:
         shown = "any row may have gaps" if domain.max_missing is None else f"at most {_shown(domain.max_missing)} rows"
+        shown = "none" if domain.max_missing == 0 else shown
         facts.append(Fact("gaps", shown, "declared" if domain.max_missing is not None else f"imputer {imputer!r}"))
     if getattr(mechanism, "needs_y", False):
         domain, fact = _classes(domain, mechanism, read_classes)

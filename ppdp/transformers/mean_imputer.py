@@ -97,7 +97,7 @@ class MeanImputer(Transformer):
             number("max_missing", self.max_missing, self, least=0)
             limit = min(limit, domain.but(max_missing=self.max_missing).missing_rows)
         if limit == 0:
-            return (Way.by("public", "row-wise.identity", domain, distance),)
+            return (Way.by("public", "imputation.zero", domain, distance),)
         conditions = []
         if limit < domain.n:
             unit = lookup("imputation.missing", "margin")(domain, distance)
