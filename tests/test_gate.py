@@ -162,6 +162,11 @@ class TestNeededMargin:
         assert not any("refusal" in warning for warning in many.warnings)
         assert any("refusal" in warning for warning in few.warnings)
 
+    def test_no_plan_chooses_a_gate_that_no_data_could_pass_without_saying_so(self):
+        """At most 3 rows with gaps: even without any the margin is 4 rows, and the gate needs 135."""
+        planned = plan(MinMaxScaler((-1, 1)), MeanImputer(max_missing=3), n=1000)
+        assert planned.gate is None or any("refusal" in warning for warning in planned.warnings)
+
 
 def plan(*stages, mechanism=None, n=5000, d=3, domain=None, **parameters) -> Plan:
     steps = [(f"s{i}", stage) for i, stage in enumerate(stages)] + [("m", mechanism or GaussianMechanism())]

@@ -102,6 +102,7 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         {"domain": Domain(rows_per_unit=3), "dataset": "people"},
     ),
     "with a ledger": ([CLIP, EXACT_PCA, MEAN], {"ledger": Ledger()}),
+    "nothing to do": ([BOX, imputer(max_missing=0), ("pca", PCA()), MEAN], {}),
 }
 
 
@@ -146,7 +147,7 @@ def test_the_zoo_shows_every_kind():
     }
     used |= {r["formula"] for d in documents for r in d["releases"]}
     used |= {c["formula"] for d in documents for s in d["steps"] for c in s["conditions"]}
-    assert used == set(ppdp.bounds.FORMULAS) - {"row-wise.identity"}
+    assert used == set(ppdp.bounds.FORMULAS)
 
 
 @zoo
@@ -439,7 +440,9 @@ WITHOUT_EFFECT = {
 WITHOUT_MOVES = {"steps.*.parameters.lipschitz", "mechanism.parameters.coef_norm", "mechanism.parameters.fit_intercept"}
 
 
-each_kind = pytest.mark.parametrize("name", sorted(ZOO.keys() - {"seeded", "keyed", "with a ledger", "classes read"}))
+each_kind = pytest.mark.parametrize(
+    "name", sorted(ZOO.keys() - {"seeded", "keyed", "with a ledger", "classes read", "nothing to do"})
+)
 some_kinds = pytest.mark.parametrize("name", ["gated, sum", "conditional", "three rows each", "transformer-ended"])
 
 
