@@ -18,7 +18,7 @@ from ppdp.demo import _without_privacy, build
 def auc(epsilon: float, split: int, draws: int) -> tuple[float, list[float]]:
     pipe, X, y = build("flchain", epsilon=epsilon)
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=split)
-    _, plain = _without_privacy(pipe, X_train, y_train)
+    plain = _without_privacy(pipe, X_train, y_train)
     private = [roc_auc_score(y_test, clone(pipe).fit(X_train, y_train).decision_function(X_test)) for _ in range(draws)]
     return roc_auc_score(y_test, plain.decision_function(X_test)), private
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["choice", "integer", "labels", "number", "pair", "positive"]
+__all__ = ["choice", "classes_of", "integer", "labels", "length", "number", "pair", "positive"]
 
 
 def number(
@@ -61,6 +61,11 @@ def number(
 def positive(name: str, value: Any, stage: object = None, *, most: float = math.inf) -> float:
     """A positive finite number."""
     return number(name, value, stage, above=0, most=most)
+
+
+def length(name: str, value: Any, stage: object = None) -> float:
+    """A length whose square and inverse float64 can hold."""
+    return number(name, value, stage, least=1e-100, most=1e100)
 
 
 def integer(name: str, value: Any, stage: object = None, *, least: int = 1, most: float = math.inf) -> int:
@@ -122,6 +127,24 @@ def labels(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:
     if not plain or len(set(items)) != len(items):
         raise InvalidParameter(f"{name} must hold distinct strings or numbers, got {value!r}.", stage=_named(stage))
     return items
+
+
+def classes_of(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:
+    """Distinct labels in ascending order, as scikit-learn has them.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are something else, or cannot be ordered.
+    """
+    items = labels(name, value, stage)
+    try:
+        return tuple(sorted(items))
+    except TypeError:
+        pass
+    raise InvalidParameter(
+        f"{name} must be of one kind, all strings or all numbers, got {value!r}.", stage=_named(stage)
+    )
 
 
 def _named(stage: object) -> str | None:

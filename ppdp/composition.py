@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline as SklearnPipeline
-from sklearn.utils import Bunch, estimator_html_repr
+from sklearn.utils import Bunch
 
 from ppdp.exceptions import InvalidParameter, UnknownStage
 from ppdp.mechanisms.base import Mechanism
@@ -93,6 +92,9 @@ class Composition:
 
     def _repr_html_(self) -> str:
         """Diagram of the steps and, once fitted, the certificate."""
+        from sklearn.pipeline import Pipeline as SklearnPipeline
+        from sklearn.utils import estimator_html_repr
+
         steps = [(name, step) for name, step in self._named() if isinstance(step, BaseEstimator)]
         diagram = estimator_html_repr(SklearnPipeline(steps)) if steps else ""
         certificate = getattr(self, "certificate_", None)
@@ -115,6 +117,12 @@ class Composition:
             tags.transformer_tags = last.transformer_tags
         tags.input_tags.allow_nan = self._fills_gaps()
         return tags
+
+
+_ON_THE_PIPELINE = {
+    "noise_scale": "leave it out: the pipeline solves the noise.",
+    "random_state": "set it on the Pipeline.",
+}
 
 
 def check_steps(steps: Any, cls: type) -> tuple[list[tuple[str, Any]], tuple[str, Any] | None]:
@@ -144,6 +152,10 @@ def check_steps(steps: Any, cls: type) -> tuple[list[tuple[str, Any]], tuple[str
             raise UnknownStage("a mechanism must be the last step.", stage=name, fix="move it to the end.")
         if not isinstance(step, (Stage, Mechanism)):
             raise UnknownStage(f"{_described(step)} is not a ppdp stage.", stage=name, fix=_twin(step))
+    for name, step in steps[-1:]:
+        for parameter, fix in _ON_THE_PIPELINE.items():
+            if getattr(step, parameter, None) is not None:
+                raise InvalidParameter(f"{parameter} has no effect inside a pipeline.", stage=name, fix=fix)
     (last_name, last), stages = steps[-1], [(name, step) for name, step in steps]
     if isinstance(last, Mechanism):
         return stages[:-1], (last_name, last)

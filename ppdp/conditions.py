@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ppdp.bounds import lookup
+from ppdp.distance import Distance
+from ppdp.domain import Domain
 from ppdp.rows import Rows
 
 __all__ = ["Condition"]
@@ -26,6 +29,8 @@ class Condition:
         Id of the formula that gives ``unit``.
     unit : float
         How much the measured quantity can change along one neighbouring pair, for the incoming Distance.
+    largest : float
+        The largest margin that any data can have, from public facts.
     measure : callable
         ``measure(rows, unit) -> float``, the margin; see :meth:`margin`.
     """
@@ -34,7 +39,25 @@ class Condition:
     statement: str
     formula: str
     unit: float
+    largest: float
     measure: Callable[[Rows, float], float]
+
+    @classmethod
+    def by(
+        cls,
+        name: str,
+        formula: str,
+        domain: Domain,
+        distance: Distance,
+        measure: Callable[[Rows, float], float],
+        **parameters: Any,
+    ) -> Condition:
+        """The condition of a registered margin, for the parameters of the stage's formula."""
+        found = lookup(formula, "margin")
+        unit = float(found(domain, distance))
+        statement = found.statement(domain, **parameters) if found.statement else name
+        largest = found.largest(domain, unit, **parameters) if found.largest and unit else math.inf
+        return cls(name, statement, formula, unit, largest, measure)
 
     def margin(self, rows: Rows | Any) -> float:
         """Lower bound on how many rows must be replaced before the condition fails.

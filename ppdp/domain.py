@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
-from ppdp.checks import integer, labels, number, pair, positive
+from ppdp.checks import classes_of, integer, labels, length, number, pair
 from ppdp.exceptions import InvalidParameter, MissingBound
 
 __all__ = ["Domain"]
@@ -33,8 +33,8 @@ class Domain:
     entry_bound : float, optional
         Every entry has absolute value at most this.
     max_missing : int or float, optional
-        At most this many rows have gaps: a count, or a fraction of ``n_rows`` if below 1 and not an
-        integer. ``None``: any row may have gaps.
+        At most this many rows have gaps: a count, or a fraction of ``n_rows`` if it is a float
+        of at most 1. ``None``: any row may have gaps.
     min_present : int, default=0
         Public floor on the number of rows with weight.
     classes : tuple, optional
@@ -65,12 +65,12 @@ class Domain:
         for name in ("n_rows", "n_features", "rows_per_unit"):
             self._settle(name, integer)
         for name in ("row_norm", "entry_bound"):
-            self._settle(name, positive)
+            self._settle(name, length)
         if self.max_missing is not None:
             number("Domain.max_missing", self.max_missing, least=0)
         integer("Domain.min_present", self.min_present, least=0)
         self._settle("y_range", pair)
-        self._settle("classes", labels)
+        self._settle("classes", classes_of)
         self._settle("feature_names", labels)
         if self.feature_names is not None and self.n_features not in (None, len(self.feature_names)):
             raise InvalidParameter(
@@ -97,7 +97,7 @@ class Domain:
         """Most rows that may have gaps, as a count."""
         if self.max_missing is None:
             return self.n
-        if isinstance(self.max_missing, float) and 0 < self.max_missing < 1:
+        if isinstance(self.max_missing, float) and 0 < self.max_missing <= 1:
             return min(self.n, math.ceil(self.max_missing * self.n))
         return min(self.n, int(self.max_missing))
 

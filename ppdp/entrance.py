@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
@@ -26,6 +27,21 @@ __all__ = ["as_rows", "check_features", "check_labels", "read_classes", "repaire
 Array = NDArray[np.float64]
 
 
+# How scikit-learn's messages begin that speak of shapes and columns only.
+_PUBLIC_MESSAGES = (
+    "Complex data",
+    "Found array",
+    "Expected 2D",
+    "X has",
+    "Found input",
+    "Unable",
+    "Number of",
+    "y should be a 1d array",
+    "Sparse data",
+    "Input should have",
+)
+
+
 def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
     """Float64 matrix from arrays, pandas, polars or Arrow; remembers columns if ``reset``.
 
@@ -36,8 +52,12 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
     InvalidInput
         If shape or columns are wrong.
     """
-    if type(X).__module__.startswith("pyarrow"):
+    if type(X).__module__.startswith(("pyarrow", "polars")) and hasattr(X, "to_pandas"):
         X = X.to_pandas()
+    if issparse(X):
+        raise InvalidInput("Sparse data was passed, but sparse X is not supported: pass a dense array or frame.")
+    if hasattr(X, "columns") and hasattr(X, "notna") and "object" in [str(kind) for kind in X.dtypes]:
+        X = X.where(X.notna(), np.nan)  # pandas' own missing value in a column of objects
     result = (
         None
         if _holds_times(X)
@@ -62,17 +82,14 @@ def _quietly(check: Callable[[], Array]) -> Array | str | None:
     """
     try:
         return check()
-    except (ValueError, TypeError, OverflowError) as error:
+    except Exception as error:  # a cell's own conversion may raise anything
         message = str(error)
-    if "sparse" in message.lower():
-        return "Sparse data was passed, but sparse X is not supported: pass a dense array or frame."
     if message.startswith("The feature names"):
         return message
     first = message.splitlines()[0].rstrip(":")  # what follows quotes the data
-    if "array instead" in first:
+    if first.startswith("Expected 2D array"):
         return f"{first}. Reshape your data."
-    public = ("Complex data", "Found array", "Expected 2D", "X has", "Found input", "Unable", "Number of")
-    return first if first.startswith(public) or "feature" in first else None
+    return first if first.startswith(_PUBLIC_MESSAGES) else None
 
 
 def _holds_times(X: Any) -> bool:
@@ -106,11 +123,11 @@ def check_labels(X: Array, y: Any, estimator: Any) -> NDArray[Any]:
     try:
         y = column_or_1d(y, warn=True)
         check_consistent_length(X, y)
-    except (ValueError, TypeError) as error:
+    except Exception as error:
         message = str(error).splitlines()[0].rstrip(":")  # what follows quotes the data
     else:
         return np.asarray(y)
-    raise InvalidInput(message)
+    raise InvalidInput(message if message.startswith(_PUBLIC_MESSAGES) else "y must be a column of labels.")
 
 
 def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:

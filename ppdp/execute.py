@@ -142,11 +142,22 @@ class _Fold:
         """One test for all conditions, then what waited for it."""
         plan = self.plan
         assert plan.gate is not None
-        fixes = "use floor=True or statistics='noisy' for " + ", ".join(sorted({name for name, _ in plan.conditions}))
-        plan.gate.test(self.margin, self.noise, fixes + "; more rows help, a weaker gate would not be sound.")
+        plan.gate.test(self.margin, self.noise, _advice(plan))
         for release, exact in self.waiting:
             step = plan.steps[release.at]
             self.twins[release.at] = step.stage._released(self._release(release, exact), step.way, step.domain)
+
+
+def _advice(plan: Plan) -> str:
+    """What to change where the gate refuses, from the plan alone."""
+    floors: list[str] = []
+    others: list[str] = []
+    for step in plan.steps:
+        if step.way.conditions:
+            (floors if getattr(step.stage, "floor", True) is False else others).append(step.name)
+    words = [f"floor=True for {', '.join(floors)}"] * bool(floors)
+    words += [f"statistics='noisy' for {', '.join(others)}"] * bool(others)
+    return f"use {' and '.join(words)}, or more rows; a weaker gate would not be sound."
 
 
 def _no_rows(rows: Rows) -> Rows:

@@ -32,8 +32,8 @@ _SCHEMA = (
     f"PRAGMA application_id = {_FILE_KIND}",
     "CREATE TABLE budget (epsilon REAL, delta REAL)",
     "CREATE TABLE entries (id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, label TEXT NOT NULL, "
-    "mu REAL NOT NULL, delta REAL NOT NULL, total_variation REAL NOT NULL, status TEXT NOT NULL, "
-    "time TEXT NOT NULL)",
+    "mu REAL NOT NULL, delta REAL NOT NULL, total_variation REAL NOT NULL, rows_per_unit INTEGER NOT NULL, "
+    "status TEXT NOT NULL, time TEXT NOT NULL)",
 )
 
 # One operation at a time per process, and none while the process forks: SQLite's own table of locks
@@ -61,6 +61,8 @@ class Entry:
         Probability with which nothing is promised.
     total_variation : float
         Distance of the noise that was drawn from the noise of the theory.
+    rows_per_unit : int
+        Rows that one person may own.
     status : str
         ``"reserved"``, ``"released"``, ``"refused"`` or ``"failed"``; all of them count as spent.
     time : str
@@ -73,6 +75,7 @@ class Entry:
     mu: float
     delta: float
     total_variation: float
+    rows_per_unit: int
     status: str
     time: str
 
@@ -144,6 +147,7 @@ class Ledger:
         epsilon: float = 0.0,
         dataset: str | None = None,
         label: str = "",
+        rows_per_unit: int = 1,
     ) -> int:
         """Record a spend before any row is looked at; it counts from this moment on.
 
@@ -163,6 +167,8 @@ class Ledger:
             Name of the private data; all spends without a name are on one dataset, ``"default"``.
         label : str, default=""
             What the spend is for; public.
+        rows_per_unit : int, default=1
+            Rows that one person may own. Spends for different units do not add up, so one dataset has one.
 
         Returns
         -------
@@ -181,11 +187,17 @@ class Ledger:
         name = _DEFAULT_DATASET if dataset is None else dataset
         now = datetime.now(UTC).isoformat(timespec="seconds")
         total_variation = float(allowance) / (1 + math.exp(epsilon))
-        spend = Entry(0, name, label, float(mu), float(delta), total_variation, "reserved", now)
+        spend = Entry(0, name, label, float(mu), float(delta), total_variation, rows_per_unit, "reserved", now)
         with self._transaction() as database:
+            earlier = _select(database, name)
+            if any(entry.rows_per_unit != rows_per_unit for entry in earlier):
+                raise LedgerError(
+                    f"the account of {name!r} protects another number of rows per person than {rows_per_unit}.",
+                    fix="declare the same Domain(rows_per_unit=...) for every fit, or open another ledger.",
+                )
             if self.budget is not None:
-                _refuse_overspend([*_select(database, name), spend], *self.budget)
-            database.execute("INSERT INTO entries VALUES (NULL, ?, ?, ?, ?, ?, ?, ?)", astuple(spend)[1:])
+                _refuse_overspend([*earlier, spend], *self.budget)
+            database.execute("INSERT INTO entries VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(spend)[1:])
             return int(database.execute("SELECT last_insert_rowid()").fetchone()[0])
 
     def settle(self, entry_id: int, status: str) -> None:

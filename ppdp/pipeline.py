@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -159,6 +158,7 @@ class Pipeline(Composition, BaseEstimator):
                 raise InvalidParameter(f"{name} must be a {kind.__name__} or None, got {type(value).__name__}.")
         return check_steps(self.steps, type(self))
 
+    @np.errstate(all="ignore")  # a warning, or an error state that raises, would be an answer about the rows
     def fit(self, X: Any, y: Any = None) -> Pipeline:
         """Run the plan on private rows, and certify what leaves.
 
@@ -212,6 +212,7 @@ class Pipeline(Composition, BaseEstimator):
             allowance=plan.allowance,
             epsilon=plan.epsilon,
             dataset=self.dataset,
+            rows_per_unit=plan.domain.rows_per_unit,
             label=" > ".join(name for name, _ in self.steps),
         )
 
@@ -220,7 +221,7 @@ class Pipeline(Composition, BaseEstimator):
         if labels is not None and plan.domain.classes is None:
             seen = {"shape": values.shape, "names": plan.domain.feature_names}
             plan = self._plan(self.domain, **seen, read_classes=entrance.read_classes(labels))
-        X = entrance.repaired_values(values, plan.domain, gaps=self._fills_gaps(), invalid=self.invalid)
+        X = entrance.repaired_values(values, plan.domain, gaps=plan.domain.missing_rows > 0, invalid=self.invalid)
         y = None if labels is None else entrance.repaired_labels(labels, plan.domain.classes or (), self.invalid)
         return plan, entrance.as_rows(X, y)
 
@@ -258,6 +259,7 @@ class Pipeline(Composition, BaseEstimator):
         self.row_norm_, self.entry_bound_ = plan.domain.row_norm, plan.domain.entry_bound
         self.certificate_ = certificate
 
+    @np.errstate(all="ignore")
     def _inference(self, X: Any) -> Array:
         """Raw rows through the released twins of all stages before the mechanism or the last transformer."""
         check_is_fitted(self)
@@ -328,6 +330,8 @@ class Pipeline(Composition, BaseEstimator):
     @available_if(_last_has("predict"))
     def score(self, X: Any, y: Any) -> float:
         """Accuracy of the released model; on private rows it is not covered by the certificate."""
+        from sklearn.metrics import accuracy_score
+
         return float(accuracy_score(y, self.predict(X)))
 
 

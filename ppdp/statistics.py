@@ -53,7 +53,8 @@ class Moments:
 def column_sums(values: Array, weight: Array, bound: float) -> Array:
     """Weighted column sums, exact up to one rounding of every entry to a public grid.
 
-    Entries are clamped to ``[-bound, bound]`` first. The result does not depend on the order of rows.
+    Entries are clamped to ``[-bound, bound]`` first, and a gap counts as 0. The result does not depend on
+    the order of rows.
     """
     n = values.shape[0]
     scale = math.ceil(math.log2(bound))
@@ -61,7 +62,7 @@ def column_sums(values: Array, weight: Array, bound: float) -> Array:
     total = np.zeros(values.shape[1], dtype=np.int64)
     for start in range(0, n, BLOCK * 16):
         part = slice(start, start + BLOCK * 16)
-        entries = np.clip(values[part], -bound, bound) * weight[part, None]
+        entries = np.nan_to_num(np.clip(values[part], -bound, bound), nan=0.0) * weight[part, None]
         total += np.rint(np.ldexp(entries, grid)).astype(np.int64).sum(axis=0)
     return np.ldexp(total.astype(np.float64), -grid)
 

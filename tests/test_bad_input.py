@@ -503,3 +503,73 @@ def around(kind, parameters, ledger):
     if kind is GaussianMechanism:
         return make_pipeline(NormClipper(), GaussianMechanism(**parameters), **settings)
     return make_pipeline(NormClipper(), kind(**parameters), GaussianMechanism(), **settings)
+
+
+class TestFromTheOutside:
+    """What a hostile reviewer found; each of these once went through."""
+
+    @pytest.mark.parametrize("stage", [StandardScaler(statistics="noisy"), StandardScaler(statistics="exact")])
+    def test_a_gap_where_none_is_declared_is_an_invalid_value_also_before_an_imputer(self, stage):
+        X = np.full((2000, 2), 0.5)
+        X[0, 0] = np.nan
+        domain = Domain(row_norm=1.0, max_missing=0)
+        steps = [("s", stage), ("i", MeanImputer()), ("m", GaussianMechanism())]
+        with pytest.raises(InvalidValue):
+            Pipeline(steps, domain=domain).fit(X)
+        repaired, zero = (
+            Pipeline(steps, domain=domain, invalid="repair", random_state=0).fit(rows).release_["m.answer"]
+            for rows in (X, np.where(np.isnan(X), 0.0, X))
+        )
+        np.testing.assert_array_equal(repaired, zero)
+
+    @pytest.mark.parametrize("cell", [f"{NAME}: a feature", f"{NAME}, array instead of", f"sparse {NAME}"])
+    def test_no_cell_passes_for_a_message_about_form(self, cell):
+        table = pd.DataFrame({"a": [1.0, 2.0] * 50, "b": [1.0, 2.0] * 50}, dtype=object)
+        table.loc[3, "b"] = cell
+        with pytest.raises(NonNumericData) as caught:
+            mean(NormClipper(), delta=1e-4).fit(table)
+        assert not quotes(caught.value)
+
+    @pytest.mark.parametrize(
+        "function",
+        [
+            lambda X: np.where(np.isnan(X), np.nanmean(X, axis=0), X),
+            lambda X: pd.DataFrame(X).ffill().to_numpy(),
+            lambda X: X * ~pd.DataFrame(X).duplicated().to_numpy()[:, None],
+            lambda X: X[::-1],
+        ],
+    )
+    @pytest.mark.filterwarnings("ignore:Mean of empty slice")
+    def test_functions_that_mix_rows_are_found_without_data(self, function):
+        steps = RowMap(function, out_ranges=(-1, 1)), MeanImputer(), GaussianMechanism()
+        with pytest.raises(InvalidParameter, match="among other rows"):
+            make_pipeline(*steps).plan(Domain(n_rows=2000, n_features=2))
+
+    def test_labels_are_compared_one_by_one_whatever_they_are(self):
+        y = pd.Series([0, 1] * (N // 2), dtype=object)
+        y[5] = pd.NA
+        with pytest.raises(InvalidValue):
+            classifier().fit(rows(), y)
+        assert classifier(invalid="repair").fit(rows(), y).certificate_
+
+    def test_classes_stand_in_ascending_order(self):
+        pipe = Pipeline([("c", NormClipper()), ("m", LogisticRegression(classes=(1, 0)))], delta=1e-4)
+        assert pipe.fit(rows(), labels()).classes_.tolist() == [0, 1]
+
+    def test_errors_of_floating_point_do_not_depend_on_the_rows(self):
+        with np.errstate(all="raise"):
+            for value in (0.5, 1e-200, 1e-310):
+                X = np.full((N, 3), 0.5)
+                X[0] = value
+                assert classifier().fit(X, labels()).certificate_
+
+    @pytest.mark.parametrize("norm", [1e154, 1e-200])
+    def test_norms_that_cannot_be_squared_are_refused(self, norm):
+        for build in (lambda: Domain(row_norm=norm), lambda: mean(NormClipper(norm)).plan(DOMAIN)):
+            with pytest.raises(InvalidParameter, match="norm"):
+                build()
+
+    @pytest.mark.parametrize("setting", [{"noise_scale": 1.0}, {"random_state": 0}])
+    def test_what_belongs_on_the_pipeline_is_not_ignored_on_the_mechanism(self, setting):
+        with pytest.raises(InvalidParameter, match="pipeline"):
+            make_pipeline(NormClipper(), GaussianMechanism(**setting)).plan(Domain(n_rows=500, n_features=2))

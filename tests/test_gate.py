@@ -160,7 +160,7 @@ class TestNeededMargin:
         few, many = (plan(NormClipper(), PCA(1, statistics="exact"), n=n) for n in (150, 5000))
         assert "135 rows" in repr(many)
         assert not any("refusal" in warning for warning in many.warnings)
-        assert any("refusal" in warning for warning in few.warnings)
+        assert any("refusal" in warning or "no data could pass" in warning for warning in few.warnings)
 
     def test_no_plan_chooses_a_gate_that_no_data_could_pass_without_saying_so(self):
         """At most 3 rows with gaps: even without any the margin is 4 rows, and the gate needs 135."""
@@ -387,7 +387,8 @@ class TestRefusal:
         assert f"{planned.gate.mu:.3g}" in words
         assert f"{planned.gate.delta:.3g}" in words
         assert "noisy" in words
-        assert "s1, s2" in words
+        assert "s1" in words
+        assert "s2" in words
 
     def test_wide_margins_pass(self):
         for name in GATED:

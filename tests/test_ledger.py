@@ -423,3 +423,12 @@ def test_representations_show_public_figures(make):
     for _ in range(50):
         ledger.reserve(mu=0.001)
     assert ledger._repr_html_().count("<tr") < 30
+
+
+def test_spends_for_different_units_of_privacy_are_not_mixed():
+    ledger = Ledger()
+    ledger.reserve(mu=0.1, rows_per_unit=5)
+    with pytest.raises(LedgerError, match="rows per person"):
+        ledger.reserve(mu=0.1)
+    ledger.reserve(mu=0.1, dataset="other people")
+    assert len(ledger) == 2

@@ -38,6 +38,10 @@ class Formula:
         Classes whose formula it is.
     shape : callable, optional
         For a mechanism: ``shape(domain, **parameters)``, how many numbers an answer has, and a public bound on each.
+    statement : callable, optional
+        For a margin: ``statement(domain, **parameters)``, what is assumed, from the parameters of the stage's formula.
+    largest : callable, optional
+        For a margin: ``largest(domain, unit, **parameters)``, the largest margin that any data can have.
     """
 
     id: str
@@ -47,6 +51,8 @@ class Formula:
     way: str = ""
     used_by: tuple[str, ...] = ()
     shape: Callable[..., tuple[int, float]] | None = None
+    statement: Callable[..., str] | None = None
+    largest: Callable[..., float] | None = None
 
     def __call__(self, *args: Any, **parameters: Any) -> Any:
         """Compute the bound."""
@@ -64,12 +70,14 @@ def formula(
     way: str = "",
     used_by: tuple[str, ...] = (),
     shape: Callable[..., tuple[int, float]] | None = None,
+    statement: Callable[..., str] | None = None,
+    largest: Callable[..., float] | None = None,
 ) -> Callable[[F], F]:
     """Register a function as the formula ``name``, proved on ``docs/theory/<page>.md``."""
 
     def register(function: F) -> F:
         """Enter the function."""
-        FORMULAS[name] = Formula(name, kind, page, function, way, used_by, shape)
+        FORMULAS[name] = Formula(name, kind, page, function, way, used_by, shape, statement, largest)
         return function
 
     return register

@@ -84,13 +84,25 @@ def zero_imputation(domain: Domain, distance: Distance) -> tuple[Domain, Distanc
     return public_imputation(domain, distance)
 
 
-@formula("imputation.observed", kind="margin", page="mean-imputation")
+@formula(
+    "imputation.observed",
+    kind="margin",
+    page="mean-imputation",
+    statement=lambda domain, *, min_observed, **_: f"every column is observed in at least {min_observed} rows",
+    largest=lambda domain, unit, *, min_observed, **_: (domain.n - min_observed) / unit,
+)
 def observed_margin(domain: Domain, distance: Distance) -> float:
     """Change of ``min_j n_j`` along one neighbouring pair: the one-sided mass."""
     return distance.one_sided
 
 
-@formula("imputation.missing", kind="margin", page="mean-imputation")
+@formula(
+    "imputation.missing",
+    kind="margin",
+    page="mean-imputation",
+    statement=lambda domain, *, max_missing, **_: f"at most {min(max_missing, domain.missing_rows)} rows have gaps",
+    largest=lambda domain, unit, *, max_missing, **_: (min(max_missing, domain.missing_rows) + 1) / unit,
+)
 def missing_margin(domain: Domain, distance: Distance) -> float:
     """Change of the number of rows with gaps along one neighbouring pair.
 

@@ -60,13 +60,19 @@ def public_projection(domain: Domain, distance: Distance) -> tuple[Domain, Dista
     """Projector of a released second moment: row-wise, 1-Lipschitz, up to rounding."""
     norm = float(domain.require("row_norm"))
     out = domain.but(entry_bound=None)
-    if distance.changed == 0 or (distance.aligned and distance.moved == 0):
+    if distance.changed == 0:
         return out, distance
     error = 2 * projection_error(domain.d, norm)
     return out, distance.widened(domain.n, domain.n, error, diameter=2 * norm + error)
 
 
-@formula("pca.gap", kind="margin", page="pca")
+@formula(
+    "pca.gap",
+    kind="margin",
+    page="pca",
+    statement=lambda domain, *, min_gap, **_: f"the eigengap of the second moment is at least {min_gap:.4g}",
+    largest=lambda domain, unit, *, min_gap, **_: (float(domain.require("row_norm")) ** 2 - min_gap) / unit,
+)
 def gap_margin(domain: Domain, distance: Distance) -> float:
     """Change of the eigengap along one neighbouring pair: ``2H = (mass R² + 2R total) / n``."""
     return 2 * moment_spread(domain, distance)

@@ -74,4 +74,4 @@ def row_map(
         return out, distance
     if lipschitz is None:
         return out, distance.moved_as_replaced()
-    return out, distance.stretched(lipschitz, 2 * row_norm).jittered(apply_error(domain.d, row_norm))
+    return out, distance.stretched(lipschitz, 2 * row_norm).jittered(apply_error(n_features, row_norm))

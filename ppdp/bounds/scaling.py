@@ -117,7 +117,13 @@ def public_scaling(
     return out, distance.stretched(1 / min_std, 2 * norm).jittered(apply_error(domain.d, norm))
 
 
-@formula("scaling.std", kind="margin", page="standard-scaling")
+@formula(
+    "scaling.std",
+    kind="margin",
+    page="standard-scaling",
+    statement=lambda domain, *, min_std, **_: f"every column has standard deviation at least {min_std:.4g}",
+    largest=lambda domain, unit, **_: domain.n / unit,
+)
 def std_margin(domain: Domain, distance: Distance) -> float:
     """Rows that one neighbouring pair replaces in the window of the margin."""
     return float(math.ceil(distance.one_sided))

@@ -12,23 +12,12 @@ from numpy.typing import NDArray
 
 from ppdp.bounds import FORMULAS, lookup
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
-from ppdp.certificate.rules import ADJACENCY
+from ppdp.certificate.rules import ADJACENCY, not_covered
 from ppdp.planning.plan import Plan
 from ppdp.planning.route import PlannedRelease, PlannedStep
 from ppdp.release_points import STATISTICS
 
 __all__ = ["content_hash", "issue"]
-
-NOT_COVERED = (
-    "evaluation on private rows, and choices made from it (scores, plots, tuning) unless they are charged to a ledger",
-    "running time and memory",
-    "statistics of the private data that were computed outside this run",
-    "whoever can read the machine's memory during fit",
-)
-EXCEPTIONS = (
-    "exceptions raised on invalid values: invalid='error' stops at an undeclared NaN, infinity or label, and that a run"
-    " stops is itself an answer about the data; invalid='repair' covers it"
-)
 
 
 def content_hash(arrays: Mapping[str, NDArray[np.float64]]) -> str:
@@ -86,7 +75,7 @@ def issue(
             for a in plan.alternatives
         ],
         "invalid": invalid,
-        "not_covered": [*([EXCEPTIONS] if invalid == "error" else []), *NOT_COVERED],
+        "not_covered": not_covered(invalid),
         "released": {
             "names": {name: list(np.shape(array)) for name, array in sorted(released.items())},
             "sha256": content_hash(released),

@@ -15,12 +15,23 @@ from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.release_points import STATISTICS
 
-__all__ = ["ADJACENCY", "PRIVATE_ORIGIN", "broken_rules", "step_rules"]
+__all__ = ["ADJACENCY", "PRIVATE_ORIGIN", "broken_rules", "not_covered", "step_rules"]
 
 Document = dict[str, Any]
 
 ADJACENCY = "replace one row; the number of rows is public and fixed"
 PRIVATE_ORIGIN = "read from y: not public"
+NOT_COVERED = (
+    "evaluation on private rows, and choices made from it (scores, plots, tuning) unless they are charged to a ledger",
+    "running time and memory",
+    "that a column holds text that is no number: the kind of a column is taken to be public",
+    "statistics of the private data that were computed outside this run",
+    "whoever can read the machine's memory during fit",
+)
+EXCEPTIONS = (
+    "exceptions raised on invalid values: invalid='error' stops at an undeclared NaN, infinity or label, and that a run"
+    " stops is itself an answer about the data; invalid='repair' covers it"
+)
 NOTHING_FITTED = frozenset({"deduplication.whole-record", "deduplication.keep-first"})
 NEEDS_RELEASE = {
     "imputation.public": {"means"},
@@ -31,6 +42,11 @@ NEEDS_RELEASE = {
 }
 PREDICTS = frozenset({"learning.logistic-gradient"})
 NO_GAPS = ("scaling.", "pca.", "learning.", "release.")
+
+
+def not_covered(invalid: str) -> list[str]:
+    """What a certificate does not promise, in words."""
+    return [*([EXCEPTIONS] if invalid == "error" else []), *NOT_COVERED]
 
 
 def step_rules(step: Document, domain: Domain, distance: Distance, where: str) -> Iterator[str]:
@@ -45,6 +61,9 @@ def step_rules(step: Document, domain: Domain, distance: Distance, where: str) -
         unit = lookup(condition["formula"], "margin")(domain, distance)
         if not math.isclose(unit, condition["unit"], rel_tol=1e-9):
             yield f"{where}.conditions: a unit of margin is {unit!r} here."
+        statement = lookup(condition["formula"], "margin").statement
+        if statement is not None and condition["statement"] != statement(domain, **step["parameters"]):
+            yield f"{where}.conditions: another statement follows from the parameters."
     needed = _needed_conditions(step, domain)
     if sorted(condition["formula"] for condition in step["conditions"]) != sorted(needed):
         yield f"{where}.conditions: the formula assumes {sorted(needed) or 'nothing'}."
@@ -59,6 +78,8 @@ def broken_rules(c: Document, points: list[tuple[Domain, Distance]], end: Domain
         return
     if c["adjacency"] != ADJACENCY:
         yield "adjacency: the bounds hold for another one."
+    if c["not_covered"] != not_covered(c["invalid"]):
+        yield "not_covered: something is not said."
     yield from _facts(c)
     for i, release in enumerate(c["releases"]):
         yield from _release(c, release, points[release["at"]][0], names, f"releases[{i}]")

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ppdp.bounds.learning import gradient_shape
-from ppdp.checks import integer, labels, positive
+from ppdp.checks import classes_of, integer, positive
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter, InvalidValue
 from ppdp.mechanisms.base import Mechanism, Question
@@ -115,7 +115,7 @@ class LogisticRegression(ClassifierMixin, Mechanism):
     def _step(self, d: int) -> float:
         if isinstance(self.step_size, str) and self.step_size == "auto":
             return 6 / math.sqrt(d)
-        return positive("step_size", self.step_size, self)
+        return positive("step_size", self.step_size, self, most=1e6)
 
     def _steps(self, domain: Domain, mu: float | None) -> int:
         if not (isinstance(self.max_iter, str) and self.max_iter == "auto"):
@@ -171,7 +171,7 @@ class LogisticRegression(ClassifierMixin, Mechanism):
         scale = self._scale()
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
-        classes = np.unique(y).tolist() if self.classes is None else labels("classes", self.classes, self)
+        classes = np.unique(y).tolist() if self.classes is None else classes_of("classes", self.classes, self)
         if len(classes) != 2:
             raise InvalidParameter(
                 f"Only binary classification is supported. The type of the target has {len(classes)} class(es).",
@@ -220,7 +220,17 @@ class LogisticRegression(ClassifierMixin, Mechanism):
 def encode_labels(y: Any, classes: Sequence[Any]) -> Array:
     """Position of every label among the public classes; NaN for any other label."""
     y = np.asarray(y)
+    if y.dtype == object:
+        code_of = {label: float(code) for code, label in enumerate(classes)}
+
+        def code(label: Any) -> float:
+            try:
+                return code_of.get(label, math.nan)
+            except Exception:  # whatever a cell holds, it is no label
+                return math.nan
+
+        return np.frompyfunc(code, 1, 1)(y).astype(np.float64)
     codes = np.full(y.shape, np.nan)
-    for code, label in enumerate(classes):
-        codes[np.asarray(y == label, dtype=bool)] = code
+    for position, label in enumerate(classes):
+        codes[np.asarray(y == label, dtype=bool)] = position
     return codes

@@ -64,7 +64,12 @@ def split(route: Route, mu: float, *, mechanism: bool, gated: bool, budget: Mapp
     for release in route.releases:
         shares = RELEASE_SHARES if fixed is None else (float(fixed),)
         for share in shares:
-            candidate, error = _with_noise(release, route, mu * math.sqrt(share))
+            try:
+                candidate, error = _with_noise(release, route, mu * math.sqrt(share))
+            except ImpossibleBudget:
+                if share == shares[-1]:
+                    raise
+                continue
             if error <= LARGEST_ERROR:
                 break
         solved.append(candidate)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ppdp.checks import labels
+from ppdp.checks import classes_of
 from ppdp.domain import Domain
 from ppdp.exceptions import DomainMismatch
 
@@ -96,9 +96,12 @@ def complete(
         shown = "any row may have gaps" if domain.max_missing is None else f"at most {_shown(domain.max_missing)} rows"
         shown = "none" if domain.max_missing == 0 else shown
         facts.append(Fact("gaps", shown, "declared" if domain.max_missing is not None else f"imputer {imputer!r}"))
+    facts += [Fact(name, words, "declared") for name, stage in stages for words in stage.declarations()]
     if getattr(mechanism, "needs_y", False):
         domain, fact = _classes(domain, mechanism, read_classes)
         facts.append(fact)
+    if domain.n_rows is not None and domain.min_present > domain.n_rows:
+        raise DomainMismatch("the domain declares more rows present than there are.", fix="leave min_present out.")
     if domain.n_rows is not None and domain.min_present == 0:
         domain = domain.but(min_present=domain.n_rows)
     return domain, tuple(facts)
@@ -107,7 +110,7 @@ def complete(
 def _classes(domain: Domain, mechanism: Any, read: tuple[Any, ...] | None) -> tuple[Domain, Fact]:
     own = getattr(mechanism, "classes", None)
     if own is not None:
-        own = labels("classes", own, mechanism)
+        own = classes_of("classes", own, mechanism)
         if domain.classes is not None and domain.classes != own:
             raise DomainMismatch("the model and the domain declare different classes.", fix="declare them once.")
         return domain.but(classes=own), Fact("classes", _shown(own), "parameter of the model")

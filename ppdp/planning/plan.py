@@ -192,9 +192,11 @@ def make_plan(
     plans = sorted((t for t in tried if t.plan is not None), key=lambda t: t.order)
     if not plans:
         reasons = "; ".join(sorted({f"{t.route.label}: {t.reason}" for t in tried}))
+        sampler = all("sampler" in t.reason for t in tried)
+        fix = "more rows, a larger epsilon, or unconditional and noisy stages."
         raise NoRoute(
             f"no route can be certified within the budget ({reasons}).",
-            fix="more rows, a larger epsilon, or unconditional and noisy stages.",
+            fix="a smaller epsilon or a larger delta." if sampler else fix,
         )
     chosen = plans[0]
     table = tuple(
@@ -256,7 +258,12 @@ class _Solver:
             return _Tried(route, None, error.message)
         vague = sorted({route.steps[i].name for i in split_.imprecise if route.steps[i].stage.chooses})
         if vague:
-            return _Tried(route, None, f"released statistics of {', '.join(vague)} would be too noisy at this n")
+            words = f"released statistics of {', '.join(vague)} would be too noisy at this n"
+            return _Tried(route, None, f"{words} (statistics='noisy' accepts it)")
+        if plan.gate is not None:
+            hopeless = [step.name for step in route.steps if step.stage.chooses and _hopeless(step, plan.gate)]
+            if hopeless:
+                return _Tried(route, None, f"no data could pass the gate of {', '.join(hopeless)}")
         return _Tried(route, plan)
 
     def _plan(self, route: Route) -> tuple[Plan, Split]:
@@ -288,7 +295,7 @@ class _Solver:
             (route.domain, route.distance),
             allowance,
             (),
-            _warnings(gate, planned, self.domain.n),
+            _warnings(gate, planned, route, self.domain.n),
         )
         return plan, shares
 
@@ -324,9 +331,17 @@ def _check_budget(epsilon: Any, delta: Any, n: int) -> tuple[float, float]:
     return epsilon, delta
 
 
-def _warnings(gate: Gate | None, mechanism: PlannedMechanism | None, n: int) -> tuple[str, ...]:
+def _hopeless(step: PlannedStep, gate: Gate) -> bool:
+    """Whether the largest possible margin of a condition is too small for the gate."""
+    return any(condition.largest < gate.needed_margin() for condition in step.way.conditions)
+
+
+def _warnings(gate: Gate | None, mechanism: PlannedMechanism | None, route: Route, n: int) -> tuple[str, ...]:
     found = []
-    if gate is not None and gate.needed_margin() > n / 2:
+    hopeless = [step.name for step in route.steps if gate is not None and _hopeless(step, gate)]
+    if hopeless:
+        found.append(f"no data could pass the gate: the conditions of {', '.join(hopeless)} leave too small a margin.")
+    elif gate is not None and gate.needed_margin() > n / 2:
         found.append(f"the gate needs a margin of {math.ceil(gate.needed_margin())} of {n} rows: expect a refusal.")
     if mechanism is not None:
         q = mechanism.question

@@ -16,7 +16,7 @@ from ppdp.exceptions import ImpossibleBudget
 
 __all__ = ["gaussian_delta", "gaussian_epsilon", "gaussian_mu"]
 
-# log_ndtr is accurate to about 3e-8 relative where it matters; every answer is moved to the safe side by this.
+# Every answer is moved to the safe side by this; what the difference of two logarithms may lose is charged on top.
 _SLACK = 1e-7
 
 

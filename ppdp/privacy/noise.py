@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ppdp.exceptions import InvalidParameter
+from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 
 __all__ = [
     "TOTAL_VARIATION_PER_DRAW",
@@ -104,7 +104,7 @@ def lattice_exponent(bound: float, noise_scale: float) -> int:
         )
     exponent = _FINEST if bound == 0 else min(_FINEST, _STEP_BITS - _ceil_log2(bound, noise_scale))
     if exponent < _COARSEST:
-        raise InvalidParameter(
+        raise ImpossibleBudget(
             f"noise_scale {noise_scale:g} is too small for values up to {bound:g}: "
             f"bound / noise_scale may not exceed 2^{_STEP_BITS - _COARSEST}.",
             fix="raise noise_scale or declare a smaller bound",

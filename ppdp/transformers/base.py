@@ -39,6 +39,10 @@ class Stage(BaseEstimator):
         """An instance that works on any numeric data, for contract tests."""
         return cls()
 
+    def declarations(self) -> tuple[str, ...]:
+        """What the stability map takes from the user's word, in public words."""
+        return ()
+
     @property
     def chooses(self) -> bool:
         """Whether the plan is free to choose the way."""

@@ -64,7 +64,9 @@ class Deduplicator(Stage):
         if self.key is None:
             return None
         if isinstance(self.key, (str, bytes)) or not isinstance(self.key, Sequence) or len(self.key) == 0:
-            raise InvalidParameter("key must be a non-empty list of columns.", stage="Deduplicator")
+            raise InvalidParameter(
+                "key must be a non-empty list of columns.", stage="Deduplicator", fix="key=['column', ...]."
+            )
         names = list(domain.feature_names or ())
         columns = []
         for column in self.key:

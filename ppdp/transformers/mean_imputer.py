@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds import lookup
 from ppdp.checks import integer, number, positive
 from ppdp.conditions import Condition
 from ppdp.distance import Distance
@@ -98,15 +98,14 @@ class MeanImputer(Transformer):
             limit = min(limit, domain.but(max_missing=self.max_missing).missing_rows)
         if limit == 0:
             return (Way.by("public", "imputation.zero", domain, distance),)
+        parameters: dict[str, Any] = {"min_observed": n0, "max_missing": limit, "conditional": not self.floor}
         conditions = []
         if limit < domain.n:
-            unit = lookup("imputation.missing", "margin")(domain, distance)
-            statement = f"at most {limit} rows have gaps"
-            conditions.append(Condition("missing", statement, "imputation.missing", unit, MissingMargin(limit)))
+            measure = MissingMargin(limit)
+            conditions.append(Condition.by("missing", "imputation.missing", domain, distance, measure, **parameters))
         if not self.floor:
-            unit = lookup("imputation.observed", "margin")(domain, distance)
-            statement = f"every column is observed in at least {n0} rows"
-            conditions.append(Condition("observed", statement, "imputation.observed", unit, ObservedMargin(n0)))
+            margin = ObservedMargin(n0)
+            conditions.append(Condition.by("observed", "imputation.observed", domain, distance, margin, **parameters))
         means = {"min_observed": n0}
         exact = Way.by(
             "exact",
@@ -115,9 +114,7 @@ class MeanImputer(Transformer):
             distance,
             conditions=tuple(conditions),
             asks=(Ask("means", "predict", means),),
-            min_observed=n0,
-            max_missing=limit,
-            conditional=not self.floor,
+            **parameters,
         )
         noisy = Way.by("noisy", "imputation.public", domain, distance, asks=(Ask("means", "fit", means),))
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.checks import positive
+from ppdp.checks import length
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.planning.ways import Way
@@ -44,7 +44,7 @@ class NormClipper(RowWiseTransformer):
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """One public way."""
-        norm = positive("max_norm", self.max_norm, self)
+        norm = length("max_norm", self.max_norm, self)
         return (Way.by("public", "row-wise.norm-clip", domain, distance, max_norm=norm),)
 
     def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:

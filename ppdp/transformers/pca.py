@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds import lookup
 from ppdp.bounds.rounding import eigen_error, product_error
 from ppdp.checks import integer, positive
 from ppdp.conditions import Condition
@@ -90,9 +89,7 @@ class PCA(Transformer):
             return (Way.by("public", "row-wise.identity", domain, distance),)
         share = 0.1 / k if self.min_gap is None else positive("min_gap", self.min_gap, self, most=1)
         gap = share * norm**2
-        unit = lookup("pca.gap", "margin")(domain, distance)
-        statement = f"eigenvalues {k} and {k + 1} of the second moment are at least {gap:.4g} apart"
-        condition = Condition("eigengap", statement, "pca.gap", unit, GapMargin(k, gap, norm))
+        condition = Condition.by("eigengap", "pca.gap", domain, distance, GapMargin(k, gap, norm), min_gap=gap)
         exact = Way.by("exact", "pca.rank", domain, distance, conditions=(condition,), min_gap=gap)
         noisy = Way.by("noisy", "pca.public", domain, distance, asks=(Ask("matrix", "fit"),), affine=True)
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)

@@ -35,6 +35,12 @@ def resolve_ranges(
         )
     if isinstance(ranges, Mapping):
         names = names or tuple(str(k) for k in ranges)
+        if names is None and any(isinstance(key, str) for key in ranges):
+            raise DomainMismatch(
+                f"{parameter} goes by column names, and the data have none.",
+                stage=stage,
+                fix="pass a frame, or a pair per column.",
+            )
         named = {str(key): value for key, value in ranges.items()}
         missing = [name for name in names if name not in named]
         if missing or len(names) != n_features:

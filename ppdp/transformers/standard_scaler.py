@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds import lookup
 from ppdp.bounds.rounding import UNIT
 from ppdp.checks import number, positive
 from ppdp.conditions import Condition
@@ -102,9 +101,8 @@ class StandardScaler(Transformer):
             clip = positive("clip", clip, self)
         conditions: tuple[Condition, ...] = ()
         if not self.floor:
-            unit = lookup("scaling.std", "margin")(domain, distance)
-            statement = f"every column has standard deviation at least {s:.4g}"
-            conditions = (Condition("deviation", statement, "scaling.std", unit, StdMargin(s, norm, distance)),)
+            measure = StdMargin(s, norm, distance)
+            conditions = (Condition.by("deviation", "scaling.std", domain, distance, measure, min_std=s),)
         exact = Way.by(
             "exact",
             "scaling.standard",

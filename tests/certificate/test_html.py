@@ -282,8 +282,8 @@ def test_page_names_everything(documents, kind):
 
 
 def test_conditions_are_tested_or_assumed(documents):
-    assert "tested: eigenvalues 1 and 2" in Reader(render_page(documents["gated"])).text
-    assert "assumed: eigenvalues 1 and 2" in Reader(render_page(documents["conditional"])).text
+    assert "tested: the eigengap" in Reader(render_page(documents["gated"])).text
+    assert "assumed: the eigengap" in Reader(render_page(documents["conditional"])).text
     assert "exact, tested" in Reader(render_fragment(documents["gated"])).text
     assert "exact, assumed" in Reader(render_fragment(documents["conditional"])).text
 
