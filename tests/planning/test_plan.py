@@ -2,50 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 import math
 import random
 
 import numpy as np
 import pandas as pd
 import pytest
+from plans import classifier, data, plan, total_mu
 
 from ppdp import Distance, Domain, Ledger, Pipeline, make_pipeline
 from ppdp.bounds.learning import logistic_gradient_norm
-from ppdp.bounds.release import BOX_WEIGHT
-from ppdp.exceptions import (
-    DomainMismatch,
-    ImpossibleBudget,
-    InvalidParameter,
-    MissingBound,
-    NoRoute,
-)
-from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.exceptions import InvalidParameter, NoRoute
+from ppdp.mechanisms import GaussianMechanism
 from ppdp.mechanisms import logistic_regression as descent
 from ppdp.planning.plan import Plan
-from ppdp.planning.ways import Way
-from ppdp.privacy.gaussian import gaussian_delta, gaussian_mu
+from ppdp.privacy.gaussian import gaussian_delta
 from ppdp.privacy.noise import Noise
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, RowMap, StandardScaler
-from ppdp.transformers.base import Stage
-
-SHARES = (0.05, 0.10, 0.15, 0.20)
-
-
-def plan(*steps, n=5000, d=3, domain=None, **parameters) -> Plan:
-    return make_pipeline(*steps, **parameters).plan(domain or Domain(n_rows=n, n_features=d))
-
-
-def classifier(**parameters) -> LogisticRegression:
-    return LogisticRegression(classes=(0, 1), **parameters)
-
-
-def total_mu(plan_: Plan) -> float:
-    """mu of the whole budget, as the plan must solve it."""
-    delta, failure = plan_.delta - plan_.allowance, plan_.loss.failure
-    return gaussian_mu(plan_.epsilon, (delta - failure) / (1 - failure))
-
 
 # ---------------------------------------------------------------- totals
 
@@ -169,280 +142,6 @@ def test_nothing_is_certified_by_a_plan():
     assert repr(plan(NormClipper(), GaussianMechanism())).startswith("PLAN: nothing has been certified")
 
 
-# ---------------------------------------------------------------- the split of the budget
-
-
-def release_error(p: Plan, release, mu: float) -> float:
-    """Largest standard error of a released statistic over its public range, if it costs ``mu``."""
-    domain = p.steps[release.at].domain
-    norm = domain.row_norm
-    entry = min(domain.entry_bound or norm, norm)
-    noise = release.sensitivity / mu
-    if release.statistic == "means":
-        return noise / (2 * entry)  # of [-b, b]
-    if release.statistic == "squares":
-        return max(noise / (2 * entry), noise * entry / BOX_WEIGHT / entry**2)  # squares: of [0, b²]
-    return max(noise / (2 * norm), math.sqrt(2) * norm * noise / norm**2)  # second moments: of a range R²
-
-
-@pytest.mark.parametrize("n", [60, 400, 600, 800, 1000, 1300, 2000, 20_000])
-@pytest.mark.parametrize("d", [1, 4])
-def test_a_release_gets_five_to_twenty_percent_until_it_is_precise(n, d):
-    stages = MinMaxScaler(ranges=(0, 1)), MeanImputer(statistics="noisy"), StandardScaler(statistics="noisy")
-    p = plan(*stages, classifier(), n=n, d=d, epsilon=1.0, delta=1e-5)
-    mu = total_mu(p)
-    for release in p.releases:
-        share = (release.mu / mu) ** 2
-        at = min(range(4), key=lambda i: abs(SHARES[i] - share))
-        assert share == pytest.approx(SHARES[at], rel=1e-6)
-        if at < 3:
-            assert release_error(p, release, release.mu) <= 0.05 * (1 + 1e-5)
-        if at > 0:
-            assert release_error(p, release, mu * math.sqrt(SHARES[at - 1])) > 0.05 * (1 - 1e-5)
-    rest = 1 - sum((r.mu / mu) ** 2 for r in p.releases)
-    assert (p.mechanism.loss.mu / mu) ** 2 == pytest.approx(rest, rel=1e-4)
-
-
-def test_every_step_of_the_ladder_occurs():
-    shares = set()
-    for n in (500, 850, 1100, 20_000):
-        p = plan(MinMaxScaler(ranges=(0, 1)), MeanImputer(statistics="noisy"), GaussianMechanism(), n=n)
-        shares.add(round((p.releases[0].mu / total_mu(p)) ** 2, 3))
-    assert shares == set(SHARES)
-
-
-@pytest.mark.parametrize("n", [100, 200, 500, 1000, 5000])
-def test_auto_does_not_offer_statistics_that_are_too_noisy(n):
-    p = plan(NormClipper(), StandardScaler(), GaussianMechanism(), n=n)
-    noisy = next(a for a in p.alternatives if "noisy" in a.route)
-    explicit = plan(NormClipper(), StandardScaler(statistics="noisy"), GaussianMechanism(), n=n)
-    imprecise = release_error(explicit, explicit.releases[0], total_mu(explicit) * math.sqrt(0.2)) > 0.05
-    assert ("too noisy" in noisy.reason) is imprecise
-    assert imprecise is (n <= 200)
-    assert (noisy.status == "not offered") is imprecise
-
-
-def test_a_gate_gets_five_percent():
-    p = plan(NormClipper(), PCA(1, statistics="exact"), GaussianMechanism())
-    assert (p.gate.mu / total_mu(p)) ** 2 == pytest.approx(0.05, rel=1e-4)
-
-
-def test_where_deltas_add_a_gate_gets_a_tenth_of_delta():
-    p = plan(NormClipper(), StandardScaler(statistics="noisy"), PCA(1, statistics="exact"), GaussianMechanism())
-    assert p.gate.adding
-    assert p.gate.delta == pytest.approx(0.1 * (p.delta - p.allowance))
-
-
-def test_a_pipeline_that_ends_in_a_transformer_gives_everything_to_its_releases():
-    p = plan(MinMaxScaler(ranges=(0, 1)), MeanImputer(), StandardScaler())
-    assert p.mechanism is None
-    assert [step.way.name for step in p.steps] == ["public", "noisy", "noisy"]
-    assert [(r.mu / total_mu(p)) ** 2 for r in p.releases] == pytest.approx([0.5, 0.5], rel=1e-6)
-
-
-def test_the_users_shares():
-    stages = NormClipper(), StandardScaler(statistics="noisy"), PCA(1, statistics="exact"), GaussianMechanism()
-    p = plan(*stages, budget={"gate": 0.3, "release": 0.4})
-    mu = total_mu(p)
-    assert (p.gate.mu / mu) ** 2 == pytest.approx(0.3, rel=1e-4)
-    assert (p.releases[0].mu / mu) ** 2 == pytest.approx(0.4, rel=1e-6)
-    assert (p.mechanism.loss.mu / mu) ** 2 == pytest.approx(0.3, rel=1e-4)
-
-
-@pytest.mark.parametrize(
-    "budget",
-    [{"relase": 0.1}, {"release": 0.0}, {"release": 1.5}, {"release": True}, {"release": "a"}, {"gate": math.nan}, 0.1],
-    ids=str,
-)
-@pytest.mark.parametrize(
-    "stages",
-    [(), (StandardScaler(statistics="noisy"),), (PCA(1, statistics="exact"),)],
-    ids=["no release, no gate", "release", "gate"],
-)
-def test_impossible_shares_are_refused_whatever_the_route(budget, stages):
-    with pytest.raises(InvalidParameter, match="budget"):
-        plan(NormClipper(), *stages, GaussianMechanism(), budget=budget)
-
-
-def test_releases_that_leave_nothing_are_refused():
-    with pytest.raises(NoRoute, match="use the whole budget"):
-        plan(NormClipper(), StandardScaler(statistics="noisy"), GaussianMechanism(), budget={"release": 1.0})
-
-
-# ---------------------------------------------------------------- release points
-
-
-def test_affine_stages_share_one_release():
-    p = plan(
-        NormClipper(), StandardScaler(clip=None, statistics="noisy"), PCA(1, statistics="noisy"), GaussianMechanism()
-    )
-    (release,) = p.releases
-    assert (release.at, release.statistic, release.serves, release.purpose) == (1, "matrix", (1, 2), "fit")
-
-
-def test_a_clip_between_ends_a_release_point():
-    p = plan(NormClipper(), StandardScaler(statistics="noisy"), PCA(1, statistics="noisy"), GaussianMechanism())
-    assert [(r.at, r.serves) for r in p.releases] == [(1, (1,)), (2, (2,))]
-    p = plan(
-        NormClipper(),
-        StandardScaler(clip=None, statistics="noisy"),
-        NormClipper(2.0),
-        PCA(1, statistics="noisy"),
-        GaussianMechanism(),
-    )
-    assert [(r.at, r.serves) for r in p.releases] == [(1, (1,)), (3, (3,))]
-
-
-def test_deduplication_between_ends_a_release_point():
-    stages = StandardScaler(clip=None, statistics="noisy"), Deduplicator(), PCA(1, statistics="noisy")
-    assert [r.at for r in plan(NormClipper(), *stages, GaussianMechanism()).releases] == [1, 3]
-
-
-def test_an_imputer_releases_its_own_statistics():
-    stages = MeanImputer(statistics="noisy"), StandardScaler(clip=None, statistics="noisy")
-    p = plan(MinMaxScaler(ranges=(0, 1)), *stages, GaussianMechanism())
-    assert [(r.at, r.statistic) for r in p.releases] == [(1, "means"), (2, "squares")]
-
-
-def test_only_a_mechanism_that_predicts_pays_for_prediction():
-    stages = NormClipper(), StandardScaler(statistics="exact")
-    assert plan(*stages, GaussianMechanism()).releases == ()
-    (release,) = plan(*stages, classifier()).releases
-    assert release.purpose == "predict"
-    assert plan(*stages, PCA(1, statistics="exact"), classifier()).releases[0].serves == (1,)
-
-
-def test_a_release_costs_the_sensitivity_of_the_rows_as_they_are_there():
-    """2R/n for one replaced row; twice that where a key may switch two further rows on and off."""
-    raw = plan(NormClipper(), PCA(1, statistics="noisy"), GaussianMechanism())
-    keyed = plan(NormClipper(), Deduplicator(key=[0]), PCA(1, statistics="noisy"), GaussianMechanism())
-    assert raw.releases[0].sensitivity == pytest.approx(2 / 5000, rel=1e-6)
-    assert keyed.releases[0].sensitivity == pytest.approx(4 / 5000, rel=1e-6)
-
-
-# ---------------------------------------------------------------- the choice of "auto"
-
-
-@pytest.mark.parametrize("n", [1500, 5000, 100_000])
-@pytest.mark.parametrize("mechanism", [GaussianMechanism, classifier])
-@pytest.mark.parametrize(
-    "stages",
-    [
-        lambda a, b: (MeanImputer(max_missing=50, statistics=a), StandardScaler(statistics=b)),
-        lambda a, b: (StandardScaler(statistics=a, min_std=0.4), PCA(1, statistics=b)),
-    ],
-)
-def test_auto_takes_the_least_noise(n, mechanism, stages):
-    """Against every combination, planned by itself; too noisy statistics are only taken when asked for."""
-
-    def made(a: str, b: str) -> Plan | None:
-        try:
-            return plan(MinMaxScaler(ranges=(0, 1)), *stages(a, b), mechanism(), n=n)
-        except NoRoute:
-            return None
-
-    def noise(p: Plan) -> float:
-        return p.mechanism.sensitivity / p.mechanism.loss.mu
-
-    chosen = made("auto", "auto")
-    assert chosen is not None
-    offered = {a.route for a in chosen.alternatives if a.status != "not offered"}
-    compared = 0
-    for a, b in itertools.product(["exact", "noisy"], repeat=2):
-        other = made(a, b)
-        route = next((o for o in offered if f" {a}, " in o and o.endswith(f" {b}")), None)
-        if other is not None and route is not None:
-            compared += 1
-            assert noise(chosen) <= noise(other) * (1 + 1e-8)
-    assert compared == len(offered) >= 1
-
-
-class Choice(Stage):
-    """A stage whose ways are all the same, so nothing but their names can decide."""
-
-    def __init__(self, names=("exact", "noisy", "public"), stretch=1.0):
-        self.names = names
-        self.stretch = stretch
-
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        return tuple(Way.by(name, "row-wise.identity", domain, distance) for name in self.names)
-
-
-@pytest.mark.parametrize("names", list(itertools.permutations(["public", "noisy", "exact"])))
-def test_ties_go_to_public_then_noisy_then_exact(names):
-    for count in (1, 2, 3):
-        p = plan(NormClipper(), Choice(names[:count]), GaussianMechanism())
-        assert p.steps[1].way.name == min(names[:count], key=["public", "noisy", "exact"].index)
-
-
-@pytest.mark.parametrize("following", [StandardScaler, lambda: PCA(1)])
-def test_an_imputer_with_nothing_to_fill_lets_the_others_work(following):
-    p = plan(NormClipper(), MeanImputer(max_missing=0), following(), GaussianMechanism())
-    assert p.steps[1].way.name == "public"
-
-
-def test_explicit_statistics_are_obeyed():
-    for statistics in ("exact", "noisy"):
-        for n in (100, 5000):
-            p = plan(NormClipper(), StandardScaler(statistics=statistics), GaussianMechanism(), n=n)
-            assert p.steps[1].way.name == statistics
-            assert len(p.alternatives) == 1
-
-
-def test_unknown_statistics_are_refused():
-    with pytest.raises(InvalidParameter, match="statistics"):
-        plan(NormClipper(), StandardScaler(statistics="median"), GaussianMechanism())
-
-
-def test_the_alternatives_list_every_route_with_its_figure_or_its_reason():
-    p = plan(NormClipper(), StandardScaler(), PCA(1), GaussianMechanism())
-    assert len(p.alternatives) == 4
-    assert [a.status for a in p.alternatives].count("chosen") == 1
-    for a in p.alternatives:
-        assert (a.noise_scale is None) is (a.status == "not offered")
-        assert bool(a.reason) is (a.status == "not offered")
-    chosen = next(a for a in p.alternatives if a.status == "chosen")
-    assert chosen.noise_scale == p.mechanism.noise_scale
-
-
-class TestNoRoute:
-    def test_a_map_cannot_be_released_without_its_statistics(self):
-        with pytest.raises(NoRoute, match="the map itself is released"):
-            plan(NormClipper(), StandardScaler(statistics="exact"))
-
-    def test_every_reason_is_given(self):
-        with pytest.raises(NoRoute) as caught:
-            plan(NormClipper(), StandardScaler(), n=20)
-        assert "exact: the map itself is released" in str(caught.value)
-        assert "noisy: released statistics of standardscaler would be too noisy" in str(caught.value)
-        assert caught.value.fix
-
-    def test_a_delta_below_the_sampler(self):
-        with pytest.raises(NoRoute, match="sampler"):
-            plan(NormClipper(), classifier(), delta=1e-17)
-
-
-class TestBudget:
-    @pytest.mark.parametrize("epsilon", [0, -1.0, math.inf, math.nan, True, "1", None, 501.0])
-    def test_impossible_epsilons(self, epsilon):
-        with pytest.raises(ImpossibleBudget, match="epsilon"):
-            plan(NormClipper(), GaussianMechanism(), epsilon=epsilon)
-
-    @pytest.mark.parametrize("delta", [0, -1e-6, 1.0, 2.0, math.nan, True, None, 1 / 5000, 1e-3])
-    def test_impossible_deltas(self, delta):
-        with pytest.raises(ImpossibleBudget, match="delta"):
-            plan(NormClipper(), GaussianMechanism(), delta=delta)
-
-    def test_numbers_of_any_kind(self):
-        """A grid search passes numpy numbers."""
-        for number in (1, 1.0, np.float64(1), np.float32(1), np.int64(1)):
-            assert plan(NormClipper(), GaussianMechanism(), epsilon=number).mechanism is not None
-
-    def test_more_budget_less_noise(self):
-        scales = [plan(NormClipper(), GaussianMechanism(), epsilon=e).mechanism.noise_scale for e in (0.1, 1, 10)]
-        assert scales == sorted(scales, reverse=True)
-
-
 # ---------------------------------------------------------------- what depends on what
 
 
@@ -474,21 +173,6 @@ def test_no_sensitivity_depends_on_a_noise_scale(steps):
         )
 
     assert bounds(0.1, 1e-9) == bounds(1.0, 1e-6) == bounds(10.0, 1e-5)
-
-
-def data(kind: str, n: int = 400) -> tuple[pd.DataFrame, np.ndarray]:
-    """Private data of one shape: all different, all the same, mostly gaps, one class only."""
-    rng = np.random.default_rng(1)
-    X, y = rng.uniform(0, 1, (n, 3)), rng.integers(2, size=n)
-    if kind == "same":
-        X[:], y[:] = 0.3, 0
-    if kind == "gaps":
-        X[10:] = np.nan
-    if kind == "one class":
-        y[:] = 1
-    if kind == "zeros and ones":
-        X = np.round(X)
-    return pd.DataFrame(X, columns=["a", "b", "c"]), y
 
 
 def test_nothing_public_depends_on_anything_private():
@@ -574,86 +258,6 @@ def test_single_precision_is_summed_as_exactly_as_double(monkeypatch):
     column = np.random.default_rng(0).uniform(0.05, 0.15, 10**6).astype(np.float32)
     pipe = make_pipeline(NormClipper(), GaussianMechanism(), delta=1e-7).fit(pd.DataFrame({"a": column}))
     assert abs(pipe.release_["gaussianmechanism.answer"][0] - math.fsum(column.tolist()) / 10**6) < 1e-15
-
-
-# ---------------------------------------------------------------- public facts
-
-
-class TestFacts:
-    @staticmethod
-    def facts(p: Plan) -> dict[str, tuple[str, str]]:
-        return {fact.name: (fact.value, fact.origin) for fact in p.facts}
-
-    def test_declared(self):
-        domain = Domain(
-            n_rows=5000,
-            n_features=2,
-            feature_names=("a", "b"),
-            row_norm=2.0,
-            max_missing=7,
-            rows_per_unit=3,
-            classes=(0, 1),
-        )
-        p = plan(MeanImputer(), LogisticRegression(), domain=domain)
-        facts = self.facts(p)
-        assert facts["n_rows"] == ("5000", "declared")
-        assert facts["n_features"] == ("2", "declared")
-        assert facts["feature_names"] == ("a, b", "declared")
-        assert facts["row_norm"] == ("2", "declared; rows above it are clipped")
-        assert facts["gaps"] == ("at most 7 rows", "declared")
-        assert facts["rows_per_unit"] == ("3", "declared")
-        assert facts["classes"] == ("0, 1", "declared")
-        assert p.domain == dataclasses.replace(domain, min_present=5000)
-        assert p.distance == Distance.neighbours(3)
-
-    def test_completed_at_fit(self):
-        X, y = data("different")
-        pipe = make_pipeline(MinMaxScaler(ranges=(0, 1)), MeanImputer(), classifier(), epsilon=5.0, delta=1e-5).fit(
-            X, y
-        )
-        facts = {f["name"]: (f["value"], f["origin"]) for f in pipe.certificate_["facts"]}
-        assert facts["n_rows"] == ("400", "shape of X")
-        assert facts["n_features"] == ("3", "shape of X")
-        assert facts["feature_names"] == ("a, b, c", "schema of X")
-        assert facts["row_norm"] == ("see the steps", "stage 'minmaxscaler'")
-        assert facts["gaps"] == ("any row may have gaps", "imputer 'meanimputer'")
-        assert facts["rows_per_unit"] == ("1", "default")
-        assert facts["classes"] == ("0, 1", "parameter of the model")
-
-    def test_without_an_imputer_there_are_no_gaps(self):
-        p = plan(NormClipper(), GaussianMechanism())
-        assert self.facts(p)["gaps"] == ("none", "no imputer in the steps; a gap is an invalid value")
-        assert p.domain.max_missing == 0
-
-    def test_classes_read_from_y_are_not_public(self):
-        X, y = data("different")
-        pipe = make_pipeline(MinMaxScaler(ranges=(0, 1)), LogisticRegression(), delta=1e-5)
-        (fact,) = [f for f in pipe.plan(Domain(n_rows=400, n_features=3)).facts if not f.public]
-        assert fact.name == "classes"
-        assert pipe.fit(X, y).certificate_.status == "CONDITIONAL"
-
-    def test_the_smaller_of_two_bounds_on_gaps_counts(self):
-        for declared, own in ((7, 12), (12, 7), (None, 7), (7, None), (7, 0.5)):
-            domain = Domain(n_rows=500, n_features=2, row_norm=1.0, max_missing=declared)
-            p = plan(MeanImputer(max_missing=own, statistics="exact"), GaussianMechanism(), domain=domain)
-            assert p.end[1].moved == 7
-
-    def test_a_declared_fact_that_differs_is_an_error(self):
-        X, y = data("different")
-        for domain in (Domain(n_rows=399), Domain(n_features=4), Domain(feature_names=("a", "b", "x"))):
-            with pytest.raises(DomainMismatch):
-                make_pipeline(MinMaxScaler(ranges=(0, 1)), classifier(), domain=domain, delta=1e-5).fit(X, y)
-        with pytest.raises(DomainMismatch):
-            make_pipeline(MinMaxScaler(ranges=(0, 1)), classifier(), domain=Domain(classes=(0, 2)), delta=1e-5).fit(
-                X, y
-            )
-
-    def test_a_bound_that_is_missing_is_named_with_its_fix(self):
-        with pytest.raises(MissingBound, match="row_norm") as caught:
-            plan(StandardScaler(), GaussianMechanism())
-        assert "NormClipper" in caught.value.fix
-        with pytest.raises(MissingBound, match="n_rows"):
-            make_pipeline(NormClipper(), GaussianMechanism()).plan()
 
 
 class TestDistance:

@@ -1,0 +1,172 @@
+"""Certificates as documents: their form, their copies, and the guarantee that their figures state."""
+
+import contextlib
+import copy
+import json
+import math
+import pickle
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from zoo import certificate, document, zoo
+
+import ppdp
+from ppdp import Certificate
+from ppdp.certificate import verify
+from ppdp.certificate.schema import schema
+from ppdp.exceptions import CertificateError
+from ppdp.privacy.loss import PrivacyLoss
+
+
+class TestDocument:
+    @zoo
+    def test_json_round_trip(self, name, tmp_path):
+        one = certificate(name)
+        path = tmp_path / "certificate.json"
+        one.save(path)
+        for other in (Certificate.from_json(one.to_json()), Certificate.load(path), pickle.loads(pickle.dumps(one))):
+            assert other == one
+            assert other.to_dict() == one.to_dict()
+            assert other.digest == one.digest
+            assert hash(other) == hash(one)
+            assert other.verify()
+        assert Certificate.from_json(one.to_json().encode()) == one
+        assert [p.name for p in tmp_path.iterdir()] == ["certificate.json"]
+
+    @zoo
+    def test_has_the_shipped_form(self, name):
+        jsonschema.Draft202012Validator.check_schema(schema())
+        jsonschema.Draft202012Validator(schema()).validate(json.loads(certificate(name).to_json()))
+        shipped = json.loads((Path(ppdp.__file__).parent / "certificate" / "schema.json").read_text())
+        assert shipped == schema()
+
+    def test_is_immutable(self):
+        one = copy.deepcopy(certificate("gated, max"))
+        for change in (
+            lambda: setattr(one, "epsilon", 0.1),
+            lambda: setattr(one, "_content", {}),
+            lambda: setattr(one, "anything", 1),
+            lambda: delattr(one, "_content"),
+        ):
+            with pytest.raises(AttributeError):
+                change()
+        one.to_dict()["steps"].clear()
+        one["gate"]["mu"] = 0.0
+        assert one == certificate("gated, max")
+        assert one.verify()
+
+    def test_what_it_is_made_from_is_copied(self):
+        content = document("seeded")
+        one = Certificate(content)
+        content["steps"].clear()
+        assert one.verify()
+
+    def test_differs_where_its_content_differs(self):
+        assert certificate("seeded") != certificate("keyed")
+        assert certificate("seeded") != document("seeded")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "{}",
+            "[]",
+            "null",
+            "1",
+            '"certificate"',
+            "{",
+            '{"schema": "ppdp-certificate/2"}',
+            '{"schema": "ppdp-certificate/1"}',
+            b"\xff\xfe\x00",
+            "[" * 100_000,
+        ],
+        ids=range(11),
+    )
+    def test_garbage_is_refused(self, text):
+        with pytest.raises(CertificateError):
+            Certificate.from_json(text)
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ('"epsilon": 3.0', '"epsilon": NaN'),
+            ('"epsilon": 3.0', '"epsilon": Infinity'),
+            ('"epsilon": 3.0', '"epsilon": 1e999'),
+            ('"epsilon": 3.0', '"epsilon": "3.0"'),
+            ('"epsilon": 3.0', '"epsilon": true'),
+            ('"epsilon": 3.0', '"epsilon": 0'),
+            ('"epsilon": 3.0', '"epsilon": 1' + "0" * 5000),
+            ('"delta": 1e-06', '"delta": 1'),
+            ('"epsilon": 3.0', '"epsilon": 3.0, "sigma": 1.0'),
+            ('"epsilon": 3.0', '"epsilon": 0.1, "epsilon": 3.0'),
+            ('"epsilon": 3.0,', ""),
+            ('"max"', '"mean"'),
+            ('"UNCONDITIONAL"', '"SAFE"'),
+        ],
+    )
+    def test_what_has_not_the_form_is_refused(self, old, new):
+        text = certificate("gated, max").to_json()
+        assert old in text
+        with pytest.raises(CertificateError):
+            Certificate.from_json(text.replace(old, new, 1))
+
+    @pytest.mark.parametrize("depth", [50, 600, 5000])
+    def test_nesting_is_refused_or_found(self, depth):
+        """However deep, by a typed error or a failed verification."""
+        text = json.dumps(document("row map"))
+        widths = json.dumps(document("row map")["steps"][0]["parameters"]["widths"])
+        assert widths in text
+        with contextlib.suppress(CertificateError):
+            assert not Certificate.from_json(text.replace(widths, "[" * depth + "]" * depth, 1)).verify()
+
+    def test_a_file_that_cannot_be_read(self, tmp_path):
+        for path in (tmp_path / "nothing.json", tmp_path):
+            with pytest.raises(CertificateError, match="cannot read"):
+                Certificate.load(path)
+
+    @pytest.mark.parametrize("content", [None, [], {}, {"schema": 1}, {"schema": "ppdp-certificate/1", "digest": 3}])
+    def test_verification_of_nonsense_is_false_and_never_an_exception(self, content):
+        assert not verify(content)
+
+
+class TestFigures:
+    @zoo
+    def test_the_guarantee_follows_from_the_total(self, name):
+        one = certificate(name)
+        rest = one.delta - one["total"]["allowance"]
+        in_front = one["gate"]["delta"] if one["gate"] and one["gate"]["rule"] == "max" else 0.0
+        assert one.loss == PrivacyLoss(one.mu, one["total"]["failure"], in_front)
+        assert one.loss.epsilon(rest) <= one.epsilon * (1 + 1e-9)
+        assert one.epsilon_at(one.delta) <= one.epsilon * (1 + 1e-9)
+        assert one.epsilon_at(one.delta) >= one.epsilon * 0.99
+
+    @zoo
+    def test_epsilon_at_other_deltas(self, name):
+        one = certificate(name)
+        gate, per_draw = one["gate"], one["total"]["allowance"] / (1 + math.exp(one.epsilon))
+        deltas = np.geomspace(1e-3, 1e-13, 11)
+        epsilons = [one.epsilon_at(float(delta)) for delta in deltas]
+        assert epsilons == sorted(epsilons)
+        for delta, epsilon in zip(deltas, epsilons):
+            if math.isfinite(epsilon):
+                assert one.loss.delta(epsilon) + (1 + math.exp(epsilon)) * per_draw <= delta * (1 + 1e-9)
+                assert gate is None or gate["delta"] <= delta
+        assert one.epsilon_at(0.0) == one.epsilon_at(-1.0) == math.inf
+
+    def test_a_delta_that_is_no_number_promises_nothing(self):
+        assert certificate("seeded").epsilon_at(math.nan) == math.inf
+
+    @zoo
+    def test_everything_released_is_listed(self, name):
+        one = document(name)
+        sizes = {f"{one['steps'][r['at']]['name']}.{r['statistic']}": r["size"] for r in one["releases"]}
+        if one["mechanism"]:
+            answer = "theta" if one["mechanism"]["class"] == "LogisticRegression" else "answer"
+            sizes[f"{one['mechanism']['name']}.{answer}"] = one["mechanism"]["size"]
+        assert {k: math.prod(shape) for k, shape in one["released"]["names"].items()} == sizes
+
+    def test_what_is_not_covered(self):
+        assert "exceptions" in document("gated, max")["not_covered"][0]
+        assert not any("exceptions" in words for words in document("classes read")["not_covered"])

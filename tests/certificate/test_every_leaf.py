@@ -1,0 +1,148 @@
+"""Every leaf of a certificate: the digest finds every change, the replay every change that matters."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from zoo import ZOO, Document, document, sealed
+
+from ppdp.certificate import verify
+
+
+def leaves(value: Any, path: tuple = ()):
+    if isinstance(value, (dict, list)):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(inner, (*path, key))
+    else:
+        yield path, value
+
+
+def elements(value: Any, path: tuple = ()):
+    if isinstance(value, (dict, list)):
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield (*path, key)
+            yield from elements(inner, (*path, key))
+
+
+def other_values(value: Any) -> list[Any]:
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, str):
+        return [value + "x"]
+    if value is None:
+        return [1.0]
+    scaled = [round(value * 2) + 1, value // 2] if isinstance(value, int) else [value * 1.01, value * 0.5]
+    return [v if v != value else value + 1 for v in scaled]
+
+
+def put(content: Document, path: tuple, value: Any) -> Document:
+    changed = copy.deepcopy(content)
+    parent = changed
+    for key in path[:-1]:
+        parent = parent[key]
+    parent[path[-1]] = value
+    return changed
+
+
+def without(content: Document, path: tuple) -> Document:
+    changed = put(content, path, None)
+    parent = changed
+    for key in path[:-1]:
+        parent = parent[key]
+    del parent[path[-1]]
+    return changed
+
+
+def pattern(path: tuple) -> str:
+    return ".".join("*" if isinstance(key, int) else str(key) for key in path)
+
+
+# Leaves that only the digest protects. Words: they bind nobody, and no number depends on them.
+WORDS = {
+    "dataset",
+    "facts.*.name",
+    "facts.*.origin",
+    "facts.*.value",
+    "reasons.*",
+    "not_covered.*",
+    "steps.*.name",
+    "steps.*.conditions.*.name",
+    "steps.*.conditions.*.statement",
+    "mechanism.name",
+    "alternatives.*",
+    "alternatives.*.route",
+    "alternatives.*.noise_scale",
+    "alternatives.*.reason",
+    "facts.*",
+    "versions.numpy",
+    "versions.ppdp",
+    "versions.python",
+    "versions.scikit-learn",
+    "versions.scipy",
+    "released.sha256",
+}
+
+# Numbers that may change without making the guarantee false, where the derivation does not depend on them.
+WEAKER = {"epsilon", "delta", "total.allowance", "releases.*.noise_scale"}  # if they grow, less is claimed
+WITHOUT_EFFECT = {
+    "entrance.distance.mass": "never taken above 2 replaced + toggled",
+    "entrance.distance.one_sided": "never taken above replaced + toggled",
+    "steps.*.parameters.max_missing": "never taken above the number of rows",
+    "steps.*.parameters.widths.*": "slopes matter to rows that have moved before",
+    "steps.*.parameters.low": "so do ends of the interval; its size decides the norm",
+    "steps.*.parameters.high": "the same",
+    "steps.*.parameters.lipschitz": "slopes matter to rows that have moved before",
+    "steps.*.parameters.min_std": "a noisy scaler's slope; the norm is that of the clip",
+    "steps.*.parameters.with_mean": "the norm is that of the clip",
+    "mechanism.parameters.coef_norm": "where the clip decides, and no row has moved",
+    "mechanism.parameters.fit_intercept": "the same",
+    "mechanism.parameters.weighted": "a replaced row costs as much either way",
+}
+
+
+WITHOUT_MOVES = {"steps.*.parameters.lipschitz", "mechanism.parameters.coef_norm", "mechanism.parameters.fit_intercept"}
+
+
+each_kind = pytest.mark.parametrize(
+    "name", sorted(ZOO.keys() - {"seeded", "keyed", "with a ledger", "classes read", "nothing to do"})
+)
+some_kinds = pytest.mark.parametrize("name", ["gated, sum", "conditional", "three rows each", "transformer-ended"])
+
+
+class TestEveryLeaf:
+    @some_kinds
+    def test_the_digest_finds_every_change(self, name):
+        content = document(name)
+        for path, value in leaves(content):
+            assert not verify(put(content, path, other_values(value)[0])), path
+        for path in elements(content):
+            assert not verify(without(content, path)), path
+
+    @each_kind
+    def test_the_replay_finds_every_change_that_matters(self, name):
+        content = document(name)
+        moved = any(step["distance"]["moved"] for step in content["steps"])
+        unfound = set()
+        for path, value in leaves(content):
+            for other in other_values(value):
+                if path == ("digest",) or not verify(sealed(put(content, path, other))):
+                    continue
+                place = pattern(path)
+                harmless = place in WORDS or place in WITHOUT_EFFECT or (place in WEAKER and other > value)
+                if not harmless or (moved and place in WITHOUT_MOVES):
+                    unfound.add(place)
+        assert not unfound, sorted(unfound)
+
+    @some_kinds
+    def test_the_replay_finds_every_removal_that_matters(self, name):
+        content = document(name)
+        unfound = {
+            pattern(path)
+            for path in elements(content)
+            if path != ("digest",) and verify(sealed(without(content, path)))
+        }
+        # with_mean is True by default; a stage that changes no number may go: that is another pipeline
+        unfound -= WORDS | {"steps.*.parameters.with_mean", "steps.*"}
+        assert not unfound, sorted(unfound)

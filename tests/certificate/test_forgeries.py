@@ -1,0 +1,272 @@
+"""Forged certificates: nothing but what can be recomputed verifies.
+
+The digest finds every change. A forger can compute digests too; what the replay of the derivation then still finds,
+and what only a signature could tell, is written down here.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import pytest
+from zoo import Document, document, sealed, zoo
+
+import ppdp
+from ppdp import Domain
+from ppdp.bounds import lookup
+from ppdp.certificate import verify
+from ppdp.distance import Distance
+from ppdp.gate import gate_loss, gate_threshold
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.noise import lattice_allowance
+from ppdp.release_points import STATISTICS
+
+
+def rederived(content: Document) -> Document:
+    """A skilled forger: everything that follows is computed again, the smallest epsilon included."""
+    c = copy.deepcopy(content)
+    domain = Domain.from_dict(c["entrance"]["domain"])
+    distance = Distance.neighbours(domain.rows_per_unit)
+    c["entrance"]["distance"], c["rows_per_unit"] = distance.to_dict(), domain.rows_per_unit
+    points, squares, draws = [], [], 1
+    for step in c["steps"]:
+        points.append((domain, distance))
+        for condition in step["conditions"]:
+            condition["unit"] = lookup(condition["formula"], "margin")(domain, distance)
+        domain, distance = lookup(step["formula"], "stability")(domain, distance, **step["parameters"])
+        step["domain"], step["distance"] = domain.to_dict(), distance.to_dict()
+    for release in c["releases"]:
+        here, far = points[release["at"]]
+        statistic = STATISTICS[release["statistic"]]
+        release["formula"] = statistic.formula
+        release["sensitivity"] = lookup(statistic.formula, "release")(here, far, **release["parameters"])
+        release["size"], release["bound"] = statistic.size(here), float(statistic.bound(here))
+        noise = release["noise_scale"]
+        release["mu"] = release["sensitivity"] / noise + lattice_allowance(release["bound"], noise, release["size"])
+        squares.append(release["mu"] ** 2)
+        draws += release["size"]
+    gate, mechanism, failure = c["gate"], c["mechanism"], 0.0
+    if gate:
+        gate["mu"] = gate_loss(gate["noise_scale"], domain.n)
+        gate["threshold"] = gate_threshold(gate["noise_scale"], gate["delta"])
+        squares.append(gate["mu"] ** 2)
+        failure = gate["delta"] if gate["rule"] == "sum" else 0.0
+    if mechanism:
+        mechanism["sensitivity"] = lookup(mechanism["formula"], "mechanism")(
+            domain, distance, **mechanism["parameters"]
+        )
+        lattice = lattice_allowance(mechanism["bound"], mechanism["noise_scale"], mechanism["size"])
+        mechanism["mu"] = math.sqrt(mechanism["steps"]) * (
+            mechanism["sensitivity"] / mechanism["noise_scale"] + lattice
+        )
+        squares.append(mechanism["mu"] ** 2)
+        draws += mechanism["steps"] * mechanism["size"]
+    mu, epsilon, allowance = math.sqrt(sum(squares)), c["epsilon"], 0.0
+    for _ in range(20):
+        allowance = (1 + math.exp(epsilon)) * draws * 2.0**-60 * (1 + 1e-12)
+        epsilon = max(PrivacyLoss(mu, failure).epsilon(c["delta"] - allowance), 1e-9) * (1 + 1e-12)
+    c["total"] = {"mu": mu, "failure": failure, "allowance": allowance}
+    c["epsilon"] = epsilon
+    return sealed(c)
+
+
+@zoo
+def test_a_forger_who_changes_nothing_gains_nothing(name):
+    again = rederived(document(name))
+    assert verify(again), verify(again)
+    assert document(name)["epsilon"] * 0.99 <= again["epsilon"] <= document(name)["epsilon"] * (1 + 1e-9)
+
+
+def step(c: Document, name: str) -> Document:
+    return next(one for one in c["steps"] if one["name"] == name)
+
+
+def swap(name: str, formula: str, way: str, **parameters: Any):
+    """Another formula for a step, without conditions or gate."""
+
+    def forge(c: Document) -> None:
+        step(c, name).update(formula=formula, way=way, parameters=parameters, conditions=[])
+        c["gate"] = None
+
+    return forge
+
+
+def drop_releases(purpose: str):
+    def forge(c: Document) -> None:
+        c["releases"] = [r for r in c["releases"] if r["purpose"] != purpose]
+
+    return forge
+
+
+def drop_step(name: str):
+    def forge(c: Document) -> None:
+        at = c["steps"].index(step(c, name))
+        del c["steps"][at]
+        c["releases"] = [r for r in c["releases"] if name not in r["serves"]]
+        for release in c["releases"]:
+            release["at"] -= release["at"] > at
+
+    return forge
+
+
+def assume_nothing(c: Document) -> None:
+    for one in c["steps"]:
+        one["conditions"] = []
+        if "conditional" in one["parameters"]:
+            one["parameters"]["conditional"] = False
+    c.update(gate=None, status="UNCONDITIONAL", reasons=[])
+
+
+def all_public(c: Document) -> None:
+    """A released map, fitted without noise, called public."""
+    c["releases"] = []
+    step(c, "impute").update(
+        formula="imputation.mean",
+        way="public",
+        parameters={"min_observed": 1500, "max_missing": 3000, "conditional": False},
+    )
+    step(c, "scale").update(
+        formula="scaling.standard",
+        way="public",
+        parameters={"min_std": 0.2, "conditional": False, "clip": None, "with_mean": True},
+    )
+    step(c, "pca").update(formula="row-wise.identity", way="public", parameters={})
+
+
+def change(path: str, value: Any):
+    """One leaf, by a dotted path; ``*`` stands for every element."""
+
+    def into(node: Any, keys: list[str]) -> None:
+        key, *rest = keys
+        for inner in range(len(node)) if key == "*" else [int(key) if isinstance(node, list) else key]:
+            if rest:
+                into(node[inner], rest)
+            else:
+                node[inner] = value(node[inner]) if callable(value) else value
+
+    return lambda c: into(c, path.split("."))
+
+
+FORGERIES = {
+    "a smaller epsilon": ("gated, max", None, change("epsilon", lambda e: e * 0.99)),
+    "a smaller delta": ("gated, max", None, change("delta", lambda d: d * 0.5)),
+    "less noise on a release": ("unconditional", None, change("releases.0.noise_scale", lambda s: s * 0.5)),
+    "less noise in the mechanism": ("unconditional", None, change("mechanism.noise_scale", lambda s: s * 0.5)),
+    "less noise in the gate": ("gated, max", None, change("gate.noise_scale", lambda s: s * 0.5)),
+    "a smaller total": ("unconditional", None, change("total.mu", lambda mu: mu * 0.9)),
+    "a condition and its gate dropped": ("gated, max", assume_nothing, None),
+    "all conditions dropped, the flags turned": ("conditional", assume_nothing, None),
+    "an untested condition called unconditional": ("conditional", change("status", "UNCONDITIONAL"), None),
+    "the same without reasons": ("conditional", lambda c: c.update(status="UNCONDITIONAL", reasons=[]), None),
+    "an untested condition called tested": ("conditional", change("steps.1.conditions.*.tested", True), None),
+    "a tested condition called untested": ("gated, max", change("steps.1.conditions.*.tested", False), None),
+    "max where deltas add": ("gated, sum", change("gate.rule", "max"), None),
+    "a gate that lets more through": ("gated, max", change("gate.delta", 1e-3), None),
+    "releases that fit dropped": ("unconditional", drop_releases("fit"), None),
+    "a release before a gate dropped": ("gated, sum", drop_releases("fit"), None),
+    "releases for prediction dropped": ("conditional", drop_releases("predict"), None),
+    "releases for prediction dropped behind a gate": ("gated, predicting", drop_releases("predict"), None),
+    "the mechanism dropped": ("unconditional", change("mechanism", None), None),
+    "a released map without releases": ("transformer-ended", drop_releases("fit"), None),
+    "a released map fitted without noise, called public": ("transformer-ended", all_public, None),
+    "an imputer that was there dropped": ("unconditional", drop_step("impute"), None),
+    "a scaler called the identity": ("conditional", swap("scale", "row-wise.identity", "public"), None),
+    "an exact projection called the identity": ("gated, max", swap("pca", "row-wise.identity", "exact"), None),
+    "an exact projection called noisy, nothing released": ("gated, max", swap("pca", "pca.public", "noisy"), None),
+    "an exact projection called public": ("gated, max", swap("pca", "pca.public", "public"), None),
+    "a noisy scaler with nothing released": (
+        "conditional",
+        swap("scale", "scaling.public", "noisy", min_std=0.1, clip=None),
+        None,
+    ),
+    "a formula of another kind": ("gated, max", swap("pca", "release.mean-and-moment", "exact"), None),
+    "a formula that does not exist": ("gated, max", None, change("steps.1.formula", "pca.free")),
+    "a parameter the stage does not have": (
+        "gated, max",
+        None,
+        change("steps.0.parameters", {"max_norm": 1.0, "x": 1}),
+    ),
+    "a model accounted as a mean": (
+        "unconditional",
+        lambda c: c["mechanism"].update(formula="release.mean-and-count", parameters={"weighted": False}, steps=1),
+        None,
+    ),
+    "fewer released numbers than columns": ("unconditional", change("mechanism.size", 1), None),
+    "a smaller bound on what is released": ("unconditional", change("mechanism.bound", 1e-3), None),
+    "rows shorter than their entries": ("row map", change("steps.2.parameters.row_norm", 1e-3), None),
+    "one range for three columns": ("row map", change("steps.3.parameters.widths", [1e9]), None),
+    "a negative ball": ("unconditional", change("mechanism.parameters.coef_norm", -3.0), None),
+    "a negative clip": ("unconditional", change("mechanism.parameters.clip", -1.0), None),
+    "more than every row has gaps": ("row map", change("steps.1.parameters.max_missing", -5), None),
+    "another class": ("gated, max", change("steps.0.class", "PCA"), None),
+    "another mechanism": ("gated, max", change("mechanism.class", "LogisticRegression"), None),
+    "another page": ("gated, max", change("steps.1.page", "row-wise"), None),
+    "another adjacency": ("gated, max", change("adjacency", "add or remove one row"), None),
+    "more rows than the facts say": (
+        "unconditional",
+        change("entrance.domain", lambda d: {**d, "n_rows": 30_000, "min_present": 30_000}),
+        None,
+    ),
+    "no gaps declared": ("row map", change("entrance.domain", lambda d: {**d, "max_missing": 0}), None),
+    "fewer rows per person": ("three rows each", None, change("rows_per_unit", 1)),
+    "closer neighbours": ("gated, max", None, change("entrance.distance", Distance(replaced=0, toggled=1).to_dict())),
+    "a release taken earlier": ("gated, sum", None, change("releases.0.at", 0)),
+    "a release taken where there is no step": ("gated, sum", None, change("releases.0.at", 9)),
+    "a release that serves nobody who is there": ("gated, sum", None, change("releases.0.serves", ["nobody"])),
+    "a release that serves another": ("gated, sum", None, change("releases.0.serves", ["pca"])),
+    "a release that serves nobody": ("gated, sum", None, change("releases.0.serves", [])),
+    "a release said to be for prediction": ("gated, sum", change("releases.0.purpose", "predict"), None),
+    "another statistic": (
+        "unconditional",
+        change("releases.0", lambda r: {**r, "statistic": "squares", "parameters": {}}),
+        None,
+    ),
+    "a release carried through a clip": (
+        "unconditional",
+        lambda c: (c["releases"].pop(), c["releases"][0].update(serves=["impute", "scale"])),
+        None,
+    ),
+    "two steps of one name": ("gated, max", change("steps.*.name", "clip"), None),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forgery_is_found(forgery):
+    """Changes before the derivation is computed again, and changes after it."""
+    name, before, after = FORGERIES[forgery]
+    forged = document(name)
+    if before is not None:
+        before(forged)
+        try:
+            forged = rederived(forged)
+        except (ppdp.exceptions.PpdpError, TypeError, ArithmeticError, ValueError):
+            return  # nothing can be derived from it
+    if after is not None:
+        after(forged)
+        forged = sealed(forged)
+    result = verify(forged)
+    assert not result
+    assert not any("digest" in problem for problem in result.problems)
+
+
+# What verifies is a true statement about *some* run; that it was this one, only a signature could tell.
+OTHER_RUNS = {
+    "noise that was not drawn": change("mechanism.noise_scale", lambda s: 10 * s),
+    "fewer steps": change("mechanism.steps", 1),
+    "a smaller clip": lambda c: (c["mechanism"].update(bound=0.01), c["mechanism"]["parameters"].update(clip=0.01)),
+    "another column rule for duplicates": swap("dedup", "deduplication.keep-first", "exact"),
+    "a seed that is kept quiet": None,
+}
+
+
+@pytest.mark.parametrize("claim", OTHER_RUNS)
+def test_the_certificate_of_another_run_verifies(claim):
+    if claim == "a seed that is kept quiet":
+        forged = {**document("seeded"), "status": "UNCONDITIONAL", "reasons": []}
+    else:
+        forged = document("unconditional")
+        OTHER_RUNS[claim](forged)
+        forged = rederived(forged)
+    assert verify(sealed(forged))

@@ -1,0 +1,158 @@
+"""Certificates: what is written can be recomputed by anybody, knowing neither data nor pipeline."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from zoo import BOX, CLIP, MEAN, ZOO, certificate, document, imputer, people, scaler, sealed, zoo
+
+import ppdp
+from ppdp import Certificate, Domain, Pipeline
+from ppdp.cli import main
+from ppdp.mechanisms import LogisticRegression
+from ppdp.release_points import STATISTICS
+from ppdp.transformers import PCA, Deduplicator, RowMap
+
+
+@zoo
+def test_every_certificate_verifies(name):
+    result = certificate(name).verify()
+    assert result
+    assert result.problems == ()
+    assert repr(result) == "Verification: the derivation holds and the digest matches."
+
+
+def test_the_zoo_shows_every_kind():
+    documents = [document(name) for name in ZOO]
+    assert {d["status"] for d in documents} == {"UNCONDITIONAL", "CONDITIONAL", "SEEDED"}
+    assert {d["gate"] and d["gate"]["rule"] for d in documents} == {None, "max", "sum"}
+    assert {s["way"] for d in documents for s in d["steps"]} == {"public", "noisy", "exact"}
+    assert {r["statistic"] for d in documents for r in d["releases"]} == set(STATISTICS)
+    assert {r["purpose"] for d in documents for r in d["releases"]} == {"fit", "predict"}
+    used = {s["formula"] for d in documents for s in d["steps"]} | {
+        d["mechanism"]["formula"] for d in documents if d["mechanism"]
+    }
+    used |= {r["formula"] for d in documents for r in d["releases"]}
+    used |= {c["formula"] for d in documents for s in d["steps"] for c in s["conditions"]}
+    assert used == set(ppdp.bounds.FORMULAS)
+
+
+@zoo
+def test_the_first_word_says_what_it_is(name):
+    assert certificate(name).to_text().split()[0] == certificate(name).status
+    expected = {"conditional": "CONDITIONAL", "classes read": "CONDITIONAL", "seeded": "SEEDED"}
+    assert certificate(name).status == expected.get(name, "UNCONDITIONAL")
+
+
+def _first_two(X: np.ndarray) -> np.ndarray:
+    return X[:, :2]
+
+
+EDGES: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
+    "a mechanism alone": ([MEAN], {"domain": Domain(row_norm=1.0)}),
+    "a bound on entries": ([MEAN], {"domain": Domain(row_norm=2.0, entry_bound=1.0)}),
+    "an imputer that promises that nothing is missing": ([BOX, imputer(max_missing=0), MEAN], {}),
+    "the same before another stage": ([BOX, imputer(max_missing=0), scaler(), MEAN], {}),
+    "no gaps declared, and an imputer": ([BOX, imputer(), MEAN], {"domain": Domain(max_missing=0)}),
+    "few gaps declared": ([BOX, imputer(statistics="noisy"), MEAN], {"domain": Domain(max_missing=0.1)}),
+    "a projection on everything": ([CLIP, ("pca", PCA()), MEAN], {}),
+    "public stages that end a pipeline": ([CLIP], {}),
+    "duplicates twice": ([CLIP, ("one", Deduplicator()), ("two", Deduplicator(key=[0])), MEAN], {}),
+    "classes of the domain": ([CLIP, ("model", LogisticRegression())], {"domain": Domain(classes=(0, 1))}),
+    "shares of the user": ([CLIP, scaler(statistics="noisy"), MEAN], {"budget": {"release": 0.5}}),
+    "a fraction of the rows": ([BOX, imputer(min_observed=0.9, max_missing=0.5, statistics="exact"), MEAN], {}),
+    "other columns": ([BOX, imputer(), ("map", RowMap(_first_two, out_ranges={"u": (-1, 1), "v": (0, 2)})), MEAN], {}),
+}
+
+
+@pytest.mark.parametrize("edge", EDGES)
+def test_every_certificate_that_is_issued_verifies(edge):
+    steps, parameters = EDGES[edge]
+    X, y = people()
+    one = Pipeline(steps, epsilon=3.0, **parameters).fit(X.fillna(0.0), y).certificate_
+    assert one.verify(), one.verify()
+    assert Certificate.from_json(one.to_json()).verify()
+
+
+class TestCommandLine:
+    def test_exit_statuses(self, tmp_path, capsys):
+        good, bad, garbage = (tmp_path / name for name in ("good.json", "bad.json", "garbage.json"))
+        certificate("gated, sum").save(good)
+        bad.write_text(good.read_text().replace('"replaced": 1', '"replaced": 2', 1))
+        garbage.write_text("{}")
+        assert main(["verify", str(good)]) == 0
+        assert capsys.readouterr().out.startswith("UNCONDITIONAL (3, 1e-06) sha256:")
+        assert main(["verify", str(bad)]) == 1
+        assert "FAILED" in capsys.readouterr().out
+        assert main(["verify", str(garbage)]) == 1
+        assert main(["verify", str(tmp_path / "nothing.json")]) == 1
+        assert "not a ppdp certificate" in capsys.readouterr().err
+
+    def test_quiet(self, tmp_path, capsys):
+        path = tmp_path / "c.json"
+        certificate("seeded").save(path)
+        assert main(["verify", str(path), "--quiet"]) == 0
+        path.write_text("[")
+        assert main(["verify", str(path), "--quiet"]) == 1
+        assert capsys.readouterr() == ("", "")
+
+    def test_a_forgery_with_a_digest(self, tmp_path):
+        path = tmp_path / "c.json"
+        forged = document("gated, max")
+        forged["epsilon"] = 0.1
+        path.write_text(json.dumps(sealed(forged)))
+        assert main(["verify", str(path), "--quiet"]) == 1
+
+
+def imported(module: str) -> set[str]:
+    """Modules of ppdp that a module imports, anywhere in its text but for type checkers; packages by their own text."""
+    root = Path(ppdp.__file__).parent
+    place = root.joinpath(*module.split(".")[1:])
+    text = (place / "__init__.py" if place.is_dir() else place.with_suffix(".py")).read_text()
+    tree = ast.parse(text)
+    hints = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+        for inner in ast.walk(node)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if id(node) in hints:
+            continue
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "ppdp":
+            for alias in node.names:
+                inner = root.joinpath(*node.module.split(".")[1:], alias.name)
+                is_module = inner.is_dir() or inner.with_suffix(".py").exists()
+                found.add(f"{node.module}.{alias.name}" if is_module else node.module)
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "ppdp"}
+    return found - {"ppdp"}
+
+
+def reached(module: str) -> set[str]:
+    seen, waiting = set(), {module}
+    while waiting:
+        one = waiting.pop()
+        seen.add(one)
+        waiting |= imported(one) - seen
+    return seen
+
+
+def test_verification_knows_neither_planner_nor_pipeline_nor_data():
+    known = reached("ppdp.certificate.verify")
+    assert "ppdp.bounds.scaling" in known  # the walk is not empty
+    stems = ("ppdp.planning", "ppdp.pipeline", "ppdp.execute", "ppdp.transformers", "ppdp.mechanisms", "ppdp.entrance")
+    assert [module for module in known if module.startswith((*stems, "ppdp.certificate.issue"))] == []
+
+
+def test_planning_and_execution_know_nothing_of_certificates():
+    for module in ("ppdp.planning.plan", "ppdp.execute"):
+        known = reached(module)
+        assert "ppdp.bounds.scaling" in known
+        assert [one for one in known if one.startswith("ppdp.certificate")] == []

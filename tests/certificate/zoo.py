@@ -1,0 +1,104 @@
+"""A zoo of certificates, one of every kind, and the seal of whoever changes one."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ppdp import Certificate, Domain, Ledger, Pipeline
+from ppdp.exceptions import PrivacyRefusal
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, RowMap, StandardScaler
+
+Document = dict[str, Any]
+
+
+def people() -> tuple[pd.DataFrame, np.ndarray]:
+    """Rows on which every condition holds with room to spare."""
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 1.0], (3000, 1)) * np.array([0.9, 0.25, 0.25]) + rng.normal(scale=0.01, size=(3000, 3))
+    X[:20, 1] = np.nan
+    return pd.DataFrame(X, columns=["a", "b", "c"]), rng.integers(2, size=3000)
+
+
+def classifier(**parameters: Any) -> LogisticRegression:
+    return LogisticRegression(classes=(0, 1), max_iter=10, **parameters)
+
+
+def imputer(**parameters: Any) -> tuple[str, MeanImputer]:
+    return "impute", MeanImputer(**parameters)
+
+
+def scaler(**parameters: Any) -> tuple[str, StandardScaler]:
+    return "scale", StandardScaler(**parameters)
+
+
+CLIP, BOX, MEAN = ("clip", NormClipper()), ("box", MinMaxScaler(ranges=(-1, 1))), ("mean", GaussianMechanism())
+EXACT_PCA = "pca", PCA(1, statistics="exact")
+FEW_GAPS = {"max_missing": 500, "statistics": "exact"}
+
+ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
+    "unconditional": ([BOX, ("dedup", Deduplicator()), imputer(), scaler(), ("model", classifier())], {}),
+    "gated, max": ([CLIP, EXACT_PCA, MEAN], {}),
+    "gated, sum": ([CLIP, scaler(statistics="noisy"), EXACT_PCA, MEAN], {}),
+    "gated, predicting": ([BOX, imputer(floor=False, **FEW_GAPS), ("model", classifier())], {}),
+    "conditional": (
+        [
+            BOX,
+            imputer(**FEW_GAPS),
+            scaler(floor=False, statistics="exact", min_std=0.1),
+            ("model", classifier()),
+        ],
+        {"gate": None},
+    ),
+    "seeded": ([CLIP, MEAN], {"random_state": 0}),
+    "classes read": ([CLIP, ("model", LogisticRegression(max_iter=5))], {"invalid": "repair"}),
+    "transformer-ended": ([BOX, imputer(), scaler(clip=None), ("pca", PCA(2))], {}),
+    "keyed": ([BOX, ("dedup", Deduplicator(key=["a"])), imputer(statistics="noisy"), MEAN], {}),
+    "row map": (
+        [
+            BOX,
+            imputer(statistics="exact"),
+            ("map", RowMap(np.tanh, out_ranges=(-1, 1), lipschitz=1.0)),
+            ("again", MinMaxScaler(ranges=(-2, 2))),
+            ("model", classifier(fit_intercept=False)),
+        ],
+        {},
+    ),
+    "three rows each": (
+        [CLIP, ("dedup", Deduplicator()), MEAN],
+        {"domain": Domain(rows_per_unit=3), "dataset": "people"},
+    ),
+    "with a ledger": ([CLIP, EXACT_PCA, MEAN], {"ledger": Ledger()}),
+    "nothing to do": ([BOX, imputer(max_missing=0), ("pca", PCA()), MEAN], {}),
+}
+
+
+@cache
+def certificate(name: str) -> Certificate:
+    steps, parameters = ZOO[name]
+    X, y = people()
+    if not any(getattr(step, "fills_gaps", False) for _, step in steps):
+        X = X.fillna(0.0)
+    for _ in range(20):  # a gate may refuse
+        try:
+            return Pipeline(steps, epsilon=3.0, **parameters).fit(X, y).certificate_
+        except PrivacyRefusal:
+            continue
+    raise AssertionError("these data should pass")
+
+
+def document(name: str) -> Document:
+    return certificate(name).to_dict()
+
+
+zoo = pytest.mark.parametrize("name", ZOO)
+
+
+def sealed(content: Document) -> Document:
+    """What a forger hands over: a digest that matches."""
+    return Certificate.sealed(content).to_dict()

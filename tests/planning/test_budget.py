@@ -1,0 +1,135 @@
+"""The split of the budget: what a gate, a release and the mechanism get, and what is no budget."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from plans import classifier, plan, total_mu
+
+from ppdp.bounds.release import BOX_WEIGHT
+from ppdp.exceptions import ImpossibleBudget, InvalidParameter, NoRoute
+from ppdp.mechanisms import GaussianMechanism
+from ppdp.planning.plan import Plan
+from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
+
+SHARES = (0.05, 0.10, 0.15, 0.20)
+
+
+def release_error(p: Plan, release, mu: float) -> float:
+    """Largest standard error of a released statistic over its public range, if it costs ``mu``."""
+    domain = p.steps[release.at].domain
+    norm = domain.row_norm
+    entry = min(domain.entry_bound or norm, norm)
+    noise = release.sensitivity / mu
+    if release.statistic == "means":
+        return noise / (2 * entry)  # of [-b, b]
+    if release.statistic == "squares":
+        return max(noise / (2 * entry), noise * entry / BOX_WEIGHT / entry**2)  # squares: of [0, b²]
+    return max(noise / (2 * norm), math.sqrt(2) * norm * noise / norm**2)  # second moments: of a range R²
+
+
+@pytest.mark.parametrize("n", [60, 400, 600, 800, 1000, 1300, 2000, 20_000])
+@pytest.mark.parametrize("d", [1, 4])
+def test_a_release_gets_five_to_twenty_percent_until_it_is_precise(n, d):
+    stages = MinMaxScaler(ranges=(0, 1)), MeanImputer(statistics="noisy"), StandardScaler(statistics="noisy")
+    p = plan(*stages, classifier(), n=n, d=d, epsilon=1.0, delta=1e-5)
+    mu = total_mu(p)
+    for release in p.releases:
+        share = (release.mu / mu) ** 2
+        at = min(range(4), key=lambda i: abs(SHARES[i] - share))
+        assert share == pytest.approx(SHARES[at], rel=1e-6)
+        if at < 3:
+            assert release_error(p, release, release.mu) <= 0.05 * (1 + 1e-5)
+        if at > 0:
+            assert release_error(p, release, mu * math.sqrt(SHARES[at - 1])) > 0.05 * (1 - 1e-5)
+    rest = 1 - sum((r.mu / mu) ** 2 for r in p.releases)
+    assert (p.mechanism.loss.mu / mu) ** 2 == pytest.approx(rest, rel=1e-4)
+
+
+def test_every_step_of_the_ladder_occurs():
+    shares = set()
+    for n in (500, 850, 1100, 20_000):
+        p = plan(MinMaxScaler(ranges=(0, 1)), MeanImputer(statistics="noisy"), GaussianMechanism(), n=n)
+        shares.add(round((p.releases[0].mu / total_mu(p)) ** 2, 3))
+    assert shares == set(SHARES)
+
+
+@pytest.mark.parametrize("n", [100, 200, 500, 1000, 5000])
+def test_auto_does_not_offer_statistics_that_are_too_noisy(n):
+    p = plan(NormClipper(), StandardScaler(), GaussianMechanism(), n=n)
+    noisy = next(a for a in p.alternatives if "noisy" in a.route)
+    explicit = plan(NormClipper(), StandardScaler(statistics="noisy"), GaussianMechanism(), n=n)
+    imprecise = release_error(explicit, explicit.releases[0], total_mu(explicit) * math.sqrt(0.2)) > 0.05
+    assert ("too noisy" in noisy.reason) is imprecise
+    assert imprecise is (n <= 200)
+    assert (noisy.status == "not offered") is imprecise
+
+
+def test_a_gate_gets_five_percent():
+    p = plan(NormClipper(), PCA(1, statistics="exact"), GaussianMechanism())
+    assert (p.gate.mu / total_mu(p)) ** 2 == pytest.approx(0.05, rel=1e-4)
+
+
+def test_where_deltas_add_a_gate_gets_a_tenth_of_delta():
+    p = plan(NormClipper(), StandardScaler(statistics="noisy"), PCA(1, statistics="exact"), GaussianMechanism())
+    assert p.gate.adding
+    assert p.gate.delta == pytest.approx(0.1 * (p.delta - p.allowance))
+
+
+def test_a_pipeline_that_ends_in_a_transformer_gives_everything_to_its_releases():
+    p = plan(MinMaxScaler(ranges=(0, 1)), MeanImputer(), StandardScaler())
+    assert p.mechanism is None
+    assert [step.way.name for step in p.steps] == ["public", "noisy", "noisy"]
+    assert [(r.mu / total_mu(p)) ** 2 for r in p.releases] == pytest.approx([0.5, 0.5], rel=1e-6)
+
+
+def test_the_users_shares():
+    stages = NormClipper(), StandardScaler(statistics="noisy"), PCA(1, statistics="exact"), GaussianMechanism()
+    p = plan(*stages, budget={"gate": 0.3, "release": 0.4})
+    mu = total_mu(p)
+    assert (p.gate.mu / mu) ** 2 == pytest.approx(0.3, rel=1e-4)
+    assert (p.releases[0].mu / mu) ** 2 == pytest.approx(0.4, rel=1e-6)
+    assert (p.mechanism.loss.mu / mu) ** 2 == pytest.approx(0.3, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [{"relase": 0.1}, {"release": 0.0}, {"release": 1.5}, {"release": True}, {"release": "a"}, {"gate": math.nan}, 0.1],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    "stages",
+    [(), (StandardScaler(statistics="noisy"),), (PCA(1, statistics="exact"),)],
+    ids=["no release, no gate", "release", "gate"],
+)
+def test_impossible_shares_are_refused_whatever_the_route(budget, stages):
+    with pytest.raises(InvalidParameter, match="budget"):
+        plan(NormClipper(), *stages, GaussianMechanism(), budget=budget)
+
+
+def test_releases_that_leave_nothing_are_refused():
+    with pytest.raises(NoRoute, match="use the whole budget"):
+        plan(NormClipper(), StandardScaler(statistics="noisy"), GaussianMechanism(), budget={"release": 1.0})
+
+
+class TestBudget:
+    @pytest.mark.parametrize("epsilon", [0, -1.0, math.inf, math.nan, True, "1", None, 501.0])
+    def test_impossible_epsilons(self, epsilon):
+        with pytest.raises(ImpossibleBudget, match="epsilon"):
+            plan(NormClipper(), GaussianMechanism(), epsilon=epsilon)
+
+    @pytest.mark.parametrize("delta", [0, -1e-6, 1.0, 2.0, math.nan, True, None, 1 / 5000, 1e-3])
+    def test_impossible_deltas(self, delta):
+        with pytest.raises(ImpossibleBudget, match="delta"):
+            plan(NormClipper(), GaussianMechanism(), delta=delta)
+
+    def test_numbers_of_any_kind(self):
+        """A grid search passes numpy numbers."""
+        for number in (1, 1.0, np.float64(1), np.float32(1), np.int64(1)):
+            assert plan(NormClipper(), GaussianMechanism(), epsilon=number).mechanism is not None
+
+    def test_more_budget_less_noise(self):
+        scales = [plan(NormClipper(), GaussianMechanism(), epsilon=e).mechanism.noise_scale for e in (0.1, 1, 10)]
+        assert scales == sorted(scales, reverse=True)

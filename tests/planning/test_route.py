@@ -1,0 +1,168 @@
+"""Routes: where statistics are released, what "auto" chooses, and why there may be no route."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from plans import classifier, plan
+
+from ppdp import Distance, Domain
+from ppdp.exceptions import InvalidParameter, NoRoute
+from ppdp.mechanisms import GaussianMechanism
+from ppdp.planning.plan import Plan
+from ppdp.planning.ways import Way
+from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
+from ppdp.transformers.base import Stage
+
+# ---------------------------------------------------------------- release points
+
+
+def test_affine_stages_share_one_release():
+    p = plan(
+        NormClipper(), StandardScaler(clip=None, statistics="noisy"), PCA(1, statistics="noisy"), GaussianMechanism()
+    )
+    (release,) = p.releases
+    assert (release.at, release.statistic, release.serves, release.purpose) == (1, "matrix", (1, 2), "fit")
+
+
+def test_a_clip_between_ends_a_release_point():
+    p = plan(NormClipper(), StandardScaler(statistics="noisy"), PCA(1, statistics="noisy"), GaussianMechanism())
+    assert [(r.at, r.serves) for r in p.releases] == [(1, (1,)), (2, (2,))]
+    p = plan(
+        NormClipper(),
+        StandardScaler(clip=None, statistics="noisy"),
+        NormClipper(2.0),
+        PCA(1, statistics="noisy"),
+        GaussianMechanism(),
+    )
+    assert [(r.at, r.serves) for r in p.releases] == [(1, (1,)), (3, (3,))]
+
+
+def test_deduplication_between_ends_a_release_point():
+    stages = StandardScaler(clip=None, statistics="noisy"), Deduplicator(), PCA(1, statistics="noisy")
+    assert [r.at for r in plan(NormClipper(), *stages, GaussianMechanism()).releases] == [1, 3]
+
+
+def test_an_imputer_releases_its_own_statistics():
+    stages = MeanImputer(statistics="noisy"), StandardScaler(clip=None, statistics="noisy")
+    p = plan(MinMaxScaler(ranges=(0, 1)), *stages, GaussianMechanism())
+    assert [(r.at, r.statistic) for r in p.releases] == [(1, "means"), (2, "squares")]
+
+
+def test_only_a_mechanism_that_predicts_pays_for_prediction():
+    stages = NormClipper(), StandardScaler(statistics="exact")
+    assert plan(*stages, GaussianMechanism()).releases == ()
+    (release,) = plan(*stages, classifier()).releases
+    assert release.purpose == "predict"
+    assert plan(*stages, PCA(1, statistics="exact"), classifier()).releases[0].serves == (1,)
+
+
+def test_a_release_costs_the_sensitivity_of_the_rows_as_they_are_there():
+    """2R/n for one replaced row; twice that where a key may switch two further rows on and off."""
+    raw = plan(NormClipper(), PCA(1, statistics="noisy"), GaussianMechanism())
+    keyed = plan(NormClipper(), Deduplicator(key=[0]), PCA(1, statistics="noisy"), GaussianMechanism())
+    assert raw.releases[0].sensitivity == pytest.approx(2 / 5000, rel=1e-6)
+    assert keyed.releases[0].sensitivity == pytest.approx(4 / 5000, rel=1e-6)
+
+
+# ---------------------------------------------------------------- the choice of "auto"
+
+
+@pytest.mark.parametrize("n", [1500, 5000, 100_000])
+@pytest.mark.parametrize("mechanism", [GaussianMechanism, classifier])
+@pytest.mark.parametrize(
+    "stages",
+    [
+        lambda a, b: (MeanImputer(max_missing=50, statistics=a), StandardScaler(statistics=b)),
+        lambda a, b: (StandardScaler(statistics=a, min_std=0.4), PCA(1, statistics=b)),
+    ],
+)
+def test_auto_takes_the_least_noise(n, mechanism, stages):
+    """Against every combination, planned by itself; too noisy statistics are only taken when asked for."""
+
+    def made(a: str, b: str) -> Plan | None:
+        try:
+            return plan(MinMaxScaler(ranges=(0, 1)), *stages(a, b), mechanism(), n=n)
+        except NoRoute:
+            return None
+
+    def noise(p: Plan) -> float:
+        return p.mechanism.sensitivity / p.mechanism.loss.mu
+
+    chosen = made("auto", "auto")
+    assert chosen is not None
+    offered = {a.route for a in chosen.alternatives if a.status != "not offered"}
+    compared = 0
+    for a, b in itertools.product(["exact", "noisy"], repeat=2):
+        other = made(a, b)
+        route = next((o for o in offered if f" {a}, " in o and o.endswith(f" {b}")), None)
+        if other is not None and route is not None:
+            compared += 1
+            assert noise(chosen) <= noise(other) * (1 + 1e-8)
+    assert compared == len(offered) >= 1
+
+
+class Choice(Stage):
+    """A stage whose ways are all the same, so nothing but their names can decide."""
+
+    def __init__(self, names=("exact", "noisy", "public"), stretch=1.0):
+        self.names = names
+        self.stretch = stretch
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        return tuple(Way.by(name, "row-wise.identity", domain, distance) for name in self.names)
+
+
+@pytest.mark.parametrize("names", list(itertools.permutations(["public", "noisy", "exact"])))
+def test_ties_go_to_public_then_noisy_then_exact(names):
+    for count in (1, 2, 3):
+        p = plan(NormClipper(), Choice(names[:count]), GaussianMechanism())
+        assert p.steps[1].way.name == min(names[:count], key=["public", "noisy", "exact"].index)
+
+
+@pytest.mark.parametrize("following", [StandardScaler, lambda: PCA(1)])
+def test_an_imputer_with_nothing_to_fill_lets_the_others_work(following):
+    p = plan(NormClipper(), MeanImputer(max_missing=0), following(), GaussianMechanism())
+    assert p.steps[1].way.name == "public"
+
+
+def test_explicit_statistics_are_obeyed():
+    for statistics in ("exact", "noisy"):
+        for n in (100, 5000):
+            p = plan(NormClipper(), StandardScaler(statistics=statistics), GaussianMechanism(), n=n)
+            assert p.steps[1].way.name == statistics
+            assert len(p.alternatives) == 1
+
+
+def test_unknown_statistics_are_refused():
+    with pytest.raises(InvalidParameter, match="statistics"):
+        plan(NormClipper(), StandardScaler(statistics="median"), GaussianMechanism())
+
+
+def test_the_alternatives_list_every_route_with_its_figure_or_its_reason():
+    p = plan(NormClipper(), StandardScaler(), PCA(1), GaussianMechanism())
+    assert len(p.alternatives) == 4
+    assert [a.status for a in p.alternatives].count("chosen") == 1
+    for a in p.alternatives:
+        assert (a.noise_scale is None) is (a.status == "not offered")
+        assert bool(a.reason) is (a.status == "not offered")
+    chosen = next(a for a in p.alternatives if a.status == "chosen")
+    assert chosen.noise_scale == p.mechanism.noise_scale
+
+
+class TestNoRoute:
+    def test_a_map_cannot_be_released_without_its_statistics(self):
+        with pytest.raises(NoRoute, match="the map itself is released"):
+            plan(NormClipper(), StandardScaler(statistics="exact"))
+
+    def test_every_reason_is_given(self):
+        with pytest.raises(NoRoute) as caught:
+            plan(NormClipper(), StandardScaler(), n=20)
+        assert "exact: the map itself is released" in str(caught.value)
+        assert "noisy: released statistics of standardscaler would be too noisy" in str(caught.value)
+        assert caught.value.fix
+
+    def test_a_delta_below_the_sampler(self):
+        with pytest.raises(NoRoute, match="sampler"):
+            plan(NormClipper(), classifier(), delta=1e-17)

@@ -1,0 +1,240 @@
+"""Bad steps, budgets and parameters: a typed error that names stage and fix, before anything is drawn or charged."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import refusals
+from refusals import DOMAIN, NAME, N, classifier, frame, labels, mean, quotes, rows
+from sklearn.base import BaseEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression as ForeignRegression
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import StandardScaler as ForeignScaler
+
+from ppdp import Domain, Ledger, Pipeline, make_pipeline
+from ppdp.exceptions import (
+    DomainMismatch,
+    ImpossibleBudget,
+    InvalidInput,
+    InvalidParameter,
+    MissingBound,
+    MissingBudget,
+    NoRoute,
+    PpdpError,
+    UnknownStage,
+    UnsupportedOrder,
+)
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, RowMap, StandardScaler
+
+# pytest finds a fixture by its name in the test's own module
+drawn, refused = refusals.drawn, refusals.refused
+
+
+FOREIGN = [
+    (ForeignScaler(), "ppdp.transformers.StandardScaler"),
+    (SimpleImputer(), "ppdp.transformers.MeanImputer"),
+    (ForeignRegression(), "ppdp.mechanisms.LogisticRegression"),
+    (OneHotEncoder(), "RowMap"),
+    ("passthrough", "RowMap"),
+    (None, "RowMap"),
+    (NormClipper, "instance"),
+    (BaseEstimator(), "RowMap"),
+]
+
+
+class TestSteps:
+    @pytest.mark.parametrize(("step", "instead"), FOREIGN)
+    def test_somebody_elses_stage(self, refused, step, instead):
+        pipe = Pipeline([("clip", NormClipper()), ("other", step), ("mean", GaussianMechanism())])
+        error = refused(UnknownStage, pipe, rows(), says="stage 'other'")
+        assert error.stage == "other"
+        assert instead in error.fix
+
+    def test_a_mechanism_must_be_last(self, refused):
+        pipe = Pipeline([("mean", GaussianMechanism()), ("clip", NormClipper())])
+        error = refused(UnknownStage, pipe, rows(), says="last")
+        assert (error.stage, bool(error.fix)) == ("mean", True)
+
+    @pytest.mark.parametrize(
+        "names", [("a", "a"), ("a__b", "c"), ("a.b", "c"), ("", "c"), (1, "c"), ("epsilon", "c"), ("steps", "c")]
+    )
+    def test_names(self, refused, names):
+        pipe = Pipeline(list(zip(names, [NormClipper(), GaussianMechanism()], strict=True)), delta=1e-4)
+        refused(InvalidParameter, pipe, rows(), says="name")
+
+    @pytest.mark.parametrize("steps", [None, [], {}, 5, NAME, [NormClipper()], [("a",)], [None]])
+    def test_form(self, refused, steps):
+        refused(InvalidParameter, Pipeline(steps), rows(), says="steps")
+
+    @pytest.mark.parametrize("stage", [PCA(1), StandardScaler()])
+    def test_gaps_where_none_are_allowed(self, refused, stage):
+        error = refused(UnsupportedOrder, mean(NormClipper(), stage, MeanImputer()), rows(), says="gaps")
+        assert error.stage == type(stage).__name__
+        assert "imputer" in error.fix
+
+    @pytest.mark.parametrize("stages", [(), (Deduplicator(),), (MeanImputer(),), (PCA(1),), (StandardScaler(),)])
+    def test_no_bound(self, refused, stages):
+        error = refused(MissingBound, mean(*stages), rows(), says="row_norm")
+        assert error.stage
+        assert "NormClipper" in error.fix
+
+    @pytest.mark.parametrize("mechanism", [GaussianMechanism(), LogisticRegression()])
+    def test_no_noise_scale(self, drawn, mechanism):
+        with pytest.raises(MissingBudget, match=r"noise_scale.*Pipeline") as caught:
+            mechanism.fit(rows(), labels())
+        assert not quotes(caught.value)
+        assert not drawn
+
+    @pytest.mark.parametrize("noise_scale", [0, -1, math.nan, math.inf, "1", True])
+    def test_impossible_noise_scale(self, noise_scale):
+        with pytest.raises(PpdpError, match="noise_scale"):
+            GaussianMechanism(noise_scale=noise_scale).fit(rows())
+
+
+class TestBudget:
+    @pytest.mark.parametrize("value", [0, -1, math.nan, math.inf, "1", None, True, [1.0]])
+    @pytest.mark.parametrize("name", ["epsilon", "delta"])
+    def test_impossible(self, refused, name, value):
+        error = refused(ImpossibleBudget, classifier(**{name: value}), rows(), labels(), says=name)
+        assert error.fix
+
+    @pytest.mark.parametrize("delta", [1 / N, 0.5, 1])
+    def test_delta_of_one_row_and_more(self, refused, delta):
+        refused(ImpossibleBudget, classifier(delta=delta), rows(), labels(), says="1/n")
+
+    @pytest.mark.parametrize("budget", [{"epsilon": 1e-12}, {"delta": 1e-25}, {"epsilon": 499.0}])
+    def test_too_little_or_too_much_for_any_route(self, refused, budget):
+        error = refused(NoRoute, classifier(**budget), rows(), labels(), says="no route")
+        assert error.fix
+
+    def test_too_few_rows(self, refused):
+        refused(NoRoute, classifier(epsilon=0.01), rows()[:5], labels()[:5])
+
+
+PARAMETERS = {
+    "gate": ["always", True, 0],
+    "invalid": ["ignore", None],
+    "ledger": ["file.sqlite", {}],
+    "domain": [{"n_rows": N}, N],
+    "dataset": [5, object()],
+    "random_state": [-1, 1.5, "0"],
+}
+
+IMPOSSIBLE = {
+    RowMap: {
+        "function": [5, lambda X: X - X.mean(axis=0), lambda X: X[:, :1], lambda X: np.sort(X, axis=0)],
+        "lipschitz": [0, -1, "1", math.nan, math.inf, True],
+        "out_ranges": [(1, 0), (0, math.inf), 5, "ab", [(0, 1)], (-1e308, 1e308)],
+    },
+    NormClipper: {"max_norm": [0, -1, "1", None, math.nan, math.inf, True, [1]]},
+    MinMaxScaler: {
+        "ranges": [(1, 0), (0, 0), (0, math.nan), 5, "ab", [(0, 1)], {"a": (0, 1)}, [(0, 1)] * 4, (-1e308, 1e308)],
+        "feature_range": [(1, 0), (0, 0), (0, math.inf), 5, "ab", (0, 1, 2), ("a", "b"), None],
+    },
+    Deduplicator: {"key": [[], "a", 5, ["zz"], [3], [-1], [None], [1.5]]},
+    MeanImputer: {
+        "min_observed": [0, -1, "1", None, math.nan, N + 1, 1.5, True],
+        "max_missing": [-1, "1", math.nan, [1]],
+        "statistics": ["other", None, []],
+    },
+    StandardScaler: {
+        "min_std": [0, -1, 2, "1", math.nan, 1e-300],
+        "clip": [0, -1, "1", math.nan, math.inf, True],
+        "statistics": ["other", None, []],
+    },
+    PCA: {
+        "n_components": [0, -1, 4, 1.5, "mle", True],
+        "min_gap": [0, -1, 5, "1", math.nan],
+        "statistics": ["other", None, []],
+    },
+    GaussianMechanism: {"query": ["median", None, []]},
+    LogisticRegression: {
+        "classes": [5, (), (0,), (0, 0), (0, 1, 2), ([0], [1])],
+        "max_iter": [0, -1, 1.5, "many", True, None],
+        "clip": [0, -1, "1", math.nan, math.inf],
+        "coef_norm": [0, -1, "1", math.nan, math.inf],
+        "step_size": [0, -1, "1", math.nan, math.inf],
+    },
+}
+
+CASES = [
+    pytest.param(kind, name, value, id=f"{kind.__name__}-{name}-{i}")
+    for kind, parameters in IMPOSSIBLE.items()
+    for name, values in parameters.items()
+    for i, value in enumerate(values)
+]
+
+
+class TestParameters:
+    @pytest.mark.parametrize(("name", "value"), [(name, v) for name, values in PARAMETERS.items() for v in values])
+    def test_of_the_pipeline(self, refused, name, value):
+        refused(InvalidParameter, classifier(**{name: value}), rows(), labels(), says=name)
+
+    @pytest.mark.parametrize(("kind", "name", "value"), CASES)
+    def test_of_a_stage_cost_nothing(self, refused, kind, name, value):
+        """Found before the ledger is charged and before any row is looked at, so a plan finds them too."""
+        ledger = Ledger()
+        pipe = around(kind, {name: value}, ledger)
+        error = refused((InvalidParameter, InvalidInput, MissingBound), pipe, rows(), labels())
+        assert kind.__name__ in str(error) or name in str(error)
+        assert len(ledger) == 0
+        with pytest.raises(type(error)):
+            pipe.plan(DOMAIN)
+
+    @pytest.mark.parametrize("ranges", [None, {"a": (0, 1)}, {"a": (0, 1), "b": (0, 1), "x": (0, 1)}])
+    def test_columns_without_a_range(self, refused, ranges):
+        error = refused((MissingBound, DomainMismatch), mean(MinMaxScaler(ranges=ranges)), frame(), says="ranges")
+        assert error.stage == "MinMaxScaler"
+        assert error.fix
+
+    def test_ranges_by_position_have_any_keys(self):
+        ranges = {0: (0, 1), 1: (0, 1), 2: (0, 1)}
+        assert mean(MinMaxScaler(ranges=ranges)).fit(pd.DataFrame(rows())).certificate_
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            *(
+                (name, v)
+                for name in ("n_rows", "n_features", "rows_per_unit")
+                for v in (0, -1, 1.5, "1", math.nan, True)
+            ),
+            *((name, v) for name in ("row_norm", "entry_bound") for v in (0, -1, "1", math.nan, math.inf, [1])),
+            *(("max_missing", v) for v in (-1, "1", math.nan, math.inf)),
+            *(("min_present", v) for v in (-1, "1", math.nan)),
+            *(("classes", v) for v in (5, (0, 0), ([0], [1]))),
+            *(("y_range", v) for v in (5, (1, 0), (0, math.inf), (0,))),
+            ("feature_names", 5),
+        ],
+    )
+    def test_of_a_domain(self, name, value):
+        with pytest.raises(InvalidParameter, match=name):
+            Domain(**{name: value})
+
+    def test_names_and_number_of_columns_must_agree(self):
+        with pytest.raises(PpdpError, match="feature_names"):
+            mean(NormClipper()).plan(Domain(n_rows=N, n_features=2, feature_names=("a",)))
+
+    @pytest.mark.parametrize("domain", [N, {"n_rows": N}, SimpleNamespace(n_rows=N)])
+    def test_of_plan(self, domain):
+        with pytest.raises(InvalidParameter, match="domain"):
+            mean(NormClipper()).plan(domain)
+
+
+def around(kind, parameters, ledger):
+    """A pipeline in which only these parameters are wrong."""
+    if kind is RowMap:
+        parameters = {"function": np.tanh, "out_ranges": (-1, 1), **parameters}
+    elif kind is PCA:
+        parameters = {"n_components": 1, **parameters}
+    settings = {"epsilon": 15.0, "delta": 1e-4, "random_state": 0, "ledger": ledger}
+    if kind is LogisticRegression:
+        model = LogisticRegression(**{"classes": (0, 1), "max_iter": 5, **parameters})
+        return make_pipeline(NormClipper(), model, **settings)
+    if kind is GaussianMechanism:
+        return make_pipeline(NormClipper(), GaussianMechanism(**parameters), **settings)
+    return make_pipeline(NormClipper(), kind(**parameters), GaussianMechanism(), **settings)
