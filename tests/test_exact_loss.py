@@ -18,7 +18,7 @@ from ppdp.mechanisms import GaussianMechanism
 from ppdp.planning.plan import Plan
 from ppdp.privacy.noise import Noise
 from ppdp.rows import Rows
-from ppdp.transformers import MeanImputer, NormClipper
+from ppdp.transformers import MeanImputer, MinMaxScaler, NormClipper
 
 CASES = [  # rows, columns, floor on the observed, most rows with gaps
     (120, 1, 60, None),
@@ -99,6 +99,18 @@ def test_mean_imputation_and_gaussian_mean(case):
 def test_where_any_row_may_have_gaps(case):
     """The bound lets rows both carry the means and move with them; no pair found does more than 0.79 of that."""
     assert 0.75 <= worst_share(*case) <= 1.0
+
+
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_with_public_ranges_any_row_may_have_gaps(d):
+    """As in the main job: entries are bounded, so means that follow one row cost what is certified."""
+    n = 100
+    stages = [("range", MinMaxScaler(ranges=(-1, 1))), ("impute", MeanImputer(statistics="exact"))]
+    plan = Pipeline([*stages, ("mean", GaussianMechanism())]).plan(Domain(n_rows=n, n_features=d))
+    X = np.full((n, d), np.nan)
+    Z = X.copy()
+    X[0], Z[0] = 1.0, -1.0
+    assert 0.97 <= exact_loss(plan, Pair(Rows.of(X), Rows.of(Z))) / plan.loss.mu <= 1.0
 
 
 def test_rows_alone():
