@@ -18,11 +18,10 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, NonNumericData
-from ppdp.mechanisms.logistic_regression import encode_labels
-from ppdp.rows import Rows
+from ppdp.rows import encode_labels
 from ppdp.statistics import clip_norms
 
-__all__ = ["as_rows", "check_features", "check_labels", "read_classes", "repaired_labels", "repaired_values"]
+__all__ = ["check_features", "check_labels", "read_classes", "repaired_labels", "repaired_values"]
 
 Array = NDArray[np.float64]
 
@@ -209,8 +208,3 @@ def repaired_labels(y: NDArray[Any], classes: tuple[Any, ...], invalid: str) -> 
             )
         codes[unknown] = 0.0
     return codes
-
-
-def as_rows(X: Array, y: Array | None) -> Rows:
-    """Rows of full weight."""
-    return Rows(X, y, np.ones(X.shape[0]))

@@ -223,7 +223,7 @@ class Pipeline(Composition, BaseEstimator):
             plan = self._plan(self.domain, **seen, read_classes=entrance.read_classes(labels))
         X = entrance.repaired_values(values, plan.domain, gaps=plan.domain.missing_rows > 0, invalid=self.invalid)
         y = None if labels is None else entrance.repaired_labels(labels, plan.domain.classes or (), self.invalid)
-        return plan, entrance.as_rows(X, y)
+        return plan, Rows.of(X, y)
 
     def _keep(self, plan: Plan, outcome: Outcome, *, seeded: bool) -> None:
         """Keep what was released, the twins and the certificate; nothing else."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from ppdp.domain import Domain
 
-__all__ = ["Rows", "observed_domain"]
+__all__ = ["Rows", "encode_labels", "observed_domain"]
 
 Array = NDArray[np.float64]
 
@@ -83,3 +84,22 @@ def observed_domain(X: Array) -> Domain:
     n, d = X.shape
     gaps = None if np.isnan(X).any() else 0
     return Domain(n_rows=n, n_features=d, row_norm=entry * math.sqrt(d), entry_bound=entry, max_missing=gaps)
+
+
+def encode_labels(y: Any, classes: Sequence[Any]) -> Array:
+    """Position of every label among the public classes; NaN for any other label."""
+    y = np.asarray(y)
+    if y.dtype == object:
+        code_of = {label: float(code) for code, label in enumerate(classes)}
+
+        def code(label: Any) -> float:
+            try:
+                return code_of.get(label, math.nan)
+            except Exception:  # whatever a cell holds, it is no label
+                return math.nan
+
+        return np.frompyfunc(code, 1, 1)(y).astype(np.float64)
+    codes = np.full(y.shape, np.nan)
+    for position, label in enumerate(classes):
+        codes[np.asarray(y == label, dtype=bool)] = position
+    return codes

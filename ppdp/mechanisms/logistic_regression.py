@@ -20,7 +20,7 @@ from ppdp.exceptions import InvalidParameter, InvalidValue
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.privacy.noise import Noise
 from ppdp.progress import progress
-from ppdp.rows import Rows, observed_domain
+from ppdp.rows import Rows, encode_labels, observed_domain
 from ppdp.statistics import row_norms
 
 __all__ = ["LogisticRegression"]
@@ -215,22 +215,3 @@ class LogisticRegression(ClassifierMixin, Mechanism):
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
         return tags
-
-
-def encode_labels(y: Any, classes: Sequence[Any]) -> Array:
-    """Position of every label among the public classes; NaN for any other label."""
-    y = np.asarray(y)
-    if y.dtype == object:
-        code_of = {label: float(code) for code, label in enumerate(classes)}
-
-        def code(label: Any) -> float:
-            try:
-                return code_of.get(label, math.nan)
-            except Exception:  # whatever a cell holds, it is no label
-                return math.nan
-
-        return np.frompyfunc(code, 1, 1)(y).astype(np.float64)
-    codes = np.full(y.shape, np.nan)
-    for position, label in enumerate(classes):
-        codes[np.asarray(y == label, dtype=bool)] = position
-    return codes

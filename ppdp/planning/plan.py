@@ -91,7 +91,6 @@ class Plan:
     steps: tuple[PlannedStep, ...]
     releases: tuple[PlannedRelease, ...]
     gate: Gate | None
-    ungated: bool
     mechanism: PlannedMechanism | None
     end: tuple[Domain, Distance]
     allowance: float
@@ -102,6 +101,11 @@ class Plan:
     def conditions(self) -> tuple[tuple[str, Condition], ...]:
         """Every condition with the name of its step."""
         return tuple((step.name, condition) for step in self.steps for condition in step.way.conditions)
+
+    @property
+    def ungated(self) -> bool:
+        """Whether conditions are assumed instead of tested."""
+        return self.gate is None and bool(self.conditions)
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -290,7 +294,6 @@ class _Solver:
             route.steps,
             shares.releases,
             gate,
-            bool(route.conditional) and not gated,
             planned,
             (route.domain, route.distance),
             allowance,

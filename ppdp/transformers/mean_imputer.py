@@ -36,8 +36,8 @@ class MeanImputer(Transformer):
     min_observed : int or float, default=0.5
         The floor n0: a count, or a fraction of the rows if at most 1 and not an integer.
     max_missing : int or float, optional
-        At most this many rows have gaps (a count, or a fraction below 1); the smaller of this and the domain's is
-        used. If it is below the number of rows, the exact way assumes it as a condition.
+        At most this many rows have gaps (a count, or a fraction if a float of at most 1); the smaller of this and the
+        domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
     floor : bool, default=True
         Whether to divide by ``max(n_j, n0)``. If False the exact way divides by n_j and assumes
         ``n_j >= n0``.
