@@ -8,6 +8,7 @@ from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Chain
 from worst_cases import CLIPPED, FLOORED, TOTALS, four_values, poles
 
+from ppdp.bounds import lookup
 from ppdp.bounds.scaling import _Geometry, _largest_std, _variance_shift
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -125,3 +126,33 @@ def test_a_box_makes_the_bound_smaller_and_it_still_holds():
     tight, loose = (Chain.of([stage], domain, Distance.neighbours()) for domain in (box, ball))
     assert tight.distance.radius < 0.5 * loose.distance.radius
     assert 0.9 <= tight.use(pair, [0]) <= ROUNDING
+
+
+def scaled(column, s, clip):
+    column = np.array(column)
+    z = (column - column.mean()) / s
+    return np.clip(z, -clip, clip) if clip else z
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "replaced", "clip", "of"),
+    [
+        ([1.0, -1.0, -1.0, 1.0], [-1.0, 1.0, -1.0, 1.0], 1, None, "radius"),
+        ([1.0, 1.0, -1.0], [-1.0, -1.0, 1.0], 2, None, "total"),
+        ([0.9733, 0.7527, 0.5752, 0.15], [-1.0, 0.8113, -0.7538, 0.9321], 2, 1.0, "radius"),
+    ],
+)
+def test_few_rows_that_also_move_reach_the_conditional_bound(left, right, replaced, clip, of):
+    """Found by climbing over small datasets under general distances; frozen here."""
+    moves = np.abs(np.subtract(left, right))[replaced:]
+    domain = Domain(n_rows=len(left), n_features=1, row_norm=1.0, max_missing=0)
+    distance = Distance(replaced=replaced, moved=len(moves), radius=moves.max(), total=moves.sum())
+    deviations = np.std(left), np.std(right)
+    least = min(deviations) * (1 - 1e-12)
+    conditional = clip is None
+    parameters = {"min_std": least, "conditional": conditional, "clip": clip}
+    _, certified = lookup("scaling.standard", "stability")(domain, distance, **parameters)
+    images = (scaled(column, max(s, least), clip) for column, s in zip((left, right), deviations))
+    after = np.abs(np.subtract(*images))[replaced:]
+    reached = after.max() if of == "radius" else after.sum()
+    assert 0.9999 <= reached / getattr(certified, of) <= ROUNDING
