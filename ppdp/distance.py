@@ -37,7 +37,8 @@ class Distance:
     * at most ``toggled`` rows are present on one side only (weight 0 on the other);
     * at most ``moved`` further rows, with equal weight, label and mask of gaps, differ by at most
       ``radius`` each (L2) and by at most ``total`` together (each counted with its weight);
-    * all other rows are equal.
+    * at most ``reweighted`` rows, present on both sides, have different weights;
+    * all else is equal.
 
     Parameters
     ----------
@@ -53,6 +54,8 @@ class Distance:
         ``mass`` and ``one_sided``, never ``replaced``.
     reordered : float, default=0
         Toggles to add if rows must be matched position by position (see :meth:`by_position`).
+    reweighted : float, default=0
+        Count; the weight by which they differ is part of ``mass`` and ``one_sided``.
 
     Notes
     -----
@@ -61,7 +64,7 @@ class Distance:
     Examples
     --------
     >>> Distance.neighbours()
-    Distance(replaced=1, toggled=0, moved=0, radius=0.0, total=0.0, mass=2.0, one_sided=1.0, reordered=0)
+    Distance(replaced=1, toggled=0, moved=0, radius=0.0, total=0.0, mass=2.0, one_sided=1.0, reordered=0, reweighted=0)
     """
 
     replaced: float = 0
@@ -72,12 +75,13 @@ class Distance:
     mass: float = math.nan
     one_sided: float = math.nan
     reordered: float = 0
+    reweighted: float = 0
 
     def __post_init__(self) -> None:
         derived = {
             "total": self.moved * self.radius,
-            "mass": 2.0 * self.replaced + self.toggled,
-            "one_sided": float(self.replaced + self.toggled),
+            "mass": 2.0 * self.replaced + self.toggled + self.reweighted,
+            "one_sided": float(self.replaced + self.toggled + self.reweighted),
         }
         for name, ceiling in derived.items():
             value = getattr(self, name)
@@ -101,7 +105,7 @@ class Distance:
     @property
     def changed(self) -> float:
         """Number of slots in which the two datasets differ at all."""
-        return self.replaced + self.toggled + self.moved
+        return self.replaced + self.toggled + self.moved + self.reweighted
 
     @property
     def unmatched(self) -> tuple[float, float]:
@@ -133,6 +137,7 @@ class Distance:
             mass=self.mass + 2 * self.moved,
             one_sided=self.one_sided + self.moved,
             reordered=self.reordered,
+            reweighted=self.reweighted,
         )
 
     def stretched(self, factor: float, diameter: float = math.inf) -> Distance:
@@ -185,6 +190,8 @@ class Distance:
         parts = [f"{self.replaced:g} replaced"]
         if self.toggled:
             parts.append(f"{self.toggled:g} toggled")
+        if self.reweighted:
+            parts.append(f"{self.reweighted:g} reweighted (weight {self.mass:.3g} in all)")
         if self.moved:
             parts.append(f"{self.moved:g} moved by <= {self.radius:.3g} (in all {self.total:.3g})")
         return ", ".join(parts)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from ppdp.planning.route import PlannedRelease
 from ppdp.privacy.noise import Noise
 from ppdp.release_points import STATISTICS
 from ppdp.rows import Rows
-from ppdp.statistics import Moments
 
 __all__ = ["Outcome", "execute"]
 
@@ -78,7 +77,8 @@ class _Fold:
         self.released: dict[str, Array] = {}
         self.twins: list[Mapping[str, Any]] = []
         self.margin = math.inf
-        self.moments: Moments | None = None
+        self.moments: Any = None
+        self.untouched = True
         self.waiting: list[tuple[PlannedRelease, Array]] = []
         conditional = [i for i, step in enumerate(plan.steps) if step.way.conditions]
         gated = bool(conditional) and plan.gate is not None
@@ -89,6 +89,10 @@ class _Fold:
         """Measure, release what may be released, test, and apply one stage."""
         step = self.plan.steps[position]
         way, domain, stage = step.way, step.domain, step.stage
+        if self.untouched and way.name != "public":
+            self.untouched = False
+            if any(getattr(later.stage, "keys", None) == "raw" for later in self.plan.steps[position:]):
+                rows = replace(rows, raw=rows.X)
         for release in self.plan.releases:
             if release.at == position:
                 self._measure(release, rows)
@@ -105,7 +109,7 @@ class _Fold:
         self.moments = stage._carry(self._moments(), fitted) if way.affine else None
         return result
 
-    def _moments(self) -> Moments:
+    def _moments(self) -> Any:
         assert self.moments is not None  # the plan put a release before every stage that reads one
         return self.moments
 
@@ -115,13 +119,13 @@ class _Fold:
         Everything else waits for the gate: with the gate in front, deltas need not add.
         """
         statistic, step = STATISTICS[release.statistic], self.plan.steps[release.at]
-        exact = statistic.measure(rows, step.domain, int(release.parameters.get("min_observed", 1)))
+        exact = statistic.measure(rows, step.domain, release.parameters)
         if release.at <= self.last and (release.purpose == "predict" or release.at > self.first):
             self.waiting.append((release, exact))
         else:
             self.moments = self._release(release, exact)
 
-    def _release(self, release: PlannedRelease, exact: Array) -> Moments:
+    def _release(self, release: PlannedRelease, exact: Array) -> Any:
         statistic, step = STATISTICS[release.statistic], self.plan.steps[release.at]
         answer = self.noise.release(exact, release.noise_scale, statistic.bound(step.domain))
         self.released[f"{step.name}.{release.statistic}"] = answer

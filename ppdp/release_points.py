@@ -6,8 +6,9 @@ Theory: ``docs/theory/releases.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,20 +33,23 @@ class Statistic:
         Id of its L2 sensitivity.
     size, bound : callable of Domain
         How many numbers it has, and a public bound on each.
-    measure : callable of (Rows, Domain, min_observed)
-        The exact vector.
+    measure : callable of (Rows, Domain, parameters)
+        The exact vector; the parameters are those of the formula.
     read : callable of (vector, Domain)
-        Moments from the released vector.
+        What a stage's ``_released`` takes: :class:`~ppdp.statistics.Moments`, or whatever suits the stages that ask.
     error : callable of (noise_scale, Domain)
         Largest standard error of what is read, as a share of its public range.
+    moments : bool
+        Whether it is moments of complete rows, which one release gives to all stages that affine maps connect.
     """
 
     formula: str
     size: Callable[[Domain], int]
     bound: Callable[[Domain], float]
-    measure: Callable[[Rows, Domain, int], Array]
-    read: Callable[[Array, Domain], Moments]
+    measure: Callable[[Rows, Domain, Mapping[str, Any]], Array]
+    read: Callable[[Array, Domain], Any]
     error: Callable[[float, Domain], float]
+    moments: bool = False
 
 
 def _entry(domain: Domain) -> float:
@@ -65,7 +69,7 @@ def observed_means(rows: Rows, domain: Domain, min_observed: int) -> Array:
     return np.asarray(sums / np.maximum(counts, min_observed))
 
 
-def _measure_squares(rows: Rows, domain: Domain, _: int) -> Array:
+def _measure_squares(rows: Rows, domain: Domain, _: Mapping[str, Any]) -> Array:
     entry = _entry(domain)
     sums = column_sums(rows.X, rows.weight, entry)
     squares = column_sums(rows.X**2 / entry, rows.weight, entry)
@@ -77,7 +81,7 @@ def _read_squares(answer: Array, domain: Domain) -> Moments:
     return Moments(answer[:d], answer[d:] * entry / BOX_WEIGHT)
 
 
-def _measure_matrix(rows: Rows, domain: Domain, _: int) -> Array:
+def _measure_matrix(rows: Rows, domain: Domain, _: Mapping[str, Any]) -> Array:
     norm = _norm(domain)
     mean = column_sums(rows.X, rows.weight, _entry(domain)) / rows.n
     moment = second_moment(rows.X, rows.weight) / rows.n
@@ -100,7 +104,7 @@ STATISTICS = {
         formula="release.column-means",
         size=lambda domain: domain.d,
         bound=_entry,
-        measure=observed_means,
+        measure=lambda rows, domain, parameters: observed_means(rows, domain, int(parameters["min_observed"])),
         read=lambda answer, domain: Moments(answer, np.full(domain.d, np.nan)),
         error=lambda sigma, domain: sigma / (2 * _entry(domain)),
     ),
@@ -111,6 +115,7 @@ STATISTICS = {
         measure=_measure_squares,
         read=_read_squares,
         error=lambda sigma, domain: sigma / (BOX_WEIGHT * _entry(domain)),
+        moments=True,
     ),
     "matrix": Statistic(
         formula="release.mean-and-moment",
@@ -119,5 +124,6 @@ STATISTICS = {
         measure=_measure_matrix,
         read=_read_matrix,
         error=lambda sigma, domain: math.sqrt(2) * sigma / _norm(domain),
+        moments=True,
     ),
 }

@@ -32,11 +32,14 @@ class Rows:
         Codes of the public classes, or targets.
     weight : ndarray of shape (n,)
         In [0, 1].
+    raw : ndarray of shape (n, d0), optional
+        The rows as they were before anything was fitted or deleted, for stages that take their keys there.
     """
 
     X: Array
     y: Array | None
     weight: Array
+    raw: Array | None = None
 
     @classmethod
     def of(cls, data: Rows | Any, y: Any = None) -> Rows:

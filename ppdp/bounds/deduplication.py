@@ -12,7 +12,15 @@ from ppdp.domain import Domain
 __all__ = ["keep_first", "whole_record"]
 
 
-@formula("deduplication.whole-record", kind="stability", page="deduplication", way="exact", used_by=("Deduplicator",))
+@formula(
+    "deduplication.whole-record",
+    kind="stability",
+    page="deduplication",
+    way="exact",
+    used_by=("Deduplicator",),
+    fitted=False,
+    gaps=True,
+)
 def whole_record(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """One copy of every distinct record (label included) is kept.
 
@@ -32,7 +40,15 @@ def whole_record(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     return domain.but(min_present=min(domain.min_present, 1)), out
 
 
-@formula("deduplication.keep-first", kind="stability", page="deduplication", way="exact", used_by=("Deduplicator",))
+@formula(
+    "deduplication.keep-first",
+    kind="stability",
+    page="deduplication",
+    way="exact",
+    used_by=("Deduplicator",),
+    fitted=False,
+    gaps=True,
+)
 def keep_first(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """Of all records that agree in the key columns the lexicographically smallest is kept.
 

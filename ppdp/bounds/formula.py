@@ -42,6 +42,17 @@ class Formula:
         For a margin: ``statement(domain, **parameters)``, what is assumed, from the parameters of the stage's formula.
     largest : callable, optional
         For a margin: ``largest(domain, unit, **parameters)``, the largest margin that any data can have.
+    assumes : callable, optional
+        For a stability map: ``assumes(domain, **parameters)``, the ids of the margins that it rests on.
+    releases : tuple of str
+        For a stability map: the statistics that a noisy way is fitted from, or that the twin of an exact way predicts
+        with; any one of them will do. Empty if the map of a new row needs none.
+    fitted : bool
+        For an exact way: whether the map of a new row depends on the private rows.
+    affine : callable
+        For a stability map: ``affine(**parameters)``, whether released moments can be carried through it.
+    gaps : bool
+        For a stability map: whether rows at its input may have gaps.
     """
 
     id: str
@@ -53,6 +64,11 @@ class Formula:
     shape: Callable[..., tuple[int, float]] | None = None
     statement: Callable[..., str] | None = None
     largest: Callable[..., float] | None = None
+    assumes: Callable[..., set[str]] = lambda domain, **_: set()
+    releases: tuple[str, ...] = ()
+    fitted: bool = True
+    affine: Callable[..., bool] = lambda **_: False
+    gaps: bool = False
 
     def __call__(self, *args: Any, **parameters: Any) -> Any:
         """Compute the bound."""
@@ -63,21 +79,16 @@ FORMULAS: dict[str, Formula] = {}
 
 
 def formula(
-    name: str,
-    *,
-    kind: str,
-    page: str,
-    way: str = "",
-    used_by: tuple[str, ...] = (),
-    shape: Callable[..., tuple[int, float]] | None = None,
-    statement: Callable[..., str] | None = None,
-    largest: Callable[..., float] | None = None,
+    name: str, *, kind: str, page: str, way: str = "", used_by: tuple[str, ...] = (), **facts: Any
 ) -> Callable[[F], F]:
-    """Register a function as the formula ``name``, proved on ``docs/theory/<page>.md``."""
+    """Register a function as the formula ``name``, proved on ``docs/theory/<page>.md``.
+
+    ``facts`` are further attributes of :class:`Formula`.
+    """
 
     def register(function: F) -> F:
         """Enter the function."""
-        FORMULAS[name] = Formula(name, kind, page, function, way, used_by, shape, statement, largest)
+        FORMULAS[name] = Formula(name, kind, page, function, way, used_by, **facts)
         return function
 
     return register

@@ -52,7 +52,22 @@ def mean_sensitivity(domain: Domain, distance: Distance, min_observed: int) -> f
     return inflate(min(2 * a, (replaced * paired + toggled * single + moves) / min_observed) + error)
 
 
-@formula("imputation.mean", kind="stability", page="mean-imputation", way="exact", used_by=("MeanImputer",))
+def _assumed(domain: Domain, *, max_missing: int, conditional: bool, **_: object) -> set[str]:
+    """Margins that exact means rest on."""
+    few = {"imputation.missing"} if min(max_missing, domain.missing_rows) < domain.n else set()
+    return few | ({"imputation.observed"} if conditional else set())
+
+
+@formula(
+    "imputation.mean",
+    kind="stability",
+    page="mean-imputation",
+    way="exact",
+    used_by=("MeanImputer",),
+    assumes=_assumed,
+    releases=("means",),
+    gaps=True,
+)
 def mean_imputation(
     domain: Domain, distance: Distance, *, min_observed: int, max_missing: int, conditional: bool = False
 ) -> tuple[Domain, Distance]:
@@ -71,14 +86,22 @@ def mean_imputation(
     return out, distance.widened(domain.n, count, sensitivity, diameter=2 * norm)
 
 
-@formula("imputation.public", kind="stability", page="mean-imputation", way="noisy", used_by=("MeanImputer",))
+@formula(
+    "imputation.public",
+    kind="stability",
+    page="mean-imputation",
+    way="noisy",
+    used_by=("MeanImputer",),
+    releases=("means",),
+    gaps=True,
+)
 def public_imputation(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """Public or released means: row-wise; rows with equal masks move no further apart."""
     rounding = apply_error(domain.d, float(domain.require("row_norm")))
     return domain.but(max_missing=0), distance.jittered(rounding)
 
 
-@formula("imputation.zero", kind="stability", page="mean-imputation", way="public", used_by=("MeanImputer",))
+@formula("imputation.zero", kind="stability", page="mean-imputation", way="public", used_by=("MeanImputer",), gaps=True)
 def zero_imputation(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """Gaps that nobody expects are filled with 0: public, row-wise, right even if there are some."""
     return public_imputation(domain, distance)

@@ -43,7 +43,9 @@ def projector_shift(domain: Domain, distance: Distance, min_gap: float) -> float
     return min(1.0, inflate(moment_spread(domain, distance) + 2 * error) / room) if room > 0 else 1.0
 
 
-@formula("pca.rank", kind="stability", page="pca", way="exact", used_by=("PCA",))
+@formula(
+    "pca.rank", kind="stability", page="pca", way="exact", used_by=("PCA",), assumes=lambda domain, **_: {"pca.gap"}
+)
 def rank_projection(domain: Domain, distance: Distance, *, min_gap: float) -> tuple[Domain, Distance]:
     """Exact projector: every row moves by at most ``R ‖P - P'‖``."""
     sane(min_gap > 0)
@@ -55,7 +57,15 @@ def rank_projection(domain: Domain, distance: Distance, *, min_gap: float) -> tu
     return out, distance.widened(domain.n, domain.n, shift, diameter=2 * norm)
 
 
-@formula("pca.public", kind="stability", page="pca", way="noisy", used_by=("PCA",))
+@formula(
+    "pca.public",
+    kind="stability",
+    page="pca",
+    way="noisy",
+    used_by=("PCA",),
+    releases=("matrix",),
+    affine=lambda **_: True,
+)
 def public_projection(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """Projector of a released second moment: row-wise, 1-Lipschitz, up to rounding."""
     norm = float(domain.require("row_norm"))

@@ -17,13 +17,13 @@ from ppdp.domain import Domain
 __all__ = ["identity", "norm_clip", "range_scaling", "row_map"]
 
 
-@formula("row-wise.identity", kind="stability", page="row-wise", way="public", used_by=("PCA",))
+@formula("row-wise.identity", kind="stability", page="row-wise", way="public", used_by=("PCA",), gaps=True)
 def identity(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """Nothing changes."""
     return domain, distance
 
 
-@formula("row-wise.norm-clip", kind="stability", page="row-wise", way="public", used_by=("NormClipper",))
+@formula("row-wise.norm-clip", kind="stability", page="row-wise", way="public", used_by=("NormClipper",), gaps=True)
 def norm_clip(domain: Domain, distance: Distance, *, max_norm: float) -> tuple[Domain, Distance]:
     """Projection of every row on the ball of radius ``max_norm``: 1-Lipschitz.
 
@@ -36,7 +36,9 @@ def norm_clip(domain: Domain, distance: Distance, *, max_norm: float) -> tuple[D
     return out, distance.stretched(1.0, 2 * norm).jittered(apply_error(domain.d, norm))
 
 
-@formula("row-wise.range-scaling", kind="stability", page="row-wise", way="public", used_by=("MinMaxScaler",))
+@formula(
+    "row-wise.range-scaling", kind="stability", page="row-wise", way="public", used_by=("MinMaxScaler",), gaps=True
+)
 def range_scaling(
     domain: Domain, distance: Distance, *, widths: Sequence[float], low: float, high: float
 ) -> tuple[Domain, Distance]:
@@ -52,7 +54,7 @@ def range_scaling(
     return out, distance.stretched(slope, (high - low) * math.sqrt(domain.d)).jittered(apply_error(domain.d, norm))
 
 
-@formula("row-wise.row-map", kind="stability", page="row-wise", way="public", used_by=("RowMap",))
+@formula("row-wise.row-map", kind="stability", page="row-wise", way="public", used_by=("RowMap",), gaps=True)
 def row_map(
     domain: Domain,
     distance: Distance,

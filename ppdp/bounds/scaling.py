@@ -69,7 +69,15 @@ def _variance_shift(domain: Domain, distance: Distance, g: _Geometry) -> float:
     return (g.rows * per_row + per_length * distance.total + error) / n
 
 
-@formula("scaling.standard", kind="stability", page="standard-scaling", way="exact", used_by=("StandardScaler",))
+@formula(
+    "scaling.standard",
+    kind="stability",
+    page="standard-scaling",
+    way="exact",
+    used_by=("StandardScaler",),
+    assumes=lambda domain, *, conditional, **_: {"scaling.std"} if conditional else set(),
+    releases=("squares", "matrix"),
+)
 def standard_scaling(
     domain: Domain, distance: Distance, *, min_std: float, conditional: bool, clip: float | None, with_mean: bool = True
 ) -> tuple[Domain, Distance]:
@@ -102,7 +110,15 @@ def standard_scaling(
     return out, stretched.widened(n, n, shift, together, diameter=2 * norm)
 
 
-@formula("scaling.public", kind="stability", page="standard-scaling", way="noisy", used_by=("StandardScaler",))
+@formula(
+    "scaling.public",
+    kind="stability",
+    page="standard-scaling",
+    way="noisy",
+    used_by=("StandardScaler",),
+    releases=("squares", "matrix"),
+    affine=lambda *, clip, **_: clip is None,
+)
 def public_scaling(
     domain: Domain, distance: Distance, *, min_std: float, clip: float | None, with_mean: bool = True
 ) -> tuple[Domain, Distance]:

@@ -32,16 +32,7 @@ EXCEPTIONS = (
     "exceptions raised on invalid values: invalid='error' stops at an undeclared NaN, infinity or label, and that a run"
     " stops is itself an answer about the data; invalid='repair' covers it"
 )
-NOTHING_FITTED = frozenset({"deduplication.whole-record", "deduplication.keep-first"})
-NEEDS_RELEASE = {
-    "imputation.public": {"means"},
-    "imputation.mean": {"means"},
-    "scaling.public": {"squares", "matrix"},
-    "scaling.standard": {"squares", "matrix"},
-    "pca.public": {"matrix"},
-}
 PREDICTS = frozenset({"learning.logistic-gradient"})
-NO_GAPS = ("scaling.", "pca.", "learning.", "release.")
 
 
 def not_covered(invalid: str) -> list[str]:
@@ -55,7 +46,7 @@ def step_rules(step: Document, domain: Domain, distance: Distance, where: str) -
     yield from _same_identity(step, found, where)
     if found.way != step["way"]:
         yield f"{where}: this formula is not that of this way."
-    if found.id.startswith(NO_GAPS) and domain.missing_rows:
+    if domain.missing_rows and not found.gaps:
         yield f"{where}: rows may have gaps here."
     for condition in step["conditions"]:
         unit = lookup(condition["formula"], "margin")(domain, distance)
@@ -64,7 +55,7 @@ def step_rules(step: Document, domain: Domain, distance: Distance, where: str) -
         statement = lookup(condition["formula"], "margin").statement
         if statement is not None and condition["statement"] != statement(domain, **step["parameters"]):
             yield f"{where}.conditions: another statement follows from the parameters."
-    needed = _needed_conditions(step, domain)
+    needed = found.assumes(domain, **step["parameters"])
     if sorted(condition["formula"] for condition in step["conditions"]) != sorted(needed):
         yield f"{where}.conditions: the formula assumes {sorted(needed) or 'nothing'}."
 
@@ -94,7 +85,7 @@ def broken_rules(c: Document, points: list[tuple[Domain, Distance]], end: Domain
                 yield "mechanism: another size or bound follows."
         if end.missing_rows:
             yield "mechanism: rows may have gaps here."
-    elif any(step["way"] == "exact" and step["formula"] not in NOTHING_FITTED for step in c["steps"]):
+    elif any(step["way"] == "exact" and lookup(step["formula"], "stability").fitted for step in c["steps"]):
         yield "steps: a released map needs released statistics."
     yield from _released(c, names)
     yield from _status(c)
@@ -105,22 +96,6 @@ def _same_identity(part: Document, found: Formula, where: str) -> Iterator[str]:
         yield f"{where}.page: the formula is proved on another page."
     if found.used_by and part["class"] not in found.used_by:
         yield f"{where}.class: this formula is not that of {part['class']}."
-
-
-def _needed_conditions(step: Document, domain: Domain) -> set[str]:
-    """What a stability formula assumes, from its public parameters."""
-    name, parameters = step["formula"], step["parameters"]
-    needed: set[str] = set()
-    if name == "pca.rank":
-        needed.add("pca.gap")
-    if name == "scaling.standard" and parameters["conditional"]:
-        needed.add("scaling.std")
-    if name == "imputation.mean":
-        if min(parameters["max_missing"], domain.missing_rows) < domain.n:
-            needed.add("imputation.missing")
-        if parameters["conditional"]:
-            needed.add("imputation.observed")
-    return needed
 
 
 def _facts(c: Document) -> Iterator[str]:
@@ -155,19 +130,17 @@ def _release(c: Document, release: Document, domain: Domain, names: list[str], w
 
 def _affine(step: Document) -> bool:
     """Whether released moments can be carried through a step."""
-    return step["formula"] == "pca.public" or (
-        step["formula"] == "scaling.public" and step["parameters"]["clip"] is None
-    )
+    return bool(lookup(step["formula"], "stability").affine(**step["parameters"]))
 
 
 def _served(c: Document) -> Iterator[str]:
     """Every stage that is fitted from a release, or whose twin predicts, has exactly one."""
     predicts = c["mechanism"] is not None and c["mechanism"]["formula"] in PREDICTS
     for i, step in enumerate(c["steps"]):
-        fitting = NEEDS_RELEASE.get(step["formula"], set())
+        fitting = lookup(step["formula"], "stability").releases
         serving = [release["statistic"] for release in c["releases"] if step["name"] in release["serves"]]
         needed = step["way"] == "noisy" or (predicts and step["way"] == "exact" and bool(fitting))
-        if len(serving) != int(needed) or not set(serving) <= fitting:
+        if len(serving) != int(needed) or not set(serving) <= set(fitting):
             yield f"steps[{i}]: what is released is not what it is fitted from or predicts with."
 
 

@@ -133,10 +133,12 @@ def _releases(steps: tuple[PlannedStep, ...], predicts: bool) -> tuple[PlannedRe
         for ask in step.way.asks:
             if ask.purpose == "predict" and not predicts:
                 continue
-            if open_run is None or ask.statistic == "means":
+            if open_run is None or not STATISTICS[ask.statistic].moments:
                 open_run = []
                 runs.append(open_run)
             open_run.append((i, ask))
+            if not STATISTICS[ask.statistic].moments:
+                open_run = None
         if not step.way.affine:
             open_run = None
     return tuple(_merged(run, steps) for run in runs)
