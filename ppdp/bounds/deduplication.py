@@ -5,11 +5,34 @@ Deleted rows keep their slot with weight 0, so the number of rows stays public.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ppdp.bounds.formula import formula
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 
-__all__ = ["keep_first", "whole_record"]
+__all__ = ["keep_first", "later", "nobody_absent", "whole_record"]
+
+
+def nobody_absent(domain: Domain, distance: Distance) -> bool:
+    """Whether every row has weight 1, on both sides."""
+    return domain.min_present >= domain.n and distance.toggled == distance.reweighted == distance.reordered == 0
+
+
+def later(distance: Distance, decision: Distance) -> Distance:
+    """Distance once a decision that was taken on the raw rows is applied to rows that moved since.
+
+    ``decision`` says, slot by slot, which weights it changes between neighbouring raw datasets; the weights were 1 so
+    far. A kept row keeps its move.
+    """
+    decision = decision.by_position()
+    return replace(
+        distance,
+        toggled=decision.toggled,
+        reweighted=decision.reweighted,
+        mass=distance.mass + decision.mass - 2 * decision.replaced,
+        one_sided=distance.one_sided + decision.one_sided - decision.replaced,
+    )
 
 
 @formula(

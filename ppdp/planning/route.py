@@ -12,6 +12,7 @@ from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.conditions import Condition
 from ppdp.distance import Distance
 from ppdp.domain import Domain
+from ppdp.exceptions import UnsupportedOrder
 from ppdp.planning.ways import Ask, Way
 from ppdp.release_points import STATISTICS
 
@@ -107,21 +108,36 @@ def routes(
         At the entrance.
     predicts : bool, default=True
         Whether new rows will be mapped; if not, nothing is released for prediction alone.
+
+    Raises
+    ------
+    UnsupportedOrder
+        If a stage cannot stand where it does, whatever the ways of the stages before it.
     """
-    for steps, end, far in _paths(tuple(stages), domain, distance):
+    refused: list[UnsupportedOrder] = []
+    found = False
+    for steps, end, far in _paths(tuple(stages), domain, distance, refused):
+        found = True
         yield Route(steps, _releases(steps, predicts), end, far)
+    if refused and not found:
+        raise refused[0]
 
 
 def _paths(
-    stages: tuple[tuple[str, Any], ...], domain: Domain, distance: Distance
+    stages: tuple[tuple[str, Any], ...], domain: Domain, distance: Distance, refused: list[UnsupportedOrder]
 ) -> Iterator[tuple[tuple[PlannedStep, ...], Domain, Distance]]:
     if not stages:
         yield (), domain, distance
         return
     (name, stage), rest = stages[0], stages[1:]
-    for way in stage.ways(domain, distance):
+    try:
+        ways = stage.ways(domain, distance)
+    except UnsupportedOrder as error:
+        refused.append(error)
+        return
+    for way in ways:
         step = PlannedStep(name, stage, way, domain, distance)
-        for steps, end, far in _paths(rest, way.domain, way.distance):
+        for steps, end, far in _paths(rest, way.domain, way.distance, refused):
             yield (step, *steps), end, far
 
 
