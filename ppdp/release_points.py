@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.domain import Domain
 from ppdp.rows import Rows
-from ppdp.statistics import Moments, column_sums, second_moment
+from ppdp.statistics import Moments, column_sums, joint_sums, second_moment
 
 __all__ = ["STATISTICS", "Statistic"]
 
@@ -63,16 +63,18 @@ def _norm(domain: Domain) -> float:
 
 def observed_means(rows: Rows, domain: Domain, min_observed: int) -> Array:
     """Column means over the observed entries of rows with weight, over ``max(n_j, min_observed)``."""
-    observed = ~np.isnan(rows.X)
-    sums = column_sums(np.where(observed, rows.X, 0.0), rows.weight, _entry(domain))
-    counts = column_sums(observed.astype(np.float64), rows.weight, 1.0)
+    terms = (None, _entry(domain)), (_observed, 1.0)
+    sums, counts = joint_sums(rows.X, rows.weight, terms)
     return np.asarray(sums / np.maximum(counts, min_observed))
+
+
+def _observed(X: Array) -> Array:
+    return (~np.isnan(X)).astype(np.float64)
 
 
 def _measure_squares(rows: Rows, domain: Domain, _: Mapping[str, Any]) -> Array:
     entry = _entry(domain)
-    sums = column_sums(rows.X, rows.weight, entry)
-    squares = column_sums(rows.X**2 / entry, rows.weight, entry)
+    sums, squares = joint_sums(rows.X, rows.weight, [(None, entry), (lambda X: X**2 / entry, entry)])
     return np.concatenate([sums, BOX_WEIGHT * squares]) / rows.n
 
 

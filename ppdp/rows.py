@@ -82,10 +82,11 @@ class Rows:
 
 def observed_domain(X: Array) -> Domain:
     """Facts read off the data, for a transformer that is fitted alone; never used by a certificate."""
-    entry = float(np.nanmax(np.abs(X), initial=0.0)) or 1.0
-    entry = entry if math.isfinite(entry) else 1.0
     n, d = X.shape
-    gaps = None if np.isnan(X).any() else 0
+    entry = max(float(np.fmax.reduce(X, axis=None)), -float(np.fmin.reduce(X, axis=None))) or 1.0
+    entry = entry if math.isfinite(entry) else 1.0
+    with np.errstate(all="ignore"):  # a sum tells of gaps without a table of them
+        gaps = None if np.isnan(X.sum()) and np.isnan(X).any() else 0
     return Domain(n_rows=n, n_features=d, row_norm=entry * math.sqrt(d), entry_bound=entry, max_missing=gaps)
 
 

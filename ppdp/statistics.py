@@ -7,16 +7,28 @@ Both are sums over rows, so they can be merged over blocks. Errors and what they
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.rounding import BLOCK, fixed_point_exponent
+from ppdp.bounds.rounding import BLOCK, EXACT, fixed_point_exponent
 
-__all__ = ["Moments", "clip_norms", "column_sums", "row_norms", "second_moment", "top_eigenvectors"]
+__all__ = [
+    "Moments",
+    "blocks",
+    "clip_norms",
+    "column_sums",
+    "joint_sums",
+    "row_norms",
+    "second_moment",
+    "top_eigenvectors",
+]
 
 Array = NDArray[np.float64]
+
+CACHED = 2**17  # entries
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +68,51 @@ def column_sums(values: Array, weight: Array, bound: float) -> Array:
     Entries are clamped to ``[-bound, bound]`` first, and a gap counts as 0. The result does not depend on
     the order of rows.
     """
-    n = values.shape[0]
-    scale = math.ceil(math.log2(bound))
-    grid = fixed_point_exponent(n) - scale
-    total = np.zeros(values.shape[1], dtype=np.int64)
-    for start in range(0, n, BLOCK * 16):
-        part = slice(start, start + BLOCK * 16)
-        entries = np.nan_to_num(np.clip(values[part], -bound, bound), nan=0.0) * weight[part, None]
-        total += np.rint(np.ldexp(entries, grid)).astype(np.int64).sum(axis=0)
-    return np.ldexp(total.astype(np.float64), -grid)
+    return joint_sums(values, weight, [(None, bound)])[0]
+
+
+def joint_sums(values: Array, weight: Array, terms: Sequence[tuple[Callable[[Array], Array] | None, float]]) -> Array:
+    """Column sums of several elementwise functions of the same rows, in one pass over them.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d)
+        Rows.
+    weight : ndarray of shape (n,)
+        In [0, 1].
+    terms : sequence of (function or None, bound)
+        What is summed, block by block (None: the entries themselves), with the bound of :func:`column_sums`.
+
+    Returns
+    -------
+    ndarray of shape (len(terms), d)
+    """
+    n, d = values.shape
+    exponent = fixed_point_exponent(n)
+    grids = [exponent - math.ceil(math.log2(bound)) for _, bound in terms]
+    total = np.zeros((len(terms), d), dtype=np.int64)
+    for part in blocks(n, d):
+        rows, w = values[part], weight[part, None]
+        whole = bool((w == 1).all())
+        for which, (function, bound) in enumerate(terms):
+            entries = np.clip(rows if function is None else function(rows), -bound, bound)
+            if not whole:
+                entries *= w
+            # A float64 of this size has the grid as its last place, so that adding it rounds to the grid.
+            anchor = 1.5 * 2.0 ** (52 - grids[which])
+            entries += anchor
+            entries -= anchor
+            sums = entries.sum(axis=0)  # whole numbers of grid steps, at most 2^53 of them: exact
+            if np.isnan(sums).any():
+                sums = np.nan_to_num(entries, nan=0.0).sum(axis=0)
+            total[which] += np.ldexp(sums, grids[which]).astype(np.int64)
+    return np.stack([np.ldexp(sums.astype(np.float64), -grid) for sums, grid in zip(total, grids)])
+
+
+def blocks(n: int, d: int) -> Iterator[slice]:
+    """Slices of at most ``EXACT`` rows that fit a processor's cache."""
+    rows = min(EXACT, max(64, CACHED // max(d, 1)))
+    return (slice(start, start + rows) for start in range(0, n, rows))
 
 
 def second_moment(X: Array, weight: Array) -> Array:
@@ -72,8 +120,8 @@ def second_moment(X: Array, weight: Array) -> Array:
     d = X.shape[1]
     total, lost = np.zeros((d, d)), np.zeros((d, d))
     for start in range(0, X.shape[0], BLOCK):
-        block = X[start : start + BLOCK]
-        part = (block * weight[start : start + BLOCK, None]).T @ block - lost
+        block, w = X[start : start + BLOCK], weight[start : start + BLOCK, None]
+        part = (block * w if (w != 1).any() else block).T @ block - lost
         grown = total + part
         lost = (grown - total) - part
         total = grown
@@ -93,18 +141,31 @@ def row_norms(X: Array) -> Array:
         return np.asarray(size * share)
 
 
-def clip_norms(X: Array, bound: float | None) -> Array:
-    """Project every row on the ball of radius ``bound``; gaps stay gaps."""
+def clip_norms(X: Array, bound: float | None, out: Array | None = None) -> Array:
+    """Project every row on the ball of radius ``bound``; gaps stay gaps.
+
+    Without ``out`` the input is returned itself if every row lies inside; with ``out=X`` it is changed in place.
+    """
     if bound is None:
         return X
     inner = bound * (1 - (X.shape[1] + 4) * 2.0**-53)
-    size, share = _polar(X)
-    with np.errstate(over="ignore"):
-        over = share > bound / size
-    if not over.any():
-        return X
-    X = X.copy()
-    X[over] = (X[over] / size[over, None]) * (inner / share[over])[:, None]
+    surely = bound**2 * (1 - 1e-6) if bound > 1e-100 else 0.0  # squares of anything smaller underflow
+    for part in blocks(*X.shape):
+        rows = X[part]
+        with np.errstate(all="ignore"):
+            squares = np.einsum("ij,ij->i", rows, rows)
+        # A fast look that may depend on where a row stands, so only what is surely inside is let through.
+        near = np.flatnonzero(~(squares < surely))
+        if not near.size:
+            continue
+        size, share = _polar(rows[near])
+        with np.errstate(over="ignore"):
+            over = share > bound / size
+        if over.any():
+            if out is None:
+                X = out = X.copy()
+            far = near[over]
+            X[part][far] = (X[part][far] / size[over, None]) * (inner / share[over])[:, None]
     return X
 
 

@@ -13,6 +13,7 @@ from ppdp.distance import Distance
 
 __all__ = [
     "BLOCK",
+    "EXACT",
     "UNIT",
     "apply_error",
     "column_sum_error",
@@ -24,7 +25,8 @@ __all__ = [
 ]
 
 UNIT = 2.0**-53
-BLOCK = 4096
+BLOCK = 4096  # rows of a matrix product
+EXACT = 1024  # rows of an exact sum
 
 # Evaluating a bound costs a few roundings of its own; every bound is moved to the safe side by this.
 _EVALUATION = 1 + 1e-9
@@ -36,8 +38,12 @@ def inflate(value: float) -> float:
 
 
 def fixed_point_exponent(n_rows: int) -> int:
-    """Exponent k such that n integers of size at most 2^k sum without overflow in int64."""
-    return 61 - math.ceil(math.log2(max(n_rows, 2)))
+    """Exponent k such that n integers of size at most 2^k sum without overflow in int64.
+
+    Also ``EXACT`` of them sum exactly in float64.
+    """
+    rows = math.ceil(math.log2(max(n_rows, 2)))
+    return min(61 - rows, 53 - min(rows, math.ceil(math.log2(EXACT))))
 
 
 def column_sum_error(n_rows: int, width: int, bound: float, distance: Distance) -> float:

@@ -16,7 +16,7 @@ from ppdp.domain import Domain
 from ppdp.planning.ways import Ask, Way
 from ppdp.release_points import observed_means
 from ppdp.rows import Rows
-from ppdp.statistics import Moments, clip_norms
+from ppdp.statistics import Moments, blocks, clip_norms
 from ppdp.transformers.base import Statistics, Transformer, chosen
 
 __all__ = ["MeanImputer"]
@@ -132,12 +132,15 @@ class MeanImputer(Transformer):
         return {"mean": np.clip(values.mean, -bound, bound), "norm": domain.row_norm}
 
     def _apply(self, X: Array, statistics: Statistics) -> Array:
-        gaps = np.isnan(X)
-        if not gaps.any():
+        if not np.isnan(X.sum()):
             return X
-        filled = np.where(gaps, statistics["mean"], X)
-        rows = gaps.any(axis=1)
-        filled[rows] = clip_norms(filled[rows], statistics["norm"])
+        filled = np.empty_like(X)
+        for part in blocks(*X.shape):
+            gaps = np.isnan(X[part])
+            whole = np.where(gaps, statistics["mean"], X[part])
+            rows = gaps.any(axis=1)
+            whole[rows] = clip_norms(whole[rows], statistics["norm"])
+            filled[part] = whole
         return filled
 
 
