@@ -91,6 +91,7 @@ def joint_sums(values: Array, weight: Array, terms: Sequence[tuple[Callable[[Arr
     exponent = fixed_point_exponent(n)
     grids = [exponent - math.ceil(math.log2(bound)) for _, bound in terms]
     total = np.zeros((len(terms), d), dtype=np.int64)
+    ones = np.ones(EXACT)
     for part in blocks(n, d):
         rows, w = values[part], weight[part, None]
         whole = bool((w == 1).all())
@@ -102,9 +103,10 @@ def joint_sums(values: Array, weight: Array, terms: Sequence[tuple[Callable[[Arr
             anchor = 1.5 * 2.0 ** (52 - grids[which])
             entries += anchor
             entries -= anchor
-            sums = entries.sum(axis=0)  # whole numbers of grid steps, at most 2^53 of them: exact
+            sums = ones[: len(rows)] @ entries  # whole numbers of grid steps, at most 2^53 of them: exact
             if np.isnan(sums).any():
-                sums = np.nan_to_num(entries, nan=0.0).sum(axis=0)
+                np.copyto(entries, 0.0, where=np.isnan(entries))
+                sums = ones[: len(rows)] @ entries
             total[which] += np.ldexp(sums, grids[which]).astype(np.int64)
     return np.stack([np.ldexp(sums.astype(np.float64), -grid) for sums, grid in zip(total, grids)])
 

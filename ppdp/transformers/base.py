@@ -135,13 +135,29 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         y : ignored
             Present by convention.
         """
+        self._fit(validate_data(self, X, dtype=np.float64, ensure_all_finite=self._finite))
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
+        """Fit without noise, and map the same rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+            Present by convention.
+        """
         X = validate_data(self, X, dtype=np.float64, ensure_all_finite=self._finite)
+        return self._apply(X, self._fit(X))
+
+    def _fit(self, X: Array) -> Statistics:
         domain = observed_domain(X)
         if hasattr(self, "feature_names_in_"):
             domain = domain.but(feature_names=tuple(self.feature_names_in_))
         way = self._way_alone(domain, Distance.neighbours())
         self._wear(self._statistics(Rows.of(X), way, domain))
-        return self
+        return self._worn()
 
     def transform(self, X: Any) -> Any:
         """Map rows.

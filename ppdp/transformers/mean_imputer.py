@@ -136,11 +136,10 @@ class MeanImputer(Transformer):
             return X
         filled = np.empty_like(X)
         for part in blocks(*X.shape):
-            gaps = np.isnan(X[part])
-            whole = np.where(gaps, statistics["mean"], X[part])
-            rows = gaps.any(axis=1)
-            whole[rows] = clip_norms(whole[rows], statistics["norm"])
-            filled[part] = whole
+            rows = filled[part]
+            np.copyto(rows, X[part])
+            np.copyto(rows, statistics["mean"], where=np.isnan(rows))
+            clip_norms(rows, statistics["norm"], out=rows)
         return filled
 
 
