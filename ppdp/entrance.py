@@ -18,6 +18,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, NonNumericData
+from ppdp.frames import readable
 from ppdp.rows import encode_labels
 from ppdp.statistics import clip_norms
 
@@ -51,8 +52,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
     InvalidInput
         If shape or columns are wrong.
     """
-    if type(X).__module__.startswith(("pyarrow", "polars")) and hasattr(X, "to_pandas"):
-        X = X.to_pandas()
+    X = readable(X)
     if issparse(X):
         raise InvalidInput("Sparse data was passed, but sparse X is not supported: pass a dense array or frame.")
     if hasattr(X, "columns") and hasattr(X, "notna") and "object" in [str(kind) for kind in X.dtypes]:

@@ -14,6 +14,7 @@ from ppdp.checks import choice
 from ppdp.conditions import Condition
 from ppdp.distance import Distance, Sensitivity
 from ppdp.domain import Domain
+from ppdp.frames import arrow_table, readable
 from ppdp.planning.ways import Way
 from ppdp.rows import Rows, observed_domain
 from ppdp.statistics import Moments
@@ -135,7 +136,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         y : ignored
             Present by convention.
         """
-        self._fit(validate_data(self, X, dtype=np.float64, ensure_all_finite=self._finite))
+        self._fit(self._checked(X, reset=True))
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
@@ -148,8 +149,8 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         y : ignored
             Present by convention.
         """
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=self._finite)
-        return self._apply(X, self._fit(X))
+        values = self._checked(X, reset=True)
+        return self._contained(self._apply(values, self._fit(values)))
 
     def _fit(self, X: Array) -> Statistics:
         domain = observed_domain(X)
@@ -168,8 +169,35 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
             Rows.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, ensure_all_finite=self._finite, reset=False)
-        return self._apply(X, self._worn())
+        return self._contained(self._apply(self._checked(X, reset=False), self._worn()))
+
+    def set_output(self, *, transform: str | None = None) -> Transformer:
+        """Choose the container of mapped rows.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars", "arrow"}, optional
+            None changes nothing.
+        """
+        if transform is not None:
+            self._arrow_output = transform == "arrow"
+            super().set_output(transform="default" if transform == "arrow" else transform)
+        return self
+
+    _arrow_output = False
+
+    def __sklearn_clone__(self) -> Any:
+        copy = super().__sklearn_clone__()
+        if self._arrow_output:
+            copy._arrow_output = True
+        return copy
+
+    def _checked(self, X: Any, *, reset: bool) -> Array:
+        X = validate_data(self, readable(X), dtype=np.float64, ensure_all_finite=self._finite, reset=reset)
+        return np.asarray(X)
+
+    def _contained(self, X: Array) -> Any:
+        return arrow_table(X, self.get_feature_names_out()) if self._arrow_output else X
 
     @property
     def _finite(self) -> bool | str:
