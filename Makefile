@@ -23,7 +23,7 @@ unit: $(NEWEST)/.dev
 
 # The estimator checks once more on the oldest supported scikit-learn.
 oldest: $(OLDEST)/.test
-	$(OLDEST)/bin/python -m pytest tests/test_estimator_checks.py tests/test_pipeline.py tests/test_prediction.py tests/test_gated_pipeline.py -n 2
+	$(OLDEST)/bin/python -m pytest tests/test_estimator_checks.py tests/test_containers.py tests/test_pipeline.py tests/test_prediction.py tests/test_gated_pipeline.py -n 2
 
 $(NEWEST)/.demo: pyproject.toml | python
 	test -x $(NEWEST)/bin/python || $(PYTHON) -m venv $(NEWEST)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -126,13 +126,20 @@ class Chain:
     def run(self, rows: Rows) -> Rows:
         """The rows at the end."""
         for stage, way, domain in self.steps:
+            rows = self._with_raw(rows, way)
             rows = stage._run(rows, stage._statistics(rows, way, domain))
         return rows
+
+    @staticmethod
+    def _with_raw(rows: Rows, way: Way) -> Rows:
+        """Rows that remember themselves as they were before the first stage that is not public."""
+        return replace(rows, raw=rows.X) if way.name != "public" and rows.raw is None else rows
 
     def margin(self, rows: Rows) -> float:
         """The joint margin: the smallest of all conditions, each at the input of its stage."""
         smallest = math.inf
         for stage, way, domain in self.steps:
+            rows = self._with_raw(rows, way)
             smallest = min([smallest, *(condition.margin(rows) for condition in way.conditions)])
             rows = stage._run(rows, stage._statistics(rows, way, domain))
         return smallest
