@@ -3,7 +3,7 @@
     python benchmarks/tightness.py
 
 The pairs are those of the tests: worst cases that are known, and an adversary that climbs where none is. A ratio never
-exceeds 1. "Printed" are Corollary 4, Proposition 5 and Proposition 6 of "Provable privacy with non-private
+exceeds 1. "Printed" are Corollary 4 and Propositions 3, 5 and 6 of "Provable privacy with non-private
 pre-processing", for one replaced row, p in Corollary 4 read as the most gaps in a column; what moves further is marked.
 """
 
@@ -23,18 +23,27 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from adversary import World, attack
 from neighbours import Chain, Pair, as_multisets, by_position
 from worst_cases import (
+    CIRCLE,
     CLIPPED,
     FLOORED,
+    KISSES,
     TOTALS,
     Case,
     distinct,
     equal_masks,
+    evenly_spaced,
     four_values,
     gap_then_scale,
+    lens,
     masks_change,
+    outliers_cut,
     poles,
     rotation,
+    shrunk,
     sparse_masks,
+    steep,
+    three_steps,
+    twice,
 )
 
 from ppdp.bounds import lookup
@@ -42,7 +51,7 @@ from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.release_points import STATISTICS
 from ppdp.rows import Rows
-from ppdp.transformers import PCA, Deduplicator
+from ppdp.transformers import PCA, ClusterDeduplicator, Deduplicator, GridDeduplicator, MinMaxScaler, RobustScaler
 
 SIZES = 10, 50, 200
 BOX = Domain(n_rows=30, n_features=2, row_norm=math.sqrt(2), entry_bound=1.0, max_missing=0)
@@ -90,6 +99,24 @@ def imputation() -> Iterator[Line]:
         yield Line("means of columns with gaps", f"n={n}, d={d}, sparse masks", shift, bound, 2 / n0)
 
 
+def regression() -> Iterator[Line]:
+    for conditional, stage in ((False, "ridge imputation"), (True, "regression imputation")):
+        for n in (50, 200):
+            for share in (0.1, 0.2):
+                case = steep(n, share, conditional, gap=True)
+                yield move(stage, f"n={n}, share={share}", case)
+
+
+def ranks() -> Iterator[Line]:
+    for n in SIZES:
+        case = evenly_spaced(n, 9)
+        yield move("median imputation", f"n={n}, d=9", case, case.certified.radius / 3)
+        yield move("trimmed-mean imputation", f"n={n}, d=3, m=n/10", outliers_cut(n, 3))
+    robust, quantile = {"min_width": 0.2, "gap": 1e-3}, {"quantiles": (0.25, 0.75), "min_width": 0.2, "gap": 1e-3}
+    yield move("robust scaling", "n=401, gap 0.001", three_steps(RobustScaler(**robust)))
+    yield move("quantile scaling", "n=401, gap 0.001", three_steps(MinMaxScaler(**quantile)))
+
+
 def scaling() -> Iterator[Line]:
     def printed(n: int, s: float) -> float:
         return 2 / (s**3 * n) + 2 / (n * s)
@@ -118,6 +145,16 @@ def projection() -> Iterator[Line]:
         case = rotation(n, 0.2, everywhere=True)
         gap = case.stage.min_gap
         yield Line("projection, all rows", f"n={n}, gap={gap:.3f}", case.reached.total, case.certified.total)
+    for n in (*SIZES, 1000):
+        case = lens(n, math.sqrt(0.9))
+        gap = case.stage.min_gap
+        yield move("centred projection", f"n={n}, gap={gap:.3f}", case, 4 * (3 * n + 2) / (n * (n - 1) * gap))
+        case = lens(n, 1 / math.sqrt(3), output="projected")
+        yield Line("centred projection, all rows", f"n={n}, public columns", case.reached.total, case.certified.total)
+    for n in (*SIZES, 1000):
+        yield move("soft projection", f"n={n}, ridge=0.1", shrunk(n, 0.1))
+        case = shrunk(n, 0.1, everywhere=True)
+        yield Line("soft projection, all rows", f"n={n}, ridge=0.1", case.reached.total, case.certified.total)
 
 
 def deduplication() -> Iterator[Line]:
@@ -126,6 +163,23 @@ def deduplication() -> Iterator[Line]:
         pair = Pair.of([[0, left], [0, 1], [1, 1]], [[1, left], [0, 1], [1, 1]])
         chain = Chain.of([Deduplicator(key)], domain, Distance.neighbours())
         yield Line("deduplication", f"{name}, mass", as_multisets(pair.mapped(chain.run)).mass, chain.distance.mass)
+    labelled = Pair.of([[0, 0], [0, 0], [1, 0]], [[1, 0], [0, 0], [1, 0]], ([0.0, 1.0, 1.0], [0.0, 1.0, 1.0]))
+    for stage in (Deduplicator(labels="unanimous"), Deduplicator(labels="first"), GridDeduplicator(0.5)):
+        chain = Chain.of([stage], domain, Distance.neighbours())
+        reached = as_multisets(labelled.mapped(chain.run)).mass
+        yield Line("deduplication", f"{type(stage).__name__}, {stage.labels}, mass", reached, chain.distance.mass)
+
+
+def clusters() -> Iterator[Line]:
+    pairs = {"d=2, 12 rows on a circle": (twice(CIRCLE, (0, 0)), 5.0, 13, False)}
+    for d, (eta, points) in KISSES.items():
+        pairs[f"d={d}, clusters of 50"] = (twice(np.repeat(points, 50, axis=0), np.zeros(d)), eta, 50, True)
+    for setting, (pair, eta, most, low_dimension) in pairs.items():
+        domain = Domain(n_rows=10**6, n_features=pair.left.X.shape[1], row_norm=9.0)
+        stages = [ClusterDeduplicator(eta, most, low_dimension)]
+        chain = Chain.of(stages, domain, Distance.neighbours())
+        switched = by_position(pair.mapped(chain.run), free=[0]).toggled
+        yield Line("cluster deduplication", setting, switched, chain.distance.toggled, 2.0 * most)
 
 
 def use(measure: Callable[[Rows, Domain, int], np.ndarray], bound: float, pair: Pair) -> float:
@@ -170,7 +224,7 @@ def move(stage: str, setting: str, case: Case, printed: float | None = None) -> 
 def main() -> None:
     print(f"{'stage':<28}{'setting':<34}{'reached':>10}{'ours':>10}{'ratio':>8}   printed")
     lines = []
-    for family in (imputation, scaling, projection, deduplication, climbing, pipelines):
+    for family in (imputation, regression, ranks, scaling, projection, deduplication, clusters, climbing, pipelines):
         for line in family():
             print(line, flush=True)
             lines.append(line)

@@ -176,7 +176,15 @@ def _twin(step: Any) -> str:
         return "pass an instance, not the class."
     if name == "SimpleImputer":
         name = "MeanImputer"
+    if name in ("MaxAbsScaler", "MinMaxScaler"):
+        return (
+            "use ppdp.transformers.MinMaxScaler with public ranges=..., or with quantiles=(0.05, 0.95):"
+            " one row decides the ends of the data, so that no test could ever find them stable."
+        )
     for module in (transformers, mechanisms):
         if name in module.__all__:
             return f"use {module.__name__}.{name}."
-    return "use a stage of ppdp.transformers, or RowMap(function, out_ranges=...) for a public row-wise map."
+    return (
+        "use a stage of ppdp.transformers, RowMap(function, out_ranges=...) for a public row-wise map, or"
+        " Public(transformer) for one that was fitted on public data."
+    )

@@ -154,13 +154,7 @@ class _Fold:
 
 def _advice(plan: Plan) -> str:
     """What to change where the gate refuses, from the plan alone."""
-    floors: list[str] = []
-    others: list[str] = []
-    for step in plan.steps:
-        if step.way.conditions:
-            (floors if getattr(step.stage, "floor", True) is False else others).append(step.name)
-    words = [f"floor=True for {', '.join(floors)}"] * bool(floors)
-    words += [f"statistics='noisy' for {', '.join(others)}"] * bool(others)
+    words = [f"{step.stage.relief} for {step.name}" for step in plan.steps if step.way.conditions]
     return f"use {' and '.join(words)}, or more rows; a weaker gate would not be sound."
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.domain import Domain
+from ppdp.quantiles import column_quantiles, trimmed_means
 from ppdp.rows import Rows
 from ppdp.statistics import Moments, column_sums, joint_sums, second_moment
 
@@ -101,6 +102,30 @@ def _read_matrix(answer: Array, domain: Domain) -> Moments:
     return Moments.of_matrix(answer[:d], matrix + np.triu(matrix, 1).T)
 
 
+def without_gaps(rows: Rows) -> Rows:
+    """The rows with zeros in place of those that have gaps."""
+    gaps = np.isnan(rows.X).any(axis=1, keepdims=True)
+    return Rows(np.where(gaps, 0.0, rows.X), None, rows.weight) if gaps.any() else rows
+
+
+def complete_second_moment(rows: Rows) -> Array:
+    """Second moment of the rows without gaps, over the public number of rows."""
+    complete = without_gaps(rows)
+    return second_moment(complete.X, complete.weight) / rows.n
+
+
+def _columnwise(formula: str, count: int, measure: Callable[[Rows, Domain, Mapping[str, Any]], Array]) -> Statistic:
+    """``count`` entries for every column; read as an array of shape (count, d)."""
+    return Statistic(
+        formula=formula,
+        size=lambda domain: count * domain.d,
+        bound=_entry,
+        measure=lambda rows, domain, parameters: measure(rows, domain, parameters).ravel(),
+        read=lambda answer, domain: answer.reshape(count, domain.d),
+        error=lambda sigma, domain: sigma / (2 * _entry(domain)),
+    )
+
+
 STATISTICS = {
     "means": Statistic(
         formula="release.column-means",
@@ -127,5 +152,25 @@ STATISTICS = {
         read=_read_matrix,
         error=lambda sigma, domain: math.sqrt(2) * sigma / _norm(domain),
         moments=True,
+    ),
+    "complete-matrix": Statistic(
+        formula="release.complete-moment",
+        size=lambda domain: domain.d * (domain.d + 1) // 2,
+        bound=_norm,
+        measure=lambda rows, domain, _: _measure_matrix(without_gaps(rows), domain, _)[domain.d :],
+        read=lambda answer, domain: _read_matrix(np.concatenate([np.zeros(domain.d), answer]), domain).matrix,
+        error=lambda sigma, domain: math.sqrt(2) * sigma / _norm(domain),
+    ),
+    "trimmed-means": _columnwise(
+        "release.trimmed-means",
+        1,
+        lambda rows, domain, p: trimmed_means(rows, p["min_observed"], p["trimmed"], _entry(domain)),
+    ),
+    "medians": _columnwise("release.medians", 1, lambda rows, _, __: column_quantiles(rows, (0.5,))),
+    "quantile-pairs": _columnwise(
+        "release.quantile-pairs", 2, lambda rows, _, p: column_quantiles(rows, (p["lower"], p["upper"]))
+    ),
+    "quantile-triples": _columnwise(
+        "release.quantile-triples", 3, lambda rows, _, p: column_quantiles(rows, (p["lower"], 0.5, p["upper"]))
     ),
 }

@@ -3,18 +3,40 @@
 Importing this package registers every formula that a certificate may name.
 """
 
-from ppdp.bounds import deduplication, imputation, learning, pca, release, rowwise, scaling
+from ppdp.bounds import (
+    clustering,
+    deduplication,
+    imputation,
+    learning,
+    order_statistics,
+    pca,
+    projection,
+    quantization,
+    regression,
+    release,
+    rowwise,
+    scaling,
+    soft_pca,
+    trimmed_mean,
+)
 from ppdp.bounds.formula import FORMULAS, Formula, lookup
 
 __all__ = [
     "FORMULAS",
     "Formula",
+    "clustering",
     "deduplication",
     "imputation",
     "learning",
     "lookup",
+    "order_statistics",
     "pca",
+    "projection",
+    "quantization",
+    "regression",
     "release",
     "rowwise",
     "scaling",
+    "soft_pca",
+    "trimmed_mean",
 ]

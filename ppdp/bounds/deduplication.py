@@ -1,17 +1,37 @@
-"""Exact deduplication: ``docs/theory/deduplication.md``.
+"""Deduplication by public keys: ``docs/theory/deduplication.md`` and ``docs/theory/lsh-deduplication.md``.
 
-Deleted rows keep their slot with weight 0, so the number of rows stays public.
+Deleted rows keep their slot with weight 0, so the number of rows stays public. Every rule is described by what one
+further present row can do to the output (Lemma G): how much weight it adds, and how much it takes from others.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ppdp.bounds.formula import formula
+from ppdp.bounds.formula import formula, sane
+from ppdp.bounds.rounding import UNIT
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 
-__all__ = ["keep_first", "later", "nobody_absent", "whole_record"]
+__all__ = [
+    "bands_first",
+    "bands_weights",
+    "bands_window",
+    "cell_centre",
+    "cell_first",
+    "cell_weights",
+    "diameter_of",
+    "keep_first",
+    "later",
+    "nobody_absent",
+    "unanimous",
+    "whole_record",
+]
+
+Rule = Callable[[Distance], Distance]
+LABELS = ("record", "unanimous", "first")
 
 
 def nobody_absent(domain: Domain, distance: Distance) -> bool:
@@ -30,9 +50,90 @@ def later(distance: Distance, decision: Distance) -> Distance:
         distance,
         toggled=decision.toggled,
         reweighted=decision.reweighted,
-        mass=distance.mass + decision.mass - 2 * decision.replaced,
-        one_sided=distance.one_sided + decision.one_sided - decision.replaced,
+        mass=max(0.0, distance.mass - 2 * decision.replaced) + decision.mass,
+        one_sided=max(0.0, distance.one_sided - decision.replaced) + decision.one_sided,
     )
+
+
+def _decided(
+    domain: Domain, distance: Distance, rule: Rule, *, raw: bool = False, labels: str = "record"
+) -> tuple[Domain, Distance]:
+    """Apply a rule to the rows as they are, where a row that moved is another row, or to the raw rows.
+
+    Where there is a row, one is left; unless labels must agree.
+    """
+    sane(labels in LABELS)
+    sane(distance.reweighted == 0 and (not raw or nobody_absent(domain, distance)))
+    out = domain.but(min_present=0 if labels == "unanimous" else min(domain.min_present, 1))
+    if distance.changed == 0:
+        return out, distance
+    if raw:
+        return out, later(distance, rule(Distance(replaced=distance.replaced)))
+    return out, rule(distance.moved_as_replaced())
+
+
+def _unmatched(distance: Distance, gain: float, loss: float, most: float) -> dict[str, float]:
+    """Lemma G: ``mass`` and ``one_sided`` if a further present row adds at most ``gain``, takes at most ``loss``.
+
+    ``most`` bounds the two together.
+    """
+    paired, _ = distance.unmatched
+    one_sided = max(gain, loss) * distance.one_sided + min(gain, loss) * paired
+    return {"mass": most * distance.mass, "one_sided": one_sided}
+
+
+def _as_a_set(distance: Distance) -> Distance:
+    """One output record per distinct key."""
+    return Distance(
+        replaced=distance.replaced,
+        toggled=distance.toggled,
+        **_unmatched(distance, 1, 0, 1),
+        reordered=distance.mass + 2 * distance.reordered,
+    )
+
+
+def _unless_torn(distance: Distance) -> Distance:
+    """One output record per key whose rows agree, none otherwise."""
+    return Distance(
+        replaced=distance.replaced,
+        toggled=max(distance.toggled, distance.mass - distance.replaced),
+        **_unmatched(distance, 1, 1, 1),
+        reordered=distance.mass + 2 * distance.reordered,
+    )
+
+
+def _ousting(others: float) -> Rule:
+    """A further row may be kept, and may switch off so many others."""
+
+    def rule(distance: Distance) -> Distance:
+        return Distance(
+            replaced=distance.replaced,
+            toggled=distance.toggled + others * distance.mass,
+            **_unmatched(distance, 1, others, 1 + others),
+            reordered=(1 + others) * distance.reordered,
+        )
+
+    return rule
+
+
+def _sharing(n_rows: int, bands: int) -> Rule:
+    """Every row has weight 1 / (size of the largest of its groups)."""
+
+    def rule(distance: Distance) -> Distance:
+        return Distance(
+            replaced=distance.replaced,
+            toggled=distance.toggled,
+            reweighted=n_rows,
+            **_unmatched(distance, 1, bands / 2, max(1, (bands + 1) / 2)),
+            reordered=(1 + bands / 2) * distance.reordered,
+        )
+
+    return rule
+
+
+def _by_label(labels: str) -> Rule:
+    """The rule for one row per key, by what becomes of labels, if the rest of the output follows from the key."""
+    return {"record": _as_a_set, "unanimous": _unless_torn}.get(labels, _ousting(1))
 
 
 @formula(
@@ -44,23 +145,33 @@ def later(distance: Distance, decision: Distance) -> Distance:
     fitted=False,
     gaps=True,
 )
-def whole_record(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
+def whole_record(domain: Domain, distance: Distance, *, raw: bool = False) -> tuple[Domain, Distance]:
     """One copy of every distinct record (label included) is kept.
 
     The output is a *set* of records, so each unmatched input record changes at most one output
     record: what was replaced stays replaced, what was toggled stays toggled. Rows match only up to a
-    permutation; position by position each replaced row may also switch one copy off and another on.
+    permutation; position by position each unmatched row may also switch one copy on or off.
     A record that moved is another record.
     """
-    if distance.changed == 0:
-        return domain, distance
-    torn = distance.moved_as_replaced()
-    out = Distance(
-        replaced=torn.replaced,
-        toggled=torn.toggled,
-        reordered=2 * torn.replaced + torn.toggled + 2 * torn.reordered,
-    )
-    return domain.but(min_present=min(domain.min_present, 1)), out
+    return _decided(domain, distance, _as_a_set, raw=raw)
+
+
+@formula(
+    "deduplication.unanimous",
+    kind="stability",
+    page="deduplication",
+    way="exact",
+    used_by=("Deduplicator",),
+    fitted=False,
+    gaps=True,
+)
+def unanimous(domain: Domain, distance: Distance, *, raw: bool = False) -> tuple[Domain, Distance]:
+    """One copy of a row is kept if all its copies have the same label, none otherwise.
+
+    A further record either adds one output record or, as the first that disagrees, takes one away: a replaced record
+    has mass 2, all of which may be on one side.
+    """
+    return _decided(domain, distance, _unless_torn, raw=raw, labels="unanimous")
 
 
 @formula(
@@ -72,20 +183,162 @@ def whole_record(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     fitted=False,
     gaps=True,
 )
-def keep_first(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
-    """Of all records that agree in the key columns the lexicographically smallest is kept.
+def keep_first(
+    domain: Domain, distance: Distance, *, raw: bool = False, labels: str = "record"
+) -> tuple[Domain, Distance]:
+    """Of all records that agree in the key the lexicographically smallest is kept (or none, by its labels).
 
     Adding one record gains at most one kept record and loses at most one (the former smallest), both
     in their own slots: a replaced record toggles at most two further rows (mass 4, one-sided 2).
     """
-    if distance.changed == 0:
-        return domain, distance
-    torn = distance.moved_as_replaced()
-    out = Distance(
-        replaced=torn.replaced,
-        toggled=2 * torn.replaced + 2 * torn.toggled,
-        mass=4 * torn.replaced + 2 * torn.toggled,
-        one_sided=2 * torn.replaced + torn.toggled,
-        reordered=2 * torn.reordered,
-    )
-    return domain.but(min_present=min(domain.min_present, 1)), out
+    return _decided(domain, distance, _ousting(1), raw=raw, labels=labels)
+
+
+@formula(
+    "deduplication.cell-centre",
+    kind="stability",
+    page="deduplication",
+    way="exact",
+    used_by=("GridDeduplicator",),
+    fitted=False,
+    gaps=True,
+)
+def cell_centre(
+    domain: Domain, distance: Distance, *, cell: Sequence[float], seed: int, labels: str = "record"
+) -> tuple[Domain, Distance]:
+    """One row per occupied cell of a public grid, at the clipped centre of the cell.
+
+    With the label in the key the output is a set of (centre, label): it costs what whole records cost. The other
+    rules for labels cost what they cost on whole records.
+    """
+    _sane_grid(domain, cell, seed)
+    return _decided(domain, distance, _by_label(labels), labels=labels)
+
+
+@formula(
+    "deduplication.cell-first",
+    kind="stability",
+    page="deduplication",
+    way="exact",
+    used_by=("GridDeduplicator",),
+    fitted=False,
+    gaps=True,
+)
+def cell_first(
+    domain: Domain, distance: Distance, *, cell: Sequence[float], seed: int, labels: str = "record", raw: bool = False
+) -> tuple[Domain, Distance]:
+    """One row per occupied cell of a public grid: its lexicographically smallest record.
+
+    If cells are bounded, hold one label each, and their rows are those that are output, a change of representative is
+    a move inside a cell; else it is a row switched on and another one off.
+    """
+    _sane_grid(domain, cell, seed, raw=raw)
+    if raw or labels != "record" or domain.row_norm is None:
+        return _decided(domain, distance, _ousting(1), raw=raw, labels=labels)
+    return _decided(domain, distance, _inside(diameter_of(domain, cell), domain.n))
+
+
+@formula(
+    "deduplication.cell-weights",
+    kind="stability",
+    page="deduplication",
+    way="exact",
+    used_by=("GridDeduplicator",),
+    fitted=False,
+    gaps=True,
+)
+def cell_weights(
+    domain: Domain, distance: Distance, *, cell: Sequence[float], seed: int, labels: str = "record", raw: bool = False
+) -> tuple[Domain, Distance]:
+    """Every row of a cell of a public grid has weight 1 / (number of rows in its cell).
+
+    A further row adds at most 1 and takes at most 1/2 from others, both at most 1 together.
+    """
+    _sane_grid(domain, cell, seed, raw=raw)
+    sane(labels != "unanimous")
+    return _decided(domain, distance, _sharing(domain.n, 1), raw=raw, labels=labels)
+
+
+def _inside(diameter: float, n_rows: int) -> Rule:
+    """One representative per key; another representative of the same key is a move of at most ``diameter``."""
+
+    def rule(distance: Distance) -> Distance:
+        plain = distance.toggled == 0 and distance.mass == 2 * distance.replaced
+        moved = distance.mass - (distance.replaced if plain else 0)
+        return replace(
+            _as_a_set(distance), moved=min(moved, max(0, n_rows - distance.replaced)), radius=diameter, total=math.nan
+        )
+
+    return rule
+
+
+def diameter_of(domain: Domain, cell: Sequence[float]) -> float:
+    """How far two rows in one cell of a grid may be apart, keys being computed in float64."""
+    norm = float(domain.require("row_norm"))
+    reach = norm if domain.entry_bound is None else min(norm, domain.entry_bound)
+    sides = [side + 8 * UNIT * (reach + 2 * side) for side in cell]
+    return min(math.hypot(*sides) * (1 + 1e-9), 2 * norm)
+
+
+def _sane_grid(domain: Domain, cell: Sequence[float], seed: int, *, raw: bool = False) -> None:
+    sane(seed >= 0 and min(cell) > 0 and (raw or len(cell) == domain.d))
+
+
+@formula(
+    "deduplication.bands-first",
+    kind="stability",
+    page="lsh-deduplication",
+    way="exact",
+    used_by=("LSHDeduplicator",),
+    fitted=False,
+    gaps=True,
+)
+def bands_first(
+    domain: Domain, distance: Distance, *, bands: int, seed: int, raw: bool = False
+) -> tuple[Domain, Distance]:
+    """A row is kept if it is the first row of each of its ``bands`` buckets.
+
+    A further row may be kept, and switches off at most the row that was first in each of its buckets.
+    """
+    sane(bands >= 1 and seed >= 0)
+    return _decided(domain, distance, _ousting(bands), raw=raw)
+
+
+@formula(
+    "deduplication.bands-window",
+    kind="stability",
+    page="lsh-deduplication",
+    way="exact",
+    used_by=("LSHDeduplicator",),
+    fitted=False,
+    gaps=True,
+)
+def bands_window(
+    domain: Domain, distance: Distance, *, bands: int, window: int, seed: int, raw: bool = False
+) -> tuple[Domain, Distance]:
+    """A row is kept if it is among the first ``window`` rows of each bucket and similar to no earlier one there.
+
+    A further row is compared with at most ``window`` later rows of each bucket, or pushes them out of the window.
+    """
+    sane(bands >= 1 and window >= 1 and seed >= 0)
+    return _decided(domain, distance, _ousting(bands * window), raw=raw)
+
+
+@formula(
+    "deduplication.bands-weights",
+    kind="stability",
+    page="lsh-deduplication",
+    way="exact",
+    used_by=("LSHDeduplicator",),
+    fitted=False,
+    gaps=True,
+)
+def bands_weights(
+    domain: Domain, distance: Distance, *, bands: int, seed: int, raw: bool = False
+) -> tuple[Domain, Distance]:
+    """Every row has weight 1 / (number of rows in the largest of its ``bands`` buckets).
+
+    A further row takes at most 1/2 from the rows of each of its buckets.
+    """
+    sane(bands >= 1 and seed >= 0)
+    return _decided(domain, distance, _sharing(domain.n, bands), raw=raw)

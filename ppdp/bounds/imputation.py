@@ -14,6 +14,7 @@ from ppdp.distance import Distance
 from ppdp.domain import Domain
 
 __all__ = [
+    "fill_sensitivity",
     "mean_imputation",
     "mean_norm",
     "mean_sensitivity",
@@ -40,16 +41,40 @@ def mean_sensitivity(domain: Domain, distance: Distance, min_observed: int) -> f
     ``K(A) = √(4R² + 2A²)`` (``√2 R + A`` if ``A > √2 R``), a toggled one ``R + A``; neither more than
     ``2b√d`` if every entry is at most b.
     """
+    return _sensitivity(domain, distance, min_observed, share=1.0, pull=mean_norm(domain, min_observed))
+
+
+def fill_sensitivity(domain: Domain, distance: Distance, min_observed: int, rows: float) -> float:
+    """Most that ``rows`` filled and clipped rows can move because of the means, in root mean square.
+
+    Like :func:`mean_sensitivity`, with ``K² = max 4R² - 2s² + (√share s + pull)²``. A column whose divisor
+    changes is observed more than n0 times, hence missing in at most ``share = min(1, (n - n0)/rows)`` of the
+    rows; and means longer than R are clipped, so ``pull = min(√share A, √(R² + sensitivity²/4))``.
+    """
+    share = min(1.0, (domain.n - min_observed) / rows)
+    whole = math.hypot(float(domain.require("row_norm")), mean_sensitivity(domain, distance, min_observed) / 2)
+    pull = min(math.sqrt(share) * mean_norm(domain, min_observed), whole)
+    return _sensitivity(domain, distance, min_observed, share, pull)
+
+
+def _sensitivity(domain: Domain, distance: Distance, min_observed: int, share: float, pull: float) -> float:
     norm, a = float(domain.require("row_norm")), mean_norm(domain, min_observed)
     box = 2 * (domain.entry_bound or norm) * math.sqrt(domain.d)
-    replaced = min(math.sqrt(4 * norm**2 + 2 * a**2) if a <= math.sqrt(2) * norm else math.sqrt(2) * norm + a, box)
-    toggled = min(norm + a, box)
+    replaced = min(_farthest(2, math.sqrt(2) * norm, share, pull), box)
+    toggled = min(_farthest(1, norm, share, pull), box)
     paired, single = distance.unmatched
     if 2 * toggled < replaced:  # keeps the worst split of the mass at "one side full"
         toggled = replaced / 2
     moves = min(distance.total, replaced * distance.moved)
     error = column_sum_error(domain.n, domain.d, norm, distance) / min_observed + 8 * UNIT * a
     return inflate(min(2 * a, (replaced * paired + toggled * single + moves) / min_observed) + error)
+
+
+def _farthest(weight: float, most: float, share: float, pull: float) -> float:
+    """Square root of the maximum of ``weight (most² - s²) + (√share s + pull)²`` over ``0 <= s <= most``."""
+    slope = math.sqrt(share)
+    s = min(most, slope * pull / (weight - share)) if share < weight else most
+    return math.sqrt(weight * (most**2 - s**2) + (slope * s + pull) ** 2)
 
 
 def _assumed(domain: Domain, *, max_missing: int, conditional: bool, **_: object) -> set[str]:
@@ -71,7 +96,7 @@ def _assumed(domain: Domain, *, max_missing: int, conditional: bool, **_: object
 def mean_imputation(
     domain: Domain, distance: Distance, *, min_observed: int, max_missing: int, conditional: bool = False
 ) -> tuple[Domain, Distance]:
-    """Exact means: every row with gaps moves by at most the sensitivity of the means.
+    """Exact means: what one row with gaps can move, and all of them together.
 
     ``conditional`` says that the means are over n_j and not ``max(n_j, n0)``; under the condition
     ``n_j >= n0`` the bound is the same.
@@ -82,8 +107,11 @@ def mean_imputation(
     if count == 0 or distance.changed == 0:
         return out, distance
     norm = float(domain.require("row_norm"))
-    sensitivity = mean_sensitivity(domain, distance, min_observed) + 2 * apply_error(domain.d, norm)
-    return out, distance.widened(domain.n, count, sensitivity, diameter=2 * norm)
+    rounding = 2 * apply_error(domain.d, norm)
+    rows = max(1.0, min(count, domain.n - distance.replaced))
+    each = fill_sensitivity(domain, distance, min_observed, 1) + rounding
+    total = rows * (fill_sensitivity(domain, distance, min_observed, rows) + rounding)
+    return out, distance.widened(domain.n, count, each, total, diameter=2 * norm)
 
 
 @formula(
@@ -101,7 +129,14 @@ def public_imputation(domain: Domain, distance: Distance) -> tuple[Domain, Dista
     return domain.but(max_missing=0), distance.jittered(rounding)
 
 
-@formula("imputation.zero", kind="stability", page="mean-imputation", way="public", used_by=("MeanImputer",), gaps=True)
+@formula(
+    "imputation.zero",
+    kind="stability",
+    page="mean-imputation",
+    way="public",
+    used_by=("MeanImputer", "MedianImputer", "RegressionImputer", "TrimmedMeanImputer"),
+    gaps=True,
+)
 def zero_imputation(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """Gaps that nobody expects are filled with 0: public, row-wise, right even if there are some."""
     return public_imputation(domain, distance)

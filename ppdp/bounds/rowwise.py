@@ -14,7 +14,7 @@ from ppdp.bounds.rounding import apply_error, inflate
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 
-__all__ = ["identity", "norm_clip", "range_scaling", "row_map"]
+__all__ = ["identity", "norm_clip", "public_map", "range_scaling", "row_map"]
 
 
 @formula("row-wise.identity", kind="stability", page="row-wise", way="public", used_by=("PCA",), gaps=True)
@@ -65,7 +65,7 @@ def row_map(
     lipschitz: float | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> tuple[Domain, Distance]:
-    """A user's row-wise function whose output is clipped to public ranges.
+    """A user's row-wise function whose output is clipped to public ranges or a public norm.
 
     Without a declared Lipschitz constant a row that moved counts as replaced.
     """
@@ -76,4 +76,42 @@ def row_map(
         return out, distance
     if lipschitz is None:
         return out, distance.moved_as_replaced()
-    return out, distance.stretched(lipschitz, 2 * row_norm).jittered(apply_error(n_features, row_norm))
+    # Once for the function, once for the clip.
+    return out, distance.stretched(lipschitz, 2 * row_norm).jittered(2 * apply_error(n_features, row_norm))
+
+
+@formula("row-wise.public", kind="stability", page="row-wise", way="public", used_by=("Public",), gaps=True)
+def public_map(
+    domain: Domain,
+    distance: Distance,
+    *,
+    n_features: int,
+    row_norm: float,
+    lipschitz: float | None,
+    rounding: float,
+    same_bits: bool,
+    fills_gaps: bool,
+    feature_names: Sequence[str] | None,
+) -> tuple[Domain, Distance]:
+    """A map fitted on public data whose output is clipped to a public norm.
+
+    Computed rows are within ``rounding`` of the exact ones. Without a Lipschitz constant a row that moved counts as
+    replaced; without ``same_bits`` every row counts as moved by what rounding does to it.
+    """
+    sane(n_features >= 1 and row_norm > 0 and rounding >= 0 and (lipschitz is None or lipschitz >= 0))
+    out = domain.but(
+        n_features=n_features,
+        feature_names=None if feature_names is None else tuple(feature_names),
+        row_norm=row_norm,
+        entry_bound=row_norm,
+        max_missing=0 if fills_gaps else domain.max_missing,
+    )
+    error = rounding + apply_error(n_features, row_norm)
+    if distance.moved:
+        torn = lipschitz is None
+        distance = distance.moved_as_replaced() if torn else distance.stretched(float(lipschitz or 0), 2 * row_norm)
+    if same_bits:
+        return out, distance.jittered(error)
+    if distance.changed == 0:
+        return out, distance
+    return out, distance.widened(domain.n, domain.n, 2 * error, diameter=2 * row_norm + error)

@@ -1,7 +1,8 @@
 """Standard scaling: ``docs/theory/standard-scaling.md``.
 
 ``x -> (x - mean) / max(std, s)`` (floor form) or ``(x - mean) / std`` under the condition ``std >= s``; statistics
-over the public number of rows with deleted rows as zeros; optionally clipped to a public norm.
+over the public number of rows with deleted rows as zeros; optionally clipped to a public norm. One scale per column,
+or one for all: the root of the sum of their variances.
 """
 
 from __future__ import annotations
@@ -33,19 +34,34 @@ class _Geometry:
     reach: float  # rho: norm of a centred row
     column_reach: float  # largest centred entry
     rows: float  # weight of unmatched rows
+    scales: int  # variances that are fitted
+    error: float  # n times the rounding of one variance, both sides together
+    image: float  # norm of a centred row whose scale is s
 
     @classmethod
     def of(cls, domain: Domain, distance: Distance, s: float, conditional: bool) -> _Geometry:
+        """With one scale per column."""
         norm = float(domain.require("row_norm"))
         entry = min(domain.entry_bound or norm, norm)
         centre = math.sqrt(max(0.0, norm**2 - domain.d * s * s)) if conditional else norm
         column_centre = math.sqrt(max(0.0, entry**2 - s * s)) if conditional else entry
-        return cls(
-            centre,
-            min(norm + centre, (entry + column_centre) * math.sqrt(domain.d)),
-            min(norm + centre, entry + column_centre),
-            distance.one_sided,
-        )
+        reach = min(norm + centre, (entry + column_centre) * math.sqrt(domain.d))
+        column_reach = min(norm + centre, entry + column_centre)
+        error = 3 * column_sum_error(domain.n, 1, column_reach**2, distance)
+        return cls(centre, reach, column_reach, distance.one_sided, domain.d, error, reach)
+
+    @classmethod
+    def pooled(cls, domain: Domain, distance: Distance, s: float, conditional: bool) -> _Geometry:
+        """With one scale for all columns: a row is to it what an entry is to the scale of its column.
+
+        Only a variance above s² can change the floored scale, so the reach is that of the condition in both forms.
+        """
+        norm = float(domain.require("row_norm"))
+        norm = min(norm, (domain.entry_bound or norm) * math.sqrt(domain.d))
+        centre = math.sqrt(max(0.0, norm**2 - s * s))
+        reach = norm + centre
+        error = 4 * domain.d * column_sum_error(domain.n, 1, 4 * norm**2, distance)
+        return cls(centre, reach, reach, distance.one_sided, 1, error, reach if conditional else 2 * norm)
 
 
 def _largest_std(domain: Domain, distance: Distance, s: float, g: _Geometry) -> float:
@@ -53,20 +69,18 @@ def _largest_std(domain: Domain, distance: Distance, s: float, g: _Geometry) -> 
     n, reach = domain.n, g.column_reach
     replaced = g.rows * reach**2 / n
     rms = min(distance.radius, math.sqrt(distance.radius * distance.total / n))
-    error = 3 * column_sum_error(n, 1, reach**2, distance) / n
     squared = min((math.sqrt(s * s + replaced) + rms) ** 2, s * s + replaced + 2 * reach * distance.total / n)
-    return math.sqrt(inflate(squared + error))
+    return math.sqrt(inflate(squared + g.error / n))
 
 
 def _variance_shift(domain: Domain, distance: Distance, g: _Geometry) -> float:
     """Most that the vector of variances can change (L2)."""
-    norm, n, d = float(domain.require("row_norm")), domain.n, domain.d
+    norm, n = float(domain.require("row_norm")), domain.n
     h = 1 + g.centre / norm
     eigen = norm**2 * math.sqrt(h**4 + max(0.0, 2 * spread_factor(g.centre / norm) - h * h) ** 2)
-    per_row = min(eigen, g.column_reach**2 * math.sqrt(d))
+    per_row = min(eigen, g.column_reach**2 * math.sqrt(g.scales))
     per_length = 2 * g.column_reach
-    error = 3 * column_sum_error(n, d, g.column_reach**2, distance)
-    return (g.rows * per_row + per_length * distance.total + error) / n
+    return (g.rows * per_row + per_length * distance.total + math.sqrt(g.scales) * g.error) / n
 
 
 @formula(
@@ -79,7 +93,14 @@ def _variance_shift(domain: Domain, distance: Distance, g: _Geometry) -> float:
     releases=("squares", "matrix"),
 )
 def standard_scaling(
-    domain: Domain, distance: Distance, *, min_std: float, conditional: bool, clip: float | None, with_mean: bool = True
+    domain: Domain,
+    distance: Distance,
+    *,
+    min_std: float,
+    conditional: bool,
+    clip: float | None,
+    with_mean: bool = True,
+    per_column: bool = True,
 ) -> tuple[Domain, Distance]:
     """Exact statistics: every row moves, by ``rho (1/s - 1/s_max) + dmean / s`` at most.
 
@@ -88,10 +109,12 @@ def standard_scaling(
     ``n √((dV / 2s²)² + (dmean / s)²)``.
     """
     sane(min_std > 0 and (clip is None or clip > 0))
+    sane(not (conditional and distance.reweighted))  # the margin counts whole rows
     s, n = min_std, domain.n
-    g = _Geometry.of(domain, distance, s, conditional)
-    reach = g.reach if with_mean else float(domain.require("row_norm"))
-    norm = inflate(reach / s if clip is None else min(clip, reach / s))
+    g = (_Geometry.of if per_column else _Geometry.pooled)(domain, distance, s, conditional)
+    length = float(domain.require("row_norm"))
+    reach, image = (g.reach, g.image) if with_mean else (length, length)
+    norm = inflate(image / s if clip is None else min(clip, image / s))
     out = domain.but(row_norm=norm, entry_bound=None)
     if distance.changed == 0:
         return out, distance
@@ -137,7 +160,11 @@ def public_scaling(
     "scaling.std",
     kind="margin",
     page="standard-scaling",
-    statement=lambda domain, *, min_std, **_: f"every column has standard deviation at least {min_std:.4g}",
+    statement=lambda domain, *, min_std, per_column=True, **_: (
+        f"every column has standard deviation at least {min_std:.4g}"
+        if per_column
+        else f"the variances of the columns add up to at least {min_std:.4g} squared"
+    ),
     largest=lambda domain, unit, **_: domain.n / unit,
 )
 def std_margin(domain: Domain, distance: Distance) -> float:

@@ -142,6 +142,12 @@ def _served(c: Document) -> Iterator[str]:
         needed = step["way"] == "noisy" or (predicts and step["way"] == "exact" and bool(fitting))
         if len(serving) != int(needed) or not set(serving) <= set(fitting):
             yield f"steps[{i}]: what is released is not what it is fitted from or predicts with."
+        for release in c["releases"]:
+            shared = release["parameters"].keys() & step["parameters"].keys()
+            if step["name"] in release["serves"] and any(
+                release["parameters"][k] != step["parameters"][k] for k in shared
+            ):
+                yield f"steps[{i}]: its release has other parameters."
 
 
 def _gate(c: Document, names: list[str]) -> Iterator[str]:

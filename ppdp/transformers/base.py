@@ -28,12 +28,28 @@ Statistics = Mapping[str, Any]
 class Stage(BaseEstimator):
     """A step that maps neighbouring datasets to neighbouring datasets.
 
-    Subclasses give :meth:`ways`; all else on the planning side is a view of one way.
+    Subclasses give :meth:`ways`; all else on the planning side is a view of one way. A stage that changes weights gives
+    ``_run``, one that maps rows is a :class:`Transformer`. See ``docs/guides/own-stage.md`` and
+    :func:`ppdp.testing.check_stage`.
+
+    Attributes
+    ----------
+    bounds_rows : bool
+        Whether the output has a ``row_norm`` even where the input has none.
+    fills_gaps : bool
+        Whether rows may have gaps before it and have none behind it.
+    fits : bool
+        Whether it learns anything from rows.
     """
 
     bounds_rows = False
     fills_gaps = False
     fits = False
+
+    @property
+    def relief(self) -> str:
+        """What to use instead where the gate refuses a condition of this stage."""
+        return "statistics='noisy'"
 
     @classmethod
     def example(cls) -> Any:
@@ -52,12 +68,20 @@ class Stage(BaseEstimator):
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """Everything this stage can do at this domain and distance.
 
+        A pure function of the parameters, made before any data: what is wrong with the parameters is found here. Build
+        each way with :meth:`Way.by <ppdp.planning.ways.Way.by>`.
+
         Parameters
         ----------
         domain : Domain
             Public facts at the input.
         distance : Distance
             How far apart two neighbouring datasets can be at the input.
+
+        Raises
+        ------
+        UnsupportedOrder
+            If the stage cannot stand here; a plan then drops the routes that lead here.
         """
         raise NotImplementedError
 
@@ -81,11 +105,11 @@ class Stage(BaseEstimator):
         return Sensitivity(linf=distance.moved, l2=distance.radius)
 
     def _run(self, rows: Rows, statistics: Statistics) -> Rows:
-        """Apply the stage to rows."""
+        """Apply the stage to rows; deleted rows must stay zero (``Rows.with_X``, ``Rows.settled``)."""
         raise NotImplementedError
 
     def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
-        """What the stage fits without noise; ``domain`` is the one at its input."""
+        """What the stage fits without noise; ``domain`` is the one at its input, and a public way gets no rows."""
         return {}
 
     def _released(self, values: Moments, way: Way, domain: Domain) -> Statistics:
@@ -108,6 +132,9 @@ class Stage(BaseEstimator):
 
 class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
     """A stage that maps rows one by one once its statistics are known.
+
+    Subclasses give :meth:`ways`, ``_apply(X, statistics)`` and, if they fit anything, ``_statistic_names`` with
+    ``_statistics`` (exact ways) or ``_released`` (noisy ways).
 
     Fitted alone, outside a pipeline, it is an ordinary scikit-learn transformer: the domain is read off
     ``X``, statistics are exact and are *private data*; no certificate covers them.
@@ -154,6 +181,8 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
 
     def _fit(self, X: Array) -> Statistics:
         domain = observed_domain(X)
+        if self.fills_gaps:  # rows to come may have gaps though these have none
+            domain = domain.but(max_missing=None)
         if hasattr(self, "feature_names_in_"):
             domain = domain.but(feature_names=tuple(self.feature_names_in_))
         way = self._way_alone(domain, Distance.neighbours())
@@ -215,7 +244,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
 
 
 class RowWiseTransformer(Transformer):
-    """A public map of each row by itself; nothing is fitted."""
+    """A public map of each row by itself; nothing is fitted. Gaps may come in."""
 
     _allow_nan = True
 

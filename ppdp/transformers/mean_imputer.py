@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.bounds.deduplication import nobody_absent
 from ppdp.checks import integer, number, positive
 from ppdp.conditions import Condition
 from ppdp.distance import Distance
@@ -34,7 +35,8 @@ class MeanImputer(Transformer):
     Parameters
     ----------
     min_observed : int or float, default=0.5
-        The floor n0: a count, or a fraction of the rows if at most 1 and not an integer.
+        The floor n0: a count, or a fraction of the rows if at most 1 and not an integer. The exact way never takes it
+        below the number of rows that must be free of gaps.
     max_missing : int or float, optional
         At most this many rows have gaps (a count, or a fraction if a float of at most 1); the smaller of this and the
         domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
@@ -55,7 +57,7 @@ class MeanImputer(Transformer):
     -----
     **Guarantee** (``docs/theory/mean-imputation.md``; corrects Corollary 4 of "Provable privacy with
     non-private pre-processing", whose printed bound is false when the replaced row changes its gaps).
-    One replaced row moves every row with gaps by at most ``K(A)/n0``, ``K(A) = √(4R² + 2A²)``.
+    One replaced row moves every row with gaps by at most about ``√6 R/n0``, ``2 R/n0`` with one column.
 
     Examples
     --------
@@ -88,6 +90,11 @@ class MeanImputer(Transformer):
             return max(1, math.ceil(positive("min_observed", self.min_observed, self) * n))
         return integer("min_observed", self.min_observed, self, most=n)
 
+    @property
+    def relief(self) -> str:
+        """What to use instead where the gate refuses a condition of this stage."""
+        return "statistics='noisy'" if self.floor else "floor=True"
+
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """Exact (moves the rows with gaps) and noisy (moves nothing)."""
         n0 = self._floor(domain.n)
@@ -98,7 +105,9 @@ class MeanImputer(Transformer):
             limit = min(limit, domain.but(max_missing=self.max_missing).missing_rows)
         if limit == 0:
             return (Way.by("public", "imputation.zero", domain, distance),)
-        parameters: dict[str, Any] = {"min_observed": n0, "max_missing": limit, "conditional": not self.floor}
+        # Where nobody is absent every column is observed in the rows without gaps: a floor up to their number is idle.
+        floor = max(n0, domain.n - limit) if self.floor and nobody_absent(domain, distance) else n0
+        parameters: dict[str, Any] = {"min_observed": floor, "max_missing": limit, "conditional": not self.floor}
         conditions = []
         if limit < domain.n:
             measure = MissingMargin(limit)
@@ -106,17 +115,18 @@ class MeanImputer(Transformer):
         if not self.floor:
             margin = ObservedMargin(n0)
             conditions.append(Condition.by("observed", "imputation.observed", domain, distance, margin, **parameters))
-        means = {"min_observed": n0}
         exact = Way.by(
             "exact",
             "imputation.mean",
             domain,
             distance,
             conditions=tuple(conditions),
-            asks=(Ask("means", "predict", means),),
+            asks=(Ask("means", "predict", {"min_observed": floor}),),
             **parameters,
         )
-        noisy = Way.by("noisy", "imputation.public", domain, distance, asks=(Ask("means", "fit", means),))
+        noisy = Way.by(
+            "noisy", "imputation.public", domain, distance, asks=(Ask("means", "fit", {"min_observed": n0}),)
+        )
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
 
     def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:

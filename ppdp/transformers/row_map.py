@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.checks import positive
+from ppdp.checks import length, positive
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter
 from ppdp.planning.ways import Way
 from ppdp.rows import Rows
 from ppdp.transformers.base import RowWiseTransformer, Statistics
+from ppdp.transformers.probe import call_surely, check_row_by_row, clipped_to_ball, output_width
 from ppdp.transformers.ranges import resolve_ranges
 
 __all__ = ["RowMap"]
@@ -23,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 class RowMap(RowWiseTransformer):
-    """Apply a public function to every row by itself, then clip its output to public ranges.
+    """Apply a public function to every row by itself, then clip its output to public ranges or a public norm.
 
     Parameters
     ----------
@@ -31,16 +32,18 @@ class RowMap(RowWiseTransformer):
         ``function(X) -> array`` for a float64 array X of shape (n, d) with NaN for gaps. It must treat rows one by one:
         before any data is seen it is run on made-up rows, together and one at a time, and refused if the results
         differ. What made-up rows cannot show remains the user's declaration. Default: the identity.
-    out_ranges : mapping, pair, or sequence of pairs
-        Public (low, high) of every output column.
+    out_ranges : mapping, pair, or sequence of pairs, optional
+        Public (low, high) of every output column, to which it is clipped. Either this or ``out_norm`` is needed.
     lipschitz : float, optional
-        Lipschitz constant (L2) of the function. Without it, a row that an earlier stage moved counts
-        as replaced.
+        Lipschitz constant (L2) of the function; clipping keeps it. Without it, a row that an earlier stage moved
+        counts as replaced.
+    out_norm : float, optional
+        Public norm to which every output row is clipped, instead of ``out_ranges``.
 
     Notes
     -----
     **Guarantee** (``docs/theory/row-wise.md``): row-wise, moves nothing. A row without gaps never gains one: where the
-    function gives NaN or fails, the middle of the range stands.
+    function gives NaN or fails, the middle of the range or the centre of the ball stands.
 
     Examples
     --------
@@ -48,6 +51,9 @@ class RowMap(RowWiseTransformer):
     >>> RowMap(np.log10, out_ranges=(-2, 2)).fit_transform(np.array([[10.0], [1e9]]))
     array([[1.],
            [2.]])
+    >>> RowMap(lambda X: 2 * X, out_norm=5.0).fit_transform(np.array([[1.0, 2.0], [3.0, 4.0]])).round(6)
+    array([[2., 4.],
+           [3., 4.]])
     """
 
     bounds_rows = True
@@ -58,10 +64,12 @@ class RowMap(RowWiseTransformer):
         function: Callable[[Array], Any] | None = None,
         out_ranges: Any = None,
         lipschitz: float | None = None,
+        out_norm: float | None = None,
     ) -> None:
         self.function = function
         self.out_ranges = out_ranges
         self.lipschitz = lipschitz
+        self.out_norm = out_norm
 
     @classmethod
     def example(cls) -> Any:
@@ -73,9 +81,9 @@ class RowMap(RowWiseTransformer):
         if self.function is not None and not callable(self.function):
             raise InvalidParameter(f"function must be callable, got {self.function!r}.", stage="RowMap")
         table = self._table(domain)
-        self._probe(domain.d, table.shape[0], gaps=domain.missing_rows > 0)
-        lipschitz = None if self.lipschitz is None else positive("lipschitz", self.lipschitz, self)
+        check_row_by_row(self._called, domain.d, len(table), "RowMap", gaps=domain.missing_rows > 0)
         largest = np.abs(table).max(axis=1)
+        norm = float(np.linalg.norm(largest)) * (1 + 1e-9) or 1.0
         names = list(self.out_ranges) if isinstance(self.out_ranges, Mapping) else domain.feature_names
         names = names if names is not None and len(names) == len(table) else None
         way = Way.by(
@@ -83,10 +91,10 @@ class RowMap(RowWiseTransformer):
             "row-wise.row-map",
             domain,
             distance,
-            n_features=int(table.shape[0]),
-            row_norm=float(np.linalg.norm(largest)) * (1 + 1e-9) or 1.0,
+            n_features=len(table),
+            row_norm=norm if self.out_norm is None else float(self.out_norm),
             entry_bound=float(largest.max()) or 1.0,
-            lipschitz=lipschitz,
+            lipschitz=None if self.lipschitz is None else positive("lipschitz", self.lipschitz, self),
             feature_names=list(names) if names else None,
         )
         return (way,)
@@ -100,62 +108,23 @@ class RowMap(RowWiseTransformer):
             return names
         return np.asarray([f"rowmap{i}" for i in range(len(self.low_))], dtype=object)
 
+    def _called(self, X: Array) -> Any:
+        return X if self.function is None else self.function(X)
+
     def _table(self, domain: Domain) -> Array:
+        """Public ranges of the output columns; for a ball those of the box around it."""
         width, names = domain.d, domain.feature_names
+        if self.out_norm is not None:
+            if self.out_ranges is not None:
+                raise InvalidParameter("out_ranges and out_norm are both given.", stage="RowMap", fix="give one.")
+            norm = length("out_norm", self.out_norm, self)
+            return np.tile([-norm, norm], (output_width(self._called, domain.d, "RowMap"), 1))
         if isinstance(self.out_ranges, Mapping):
             names = tuple(str(name) for name in self.out_ranges)
             width = len(names)
         elif isinstance(self.out_ranges, (list, tuple, np.ndarray)) and np.ndim(self.out_ranges) == 2:
             width = len(self.out_ranges)
         return resolve_ranges(self.out_ranges, width, names, "RowMap", "out_ranges")
-
-    def _call(self, X: Array, width: int) -> Array:
-        if self.function is None:
-            return X
-        with np.errstate(all="ignore"):
-            out = np.asarray(self.function(X.copy()), dtype=np.float64)
-        if out.shape != (X.shape[0], width):
-            raise InvalidParameter(
-                f"the function of RowMap gave shape {('n', *out.shape[1:])}, out_ranges has {width} columns.",
-                stage="RowMap",
-            )
-        return out
-
-    def _call_surely(self, X: Array, width: int) -> Array:
-        """Each row's result, NaN for a row on which the function fails: that it fails is nobody's business."""
-        try:
-            return self._call(X, width)
-        except Exception:
-            if len(X) <= 1:
-                return np.full((len(X), width), np.nan)
-        half = len(X) // 2
-        return np.concatenate([self._call_surely(X[:half], width), self._call_surely(X[half:], width)])
-
-    def _probe(self, d: int, width: int, *, gaps: bool) -> None:
-        """Refuse a function that mixes rows, on made-up rows."""
-        made_up = _made_up_rows(d, gaps)
-        failure = None
-        try:
-            self._call(made_up[:1], width)
-        except InvalidParameter:
-            raise
-        except Exception as error:
-            failure = f"{type(error).__name__}: {error}"
-        together = self._call_surely(made_up, width)
-        if failure is not None and np.isnan(together).all():
-            raise InvalidParameter(
-                f"the function of RowMap fails on every made-up row: {failure}.",
-                stage="RowMap",
-                fix="it must take a float64 array of shape (n, d), NaN for gaps.",
-            )
-        backwards = self._call_surely(np.ascontiguousarray(made_up[::-1]), width)[::-1]
-        alone = np.concatenate([self._call_surely(made_up[i : i + 1], width) for i in range(len(made_up))])
-        if not all(np.array_equal(together, other, equal_nan=True) for other in (alone, backwards)):
-            raise InvalidParameter(
-                "the function of RowMap gives a row another result among other rows.",
-                stage="RowMap",
-                fix="use a function of one row at a time, made of elementwise operations, or a fitted ppdp stage.",
-            )
 
     def declarations(self) -> tuple[str, ...]:
         """What the certificate takes from the user's word."""
@@ -170,21 +139,9 @@ class RowMap(RowWiseTransformer):
 
     def _apply(self, X: Array, statistics: Statistics) -> Array:
         low, high = statistics["low"], statistics["high"]
-        out = np.clip(self._call_surely(X, len(low)), low, high)
+        out = call_surely(self._called, X, len(low))
+        if self.out_norm is not None:
+            return clipped_to_ball(X, out, float(self.out_norm))
         complete = ~np.isnan(X).any(axis=1, keepdims=True)
+        out = np.clip(out, low, high)
         return np.where(np.isnan(out) & complete, (low + high) / 2, out)
-
-
-def _made_up_rows(d: int, gaps: bool) -> Array:
-    """Rows on which functions that mix rows betray themselves: repeated, huge, tiny, zero, negative, with gaps."""
-    draws = np.random.Generator(np.random.PCG64(0))
-    rows = draws.lognormal(sigma=2.0, size=(12, d)) * draws.choice([-1.0, 1.0], size=(12, d))
-    rows[:4] = np.abs(rows[:4])
-    rows[4] *= 1e9
-    rows[5] *= 1e-9
-    rows[6] = 0.0
-    rows[7] = rows[0]
-    if gaps:
-        rows[8:11][draws.random((3, d)) < 0.5] = np.nan
-        rows[11] = np.nan
-    return np.concatenate([rows, rows[[0, 3, 9, 11]]])

@@ -1,16 +1,20 @@
 """Mean imputation against an adversary: no pair moves the means, or a row with gaps, further than certified."""
 
+import math
+
 import numpy as np
 import pytest
 from adversary import DISTANCES, World, attack, domains, named
-from neighbours import ROUNDING, Chain, by_position, shares
+from neighbours import ROUNDING, Chain, Pair, by_position, shares
 from worst_cases import equal_masks, masks_change, sparse_masks
 
 from ppdp.bounds import lookup
-from ppdp.bounds.imputation import mean_norm
+from ppdp.bounds.imputation import fill_sensitivity, mean_norm, mean_sensitivity
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.release_points import observed_means
+from ppdp.rows import Rows
+from ppdp.statistics import clip_norms
 from ppdp.transformers import MeanImputer
 
 
@@ -42,6 +46,102 @@ def test_no_pair_moves_a_row_with_gaps_further(domain, distance):
     chain = Chain.of([MeanImputer(min_observed=5)], domain, distance)
     reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=40, steps=60)
     assert reached <= ROUNDING
+
+
+def turning(n: int, d: int, n0: int, gaps: int, turned: float) -> Pair:
+    """The replaced row loses an entry of this size, which lay on the other side of the mean of ``n0`` rows.
+
+    These have no gap but in the first column, the other rows with gaps no entry at all.
+    """
+    X = np.zeros((n, d))
+    X[:, -1] = -1.0
+    X[:gaps, 0] = np.nan
+    X[: min(gaps, n - n0)] = np.nan
+    left, right = X.copy(), X.copy()
+    left[0], right[0] = 0.0, 0.0
+    left[0, 0], left[0, -1] = math.sqrt(1 - turned**2), turned
+    right[0, 0], right[0, -1] = -1.0, np.nan
+    return Pair.of(left, right)
+
+
+@pytest.mark.parametrize(("n", "d", "n0", "gaps"), [(8, 2, 3, 8), (30, 3, 6, 30), (30, 3, 15, 24), (90, 6, 60, 90)])
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_no_pair_moves_all_rows_further(n, d, n0, gaps, distance):
+    domain = Domain(n_rows=n, n_features=d, row_norm=1.0, max_missing=gaps)
+    world = World(domain, distance, gaps=gaps, deleted=True)
+    chain = Chain.of([MeanImputer(min_observed=n0)], domain, distance)
+    first = [turning(n, d, n0, gaps, turned) for turned in (0.0, 0.2, 0.7)]
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=20, steps=60, first=first)
+    assert reached <= ROUNDING
+
+
+@pytest.mark.parametrize(("n", "n0", "gaps"), [(8, 1, 3), (30, 5, 10), (30, 5, 24), (60, 40, 15)])
+def test_rows_without_gaps_are_a_floor_that_changes_no_mean(n, n0, gaps):
+    domain = Domain(n_rows=n, n_features=3, row_norm=1.0, max_missing=gaps, min_present=n)
+    world = World(domain, gaps=gaps)
+    chain = Chain.of([MeanImputer(min_observed=n0)], domain, world.distance)
+    ((stage, way, _),) = chain.steps
+    floor = way.parameters["min_observed"]
+    assert floor == max(n0, n - gaps)
+    whole = world.draw(np.random.default_rng(0)).left
+    np.testing.assert_array_equal(stage._statistics(whole, way, domain)["mean"], observed_means(whole, domain, n0))
+    first = [turning(n, 3, floor, gaps, turned) for turned in (0.0, 0.2, 0.7)]
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=60, steps=150, first=first)
+    assert reached <= ROUNDING
+
+
+def test_rows_that_may_be_absent_are_no_floor():
+    n, n0, gaps = 200, 40, 140
+    domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=gaps)
+    chain = Chain.of([MeanImputer(min_observed=n0)], domain, Distance.neighbours())
+    pair = turning(n, 2, n0 + n - gaps, gaps, 0.35)  # without the rows that are free of gaps n0 rows carry the means
+    weight = np.concatenate([np.ones(gaps), np.zeros(n - gaps)])
+    moved = by_position(pair.mapped(lambda rows: chain.run(Rows(rows.X, None, weight).settled())), free=[0])
+    assert 0.89 <= moved.total / chain.distance.total <= ROUNDING
+
+
+@pytest.mark.parametrize(("n0", "gaps"), [(10, 60), (50, 150), (100, 100), (100, 200), (140, 200), (200, 200)])
+def test_all_rows_together_reach_the_bound(n0, gaps):
+    domain = Domain(n_rows=200, n_features=2, row_norm=1.0, min_present=200)
+    chain = Chain.of([MeanImputer(min_observed=n0, max_missing=gaps)], domain, Distance.neighbours())
+    pairs = [turning(200, 2, max(n0, 200 - gaps), gaps, s / 10) for s in range(8)]
+    moves = [by_position(pair.mapped(chain.run), free=[0]).total for pair in pairs]
+    assert 0.92 <= max(moves) / chain.distance.total <= ROUNDING
+
+
+def test_a_row_reaches_the_bound_although_means_may_be_longer_than_rows():
+    domain, n0 = Domain(n_rows=200, n_features=2, row_norm=1.0), 80
+    chain = Chain.of([MeanImputer(min_observed=n0)], domain, Distance.neighbours())
+    moved = by_position(turning(200, 2, n0, 200, math.sqrt(0.5)).mapped(chain.run), free=[0])
+    assert mean_norm(domain, n0) > 1.4
+    assert 0.97 <= moved.radius / chain.distance.radius <= ROUNDING
+
+
+@pytest.mark.parametrize("rows", [1, 10, 50, 100])
+@pytest.mark.parametrize("n0", [20, 50, 90, 100])
+@pytest.mark.parametrize(("distance", "weight"), [(Distance.neighbours(), 2), (Distance(toggled=1), 1)], ids=str)
+def test_bound_is_the_maximum_over_all_turns(rows, n0, distance, weight):
+    """Computed once more on a grid: how the unmatched row divides its norm between kept and turned entries."""
+    n, d = 100, 4
+    domain = Domain(n_rows=n, n_features=d, row_norm=1.0)
+    share = min(1, (n - n0) / rows)
+    pull = min(math.sqrt(share * min(d, n / n0)), math.sqrt(1 + mean_sensitivity(domain, distance, n0) ** 2 / 4))
+    s = np.linspace(0, math.sqrt(weight), 100_001)
+    largest = np.sqrt((weight * (weight - s**2) + (math.sqrt(share) * s + pull) ** 2).max())
+    assert fill_sensitivity(domain, distance, n0, rows) * n0 == pytest.approx(largest, rel=1e-7)
+
+
+def test_clip_brings_long_rows_together():
+    """The lemma of the proof: a factor of √(R/‖a‖) for every end outside of the ball."""
+    rng = np.random.default_rng(0)
+    ends = rng.standard_normal((2, 100_000, 3)) * rng.choice([0.3, 1.0, 3.0], size=(2, 100_000, 1))
+    ends[1, ::2] = ends[0, ::2] + 0.01 * ends[1, ::2]
+    clipped = np.stack([clip_norms(side.copy(), 1.0) for side in ends])
+    outside = np.maximum(1.0, np.linalg.norm(ends, axis=2)).prod(axis=0)
+    before, after = (np.linalg.norm(side[0] - side[1], axis=1) for side in (ends, clipped))
+    assert (after**2 * outside <= before**2 * ROUNDING).all()
+    middle = np.linalg.norm(ends.mean(axis=0), axis=1)
+    assert (outside >= (middle**2 - before**2 / 4) / ROUNDING).all()
 
 
 def test_only_rows_with_gaps_move():

@@ -1,83 +1,253 @@
-"""PCA against an adversary: the projector turns, and rows move, no further than the eigengap allows."""
+"""PCA against an adversary: the projector turns, and rows move, no further than the conditions allow."""
+
+import math
 
 import numpy as np
 import pytest
 from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Chain, Pair
-from worst_cases import rotation
+from worst_cases import LENSES, lens, rotation
 
-from ppdp.bounds.pca import gap_margin, projector_shift
+from ppdp.bounds import lookup
+from ppdp.bounds.pca import frame_shift, projector_shift
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.rows import Rows
-from ppdp.statistics import second_moment, top_eigenvectors
 from ppdp.transformers import PCA
+from ppdp.transformers.pca_margins import Spectrum
 
 BALLS = [domain for domain in domains(12, 2, 3, max_missing=0) if domain.entry_bound is None]
+ONE = Distance.neighbours()
+CENTRED = pytest.mark.parametrize("center", [False, True], ids=["uncentred", "centred"])
 
 
-def spectra(pair, k):
-    """Eigengap after k and projector of rank k, for each side."""
+def spectra(pair, domain, k, center=False):
+    """Eigengap after k and leading eigenvectors, for each side."""
     found = []
     for rows in (pair.left, pair.right):
-        values, vectors = top_eigenvectors(second_moment(rows.X, rows.weight) / rows.n, k)
-        found.append((float(values[k - 1] - values[k]), vectors.T @ vectors))
+        spectrum = Spectrum.of_rows(rows, domain, k, center=center)
+        found.append((float(spectrum.values[k - 1] - spectrum.values[k]), spectrum.components))
     return found
 
 
-def projector_ratio(domain, distance, k):
+def projector_ratio(domain, distance, k, center=False):
     """How far the projector turns, over its bound at the smaller of the two gaps."""
 
     def ratio(pair):
-        (gap, P), (other, Q) = spectra(pair, k)
-        if min(gap, other) < 1e-3 * domain.row_norm**2:
+        (gap, left), (other, right) = spectra(pair, domain, k, center)
+        least = min(gap, other)
+        if least < 1e-3 * domain.row_norm**2:
             return np.nan
-        return np.linalg.norm(P - Q, 2) / projector_shift(domain, distance, min(gap, other))
+        bound = projector_shift(domain, distance, least, center=center, n_components=k)
+        return np.linalg.norm(left.T @ left - right.T @ right, 2) / bound
 
     return ratio
 
 
-@pytest.mark.parametrize("domain", domains(12, 2, 3, max_missing=0), ids=named)
-@pytest.mark.parametrize("distance", DISTANCES, ids=named)
-def test_no_pair_turns_the_projector_further(domain, distance):
-    world = World(domain, distance, deleted=True)
-    for k in range(1, domain.d):
-        reached, _ = attack(world, projector_ratio(domain, distance, k), draws=40, steps=80)
-        assert 0.5 < reached <= ROUNDING
-
-
-@pytest.mark.parametrize("domain", BALLS, ids=named)
-@pytest.mark.parametrize("distance", DISTANCES, ids=named)
-def test_no_row_moves_further(domain, distance):
-    world = World(domain, distance, deleted=True)
+def map_ratio(world, k, **settings):
+    """How far rows move under PCA, over the bound for the gap and the alignment that the pair has."""
 
     def ratio(pair):
-        gap = min(gap for gap, _ in spectra(pair, 1)) / domain.row_norm**2 * (1 - 1e-12)
+        found = spectra(pair, world.domain, k, settings.get("center", False))
+        gap = min(gap for gap, _ in found) / world.domain.row_norm**2 * (1 - 1e-12)
         if not 1e-3 < gap <= 1:
             return np.nan
-        return Chain.of([PCA(1, gap)], domain, distance).use(pair, world.free)
+        least = {}
+        if settings.get("output") == "aligned":
+            cosines = [np.linalg.svd(rows @ settings["basis"], compute_uv=False)[k - 1] for _, rows in found]
+            least = {"min_alignment": min(cosines) * (1 - 1e-12)}
+            if least["min_alignment"] < 1e-3:
+                return np.nan
+        return Chain.of([PCA(k, gap, **settings, **least)], world.domain, world.distance).use(pair, world.free)
 
-    reached, _ = attack(world, ratio, draws=40, steps=80)
-    assert 0.3 < reached <= ROUNDING
+    return ratio
 
 
+@CENTRED
+@pytest.mark.parametrize("domain", domains(12, 2, 3, max_missing=0), ids=named)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_no_pair_turns_the_projector_further(domain, distance, center):
+    world = World(domain, distance, deleted=True)
+    for k in range(1, domain.d):
+        reached, _ = attack(world, projector_ratio(domain, distance, k, center), draws=40, steps=40 if center else 80)
+        assert (0.2 if center else 0.5) < reached <= ROUNDING
+
+
+MAPS = {
+    "rank": (1, {}),
+    "centred rank": (1, {"center": True}),
+    "projected": (1, {"output": "projected", "basis": [[0.6], [0.8], [0.0]]}),
+    "centred, projected": (2, {"center": True, "output": "projected", "basis": np.eye(3)[:, 1:]}),
+    "a sign": (1, {"output": "aligned", "basis": [[1.0], [0.0], [0.0]]}),
+    "a sign from two columns": (1, {"output": "aligned", "basis": np.eye(3)[:, :2]}),
+    "a frame": (2, {"output": "aligned", "basis": np.eye(3)[:, :2]}),
+    "a centred frame": (2, {"center": True, "output": "aligned", "basis": np.eye(3)[:, :2]}),
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_no_row_moves_further(distance, name):
+    k, settings = MAPS[name]
+    world = World(BALLS[1], distance, deleted=True)
+    reached, _ = attack(world, map_ratio(world, k, **settings), draws=40, steps=50)
+    assert 0.25 < reached <= ROUNDING
+
+
+@CENTRED
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_weights_between_0_and_1_move_rows_no_further(distance, center):
+    """Of every row that both datasets weigh differently the smaller weight is matched."""
+    rng = np.random.default_rng(0)
+    n, share = 12, 0.4
+    domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
+    wide = Distance(
+        distance.replaced,
+        distance.toggled,
+        distance.moved,
+        distance.radius,
+        distance.total,
+        distance.mass + 2 * share,
+        distance.one_sided + 2 * share,
+        reweighted=2,
+    )
+    for _ in range(100):
+        pair = World(domain, distance).draw(rng)
+        weights = [pair.left.weight * np.append(rng.uniform(share, 1, n - 2), [1.0, share]), None]
+        weights[0] = np.where(pair.left.weight > 0, weights[0], 0.0)
+        scale = np.where(pair.left.weight > 0, weights[0], 1.0)
+        weights[1] = pair.right.weight * scale
+        weights[1][-2:] = pair.right.weight[-2:] * [1 - share, 0.0 + 2 * share]
+        left, right = Rows(pair.left.X, None, weights[0]), Rows(pair.right.X, None, weights[1])
+        gap = min(gap for gap, _ in spectra(Pair(left, right), domain, 1, center)) * (1 - 1e-12)
+        if gap < 1e-3:
+            continue
+        chain = Chain.of([PCA(1, gap, center=center)], domain, wide)
+        move = np.linalg.norm(chain.run(left).X - chain.run(right).X, axis=1)
+        matched = np.minimum(weights[0], weights[1])
+        matched[: int(distance.replaced)] = 0.0
+        assert (move * (matched > 0)).max() <= chain.distance.radius * ROUNDING
+        assert move @ matched <= chain.distance.total * ROUNDING
+
+
+@CENTRED
 @pytest.mark.parametrize("domain", BALLS, ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
-def test_the_gap_changes_by_at_most_its_unit(domain, distance):
+def test_the_gap_changes_by_at_most_its_unit(domain, distance, center):
     world = World(domain, distance, deleted=True)
-    unit = gap_margin(domain, distance)
-    reached, _ = attack(world, lambda pair: abs(spectra(pair, 1)[0][0] - spectra(pair, 1)[1][0]) / unit)
-    assert 0.5 < reached <= ROUNDING
+    unit = lookup("pca.centred-gap" if center else "pca.gap", "margin")(domain, distance)
+
+    def change(pair):
+        (left, _), (right, _) = spectra(pair, domain, 1, center)
+        return abs(left - right) / unit
+
+    reached, _ = attack(world, change, draws=60, steps=100)
+    assert (0.2 if center else 0.5) < reached <= ROUNDING
 
 
-@pytest.mark.parametrize("n", [10, 50, 200])
-@pytest.mark.parametrize("beta", [0.1, 0.2, 0.3])
-def test_a_reflected_row_attains_radius_and_total(n, beta):
-    case = rotation(n, beta)
-    assert case.stage.min_gap == pytest.approx(beta)
-    assert case.reached.radius / case.certified.radius == pytest.approx(1.0, abs=1e-8)
-    case = rotation(n, beta, everywhere=True)
-    assert case.reached.total / case.certified.total == pytest.approx(1.0, abs=1e-8)
+def test_the_centred_gap_changes_by_all_of_its_unit_if_all_rows_stand_far_out():
+    """Rows at one point of the sphere, a few moved off at 45 degrees; z on the other side goes to its reflection."""
+    n, v = 20_000, math.sqrt(3) / 2
+    tail = [[0.65, -0.35]] * 60 + [[1.0, 0.0]] * (n - 61)
+    pair = Pair.of([[-0.5, v], *tail], [[-0.5, -v], *tail])
+    domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
+    (left, _), (right, _) = spectra(pair, domain, 1, True)
+    assert 0.98 <= abs(left - right) / lookup("pca.centred-gap", "margin")(domain, ONE) <= ROUNDING
+
+
+@CENTRED
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_the_joint_margin_changes_by_at_most_one_and_is_zero_outside(distance, center):
+    """Two conditions, the second of which has a meaning only where the first one holds."""
+    domain = Domain(n_rows=24, n_features=3, row_norm=1.0, max_missing=0)
+    world = World(domain, distance, deleted=True)
+    basis, gap, least = np.eye(3)[:, :2], 0.02, 0.1
+    stage = PCA(2, gap, center=center, output="aligned", basis=basis, min_alignment=least)
+    chain = Chain.of([stage], domain, distance)
+    assert [condition.name for condition in chain.steps[0][1].conditions] == ["eigengap", "alignment"]
+
+    def change(pair):
+        margins = [chain.margin(pair.left), chain.margin(pair.right)]
+        for margin, (found, components) in zip(margins, spectra(pair, domain, 2, center)):
+            holds = found >= gap and np.linalg.svd(components @ basis, compute_uv=False)[1] >= least
+            assert holds or margin == 0
+        return abs(margins[0] - margins[1])
+
+    reached, _ = attack(world, change, draws=50, steps=50)
+    assert 0.01 < reached <= ROUNDING
+
+
+def test_the_alignment_changes_by_all_of_its_unit():
+    """The leading direction turns by what it can, toward and away from a column that is almost orthogonal to it."""
+    case = rotation(200, 0.1)
+    stage = PCA(1, case.stage.min_gap, output="aligned", basis=[[0.1], [1.0]], min_alignment=1e-6)
+    (way,) = (way for way in stage.ways(case.domain, ONE) if way.name == "exact")
+    margins = [way.conditions[1].margin(rows) for rows in (case.pair.left, case.pair.right)]
+    assert 0.98 <= abs(margins[0] - margins[1]) <= ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("d", "k", "columns", "sharp"), [(4, 1, 1, 1.0), (4, 1, 2, 1.0), (4, 2, 2, 1.0), (5, 2, 3, 0.816)]
+)
+def test_frames_turn_no_further_than_their_projectors_and_their_alignment_allow(d, k, columns, sharp):
+    rng = np.random.default_rng(0)
+
+    def share(table):
+        frames = [np.linalg.qr(part)[0] for part in (table[:, :k], table[:, :k] + table[:, k:])]
+        turn = np.linalg.norm(frames[0] @ frames[0].T - frames[1] @ frames[1].T, 2)
+        polar = [np.linalg.svd(frame.T[:, :columns], full_matrices=False) for frame in frames]
+        least = min(values[-1] for _, values, _ in polar)
+        if turn < 1e-6 or least < 1e-6:
+            return 0.0
+        A, B = (frame @ left @ right for frame, (left, _, right) in zip(frames, polar))
+        return np.linalg.norm(A - B, 2) / frame_shift(turn, k, columns, least)
+
+    best, reached, size = rng.standard_normal((d, 2 * k)), 0.0, 0.3
+    for _ in range(3000):
+        trial = best + size * rng.standard_normal(best.shape) * (rng.random(best.shape) < 0.5)
+        value = share(trial)
+        size = min(1.0, size * 1.5) if value > reached else max(1e-3, size * 0.97)
+        best, reached = (trial, value) if value > reached else (best, reached)
+    assert sharp - 0.05 <= reached <= ROUNDING
+
+
+@pytest.mark.parametrize(("n", "k"), LENSES)
+def test_a_row_far_from_the_mean_turns_the_centred_projector_as_far_as_any_can(n, k):
+    first, other, some, rest = LENSES[n, k]
+    tail = [some] * k + [rest] * (n - 1 - k)
+    pair = Pair.of([first, *tail], [other, *tail])
+    domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
+    assert 0.98 <= projector_ratio(domain, ONE, 1, center=True)(pair) <= ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("mean", "measure", "settings", "least"),
+    [
+        (math.sqrt(0.9), "radius", {}, 0.95),
+        (math.sqrt(0.9), "radius", {"output": "projected", "basis": np.eye(2)}, 0.92),
+        (math.sqrt(0.9), "radius", {"output": "aligned", "basis": [[0.0], [1.0]], "min_alignment": 0.9}, 0.92),
+        (1 / math.sqrt(3), "total", {}, 0.75),
+        (1 / math.sqrt(3), "total", {"output": "projected", "basis": np.eye(2)}, 0.92),
+    ],
+)
+def test_centred_maps_come_close_to_their_bounds(mean, measure, settings, least):
+    case = lens(1000, mean, **settings)
+    assert least <= getattr(case.reached, measure) / getattr(case.certified, measure) <= ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "gap", "distance", "center", "turn"),
+    [
+        (1000, 2, 0.1, ONE, False, 0.01),
+        (1000, 2, 0.1, ONE, True, 0.024163256849010956),
+        (500, 1, 0.3, Distance(replaced=2, moved=5, radius=0.01, total=0.03), False, 0.013533333333333331),
+        (500, 1, 0.3, Distance(replaced=2, moved=5, radius=0.01, total=0.03), True, 0.031272130288601256),
+    ],
+)
+def test_figures_of_an_independent_computation(n, k, gap, distance, center, turn):
+    domain = Domain(n_rows=n, n_features=6, row_norm=1.0, max_missing=0)
+    found = projector_shift(domain, distance, gap, center=center, n_components=k)
+    assert turn <= found <= turn * (1 + 1e-8)
 
 
 HALF = np.sqrt(0.5)

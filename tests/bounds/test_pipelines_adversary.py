@@ -40,7 +40,10 @@ PIPELINES = {
         BALL,
         [MinMaxScaler((-0.5, 0.5)), MeanImputer(30, floor=False), PCA(1, 0.3), StandardScaler(0.35, clip=1.0)],
     ),
-    "scale, dedup, project": (COMPLETE, [StandardScaler(0.3, floor=False), Deduplicator(), PCA(1, 0.1)]),
+    "scale, dedup, project": (
+        COMPLETE.but(min_present=N),
+        [StandardScaler(0.3, floor=False), Deduplicator(keys="raw"), PCA(1, 0.1)],
+    ),
 }
 
 EVERY_PIPELINE = pytest.mark.parametrize("name", PIPELINES)
@@ -50,7 +53,7 @@ ONE_OR_TWO = pytest.mark.parametrize("rows", [1, 2], ids=["one row a person", "t
 def planned(name, rows):
     """A pipeline with the world of its neighbouring datasets."""
     domain, stages = PIPELINES[name]
-    world = World(domain, Distance.neighbours(rows), gaps=GAPS if domain is not COMPLETE else 0, labels=True)
+    world = World(domain, Distance.neighbours(rows), gaps=0 if domain.max_missing == 0 else GAPS, labels=True)
     return Chain.of(stages, domain, world.distance), world
 
 
@@ -133,22 +136,21 @@ def test_the_mean_after_impute_is_tight():
 
 
 def ousted(n, first, second, rest):
-    """Two groups of equal key in which the replaced row, of label 0, ousts the one with label 1.
+    """Two groups of equal key in which the replaced row, smaller in the second column, ousts the other one.
 
     It goes from the first group, where it is ``first`` and ousts ``second``, to the other, where it is the reverse.
     """
     tiny = 1e-9
-    others = [[k * tiny, row] for k, row in zip(range(3, n), rest)]
-    left = [[tiny, first], [tiny, second], [2 * tiny, first], *others]
-    right = [[2 * tiny, second], [tiny, second], [2 * tiny, first], *others]
-    y = np.array([0.0, 1.0, 1.0] + [0.0] * (n - 3))
-    return Pair.of(left, right, (y, y))
+    others = [[k * tiny, 0, row] for k, row in zip(range(3, n), rest)]
+    left = [[tiny, 0, first], [tiny, tiny, second], [2 * tiny, tiny, first], *others]
+    right = [[2 * tiny, 0, second], [tiny, tiny, second], [2 * tiny, tiny, first], *others]
+    return Pair.of(left, right)
 
 
 def test_the_mean_after_keep_first_is_tight():
     """Not 2R/n but 4R/n: two rows come and two go."""
     n = 30
-    domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0, min_present=n, classes=(0, 1))
+    domain = Domain(n_rows=n, n_features=3, row_norm=1.0, max_missing=0, min_present=n)
     chain = Chain.of([Deduplicator([0])], domain, ONE)
     pair = ousted(n, 1.0, -1.0, np.zeros(n - 3))
     assert mean_use(chain, pair) == pytest.approx(1.0, abs=1e-6)

@@ -1,17 +1,19 @@
 """Standard scaling against an adversary: each row's move and all moves together stay within what is certified."""
 
 import math
+from itertools import combinations
 
 import numpy as np
 import pytest
 from adversary import DISTANCES, World, attack, domains, named
-from neighbours import ROUNDING, Chain
+from neighbours import ROUNDING, Chain, Pair
 from worst_cases import CLIPPED, FLOORED, TOTALS, four_values, poles
 
 from ppdp.bounds import lookup
 from ppdp.bounds.scaling import _Geometry, _largest_std, _variance_shift
 from ppdp.distance import Distance
 from ppdp.domain import Domain
+from ppdp.exceptions import CertificateError, UnsupportedOrder
 from ppdp.transformers import StandardScaler
 
 FORMS = pytest.mark.parametrize(
@@ -156,3 +158,131 @@ def test_few_rows_that_also_move_reach_the_conditional_bound(left, right, replac
     after = np.abs(np.subtract(*images))[replaced:]
     reached = after.max() if of == "radius" else after.sum()
     assert 0.9999 <= reached / getattr(certified, of) <= ROUNDING
+
+
+POOLED = pytest.mark.parametrize(
+    "form",
+    [{"clip": None}, {"clip": 1.0}, {"clip": None, "with_mean": False}],
+    ids=["centred", "centred, clip", "scaled"],
+)
+SHAPES = pytest.mark.parametrize(
+    "domain", [*domains(9, 1, max_missing=0)[:1], *domains(9, 3, max_missing=0)[::2]], ids=named
+)
+
+
+def deviation(rows):
+    """The root of the sum of all columns' variances, deleted rows as zeros."""
+    return math.sqrt((rows.X * rows.weight[:, None]).var(axis=0).sum())
+
+
+@POOLED
+@SHAPES
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.parametrize("share", [0.3, 0.8])  # the larger is above any deviation of some of these rows
+def test_one_scale_for_all_columns_holds_for_all_data(domain, distance, form, share):
+    world = World(domain, distance, deleted=True)
+    chain = Chain.of([StandardScaler(share, per_column=False, **form)], domain, distance)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=20, steps=30)
+    assert (0.05 if share == 0.3 else 0.0) <= reached <= ROUNDING
+
+
+@POOLED
+@SHAPES
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_one_scale_for_all_columns_holds_at_the_smallest_deviation(domain, distance, form):
+    world = World(domain, distance, deleted=True)
+
+    def ratio(pair):
+        least = min(deviation(pair.left), deviation(pair.right)) / domain.row_norm * (1 - 1e-12)
+        if not 1e-3 < least <= 1:
+            return np.nan
+        stage = StandardScaler(least, floor=False, per_column=False, **form)
+        return Chain.of([stage], domain, distance).use(pair, world.free)
+
+    reached, _ = attack(world, ratio, draws=20, steps=30)
+    assert 0.1 < reached <= ROUNDING
+
+
+@pytest.mark.parametrize("n", [10, 50, 200])
+@pytest.mark.parametrize("s", [0.2, 0.35, 0.6])
+def test_one_scale_is_reached_in_one_dimension_with_and_without_the_condition(n, s):
+    """The floor costs nothing here: only a dataset whose deviation is above s can have another scale."""
+    case = poles(n, s)
+    for floor in (False, True):
+        stage = StandardScaler(case.stage.min_std, floor=floor, clip=None, per_column=False)
+        chain = Chain.of([stage], case.domain, Distance.neighbours())
+        assert chain.distance.radius == pytest.approx(case.certified.radius, rel=1e-6)
+        assert {10: 0.86, 50: 0.95, 200: 0.98}[n] <= chain.use(case.pair, [0]) <= ROUNDING
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 9])
+@pytest.mark.parametrize("s", [0.5, 0.9, 0.97, 0.999])
+def test_the_reach_of_the_condition_is_enough_for_the_floor_form_however_few_rows(n, s):
+    """A deviation far below the floor, a mean as long as a row: rows at one pole, of which one goes to the other."""
+    domain = Domain(n_rows=n, n_features=1, row_norm=1.0, max_missing=0)
+    chain = Chain.of([StandardScaler(s, clip=None, per_column=False)], domain, Distance.neighbours())
+    for others in range(n):
+        X = np.ones((n, 1))
+        X[:others] = -1.0
+        Z = X.copy()
+        Z[-1] = -1.0
+        assert chain.use(Pair.of(X[::-1], Z[::-1]), [0]) <= ROUNDING
+
+
+def pooled_margin(domain, distance, s):
+    stage = StandardScaler(s, floor=False, per_column=False)
+    ways = {way.name: way for way in stage.ways(domain, distance)}
+    (found,) = ways["exact"].conditions
+    return found
+
+
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_the_margin_of_one_scale_changes_by_at_most_one(distance):
+    domain = Domain(n_rows=14, n_features=2, row_norm=1.0, max_missing=0)
+    found = pooled_margin(domain, distance, 0.3)
+    assert "add up" in found.statement
+    world = World(domain, distance, deleted=True)
+    reached, _ = attack(
+        world, lambda pair: abs(found.margin(pair.left) - found.margin(pair.right)), draws=100, steps=100
+    )
+    assert 0.7 <= reached <= ROUNDING
+
+
+def fewest_steps(rows, s):
+    """Fewest rows whose replacement brings the root of the sum of variances below s: they go to the others' mean."""
+    X, n = rows.X * rows.weight[:, None], rows.n
+    for steps in range(n):
+        for others in combinations(range(n), n - steps):
+            if math.sqrt(X[list(others)].var(axis=0).sum() * (n - steps) / n) < s:
+                return steps
+    return n
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_the_margin_of_one_scale_is_never_more_than_the_distance_to_failure(d):
+    domain = Domain(n_rows=8, n_features=d, row_norm=1.0, max_missing=0)
+    world = World(domain, deleted=True)
+    rng = np.random.default_rng(3)
+    found = []
+    for _ in range(60):
+        rows, s = world.draw(rng).left, float(rng.uniform(0.02, 0.6))
+        margin, exact = pooled_margin(domain, Distance.neighbours(), s).margin(rows), fewest_steps(rows, s)
+        assert margin <= exact
+        assert (margin == 0) == (exact == 0)  # zero where the condition fails, and nowhere else
+        found.append((margin, exact))
+    assert len(set(found)) >= 5
+    assert sum(margin for margin, _ in found) >= {1: 1.0, 2: 0.8, 3: 0.75}[d] * sum(exact for _, exact in found)
+
+
+def test_weights_between_0_and_1_leave_no_exact_way_with_a_condition():
+    domain = Domain(n_rows=50, n_features=2, row_norm=1.0, max_missing=0)
+    distance = Distance(replaced=1, reweighted=2, mass=3, one_sided=1.5)
+    assert {way.name for way in StandardScaler().ways(domain, distance)} == {"noisy", "exact"}
+    for statistics in ("auto", "noisy"):
+        stage = StandardScaler(floor=False, statistics=statistics)
+        assert [way.name for way in stage.ways(domain, distance)] == ["noisy"]
+    with pytest.raises(UnsupportedOrder, match="weights"):
+        StandardScaler(floor=False, statistics="exact").ways(domain, distance)
+    parameters = {"min_std": 0.1, "conditional": True, "clip": None}
+    with pytest.raises(CertificateError):
+        lookup("scaling.standard", "stability")(domain, distance, **parameters)

@@ -18,7 +18,16 @@ from ppdp.mechanisms import logistic_regression as descent
 from ppdp.planning.plan import Plan
 from ppdp.privacy.gaussian import gaussian_delta
 from ppdp.privacy.noise import Noise
-from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, RowMap, StandardScaler
+from ppdp.transformers import (
+    PCA,
+    Deduplicator,
+    MeanImputer,
+    MinMaxScaler,
+    NormClipper,
+    RowMap,
+    SoftPCA,
+    StandardScaler,
+)
 
 # ---------------------------------------------------------------- totals
 
@@ -57,7 +66,7 @@ def drawn(r: random.Random) -> tuple[list, Domain, dict]:
                     PCA(1, statistics=way(), min_gap=r.choice([None, 0.05])),
                     NormClipper(2.0),
                     RowMap(out_ranges=(-1, 1), lipschitz=r.choice([None, 1.0])),
-                    Deduplicator(),
+                    SoftPCA(statistics=way()),
                 ]
             )
         )

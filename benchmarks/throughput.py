@@ -1,0 +1,206 @@
+"""How long fitted stages take on a million rows, against the twin that people use today, and how much memory.
+
+    python benchmarks/throughput.py            # every case
+    python benchmarks/throughput.py PCA        # the cases whose name contains a word
+
+Both sides run in this process, in turn, best of three; the ratio is ours over the twin's. Memory is the peak of a fresh
+process above what it held before, over the size of the input.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.spatial import cKDTree
+from sklearn import decomposition, impute, pipeline, preprocessing
+
+from ppdp.transformers import (
+    PCA,
+    ClusterDeduplicator,
+    Deduplicator,
+    GridDeduplicator,
+    LSHDeduplicator,
+    MeanImputer,
+    StandardScaler,
+)
+
+ROWS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Case:
+    """One line: data, our side, the twin, and the ratio that is aimed at."""
+
+    name: str
+    data: Callable[[], Any]
+    ours: Callable[[Any], Any]
+    twin: Callable[[Any], Any] | None
+    aim: float | None
+
+
+def numbers(n: int = ROWS, d: int = 50) -> np.ndarray:
+    """Rows of a table without gaps, made in place."""
+    X = np.empty((n, d))
+    np.random.default_rng(0).standard_normal(out=X)
+    X[:, :10] *= 3
+    return X
+
+
+def gappy() -> np.ndarray:
+    """The same with one entry in fifty missing."""
+    X = numbers()
+    rng = np.random.default_rng(1)
+    for column in X.T:
+        column[rng.integers(len(X), size=len(X) // 50)] = np.nan
+    return X
+
+
+def repeated() -> np.ndarray:
+    """Rows of 16 columns, a fifth of them copies of others."""
+    X = numbers(d=16)
+    rng = np.random.default_rng(1)
+    X[rng.integers(len(X), size=len(X) // 5)] = X[rng.integers(len(X), size=len(X) // 5)]
+    return X
+
+
+def near_copies() -> np.ndarray:
+    """Uniform rows of 4 columns, a tenth of them within 1e-3 of another."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200_000, 4))
+    X[:20_000] = X[20_000:40_000] + rng.uniform(-2.5e-4, 2.5e-4, size=(20_000, 4))
+    return X
+
+
+def texts(n: int = 100_000, words: int = 100) -> list[str]:
+    """Texts of 100 words; the first tenth are copies of later ones with three words changed (Jaccard at least 0.8)."""
+    rng = np.random.default_rng(0)
+    vocabulary = np.array([f"w{i}" for i in range(20_000)])
+    table = rng.integers(len(vocabulary), size=(n, words))
+    copies = n // 10
+    table[:copies] = table[copies : 2 * copies]
+    table[:copies, :3] = rng.integers(len(vocabulary), size=(copies, 3))
+    return [" ".join(line) for line in vocabulary[table]]
+
+
+def chained(*stages: Any) -> Callable[[Any], Any]:
+    """Fit and map through several stages."""
+    return lambda X: pipeline.make_pipeline(*stages).fit_transform(X)
+
+
+def distinct(stage: Any) -> Callable[[Any], Any]:
+    """The rows that a deduplicator keeps."""
+    return lambda X: stage.fit_resample(X)
+
+
+CASES = (
+    Case(
+        "StandardScaler, 50 columns",
+        numbers,
+        lambda X: StandardScaler().fit_transform(X),
+        lambda X: preprocessing.StandardScaler().fit_transform(X),
+        0.8,
+    ),
+    Case(
+        "MeanImputer, 50 columns",
+        gappy,
+        lambda X: MeanImputer().fit_transform(X),
+        lambda X: impute.SimpleImputer().fit_transform(X),
+        0.8,
+    ),
+    Case(
+        "PCA(10, output='projected'), 50 columns",
+        numbers,
+        lambda X: PCA(10, output="projected").fit_transform(X),
+        lambda X: decomposition.PCA(10).fit_transform(X),
+        0.8,
+    ),
+    Case(
+        "the three chained",
+        gappy,
+        chained(MeanImputer(), StandardScaler(), PCA(10, output="projected")),
+        chained(impute.SimpleImputer(), preprocessing.StandardScaler(), decomposition.PCA(10)),
+        0.8,
+    ),
+    Case(
+        "Deduplicator, 16 columns",
+        repeated,
+        distinct(Deduplicator()),
+        lambda X: pd.DataFrame(X).drop_duplicates(),
+        1.5,
+    ),
+    Case(
+        "GridDeduplicator, 16 columns",
+        repeated,
+        distinct(GridDeduplicator(cell=0.5)),
+        lambda X: pd.DataFrame(X).drop_duplicates(),
+        1.5,
+    ),
+    Case(
+        "ClusterDeduplicator, 200,000 x 4",
+        near_copies,
+        distinct(ClusterDeduplicator(eta=1e-3)),
+        lambda X: cKDTree(X).query_pairs(3e-3, output_type="ndarray"),
+        3.0,
+    ),
+    Case("LSHDeduplicator, 100,000 texts", texts, distinct(LSHDeduplicator(mode="minhash")), None, None),
+)
+
+
+def best(action: Callable[[Any], Any], data: Any) -> float:
+    """Seconds of one call."""
+    start = time.perf_counter()
+    action(data)
+    return time.perf_counter() - start
+
+
+def peak_bytes() -> int:
+    """Largest resident size of this process so far (Linux; getrusage would count the parent's)."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
+def memory(case: Case) -> None:
+    """Print the peak of our side above the data, over the size of the data; run in a fresh process."""
+    data = case.data()
+    size = data.nbytes if isinstance(data, np.ndarray) else sum(map(sys.getsizeof, data))
+    before = peak_bytes()
+    case.ours(data)
+    print(1 + (peak_bytes() - before) / size)
+
+
+def main(word: str) -> None:
+    """Print the table."""
+    print(f"{'case':<42}{'ours':>9}{'twin':>9}{'ratio':>8}{'aim':>6}{'memory':>9}")
+    for position, case in enumerate(CASES):
+        if word.lower() not in case.name.lower():
+            continue
+        data = case.data()
+        ours, twin = [], []
+        for _ in range(3):
+            ours.append(best(case.ours, data))
+            if case.twin is not None:
+                twin.append(best(case.twin, data))
+        del data
+        command = [sys.executable, __file__, "--memory", str(position)]
+        used = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        line = f"{case.name:<42}{min(ours):>8.2f}s"
+        if twin:
+            line += f"{min(twin):>8.2f}s{min(ours) / min(twin):>8.2f}{case.aim:>6}"
+        else:
+            line += " " * 23
+        print(f"{line}{used:>8.2f}x", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--memory"]:
+        memory(CASES[int(sys.argv[2])])
+    else:
+        main(sys.argv[1] if len(sys.argv) > 1 else "")

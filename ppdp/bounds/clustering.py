@@ -1,0 +1,137 @@
+"""Near-duplicates found by clusters of rows: ``docs/theory/clusters.md``.
+
+A row is a good centre if no row lies between η and 3η from it; the rows within η of a good centre are its cluster. One
+unmatched row decides the fate of further rows only near itself, so the condition bounds how many rows there can be.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from ppdp.bounds.deduplication import later, nobody_absent
+from ppdp.bounds.formula import formula, sane
+from ppdp.bounds.rounding import inflate
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+
+__all__ = ["KISSING", "crowding_margin", "decided", "deduplicate", "quantize", "raw_crowding_margin", "reach"]
+
+KISSING = {1: 2, 2: 6, 3: 12}
+"""Most clusters that one row can destroy, by dimension."""
+
+
+def reach(low_dimension: bool) -> int:
+    """How far the condition looks, in units of η."""
+    return 2 if low_dimension else 8
+
+
+def decided(domain: Domain, max_cluster: int, low_dimension: bool, *, moves: bool) -> int:
+    """Most other rows whose fate one unmatched row decides; if ``moves`` the centre of a cluster counts as well."""
+    sane(max_cluster >= 1 and (not low_dimension or domain.d in KISSING))
+    if max_cluster == 1 or not low_dimension:
+        return max_cluster - 1
+    return KISSING[domain.d] * (max_cluster if moves else max(max_cluster - 1, 2))
+
+
+def _assumed(domain: Domain, *, raw: bool = False, **_: Any) -> set[str]:
+    return {"clusters.raw-crowding" if raw else "clusters.crowding"}
+
+
+@formula(
+    "clusters.deduplicate",
+    kind="stability",
+    page="clusters",
+    way="exact",
+    used_by=("ClusterDeduplicator",),
+    assumes=_assumed,
+    fitted=False,
+    gaps=True,
+)
+def deduplicate(
+    domain: Domain,
+    distance: Distance,
+    *,
+    eta: float,
+    max_cluster: int,
+    low_dimension: bool = False,
+    raw: bool = False,
+) -> tuple[Domain, Distance]:
+    """Of every cluster one row is kept: further rows are switched on or off (Theorems A and A').
+
+    If ``raw``, the raw rows decide, of which only replaced ones differ.
+    """
+    sane(eta > 0 and distance.reweighted == 0)
+    others = decided(domain, max_cluster, low_dimension, moves=False)
+    out = domain.but(min_present=min(domain.min_present, 1))
+    if distance.changed == 0:
+        return out, distance
+    if raw:
+        sane(nobody_absent(domain, distance) and not low_dimension)
+        decision = _switched(domain, Distance.neighbours(domain.rows_per_unit), others)
+        return out, later(distance, decision)
+    return out, _switched(domain, distance, others)
+
+
+def _switched(domain: Domain, distance: Distance, others: int) -> Distance:
+    """Every unmatched row switches ``others`` rows on either side; a row that moved may be switched itself as well."""
+    rows = min(domain.n, (distance.mass + 2 * distance.moved) * others + distance.moved)
+    return replace(
+        distance,
+        toggled=distance.toggled + rows,
+        mass=distance.mass + rows,
+        one_sided=distance.one_sided + rows,
+        reordered=distance.reordered * (1 + 2 * others),
+    )
+
+
+@formula(
+    "clusters.quantize",
+    kind="stability",
+    page="clusters",
+    way="exact",
+    used_by=("ClusterQuantizer",),
+    assumes=_assumed,
+    fitted=False,
+    gaps=True,
+)
+def quantize(
+    domain: Domain, distance: Distance, *, eta: float, max_cluster: int, low_dimension: bool = False
+) -> tuple[Domain, Distance]:
+    """Rows move to the centre of their cluster: further rows move by η on either side (Theorems A and A')."""
+    sane(eta > 0 and distance.reweighted == 0)
+    others = decided(domain, max_cluster, low_dimension, moves=True)
+    if distance.changed == 0 or others == 0:
+        return domain, distance
+    aligned = distance.by_position()
+    rows = min(domain.n, (aligned.mass + 2 * aligned.moved) * others)
+    step = inflate(eta)
+    diameter = 2 * (domain.row_norm or math.inf)
+    return domain, distance.widened(
+        domain.n, rows, 2 * step, total=step * (rows + 2 * distance.moved), diameter=diameter
+    )
+
+
+def _statement(domain: Domain, *, eta: float, max_cluster: int, low_dimension: bool = False, **_: Any) -> str:
+    radius = reach(low_dimension) * eta
+    return (
+        f"in every set of rows some row has fewer than {max_cluster} others of the set within {radius:.4g}"
+        " (rows of one label, without gaps)"
+    )
+
+
+def _largest(domain: Domain, unit: float, *, max_cluster: int, **_: Any) -> float:
+    return max_cluster / unit
+
+
+@formula("clusters.crowding", kind="margin", page="clusters", statement=_statement, largest=_largest)
+def crowding_margin(domain: Domain, distance: Distance) -> float:
+    """Change of the crowding along one neighbouring pair: rows of one side that are unmatched or moved."""
+    return distance.one_sided + distance.moved
+
+
+@formula("clusters.raw-crowding", kind="margin", page="clusters", statement=_statement, largest=_largest)
+def raw_crowding_margin(domain: Domain, distance: Distance) -> float:
+    """The same of raw rows: only the replaced rows of one person differ."""
+    return float(domain.rows_per_unit)

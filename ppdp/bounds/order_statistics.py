@@ -1,0 +1,202 @@
+"""Medians and quantiles of columns: ``docs/theory/order-statistics.md``.
+
+Quantiles are taken over the observed entries of the rows that are present. That few replaced rows move them little
+holds for some data only, so every bound here rests on a condition: the values next to the fitted quantiles are near.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ppdp.bounds.formula import formula, sane
+from ppdp.bounds.rounding import UNIT, apply_error, inflate
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+
+__all__ = [
+    "coordinate_moves",
+    "largest_entry",
+    "median_imputation",
+    "medians",
+    "quantile_pairs",
+    "quantile_scaling",
+    "quantile_shift",
+    "quantile_triples",
+    "rank_gap_margin",
+    "robust_scaling",
+]
+
+
+def largest_entry(domain: Domain) -> float:
+    """Bound b on the size of an entry."""
+    norm = float(domain.require("row_norm"))
+    return min(domain.entry_bound or norm, norm)
+
+
+def coordinate_moves(domain: Domain, distance: Distance) -> float:
+    """Norm of the vector of largest moves in every column: ``min(√d radius, √(radius total))``."""
+    return min(math.sqrt(domain.d) * distance.radius, math.sqrt(distance.radius * distance.total))
+
+
+def quantile_shift(domain: Domain, distance: Distance, gap: float) -> float:
+    """Most that one quantile of every column can change (L2 over the columns): ``gap + moves``.
+
+    ``gap`` bounds, in L2 over the columns, how far the values up to ``⌈one_sided⌉`` ranks away are.
+    """
+    ranks = gap if distance.one_sided else 0.0
+    whole = 2 * largest_entry(domain) * math.sqrt(domain.d)
+    return inflate(min(ranks + coordinate_moves(domain, distance), whole))
+
+
+def _one_way(domain: Domain, distance: Distance) -> bool:
+    """Whether every column holds as many values on both sides, of which one differs, not counting moves.
+
+    Then all quantiles of a column shift the same way.
+    """
+    complete = domain.missing_rows == 0 and domain.min_present >= domain.n
+    return complete and distance.toggled == 0 and distance.one_sided <= 1
+
+
+def _resting(domain: Domain, *, max_missing: int, **_: object) -> set[str]:
+    few = {"imputation.missing"} if min(max_missing, domain.missing_rows) < domain.n else set()
+    return few | {"order-statistics.gap"}
+
+
+@formula(
+    "imputation.median",
+    kind="stability",
+    page="order-statistics",
+    way="exact",
+    used_by=("MedianImputer",),
+    assumes=_resting,
+    releases=("medians",),
+    gaps=True,
+)
+def median_imputation(domain: Domain, distance: Distance, *, gap: float, max_missing: int) -> tuple[Domain, Distance]:
+    """Exact medians: every row with gaps moves by at most the shift of the vector of medians."""
+    sane(gap > 0 and max_missing >= 0 and distance.reweighted == 0)
+    count = min(max_missing, domain.missing_rows)
+    out = domain.but(max_missing=0)
+    if count == 0 or distance.changed == 0:
+        return out, distance
+    norm = float(domain.require("row_norm"))
+    each = quantile_shift(domain, distance, gap) + 2 * apply_error(domain.d, norm)
+    return out, distance.widened(domain.n, count, each, diameter=2 * norm)
+
+
+@formula(
+    "scaling.quantile",
+    kind="stability",
+    page="order-statistics",
+    way="exact",
+    used_by=("MinMaxScaler",),
+    assumes=lambda domain, **_: {"order-statistics.gap"},
+    releases=("quantile-pairs",),
+    gaps=True,
+)
+def quantile_scaling(
+    domain: Domain,
+    distance: Distance,
+    *,
+    gap: float,
+    min_width: float,
+    lower: float,
+    upper: float,
+    low: float,
+    high: float,
+) -> tuple[Domain, Distance]:
+    """Range from quantile to quantile, at least ``min_width`` wide, onto [low, high], clipped.
+
+    Every row moves by at most ``(high - low) shift / min_width``; the floor of the width costs nothing.
+    """
+    sane(gap > 0 and min_width > 0 and 0 < lower < upper < 1 and low < high and distance.reweighted == 0)
+    root, entry = math.sqrt(domain.d), max(abs(low), abs(high))
+    out = domain.but(row_norm=inflate(entry * root), entry_bound=inflate(entry))
+    if distance.changed == 0:
+        return out, distance
+    slope, diameter = (high - low) / min_width, inflate((high - low) * root)
+    shift = quantile_shift(domain, distance, gap) + _fit_error(domain)
+    each = inflate(slope * shift) + 2 * apply_error(domain.d, entry * root)
+    return out, distance.stretched(inflate(slope), diameter).widened(domain.n, domain.n, each, diameter=diameter)
+
+
+@formula(
+    "scaling.robust",
+    kind="stability",
+    page="order-statistics",
+    way="exact",
+    used_by=("RobustScaler",),
+    assumes=lambda domain, **_: {"order-statistics.gap"},
+    releases=("quantile-triples",),
+    gaps=True,
+)
+def robust_scaling(
+    domain: Domain, distance: Distance, *, gap: float, min_width: float, lower: float, upper: float, clip: float
+) -> tuple[Domain, Distance]:
+    """``(x - median) / max(width, min_width)``, entries clipped to ±B.
+
+    Every row moves by at most ``((2B + 1) gap + (2B + 1) moves) / min_width``; one replaced value moves both ends of
+    the width the same way, so that without gaps and deleted rows ``(B + 1) gap`` will do.
+    """
+    sane(gap > 0 and min_width > 0 and 0 < lower < upper < 1 and clip > 0 and distance.reweighted == 0)
+    root = math.sqrt(domain.d)
+    entry = min(clip, 2 * largest_entry(domain) / min_width)
+    out = domain.but(row_norm=inflate(entry * root), entry_bound=inflate(entry))
+    if distance.changed == 0:
+        return out, distance
+    ranks = (clip + 1 if _one_way(domain, distance) else 2 * clip + 1) * (gap if distance.one_sided else 0.0)
+    moves = (2 * clip + 1) * (coordinate_moves(domain, distance) + _fit_error(domain))
+    each = inflate((ranks + moves) / min_width) + 2 * apply_error(domain.d, entry * root)
+    diameter = inflate(2 * entry * root)
+    return out, distance.stretched(inflate(1 / min_width), diameter).widened(
+        domain.n, domain.n, each, diameter=diameter
+    )
+
+
+def _fit_error(domain: Domain) -> float:
+    """Rounding of a width that is the difference of two entries, in every column."""
+    return 8 * UNIT * largest_entry(domain) * math.sqrt(domain.d)
+
+
+@formula("release.medians", kind="release", page="order-statistics")
+def medians(domain: Domain, distance: Distance, *, gap: float) -> float:
+    """One quantile of every column, under the condition of the stage that asks: the shift of one."""
+    sane(gap > 0 and distance.reweighted == 0)
+    return quantile_shift(domain, distance, gap)
+
+
+@formula("release.quantile-pairs", kind="release", page="order-statistics")
+def quantile_pairs(domain: Domain, distance: Distance, *, gap: float, lower: float, upper: float) -> float:
+    """Two quantiles of every column: √2 times the shift of one."""
+    sane(0 < lower < upper < 1)
+    return math.sqrt(2) * medians(domain, distance, gap=gap)
+
+
+@formula("release.quantile-triples", kind="release", page="order-statistics")
+def quantile_triples(domain: Domain, distance: Distance, *, gap: float, lower: float, upper: float) -> float:
+    """Two quantiles of every column and its median: √3 times the shift of one."""
+    sane(0 < lower < upper < 1)
+    return math.sqrt(3) * medians(domain, distance, gap=gap)
+
+
+def _largest_margin(
+    domain: Domain, unit: float, *, gap: float, lower: float = 0.5, upper: float = 0.5, **_: object
+) -> float:
+    """A window that leaves the column on either side is as wide as the range beyond the quantile."""
+    if gap >= largest_entry(domain):
+        return domain.n / unit
+    return (min(max(q, 1 - q) for q in (lower, upper)) * domain.n + 1) / unit
+
+
+@formula(
+    "order-statistics.gap",
+    kind="margin",
+    page="order-statistics",
+    statement=lambda domain, *, gap, **_: (
+        f"the values ranked next to the fitted quantiles are within {gap:.4g} of each other (L2 over the columns)"
+    ),
+    largest=_largest_margin,
+)
+def rank_gap_margin(domain: Domain, distance: Distance) -> float:
+    """Ranks by which one neighbouring pair can shift a value: ``⌈one_sided⌉``."""
+    return float(math.ceil(distance.one_sided))

@@ -1,0 +1,48 @@
+"""What imputers of one value per column share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.checks import number
+from ppdp.conditions import Condition
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.statistics import blocks, clip_norms
+from ppdp.transformers.mean_imputer import MissingMargin
+
+__all__ = ["fill", "missing_condition", "missing_limit"]
+
+Array = NDArray[np.float64]
+
+
+def missing_limit(max_missing: Any, domain: Domain, stage: object) -> int:
+    """Most rows that may have gaps: the smaller of what the imputer and the domain declare."""
+    if max_missing is None:
+        return domain.missing_rows
+    number("max_missing", max_missing, stage, least=0)
+    return min(domain.missing_rows, domain.but(max_missing=max_missing).missing_rows)
+
+
+def missing_condition(domain: Domain, distance: Distance, **parameters: Any) -> tuple[Condition, ...]:
+    """The condition that ``parameters["max_missing"]`` is kept, unless any row may have gaps."""
+    limit = parameters["max_missing"]
+    if limit >= domain.n:
+        return ()
+    return (Condition.by("missing", "imputation.missing", domain, distance, MissingMargin(limit), **parameters),)
+
+
+def fill(X: Array, values: Array, norm: float | None) -> Array:
+    """Put one value per column into gaps, and clip rows to their norm."""
+    if not np.isnan(X.sum()):
+        return X
+    filled = np.empty_like(X)
+    for part in blocks(*X.shape):
+        rows = filled[part]
+        np.copyto(rows, X[part])
+        np.copyto(rows, values, where=np.isnan(rows))
+        clip_norms(rows, norm, out=rows)
+    return filled

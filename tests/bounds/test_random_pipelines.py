@@ -1,0 +1,128 @@
+"""Pipelines of two to four stages drawn at random: the certified distance at the end is never exceeded.
+
+Every stage of the library takes part, in every order that it accepts, each at several settings.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from adversary import World, attack
+from neighbours import ROUNDING, Chain
+
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.exceptions import UnsupportedOrder
+from ppdp.registry import REGISTRY
+from ppdp.transformers import (
+    PCA,
+    ClusterDeduplicator,
+    ClusterQuantizer,
+    Deduplicator,
+    GridDeduplicator,
+    GridQuantizer,
+    LSHDeduplicator,
+    MeanImputer,
+    MedianImputer,
+    MinMaxScaler,
+    NormClipper,
+    Public,
+    RandomProjection,
+    RegressionImputer,
+    RobustScaler,
+    RowMap,
+    SoftPCA,
+    StandardScaler,
+    TrimmedMeanImputer,
+)
+from ppdp.transformers.base import Stage
+
+N, GAPS, PIPELINES = 40, 4, 60
+
+FIRST = [
+    lambda: NormClipper(0.8),
+    lambda: MinMaxScaler((-0.5, 0.5)),
+    lambda: RowMap(np.tanh, out_ranges=(-1, 1), lipschitz=1.0),
+    lambda: GridQuantizer(cell=0.2),
+    lambda: GridQuantizer(cell=0.3, mode="staircase"),
+    lambda: GridQuantizer(cell=0.3, mode="dither"),
+    lambda: Deduplicator(),
+    lambda: Deduplicator([0]),
+    lambda: Deduplicator(labels="unanimous"),
+    lambda: Deduplicator(labels="first"),
+    lambda: GridDeduplicator(cell=0.3),
+    lambda: GridDeduplicator(cell=0.3, keep="first"),
+    lambda: GridDeduplicator(cell=0.3, keep="soft"),
+    lambda: LSHDeduplicator(bands=2, rows=2, mode="simhash"),
+    lambda: ClusterDeduplicator(eta=0.02, max_cluster=20),
+    lambda: ClusterQuantizer(eta=0.02, max_cluster=20),
+]
+FILLERS = [
+    lambda: MeanImputer(0.4, max_missing=5),
+    lambda: MeanImputer(20, 5, floor=False),
+    lambda: MedianImputer(gap=0.4, max_missing=5),
+    lambda: TrimmedMeanImputer(0.1, max_missing=5),
+    lambda: RegressionImputer(0.2, max_missing=5),
+]
+LATER = [
+    lambda: StandardScaler(0.3),
+    lambda: StandardScaler(0.25, floor=False, clip=1.0),
+    lambda: StandardScaler(0.3, per_column=False),
+    lambda: RobustScaler(min_width=0.2, gap=0.5),
+    lambda: MinMaxScaler(quantiles=(0.1, 0.9), min_width=0.2, gap=0.5),
+    lambda: PCA(1, 0.1),
+    lambda: PCA(1, 0.1, center=True),
+    lambda: PCA(1, 0.1, output="projected"),
+    lambda: PCA(1, 0.1, output="aligned"),
+    lambda: SoftPCA(0.2),
+    lambda: RandomProjection(3),
+    lambda: GridQuantizer(cell=0.3, mode="staircase"),
+    lambda: NormClipper(0.8),
+    lambda: ClusterDeduplicator(eta=0.02, max_cluster=20, keys="raw"),
+    lambda: Deduplicator(keys="raw"),
+]
+
+
+def drawn(seed):
+    """A pipeline that can be planned, with the world of its neighbouring datasets."""
+    rng = np.random.default_rng(seed)
+    gaps = GAPS if rng.random() < 0.4 else 0
+    domain = Domain(n_rows=N, n_features=2, row_norm=1.0, min_present=N, max_missing=None if gaps else 0)
+    if rng.random() < 0.5:
+        domain = domain.but(row_norm=math.sqrt(2), entry_bound=1.0)
+    distance = Distance.neighbours(int(rng.choice([1, 1, 2])))
+    while True:
+        count = int(rng.integers(2, 5))
+        filler = [rng.choice(FILLERS)] if gaps else []
+        before = list(rng.choice(FIRST, size=rng.integers(0, 3)))
+        after = list(rng.choice(LATER, size=max(1, count - len(before) - len(filler))))
+        stages = [make() for make in [*before, *filler, *after]][:4]
+        try:
+            chain = Chain.of(stages, domain, distance)
+        except UnsupportedOrder:
+            continue
+        if all(way.name != "noisy" for _, way, _ in chain.steps):  # behind soft weights some have no exact way
+            return chain, World(domain, distance, gaps=gaps, labels=True)
+
+
+@pytest.mark.parametrize("seed", range(PIPELINES))
+def test_the_distance_holds_and_the_joint_margin_is_lipschitz(seed):
+    chain, world = drawn(seed)
+    moved = 0.0
+
+    def ratio(pair):
+        nonlocal moved
+        margins = chain.margin(pair.left), chain.margin(pair.right)
+        moved = max(moved, abs(margins[0] - margins[1]) if math.isfinite(margins[0]) else 0.0)
+        return math.nan if min(margins) == 0 else chain.use(pair, world.free)
+
+    reached, _ = attack(world, ratio, seed=seed, draws=40, steps=30)
+    described = [type(stage).__name__ for stage, _, _ in chain.steps]
+    assert not reached > ROUNDING, (described, reached)
+    assert moved <= ROUNDING, (described, moved)
+
+
+def test_every_stage_takes_part():
+    made = {type(make()) for make in [*FIRST, *FILLERS, *LATER]}
+    stages = {kind for kind in REGISTRY.values() if issubclass(kind, Stage)}
+    assert stages - made <= {Public}

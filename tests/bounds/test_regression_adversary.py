@@ -1,0 +1,309 @@
+"""Regression imputation against an adversary: coefficients and filled rows move no further than certified."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from adversary import DISTANCES, World, attack, domains, named
+from neighbours import ROUNDING, Chain, Pair, by_position, outgrown, shares
+from worst_cases import STEEP, steep
+
+from ppdp.bounds import lookup
+from ppdp.bounds.regression import coefficient_norm, coefficient_shift, eigenvalue_margin
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.release_points import STATISTICS, complete_second_moment
+from ppdp.rows import Rows
+from ppdp.transformers import RegressionImputer
+from ppdp.transformers.regression_imputer import coefficients, possible_moment
+
+REWEIGHTED = Distance(replaced=1, reweighted=2, mass=3, one_sided=1.5)
+BALLS = [domain for domain in domains(9, 2, 3) if domain.entry_bound is None]
+
+
+def patterns(d):
+    """Every pattern of gaps but the trivial ones."""
+    masks = np.array(list(product([False, True], repeat=d)))
+    return masks[masks.any(axis=1) & ~masks.all(axis=1)]
+
+
+def norms(matrices):
+    return np.linalg.norm(matrices, 2, axis=(1, 2))
+
+
+def slopes(rows, share, conditional):
+    """The coefficients of every pattern, fitted on the rows as they are."""
+    moment = complete_second_moment(rows)
+    return coefficients(moment, 0.0 if conditional else share, patterns(rows.X.shape[1]))
+
+
+def smallest_eigenvalue(pair):
+    return min(float(np.linalg.eigvalsh(complete_second_moment(rows))[0]) for rows in (pair.left, pair.right))
+
+
+def shift_ratio(domain, distance, share=None):
+    """How far the coefficients move, over their bound; without ``share`` under the condition as it just holds."""
+
+    def ratio(pair):
+        conditional = share is None
+        nu = smallest_eigenvalue(pair) * (1 - 1e-12) if conditional else share
+        if nu <= 1e-3:
+            return np.nan
+        left, right = (slopes(rows, nu, conditional) for rows in (pair.left, pair.right))
+        assert max(norms(left).max(), norms(right).max()) <= coefficient_norm(domain, nu, conditional) * ROUNDING
+        return norms(left - right).max() / coefficient_shift(domain, distance, nu, conditional)
+
+    return ratio
+
+
+def weighted(pair):
+    """The pair with two rows of other weights on the right, of which three quarters are matched."""
+    w, v = pair.left.weight.copy(), pair.right.weight.copy()
+    w[1:3], v[1:3] = 1.0, 0.75
+    return Pair(Rows(pair.left.X, None, w), Rows(pair.right.X, None, v))
+
+
+@pytest.mark.parametrize("domain", BALLS, ids=named)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
+def test_no_pair_moves_ridge_coefficients_further(domain, distance, share):
+    world = World(domain, distance, gaps=4, deleted=True)
+    reached, _ = attack(world, shift_ratio(domain, distance, share), draws=40, steps=60)
+    assert 0.03 <= reached <= ROUNDING
+
+
+@pytest.mark.parametrize("domain", BALLS, ids=named)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_no_pair_moves_coefficients_further_where_the_condition_holds(domain, distance):
+    world = World(domain, distance, gaps=2, deleted=True)
+    reached, _ = attack(world, shift_ratio(domain, distance), draws=60, steps=80)
+    assert 0.2 <= reached <= ROUNDING
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, None])
+def test_weights_between_0_and_1_count_by_their_weight(share):
+    domain = BALLS[1]
+    found = shift_ratio(domain, REWEIGHTED, share)
+    reached, _ = attack(World(domain, gaps=3), lambda pair: found(weighted(pair)), draws=40, steps=60)
+    assert 0.1 <= reached <= ROUNDING
+
+
+@pytest.mark.parametrize("domain", domains(9, 2, 3), ids=named)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.parametrize("share", [0.3, 2.0])
+def test_no_pair_moves_a_row_with_gaps_further(domain, distance, share):
+    world = World(domain, distance, gaps=9, deleted=True)
+    chain = Chain.of([RegressionImputer(share)], domain, distance)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=30, steps=50)
+    assert reached <= ROUNDING
+
+
+@pytest.mark.parametrize("domain", domains(9, 2, 3)[::2], ids=named)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_no_pair_moves_a_row_further_where_the_condition_holds(domain, distance):
+    world = World(domain, distance, gaps=3, deleted=True)
+
+    def ratio(pair):
+        share = smallest_eigenvalue(pair) / domain.row_norm**2 * (1 - 1e-12)
+        if not 1e-3 < share <= 1 / domain.d:
+            return np.nan
+        return Chain.of([RegressionImputer(min_eigenvalue=share)], domain, distance).use(pair, world.free)
+
+    reached, _ = attack(world, ratio, draws=40, steps=50)
+    assert reached <= ROUNDING
+
+
+LEAST = {
+    10: {0.05: 0.46, 0.1: 0.58, 0.2: 0.74},
+    50: {0.05: 0.77, 0.1: 0.87, 0.2: 0.93},
+    200: {0.05: 0.93, 0.1: 0.96, 0.2: 0.98},
+    5000: {0.2: 0.999},
+}
+
+
+@pytest.mark.parametrize("setting", STEEP, ids=str)
+def test_one_row_that_decides_a_slope_reaches_the_bound(setting):
+    conditional, n, share = setting
+    case = steep(n, share, conditional)
+    assert case.stage.min_eigenvalue == (pytest.approx(share) if conditional else None)
+    ratio = shift_ratio(case.domain, Distance.neighbours(), None if conditional else share)
+    least = 0.75 if conditional and n == 10 and share == 0.2 else LEAST[n][share]
+    assert least <= ratio(case.pair) <= ROUNDING
+
+
+@pytest.mark.parametrize("conditional", [False, True])
+@pytest.mark.parametrize(("share", "least"), [(0.05, 0.92), (0.1, 0.96), (0.2, 0.98)])
+def test_a_row_with_a_gap_reaches_the_bound(conditional, share, least):
+    case = steep(200, share, conditional, gap=True)
+    assert least <= case.reached.radius / case.certified.radius <= ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("distance", "left", "right", "least"),
+    [
+        (Distance(toggled=1), [0.9, 0.0, 0.43], None, 0.5),
+        (Distance(moved=1, radius=1e-3), [0.7, 0.0, 0.7], [0.7, 1e-3, 0.7], 0.4),
+    ],
+    ids=["a toggled row", "a moved row"],
+)
+def test_toggles_and_moves_count_by_what_they_do(distance, left, right, least):
+    """They are charged (b + s)/2 and (b + s) for the worst signs; b and the unchanged slope cannot both be worst."""
+    X = np.zeros((200, 3))
+    X[0] = left
+    Z, weight = X.copy(), np.ones(200)
+    if right is None:
+        weight[0], Z[0] = 0.0, 0.0
+    else:
+        Z[0] = right
+    domain = Domain(n_rows=200, n_features=3, row_norm=1.0)
+    ratio = shift_ratio(domain, distance, 2.0)
+    assert least <= ratio(Pair(Rows.of(X), Rows(Z, None, weight))) <= ROUNDING
+
+
+def test_only_rows_with_gaps_move():
+    domain = Domain(n_rows=12, n_features=2, row_norm=1.0, max_missing=4)
+    world = World(domain, gaps=4)
+    chain = Chain.of([RegressionImputer(0.3)], domain, world.distance)
+
+    def moved(pair):
+        return shares(by_position(pair.mapped(chain.run), world.free), chain.distance)["moved"]
+
+    reached, _ = attack(world, moved)
+    assert chain.distance.moved == 4
+    assert reached == pytest.approx(3 / 4)  # slot 0 is the replaced one; a replacement may lose its gaps
+
+
+@pytest.mark.parametrize("conditional", [False, True])
+def test_rows_stay_in_their_ball_and_box_even_if_a_release_is_all_noise(conditional):
+    """What a released matrix is like must not matter: norm, entries and Lipschitz constant are public."""
+    rng = np.random.default_rng(0)
+    share = 0.1
+    form = {"min_eigenvalue": share} if conditional else {"regularization": share}
+    for domain in domains(9, 3):
+        stage = RegressionImputer(statistics="noisy", **form)
+        distance = Distance(moved=4, radius=0.1, total=0.3)
+        world = World(domain, distance, gaps=9)
+        (way,) = stage.ways(domain, distance)
+        for _ in range(40):
+            noise = rng.standard_normal((3, 3)) * 10.0 ** rng.integers(-2, 3)
+            fitted = stage._released(noise + noise.T, way, domain)
+            found = coefficients(fitted["moment"], fitted["ridge"], patterns(3))
+            limit = domain.row_norm * coefficient_norm(domain, share, conditional) * ROUNDING
+            assert norms(found).max() * domain.row_norm <= limit
+            pair = world.draw(rng)
+            out = Pair(stage._run(pair.left, fitted), stage._run(pair.right, fitted))
+            assert outgrown(out, way.domain.but(entry_bound=domain.entry_bound)) <= ROUNDING
+            moves = np.linalg.norm(out.left.X - out.right.X, axis=1)
+            assert moves.max() <= way.distance.radius * ROUNDING
+            assert moves.sum() <= way.distance.total * ROUNDING
+
+
+def test_the_nearest_possible_moment_is_nearest():
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        noise, least = rng.standard_normal((3, 3)), rng.choice([0.0, 0.1, 1 / 3])
+        symmetric = (noise + noise.T) / 2
+        nearest = possible_moment(symmetric, least, 1.0)
+        values = np.linalg.eigvalsh(nearest)
+        assert values.min() >= least - 1e-12
+        assert values.sum() <= 1 + 1e-12
+        for _ in range(20):  # obtuse angle with every other possible matrix
+            rotation, _ = np.linalg.qr(rng.standard_normal((3, 3)))
+            other = (rotation * (least + (1 - 3 * least) * rng.dirichlet(np.ones(4))[:3])) @ rotation.T
+            assert np.sum((symmetric - nearest) * (other - nearest)) <= 1e-9
+    inside = np.diag([0.2, 0.3, 0.4])
+    np.testing.assert_allclose(possible_moment(inside, 0.1, 1.0), inside, atol=1e-15)
+
+
+@pytest.mark.parametrize("domain", domains(9, 2, 3), ids=named)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_no_pair_moves_the_release_further(domain, distance):
+    """Rows may lose and gain gaps; those that have some count as zeros."""
+    statistic = STATISTICS["complete-matrix"]
+    bound = lookup(statistic.formula, "release")(domain, distance)
+
+    def ratio(pair):
+        values = [statistic.measure(rows, domain, {}) for rows in (pair.left, pair.right)]
+        assert np.abs(values).max() <= statistic.bound(domain)
+        np.testing.assert_allclose(statistic.read(values[0], domain), complete_second_moment(pair.left), atol=1e-14)
+        return np.linalg.norm(values[0] - values[1]) / bound
+
+    reached, _ = attack(World(domain, distance, gaps=9, deleted=True), ratio, draws=30, steps=50)
+    assert 0.2 <= reached <= ROUNDING
+
+
+GAP = np.nan
+
+
+@pytest.mark.parametrize(
+    ("distance", "left", "right"),
+    [
+        (Distance.neighbours(), [1.0, 0.0], [0.0, 1.0]),
+        (Distance(toggled=1), [1.0, 0.0], None),
+        (Distance(moved=1, radius=1e-6), [1.0, 0.0], [1.0 - 1e-6, 0.0]),
+    ],
+    ids=["replaced", "toggled", "moved"],
+)
+def test_the_release_attains_every_part_of_its_sensitivity(distance, left, right):
+    domain = Domain(n_rows=20, n_features=2, row_norm=1.0)
+    statistic = STATISTICS["complete-matrix"]
+    rest = [[0.0, 0.0]] * 19
+    weight = np.ones(20)
+    weight[0] = right is not None
+    pair = Rows.of([left, *rest]), Rows(np.array([right or [0.0, 0.0], *rest]), None, weight)
+    values = [statistic.measure(rows, domain, {}) for rows in pair]
+    reached = np.linalg.norm(values[0] - values[1]) / lookup(statistic.formula, "release")(domain, distance)
+    assert 1 - 1e-5 <= reached <= ROUNDING
+
+
+def test_a_row_that_loses_an_entry_is_like_a_row_that_is_deleted():
+    domain = Domain(n_rows=20, n_features=2, row_norm=1.0)
+    statistic = STATISTICS["complete-matrix"]
+    rest = [[0.3, 0.4]] * 19
+    complete, gap, gone = (
+        statistic.measure(Rows.of([row, *rest]), domain, {}) for row in ([0.6, 0.8], [0.6, GAP], [0.0, 0.0])
+    )
+    assert (gap == gone).all()
+    assert np.linalg.norm(complete - gap) == pytest.approx(np.sqrt(0.5) / 20)
+
+
+def holds(rows):
+    return np.linalg.eigvalsh(complete_second_moment(rows))[0] >= 0.1
+
+
+def eigenvalue_condition(distance):
+    domain = Domain(n_rows=14, n_features=2, row_norm=1.0)
+    stage = RegressionImputer(min_eigenvalue=0.1, statistics="exact")
+    (way,) = stage.ways(domain, distance)
+    (found,) = way.conditions
+    assert found.name == "eigenvalue"
+    assert "0.1" in found.statement
+    assert found.unit == eigenvalue_margin(domain, distance)
+    return found, World(domain, distance, gaps=5, deleted=True)
+
+
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_the_margin_of_neighbours_differs_by_at_most_one(distance):
+    found, world = eigenvalue_condition(distance)
+    reached, _ = attack(
+        world, lambda pair: abs(found.margin(pair.left) - found.margin(pair.right)), draws=100, steps=100
+    )
+    assert 0.3 <= reached <= ROUNDING
+
+
+def test_the_margin_is_zero_where_the_condition_fails_and_fewer_replacements_never_break_it():
+    found, world = eigenvalue_condition(Distance.neighbours())
+    rng = np.random.default_rng(0)
+    seen = []
+    for _ in range(300):
+        rows = world.draw(rng).left
+        margin = found.margin(rows)
+        seen.append(holds(rows))
+        assert (margin > 0) == holds(rows)
+        assert margin <= found.largest
+        X = rows.X.copy()
+        steps = max(0, int(np.ceil(margin)) - 1)
+        worst = np.argsort(-np.nan_to_num(np.abs(X @ [1.0, 1.0])))[:steps]
+        X[worst] = GAP
+        assert not steps or holds(Rows(X, None, rows.weight))
+    assert 20 < sum(seen) < 280

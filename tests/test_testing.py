@@ -1,0 +1,304 @@
+"""The contract test itself: it accepts stages that keep their promises and names what the others break."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import check_estimator
+
+from ppdp.bounds.formula import FORMULAS, Formula
+from ppdp.bounds.rounding import column_sum_error, inflate
+from ppdp.conditions import Condition
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.planning.ways import Way
+from ppdp.registry import REGISTRY
+from ppdp.rows import Rows
+from ppdp.statistics import column_sums
+from ppdp.testing import check_stage
+from ppdp.transformers import PCA, NormClipper, RowMap, StandardScaler
+from ppdp.transformers.base import RowWiseTransformer, Stage, Transformer
+
+N = 10
+
+
+class Own(RowWiseTransformer):
+    """The identity, with one way of the formula "own.map"."""
+
+    name = "public"
+
+    def ways(self, domain, distance):
+        return (Way.by(self.name, "own.map", domain, distance, **self.parameters()),)
+
+    def parameters(self):
+        return {}
+
+    def _apply(self, X, statistics):
+        return X
+
+
+class Centred(Own):
+    """The mean, over the public n, is subtracted."""
+
+    name = "exact"
+    _statistic_names = ("mean",)
+
+    def _statistics(self, rows, way, domain):
+        return {"mean": column_sums(rows.X, rows.weight, 2.0) / rows.n}
+
+    def _apply(self, X, statistics):
+        return X - statistics["mean"]
+
+
+def same(domain, distance, **_):
+    return domain, distance
+
+
+def centring(domain, distance, *, part=1.0, mass="mass"):
+    """What subtracting the mean does; right for ``part=1``."""
+    norm = domain.row_norm
+    shift = (norm * getattr(distance, mass) + distance.total) / domain.n
+    shift += column_sum_error(domain.n, domain.d, 2.0, distance) + 1e-12
+    out = domain.but(row_norm=2 * norm, entry_bound=None)
+    return out, distance.widened(domain.n, domain.n, inflate(part * shift), diameter=4 * norm)
+
+
+@pytest.fixture
+def promise(monkeypatch):
+    """Register what "own.map" promises."""
+
+    def register(function, way="public", used_by=(), **facts):
+        formula = Formula("own.map", "stability", "row-wise", function, way, used_by, **facts)
+        monkeypatch.setitem(FORMULAS, "own.map", formula)
+
+    return register
+
+
+# ---------------------------------------------------------------- what is right
+
+
+@pytest.mark.parametrize("kind", [kind for kind in REGISTRY.values() if issubclass(kind, Stage)])
+def test_every_stage_keeps_its_promises(kind):
+    assert 0 <= check_stage(kind.example(), pairs=6, climbs=10) <= 1 + 1e-9
+
+
+def test_a_right_bound_is_accepted_and_its_use_returned(promise):
+    promise(centring, way="exact", gaps=True)
+    assert 0.6 < check_stage(Centred()) <= 1
+
+
+@pytest.mark.parametrize("stage", [StandardScaler(min_std=0.05, floor=False, statistics="exact"), PCA(1, min_gap=1e-3)])
+def test_conditional_stages_are_checked_where_their_condition_holds(stage):
+    assert 0.05 < check_stage(stage, Domain(n_rows=40, n_features=2)) <= 1
+
+
+def test_columns_and_rows_can_be_chosen():
+    three = RowMap(_three_columns, out_norm=2.0, lipschitz=1.0)
+    assert check_stage(three, Domain(n_rows=5, n_features=3, row_norm=2.0)) > 0.9
+    with pytest.raises(AssertionError, match="accepts none of the domains, so nothing was checked"):
+        check_stage(three, Domain(n_features=2))
+
+
+def _three_columns(X):
+    if X.shape[1] != 3:
+        raise ValueError("three columns")
+    return X[:, ::-1]
+
+
+class Mirror(RowWiseTransformer):
+    """The stage of docs/guides/own-stage.md."""
+
+    def ways(self, domain, distance):
+        return (Way.by("public", "own.map", domain, distance),)
+
+    _apply = staticmethod(lambda X, statistics: -X)
+
+
+@pytest.mark.filterwarnings("ignore")  # the checks provoke warnings on purpose
+def test_the_stage_of_three_lines_passes_scikit_learns_checks(promise):
+    promise(same, gaps=True, used_by=("Mirror",))
+    results = check_estimator(Mirror.example(), on_skip=None, on_fail=None)
+    assert not [(r["check_name"], repr(r["exception"])) for r in results if r["status"] == "failed"]
+
+
+# ---------------------------------------------------------------- what is wrong
+
+
+class Doubled(Own):
+    def _apply(self, X, statistics):
+        return 2 * X
+
+
+class Torn(Own):
+    def _apply(self, X, statistics):
+        return np.floor(20 * X) / 20
+
+
+class Reversed(Own):
+    """Rows change places: no row-wise map."""
+
+    def _apply(self, X, statistics):
+        return X[np.lexsort(X.T)]
+
+
+class Kept(Own):
+    """Deleted rows come back as something else than zeros."""
+
+    def _run(self, rows, statistics):
+        return Rows(rows.X + 0.01, rows.y, rows.weight)
+
+
+class Dropping(Own):
+    """Half of the rows get no weight."""
+
+    def _run(self, rows, statistics):
+        return Rows(rows.X, rows.y, rows.weight * (np.nan_to_num(rows.X[:, 0]) > 0)).settled()
+
+
+class Relabelled(Own):
+    def _run(self, rows, statistics):
+        y = np.full(rows.n, float(np.nan_to_num(rows.X).sum() > 0))
+        return Rows(rows.X, y, rows.weight).settled()
+
+
+class Impure(Own):
+    seen = 0
+
+    def parameters(self):
+        type(self).seen += 1
+        return {"count": self.seen}
+
+
+class Fickle(Own):
+    """Its second transform differs from the first."""
+
+    def _apply(self, X, statistics):
+        self.turns = getattr(self, "turns", 0) + 1
+        return X / self.turns
+
+
+class Forgetful(Own):
+    def __init__(self, factor=1.0):
+        self.factor = factor
+
+    def __getstate__(self):
+        return {"factor": 1.0}
+
+
+class Untidy(Own):
+    def __init__(self, factor=1.0):
+        self.factor = factor
+
+    def __sklearn_clone__(self):
+        return type(self)()
+
+
+class Numpy(Own):
+    def parameters(self):
+        return {"cuts": np.zeros(2)}
+
+
+class Lying(Own):
+    """The way is not what its formula gives."""
+
+    def ways(self, domain, distance):
+        right = Way.by("public", "own.map", domain, distance)
+        return (Way("public", "own.map", {}, right.domain, Distance()),)
+
+
+def doubled_norm(domain, distance, **_):
+    return domain.but(row_norm=2 * domain.row_norm, entry_bound=None), distance
+
+
+def filled(domain, distance):
+    return domain.but(max_missing=0), distance
+
+
+def fewer(domain, distance):
+    return domain.but(min_present=0), distance
+
+
+WRONG = {
+    "too small a Lipschitz constant": (Doubled(), doubled_norm, {}, "radius is .*, and at most .* is certified"),
+    "too small a norm": (Doubled(), same, {}, "exceeds row_norm"),
+    "torn rows": (Torn(), doubled_norm, {}, "is certified"),
+    "mixed rows": (Reversed(), same, {}, "is certified"),
+    "an uncharged fit": (Centred(), doubled_norm, {"way": "exact"}, "moved is .*, and at most 0 is certified"),
+    "half the bound": (Centred(), lambda a, b: centring(a, b, part=0.5), {"way": "exact"}, "is certified"),
+    "nine tenths of it": (Centred(), lambda a, b: centring(a, b, part=0.9), {"way": "exact"}, "is certified"),
+    "one side only": (Centred(), lambda a, b: centring(a, b, mass="one_sided"), {"way": "exact"}, "is certified"),
+    "deleted rows": (Kept(), doubled_norm, {}, "a deleted row is not zero"),
+    "uncharged weights": (Dropping(), fewer, {}, "slots is|mass is"),
+    "too few rows": (Dropping(), same, {}, "fewer rows are left than min_present"),
+    "labels": (Relabelled(), same, {}, "slots is"),
+    "gaps": (Own(), filled, {}, "more rows have gaps than max_missing"),
+    "gaps that are not declared": (Own(), same, {"gaps": False}, "does not say gaps=True"),
+    "impure ways": (Impure(), same, {}, "its ways are others the second time"),
+    "transform with a memory": (Fickle(), same, {}, "transform gives other rows the second time"),
+    "a pickle that forgets": (Forgetful(2.0), same, {}, "a pickled copy has other parameters"),
+    "a clone that forgets": (Untidy(2.0), same, {}, "clone changes its parameters"),
+    "parameters that no certificate holds": (Numpy(), same, {}, "not plain numbers"),
+    "another distance": (Lying(), same, {}, "another distance or domain follows"),
+    "another way": (Own(), same, {"way": "noisy"}, "is registered for the way 'noisy'"),
+    "another class": (Own(), same, {"used_by": ("Other",)}, "does not list it in used_by"),
+    "an assumption that is not stated": (Own(), same, {"assumes": lambda domain, **_: {"m"}}, "assumes something else"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_is_broken_is_found_and_named(promise, wrong):
+    stage, function, facts, words = WRONG[wrong]
+    promise(function, **{"gaps": True, **facts})
+    with pytest.raises(AssertionError, match=words) as caught:
+        check_stage(stage)
+    assert str(caught.value).startswith(f"{type(stage).__name__}: ")
+
+
+@pytest.mark.parametrize(("unit", "holds"), [(1.0, True), (0.5, False)])
+def test_a_margin_must_change_by_at_most_one(promise, monkeypatch, unit, holds):
+    """The margin of "many rows have a positive first entry" counts rows; one unit is one row."""
+    margin = Formula("own.margin", "margin", "row-wise", lambda domain, distance: unit * distance.changed)
+    monkeypatch.setitem(FORMULAS, "own.margin", margin)
+    promise(same, way="exact", assumes=lambda domain, **_: {"own.margin"}, gaps=True)
+
+    class Conditional(Transformer):
+        def ways(self, domain, distance):
+            def measure(rows, unit):
+                return float((rows.weight * (np.nan_to_num(rows.X[:, 0]) > 0)).sum()) / unit
+
+            condition = Condition.by("positive", "own.margin", domain, distance, measure)
+            return (Way.by("exact", "own.map", domain, distance, conditions=(condition,)),)
+
+        def _apply(self, X, statistics):
+            return X
+
+    if holds:
+        check_stage(Conditional())
+    else:
+        with pytest.raises(AssertionError, match="the margin of 'positive' changes by 2, more than 1"):
+            check_stage(Conditional())
+
+
+def test_nothing_is_promised_where_a_condition_fails(promise, monkeypatch):
+    """A wrong bound under a condition that never holds: no pair shows it, and none is said to use it."""
+    margin = Formula("own.margin", "margin", "row-wise", lambda domain, distance: 1.0)
+    monkeypatch.setitem(FORMULAS, "own.margin", margin)
+    promise(same, assumes=lambda domain, **_: {"own.margin"}, gaps=True)
+
+    class Never(Doubled):
+        def ways(self, domain, distance):
+            condition = Condition.by("never", "own.margin", domain, distance, lambda rows, unit: -math.inf)
+            return (Way.by("public", "own.map", domain, distance, conditions=(condition,)),)
+
+    assert check_stage(Never()) == 0
+
+
+def test_it_needs_neither_pytest_nor_this_folder():
+    code = "import sys; import ppdp.testing; assert not {'pytest', 'neighbours', 'adversary'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_seed_decides_the_draws():
+    assert check_stage(NormClipper(0.3), seed=1) == check_stage(NormClipper(0.3), seed=1)

@@ -1,0 +1,282 @@
+"""PCA as people use it: outputs, public columns, errors, and inside a pipeline with a certificate."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.decomposition import PCA as Reference
+from sklearn.exceptions import NotFittedError
+
+from ppdp import Certificate, Distance, Domain, make_pipeline
+from ppdp.exceptions import InvalidParameter, UnsupportedOrder
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.statistics import Moments
+from ppdp.transformers import PCA, NormClipper, StandardScaler
+from ppdp.transformers.public_columns import PublicColumns
+
+DOMAIN = Domain(n_rows=1000, n_features=6, row_norm=1.0, max_missing=0)
+OUTPUTS = "rank", "projected", "aligned"
+
+
+def rows(n=300, d=6, *, shift=0.5):
+    rng = np.random.default_rng(0)
+    return rng.standard_normal((n, d)) * np.linspace(2, 0.1, d) + shift
+
+
+def exact(stage, domain=DOMAIN):
+    (way,) = (way for way in stage.ways(domain, Distance.neighbours()) if way.name == "exact")
+    return way
+
+
+def leading(X, k):
+    return np.linalg.svd(X, full_matrices=False)[2][:k]
+
+
+class TestMaps:
+    def test_rank_is_the_reconstruction_of_scikit_learn_if_centred(self):
+        X = rows()
+        reference = Reference(2).fit(X)
+        assert PCA(2, center=True).fit_transform(X) == pytest.approx(
+            reference.inverse_transform(reference.transform(X)), abs=1e-12
+        )
+
+    def test_uncentred_is_the_best_approximation_through_the_origin(self):
+        X, V = rows(), leading(rows(), 2)
+        assert PCA(2).fit_transform(X) == pytest.approx(X @ V.T @ V, abs=1e-12)
+
+    @pytest.mark.parametrize("center", [False, True])
+    def test_projected_is_the_projection_in_public_columns(self, center):
+        X = rows()
+        kept = PCA(2, center=center).fit(X)
+        G = np.linalg.qr(np.arange(18.0).reshape(6, 3) ** 1.5)[0]
+        origin = 0 if kept.mean_ is None else kept.mean_
+        out = PCA(2, center=center, output="projected", basis=G).fit_transform(X)
+        assert out == pytest.approx((kept.transform(X) - origin) @ G, abs=1e-12)
+
+    @pytest.mark.parametrize("center", [False, True])
+    @pytest.mark.parametrize("columns", [2, 3])
+    def test_aligned_keeps_lengths_and_is_closest_to_the_public_columns(self, center, columns):
+        X = rows()
+        G = np.linalg.qr(np.arange(6.0 * columns).reshape(6, columns) ** 1.5)[0]
+        stage = PCA(2, center=center, output="aligned", basis=G).fit(X)
+        kept = PCA(2, center=center).fit_transform(X)
+        if center:
+            kept -= X.mean(axis=0)
+        assert np.linalg.norm(stage.transform(X), axis=1) == pytest.approx(np.linalg.norm(kept, axis=1))
+        inner = stage.projection_.T @ G  # symmetric and positive: the polar factor
+        assert inner == pytest.approx(inner.T, abs=1e-10)
+        assert np.linalg.eigvalsh(inner)[0] > -1e-10
+
+    def test_aligned_with_eigenvectors_as_columns_gives_their_coordinates(self):
+        X = rows()
+        V = leading(X, 2)
+        assert PCA(2, output="aligned", basis=V.T).fit_transform(X) == pytest.approx(X @ V.T, abs=1e-10)
+
+    @pytest.mark.parametrize("output", ["projected", "aligned"])
+    def test_all_components_are_a_public_map(self, output):
+        X, G = rows(), PublicColumns.of(0, None, 6, usual=6, least=6, stage=None).matrix
+        assert PCA(output=output).fit_transform(X) == pytest.approx(X @ G, abs=1e-10)
+        assert exact(PCA(output=output)).conditions == ()
+
+    def test_all_components_of_rank_change_nothing(self):
+        X = rows()
+        assert PCA(center=True).fit_transform(X) == pytest.approx(X)
+
+    @pytest.mark.parametrize("center", [False, True])
+    @pytest.mark.parametrize("output", OUTPUTS)
+    def test_released_moments_go_through_the_map(self, output, center):
+        X = rows()
+        stage = PCA(2, center=center, output=output).fit(X)
+        carried = stage._carry(Moments.of_matrix(X.mean(axis=0), X.T @ X / len(X)), stage._worn())
+        Z = stage.transform(X)
+        assert carried.mean == pytest.approx(Z.mean(axis=0))
+        assert carried.matrix == pytest.approx(Z.T @ Z / len(Z))
+
+
+class TestPublicColumns:
+    def test_a_seed_decides_them_and_no_row_does(self):
+        first, second = (PCA(1, output="projected", basis=7).fit(rows(shift=s)) for s in (0.0, 3.0))
+        matrices = [PublicColumns.of(seed, None, 6, usual=2, least=1, stage=None).matrix for seed in (7, 7, 8)]
+        assert np.array_equal(matrices[0], matrices[1])
+        assert not np.allclose(matrices[0], matrices[2])
+        for fitted in (first, second):
+            assert fitted.projection_ == pytest.approx(fitted.components_.T @ fitted.components_ @ matrices[0])
+
+    @pytest.mark.parametrize(
+        ("k", "asked", "columns"), [(1, None, 2), (2, None, 4), (4, None, 6), (2, 3, 3), (2, 6, 6)]
+    )
+    def test_there_are_twice_as_many_as_components_unless_asked_otherwise(self, k, asked, columns):
+        out = PCA(k, output="projected", n_columns=asked).fit_transform(rows())
+        assert out.shape == (300, columns)
+
+    def test_orthonormal_columns_stay_and_others_become_so(self):
+        G = np.eye(6)[:, [3, 0]]
+        assert np.array_equal(PublicColumns.of(G, None, 6, usual=2, least=1, stage=None).matrix, G)
+        skew = PublicColumns.of([[2.0, 1.0], [0.0, 3.0]], None, 2, usual=2, least=1, stage=None).matrix
+        assert skew == pytest.approx(np.eye(2))
+
+    def test_the_usual_threshold_holds_for_random_columns(self):
+        """Half of the edge of the spectrum of a random block: rarely missed, and of the right size."""
+        rng, reached = np.random.default_rng(0), []
+        for seed in range(200):
+            columns = PublicColumns.of(seed, None, 50, usual=10, least=5, stage=None)
+            block = np.linalg.qr(rng.standard_normal((50, 5)))[0]
+            reached.append(np.linalg.svd(block.T @ columns.matrix, compute_uv=False)[-1])
+        assert np.mean(np.array(reached) >= columns.usual_alignment(5)) > 0.97
+        assert np.median(reached) < 4 * columns.usual_alignment(5)
+
+    @pytest.mark.parametrize(
+        "basis",
+        [
+            *(-1, 1.5, "a", None, True, [1.0, 2.0], [[1.0], [2.0, 3.0]]),
+            *(np.eye(5), np.zeros((6, 2)), np.full((6, 1), np.nan), np.ones((6, 2)), np.ones((6, 7))),
+        ],
+    )
+    def test_impossible_ones_are_refused_before_any_data(self, basis):
+        with pytest.raises(InvalidParameter, match="basis"):
+            PCA(2, output="projected", basis=basis).ways(DOMAIN, Distance.neighbours())
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {"output": "signed"},
+            {"output": None},
+            {"output": "aligned", "min_alignment": 0.0},
+            {"output": "aligned", "min_alignment": 1.1},
+            {"output": "projected", "n_columns": 7},
+            {"output": "aligned", "n_columns": 1},
+            {"output": "projected", "basis": np.eye(6)[:, :3], "n_columns": 2},
+        ],
+    )
+    def test_impossible_settings_are_refused_before_any_data(self, settings):
+        with pytest.raises(InvalidParameter):
+            PCA(2, **settings).ways(DOMAIN, Distance.neighbours())
+
+
+class TestManners:
+    @pytest.mark.parametrize("output", ["projected", "aligned"])
+    def test_columns_are_named_after_the_class(self, output):
+        frame = pd.DataFrame(rows(), columns=list("abcdef"))
+        stage = PCA(2, output=output).set_output(transform="pandas").fit(frame)
+        assert list(stage.transform(frame).columns) == ["pca0", "pca1", "pca2", "pca3"]
+        assert stage.set_output(transform="polars").transform(frame).columns == ["pca0", "pca1", "pca2", "pca3"]
+
+    def test_rank_keeps_names(self):
+        frame = pl.DataFrame(rows(), schema=list("abcdef"))
+        stage = PCA(2, center=True).set_output(transform="pandas").fit(frame)
+        assert list(stage.transform(frame).columns) == list("abcdef")
+        assert stage.transform(frame).to_numpy() == pytest.approx(PCA(2, center=True).fit_transform(rows()))
+
+    def test_unfitted_has_no_names(self):
+        with pytest.raises(NotFittedError):
+            PCA(2, output="projected").get_feature_names_out()
+
+    def test_clones_keep_public_columns(self):
+        G = np.eye(6)[:, :2]
+        assert np.array_equal(clone(PCA(1, basis=G)).basis, G)
+
+    def test_gaps_need_an_imputer_first(self):
+        with pytest.raises(UnsupportedOrder, match="imputer"):
+            PCA(1).ways(DOMAIN.but(max_missing=3), Distance.neighbours())
+
+    def test_rows_are_left_alone(self):
+        X = rows()
+        before = X.copy()
+        for output in OUTPUTS:
+            PCA(2, center=True, output=output).fit_transform(X)
+        assert np.array_equal(X, before)
+
+
+class TestPlan:
+    @pytest.mark.parametrize(
+        ("settings", "formula", "conditions"),
+        [
+            ({}, "pca.rank", ["pca.gap"]),
+            ({"center": True}, "pca.centred-rank", ["pca.centred-gap"]),
+            ({"output": "projected"}, "pca.projected", ["pca.gap"]),
+            ({"output": "projected", "center": True}, "pca.projected", ["pca.centred-gap"]),
+            ({"output": "aligned"}, "pca.aligned", ["pca.gap", "pca.alignment"]),
+            ({"output": "aligned", "center": True}, "pca.aligned", ["pca.centred-gap", "pca.centred-alignment"]),
+            ({"output": "aligned", "n_columns": 6}, "pca.projected", ["pca.gap"]),
+        ],
+    )
+    def test_what_each_output_assumes(self, settings, formula, conditions):
+        way = exact(PCA(2, **settings))
+        assert way.formula == formula
+        assert [condition.formula for condition in way.conditions] == conditions
+        assert [ask.purpose for ask in way.asks] == ["predict"] * ("output" in settings)
+
+    def test_projected_costs_no_more_than_rank_and_aligned_by_its_threshold(self):
+        rank, projected = exact(PCA(2)).distance, exact(PCA(2, output="projected")).distance
+        aligned = exact(PCA(2, output="aligned", basis=np.eye(6)[:, :2], min_alignment=0.25)).distance
+        assert projected.radius == pytest.approx(rank.radius)
+        assert projected.total == pytest.approx(rank.total)
+        assert aligned.radius == pytest.approx(4 * rank.radius)
+
+    def test_centring_costs_more(self):
+        assert exact(PCA(2, center=True)).distance.radius > 2 * exact(PCA(2)).distance.radius
+
+    @pytest.mark.parametrize(
+        ("settings", "norm", "columns"),
+        [
+            ({"center": True}, np.sqrt(1.9), 6),
+            ({"output": "projected"}, 1.0, 4),
+            ({"output": "aligned", "center": True}, 1 + np.sqrt(0.9), 4),
+        ],
+    )
+    def test_the_output_domain(self, settings, norm, columns):
+        out = exact(PCA(2, **settings), DOMAIN.but(feature_names=tuple("abcdef"))).domain
+        assert (out.row_norm, out.n_features) == (pytest.approx(norm), columns)
+        assert (out.feature_names is None) == (columns == 4)
+
+
+class TestPipelines:
+    def data(self, n=20_000):
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((n, 6)) * [1.0, 0.6, 0.02, 0.02, 0.02, 0.02]
+        return X / np.maximum(1, np.linalg.norm(X, axis=1))[:, None], (X[:, 0] > 0).astype(int)
+
+    @pytest.mark.parametrize("center", [False, True])
+    @pytest.mark.parametrize("output", OUTPUTS)
+    @pytest.mark.parametrize("statistics", ["exact", "noisy"])
+    def test_with_a_classifier(self, output, center, statistics):
+        X, y = self.data()
+        stage = PCA(2, 0.02, center, output, statistics=statistics)
+        if output == "aligned":
+            stage.set_params(basis=np.eye(6)[:, [1, 0]], min_alignment=0.5)
+        model = LogisticRegression(classes=(0, 1), max_iter=20)
+        pipe = make_pipeline(NormClipper(1.0), stage, model, epsilon=4.0, random_state=0).fit(X, y)
+        assert pipe.score(X, y) > 0.8
+        assert pipe.certificate_.verify()
+        twin = pipe["pca"]
+        assert (twin.components_ is None) == (statistics == "exact" and output == "rank")
+        assert ("pca.matrix" in pipe.release_.arrays) == (twin.components_ is not None)
+
+    @pytest.mark.parametrize("output", OUTPUTS)
+    def test_with_a_mean_nothing_is_released_for_prediction(self, output):
+        X, _ = self.data()
+        stage = PCA(2, 0.02, True, output, basis=np.eye(6)[:, :2], min_alignment=0.5, statistics="exact")
+        pipe = make_pipeline(NormClipper(1.0), stage, GaussianMechanism(), epsilon=2.0, random_state=0).fit(X)
+        certificate = Certificate.from_json(pipe.certificate_.to_json())
+        assert certificate.verify()
+        assert list(pipe.release_.arrays) == ["gaussianmechanism.answer"]
+
+    @pytest.mark.parametrize("output", OUTPUTS)
+    def test_at_the_end_the_map_is_released(self, output):
+        X, _ = self.data()
+        pipe = make_pipeline(NormClipper(1.0), PCA(2, center=True, output=output), epsilon=4.0, random_state=0).fit(X)
+        twin = pipe["pca"]
+        assert pipe.certificate_.status == "SEEDED"
+        assert pipe.transform(X) == pytest.approx(twin.transform(X))
+        assert len(pipe.get_feature_names_out()) == pipe.transform(X).shape[1]
+
+    def test_moments_released_before_it_serve_stages_behind_it(self):
+        X, y = self.data()
+        stages = PCA(2, output="projected", statistics="noisy"), StandardScaler(statistics="noisy")
+        pipe = make_pipeline(NormClipper(1.0), *stages, LogisticRegression(classes=(0, 1)), epsilon=8.0, random_state=0)
+        pipe.fit(X, y)
+        assert list(pipe.release_.arrays)[:1] == ["pca.matrix"]
+        assert not any("scaler" in name for name in pipe.release_.arrays)
+        assert pipe["standardscaler"].mean_.shape == (4,)
+        assert pipe.certificate_.verify()

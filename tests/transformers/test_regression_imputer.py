@@ -1,0 +1,270 @@
+"""RegressionImputer: fills gaps by what the other columns say, alone and inside a pipeline."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.linear_model import Ridge
+
+from ppdp import Distance, Domain, Pipeline, make_pipeline
+from ppdp.exceptions import InvalidParameter, MissingBound
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.rows import Rows
+from ppdp.transformers import MeanImputer, NormClipper, RegressionImputer
+from ppdp.transformers import regression_imputer as module
+
+GAP = np.nan
+
+
+def table(n=400, d=4, share=0.1, seed=0):
+    """Rows along one direction, with gaps anywhere, and the same rows without gaps."""
+    rng = np.random.default_rng(seed)
+    whole = rng.uniform(-1, 1, (n, 1)) * np.array([0.5, 0.4, -0.6, 0.3][:d]) + 0.02 * rng.standard_normal((n, d))
+    return np.where(rng.random((n, d)) < share, GAP, whole), whole
+
+
+def test_a_gap_is_filled_by_the_ridge_regression_of_its_pattern():
+    X, _ = table()
+    stage = RegressionImputer(0.01)
+    filled = stage.fit_transform(X)
+    assert not np.isnan(filled).any()
+    np.testing.assert_array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
+    complete = X[~np.isnan(X).any(axis=1)]
+    assert stage.ridge_ == pytest.approx(0.01 * stage.norm_**2)
+    for row, answer in zip(X, filled):
+        missing = np.isnan(row)
+        if missing.any() and not missing.all():
+            expected = Ridge(alpha=stage.ridge_ * len(X), fit_intercept=False)
+            expected.fit(complete[:, ~missing], complete[:, missing].reshape(len(complete), -1))
+            np.testing.assert_allclose(answer[missing], expected.predict(row[~missing][None]).ravel(), atol=1e-10)
+
+
+def test_related_columns_are_filled_better_than_by_means():
+    X, whole = table()
+    gaps = np.isnan(X)
+    by_regression, by_means = (stage.fit_transform(X) for stage in (RegressionImputer(0.001), MeanImputer()))
+    assert np.abs(by_regression - whole)[gaps].mean() < 0.3 * np.abs(by_means - whole)[gaps].mean()
+
+
+def test_without_a_ridge_the_fit_is_that_of_least_squares():
+    X, _ = table()
+    stage = RegressionImputer(min_eigenvalue=1e-6).fit(X)
+    complete = X[~np.isnan(X).any(axis=1)]
+    expected, *_ = np.linalg.lstsq(complete[:, 1:], complete[:, 0], rcond=None)
+    assert stage.ridge_ == 0
+    row = np.array([[GAP, 0.2, -0.3, 0.15]])
+    assert stage.transform(row)[0, 0] == pytest.approx(row[0, 1:] @ expected, abs=1e-8)
+
+
+def test_where_the_condition_fails_the_fit_is_still_finite():
+    X = np.outer(np.linspace(-1, 1, 20), [1.0, 1.0, 1.0])
+    X[0, 0] = GAP
+    filled = RegressionImputer(min_eigenvalue=0.01).fit_transform(X)
+    assert np.isfinite(filled).all()
+    assert filled[0, 0] < -0.5
+
+
+def test_rows_without_any_entry_and_without_any_pattern():
+    X = np.array([[GAP, GAP], [0.5, 0.5], [-0.5, -0.5]])
+    stage = RegressionImputer(0.01).fit(X)
+    assert (stage.transform(X)[0] == 0).all()
+    assert stage.transform([[0.1, 0.2]]).tolist() == [[0.1, 0.2]]
+    nothing = RegressionImputer().fit_transform(np.full((3, 2), GAP))
+    assert (nothing == 0).all()
+
+
+def test_one_column_has_nothing_to_be_regressed_on():
+    assert RegressionImputer().fit_transform([[GAP], [1.0], [0.5]]).tolist() == [[0.0], [1.0], [0.5]]
+
+
+def test_filled_rows_keep_their_public_norm_and_entries():
+    X = np.array([[1.0, 1.0], [-1.0, -1.0]] * 10 + [[1.0, GAP]])
+    domain = Domain(n_rows=21, n_features=2, row_norm=1.2, entry_bound=0.7)
+    stage = RegressionImputer(1e-6)
+    (way,) = [way for way in stage.ways(domain, Distance.neighbours()) if way.name == "exact"]
+    rows = Rows.of(np.clip(X, -0.7, 0.7))
+    filled = stage._run(rows, stage._statistics(rows, way, domain)).X
+    assert way.domain.entry_bound == 0.7
+    assert np.abs(filled).max() <= 0.7
+    assert np.linalg.norm(filled, axis=1).max() <= 1.2
+    assert filled[-1, 1] == pytest.approx(0.7, abs=1e-5)
+
+
+def test_equal_rows_are_filled_equally_to_the_last_bit(monkeypatch):
+    """Whatever other rows there are, and however they are cut into blocks."""
+    X, _ = table(n=300, share=0.4)
+    stage = RegressionImputer().fit(X)
+    whole = stage.transform(X)
+    rng = np.random.default_rng(1)
+    order = rng.permutation(300)
+    assert (stage.transform(X[order]) == whole[order]).all()
+    for part in (slice(0, 1), slice(17, 19), slice(100, 299)):
+        assert (stage.transform(X[part]) == whole[part]).all()
+    monkeypatch.setattr(module, "BLOCK_SIZE", 7 * 16)
+    assert (stage.transform(X) == whole).all()
+
+
+def test_every_pattern_of_gaps_at_once():
+    rng = np.random.default_rng(0)
+    d = 10
+    masks = (np.arange(2**d)[:, None] >> np.arange(d)) % 2 == 1
+    X = np.vstack([np.where(masks, GAP, rng.uniform(-1, 1, (2**d, d))), rng.uniform(-1, 1, (50, d))])
+    stage = RegressionImputer().fit(X)
+    filled = stage.transform(X)
+    for i in rng.integers(1, 2**d - 1, 20):
+        seen, gone = np.flatnonzero(~masks[i]), np.flatnonzero(masks[i])
+        gram = stage.moment_[np.ix_(seen, seen)] + stage.ridge_ * np.eye(len(seen))
+        expected = X[i, seen] @ np.linalg.solve(gram, stage.moment_[np.ix_(seen, gone)])
+        np.testing.assert_allclose(filled[i, gone], expected, atol=1e-12)
+
+
+def test_deleted_rows_are_not_fitted_on():
+    X, _ = table()
+    domain = Domain(n_rows=len(X), n_features=4, row_norm=2.0)
+    stage = RegressionImputer()
+    (way,) = [way for way in stage.ways(domain, Distance.neighbours()) if way.name == "exact"]
+    weight = np.ones(len(X))
+    weight[::2] = 0
+    half = stage._statistics(Rows(X, None, weight).settled(), way, domain)["moment"]
+    complete = X[1::2][~np.isnan(X[1::2]).any(axis=1)]
+    np.testing.assert_allclose(half, complete.T @ complete / len(X), atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_frames_keep_their_columns(kind):
+    X, _ = table()
+    names = ["a", "b", "c", "d"]
+    frame = pd.DataFrame(X, columns=names) if kind == "pandas" else pl.DataFrame(X, schema=names, nan_to_null=True)
+    stage = RegressionImputer().set_output(transform=kind)
+    out = stage.fit_transform(frame)
+    assert list(out.columns) == names
+    assert list(stage.get_feature_names_out()) == names
+    np.testing.assert_array_equal(out.to_numpy(), RegressionImputer().fit_transform(X))
+
+
+DOMAIN = Domain(n_rows=100, n_features=3, row_norm=1.0)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"regularization": 0}, "regularization"),
+        ({"regularization": -1}, "regularization"),
+        ({"regularization": "1"}, "regularization"),
+        ({"regularization": math.nan}, "regularization"),
+        ({"min_eigenvalue": 0}, "min_eigenvalue"),
+        ({"min_eigenvalue": 0.34}, "min_eigenvalue"),
+        ({"min_eigenvalue": True}, "min_eigenvalue"),
+        ({"min_eigenvalue": 0.1, "regularization": 0.1}, "exclude each other"),
+        ({"max_missing": -1}, "max_missing"),
+        ({"statistics": "other"}, "statistics"),
+    ],
+)
+def test_impossible_parameters(parameters, says):
+    with pytest.raises(InvalidParameter, match=says) as caught:
+        RegressionImputer(**parameters).ways(DOMAIN, Distance.neighbours())
+    assert caught.value.stage == "RegressionImputer"
+
+
+def test_a_bound_on_rows_is_needed():
+    with pytest.raises(MissingBound, match="row_norm"):
+        RegressionImputer().ways(DOMAIN.but(row_norm=None), Distance.neighbours())
+
+
+@pytest.mark.parametrize(
+    ("parameters", "facts", "names"),
+    [
+        ({}, {}, []),
+        ({"max_missing": 10}, {}, ["missing"]),
+        ({"max_missing": 0.1}, {}, ["missing"]),
+        ({}, {"max_missing": 10}, ["missing"]),
+        ({"min_eigenvalue": 0.1}, {}, ["eigenvalue"]),
+        ({"min_eigenvalue": 0.1, "max_missing": 10}, {}, ["missing", "eigenvalue"]),
+    ],
+)
+def test_what_the_exact_way_assumes(parameters, facts, names):
+    stage = RegressionImputer(statistics="exact", **parameters)
+    domain = DOMAIN.but(**facts)
+    assert [condition.name for condition in stage.conditions(domain, Distance.neighbours())] == names
+    after, distance = stage.stability_map(domain, Distance.neighbours())
+    assert distance.moved == (10 if "missing" in names else 99)
+    assert after.missing_rows == 0
+    noisy = RegressionImputer(statistics="noisy", **parameters)
+    assert noisy.conditions(domain, Distance.neighbours()) == ()
+    assert noisy.stability_map(domain, Distance.neighbours())[1] == Distance.neighbours()
+
+
+def test_the_sensitivity_in_closed_form():
+    """s = sqrt(1 + 1/(4 nu (1 + nu))) for a ridge; sqrt(1 + b^2) = 1/(2 sqrt(nu (1 - nu))) for two columns."""
+    for n, share in ((1000, 0.1), (5000, 0.02)):
+        ridge = RegressionImputer(share).sensitivity(DOMAIN.but(n_rows=n))
+        assert ridge.l2 == pytest.approx(math.sqrt(1 + 1 / (4 * share * (1 + share))) / (share * n), rel=1e-6)
+        least = RegressionImputer(min_eigenvalue=share).sensitivity(Domain(n_rows=n, n_features=2, row_norm=1.0))
+        assert least.l2 == pytest.approx(1 / (2 * math.sqrt(share * (1 - share))) / (share * n), rel=1e-6)
+        assert ridge.linf == n - 1
+
+
+def test_rows_that_never_have_gaps_are_free():
+    stage = RegressionImputer()
+    assert [way.name for way in stage.ways(DOMAIN.but(max_missing=0), Distance.neighbours())] == ["public"]
+    assert stage.stability_map(DOMAIN.but(max_missing=0), Distance.neighbours())[1] == Distance.neighbours()
+
+
+def people(n=4000):
+    X, whole = table(n, share=0.03)
+    return pd.DataFrame(X, columns=["a", "b", "c", "d"]), (whole[:, 0] > 0).astype(int)
+
+
+WAYS = [
+    ({"statistics": "noisy"}, "noisy", "UNCONDITIONAL"),
+    ({"statistics": "exact"}, "exact", "UNCONDITIONAL"),
+    ({"statistics": "exact", "max_missing": 0.3}, "exact", "UNCONDITIONAL"),
+    ({"statistics": "noisy", "min_eigenvalue": 0.01}, "noisy", "UNCONDITIONAL"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "way", "status"), WAYS, ids=str)
+def test_in_a_pipeline_with_a_model(parameters, way, status):
+    X, y = people()
+    pipe = Pipeline(
+        [
+            ("clip", NormClipper()),
+            ("impute", RegressionImputer(**parameters)),
+            ("model", LogisticRegression(classes=(0, 1), max_iter=10)),
+        ],
+        epsilon=5.0,
+        delta=1e-5,
+    ).fit(X, y)
+    certificate = pipe.certificate_
+    assert certificate.verify()
+    assert certificate.status == status
+    assert [step["way"] for step in certificate.to_dict()["steps"]] == ["public", way]
+    assert [release["statistic"] for release in certificate.to_dict()["releases"]] == ["complete-matrix"]
+    assert pipe.score(X, y) > 0.8
+    exact = RegressionImputer().fit(X).moment_
+    assert not np.array_equal(pipe["impute"].moment_, exact)  # what it predicts with was released with noise
+    np.testing.assert_allclose(pipe["impute"].moment_, exact, atol=0.05)
+
+
+def test_in_a_pipeline_that_releases_no_map():
+    """Nothing is predicted, so nothing is released beside the mean."""
+    X, _ = people()
+    pipe = make_pipeline(
+        NormClipper(), RegressionImputer(statistics="exact"), GaussianMechanism(), epsilon=3.0, delta=1e-5
+    ).fit(X)
+    assert pipe.certificate_.verify()
+    assert pipe.certificate_.to_dict()["releases"] == []
+
+
+def test_the_gate_tests_the_smallest_eigenvalue():
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 1.0], (8000, 2)) / math.sqrt(2)
+    X[:50, 0] = GAP
+    stage = RegressionImputer(min_eigenvalue=0.2, max_missing=400, statistics="exact")
+    pipe = make_pipeline(NormClipper(), stage, GaussianMechanism(), epsilon=3.0, delta=1e-5).fit(X)
+    assert pipe.certificate_.verify()
+    conditions = pipe.certificate_.to_dict()["steps"][1]["conditions"]
+    assert [condition["formula"] for condition in conditions] == ["imputation.missing", "regression.eigenvalue"]
+    assert all(condition["tested"] for condition in conditions)

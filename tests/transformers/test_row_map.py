@@ -1,0 +1,118 @@
+"""RowMap with a public norm instead of public ranges, and what it makes of failing rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ppdp import Distance, Domain, make_pipeline
+from ppdp.exceptions import InvalidParameter, MissingBound
+from ppdp.mechanisms import GaussianMechanism
+from ppdp.testing import check_stage
+from ppdp.transformers import MeanImputer, NormClipper, RowMap, StandardScaler
+
+DOMAIN = Domain(n_rows=10, n_features=2, row_norm=1.0)
+MOVED = Distance(moved=3, radius=0.1)
+
+
+def doubled(X):
+    return 2 * X
+
+
+def polar(X):
+    return np.column_stack([np.hypot(X[:, 0], X[:, 1]), np.arctan2(X[:, 1], X[:, 0]), X[:, 0]])
+
+
+def test_rows_are_clipped_to_the_norm():
+    X = np.array([[0.1, 0.2], [3.0, 4.0], [0.0, 0.0]])
+    out = RowMap(doubled, out_norm=1.0).fit_transform(X)
+    assert out == pytest.approx(np.array([[0.2, 0.4], [0.6, 0.8], [0.0, 0.0]]))
+
+
+def test_the_domain_has_the_norm_and_clipping_keeps_the_lipschitz_constant():
+    domain, distance = RowMap(doubled, out_norm=1.5, lipschitz=2.0).stability_map(DOMAIN, MOVED)
+    assert (domain.row_norm, domain.entry_bound, domain.n_features) == (1.5, 1.5, 2)
+    assert distance.radius == pytest.approx(0.2)
+    assert RowMap(doubled, out_norm=0.05, lipschitz=2.0).stability_map(DOMAIN, MOVED)[1].radius <= 0.1 + 1e-12
+    assert RowMap(doubled, out_norm=1.5).stability_map(DOMAIN, MOVED)[1] == Distance(replaced=3)
+
+
+def test_the_number_of_columns_is_that_of_the_function():
+    domain, _ = RowMap(polar, out_norm=9.0).stability_map(DOMAIN.but(feature_names=("a", "b")), MOVED)
+    assert (domain.n_features, domain.feature_names) == (3, None)
+    stage = RowMap(polar, out_norm=9.0).fit(pd.DataFrame({"a": [1.0], "b": [2.0]}))
+    assert list(stage.get_feature_names_out()) == ["rowmap0", "rowmap1", "rowmap2"]
+    assert list(RowMap(doubled, out_norm=9.0).fit(pd.DataFrame({"a": [1.0], "b": [2.0]})).get_feature_names_out()) == [
+        "a",
+        "b",
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_what_is_not_a_number_becomes_the_centre_and_infinity_the_rim():
+    def wild(X):
+        return np.where(X > 2, np.nan, np.where(X == 0, -np.inf, X))
+
+    X = np.array([[3.0, 0.5], [0.0, 0.0], [0.5, np.nan]])
+    out = RowMap(wild, out_norm=1.0).fit_transform(X)
+    assert out == pytest.approx(np.array([[0.0, 0.5], [-np.sqrt(0.5), -np.sqrt(0.5)], [0.5, np.nan]]), nan_ok=True)
+
+
+def test_rows_on_which_it_fails_become_the_centre():
+    def fails(X):
+        if (X[:, 0] == 7).any():
+            raise RuntimeError("seven")
+        return X
+
+    X = np.array([[1.0, 0.0], [7.0, 0.0], [0.0, 1.0]])
+    assert RowMap(fails, out_norm=2.0).fit_transform(X) == pytest.approx(np.array([[1, 0], [0, 0], [0, 1]]))
+
+
+@pytest.mark.parametrize("function", [None, np.tanh, doubled])
+def test_it_keeps_the_contract(function):
+    stage = RowMap(function, out_norm=0.7, lipschitz=2.0 if function is doubled else 1.0)
+    assert 0.9 < check_stage(stage, DOMAIN, pairs=8, climbs=10) <= 1
+
+
+def test_in_a_pipeline():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((500, 2))
+    X[rng.random((500, 2)) < 0.05] = np.nan
+    steps = (
+        RowMap(doubled, out_norm=3.0),
+        MeanImputer(),
+        StandardScaler(statistics="exact"),
+        RowMap(np.tanh, None, 1, 1),
+    )
+    pipe = make_pipeline(*steps, GaussianMechanism(), epsilon=5.0, delta=1e-5).fit(X)
+    assert pipe.certificate_.verify()
+    assert "out_norm" not in pipe.certificate_["steps"][0]["parameters"]  # it is the row_norm
+    assert pipe.certificate_["steps"][0]["parameters"]["row_norm"] == 3.0
+
+
+@pytest.mark.parametrize("norm", [0, -1, "1", np.nan, np.inf, True, [1]])
+def test_impossible_norms(norm):
+    with pytest.raises(InvalidParameter, match="out_norm"):
+        RowMap(np.tanh, out_norm=norm).ways(DOMAIN, MOVED)
+
+
+def test_one_of_ranges_and_norm_is_needed():
+    with pytest.raises(MissingBound, match="out_ranges"):
+        RowMap(np.tanh).ways(DOMAIN, MOVED)
+    with pytest.raises(InvalidParameter, match="both"):
+        RowMap(np.tanh, out_ranges=(0, 1), out_norm=1.0).ways(DOMAIN, MOVED)
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda X: X - X.mean(axis=0), "among other rows"),
+        (lambda X: X.sum(), "shape"),
+        (lambda X: X[0], "shape"),
+        (lambda X: 1 / 0, "fails on every made-up row: ZeroDivisionError"),
+        (5, "callable"),
+    ],
+)
+def test_functions_that_cannot_be_row_wise(function, words):
+    with pytest.raises(InvalidParameter, match=words) as caught:
+        make_pipeline(NormClipper(), RowMap(function, out_norm=1.0), GaussianMechanism()).plan(DOMAIN)
+    assert caught.value.stage == "RowMap"

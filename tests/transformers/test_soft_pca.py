@@ -1,0 +1,116 @@
+"""SoftPCA as people use it: the map, errors, and inside a pipeline with a certificate that assumes nothing."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ppdp import Distance, Domain, make_pipeline
+from ppdp.exceptions import InvalidParameter, MissingBound, UnsupportedOrder
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.statistics import Moments
+from ppdp.transformers import NormClipper, SoftPCA
+
+DOMAIN = Domain(n_rows=1000, n_features=4, row_norm=2.0, max_missing=0)
+
+
+def rows(n=300, d=4):
+    return np.random.default_rng(0).standard_normal((n, d)) * np.linspace(2, 0.1, d)
+
+
+def ways(stage, domain=DOMAIN):
+    return {way.name: way for way in stage.ways(domain, Distance.neighbours())}
+
+
+def test_directions_shrink_by_their_eigenvalue_over_itself_plus_the_ridge():
+    X = rows()
+    fitted = SoftPCA(0.01).fit(X)
+    ridge = 0.01 * 4 * np.abs(X).max() ** 2  # alone, a row is at most √d times as long as the largest entry
+    values, vectors = np.linalg.eigh(X.T @ X / len(X))
+    assert fitted.transform(X) @ vectors == pytest.approx(X @ vectors * values / (values + ridge))
+
+
+def test_released_moments_go_through_the_map():
+    X = rows()
+    stage = SoftPCA().fit(X)
+    carried = stage._carry(Moments.of_matrix(X.mean(axis=0), X.T @ X / len(X)), stage._worn())
+    Z = stage.transform(X)
+    assert carried.mean == pytest.approx(Z.mean(axis=0))
+    assert carried.matrix == pytest.approx(Z.T @ Z / len(Z))
+
+
+def test_it_is_a_gentle_projection():
+    """A small ridge leaves the long direction alone and almost removes the short one."""
+    X = np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 0.01], [0.0, -0.01]])
+    out = SoftPCA(1e-3).fit_transform(X)
+    assert out[0] == pytest.approx([3.0, 0.0], rel=0.01)
+    assert abs(out[2, 1]) < 0.005 * 0.01
+
+
+def test_nothing_is_assumed_and_the_output_is_bounded():
+    exact, noisy = ways(SoftPCA(0.25))["exact"], ways(SoftPCA(0.25))["noisy"]
+    assert exact.conditions == noisy.conditions == ()
+    assert exact.domain == noisy.domain
+    assert exact.domain.row_norm == pytest.approx(2.0 / 1.25)
+    assert exact.parameters == {"ridge": 1.0}
+    assert noisy.distance.one_sided == 1
+    assert noisy.distance.radius < 1e-12  # rounding
+
+
+def test_a_noisy_moment_gives_a_map_within_the_domain():
+    wild = np.diag([100.0, -5.0, 0.5, 0.0])
+    way = ways(SoftPCA(0.25))["noisy"]
+    shrinkage = SoftPCA(0.25)._released(Moments.of_matrix(np.zeros(4), wild), way, DOMAIN)["shrinkage"]
+    assert np.linalg.eigvalsh(shrinkage) == pytest.approx([0.0, 0.0, 1 / 3, 0.8])
+
+
+def test_the_default_ridge_is_a_public_function_of_the_domain():
+    assert ways(SoftPCA())["exact"].parameters["ridge"] == pytest.approx(0.25 / 4 * 4.0)
+
+
+@pytest.mark.parametrize("value", [0, -1, "1", np.nan, np.inf, True, 1e-9])
+def test_impossible_ridges_are_refused_before_any_data(value):
+    with pytest.raises(InvalidParameter, match="regularization"):
+        ways(SoftPCA(value))
+
+
+def test_what_must_stand_before_it():
+    with pytest.raises(UnsupportedOrder, match="imputer"):
+        ways(SoftPCA(), DOMAIN.but(max_missing=1))
+    with pytest.raises(MissingBound, match="row_norm"):
+        ways(SoftPCA(), DOMAIN.but(row_norm=None))
+    with pytest.raises(InvalidParameter, match="statistics"):
+        ways(SoftPCA(statistics="other"))
+
+
+def test_names_stay():
+    frame = pd.DataFrame(rows(), columns=list("abcd"))
+    assert list(SoftPCA().set_output(transform="pandas").fit_transform(frame).columns) == list("abcd")
+
+
+@pytest.mark.parametrize("statistics", ["exact", "noisy", "auto"])
+def test_with_a_classifier(statistics):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 4)) * [0.6, 0.3, 0.02, 0.02]
+    y = (X[:, 0] > 0).astype(int)
+    model = LogisticRegression(classes=(0, 1), max_iter=20)
+    stage = SoftPCA(0.05, statistics=statistics)
+    pipe = make_pipeline(NormClipper(1.0), stage, model, epsilon=4.0, random_state=0).fit(X, y)
+    assert pipe.score(X, y) > 0.8
+    assert pipe.certificate_.verify()
+    assert "gate" not in pipe.release_.arrays
+    assert pipe["softpca"].shrinkage_.shape == (4, 4)
+
+
+@pytest.mark.parametrize("statistics", ["exact", "noisy"])
+def test_with_a_mean(statistics):
+    stages = NormClipper(1.0), SoftPCA(0.1, statistics=statistics), GaussianMechanism()
+    pipe = make_pipeline(*stages, epsilon=2.0, domain=Domain(row_norm=1.0)).fit(rows(5000))
+    assert pipe.certificate_.status == "UNCONDITIONAL"
+    assert pipe.certificate_.verify()
+    assert hasattr(pipe["softpca"], "shrinkage_") == (statistics == "noisy")
+
+
+def test_at_the_end_the_map_is_released():
+    pipe = make_pipeline(NormClipper(1.0), SoftPCA(0.1), epsilon=4.0, random_state=0).fit(rows(20_000))
+    assert pipe.certificate_.verify()
+    assert pipe.transform(rows()).shape == (300, 4)
