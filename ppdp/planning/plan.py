@@ -260,10 +260,11 @@ class _Solver:
             plan, split_ = self._plan(route)
         except ImpossibleBudget as error:
             return _Tried(route, None, error.message)
-        vague = sorted({route.steps[i].name for i in split_.imprecise if route.steps[i].stage.chooses})
+        vague = {route.steps[i].name: route.steps[i].way.name for i in split_.imprecise if route.steps[i].stage.chooses}
         if vague:
-            words = f"released statistics of {', '.join(vague)} would be too noisy at this n"
-            return _Tried(route, None, f"{words} (statistics='noisy' accepts it)")
+            words = f"released statistics of {', '.join(sorted(vague))} would be too noisy at this n"
+            accepts = " and ".join(f"statistics={way!r}" for way in sorted(set(vague.values())))
+            return _Tried(route, None, f"{words} ({accepts} accepts it)")
         if plan.gate is not None:
             hopeless = [step.name for step in route.steps if step.stage.chooses and _hopeless(step, plan.gate)]
             if hopeless:

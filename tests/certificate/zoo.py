@@ -8,11 +8,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.preprocessing import StandardScaler as PublicScaler
 
 from ppdp import Certificate, Domain, Ledger, Pipeline
 from ppdp.exceptions import PrivacyRefusal
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, RowMap, StandardScaler
+from ppdp.transformers import (
+    PCA,
+    ClusterDeduplicator,
+    ClusterQuantizer,
+    Deduplicator,
+    GridDeduplicator,
+    GridQuantizer,
+    LSHDeduplicator,
+    MeanImputer,
+    MedianImputer,
+    MinMaxScaler,
+    NormClipper,
+    Public,
+    RandomProjection,
+    RegressionImputer,
+    RobustScaler,
+    RowMap,
+    SoftPCA,
+    StandardScaler,
+    TrimmedMeanImputer,
+)
 
 Document = dict[str, Any]
 
@@ -74,6 +95,79 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         {"domain": Domain(rows_per_unit=3), "dataset": "people"},
     ),
     "with a ledger": ([CLIP, EXACT_PCA, MEAN], {"ledger": Ledger()}),
+    "grids": (
+        [
+            BOX,
+            imputer(statistics="noisy"),
+            ("hard", GridQuantizer(cell=0.1)),
+            ("soft", GridDeduplicator(keep="soft")),
+            ("stairs", GridQuantizer(cell=0.1, mode="staircase")),
+            ("model", classifier()),
+        ],
+        {},
+    ),
+    "cells": (
+        [
+            CLIP,
+            ("cells", GridDeduplicator()),
+            ("first", GridDeduplicator(keep="first")),
+            ("agreed", Deduplicator(labels="unanimous")),
+            ("dither", GridQuantizer(cell=0.1, mode="dither")),
+            MEAN,
+        ],
+        {},
+    ),
+    "bands": (
+        [
+            CLIP,
+            ("all", LSHDeduplicator(bands=2, mode="simhash")),
+            ("window", LSHDeduplicator(bands=2, mode="simhash", rule="window")),
+            ("soft", LSHDeduplicator(bands=2, mode="simhash", rule="soft")),
+            MEAN,
+        ],
+        {},
+    ),
+    "clusters": ([CLIP, ("groups", ClusterQuantizer(1e-7, 400)), MEAN], {}),
+    "cluster copies": ([CLIP, ("dedup", ClusterDeduplicator(1e-7, 400)), MEAN], {}),
+    "late clusters": (
+        [CLIP, ("soft", SoftPCA(statistics="exact")), ("dedup", ClusterDeduplicator(1e-7, 400, keys="raw")), MEAN],
+        {},
+    ),
+    "medians": (
+        [BOX, ("impute", MedianImputer(gap=0.01, statistics="exact")), ("model", classifier())],
+        {"gate": None},
+    ),
+    "quantiles": (
+        [
+            CLIP,
+            ("ends", MinMaxScaler(quantiles=(0.05, 0.95), gap=1e-5, statistics="exact")),
+            ("robust", RobustScaler(gap=1e-4, statistics="exact")),
+            ("model", classifier()),
+        ],
+        {"gate": None},
+    ),
+    "trimmed": (
+        [BOX, ("impute", TrimmedMeanImputer(statistics="noisy")), ("soft", SoftPCA(statistics="noisy")), MEAN],
+        {},
+    ),
+    "trimmed exactly": ([BOX, ("impute", TrimmedMeanImputer(statistics="exact")), ("model", classifier())], {}),
+    "regression": ([BOX, ("impute", RegressionImputer(statistics="noisy")), ("model", classifier())], {}),
+    "regression, eigenvalue": (
+        [BOX, ("impute", RegressionImputer(min_eigenvalue=1e-6, **FEW_GAPS)), ("project", RandomProjection(2)), MEAN],
+        {"gate": None},
+    ),
+    "public": (
+        [CLIP, ("public", Public(PublicScaler().fit([[0.0, 0.0, 0.0], [2.0, 2.0, 2.0]]), row_norm=3.0)), MEAN],
+        {},
+    ),
+    "centred": ([CLIP, ("pca", PCA(1, center=True, statistics="exact")), MEAN], {}),
+    "projected": ([CLIP, ("pca", PCA(1, output="projected", statistics="exact")), ("model", classifier())], {}),
+    "aligned": ([CLIP, ("pca", PCA(1, 0.4, output="aligned", min_alignment=0.1, statistics="exact")), MEAN], {}),
+    "aligned, centred": (
+        [CLIP, ("pca", PCA(1, 0.4, center=True, output="aligned", min_alignment=0.1, statistics="exact")), MEAN],
+        {},
+    ),
+    "projected noisily": ([CLIP, ("pca", PCA(1, output="projected", statistics="noisy"))], {}),
     "nothing to do": ([BOX, imputer(max_missing=0), ("pca", PCA()), MEAN], {}),
 }
 
