@@ -65,12 +65,13 @@ class Rows:
 
     def settled(self) -> Rows:
         """Put deleted rows back to the filler, whatever a stage made of them."""
-        gone = self.weight == 0
-        if not gone.any():
+        gone = np.flatnonzero(self.weight == 0)
+        if not gone.size:
             return self
-        X = self.X.copy()
-        X[gone] = 0.0
-        y = self.y
+        X, y = self.X, self.y
+        if X[gone].any():  # a gap is something as well
+            X = X.copy()
+            X[gone] = 0.0
         if y is not None:
             y = y.copy()
             y[gone] = 0.0

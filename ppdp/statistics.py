@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,7 @@ __all__ = [
     "clip_norms",
     "column_sums",
     "joint_sums",
+    "narrow_products",
     "row_norms",
     "second_moment",
     "top_eigenvectors",
@@ -29,6 +32,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 CACHED = 2**17  # entries
+NARROW = 128  # columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +125,21 @@ def second_moment(X: Array, weight: Array) -> Array:
     """``Σ w x xᵀ`` in blocks of float64, block sums added with compensation."""
     d = X.shape[1]
     total, lost = np.zeros((d, d)), np.zeros((d, d))
-    for start in range(0, X.shape[0], BLOCK):
-        block, w = X[start : start + BLOCK], weight[start : start + BLOCK, None]
-        part = (block * w if (w != 1).any() else block).T @ block - lost
-        grown = total + part
-        lost = (grown - total) - part
-        total = grown
+    with narrow_products(d):
+        for start in range(0, X.shape[0], BLOCK):
+            block, w = X[start : start + BLOCK], weight[start : start + BLOCK, None]
+            part = (block * w if (w != 1).any() else block).T @ block - lost
+            grown = total + part
+            lost = (grown - total) - part
+            total = grown
     return (total + total.T) / 2
+
+
+def narrow_products(d: int) -> AbstractContextManager[Any]:
+    """One thread for products of matrices with few columns: more would spend their time waiting for each other."""
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(limits=1, user_api="blas") if d <= NARROW else nullcontext()
 
 
 def top_eigenvectors(moment: Array, k: int) -> tuple[Array, Array]:

@@ -49,20 +49,27 @@ class TokenSets:
     @classmethod
     def of_documents(cls, documents: Sequence[Iterable[str]]) -> TokenSets:
         """Tokens that are strings; texts are split at white space."""
-        split = [document.split() if isinstance(document, str) else list(document) for document in documents]
-        counts = np.fromiter(map(len, split), np.intp, len(split))
-        words = map(_Words().__getitem__, chain.from_iterable(split))
-        return cls(np.fromiter(words, np.uint64, int(counts.sum())), counts)
+        counts = np.empty(len(documents), dtype=np.intp)
+        found, remembered = [], _Words()
+        for start in range(0, len(documents), BLOCK):
+            split = [_tokens(document) for document in documents[start : start + BLOCK]]
+            counts[start : start + BLOCK] = sizes = list(map(len, split))
+            words = map(remembered.__getitem__, chain.from_iterable(split))
+            found.append(np.fromiter(words, np.uint64, sum(sizes)))
+        return cls(np.concatenate(found) if found else np.empty(0, np.uint64), counts)
 
     def keys(self, bands: int, rows: int, seed: int) -> Bits:
         """MinHash: a key per band, equal for two sets with probability (Jaccard similarity)^rows."""
         salts = np.random.Generator(np.random.PCG64(seed)).integers(2**64, size=(bands, rows), dtype=np.uint64)
         found = np.zeros((len(self.counts), bands), dtype=np.uint64)
-        filled = np.flatnonzero(self.counts)
-        starts = np.cumsum(self.counts[filled]) - self.counts[filled]
-        if len(filled):
+        ends = np.concatenate([[0], np.cumsum(self.counts)])
+        for start in range(0, len(self.counts), BLOCK):
+            filled = start + np.flatnonzero(self.counts[start : start + BLOCK])
+            if not len(filled):
+                continue
+            words = self.words[ends[start] : ends[min(start + BLOCK, len(self.counts))]]
             for band, salt in np.ndindex(salts.shape):
-                least = np.minimum.reduceat(mixed(self.words ^ salts[band, salt]), starts)
+                least = np.minimum.reduceat(mixed(words ^ salts[band, salt]), ends[filled] - ends[start])
                 found[filled, band] = mixed(found[filled, band] ^ least)
         return found
 
@@ -133,6 +140,10 @@ class _Words(dict[str, int]):
         word = int.from_bytes(blake2b(token.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
         self[token] = word
         return word
+
+
+def _tokens(document: Iterable[str]) -> list[str]:
+    return document.split() if isinstance(document, str) else list(document)
 
 
 def first_everywhere(keys: Bits, order: Positions) -> NDArray[np.bool_]:

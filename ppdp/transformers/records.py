@@ -6,6 +6,7 @@ their bits where two hashes agree: the order of two different records depends on
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.rows import Rows
+from ppdp.statistics import blocks
 
 __all__ = ["Groups", "bits", "grouped", "hashed", "mixed", "present", "smallest"]
 
 Array = NDArray[np.float64]
 Bits = NDArray[np.uint64]
 Positions = NDArray[np.intp]
+
+CHUNK = 2**16  # rows
 
 
 @dataclass(frozen=True)
@@ -93,17 +97,27 @@ def hashed(words: Bits) -> Bits:
 
 def grouped(records: Array) -> Groups:
     """Groups of equal records, in the order of records."""
-    words = bits(records)
-    hashes = hashed(words)
+    hashes = np.zeros(len(records), dtype=np.uint64)
+    for part in blocks(*records.shape):
+        hashes[part] = hashed(bits(records[part]))
     order = np.argsort(hashes, kind="stable")
     ranked = hashes[order]
     new = np.ones(len(order), dtype=bool)
     new[1:] = ranked[1:] != ranked[:-1]
-    alike = np.flatnonzero(~new)
-    if (words[order[alike]] != words[order[alike - 1]]).any():  # two records share a hash
+    if any(_differ(records, order, alike) for alike in _chunks(np.flatnonzero(~new))):  # two records share a hash
+        words = bits(records)
         order = np.lexsort((*words.T, hashes))
         new[1:] = (words[order[1:]] != words[order[:-1]]).any(axis=1)
     return Groups(order, np.flatnonzero(new))
+
+
+def _chunks(places: Positions) -> Iterator[Positions]:
+    return (places[start : start + CHUNK] for start in range(0, len(places), CHUNK))
+
+
+def _differ(records: Array, order: Positions, places: Positions) -> bool:
+    """Whether any record is another one than the record before it."""
+    return bool((bits(records[order[places]]) != bits(records[order[places - 1]])).any())
 
 
 def smallest(records: Array, groups: Groups) -> Positions:

@@ -1,0 +1,417 @@
+"""Privacy-loss distributions against closed forms, enumeration, integration and dp-accounting: never below."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import subprocess
+import sys
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from ppdp.distance import Distance
+from ppdp.exceptions import ImpossibleBudget, InvalidParameter, UnsupportedOrder
+from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.pld import (
+    LEAST_DELTA,
+    discrete_laplace_distribution,
+    fixed_size_distribution,
+    gaussian_distribution,
+    in_parallel,
+    laplace_distribution,
+    least_noise,
+    loss_distribution,
+    poisson_distribution,
+)
+from ppdp.privacy.renyi import (
+    ORDERS,
+    gaussian_curve,
+    interpolated,
+    laplace_curve,
+    renyi_epsilon,
+    repeated,
+    weak_triangle,
+)
+from ppdp.privacy.subsampling import Profile, fixed_size_profile, poisson_pair, poisson_profiles
+
+COARSE = 2.0**-10
+
+
+def enumerated(p, q, times):
+    """Exact profile of a product of two laws on finitely many points."""
+    rows = list(itertools.product(range(len(p)), repeat=times))
+    many_p, many_q = (np.array([math.prod(law[list(row)]) for row in rows]) for law in (p, q))
+    return lambda epsilon: float(np.maximum(many_p - math.exp(epsilon) * many_q, 0).sum())
+
+
+def of_laws(p, q):
+    return Profile(
+        lambda epsilon: np.maximum(p - np.exp(np.minimum(epsilon, 99))[:, None] * q, 0).sum(axis=1),
+        lambda epsilon: np.maximum(q - np.exp(np.minimum(epsilon, 99))[:, None] * p, 0).sum(axis=1),
+    )
+
+
+def sampled(rate, sigma, steps, shift=0.0, interval=COARSE):
+    """Poisson steps, one replaced row, everything else shifted by exactly ``shift``."""
+    profile = Profile.symmetric(poisson_pair(rate, 1 / sigma, shift=shift / sigma).delta)
+    return loss_distribution(profile, interval) * steps
+
+
+class TestDiscretisation:
+    @pytest.mark.parametrize("mu", [1e-3, 0.05, 0.5, 2.0, 6.0])
+    def test_one_gaussian_is_never_below_and_hardly_above(self, mu):
+        loss = gaussian_distribution(mu)
+        for epsilon in (0.0, 0.5e-4, 0.1, 1.00005, 7.3):
+            truth = gaussian_delta(mu, epsilon) / (1 + 1e-7)
+            assert truth <= loss.delta(epsilon) <= truth * 1.01 + 1e-6
+
+    @pytest.mark.parametrize("interval", [2.0**-4, 2.0**-8, 0.003])
+    def test_any_interval_is_sound(self, interval):
+        for mu in (0.05, 1.0):
+            loss = gaussian_distribution(mu, interval)
+            for epsilon in np.linspace(0, 4, 50):
+                assert gaussian_delta(mu, epsilon) / (1 + 1e-7) <= loss.delta(epsilon)
+
+    def test_random_laws_composed_by_enumeration(self):
+        """Both directions of asymmetric pairs, losses off the grid, large losses."""
+        rng = np.random.default_rng(0)
+        for _ in range(25):
+            p, q = (rng.dirichlet(np.full(4, 0.7), size=2) + 1e-4) / 1.0004
+            loss = loss_distribution(of_laws(p, q), COARSE) * 3
+            for epsilon in (0.0, 0.2, 1.0, 3.0):
+                truth = max(enumerated(p, q, 3)(epsilon), enumerated(q, p, 3)(epsilon))
+                assert truth <= loss.delta(epsilon) <= truth * 1.002 + 1e-5
+
+    def test_the_negative_side_is_composed_too(self):
+        """A profile that is known for epsilon >= 0 only would count every negative loss as zero."""
+        from dp_accounting.pld.pld_pmf import create_pmf_pessimistic_connect_dots_fixed_gap
+
+        truth, run = gaussian_epsilon(1.0, 1e-6), gaussian_distribution(0.1) * 100
+        assert truth <= run.epsilon(1e-6) <= truth * 1.0002
+        deltas = [gaussian_delta(0.1, i * COARSE) for i in range(1001)]
+        blind = create_pmf_pessimistic_connect_dots_fixed_gap(COARSE, 0, 1000, deltas).self_compose(100)
+        assert blind.get_epsilon_for_delta(1e-6) > 1.2 * truth
+
+    def test_nothing_costs_nothing(self):
+        assert gaussian_distribution(0.0).epsilon(1e-9) == 0.0
+        assert (gaussian_distribution(0.0) * 1000).delta(0.0) < 1e-11
+
+
+class TestComposition:
+    @pytest.mark.parametrize(
+        ("steps", "interval"), [(7, 2.0**-12), (1000, 2.0**-12), (10_000, 2.0**-13), (100_000, 2.0**-14)]
+    )
+    @pytest.mark.parametrize("total", [0.3, 3.0])
+    def test_gaussian_steps_match_the_closed_form_to_the_smallest_delta(self, steps, interval, total):
+        """Where the error of the transforms would show: T up to 10^5, delta down to 1e-9."""
+        run = gaussian_distribution(total / math.sqrt(steps), interval) * steps
+        for delta in (LEAST_DELTA, 1e-6, 1e-2):
+            truth = gaussian_epsilon(total, delta)
+            assert truth <= run.epsilon(delta) <= truth * (1.002 if delta > LEAST_DELTA or steps < 1e5 else 1.02)
+            assert gaussian_delta(total, truth) / (1 + 1e-7) <= run.delta(truth)
+
+    def test_different_mechanisms_add(self):
+        loss = gaussian_distribution(0.6) + gaussian_distribution(0.8)
+        assert gaussian_epsilon(1.0, 1e-6) <= loss.epsilon(1e-6) <= gaussian_epsilon(1.0, 1e-6) * 1.0005
+        assert loss.steps == 2
+
+    def test_a_pure_release_beside_a_gaussian_one(self):
+        """Integrated: the Gaussian loss, and what is left of epsilon for the Laplace one."""
+        scale, mu = 0.5, 0.4
+        loss = laplace_distribution(scale) + gaussian_distribution(mu)
+        z, step = np.linspace(-9, 9, 200_001, retstep=True)
+        weights = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi) * step
+        for epsilon in (0.0, 0.3, 0.9):
+            left = epsilon - (mu * z + mu**2 / 2)
+            profile = -np.expm1((np.minimum(np.abs(left), scale) - scale) / 2)
+            truth = float(weights @ np.where(left >= 0, profile, 1 - np.exp(left) * (1 - profile)))
+            assert truth * (1 - 1e-9) <= loss.delta(epsilon) <= truth * 1.001
+
+    def test_discrete_laplace_by_enumeration(self):
+        k, decay, shift = np.arange(-60, 63), 0.6, 2
+        p, q = (np.exp(-decay * np.abs(k - centre)) * math.tanh(decay / 2) for centre in (0, shift))
+        loss = discrete_laplace_distribution(shift, decay)
+        for epsilon in (0.0, 0.1, 0.6, 0.61, 1.1, 1.3):
+            truth = float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+            assert truth - 1e-14 <= loss.delta(epsilon) <= truth * 1.001 + 1e-10
+        twice_p, twice_q = np.multiply.outer(p, p), np.multiply.outer(q, q)
+        truth = float(np.maximum(twice_p - math.exp(0.7) * twice_q, 0).sum())
+        assert truth - 1e-14 <= (2 * loss).delta(0.7) <= truth * 1.001
+
+    def test_pure_losses_stay_pure(self):
+        assert laplace_distribution(0.7).epsilon(1e-9) <= 0.7 * 1.005
+        assert (laplace_distribution(0.7) * 3).epsilon(1e-9) <= 2.1 * 1.005
+        assert discrete_laplace_distribution(3, 0.2).epsilon(1e-9) <= 0.6 * 1.005
+
+    def test_two_adaptive_steps_on_the_worst_data_we_know(self):
+        """The second step's gradients are chosen by the sign of the first answer; both answers are integrated."""
+        rate, rows = 0.3, np.array([1.0, -0.6, 0.6])
+        samples = np.array(list(itertools.product((0, 1), repeat=3)))
+        weights = np.prod(np.where(samples, rate, 1 - rate), axis=1)
+        x, step = np.linspace(-9, 9, 1201, retstep=True)
+
+        def law(world, flip):
+            contributions = flip * rows * np.array([world, 1, 1])
+            means = samples @ contributions
+            return np.exp(-((x[:, None] - means) ** 2) / 2) @ weights / math.sqrt(2 * math.pi) * step
+
+        joint = [
+            law(world, 1)[:, None] * np.where((x > 0)[:, None], law(world, 1), law(world, -1)) for world in (1, -1)
+        ]
+        run = 2 * loss_distribution(Profile.symmetric(poisson_pair(rate, 1.0).delta), COARSE)
+        ratios = []
+        for epsilon in (0.0, 0.5, 1.0, 2.0):
+            truth = float(np.maximum(joint[0] - math.exp(epsilon) * joint[1], 0).sum())
+            ratios.append(truth / run.delta(epsilon))
+        assert 0.5 < max(ratios) <= 1
+
+
+class TestSampledSteps:
+    @pytest.mark.parametrize(
+        ("rate", "sigma", "steps", "shift", "epsilon"),
+        [(0.01, 1, 1000, 0, 3.21), (0.01, 1, 1000, 0.05, 12.5), (0.01, 1, 1000, 0.2, 56.2), (0.05, 2, 500, 0, 5.55),
+         (0.05, 2, 500, 0.05, 8.88), (0.05, 2, 500, 0.5, 53.3), (1, 20, 200, 0, 7.29), (1, 20, 200, 0.2, 8.15)],
+    )  # fmt: skip
+    def test_known_figures(self, rate, sigma, steps, shift, epsilon):
+        found = sampled(rate, sigma, steps, shift).epsilon(1e-6)
+        assert found == pytest.approx(epsilon, rel=0.003)
+        if rate == 1:
+            assert found >= gaussian_epsilon(math.sqrt(steps) * (2 + shift) / sigma, 1e-6)
+
+    @pytest.mark.parametrize(
+        ("rate", "sigma", "steps", "shift", "best"),
+        [(0.01, 1, 1000, 0.05, 13.7), (0.05, 2, 500, 0.05, 9.49), (0.05, 2, 500, 0.5, 57.5), (1, 20, 200, 0.2, 8.70)],
+    )
+    def test_the_weak_triangle_is_above_the_tight_pair(self, rate, sigma, steps, shift, best):
+        pair = poisson_pair(rate, 1 / sigma)
+        known = interpolated({float(order): pair.renyi(float(order)) for order in 1 + np.geomspace(0.01, 300, 120)})
+        run = weak_triangle(gaussian_curve(math.sqrt(steps) * shift / sigma), repeated(known, steps))
+        found = renyi_epsilon(run, 1e-6, [order for order in ORDERS if 1.02 < order < 60][::3])
+        assert sampled(rate, sigma, steps, shift).epsilon(1e-6) <= found <= best * 1.01
+
+    @pytest.mark.parametrize(
+        ("distance", "sigma", "epsilon"),
+        [(Distance(replaced=1), 2, 1.38), (Distance(replaced=1, moved=10_000, radius=4e-4), 2, 5.53),
+         (Distance(replaced=1, moved=50, radius=2e-4), 1, 3.234),
+         (Distance(replaced=1, moved=1000, radius=2.2e-4), 1, 3.64)],
+    )  # fmt: skip
+    def test_known_figures_with_random_numbers_of_moved_rows(self, distance, sigma, epsilon):
+        run = poisson_distribution(
+            distance, rate=0.01, bound=1.0, lipschitz=1.25, noise_scale=sigma, steps=1000, interval=COARSE
+        )
+        assert run.epsilon(1e-6) == pytest.approx(epsilon, rel=0.006)
+        mean_batch = sampled(0.01, sigma, 1000, 1.25 * 0.01 * distance.moved * distance.radius)
+        assert run.epsilon(1e-6) >= mean_batch.epsilon(1e-6) * (1 - 1e-4)
+
+    def test_agrees_with_dp_accounting_where_that_has_the_mechanism(self):
+        """Its privacy-loss accountant doubles the sensitivity by itself, so its multiplier is sigma / C."""
+        import dp_accounting
+        from dp_accounting.pld import PLDAccountant
+
+        for relation, distance in (("REPLACE_ONE", Distance(replaced=1)), ("ADD_OR_REMOVE_ONE", Distance(toggled=1))):
+            accountant = PLDAccountant(dp_accounting.NeighboringRelation[relation], value_discretization_interval=1e-3)
+            step = dp_accounting.PoissonSampledDpEvent(0.02, dp_accounting.GaussianDpEvent(1.5))
+            accountant.compose(dp_accounting.SelfComposedDpEvent(step, 300))
+            run = poisson_distribution(
+                distance, rate=0.02, bound=2.0, lipschitz=1.0, noise_scale=3.0, steps=300, interval=COARSE
+            )
+            assert run.epsilon(1e-6) == pytest.approx(accountant.get_epsilon(1e-6), rel=0.002)
+
+    def test_a_batch_of_fixed_size(self):
+        """Half of what the usual Rényi bound gives; and that bound is with the noise per *doubled* contribution."""
+        import dp_accounting
+        from dp_accounting.rdp import RdpAccountant
+
+        one = {"n_rows": 10_000, "batch_size": 100, "bound": 1.0, "lipschitz": 1.25, "noise_scale": 4.0}
+        run = fixed_size_distribution(Distance(replaced=1), **one, steps=1000, interval=COARSE)
+        assert run.epsilon(1e-6) == pytest.approx(0.829, rel=0.01)
+        assert run.confined
+
+        def theirs(multiplier):
+            accountant = RdpAccountant(
+                orders=[2, 3, 5, 8, 12, 16, 24], neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE
+            )
+            step = dp_accounting.SampledWithoutReplacementDpEvent(
+                10_000, 100, dp_accounting.GaussianDpEvent(multiplier)
+            )
+            return accountant.compose(dp_accounting.SelfComposedDpEvent(step, 1000)).get_epsilon(1e-6)
+
+        assert run.epsilon(1e-6) < theirs(2.0)
+
+    def test_toggled_rows_cost_their_worst_split_over_a_whole_run(self):
+        """A split is the same in every step, so runs are compared, not steps; each lies below replacing them all."""
+        step = {"rate": 0.05, "bound": 1.0, "lipschitz": 1.0, "noise_scale": 1.5, "interval": COARSE}
+        two = poisson_distribution(Distance(toggled=2), **step, steps=200)
+        one = poisson_distribution(Distance(toggled=1), **step, steps=200)
+        both = poisson_distribution(Distance(replaced=2), **step, steps=200)
+        assert 0 < one.epsilon(1e-6) < two.epsilon(1e-6) < both.epsilon(1e-6)
+        profiles = poisson_profiles(Distance(toggled=2), **{k: step[k] for k in step if k != "interval"})
+        alone = [(loss_distribution(profile, COARSE) * 200).epsilon(1e-6) for profile in profiles]
+        assert two.epsilon(1e-6) == max(alone) > min(alone)
+        assert len(two.sides) == 3  # all on one side, and that the other way round; one on each
+
+    def test_light_rows_are_not_cheaper(self):
+        step = {"rate": 0.05, "bound": 1.0, "lipschitz": 1.0, "noise_scale": 1.5, "steps": 100, "interval": COARSE}
+        light, heavy = (poisson_distribution(Distance(replaced=1, mass=m), **step).epsilon(1e-6) for m in (0.5, 2.0))
+        assert light == heavy
+        assert poisson_distribution(Distance(toggled=1), **step).epsilon(1e-6) > 0
+
+    def test_moved_rows_in_a_batch_of_fixed_size(self):
+        distance = Distance(replaced=1, moved=1000, radius=2.2e-4)
+        step = {"n_rows": 10_000, "batch_size": 100, "bound": 1.0, "lipschitz": 1.25, "noise_scale": 4.0}
+        run = fixed_size_distribution(distance, **step, steps=1000, interval=COARSE)
+        still = fixed_size_distribution(Distance(replaced=1), **step, steps=1000, interval=COARSE)
+        drift = gaussian_epsilon(math.sqrt(1000) * 1.25 * 0.022 / 4, 1e-6)
+        assert max(still.epsilon(1e-6), drift) < run.epsilon(1e-6) < 2.05
+        assert not run.confined
+
+    def test_the_split_of_the_noise_is_nearly_the_best(self):
+        from ppdp.privacy.subsampling import fixed_size_step
+
+        distance = Distance(replaced=1, moved=10_000, radius=1e-4)
+        step = {"n_rows": 10_000, "batch_size": 200, "bound": 1.0, "lipschitz": 1.25, "noise_scale": 3.0}
+        wide = 2.0**-8
+
+        def at(share):
+            mu, profile = fixed_size_step(distance, **step, share=share)
+            return (loss_distribution(profile, wide) * 300 + gaussian_distribution(math.sqrt(300) * mu, wide)).epsilon(
+                1e-6
+            )
+
+        chosen = fixed_size_distribution(distance, **step, steps=300, interval=wide).epsilon(1e-6)
+        assert chosen <= 1.03 * min(at(share) for share in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7))
+
+
+class TestGate:
+    @pytest.mark.parametrize(
+        ("epsilon", "with_laplace", "with_gaussian", "mu"),
+        [(0.02, 1.0037, 1.0007, 0.0083), (0.05, 1.0210, 1.0041, 0.0208), (0.1, 1.0653, 1.0165, 0.0416),
+         (0.2, 1.1645, 1.0647, 0.0831), (0.5, 1.4645, 1.362, 0.208), (1.0, 1.9645, 2.147, 0.416)],
+    )  # fmt: skip
+    def test_a_gate_beside_a_mechanism_of_one(self, epsilon, with_laplace, with_gaussian, mu):
+        mechanism = gaussian_mu(1.0, 1e-6)
+        total = (laplace_distribution(epsilon) + gaussian_distribution(mechanism)).epsilon(1e-6)
+        assert total == pytest.approx(with_laplace, rel=3e-4)
+        assert 1.0 <= total <= 1 + epsilon
+        assert gaussian_epsilon(math.hypot(mechanism, mu), 1e-6) == pytest.approx(with_gaussian, rel=1e-3)
+
+    def test_many_laplace_releases(self):
+        """T = 50, scale 20, shift 1.2: pure 3.0, Rényi 1.91, exact 1.79."""
+        exact = (laplace_distribution(1.2 / 20) * 50).epsilon(1e-6)
+        assert exact == pytest.approx(1.79, rel=0.004)
+        assert exact < renyi_epsilon(repeated(laplace_curve(1.2 / 20), 50), 1e-6)
+
+
+class TestAnswers:
+    def test_too_small_a_delta_is_refused(self):
+        loss = gaussian_distribution(1.0)
+        for delta in (9.99e-10, 0.0, -1.0, math.nan, 1.5):
+            with pytest.raises(ImpossibleBudget):
+                loss.epsilon(delta)
+        long = gaussian_distribution(1e-4, 2.0**-8) * 5_000_000
+        assert long.slack > 1e-9
+        with pytest.raises(ImpossibleBudget):
+            long.epsilon(5e-9)
+
+    def test_the_slack_is_part_of_both_answers(self):
+        for loss in (gaussian_distribution(1.0), laplace_distribution(0.4) * 20, sampled(0.05, 2, 100)):
+            for delta in (1e-9, 1e-6, 1e-3):
+                epsilon = loss.epsilon(delta)
+                assert loss.delta(epsilon) <= delta
+                assert epsilon == 0 or loss.delta(epsilon * 0.999) > delta
+        assert gaussian_distribution(0.0).delta(0.0) >= 1e-12
+
+    def test_a_budget_that_is_spent_to_the_last_digit_is_finite(self):
+        """The errors of the transforms are inside delta, so a delta that was solved for is accepted again."""
+        loss = sampled(0.05, 2, 100)
+        for epsilon in (0.5, 1.0, 2.0):
+            assert loss.epsilon(loss.delta(epsilon)) <= epsilon * (1 + 1e-6) + COARSE
+
+    def test_losses_beyond_the_grid_are_infinite(self):
+        assert gaussian_distribution(40.0).epsilon(1e-6) == math.inf
+        assert gaussian_distribution(40.0, 2.0**-5).epsilon(1e-6) == pytest.approx(
+            gaussian_epsilon(40.0, 1e-6), rel=0.01
+        )
+
+    def test_intervals_do_not_mix(self):
+        with pytest.raises(InvalidParameter, match="interval"):
+            gaussian_distribution(1.0) + gaussian_distribution(1.0, COARSE)
+        with pytest.raises(TypeError):
+            gaussian_distribution(1.0) + PrivacyLoss(1.0)
+        with pytest.raises(InvalidParameter):
+            gaussian_distribution(1.0) * 0
+
+
+class TestParallelBlocks:
+    @staticmethod
+    def block(distance, sigma):
+        return poisson_distribution(
+            distance, rate=0.05, bound=1.0, lipschitz=1.0, noise_scale=sigma, steps=50, interval=COARSE
+        )
+
+    def test_one_row_is_in_one_block(self):
+        blocks = [self.block(Distance(replaced=1), sigma) for sigma in (1.0, 2.0)]
+        assert in_parallel(*blocks).epsilon(1e-6) == max(block.epsilon(1e-6) for block in blocks)
+        assert in_parallel(self.block(Distance(toggled=1), 1.0)).confined
+
+    def test_the_worst_block_is_no_bound_where_several_rows_differ(self):
+        for distance in (Distance(replaced=1, moved=2, radius=0.1), Distance(replaced=2), Distance(toggled=2),
+                         Distance(replaced=1, toggled=1), Distance(replaced=1, reordered=2)):  # fmt: skip
+            with pytest.raises(UnsupportedOrder, match="single row"):
+                in_parallel(self.block(Distance(replaced=1), 1.0), self.block(distance, 1.0))
+        with pytest.raises(UnsupportedOrder):
+            in_parallel(gaussian_distribution(1.0, COARSE))
+        assert in_parallel(gaussian_distribution(1.0, COARSE, confined=True)).confined
+
+    def test_two_blocks_that_both_drift_cost_more_than_the_worse(self):
+        """What would be lost: a pair that moves a row in each block, each block a Gaussian release of mu = 1."""
+        both = gaussian_distribution(1.0, COARSE) + gaussian_distribution(1.0, COARSE)
+        assert both.epsilon(1e-6) > 1.4 * gaussian_distribution(1.0, COARSE).epsilon(1e-6)
+
+    def test_blocks_are_needed(self):
+        with pytest.raises(InvalidParameter):
+            in_parallel()
+
+
+class TestLeastNoise:
+    def test_gaussian_noise_has_a_closed_form(self):
+        found = least_noise(lambda sigma: PrivacyLoss(mu=1 / sigma), 1.0, 1e-6, tolerance=1e-6)
+        assert 1 / gaussian_mu(1.0, 1e-6) <= found * (1 + 1e-9)
+        assert found <= (1 + 3e-6) / gaussian_mu(1.0, 1e-6)
+
+    @pytest.mark.parametrize("start", [0.5, 100.0])
+    def test_sampled_steps_fit_the_budget_and_less_noise_does_not(self, start):
+        def loss_of(sigma):
+            return sampled(0.02, sigma, 200, interval=2.0**-8)
+
+        found = least_noise(loss_of, 1.0, 1e-6, start=start, tolerance=1e-3)
+        assert loss_of(found).epsilon(1e-6) <= 1.0 < loss_of(found * 0.998).epsilon(1e-6)
+
+    def test_what_no_noise_can_reach_is_refused(self):
+        with pytest.raises(ImpossibleBudget):
+            least_noise(lambda sigma: PrivacyLoss(mu=1.0), 0.1, 1e-6)
+        with pytest.raises(ImpossibleBudget):
+            least_noise(lambda sigma: PrivacyLoss(mu=1 / sigma), 0.0, 1e-6)
+
+
+def test_the_heavy_library_is_imported_on_first_use():
+    code = "import sys, ppdp.privacy.pld, ppdp; assert 'dp_accounting' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_fixed_size_profiles_compose_to_the_closed_form_on_full_batches():
+    run = loss_distribution(fixed_size_profile(1.0, 0.05)) * 400
+    assert gaussian_epsilon(1.0, 1e-6) <= run.epsilon(1e-6) <= gaussian_epsilon(1.0, 1e-6) * 1.0005
+
+
+def test_masses_keep_the_profile_to_forty_digits():
+    """A sampled pair with small losses, where differences of deltas cancel most."""
+    pair = poisson_pair(1e-4, 0.5)
+    loss = loss_distribution(Profile.symmetric(pair.delta), 2.0**-16)
+    with mp.workdps(40):
+        upper = lambda x: mp.erfc(x / mp.sqrt(2)) / 2  # noqa: E731
+        truth = mp.mpf("1e-4") * (upper(-mp.mpf("0.5")) - upper(mp.mpf("0.5")))  # the cut at epsilon = 0 is at 0
+    assert truth <= loss.delta(0.0) <= truth * (1 + 1e-6) + 2e-12

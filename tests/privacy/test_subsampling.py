@@ -1,0 +1,434 @@
+"""Sampled steps against brute force over all samples, quadrature and 40 digits: never below the truth."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from ppdp.distance import Distance
+from ppdp.exceptions import InvalidParameter, UnsupportedOrder
+from ppdp.privacy.gaussian import gaussian_delta
+from ppdp.privacy.renyi import gaussian_curve, renyi_epsilon
+from ppdp.privacy.subsampling import (
+    GaussianMixturePair,
+    epoch_mu,
+    fixed_size_profile,
+    fixed_size_step,
+    gaussian_profile,
+    poisson_pair,
+    poisson_profiles,
+)
+
+EPSILONS = np.array([0.0, 0.05, 0.3, 1.0, 2.5])
+QUADRATURE = 1 + 2e-6  # what the quadratures below may err by, where delta is not negligible
+NEGLIGIBLE = 1e-9
+
+
+def true_delta(pair: GaussianMixturePair, epsilon: float) -> mp.mpf:
+    """Profile of a mixture pair to 40 digits."""
+    with mp.workdps(40):
+        p, a, q, b = ([mp.mpf(float(v)) for v in part] for part in (pair.p, pair.a, pair.q, pair.b))
+        density = lambda x, w, m: mp.fsum(u * mp.exp(-((x - v) ** 2) / 2) for u, v in zip(w, m))  # noqa: E731
+        upper = lambda x, w, m: mp.fsum(u * mp.erfc((x - v) / mp.sqrt(2)) / 2 for u, v in zip(w, m))  # noqa: E731
+        minus = [-v for v in b]
+        low, high = -60 - max(b), 60 + max(a)
+        for _ in range(120):
+            middle = (low + high) / 2
+            if density(middle, p, a) < mp.exp(epsilon) * density(middle, q, minus):
+                low = middle
+            else:
+                high = middle
+        return upper(high, p, a) - mp.exp(epsilon) * upper(high, q, minus)
+
+
+def hockey_stick(p, q, epsilons, cell):
+    """sup_O P(O) - exp(epsilon) Q(O) from two densities on a grid."""
+    return np.array([np.maximum(p - math.exp(e) * q, 0).sum() * cell for e in epsilons])
+
+
+def mixture_1d(x, means, weights, sigma):
+    z = (x[:, None] - means) / sigma
+    return np.exp(-z * z / 2) @ weights / (sigma * math.sqrt(2 * math.pi))
+
+
+def poisson_samples(n, rate):
+    """All 2^n samples and their probabilities."""
+    samples = np.array(list(itertools.product((0, 1), repeat=n)))
+    return samples, np.prod(np.where(samples, rate, 1 - rate), axis=1)
+
+
+def fixed_samples(n, size):
+    samples = np.array([[i in chosen for i in range(n)] for chosen in itertools.combinations(range(n), size)], float)
+    return samples, np.full(len(samples), 1 / len(samples))
+
+
+def true_profile_1d(left, right, samples, weights, sigma):
+    """Exact profile, both ways round, of the noisy sum over a random sample of numbers."""
+    x = np.linspace(-10 * sigma - len(left), 10 * sigma + len(left), 20_001)
+    p, q = (mixture_1d(x, samples @ rows, weights, sigma) for rows in (left, right))
+    cell = x[1] - x[0]
+    return np.maximum(hockey_stick(p, q, EPSILONS, cell), hockey_stick(q, p, EPSILONS, cell))
+
+
+def within(distance, bound, lipschitz, rng, directions=((1.0,), (-1.0,))):
+    """Two arrays of contributions of n rows at this distance: replaced, toggled, moved, equal."""
+    d = len(directions[0])
+
+    def some(norm):
+        v = rng.normal(size=d)
+        return v * (norm * (1 if rng.random() < 0.6 else rng.random()) / np.linalg.norm(v))
+
+    left, right = [], []
+    axis = np.array(directions[rng.integers(len(directions))])
+    for _ in range(int(distance.replaced)):
+        if rng.random() < 0.6:
+            left.append(bound * axis), right.append(-bound * axis)
+        else:
+            left.append(some(bound)), right.append(some(bound))
+    for _ in range(int(distance.toggled)):
+        present = [bound * axis if rng.random() < 0.6 else some(bound), np.zeros(d)]
+        for side, row in zip((left, right), present if rng.random() < 0.5 else present[::-1]):
+            side.append(row)
+    moves = rng.dirichlet(np.full(max(int(distance.moved), 1), 3.0)) * distance.total
+    for move in moves[: int(distance.moved)]:
+        length = min(lipschitz * min(move, distance.radius), 2 * bound)
+        half = length / 2 * axis
+        left.append(half), right.append(-half)
+    for _ in range(2):  # equal rows
+        row = some(bound)
+        left.append(row), right.append(row)
+    return np.array(left), np.array(right)
+
+
+class TestMixturePair:
+    PAIRS = (
+        poisson_pair(0.01, 1.0),
+        poisson_pair(1e-6, 30.0),
+        poisson_pair(1e-6, 1.0),
+        poisson_pair(0.3, 0.05, shift=0.01),
+        poisson_pair(0.05, 2.0, rows=0, other_rows=1),
+        poisson_pair(0.05, 2.0, rows=1, other_rows=0),
+        poisson_pair(0.2, 0.7, rows=5, other_rows=3, shift=0.4),
+        poisson_pair(1.0, 3.0, rows=2),
+        GaussianMixturePair(np.array([0.5, 0.5]), np.array([0.0, 9.0]), np.array([0.9, 0.1]), np.array([0.1, 4.0])),
+    )
+
+    @pytest.mark.parametrize("number", range(len(PAIRS)))
+    def test_delta_is_never_below_forty_digits_and_hardly_above(self, number):
+        pair = self.PAIRS[number]
+        for epsilon in (0.0, 1e-6, 1e-3, 0.1, 1.0, 4.0, 15.0):
+            truth, answer = true_delta(pair, epsilon), float(pair.delta(epsilon)[0])
+            assert truth <= answer * (1 + mp.mpf(10) ** -12)
+            assert answer <= truth * (1 + 1e-5) + mp.mpf(10) ** -22
+
+    def test_identical_laws_cost_nothing(self):
+        assert poisson_pair(0.5, 0.0).delta([0.0, 1.0]).tolist() == [0.0, 0.0]
+        assert poisson_pair(0.5, 1.0, rows=0).delta([0.0]).tolist() == [0.0]
+
+    @pytest.mark.parametrize("alpha", [1.1, 2.0, 7.0])
+    @pytest.mark.parametrize("number", [0, 3, 4, 5])
+    def test_renyi_is_the_integral(self, number, alpha):
+        pair = self.PAIRS[number]
+        with mp.workdps(20):
+            density = lambda x, w, m: mp.fsum(u * mp.exp(-((x - v) ** 2) / 2) for u, v in zip(w, m))  # noqa: E731
+            p, a, q, b = (list(map(mp.mpf, part)) for part in (pair.p, pair.a, pair.q, pair.b))
+            integrand = lambda x: density(x, p, a) ** alpha * density(x, q, [-v for v in b]) ** (1 - alpha)  # noqa: E731
+            moment = mp.quad(integrand, mp.linspace(-25, 25 + 2 * alpha * (max(a) + max(b)), 24)) / mp.sqrt(2 * mp.pi)
+            truth = mp.log(moment) / (alpha - 1)
+        assert truth * (1 - 1e-9) <= pair.renyi(alpha) <= truth * (1 + 1e-6) + 1e-11
+
+    def test_renyi_of_two_shifted_gaussians(self):
+        """The peak of the integrand is at alpha a + (alpha - 1) b: twice as far out as either mean suggests."""
+        for alpha in (1.5, 5.0, 60.0):
+            assert poisson_pair(1.0, 3.0, shift=0.5).renyi(alpha) == pytest.approx(alpha * 6.5**2 / 2, rel=1e-8)
+        assert poisson_pair(1.0, 3.0).renyi(math.inf) == math.inf
+
+    def test_collinear_and_opposite_is_the_worst_of_all_directions(self):
+        """Lemma V on random mixtures in the plane."""
+        rng = np.random.default_rng(5)
+        grid = np.linspace(-9, 9, 181)
+        cell = (grid[1] - grid[0]) ** 2
+        points = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+        worst = 0.0
+        for _ in range(30):
+            u, v = rng.normal(size=(3, 2)), rng.normal(size=(2, 2))
+            if rng.random() < 0.5:  # nearly the worst directions
+                u, v = np.abs(u[:, :1]) * [1, 0.2], -np.abs(v[:, :1]) * [1, 0.1]
+            weights = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(2))
+            p, q = (
+                sum(w * np.exp(-((points - m) ** 2).sum(axis=1) / 2) for w, m in zip(ws, means)) / (2 * math.pi)
+                for ws, means in zip(weights, (u, v))
+            )
+            norms = np.linalg.norm(u, axis=1), np.linalg.norm(v, axis=1)
+            bound = GaussianMixturePair(weights[0], norms[0], weights[1], norms[1]).delta(EPSILONS)
+            truth = hockey_stick(p, q, EPSILONS, cell)
+            worst = max(worst, float((truth / (bound + NEGLIGIBLE)).max()))
+        assert 0.9 < worst <= 1 + 1e-4
+
+
+class TestPoisson:
+    DISTANCES = (
+        Distance(replaced=1),
+        Distance(replaced=2),
+        Distance(toggled=1),
+        Distance(toggled=2),
+        Distance(replaced=1, toggled=1),
+        Distance(moved=3, radius=0.4),
+        Distance(moved=4, radius=0.5, total=0.8),
+        Distance(replaced=1, moved=3, radius=0.3),
+        Distance(replaced=1, toggled=1, moved=2, radius=0.3, total=0.4),
+    )
+
+    @staticmethod
+    def bound(distance, rate, sigma, lipschitz=1.25):
+        profiles = poisson_profiles(distance, rate=rate, bound=1.0, lipschitz=lipschitz, noise_scale=sigma)
+        return np.max([np.maximum(p.forward(EPSILONS), p.backward(EPSILONS)) for p in profiles], axis=0)
+
+    @pytest.mark.parametrize("number", range(len(DISTANCES)))
+    def test_brute_force_on_a_line(self, number):
+        """All 2^n samples of random datasets at the distance; the worst ones reach the bound."""
+        distance, rng, worst = self.DISTANCES[number], np.random.default_rng(number), 0.0
+        for _ in range(12):
+            rate, sigma = rng.choice([0.05, 0.2, 0.6]), rng.choice([0.7, 1.0, 2.0])
+            left, right = within(distance, 1.0, 1.25, rng)
+            samples, weights = poisson_samples(len(left), rate)
+            truth = true_profile_1d(left[:, 0], right[:, 0], samples, weights, sigma)
+            ratio = truth / (self.bound(distance, rate, sigma) * QUADRATURE + NEGLIGIBLE)
+            worst = max(worst, float(ratio.max()))
+        assert 0.5 < worst <= 1
+
+    @pytest.mark.parametrize("distance", [Distance(replaced=1), Distance(replaced=1, moved=2, radius=0.4)])
+    def test_brute_force_in_the_plane(self, distance):
+        rng, worst = np.random.default_rng(11), 0.0
+        grid = np.linspace(-9, 9, 201)
+        points, cell = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2), (grid[1] - grid[0]) ** 2
+        for _ in range(8):
+            rate, sigma = rng.choice([0.1, 0.5]), rng.choice([1.0, 1.4])
+            left, right = within(distance, 1.0, 1.25, rng, ((1.0, 0.0), (0.6, 0.8)))
+            samples, weights = poisson_samples(len(left), rate)
+            p, q = (
+                sum(
+                    w * np.exp(-((points - m) ** 2).sum(axis=1) / (2 * sigma**2)) / (2 * math.pi * sigma**2)
+                    for w, m in zip(weights, samples @ rows)
+                )
+                for rows in (left, right)
+            )
+            truth = np.maximum(hockey_stick(p, q, EPSILONS, cell), hockey_stick(q, p, EPSILONS, cell))
+            worst = max(worst, float((truth / (self.bound(distance, rate, sigma) + NEGLIGIBLE)).max()))
+        assert 0.8 < worst <= 1 + 1e-4
+
+    def test_replaced_rows_that_face_each_other_attain_it(self):
+        for rows, rate in ((1, 0.3), (3, 0.2)):
+            samples, weights = poisson_samples(rows, rate)
+            truth = true_profile_1d(np.ones(rows), -np.ones(rows), samples, weights, 1.0)
+            np.testing.assert_allclose(self.bound(Distance(replaced=rows), rate, 1.0), truth, rtol=1e-5)
+
+    def test_toggled_rows_cost_both_ways_round(self):
+        """The reverse of a pair is another pair: whoever takes one direction for the other under-charges."""
+        (profile,) = poisson_profiles(Distance(toggled=1), rate=0.1, bound=1.0, lipschitz=1.0, noise_scale=1.0)
+        for epsilon in (0.0, 0.3, 1.0):
+            one, other = (true_delta(poisson_pair(0.1, 1.0, rows=a, other_rows=1 - a), epsilon) for a in (0, 1))
+            assert float(profile.forward(np.array([epsilon]))[0]) == pytest.approx(float(one), rel=1e-6)
+            assert float(profile.backward(np.array([epsilon]))[0]) == pytest.approx(float(other), rel=1e-6)
+        losses = [float(side(np.array([0.3]))[0]) for side in (profile.forward, profile.backward)]
+        assert losses[0] < 1e-12 < 0.005 < losses[1]  # a row that is missing can be noticed by log(1 / (1 - q)) at most
+
+    def test_toggled_rows_may_be_split_in_any_way(self):
+        profiles = poisson_profiles(Distance(toggled=4), rate=0.2, bound=1.0, lipschitz=1.0, noise_scale=1.0)
+        assert len(profiles) == 3  # 0 + 4, 1 + 3, 2 + 2; the other two are reverses
+        many = poisson_profiles(Distance(toggled=40), rate=0.2, bound=1.0, lipschitz=1.0, noise_scale=1.0)
+        replaced = poisson_profiles(Distance(replaced=40), rate=0.2, bound=1.0, lipschitz=1.0, noise_scale=1.0)
+        assert len(many) == 1  # too many to try: charged as replaced
+        np.testing.assert_array_equal(many[0].forward(EPSILONS), replaced[0].forward(EPSILONS))
+
+    def test_weight_does_not_matter_rows_do(self):
+        """Four rows of weight 1/8 are hidden less well than half a row: a mass of 0.5 must not be cheap."""
+        light = self.bound(Distance(replaced=4, mass=0.5, one_sided=0.25), 0.1, 1.0)
+        np.testing.assert_array_equal(light, self.bound(Distance(replaced=4), 0.1, 1.0))
+        samples, weights = poisson_samples(4, 0.1)
+        truth = true_profile_1d(np.full(4, 0.5), np.full(4, -0.5), samples, weights, 1.0)  # weight 4 in all
+        half_as_many = self.bound(Distance(replaced=2), 0.1, 1.0)
+        assert truth[1] > half_as_many[1]  # the same mass on fewer rows is no bound
+        light_toggles = self.bound(Distance(toggled=3, mass=0.3), 0.1, 1.0)
+        np.testing.assert_array_equal(light_toggles, self.bound(Distance(toggled=3), 0.1, 1.0))
+        assert light_toggles[0] > 0
+
+    def test_reweighted_rows_are_refused(self):
+        for distance in (Distance(reweighted=1), Distance(replaced=1, reweighted=0.5)):
+            with pytest.raises(UnsupportedOrder, match="weight"):
+                poisson_profiles(distance, rate=0.1, bound=1.0, lipschitz=1.0, noise_scale=1.0)
+            with pytest.raises(UnsupportedOrder, match="weight"):
+                fixed_size_step(distance, n_rows=9, batch_size=3, bound=1.0, lipschitz=1.0, noise_scale=1.0)
+
+    def test_a_moved_row_never_costs_more_than_a_replaced_one(self):
+        """Whatever the radius and the Lipschitz constant: at most 2 bound per sampled row that moved."""
+        capped = self.bound(Distance(moved=3, radius=1e200), 0.2, 1.0)
+        np.testing.assert_allclose(self.bound(Distance(moved=3, radius=1e-3), 0.2, 1.0, math.inf), capped)
+        k = np.arange(4)
+        exact = sum(binom.pmf(k, 3, 0.2)[i] * poisson_pair(0.2, 1.0, rows=0, shift=2.0 * i).delta(EPSILONS) for i in k)
+        np.testing.assert_allclose(capped, exact, rtol=1e-9)
+        free = self.bound(Distance(moved=3, radius=5.0), 0.2, 1.0, 0.0)
+        assert free.tolist() == [0.0] * len(EPSILONS)
+
+    def test_impossible_distances_are_refused_before_any_sum(self):
+        for wrong in ({"moved": 0, "total": 3.0}, {"moved": math.inf, "radius": 1.0}, {"moved": 2, "radius": math.inf}):
+            with pytest.raises(InvalidParameter):
+                Distance(**wrong)
+        assert self.bound(Distance(moved=1e300, radius=1e-300), 0.2, 1.0)[0] > 0
+
+    def test_drift_is_not_amplified(self):
+        """All rows moved: hiding the sample helps nothing, the mean batch costs as much as all rows at once."""
+        n, rate, sigma, radius = 1000, 0.1, 2.0, 0.004
+        sampled = self.bound(Distance(moved=n, radius=radius), rate, sigma)
+        public = np.array([gaussian_delta(1.25 * radius * n * rate / sigma, e) for e in EPSILONS])
+        assert (sampled >= public).all()
+        one = self.bound(Distance(replaced=1), rate, sigma)
+        assert one[0] < 0.2 * gaussian_delta(2 / sigma, 0.0)  # a single row is hidden
+
+    def test_many_moved_rows_are_rounded_up_but_little(self):
+        distance, rate = Distance(replaced=1, moved=5000, radius=1e-3), 0.02
+        k = np.arange(5001)
+        weights = binom.pmf(k, 5000, rate)
+        exact = sum(weights[i] * poisson_pair(rate, 1.0, shift=1.25e-3 * i).delta(EPSILONS) for i in k[weights > 1e-14])
+        answer = self.bound(distance, rate, 1.0)
+        assert (exact <= answer * (1 + 1e-9)).all()
+        np.testing.assert_allclose(answer, exact, rtol=0.01)
+
+
+class TestFixedSize:
+    @staticmethod
+    def truth(left, right, size, sigma):
+        samples, weights = fixed_samples(len(left), size)
+        return true_profile_1d(left, right, samples, weights, sigma)
+
+    @pytest.mark.parametrize(("n", "size"), [(2, 1), (5, 2), (6, 5), (7, 3), (4, 4)])
+    def test_one_replaced_row_against_its_opposites_attains_it(self, n, size):
+        left, right = -np.ones(n), -np.ones(n)
+        left[0] = 1.0
+        for sigma in (0.8, 2.0):
+            answer = fixed_size_profile(size / n, 2 / sigma).forward(EPSILONS)
+            np.testing.assert_allclose(answer, self.truth(left, right, size, sigma), rtol=2e-5, atol=NEGLIGIBLE)
+
+    def test_brute_force_without_drift(self):
+        rng, worst = np.random.default_rng(6), 0.0
+        for distance in (Distance(replaced=1), Distance(toggled=1)):
+            for _ in range(40):
+                left, right = within(distance, 1.0, 1.25, rng)
+                left, right = (np.append(side[:, 0], rng.uniform(-1, 1, 3)) for side in (left, right))
+                right[-3:] = left[-3:]
+                size, sigma = int(rng.integers(1, len(left) + 1)), rng.choice([0.7, 1.5])
+                mu, profile = fixed_size_step(
+                    distance, n_rows=len(left), batch_size=size, bound=1.0, lipschitz=1.25, noise_scale=sigma
+                )
+                assert mu == 0
+                ratio = self.truth(left, right, size, sigma) / (profile.forward(EPSILONS) * QUADRATURE + NEGLIGIBLE)
+                worst = max(worst, float(ratio.max()))
+        assert 0.7 < worst <= 1
+
+    def test_brute_force_with_drift(self):
+        """The two parts are one Gaussian pair and one sampled pair: their product is integrated here."""
+        rng, worst = np.random.default_rng(7), 0.0
+        for _ in range(25):
+            distance = Distance(replaced=1, moved=3, radius=0.3, total=rng.choice([0.9, 0.5]))
+            left, right = (side[:, 0] for side in within(distance, 1.0, 1.25, rng))
+            size, sigma = int(rng.integers(1, len(left))), rng.choice([1.0, 2.0])
+            mu, profile = fixed_size_step(
+                distance, n_rows=len(left), batch_size=size, bound=1.0, lipschitz=1.25, noise_scale=sigma
+            )
+            losses = np.linspace(-8, 8, 2001)  # of the Gaussian part: N(mu²/2, mu²) under P
+            density = np.exp(-(losses**2) / 2) * (losses[1] - losses[0]) / math.sqrt(2 * math.pi)
+            total = []
+            for epsilon in EPSILONS:
+                left_over = epsilon - (mu * losses + mu**2 / 2)
+                ahead = profile.forward(np.abs(left_over))  # delta(-e) = 1 - exp(-e) + exp(-e) delta(e)
+                behind = 1 - np.exp(left_over) + np.exp(left_over) * ahead
+                total.append((density * np.where(left_over >= 0, ahead, behind)).sum())
+            ratio = self.truth(left, right, size, sigma) / (np.array(total) * (1 + 1e-4) + 1e-6)
+            worst = max(worst, float(ratio.max()))
+        assert 0.5 < worst <= 1
+
+    def test_only_one_row_may_be_replaced(self):
+        for distance in (Distance(replaced=2), Distance(replaced=1, toggled=1), Distance(toggled=2)):
+            with pytest.raises(UnsupportedOrder, match="one replaced row"):
+                fixed_size_step(distance, n_rows=9, batch_size=3, bound=1.0, lipschitz=1.0, noise_scale=1.0)
+
+    def test_moved_rows_alone_are_a_gaussian_release(self):
+        step = {"n_rows": 100, "batch_size": 10, "bound": 1.0, "lipschitz": 1.25, "noise_scale": 2.0}
+        assert fixed_size_step(Distance(moved=40, radius=0.01), **step) == (0.0625, None)  # ten of them in the batch
+        assert fixed_size_step(Distance(moved=40, radius=0.01, total=0.05), **step) == (0.03125, None)
+        mu, _ = fixed_size_step(Distance(moved=40, radius=9.0), **step)
+        assert mu == 10.0  # as if ten rows were replaced
+        mu, profile = fixed_size_step(Distance(replaced=1, moved=40, radius=0.01), **step, share=0.25)
+        assert mu == pytest.approx(0.125)
+        inner = (2 + 1.25 * 0.01) / (2 * math.sqrt(0.75))
+        expected = fixed_size_profile(0.1, inner).forward(EPSILONS)
+        np.testing.assert_allclose(profile.forward(EPSILONS), expected, rtol=1e-12)
+        for share in (0.0, 1.0, -0.1):
+            with pytest.raises(InvalidParameter):
+                fixed_size_step(Distance(replaced=1, moved=40, radius=0.01), **step, share=share)
+
+    def test_is_finite_far_out(self):
+        values = fixed_size_profile(1e-3, 2.0).forward(np.array([0.0, 29.999999, 30.0, 30.000001, 500.0]))
+        assert (np.diff(values) <= 0).all()
+        assert np.isfinite(values).all()
+
+
+class TestEpochs:
+    def test_no_dataset_exceeds_it(self):
+        rng, worst = np.random.default_rng(8), 0.0
+        for _ in range(300):
+            distance = Distance(replaced=rng.integers(0, 2), toggled=rng.integers(0, 2), moved=6, radius=0.5,
+                                total=rng.uniform(0.1, 3))  # fmt: skip
+            batch_size, batches, lipschitz = int(rng.integers(1, 4)), 5, rng.choice([0.5, 2.0, 9.0])
+            slots = batch_size * batches
+            change = np.zeros(slots)  # per row, all in one direction
+            where = rng.permutation(slots) if rng.random() < 0.5 else np.arange(slots)
+            r, t = int(distance.replaced), int(distance.toggled)
+            change[where[:r]], change[where[r : r + t]] = 2.0, 1.0
+            count = min(6, slots - r - t)
+            moves = np.minimum(rng.dirichlet(np.full(count, rng.choice([0.2, 5.0]))) * distance.total, distance.radius)
+            change[where[r + t : r + t + count]] = np.minimum(lipschitz * moves, 2.0)
+            truth = np.linalg.norm(change.reshape(batches, batch_size).sum(axis=1))
+            bound = epoch_mu(distance, batch_size=batch_size, epochs=1, bound=1.0, lipschitz=lipschitz, noise_scale=1.0)
+            worst = max(worst, truth / bound)
+        assert 0.85 < worst <= 1
+
+    def test_positions_matter(self):
+        step = {"batch_size": 5, "epochs": 4, "bound": 1.0, "lipschitz": 1.0, "noise_scale": 2.0}
+        assert epoch_mu(Distance(replaced=1), **step) == pytest.approx(2.0)
+        assert epoch_mu(Distance(replaced=1, reordered=3), **step) == pytest.approx(5.0)
+        assert epoch_mu(Distance(replaced=1, mass=0.5), **step) == pytest.approx(0.5)  # no sampling, so weight counts
+        assert epoch_mu(Distance(moved=100, radius=0.02), **step) == pytest.approx(math.sqrt(0.1 * 2.0))
+        assert epoch_mu(Distance(moved=100, radius=0.02), **{**step, "lipschitz": math.inf}) == pytest.approx(
+            math.sqrt(10 * 200)
+        )
+
+
+class TestNothingIsDoubledOrHalved:
+    """dp-accounting 0.6 doubles the sensitivity of replace-one in one accountant and not in the other."""
+
+    @pytest.mark.parametrize("sigma", [0.5, 2.0, 20.0])
+    def test_everything_equals_the_gaussian_mechanism_on_full_batches(self, sigma):
+        one = {"bound": 1.0, "lipschitz": 1.25, "noise_scale": sigma}
+        truth = [gaussian_delta(2 / sigma, float(e)) / (1 + 1e-7) for e in EPSILONS]
+        (sampled,) = poisson_profiles(Distance(replaced=1), rate=1.0, **one)
+        mu, fixed = fixed_size_step(Distance(replaced=1), n_rows=50, batch_size=50, **one)
+        for values in (sampled.forward, fixed.forward, gaussian_profile(2 / sigma).forward):
+            np.testing.assert_allclose(values(EPSILONS), truth, rtol=1e-9, atol=1e-300)
+        assert mu == 0
+        assert epoch_mu(Distance(replaced=1), batch_size=50, epochs=9, **one) == pytest.approx(6 / sigma, rel=1e-9)
+
+    def test_what_dp_accounting_calls_replacing_one(self):
+        """Its Rényi accountant takes the sensitivity as given (0.6) or doubles it: nothing here relies on either."""
+        import dp_accounting
+        from dp_accounting.rdp import RdpAccountant
+
+        accountant = RdpAccountant(orders=[2], neighboring_relation=dp_accounting.NeighboringRelation.REPLACE_ONE)
+        accountant.compose(dp_accounting.GaussianDpEvent(1.0))
+        own = [renyi_epsilon(gaussian_curve(mu), 1e-6, [2.0]) for mu in (1.0, 2.0)]
+        assert min(abs(accountant.get_epsilon(1e-6) - epsilon) for epsilon in own) < 1e-6
