@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import html
+import json
 import math
 import operator
 import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from typing import Any
 
 from ppdp.exceptions import BudgetExceeded, ImpossibleBudget, InvalidParameter, LedgerError
 from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.parts import Part
 
 __all__ = ["Entry", "Ledger"]
 
@@ -33,7 +35,7 @@ _SCHEMA = (
     "CREATE TABLE budget (epsilon REAL, delta REAL)",
     "CREATE TABLE entries (id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, label TEXT NOT NULL, "
     "mu REAL NOT NULL, delta REAL NOT NULL, total_variation REAL NOT NULL, rows_per_unit INTEGER NOT NULL, "
-    "status TEXT NOT NULL, time TEXT NOT NULL)",
+    "status TEXT NOT NULL, time TEXT NOT NULL, parts TEXT NOT NULL)",
 )
 
 # One operation at a time per process, and none while the process forks: SQLite's own table of locks
@@ -67,6 +69,8 @@ class Entry:
         ``"reserved"``, ``"released"``, ``"refused"`` or ``"failed"``; all of them count as spent.
     time : str
         When it was reserved: ISO 8601, UTC.
+    parts : str
+        What is not Gaussian: a JSON list of :class:`~ppdp.privacy.parts.Part`.
     """
 
     id: int
@@ -78,6 +82,13 @@ class Entry:
     rows_per_unit: int
     status: str
     time: str
+    parts: str = "[]"
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """What it costs, but for imperfect noise."""
+        parts = tuple(Part.from_dict(part) for part in json.loads(self.parts))
+        return PrivacyLoss(self.mu, self.delta, parts=parts)
 
 
 _COLUMNS = ", ".join(field.name for field in fields(Entry))
@@ -148,6 +159,7 @@ class Ledger:
         dataset: str | None = None,
         label: str = "",
         rows_per_unit: int = 1,
+        parts: Sequence[Part] = (),
     ) -> int:
         """Record a spend before any row is looked at; it counts from this moment on.
 
@@ -169,6 +181,8 @@ class Ledger:
             What the spend is for; public.
         rows_per_unit : int, default=1
             Rows that one person may own. Spends for different units do not add up, so one dataset has one.
+        parts : sequence of Part
+            What is not Gaussian.
 
         Returns
         -------
@@ -187,7 +201,9 @@ class Ledger:
         name = _DEFAULT_DATASET if dataset is None else dataset
         now = datetime.now(UTC).isoformat(timespec="seconds")
         total_variation = float(allowance) / (1 + math.exp(epsilon))
-        spend = Entry(0, name, label, float(mu), float(delta), total_variation, rows_per_unit, "reserved", now)
+        recipes = json.dumps([part.to_dict() for part in parts])
+        money = float(mu), float(delta), total_variation
+        spend = Entry(0, name, label, *money, rows_per_unit, "reserved", now, recipes)
         with self._transaction() as database:
             earlier = _select(database, name)
             if any(entry.rows_per_unit != rows_per_unit for entry in earlier):
@@ -197,7 +213,7 @@ class Ledger:
                 )
             if self.budget is not None:
                 _refuse_overspend([*earlier, spend], *self.budget)
-            database.execute("INSERT INTO entries VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(spend)[1:])
+            database.execute("INSERT INTO entries VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(spend)[1:])
             return int(database.execute("SELECT last_insert_rowid()").fetchone()[0])
 
     def settle(self, entry_id: int, status: str) -> None:
@@ -340,7 +356,7 @@ def _select(database: sqlite3.Connection, dataset: str | None) -> tuple[Entry, .
 
 
 def _compose(entries: Iterable[Entry]) -> PrivacyLoss:
-    losses = (PrivacyLoss(entry.mu, entry.delta) for entry in entries)
+    losses = (entry.loss for entry in entries)
     return functools.reduce(operator.add, losses, PrivacyLoss())
 
 

@@ -208,6 +208,7 @@ class Pipeline(Composition, BaseEstimator):
             return None
         return self.ledger.reserve(
             mu=plan.loss.mu,
+            parts=plan.loss.parts,
             delta=plan.gate.delta if plan.gate is not None else 0.0,
             allowance=plan.allowance,
             epsilon=plan.epsilon,

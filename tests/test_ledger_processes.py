@@ -172,8 +172,8 @@ def test_a_process_killed_before_the_commit_leaves_the_account_as_it_was(tmp_pat
         with ledger._transaction() as database:
             database.execute("PRAGMA cache_size = 1")  # pages go to the disk before the commit
             for _ in range(2000):
-                row = ("default", "x" * 100, 0.1, 0.0, 0.0, 1, "reserved", "now")
-                database.execute("INSERT INTO entries VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+                row = ("default", "x" * 100, 0.1, 0.0, 0.0, 1, "reserved", "now", "[]")
+                database.execute("INSERT INTO entries VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
             die()
 
     size = ledger.path.stat().st_size

@@ -25,9 +25,10 @@ class Formula:
     ----------
     id : str
         Stable name, as written in certificates. Its meaning never changes.
-    kind : {"stability", "release", "margin", "mechanism"}
+    kind : {"stability", "release", "margin", "mechanism", "privacy"}
         What it computes: (domain, distance) after a stage; the L2 sensitivity of a release; what one
-        unit of a condition's margin is; the L2 sensitivity of one step of a mechanism.
+        unit of a condition's margin is; the L2 sensitivity of one step of a Gaussian mechanism; the privacy loss of
+        any other mechanism, ``function(domain, distance, noise_scale=..., **parameters)``.
     page : str
         Page of ``docs/theory`` with statement and proof.
     function : callable
@@ -53,6 +54,8 @@ class Formula:
         For a stability map: ``affine(**parameters)``, whether released moments can be carried through it.
     gaps : bool
         For a stability map: whether rows at its input may have gaps.
+    predicts : bool
+        For a mechanism: whether new rows are mapped through the stages before it.
     """
 
     id: str
@@ -69,6 +72,7 @@ class Formula:
     fitted: bool = True
     affine: Callable[..., bool] = lambda **_: False
     gaps: bool = False
+    predicts: bool = False
 
     def __call__(self, *args: Any, **parameters: Any) -> Any:
         """Compute the bound."""

@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from ppdp.bounds.formula import formula, sane
 from ppdp.bounds.rounding import UNIT, inflate
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 
-__all__ = ["augmented_norm", "gradient_shape", "logistic_gradient_norm", "logistic_smoothness", "noisy_gradient_step"]
+__all__ = [
+    "Gradient",
+    "augmented_norm",
+    "glm_smoothness",
+    "gradient_shape",
+    "hinge_gradient_step",
+    "logistic_gradient",
+    "logistic_gradient_norm",
+    "logistic_smoothness",
+    "noisy_gradient_step",
+    "softmax_gradient_norm",
+    "softmax_gradient_step",
+    "squared_gradient",
+    "squared_gradient_step",
+]
 
 
 def augmented_norm(row_norm: float, intercept: bool) -> float:
@@ -41,10 +57,148 @@ def logistic_smoothness(row_norm: float, coef_norm: float, clip: float = math.in
     return max(slope(min(peak, clip / row_norm)), slope(top))
 
 
-def gradient_shape(domain: Domain, *, clip: float, coef_norm: float, fit_intercept: bool) -> tuple[int, float]:
-    """Numbers in a mean gradient, and the bound on each: the clip, or the largest gradient if that is less."""
+def softmax_gradient_norm(row_norm: float, coef_norm: float, n_classes: int) -> float:
+    """Frobenius norm of one row's softmax gradient when ``|x| <= row_norm`` and ``|Theta|_F <= coef_norm``.
+
+    ``|p - e_y| <= √2 (1 - p_y)``, and two scores differ by at most ``√2 R D``.
+    """
+    rivals = math.log(n_classes - 1) + math.sqrt(2) * row_norm * coef_norm
+    return math.sqrt(2) * row_norm / (1 + math.exp(-min(rivals, 700.0)))
+
+
+def glm_smoothness(
+    row_norm: float,
+    coef_norm: float,
+    *,
+    slope: float,
+    curvature: float,
+    growth: float = 0.0,
+    clip: float = math.inf,
+    least_norm: float = 0.0,
+) -> float:
+    """Lipschitz constant in the row of a gradient ``phi'(score) x``, clipped at norm ``clip``.
+
+    For ``|phi'| <= slope + growth |theta| |x|`` and ``|phi''| <= curvature``: the maximum of
+    ``min(slope + growth D r, C / r) + curvature D r`` over ``least_norm <= r <= row_norm``. Without a clip that is
+    ``slope + (growth + curvature) K``.
+    """
+    steeper = growth * coef_norm
+
+    def at(norm: float) -> float:
+        derivative = slope + steeper * norm
+        return min(derivative, clip / norm if norm > 0 else math.inf) + curvature * coef_norm * norm
+
+    # Up to where the clip begins to bind this grows; beyond it is convex.
+    binds = 2 * clip / (slope + math.sqrt(slope**2 + 4 * steeper * clip)) if math.isfinite(clip) else math.inf
+    return max(at(min(max(binds, least_norm), row_norm)), at(row_norm))
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """What is known of one row's clipped gradient, at every theta in the ball.
+
+    Attributes
+    ----------
+    size : int
+        How many numbers it has.
+    bound : float
+        Its norm is at most this.
+    lipschitz : float
+        Its Lipschitz constant in the row.
+    rounding : float
+        What float64 makes of it is off by at most this.
+    """
+
+    size: int
+    bound: float
+    lipschitz: float
+    rounding: float
+
+    def mean_shift(self, n_rows: int, distance: Distance) -> float:
+        """Most that the mean over the public n can change (Theorem E), rounding of rows and sum included."""
+        base = distance.shift(self.bound, self.lipschitz)
+        summing = (n_rows + 2) * UNIT * n_rows * (self.bound + self.rounding)
+        return inflate((base + 2 * n_rows * self.rounding + 2 * summing) / n_rows)
+
+
+def _least(fit_intercept: bool) -> float:
+    return 1.0 if fit_intercept else 0.0
+
+
+def _rounding(numbers: int, norm: float, steepness: float) -> float:
+    """A row's own gradient in float64, whatever its position; the score errs by (d + 3) 2^-53 |x| |theta|."""
+    return (4 * numbers + 40) * UNIT * norm * steepness
+
+
+def logistic_gradient(domain: Domain, *, clip: float, coef_norm: float, fit_intercept: bool) -> Gradient:
+    """Gradient of ``log(1 + exp(score)) - y score``, y 0 or 1."""
+    sane(clip > 0 and coef_norm > 0)
     norm = augmented_norm(float(domain.require("row_norm")), fit_intercept)
-    return domain.d + bool(fit_intercept), min(clip, logistic_gradient_norm(norm, coef_norm))
+    bound = min(clip, logistic_gradient_norm(norm, coef_norm))
+    return Gradient(
+        domain.d + bool(fit_intercept),
+        bound,
+        logistic_smoothness(norm, coef_norm, bound, _least(fit_intercept)),
+        _rounding(domain.d, norm, 1 + norm * coef_norm),
+    )
+
+
+def squared_gradient(
+    domain: Domain, *, clip: float, coef_norm: float, fit_intercept: bool, y_range: Sequence[float]
+) -> Gradient:
+    """Gradient of ``(score - t)² / 2``, t the target as a share of half its range about the centre: -1 to 1."""
+    sane(clip > 0 and coef_norm > 0 and y_range[0] < y_range[1])
+    sane(domain.y_range is None or tuple(domain.y_range) == tuple(y_range))
+    norm = augmented_norm(float(domain.require("row_norm")), fit_intercept)
+    steepness = 1 + norm * coef_norm
+    bound = min(clip, norm * steepness)
+    smoothness = glm_smoothness(
+        norm, coef_norm, slope=1.0, curvature=1.0, growth=1.0, clip=bound, least_norm=_least(fit_intercept)
+    )
+    return Gradient(domain.d + bool(fit_intercept), bound, smoothness, _rounding(domain.d, norm, steepness))
+
+
+def _hinge_gradient(
+    domain: Domain, *, clip: float, coef_norm: float, fit_intercept: bool, smoothing: float
+) -> Gradient:
+    """Gradient of the hinge loss, quadratic where the margin is within ``smoothing`` of 1."""
+    sane(clip > 0 and coef_norm > 0 and 0 < smoothing <= 1)
+    norm = augmented_norm(float(domain.require("row_norm")), fit_intercept)
+    bound, curvature = min(clip, norm), 1 / (2 * smoothing)
+    smoothness = glm_smoothness(
+        norm, coef_norm, slope=1.0, curvature=curvature, clip=bound, least_norm=_least(fit_intercept)
+    )
+    steepness = 1 + (1 + norm * coef_norm) / smoothing
+    return Gradient(domain.d + bool(fit_intercept), bound, smoothness, _rounding(domain.d, norm, steepness))
+
+
+def _softmax_gradient(
+    domain: Domain, *, clip: float, coef_norm: float, fit_intercept: bool, n_classes: int
+) -> Gradient:
+    """Gradient of ``log Σ exp(scores) - score_y``, all classes together in the Frobenius norm."""
+    sane(clip > 0 and coef_norm > 0 and n_classes >= 2)
+    sane(domain.classes is None or len(domain.classes) == n_classes)
+    norm = augmented_norm(float(domain.require("row_norm")), fit_intercept)
+    bound = min(clip, softmax_gradient_norm(norm, coef_norm, n_classes))
+    smoothness = glm_smoothness(
+        norm, coef_norm, slope=math.sqrt(2), curvature=0.5, clip=bound, least_norm=_least(fit_intercept)
+    )
+    size = n_classes * (domain.d + bool(fit_intercept))
+    return Gradient(size, bound, smoothness, _rounding(domain.d + n_classes, norm, 1 + norm * coef_norm))
+
+
+def _shape(gradient: Callable[..., Gradient]) -> Callable[..., tuple[int, float]]:
+    """Numbers in a mean gradient, and the bound on each: the clip, or the largest gradient if that is less."""
+
+    def shape(domain: Domain, **parameters: object) -> tuple[int, float]:
+        """Size and bound of an answer."""
+        found = gradient(domain, **parameters)
+        return found.size, found.bound
+
+    return shape
+
+
+gradient_shape = _shape(logistic_gradient)
 
 
 @formula(
@@ -52,6 +206,7 @@ def gradient_shape(domain: Domain, *, clip: float, coef_norm: float, fit_interce
     kind="mechanism",
     page="noisy-gradient-descent",
     used_by=("LogisticRegression",),
+    predicts=True,
     shape=gradient_shape,
 )
 def noisy_gradient_step(
@@ -62,12 +217,59 @@ def noisy_gradient_step(
     ``(C mass + min(L total, 2C moved)) / n``, L of the clipped gradient. Rounding of the
     float64 sum and of each row's own gradient is charged.
     """
-    n = domain.n
-    sane(clip > 0 and coef_norm > 0)
-    norm = augmented_norm(float(domain.require("row_norm")), fit_intercept)
-    clip = min(clip, logistic_gradient_norm(norm, coef_norm))
-    base = distance.shift(clip, logistic_smoothness(norm, coef_norm, clip, 1.0 if fit_intercept else 0.0))
-    # A row's own gradient in float64, whatever its position; the margin errs by (d + 3) 2^-53 |x| |theta|.
-    own = (4 * domain.d + 40) * UNIT * norm * (1 + norm * coef_norm)
-    summing = (n + 2) * UNIT * n * (clip + own)
-    return inflate((base + 2 * n * own + 2 * summing) / n)
+    found = logistic_gradient(domain, clip=clip, coef_norm=coef_norm, fit_intercept=fit_intercept)
+    return found.mean_shift(domain.n, distance)
+
+
+@formula(
+    "learning.squared-gradient",
+    kind="mechanism",
+    page="noisy-gradient-descent",
+    used_by=("LinearRegression", "Ridge"),
+    predicts=True,
+    shape=_shape(squared_gradient),
+)
+def squared_gradient_step(
+    domain: Domain,
+    distance: Distance,
+    *,
+    clip: float,
+    coef_norm: float,
+    fit_intercept: bool,
+    y_range: Sequence[float],
+) -> float:
+    """The same for the squared loss; targets are clipped to a public range and rescaled to [-1, 1]."""
+    found = squared_gradient(domain, clip=clip, coef_norm=coef_norm, fit_intercept=fit_intercept, y_range=y_range)
+    return found.mean_shift(domain.n, distance)
+
+
+@formula(
+    "learning.hinge-gradient",
+    kind="mechanism",
+    page="noisy-gradient-descent",
+    used_by=("LinearSVC",),
+    predicts=True,
+    shape=_shape(_hinge_gradient),
+)
+def hinge_gradient_step(
+    domain: Domain, distance: Distance, *, clip: float, coef_norm: float, fit_intercept: bool, smoothing: float
+) -> float:
+    """The same for the Huberised hinge loss."""
+    found = _hinge_gradient(domain, clip=clip, coef_norm=coef_norm, fit_intercept=fit_intercept, smoothing=smoothing)
+    return found.mean_shift(domain.n, distance)
+
+
+@formula(
+    "learning.softmax-gradient",
+    kind="mechanism",
+    page="noisy-gradient-descent",
+    used_by=("LogisticRegression",),
+    predicts=True,
+    shape=_shape(_softmax_gradient),
+)
+def softmax_gradient_step(
+    domain: Domain, distance: Distance, *, clip: float, coef_norm: float, fit_intercept: bool, n_classes: int
+) -> float:
+    """The same for the softmax loss of several classes, in the Frobenius norm."""
+    found = _softmax_gradient(domain, clip=clip, coef_norm=coef_norm, fit_intercept=fit_intercept, n_classes=n_classes)
+    return found.mean_shift(domain.n, distance)

@@ -9,6 +9,7 @@ from ppdp.certificate.drawing import budget_bar, distance_bars
 from ppdp.certificate.layout import Cell, pairs, table
 from ppdp.certificate.markup import Element, bound, element, figure, number
 from ppdp.certificate.points import points_of, spreads
+from ppdp.privacy.parts import Part
 
 __all__ = ["gate", "mechanism", "releases", "stages"]
 
@@ -97,16 +98,17 @@ def releases(c: Document) -> Sequence[Element]:
     whole = c["total"]["mu"] ** 2 or 1.0
     lines: list[tuple[Cell, ...]] = []
 
-    def line(name: Cell, count: Cell, one: Document, sensitivity: float) -> None:
-        share = one["mu"] ** 2 / whole
+    def line(name: Cell, count: Cell, one: Document, sensitivity: float | None) -> None:
+        share = (one["mu"] or 0.0) ** 2 / whole
+        shown: Cell = (budget_bar(share), element("small", f"{100 * share:.1f}\u00a0%"))
         lines.append(
             (
                 name,
                 count,
-                number(sensitivity),
+                number(sensitivity) if sensitivity is not None else "-",
                 number(one["noise_scale"]),
-                number(one["mu"]),
-                (budget_bar(share), element("small", f"{100 * share:.1f}\u00a0%")),
+                number(one["mu"]) if one["mu"] is not None else "below",
+                shown if one["mu"] is not None else "-",
                 element("code", one["page"]),
             )
         )
@@ -127,9 +129,12 @@ def releases(c: Document) -> Sequence[Element]:
         element("h2", "What was released"),
         element(
             "p",
-            "Gaussian noise was added to each number. The costs add as squares; μ of everything together is ",
+            "Gaussian noise was added to each number"
+            + (" but those of the mechanism, whose cost stands below" if c["total"]["parts"] else "")
+            + ". The costs add as squares; μ of everything together is ",
             number(c["total"]["mu"], 6),
             ".",
+            *(f" Besides: {Part.from_dict(part).describe()}." for part in c["total"]["parts"]),
         ),
         table(
             [

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ppdp.exceptions import CertificateError
 from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.parts import Part
 
 if TYPE_CHECKING:
     from ppdp.certificate.verify import Verification
@@ -96,7 +97,8 @@ class Certificate:
         """Privacy loss of everything that was released."""
         gate = self._content["gate"]
         front = gate["delta"] if gate is not None and gate["rule"] == "max" else 0.0
-        return PrivacyLoss(self.mu, float(self._content["total"]["failure"]), front)
+        parts = tuple(Part.from_dict(part) for part in self._content["total"]["parts"])
+        return PrivacyLoss(self.mu, float(self._content["total"]["failure"]), front, parts)
 
     def epsilon_at(self, delta: float) -> float:
         """Guaranteed epsilon at another delta; infinite below what gate and sampler need."""

@@ -9,6 +9,7 @@ from ppdp.certificate.drawing import distance_bars
 from ppdp.certificate.markup import Element, bound, element, figure, number, printable, to_html
 from ppdp.certificate.meaning import FALSE_ALARMS, detection_power, reservation, rounded_up, status_in_words
 from ppdp.certificate.points import points_of
+from ppdp.privacy.parts import Part
 
 __all__ = ["render_fragment"]
 
@@ -125,7 +126,8 @@ def _noise(c: Mapping[str, Any]) -> list[Element | str]:
         parts += ["the gate's answer (σ = ", number(c["gate"]["noise_scale"]), " rows), "]
     if c["mechanism"] is not None:
         parts += [f"{c['mechanism']['name']} (σ = ", number(c["mechanism"]["noise_scale"]), "), "]
-    return [*parts, "in all μ = ", number(c["total"]["mu"]), "."]
+    others = [f"; {Part.from_dict(part).describe()}" for part in c["total"]["parts"]]
+    return [*parts, "in all μ = ", number(c["total"]["mu"]), *others, "."]
 
 
 def _not_covered(c: Mapping[str, Any]) -> Element:

@@ -69,7 +69,12 @@ def issue(
         "releases": [_release(release, plan) for release in plan.releases],
         "gate": _gate(plan),
         "mechanism": _mechanism(plan),
-        "total": {"mu": plan.loss.mu, "failure": plan.loss.failure, "allowance": plan.allowance},
+        "total": {
+            "mu": plan.loss.mu,
+            "failure": plan.loss.failure,
+            "allowance": plan.allowance,
+            "parts": [part.to_dict() for part in plan.loss.parts],
+        },
         "alternatives": [
             {"route": a.route, "noise_scale": a.noise_scale, "status": a.status, "reason": a.reason}
             for a in plan.alternatives
@@ -145,13 +150,13 @@ def _mechanism(plan: Plan) -> dict[str, Any] | None:
         "class": type(m.stage).__name__,
         "formula": m.question.formula,
         "parameters": _plain(m.question.parameters),
-        "page": lookup(m.question.formula, "mechanism").page,
+        "page": lookup(m.question.formula, m.question.kind).page,
         "sensitivity": m.sensitivity,
         "steps": m.question.steps,
         "size": m.question.size,
         "bound": m.question.bound,
         "noise_scale": m.noise_scale,
-        "mu": m.loss.mu,
+        "mu": m.loss.mu if m.question.gaussian else None,
     }
 
 

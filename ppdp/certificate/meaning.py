@@ -35,13 +35,18 @@ def detection_power(content: Mapping[str, Any], false_alarm: float) -> float:
     N(0, 1) against N(μ, 1)" (Neyman and Pearson; Dong, Roth and Su 2022, definition 2.3). Noise as it is drawn is
     within t of ideal noise on either dataset, hence α + t and + t. Where a condition fails the gate lets through with
     probability at most g; without what it lets through the test is one on a μ-GDP output, hence + g.
-    Source: ``docs/theory/accounting.md``.
+    Source: ``docs/theory/accounting.md``. Where not everything is Gaussian: what (ε, δ) alone implies,
+    ``min(exp(ε) α + δ, 1 - exp(-ε)(1 - α - δ))`` (Kairouz, Oh and Viswanath 2015).
     """
     total, gate = content["total"], content["gate"]
     front = gate is not None and gate["rule"] == "max"
     failure = 0.0 if front else total["failure"]
     if failure >= 1:
         return 1.0
+    if total["parts"]:
+        epsilon, delta = content["epsilon"], content["delta"]
+        upper = 1 - math.exp(-epsilon) * (1 - false_alarm - delta)
+        return min(1.0, upper, math.exp(min(epsilon, 700.0)) * false_alarm + delta)
     sampler = total["allowance"] / (1 + math.exp(min(content["epsilon"], 700.0)))
     passing = gate["delta"] if front else 0.0
     level = min(1.0, (false_alarm + sampler) / (1 - failure))

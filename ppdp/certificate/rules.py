@@ -32,7 +32,6 @@ EXCEPTIONS = (
     "exceptions raised on invalid values: invalid='error' stops at an undeclared NaN, infinity or label, and that a run"
     " stops is itself an answer about the data; invalid='repair' covers it"
 )
-PREDICTS = frozenset({"learning.logistic-gradient"})
 
 
 def not_covered(invalid: str) -> list[str]:
@@ -77,7 +76,7 @@ def broken_rules(c: Document, points: list[tuple[Domain, Distance]], end: Domain
     yield from _served(c)
     yield from _gate(c, names)
     if mechanism is not None:
-        found = lookup(mechanism["formula"], "mechanism")
+        found = _of_mechanism(mechanism)
         yield from _same_identity(mechanism, found, "mechanism")
         if found.shape is not None:
             size, bound = found.shape(end, **mechanism["parameters"])
@@ -89,6 +88,11 @@ def broken_rules(c: Document, points: list[tuple[Domain, Distance]], end: Domain
         yield "steps: a released map needs released statistics."
     yield from _released(c, names)
     yield from _status(c)
+
+
+def _of_mechanism(mechanism: Document) -> Formula:
+    """Its sensitivity if it is Gaussian, else its privacy map."""
+    return lookup(mechanism["formula"], "privacy" if mechanism["mu"] is None else "mechanism")
 
 
 def _same_identity(part: Document, found: Formula, where: str) -> Iterator[str]:
@@ -135,7 +139,7 @@ def _affine(step: Document) -> bool:
 
 def _served(c: Document) -> Iterator[str]:
     """Every stage that is fitted from a release, or whose twin predicts, has exactly one."""
-    predicts = c["mechanism"] is not None and c["mechanism"]["formula"] in PREDICTS
+    predicts = c["mechanism"] is not None and _of_mechanism(c["mechanism"]).predicts
     for i, step in enumerate(c["steps"]):
         fitting = lookup(step["formula"], "stability").releases
         serving = [release["statistic"] for release in c["releases"] if step["name"] in release["serves"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ppdp.distance import Distance
+from ppdp.privacy.parts import Part
 
 __all__ = ["render_text"]
 
@@ -34,9 +35,10 @@ def render_text(c: dict[str, Any]) -> str:
         m = c["mechanism"]
         lines.append(
             f"  mechanism   {m['name']} ({m['class']}): {m['steps']} x {m['size']} numbers,"
-            f" noise {m['noise_scale']:.4g}, mu {m['mu']:.4g}"
+            f" noise {m['noise_scale']:.4g}" + (f", mu {m['mu']:.4g}" if m["mu"] is not None else "")
         )
     lines.append(f"  total       mu {c['total']['mu']:.6g}")
+    lines += [f"  and         {Part.from_dict(part).describe()}" for part in c["total"]["parts"]]
     lines += [f"  not covered {words}" for words in c["not_covered"]]
     lines.append(f"  digest      {c['digest']}")
     return "\n".join(lines)

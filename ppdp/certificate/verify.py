@@ -101,8 +101,16 @@ def _replay(c: dict[str, Any]) -> list[str]:
         same("gate.threshold", gate["threshold"], gate_threshold(gate["noise_scale"], gate["delta"]))
         squares.append(gate["mu"] ** 2)
         failure, front = (gate["delta"], 0.0) if gate["rule"] == "sum" else (0.0, gate["delta"])
-    mechanism = c["mechanism"]
-    if mechanism is not None:
+    mechanism, parts = c["mechanism"], ()
+    if mechanism is not None and mechanism["mu"] is None:
+        own = lookup(mechanism["formula"], "privacy")(
+            domain, distance, noise_scale=mechanism["noise_scale"], **mechanism["parameters"]
+        )
+        same("mechanism.sensitivity", mechanism["sensitivity"], None)
+        squares.append(own.mu**2)
+        parts = own.parts
+        draws += mechanism["steps"] * mechanism["size"]
+    elif mechanism is not None:
         s = lookup(mechanism["formula"], "mechanism")(domain, distance, **mechanism["parameters"])
         same("mechanism.sensitivity", mechanism["sensitivity"], s)
         lattice = lattice_allowance(mechanism["bound"], mechanism["noise_scale"], mechanism["size"])
@@ -110,7 +118,7 @@ def _replay(c: dict[str, Any]) -> list[str]:
         same("mechanism.mu", mechanism["mu"], mu)
         squares.append(mechanism["mu"] ** 2)
         draws += mechanism["steps"] * mechanism["size"]
-    _check_total(c, PrivacyLoss(math.sqrt(sum(squares)), failure, front), draws, found, same)
+    _check_total(c, PrivacyLoss(math.sqrt(sum(squares)), failure, front, parts), draws, found, same)
     found += broken_rules(c, points, domain)
     return found
 
@@ -137,6 +145,8 @@ def _check_total(c: dict[str, Any], loss: PrivacyLoss, draws: int, found: list[s
     total = c["total"]
     same("total.mu", total["mu"], loss.mu)
     same("total.failure", total["failure"], loss.failure)
+    if not _close(total["parts"], [part.to_dict() for part in loss.parts]):
+        found.append("total.parts: other parts follow.")
     least = (1 + math.exp(c["epsilon"])) * draws * TOTAL_VARIATION_PER_DRAW
     if not least * (1 - TOLERANCE) <= total["allowance"] < c["delta"]:
         found.append("total.allowance: the noise sampler needs another part of delta.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -41,6 +41,8 @@ class Question:
         How many numbers each answer has.
     bound : float
         Public bound on each of them.
+    kind : {"mechanism", "privacy"}
+        Whether the formula is the sensitivity of a Gaussian mechanism, or the privacy map of another one.
     """
 
     formula: str
@@ -48,6 +50,52 @@ class Question:
     steps: int
     size: int
     bound: float
+    kind: str = "mechanism"
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether Gaussian noise is added to every answer."""
+        return self.kind == "mechanism"
+
+    def privacy_map(self, domain: Domain, distance: Distance, noise_scale: float) -> PrivacyLoss:
+        """Cost of all answers at this distance with this noise."""
+        if self.gaussian:
+            return self.loss(self.sensitivity(domain, distance), noise_scale)
+        found: PrivacyLoss = lookup(self.formula, "privacy")(
+            domain, distance, noise_scale=noise_scale, **self.parameters
+        )
+        return found
+
+    def calibrated(
+        self, domain: Domain, distance: Distance, mu: float, rest: PrivacyLoss, budget: tuple[float, float]
+    ) -> float:
+        """Least noise scale within a budget.
+
+        Parameters
+        ----------
+        domain, distance : Domain, Distance
+            At the mechanism's input.
+        mu : float
+            What the budget leaves to a Gaussian mechanism.
+        rest : PrivacyLoss
+            Of everything else that is released.
+        budget : tuple of (epsilon, delta)
+            For everything together.
+        """
+        if self.gaussian:
+            return self.noise_scale(self.sensitivity(domain, distance), mu)
+        from ppdp.privacy.pld import least_noise
+
+        def together(noise_scale: float) -> PrivacyLoss:
+            own = self.privacy_map(domain, distance, noise_scale)
+            return replace(rest, mu=math.hypot(rest.mu, own.mu), parts=rest.parts + own.parts)
+
+        found = least_noise(
+            lambda scale: _Coarse(together(scale)), *budget, start=max(self.bound, 1e-9), tolerance=1e-3
+        )
+        while together(found).epsilon(budget[1]) > budget[0]:
+            found *= 1 + 1e-3
+        return found
 
     def sensitivity(self, domain: Domain, distance: Distance) -> float:
         """L2 sensitivity of one answer."""
@@ -64,6 +112,16 @@ class Question:
         if share <= 0:
             raise ImpossibleBudget("the budget is too small for the noise lattice.", fix="ask for a larger epsilon.")
         return sensitivity / share * (1 + 1e-12)
+
+
+@dataclass(frozen=True, slots=True)
+class _Coarse:
+    """A loss whose epsilon is found quickly, and a little too large."""
+
+    loss: PrivacyLoss
+
+    def epsilon(self, delta: float) -> float:
+        return self.loss.epsilon(delta, interval=2.0**-10)
 
 
 M = TypeVar("M", bound="Mechanism")
@@ -107,14 +165,25 @@ class Mechanism(BaseEstimator):
         MissingBudget
             If ``noise_scale`` is not set.
         """
-        question = self._question(domain)
-        return question.loss(question.sensitivity(domain, distance), self._scale())
+        return self._question(domain).privacy_map(domain, distance, self._scale())
 
-    def calibrate(self: M, domain: Domain, distance: Distance, loss: PrivacyLoss) -> M:
-        """The same mechanism with the least noise that costs at most ``loss``."""
+    def calibrate(self: M, domain: Domain, distance: Distance, loss: PrivacyLoss, delta: float = 1e-6) -> M:
+        """The same mechanism with the least noise that costs at most ``loss``.
+
+        Parameters
+        ----------
+        domain, distance : Domain, Distance
+            At its input.
+        loss : PrivacyLoss
+            What it may cost: ``loss.mu`` for a Gaussian mechanism, else ``loss.epsilon(delta)``.
+        delta : float, default=1e-6
+            Where the losses of mechanisms that are not Gaussian are compared.
+        """
         question = self._question(domain, loss.mu)
         calibrated: M = clone(self)
-        calibrated.set_params(noise_scale=question.noise_scale(question.sensitivity(domain, distance), loss.mu))
+        budget = (loss.epsilon(delta), delta)
+        scale = question.calibrated(domain, distance, loss.mu, PrivacyLoss(), budget)
+        calibrated.set_params(noise_scale=scale)
         calibrated._fix(question)
         return calibrated
 

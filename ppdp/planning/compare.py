@@ -10,7 +10,8 @@ from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.planning.plan import Plan
 from ppdp.planning.route import RANK, Route, routes
-from ppdp.privacy.gaussian import gaussian_epsilon, gaussian_mu
+from ppdp.privacy.gaussian import gaussian_mu
+from ppdp.privacy.loss import PrivacyLoss
 
 __all__ = ["NaiveClaim", "exact_route", "naive_claim"]
 
@@ -67,13 +68,9 @@ def naive_claim(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any) -
     mu = gaussian_mu(plan.epsilon, plan.delta)
     question = mechanism._question(route.domain, mu)
     neighbours = plan.distance
-    noise = question.noise_scale(question.sensitivity(route.domain, neighbours), mu)
+    noise = question.calibrated(route.domain, neighbours, mu, PrivacyLoss(), (plan.epsilon, plan.delta))
     everyone = Distance(replaced=plan.domain.n)
-    shift = question.sensitivity(route.domain, route.distance)
-    group = question.sensitivity(route.domain, everyone)
-    return NaiveClaim(
-        noise,
-        plan.epsilon,
-        gaussian_epsilon(question.loss(min(shift, group), noise).mu, plan.delta),
-        gaussian_epsilon(question.loss(group, noise).mu, plan.delta),
+    through, group = (
+        question.privacy_map(route.domain, far, noise).epsilon(plan.delta) for far in (route.distance, everyone)
     )
+    return NaiveClaim(noise, plan.epsilon, min(through, group), group)

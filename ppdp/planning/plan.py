@@ -29,18 +29,19 @@ GATE_DELTA_SHARE = 0.1  # of delta, where the deltas of gate and mechanism add
 
 @dataclass(frozen=True, slots=True)
 class PlannedMechanism:
-    """The last step with its solved noise."""
+    """The last step with its solved noise; a sensitivity has what adds Gaussian noise to every answer."""
 
     name: str
     stage: Any
     question: Question
-    sensitivity: float
+    sensitivity: float | None
     noise_scale: float
+    loss: PrivacyLoss
 
     @property
-    def loss(self) -> PrivacyLoss:
-        """Its cost."""
-        return self.question.loss(self.sensitivity, self.noise_scale)
+    def relative_noise(self) -> float:
+        """What routes are compared by."""
+        return self.noise_scale if self.sensitivity is None else self.sensitivity / self.loss.mu
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +111,11 @@ class Plan:
     @property
     def loss(self) -> PrivacyLoss:
         """Everything that is released, composed."""
-        squares = [release.mu**2 for release in self.releases]
-        if self.gate is not None:
-            squares.append(self.gate.mu**2)
-        if self.mechanism is not None:
-            squares.append(self.mechanism.loss.mu**2)
-        delta = self.gate.delta if self.gate is not None else 0.0
-        adding = self.gate is not None and self.gate.adding
-        return PrivacyLoss(math.sqrt(sum(squares)), delta if adding else 0.0, 0.0 if adding else delta)
+        before = _before(self.releases, self.gate)
+        if self.mechanism is None:
+            return before
+        own = self.mechanism.loss
+        return replace(before, mu=math.hypot(before.mu, own.mu), parts=own.parts)
 
     def __repr__(self) -> str:
         lines = [
@@ -232,7 +230,7 @@ class _Tried:
     def order(self) -> tuple[Any, ...]:
         """Least final noise first; ties: public, noisy, exact."""
         m = self.kept_plan.mechanism
-        noise = m.sensitivity / m.loss.mu if m is not None else 0.0
+        noise = m.relative_noise if m is not None else 0.0
         return float(f"{noise:.9e}"), self.route.rank
 
 
@@ -285,7 +283,8 @@ class _Solver:
         gate = None
         if gated:
             gate = Gate.of_budget(shares.gate, gate_delta, adding=adding, n_rows=self.domain.n)
-        planned = None if self.mechanism is None else self._mechanism(route, shares.mechanism)
+        before = _before(shares.releases, gate)
+        planned = None if self.mechanism is None else self._mechanism(route, shares.mechanism, before, delta)
         plan = Plan(
             self.epsilon,
             self.delta,
@@ -303,12 +302,14 @@ class _Solver:
         )
         return plan, shares
 
-    def _mechanism(self, route: Route, mu: float) -> PlannedMechanism:
+    def _mechanism(self, route: Route, mu: float, before: PrivacyLoss, delta: float) -> PlannedMechanism:
         assert self.mechanism is not None
         name, stage = self.mechanism
+        here = route.domain, route.distance
         question = stage._question(route.domain, mu)
-        sensitivity = question.sensitivity(route.domain, route.distance)
-        return PlannedMechanism(name, stage, question, sensitivity, question.noise_scale(sensitivity, mu))
+        sensitivity = question.sensitivity(*here) if question.gaussian else None
+        scale = question.calibrated(*here, mu, before, (self.epsilon, delta * (1 - 1e-9)))
+        return PlannedMechanism(name, stage, question, sensitivity, scale, question.privacy_map(*here, scale))
 
     def _allowance(self, route: Route) -> float:
         """Delta for the sampler: ``(1 + exp ε) 2^-60`` for every number drawn."""
@@ -317,6 +318,14 @@ class _Solver:
             most = self.mechanism[1]._question(route.domain, gaussian_mu(self.epsilon, self.delta))
             draws += most.steps * most.size
         return (1 + math.exp(self.epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
+
+
+def _before(releases: Sequence[PlannedRelease], gate: Gate | None) -> PrivacyLoss:
+    """Loss of the releases and the gate."""
+    mu = math.sqrt(sum(release.mu**2 for release in releases) + (gate.mu**2 if gate is not None else 0.0))
+    delta = gate.delta if gate is not None else 0.0
+    adding = gate is not None and gate.adding
+    return PrivacyLoss(mu, delta if adding else 0.0, 0.0 if adding else delta)
 
 
 def _check_budget(epsilon: Any, delta: Any, n: int) -> tuple[float, float]:
@@ -347,7 +356,7 @@ def _warnings(gate: Gate | None, mechanism: PlannedMechanism | None, route: Rout
         found.append(f"no data could pass the gate: the conditions of {', '.join(hopeless)} leave too small a margin.")
     elif gate is not None and gate.needed_margin() > n / 2:
         found.append(f"the gate needs a margin of {math.ceil(gate.needed_margin())} of {n} rows: expect a refusal.")
-    if mechanism is not None:
+    if mechanism is not None and mechanism.question.gaussian:
         q = mechanism.question
         noise = mechanism.noise_scale * math.sqrt(q.size / q.steps)
         if noise > q.bound / 2:

@@ -53,7 +53,15 @@ def rederived(content: Document) -> Document:
         gate["threshold"] = gate_threshold(gate["noise_scale"], gate["delta"])
         squares.append(gate["mu"] ** 2)
         failure = gate["delta"] if gate["rule"] == "sum" else 0.0
-    if mechanism:
+    parts = ()
+    if mechanism and mechanism["mu"] is None:
+        own = lookup(mechanism["formula"], "privacy")(
+            domain, distance, noise_scale=mechanism["noise_scale"], **mechanism["parameters"]
+        )
+        squares.append(own.mu**2)
+        parts = own.parts
+        draws += mechanism["steps"] * mechanism["size"]
+    elif mechanism:
         mechanism["sensitivity"] = lookup(mechanism["formula"], "mechanism")(
             domain, distance, **mechanism["parameters"]
         )
@@ -66,8 +74,9 @@ def rederived(content: Document) -> Document:
     mu, epsilon, allowance = math.sqrt(sum(squares)), c["epsilon"], 0.0
     for _ in range(20):
         allowance = (1 + math.exp(epsilon)) * draws * 2.0**-60 * (1 + 1e-12)
-        epsilon = max(PrivacyLoss(mu, failure).epsilon(c["delta"] - allowance), 1e-9) * (1 + 1e-12)
-    c["total"] = {"mu": mu, "failure": failure, "allowance": allowance}
+        epsilon = max(PrivacyLoss(mu, failure, parts=parts).epsilon(c["delta"] - allowance), 1e-9) * (1 + 1e-12)
+    recipes = [part.to_dict() for part in parts]
+    c["total"] = {"mu": mu, "failure": failure, "allowance": allowance, "parts": recipes}
     c["epsilon"] = epsilon
     return sealed(c)
 

@@ -1,0 +1,120 @@
+"""Projected gradient descent on private rows: many noisy steps, or the minimiser of a penalised loss.
+
+Theory: ``docs/theory/noisy-gradient-descent.md``, ``docs/theory/output-perturbation.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.progress import progress
+from ppdp.rows import Rows
+from ppdp.statistics import row_norms
+
+__all__ = ["ClippedGradient", "descend", "minimise", "projected"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class ClippedGradient:
+    """Sum of the rows' clipped gradients over their public number, as a function of the coefficients.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, width)
+        Rows, with a one for the intercept.
+    y, weight, norms : ndarray of shape (n,)
+        Answers, weights, and norms of the rows.
+    residuals : callable
+        Derivative of every row's loss in its scores, ``residuals(scores, y)``, both of shape (n, n_scores).
+    clip : float
+        Largest norm of one row's gradient.
+    """
+
+    X: Array
+    y: Array
+    weight: Array
+    norms: Array
+    residuals: Callable[[Array, Array], Array]
+    clip: float
+
+    @classmethod
+    def of(
+        cls, rows: Rows, residuals: Callable[[Array, Array], Array], clip: float, fit_intercept: bool
+    ) -> ClippedGradient:
+        """The gradient on these rows."""
+        assert rows.y is not None
+        X = np.column_stack([rows.X, np.ones(rows.n)]) if fit_intercept else rows.X
+        return cls(X, rows.y, rows.weight, row_norms(X), residuals, clip)
+
+    def __call__(self, theta: Array) -> Array:
+        """Mean gradient at coefficients of shape (n_scores, width)."""
+        residuals = self.residuals(self.X @ theta.T, self.y)
+        size = np.sqrt(np.einsum("ij,ij->i", residuals, residuals)) * self.norms
+        scale = np.minimum(1.0, np.divide(self.clip, size, out=np.ones_like(size), where=size > 0))
+        return np.asarray((residuals * (self.weight * scale)[:, None]).T @ self.X / self.X.shape[0])
+
+
+def projected(theta: Array, radius: float) -> Array:
+    """The nearest point of the ball."""
+    return np.asarray(theta * min(1.0, radius / max(float(np.linalg.norm(theta)), radius)))
+
+
+def descend(
+    gradient: Callable[[Array], Array],
+    answer: Callable[[Array], Array],
+    theta: Array,
+    *,
+    steps: int,
+    step_size: float,
+    radius: float,
+    penalty: Array | float = 0.0,
+) -> Array:
+    """Average of the last half of the iterates of noisy projected gradient descent.
+
+    Parameters
+    ----------
+    gradient : callable
+        Private mean gradient.
+    answer : callable
+        Releases it with noise.
+    theta : ndarray
+        Where to start, inside the ball: every gradient is evaluated there.
+    steps, step_size, radius : int, float, float
+        Public.
+    penalty : ndarray or float, default=0.0
+        Strength of the squared penalty on every coefficient. It is applied after clip and noise, as an implicit
+        step: no function of the rows, and stable however strong it is.
+    """
+    average = np.zeros_like(theta)
+    tail = steps - steps // 2
+    for t in progress(range(steps), "noisy gradient descent"):
+        noisy = answer(gradient(theta))
+        theta = projected((theta - step_size * noisy) / (1 + step_size * penalty), radius)
+        if t >= steps - tail:
+            average += theta / tail
+    return average
+
+
+def minimise(
+    gradient: Callable[[Array], Array],
+    theta: Array,
+    *,
+    iterations: int,
+    smoothness: float,
+    strength: float,
+    radius: float,
+) -> Array:
+    """Minimiser over the ball of a loss plus ``strength/2 |theta|²``, up to the error of a public number of steps.
+
+    It never looks whether it has converged: what is left is bounded by public numbers alone.
+    """
+    step = 2 / (smoothness + 2 * strength)
+    for _ in progress(range(iterations), "gradient descent"):
+        theta = projected(theta - step * (gradient(theta) + strength * theta), radius)
+    return theta
