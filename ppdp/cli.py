@@ -65,8 +65,8 @@ def _verify(path: Path, *, quiet: bool) -> int:
         return 1
     result = certificate.verify()
     if not quiet:
-        print(f"{certificate.status} ({certificate.epsilon:g}, {certificate.delta:g}) {certificate.digest}")
         print(result)
+        print(f"{certificate.status} ({certificate.epsilon:g}, {certificate.delta:g}) {certificate.digest}")
     return 0 if result else 1
 
 

@@ -113,6 +113,7 @@ class Composition:
             last = steps[-1][1].__sklearn_tags__()
             tags.estimator_type = last.estimator_type
             tags.classifier_tags = last.classifier_tags
+            tags.regressor_tags = last.regressor_tags
             tags.target_tags = last.target_tags
             tags.transformer_tags = last.transformer_tags
         tags.input_tags.allow_nan = self._fills_gaps()

@@ -19,10 +19,10 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, NonNumericData
 from ppdp.frames import readable
-from ppdp.rows import encode_labels
+from ppdp.rows import encode_labels, encode_targets
 from ppdp.statistics import clip_norms
 
-__all__ = ["check_features", "check_labels", "read_classes", "repaired_labels", "repaired_values"]
+__all__ = ["check_features", "check_labels", "read_classes", "repaired_labels", "repaired_targets", "repaired_values"]
 
 Array = NDArray[np.float64]
 
@@ -148,10 +148,9 @@ def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
         message = "Unknown label type: y must hold classes of one kind, not a continuous target."
     if message is not None:
         raise InvalidInput(message)
-    if len(classes) != 2:
+    if len(classes) < 2:
         raise InvalidParameter(
-            "Only binary classification is supported: y must hold exactly two classes, not one class or several.",
-            fix="pass classes=(a, b) to the model.",
+            "y must hold at least two classes, not one class.", fix="pass classes=(a, b) to the model."
         )
     return tuple(classes.tolist())
 
@@ -208,3 +207,30 @@ def repaired_labels(y: NDArray[Any], classes: tuple[Any, ...], invalid: str) -> 
             )
         codes[unknown] = 0.0
     return codes
+
+
+def repaired_targets(y: NDArray[Any], y_range: tuple[float, float], invalid: str) -> Array:
+    """Targets clipped to their public range, as :func:`ppdp.rows.encode_targets` has them.
+
+    NaN and infinity are an error, or count as the centre of the range.
+
+    Raises
+    ------
+    InvalidInput
+        If y does not hold numbers.
+    InvalidValue
+        Under "error", without saying where.
+    """
+    message, targets = None, np.empty(0)
+    try:
+        targets = np.asarray(y, dtype=np.float64)
+    except Exception:  # a cell's own conversion may raise anything, and quotes it
+        message = "y must hold numbers, to learn a regression."
+    if message is not None or y.dtype.kind in "mM":
+        raise InvalidInput(message or "y must hold numbers, not dates.")
+    finite = np.isfinite(targets)
+    if invalid == "error" and not finite.all():
+        raise InvalidValue(
+            "Input y contains NaN or infinity.", fix="remove it by a public rule, or use invalid='repair'."
+        )
+    return encode_targets(np.where(finite, targets, np.nan), y_range)

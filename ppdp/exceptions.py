@@ -24,7 +24,7 @@ An error never holds a value, a count or a name that was read off the private ro
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 __all__ = [
     "BudgetExceeded",
@@ -46,6 +46,9 @@ __all__ = [
 ]
 
 
+E = TypeVar("E", bound="PpdpError")
+
+
 class PpdpError(Exception):
     """Base of all errors of ppdp.
 
@@ -65,6 +68,10 @@ class PpdpError(Exception):
         self.message, self.stage, self.fix = message, stage, fix
         text = f"stage {stage!r}: {message}" if stage else message
         super().__init__(f"{text} Fix: {fix}" if fix else text)
+
+    def at(self: E, step: str) -> E:
+        """The same error with the name of the pipeline's step instead of its class."""
+        return type(self)(self.message, stage=step if self.stage else None, fix=self.fix)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.message, self.stage, self.fix)

@@ -92,6 +92,7 @@ class Gate:
         margin = min(max(margin, 0.0) / (1 + 1e-6), float(self.n_rows)) if math.isfinite(margin) else 0.0
         if not float(noise.release(margin, self.noise_scale, float(self.n_rows))) > self.threshold:
             raise PrivacyRefusal(
-                f"the gate did not pass; its cost (mu = {self.mu:.3g}, delta = {self.delta:.3g}) was spent.",
+                f"the gate did not pass; its cost (mu = {self.mu:.3g}, delta = {self.delta:.3g}) was spent,"
+                " and a ledger keeps the whole plan.",
                 fix=fix,
             )

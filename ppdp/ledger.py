@@ -394,6 +394,8 @@ def _refuse_overspend(entries: Iterable[Entry], epsilon: float, delta: float) ->
     room = delta - loss.failure - _sampling(entries, epsilon)
     if loss.delta(epsilon) - loss.failure <= room * (1 + 1e-9):
         return
+    if _epsilon(entries, delta) <= epsilon:  # a limit far above what is spent charges imperfect noise too dearly
+        return
     raise BudgetExceeded(
         f"the total on dataset {entries[-1].dataset!r} would be epsilon = {_epsilon(entries, delta):.6g} at "
         f"delta = {delta:.3g}, and the ledger's limit is {epsilon:.6g}; nothing was recorded or looked at.",

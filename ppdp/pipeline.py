@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,7 +16,7 @@ from ppdp.certificate.issue import content_hash, issue
 from ppdp.checks import choice
 from ppdp.composition import Composition, check_steps
 from ppdp.domain import Domain
-from ppdp.exceptions import InvalidParameter, PrivacyRefusal
+from ppdp.exceptions import InvalidParameter, NoRoute, PrivacyRefusal
 from ppdp.execute import Outcome, execute
 from ppdp.ledger import Ledger
 from ppdp.planning.facts import complete
@@ -76,7 +76,7 @@ class Pipeline(Composition, BaseEstimator):
         Number of columns.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Column names, if X has any.
-    classes_ : ndarray of shape (2,)
+    classes_ : ndarray of shape (n_classes,)
         Labels, if the last step is a classifier.
 
     Notes
@@ -182,6 +182,11 @@ class Pipeline(Composition, BaseEstimator):
         labels = entrance.check_labels(values, y, self) if supervised else None
         noise = Noise(self.random_state)
         plan = self._plan(self.domain, shape=values.shape, names=names)
+        if plan.hopeless:
+            raise NoRoute(
+                f"no data could pass the gate of {', '.join(plan.hopeless)}, so a fit would only spend.",
+                fix="statistics='auto', looser thresholds, more rows or a larger epsilon.",
+            )
         entry = self._reserve(plan)
         status = "failed"
         try:
@@ -219,12 +224,21 @@ class Pipeline(Composition, BaseEstimator):
 
     def _rows(self, plan: Plan, values: Array, labels: NDArray[Any] | None) -> tuple[Plan, Rows]:
         """Values within the declared domain, and the plan with classes if they had to be read from y."""
-        if labels is not None and plan.domain.classes is None:
+        if labels is not None and plan.domain.classes is None and not is_regressor(self):
             seen = {"shape": values.shape, "names": plan.domain.feature_names}
-            plan = self._plan(self.domain, **seen, read_classes=entrance.read_classes(labels))
+            classes = entrance.read_classes(labels)
+            if self.ledger is not None and len(classes) > 2:
+                raise InvalidParameter(
+                    "more than two classes must be declared where a ledger is charged.",
+                    fix="pass classes=(...) to the model.",
+                )
+            plan = self._plan(self.domain, **seen, read_classes=classes)
         X = entrance.repaired_values(values, plan.domain, gaps=plan.domain.missing_rows > 0, invalid=self.invalid)
-        y = None if labels is None else entrance.repaired_labels(labels, plan.domain.classes or (), self.invalid)
-        return plan, Rows.of(X, y)
+        if labels is None:
+            return plan, Rows.of(X)
+        if is_regressor(self):
+            return plan, Rows.of(X, entrance.repaired_targets(labels, plan.domain.require("y_range"), self.invalid))
+        return plan, Rows.of(X, entrance.repaired_labels(labels, plan.domain.classes or (), self.invalid))
 
     def _keep(self, plan: Plan, outcome: Outcome, *, seeded: bool) -> None:
         """Keep what was released, the twins and the certificate; nothing else."""
@@ -330,10 +344,10 @@ class Pipeline(Composition, BaseEstimator):
 
     @available_if(_last_has("predict"))
     def score(self, X: Any, y: Any) -> float:
-        """Accuracy of the released model; on private rows it is not covered by the certificate."""
-        from sklearn.metrics import accuracy_score
+        """Accuracy of the released model, or R² of a regression; on private rows no certificate covers it."""
+        from sklearn.metrics import accuracy_score, r2_score
 
-        return float(accuracy_score(y, self.predict(X)))
+        return float((r2_score if is_regressor(self) else accuracy_score)(y, self.predict(X)))
 
 
 def _apply(twin: Any, values: Array) -> Array:

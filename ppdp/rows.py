@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ppdp.domain import Domain
 
-__all__ = ["Rows", "encode_labels", "observed_domain"]
+__all__ = ["Rows", "encode_labels", "encode_targets", "observed_domain"]
 
 Array = NDArray[np.float64]
 
@@ -29,7 +29,7 @@ class Rows:
     X : ndarray of shape (n, d)
         Float64; NaN marks a gap.
     y : ndarray of shape (n,), optional
-        Codes of the public classes, or targets.
+        Codes of the public classes, or targets as :func:`encode_targets` gives them.
     weight : ndarray of shape (n,)
         In [0, 1].
     raw : ndarray of shape (n, d0), optional
@@ -85,7 +85,7 @@ def observed_domain(X: Array) -> Domain:
     """Facts read off the data, for a transformer that is fitted alone; never used by a certificate."""
     n, d = X.shape
     entry = max(float(np.fmax.reduce(X, axis=None)), -float(np.fmin.reduce(X, axis=None))) or 1.0
-    entry = entry if math.isfinite(entry) else 1.0
+    entry = min(entry, 1e90) if math.isfinite(entry) else 1.0
     with np.errstate(all="ignore"):  # a sum tells of gaps without a table of them
         gaps = None if np.isnan(X.sum()) and np.isnan(X).any() else 0
     return Domain(n_rows=n, n_features=d, row_norm=entry * math.sqrt(d), entry_bound=entry, max_missing=gaps)
@@ -108,3 +108,11 @@ def encode_labels(y: Any, classes: Sequence[Any]) -> Array:
     for position, label in enumerate(classes):
         codes[np.asarray(y == label, dtype=bool)] = position
     return codes
+
+
+def encode_targets(y: Array, y_range: tuple[float, float]) -> Array:
+    """Targets clipped to their public range, as a share of half of it about its centre: -1 to 1, NaN becomes 0."""
+    low, high = y_range
+    half = high / 2 - low / 2
+    shares = (np.clip(y, low, high) - (low / 2 + high / 2)) / half
+    return np.clip(np.where(np.isnan(shares), 0.0, shares), -1.0, 1.0)

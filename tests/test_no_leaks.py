@@ -300,7 +300,7 @@ class TestAfterFit:
                 assert_text_is_public(text, secrets)
 
 
-def hopeless(X):
+def closed(X):
     """Rows on which the eigengap is closed."""
     return np.random.default_rng(3).normal(size=X.shape)
 
@@ -312,7 +312,11 @@ def infinite(X):
 
 
 FAILURES = {
-    "refusal": (lambda: pipeline(*stages("exact"), last=model(), random_state=0), hopeless, None),
+    "refusal": (
+        lambda: pipeline(stages("noisy")[0], stages("exact")[2], last=model(), random_state=0),
+        closed,
+        None,
+    ),
     "infinity": (lambda: ROUTES["exact"](), infinite, None),
     "gap": (lambda: pipeline(last=model()), None, None),
     "label": (lambda: ROUTES["exact"](), None, lambda y: np.where(y == 1, 7, y)),

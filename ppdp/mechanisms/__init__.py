@@ -1,6 +1,18 @@
 """Mechanisms: what turns cleaned rows into a noisy release."""
 
+from ppdp.mechanisms.exponential import ExponentialMechanism
 from ppdp.mechanisms.gaussian import GaussianMechanism
+from ppdp.mechanisms.laplace import LaplaceMechanism
+from ppdp.mechanisms.linear_regression import LinearRegression, Ridge
+from ppdp.mechanisms.linear_svc import LinearSVC
 from ppdp.mechanisms.logistic_regression import LogisticRegression
 
-__all__ = ["GaussianMechanism", "LogisticRegression"]
+__all__ = [
+    "ExponentialMechanism",
+    "GaussianMechanism",
+    "LaplaceMechanism",
+    "LinearRegression",
+    "LinearSVC",
+    "LogisticRegression",
+    "Ridge",
+]

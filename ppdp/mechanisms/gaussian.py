@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import validate_data
 
+from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, covariance_shape, histogram_shape, present_shape, sum_shape
 from ppdp.bounds.release import answer_shape
 from ppdp.checks import choice
 from ppdp.domain import Domain
+from ppdp.mechanisms import queries
 from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.grids import public_grid
 from ppdp.privacy.noise import Noise
-from ppdp.rows import Rows, observed_domain
+from ppdp.rows import Rows
 from ppdp.statistics import column_sums
 
 __all__ = ["GaussianMechanism"]
@@ -23,16 +25,20 @@ __all__ = ["GaussianMechanism"]
 Array = NDArray[np.float64]
 
 
-class GaussianMechanism(Mechanism):
-    """Release the mean of the rows with Gaussian noise.
+class GaussianMechanism(queries.FitsAlone, Mechanism):
+    """Release a statistic of the rows with Gaussian noise.
 
-    Where a stage may have deleted rows, the sum over the public number of rows and the share of rows that are present
-    are released together, at the price of the sum alone; the mean is their quotient.
+    Where a stage may have deleted rows, mean and covariance come with the share of rows that are present, at the price
+    of the mean alone, and are those of the rows that are present; all else is over the rows that have weight.
 
     Parameters
     ----------
-    query : {"mean"}, default="mean"
-        What is released.
+    query : {"mean", "sum", "count", "covariance", "histogram"}, default="mean"
+        What is released. "count": weight of the rows that are present. "covariance": mean and covariance, together at
+        the price of the mean. "histogram": rows in the cells of a public grid, column by column.
+    bins : int, sequence of float, or mapping of columns to either, default=10
+        Public grid of a histogram: so many equal cells between the public bounds on entries, or ascending edges. A
+        mapping, by name or position, chooses columns. The outer cells take what lies beyond the grid.
     noise_scale : float, optional
         Standard deviation on each released number; a pipeline sets it.
     random_state : int, RandomState instance or None, default=None
@@ -41,57 +47,78 @@ class GaussianMechanism(Mechanism):
     Attributes
     ----------
     mean_ : ndarray of shape (n_features,)
-        Noisy mean of the rows.
+        Noisy mean of the rows ("mean", "covariance").
     present_ : float
-        Noisy share of the rows that are present; 1.0 where none can be deleted.
+        Noisy share of the rows that are present; 1.0 where none can be deleted ("mean", "covariance").
+    sum_ : ndarray of shape (n_features,)
+        Noisy sum of the rows.
+    count_ : float
+        Noisy weight of the rows.
+    covariance_ : ndarray of shape (n_features, n_features)
+        Noisy covariance, positive semi-definite.
+    histogram_, edges_ : list of ndarray
+        Noisy rows in each cell, and the grid, for each column.
 
     Notes
     -----
-    **Guarantee** (``docs/theory/releases.md``): ``mu = sensitivity / noise_scale`` exactly; sensitivity 2R/n for one
-    replaced row, plus ``min(total, 2R moved)/n``.
+    **Guarantee** (``docs/theory/releases.md``, ``docs/theory/queries.md``): ``mu = sensitivity / noise_scale`` exactly.
+    For one replaced row the sensitivity is 2R/n (mean, covariance), 2R (sum), 1 (count), √(2c) (histograms of c
+    columns). What is read from an answer is moved to the nearest that rows could have.
     """
 
-    def __init__(self, query: str = "mean", noise_scale: float | None = None, random_state: Any = None) -> None:
+    def __init__(
+        self, query: str = "mean", noise_scale: float | None = None, *, bins: Any = 10, random_state: Any = None
+    ) -> None:
         self.query = query
+        self.bins = bins
         self.noise_scale = noise_scale
         self.random_state = random_state
 
     def _question(self, domain: Domain, mu: float | None = None) -> Question:
-        choice("query", self.query, ["mean"], self)
+        query = choice("query", self.query, ["mean", "sum", "count", "covariance", "histogram"], self)
         weighted = domain.min_present < domain.n
+        if query == "count":
+            return Question("query.count", {}, 1, *present_shape(domain))
+        if query == "histogram":
+            grid = public_grid("bins", self.bins, domain, self, edges=True)
+            return Question("query.histogram", grid, 1, *histogram_shape(domain, **grid))
         domain.require("row_norm", "GaussianMechanism")
-        return Question("release.mean-and-count", {"weighted": weighted}, 1, *answer_shape(domain, weighted=weighted))
+        if query == "sum":
+            return Question("query.sum", {}, 1, *sum_shape(domain))
+        formula, shape = {
+            "mean": ("release.mean-and-count", answer_shape),
+            "covariance": ("query.covariance", covariance_shape),
+        }[query]
+        return Question(formula, {"weighted": weighted}, 1, *shape(domain, weighted=weighted))
 
     def _release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
-        weighted = question.parameters["weighted"]
-        norm = question.bound / math.sqrt(3) if weighted else question.bound
-        answer = column_sums(rows.X, rows.weight, norm) / rows.n
-        if weighted:
-            share = column_sums(np.full((rows.n, 1), norm), rows.weight, norm) / rows.n
-            answer = np.append(answer, math.sqrt(3) * share)
-        return {"answer": noise.release(answer, noise_scale, question.bound)}
+        return {"answer": noise.release(self._answer(rows, question), noise_scale, question.bound)}
+
+    def _answer(self, rows: Rows, question: Question) -> Array:
+        """What is asked, exactly."""
+        bound, parameters = question.bound, question.parameters
+        if self.query == "count":
+            return queries.present(rows)
+        if self.query == "histogram":
+            return queries.histograms(rows, **parameters)
+        if self.query == "sum":
+            return column_sums(rows.X, rows.weight, bound / rows.n)
+        weighted = parameters["weighted"]
+        if self.query == "covariance":
+            norm = bound / MOMENT_COUNT_WEIGHT if weighted else bound
+            return queries.mean_and_moment(rows, norm, weighted=weighted)
+        return queries.mean(rows, bound / math.sqrt(3), bound) if weighted else queries.mean(rows, bound)
 
     def _wear(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
-        answer, norm = released["answer"], float(domain.require("row_norm"))
-        mean, self.present_ = answer[: domain.d], 1.0
-        if len(answer) > domain.d:
-            self.present_ = float(np.clip(answer[-1] / (math.sqrt(3) * norm), 1 / domain.n, 1.0))
-            mean = mean / self.present_
-        self.mean_ = mean * min(1.0, norm / max(float(np.linalg.norm(mean)), norm))
-
-    def fit(self, X: Any, y: Any = None) -> GaussianMechanism:
-        """Release the noisy mean; the domain is read off ``X``, so nothing is certified.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : ignored
-            Present by convention.
-        """
-        scale = self._scale()
-        X = validate_data(self, X, dtype=np.float64)
-        domain = observed_domain(X).but(min_present=X.shape[0])
-        question = self._question(domain)
-        self._wear(self._release(Rows.of(X), question, Noise(self.random_state), scale), domain, question)
-        return self
+        answer, parameters = released["answer"], question.parameters
+        if self.query == "count":
+            self.count_ = float(np.clip(answer[0], 0.0, domain.n))
+        elif self.query == "histogram":
+            self.histogram_, self.edges_ = queries.read_histograms(answer, domain, **parameters)
+        elif self.query == "sum":
+            self.sum_ = queries.within_ball(answer, question.bound)
+        elif self.query == "covariance":
+            self.mean_, self.covariance_, self.present_ = queries.read_moments(answer, domain, **parameters)
+        else:
+            count_weight = question.bound if parameters["weighted"] else None
+            self.mean_, self.present_ = queries.read_mean(answer, domain, count_weight)

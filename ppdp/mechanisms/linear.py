@@ -115,7 +115,7 @@ class LinearModel:
             self.alpha = question.parameters["alpha"]
 
     def _release(self: Any, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
-        parameters, radius = question.parameters, float(self.coef_norm)
+        parameters, radius = question.parameters, question.parameters["coef_norm"]
         clip = parameters["clip"] if self.solver == "output" else question.bound
         gradient = ClippedGradient.of(rows, self._residuals, clip, parameters["fit_intercept"])
         width = gradient.X.shape[1]
@@ -135,7 +135,7 @@ class LinearModel:
             )
             return {"theta": projected(answer(theta), radius).ravel()}
         d = rows.X.shape[1]
-        penalty = np.zeros(width)
+        penalty = np.zeros(width)  # the intercept is free
         penalty[:d] = (self._usual_alpha if is_auto(self.alpha) else self.alpha) / rows.n
         steps, step = question.steps, self._step(d)
         theta = descend(gradient, answer, start, steps=steps, step_size=step, radius=radius, penalty=penalty)
@@ -185,10 +185,9 @@ class LinearClassifier(LinearModel, ClassifierMixin):
         known = domain.classes if self.classes is None else classes_of("classes", self.classes, self)
         count = 2 if known is None else len(known)
         if count < 2 or (count > 2 and not self._several):
-            only = "" if self._several else "Only binary classification is supported. "
-            words = "at least" if self._several else "exactly"
+            binary = "Only binary classification is supported. It needs exactly two classes, not one class or several."
             raise InvalidParameter(
-                f"{only}The model needs {words} two classes.",
+                "it needs at least two classes, not one class." if self._several else binary,
                 stage=type(self).__name__,
                 fix="pass classes=(...) to the model.",
             )

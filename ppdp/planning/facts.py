@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ppdp.checks import classes_of
+from sklearn.base import is_regressor
+
+from ppdp.checks import classes_of, pair
 from ppdp.domain import Domain
 from ppdp.exceptions import DomainMismatch
 
@@ -98,7 +100,10 @@ def complete(
         facts.append(Fact("gaps", shown, "declared" if domain.max_missing is not None else f"imputer {imputer!r}"))
     facts += [Fact(name, words, "declared") for name, stage in stages for words in stage.declarations()]
     if getattr(mechanism, "needs_y", False):
-        domain, fact = _classes(domain, mechanism, read_classes)
+        if is_regressor(mechanism):
+            domain, fact = _targets(domain, mechanism)
+        else:
+            domain, fact = _classes(domain, mechanism, read_classes)
         facts.append(fact)
     if domain.n_rows is not None and domain.min_present > domain.n_rows:
         raise DomainMismatch("the domain declares more rows present than there are.", fix="leave min_present out.")
@@ -119,6 +124,18 @@ def _classes(domain: Domain, mechanism: Any, read: tuple[Any, ...] | None) -> tu
     if read is not None:
         return domain.but(classes=read), Fact("classes", _shown(read), "read from y: not public", public=False)
     return domain, Fact("classes", "unknown before y", "not declared", public=False)
+
+
+def _targets(domain: Domain, mechanism: Any) -> tuple[Domain, Fact]:
+    """The range of the targets; a model refuses to do without."""
+    own = getattr(mechanism, "y_range", None)
+    if own is not None:
+        own = pair("y_range", own, mechanism)
+        if domain.y_range is not None and domain.y_range != own:
+            raise DomainMismatch("the model and the domain declare different ranges of y.", fix="declare it once.")
+        return domain.but(y_range=own), Fact("y_range", _shown(own), "parameter of the model; targets are clipped")
+    origin = "not declared" if domain.y_range is None else "declared; targets are clipped"
+    return domain, Fact("y_range", _shown(domain.y_range), origin)
 
 
 def _shown(value: Any) -> str:

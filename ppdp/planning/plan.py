@@ -104,6 +104,16 @@ class Plan:
         return tuple((step.name, condition) for step in self.steps for condition in step.way.conditions)
 
     @property
+    def hopeless(self) -> tuple[str, ...]:
+        """Steps whose conditions leave too small a margin for the gate, whatever the data."""
+        return () if self.gate is None else tuple(step.name for step in self.steps if _hopeless(step, self.gate))
+
+    @property
+    def drowned(self) -> bool:
+        """Whether the noise of the mechanism is larger than half of what it asks for."""
+        return self.mechanism is not None and _drowns(self.mechanism)
+
+    @property
     def ungated(self) -> bool:
         """Whether conditions are assumed instead of tested."""
         return self.gate is None and bool(self.conditions)
@@ -191,7 +201,7 @@ def make_plan(
     solver = _Solver(mechanism, domain, distance, facts, epsilon, delta, gate, budget, deltas_add)
     predicts = mechanism is None or mechanism[1].predicts
     tried = [solver.solve(route) for route in routes(stages, domain, distance, predicts=predicts)]
-    plans = sorted((t for t in tried if t.plan is not None), key=lambda t: t.order)
+    plans = _eligible(tried, mechanism is not None)
     if not plans:
         reasons = "; ".join(sorted({f"{t.route.label}: {t.reason}" for t in tried}))
         sampler = all("sampler" in t.reason for t in tried)
@@ -204,18 +214,34 @@ def make_plan(
     table = tuple(
         Alternative(
             t.route.label,
-            t.plan.mechanism.noise_scale if t.plan is not None and t.plan.mechanism is not None else None,
-            "chosen" if t is chosen else "offered" if t.plan is not None else "not offered",
-            t.reason,
+            t.plan.mechanism.noise_scale
+            if t in plans and t.plan is not None and t.plan.mechanism is not None
+            else None,
+            "chosen" if t is chosen else "offered" if t in plans else "not offered",
+            "" if t in plans else t.reason or "its noise would drown the signal",
         )
         for t in tried
     )
-    return replace(chosen.kept_plan, alternatives=table)
+    plan = chosen.kept_plan
+    warnings = (*plan.warnings, *([f"{chosen.reason}: nothing better can be had."] if chosen.reason else []))
+    return replace(plan, alternatives=table, warnings=warnings)
+
+
+def _eligible(tried: Sequence[_Tried], has_mechanism: bool) -> list[_Tried]:
+    """Plans to choose from, the best first.
+
+    Routes whose released statistics are imprecise take part only where they are what does not drown the signal.
+    """
+    plans = sorted((t for t in tried if t.plan is not None), key=lambda t: t.order)
+    precise = [t for t in plans if not t.reason]
+    if not has_mechanism or (precise and not precise[0].kept_plan.drowned):
+        return precise
+    return [t for t in plans if not t.kept_plan.drowned] or precise
 
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """A route with its plan, or with the reason why it has none."""
+    """A route with its plan, or with the reason why it has none, or why it is offered only if there is no better."""
 
     route: Route
     plan: Plan | None
@@ -258,15 +284,15 @@ class _Solver:
             plan, split_ = self._plan(route)
         except ImpossibleBudget as error:
             return _Tried(route, None, error.message)
-        vague = {route.steps[i].name: route.steps[i].way.name for i in split_.imprecise if route.steps[i].stage.chooses}
-        if vague:
-            words = f"released statistics of {', '.join(sorted(vague))} would be too noisy at this n"
-            accepts = " and ".join(f"statistics={way!r}" for way in sorted(set(vague.values())))
-            return _Tried(route, None, f"{words} ({accepts} accepts it)")
         if plan.gate is not None:
             hopeless = [step.name for step in route.steps if step.stage.chooses and _hopeless(step, plan.gate)]
             if hopeless:
                 return _Tried(route, None, f"no data could pass the gate of {', '.join(hopeless)}")
+        vague = {route.steps[i].name for i in split_.imprecise if route.steps[i].stage.chooses}
+        if vague:
+            return _Tried(
+                route, plan, f"released statistics of {', '.join(sorted(vague))} would be too noisy at this n"
+            )
         return _Tried(route, plan)
 
     def _plan(self, route: Route) -> tuple[Plan, Split]:
@@ -356,11 +382,13 @@ def _warnings(gate: Gate | None, mechanism: PlannedMechanism | None, route: Rout
         found.append(f"no data could pass the gate: the conditions of {', '.join(hopeless)} leave too small a margin.")
     elif gate is not None and gate.needed_margin() > n / 2:
         found.append(f"the gate needs a margin of {math.ceil(gate.needed_margin())} of {n} rows: expect a refusal.")
-    if mechanism is not None and mechanism.question.gaussian:
-        q = mechanism.question
-        noise = mechanism.noise_scale * math.sqrt(q.size / q.steps)
-        if noise > q.bound / 2:
-            found.append(
-                "the noise drowns the signal at this n: more rows, a larger epsilon or fewer moved rows would help."
-            )
+    if mechanism is not None and _drowns(mechanism):
+        found.append(
+            "the noise drowns the signal at this n: more rows, a larger epsilon or fewer moved rows would help."
+        )
     return tuple(found)
+
+
+def _drowns(mechanism: PlannedMechanism) -> bool:
+    q = mechanism.question
+    return q.gaussian and mechanism.noise_scale * math.sqrt(q.size / q.steps) > q.bound / 2

@@ -5,18 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ppdp.bounds import lookup
 from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.conditions import Condition
 from ppdp.distance import Distance
 from ppdp.domain import Domain
-from ppdp.exceptions import UnsupportedOrder
+from ppdp.exceptions import PpdpError, UnsupportedOrder
 from ppdp.planning.ways import Ask, Way
 from ppdp.release_points import STATISTICS
 
 __all__ = ["PlannedRelease", "PlannedStep", "Route", "routes"]
+
+E = TypeVar("E", bound=PpdpError)
 
 RANK = {"public": 0, "noisy": 1, "exact": 2}
 
@@ -133,12 +135,19 @@ def _paths(
     try:
         ways = stage.ways(domain, distance)
     except UnsupportedOrder as error:
-        refused.append(error)
+        refused.append(_named(error, name, stage))
         return
+    except PpdpError as error:
+        raise _named(error, name, stage) from None
     for way in ways:
         step = PlannedStep(name, stage, way, domain, distance)
         for steps, end, far in _paths(rest, way.domain, way.distance, refused):
             yield (step, *steps), end, far
+
+
+def _named(error: E, name: str, stage: Any) -> E:
+    """The error with the step's name, if that says more than its class."""
+    return error if name == type(stage).__name__.lower() else error.at(name)
 
 
 def _releases(steps: tuple[PlannedStep, ...], predicts: bool) -> tuple[PlannedRelease, ...]:

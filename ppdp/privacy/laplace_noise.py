@@ -92,7 +92,10 @@ def whole_lattice(bound: float, noise_scale: float) -> Lattice:
         found = Lattice(1.0, math.ceil(math.ldexp(noise_scale, shift)), shift)
         if bound <= min(found.most, 2.0**50):
             return found
-    raise ImpossibleBudget(f"noise of scale {noise_scale:g} does not suit counts up to {bound:g}.", fix="change epsilon.")
+    raise ImpossibleBudget(
+        f"noise of scale {noise_scale:g} is too small or too large for counts up to {bound:g}.",
+        fix="change epsilon.",
+    )
 
 
 def laplace_allowance(bound: float, noise_scale: float, size: int) -> float:
@@ -237,6 +240,8 @@ def _runs(noise: Noise, size: int, most: int) -> Integers:
 
 def _below(noise: Noise, limit: int, size: int) -> Integers:
     """Uniform integers below ``limit``, which is at most 2^62; those that do not fit are drawn again."""
+    if limit == 1:
+        return np.zeros(size, dtype=np.int64)
     mask = np.uint64((1 << (limit - 1).bit_length()) - 1)
     drawn = (noise._words(size) & mask).view(np.int64)
     pending = (drawn >= limit).nonzero()[0]

@@ -14,6 +14,7 @@ from ppdp.checks import choice
 from ppdp.conditions import Condition
 from ppdp.distance import Distance, Sensitivity
 from ppdp.domain import Domain
+from ppdp.exceptions import MissingBudget
 from ppdp.frames import arrow_table, readable
 from ppdp.planning.ways import Way
 from ppdp.rows import Rows, observed_domain
@@ -186,7 +187,16 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         if hasattr(self, "feature_names_in_"):
             domain = domain.but(feature_names=tuple(self.feature_names_in_))
         way = self._way_alone(domain, Distance.neighbours())
-        self._wear(self._statistics(Rows.of(X), way, domain))
+        if way.name == "noisy":
+            raise MissingBudget(
+                "noisy statistics need a budget.",
+                stage=type(self).__name__,
+                fix="use it inside ppdp.Pipeline(..., epsilon=...); alone, statistics='auto' is exact and private.",
+            )
+        statistics = dict(self._statistics(Rows.of(X), way, domain))
+        if self.fills_gaps:  # what was read off these rows is no bound on rows to come
+            statistics |= dict.fromkeys(statistics.keys() & {"norm", "entry_bound"})
+        self._wear(statistics)
         return self._worn()
 
     def transform(self, X: Any) -> Any:

@@ -32,7 +32,8 @@ def test_a_gap_is_filled_by_the_ridge_regression_of_its_pattern():
     assert not np.isnan(filled).any()
     np.testing.assert_array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
     complete = X[~np.isnan(X).any(axis=1)]
-    assert stage.ridge_ == pytest.approx(0.01 * stage.norm_**2)
+    assert stage.norm_ is None
+    assert stage.ridge_ > 0
     for row, answer in zip(X, filled):
         missing = np.isnan(row)
         if missing.any() and not missing.all():

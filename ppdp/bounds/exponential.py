@@ -1,0 +1,97 @@
+"""Privacy of choices with exponential weights: ``docs/theory/exponential.md``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ppdp.bounds.formula import formula, sane
+from ppdp.bounds.queries import check_grid, counting_step, moving
+from ppdp.bounds.rounding import UNIT, column_sum_error, inflate
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.exceptions import ImpossibleBudget
+from ppdp.privacy.laplace_noise import score_allowance
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.parts import Part
+
+__all__ = [
+    "choice_loss",
+    "exponential_quantile",
+    "exponential_utility",
+    "quantile_shape",
+    "rank_shift",
+    "utility_shape",
+]
+
+
+def choice_loss(width: float, noise_scale: float, bound: float, count: int) -> PrivacyLoss:
+    """Loss of ``count`` choices: a change of scores that differs by ``width`` between candidates, over the scale."""
+    try:
+        allowance = score_allowance(bound, noise_scale)
+    except ImpossibleBudget:
+        return PrivacyLoss(failure=1.0)
+    return PrivacyLoss(parts=(Part.of("bounded-range", count=count, range=inflate(width / noise_scale + allowance)),))
+
+
+def utility_shape(domain: Domain, *, candidates: int, sensitivity: float, lipschitz: float | None) -> tuple[int, float]:
+    """One choice; every candidate's score is at most n times the score of a row."""
+    return 1, domain.n * sensitivity
+
+
+@formula(
+    "exponential.utility", kind="privacy", page="exponential", used_by=("ExponentialMechanism",), shape=utility_shape
+)
+def exponential_utility(
+    domain: Domain,
+    distance: Distance,
+    *,
+    noise_scale: float,
+    candidates: int,
+    sensitivity: float,
+    lipschitz: float | None,
+) -> PrivacyLoss:
+    """One of finitely many candidates, to each of which a row gives at most Δ: range ``shift(Δ, 2L)`` over the scale.
+
+    Two of the Δ for a replaced row, one for a toggled row, because its scores all change in one direction.
+    """
+    sane(candidates >= 2 and sensitivity > 0 and (lipschitz is None or lipschitz >= 0))
+    width = distance.shift(sensitivity, math.inf if lipschitz is None else 2 * lipschitz)
+    error = column_sum_error(domain.n, 1, sensitivity, distance)
+    return choice_loss(width + 2 * error, noise_scale, domain.n * sensitivity, 1)
+
+
+def rank_shift(distance: Distance, q: float) -> float:
+    """Most that a rank can miss ``q`` times the number of rows by, more or less than before.
+
+    A replaced or moved row changes it by at most 1, a toggled row by at most ``max(q, 1 - q)``.
+    """
+    paired, single = distance.unmatched
+    return paired + max(q, 1 - q) * single + moving(distance)
+
+
+def quantile_shape(
+    domain: Domain, *, q: float, columns: Sequence[int], sizes: Sequence[int], candidates: Sequence[float]
+) -> tuple[int, float]:
+    """One choice for every column; a rank misses by at most n."""
+    return len(columns), float(domain.n)
+
+
+@formula(
+    "exponential.quantile", kind="privacy", page="exponential", used_by=("ExponentialMechanism",), shape=quantile_shape
+)
+def exponential_quantile(
+    domain: Domain,
+    distance: Distance,
+    *,
+    noise_scale: float,
+    q: float,
+    columns: Sequence[int],
+    sizes: Sequence[int],
+    candidates: Sequence[float],
+) -> PrivacyLoss:
+    """A quantile of every column by its rank: range ``2 rank_shift`` over the scale, for each choice."""
+    sane(0 <= q <= 1)
+    check_grid(domain, columns, sizes, candidates)
+    error = 4 * UNIT * domain.n + distance.reweighted * counting_step(domain.n)
+    return choice_loss(2 * (rank_shift(distance, q) + error), noise_scale, float(domain.n), len(columns))

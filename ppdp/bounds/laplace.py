@@ -1,0 +1,126 @@
+"""Privacy of Laplace noise on sums, means, counts and histograms: ``docs/theory/laplace.md``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ppdp.bounds.formula import formula
+from ppdp.bounds.queries import check_grid, counting_step, histogram_shape, moving, present_shape
+from ppdp.bounds.rounding import column_sum_error, inflate
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.exceptions import ImpossibleBudget
+from ppdp.privacy.laplace_noise import laplace_allowance, whole_lattice
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.parts import Part
+
+__all__ = [
+    "absolute_norm",
+    "laplace_count",
+    "laplace_histogram",
+    "laplace_mean",
+    "laplace_sum",
+    "largest_entry",
+    "mean_shape",
+    "real_loss",
+    "sum_shape",
+    "whole_loss",
+]
+
+NOTHING_PROMISED = PrivacyLoss(failure=1.0)
+
+
+def largest_entry(domain: Domain) -> float:
+    """Public bound on every entry of a row."""
+    norm = float(domain.require("row_norm"))
+    return min(norm, domain.entry_bound or norm)
+
+
+def absolute_norm(domain: Domain) -> float:
+    """Largest L1 norm of a row: ``√d min(R, b √d)``, attained on the diagonal."""
+    root = math.sqrt(domain.d)
+    return root * min(float(domain.require("row_norm")), (domain.entry_bound or math.inf) * root)
+
+
+def real_loss(shift: float, noise_scale: float, shape: tuple[int, float]) -> PrivacyLoss:
+    """Loss of an answer whose L1 shift is at most ``shift``; nothing is promised if the noise is too fine for it."""
+    size, bound = shape
+    try:
+        shift += noise_scale * laplace_allowance(bound, noise_scale, size)
+    except ImpossibleBudget:
+        return NOTHING_PROMISED
+    return PrivacyLoss(parts=(Part.of("scalar-laplace", shift=inflate(shift), scale=noise_scale),))
+
+
+def whole_loss(shift: float, noise_scale: float, bound: float) -> PrivacyLoss:
+    """Loss of counts whose L1 shift is at most ``shift``, a whole number."""
+    if shift == 0:
+        return PrivacyLoss()
+    try:
+        whole_lattice(bound, noise_scale)
+    except ImpossibleBudget:
+        return NOTHING_PROMISED
+    return PrivacyLoss(parts=(Part.of("discrete-laplace", shift=int(shift), scale=noise_scale),))
+
+
+def sum_shape(domain: Domain) -> tuple[int, float]:
+    """Numbers in a sum of rows, and the bound on each."""
+    return domain.d, domain.n * largest_entry(domain)
+
+
+@formula("laplace.sum", kind="privacy", page="laplace", used_by=("LaplaceMechanism",), shape=sum_shape)
+def laplace_sum(domain: Domain, distance: Distance, *, noise_scale: float) -> PrivacyLoss:
+    """Sum of the rows, L1 shift ``B mass + min(√d total, 2B moved)`` with B the largest L1 norm of a row."""
+    root = math.sqrt(domain.d)
+    shift = distance.shift(absolute_norm(domain), root)
+    shift += root * column_sum_error(domain.n, domain.d, largest_entry(domain), distance)
+    return real_loss(shift, noise_scale, sum_shape(domain))
+
+
+def mean_shape(domain: Domain, *, weighted: bool) -> tuple[int, float]:
+    """Numbers in a mean, with B times the share of rows present if ``weighted``, and the bound on each."""
+    return (domain.d + 1, absolute_norm(domain)) if weighted else (domain.d, largest_entry(domain))
+
+
+@formula("laplace.mean", kind="privacy", page="laplace", used_by=("LaplaceMechanism",), shape=mean_shape)
+def laplace_mean(domain: Domain, distance: Distance, *, noise_scale: float, weighted: bool) -> PrivacyLoss:
+    """Mean over the public n and, if rows may be absent, B times the share present: 2B/n for one replaced row.
+
+    The share is free: a toggled row then costs ``B + B``, as much as a replaced one, and no more.
+    """
+    n, d, norm, root = domain.n, domain.d, absolute_norm(domain), math.sqrt(domain.d)
+    shape = mean_shape(domain, weighted=weighted)
+    unmatched = 2 * norm * distance.one_sided if weighted else norm * distance.mass
+    error = root * column_sum_error(n, d, shape[1], distance)
+    if weighted:
+        error += column_sum_error(n, 1, norm, distance)
+    shift = (unmatched + min(root * distance.total, 2 * norm * distance.moved) + error) / n
+    return real_loss(shift, noise_scale, shape)
+
+
+@formula("laplace.count", kind="privacy", page="laplace", used_by=("LaplaceMechanism",), shape=present_shape)
+def laplace_count(domain: Domain, distance: Distance, *, noise_scale: float) -> PrivacyLoss:
+    """Weight of the rows that are present, as a whole number: ``⌈one_sided⌉``, never more rows than may differ."""
+    slots = distance.replaced + distance.toggled + distance.reweighted
+    weight = distance.one_sided + distance.reweighted * counting_step(domain.n)
+    return whole_loss(min(math.ceil(slots), math.ceil(weight)), noise_scale, float(domain.n))
+
+
+@formula("laplace.histogram", kind="privacy", page="laplace", used_by=("LaplaceMechanism",), shape=histogram_shape)
+def laplace_histogram(
+    domain: Domain,
+    distance: Distance,
+    *,
+    noise_scale: float,
+    columns: Sequence[int],
+    sizes: Sequence[int],
+    edges: Sequence[float],
+) -> PrivacyLoss:
+    """Histograms of c columns, whole numbers: ``c (2 replaced + toggled + reweighted + 2 moved)`` rows change cells.
+
+    Rows are counted, not their weight: a cell whose weight changes a little may be rounded to another whole number.
+    """
+    check_grid(domain, columns, sizes, edges)
+    rows = 2 * distance.replaced + distance.toggled + distance.reweighted + 2 * moving(distance)
+    return whole_loss(len(columns) * math.ceil(rows), noise_scale, float(domain.n))

@@ -1,0 +1,127 @@
+"""L2 sensitivity of sums, counts, second moments and histograms: ``docs/theory/queries.md``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+from ppdp.bounds.formula import formula, sane
+from ppdp.bounds.rounding import column_sum_error, inflate, product_error
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+
+__all__ = [
+    "MOMENT_COUNT_WEIGHT",
+    "by_column",
+    "check_grid",
+    "count_sensitivity",
+    "counting_step",
+    "covariance_sensitivity",
+    "covariance_shape",
+    "histogram_sensitivity",
+    "histogram_shape",
+    "moving",
+    "present_shape",
+    "sum_sensitivity",
+    "sum_shape",
+]
+
+# Largest weight c of the share of rows that comes free with mean and second moment: 1 + 1/2 + c² = 4.
+MOMENT_COUNT_WEIGHT = math.sqrt(2.5) * (1 - 1e-12)
+
+_COUNTING_BITS = 53
+
+
+def counting_step(n_rows: int) -> float:
+    """Public grid to which weights are rounded down, so that any sum of them is exact in float64."""
+    return 2.0 ** (math.ceil(math.log2(max(n_rows, 2))) - _COUNTING_BITS)
+
+
+def moving(distance: Distance) -> float:
+    """Number of rows that may be found somewhere else: all that moved, however little."""
+    return distance.moved if distance.total > 0 else 0.0
+
+
+def by_column(sizes: Sequence[int], marks: Sequence[float]) -> list[list[float]]:
+    """The numbers of each column: ``sizes[0]`` of them for the first, and so on."""
+    ends = list(accumulate(sizes, initial=0))
+    return [list(marks[start:end]) for start, end in pairwise(ends)]
+
+
+def check_grid(domain: Domain, columns: Sequence[int], sizes: Sequence[int], marks: Sequence[float]) -> None:
+    """Refuse a grid that is none: columns that do not exist or repeat, fewer than two numbers or none that ascend."""
+    sane(len(columns) == len(sizes) > 0 and len(set(columns)) == len(columns))
+    sane(all(isinstance(column, int) and 0 <= column < domain.d for column in columns))
+    sane(all(isinstance(size, int) and size >= 2 for size in sizes) and sum(sizes) == len(marks))
+    sane(all(math.isfinite(mark) for mark in marks))
+    sane(all(low < high for column in by_column(sizes, marks) for low, high in pairwise(column)))
+
+
+def sum_shape(domain: Domain) -> tuple[int, float]:
+    """Numbers in a sum of rows, and the bound on each."""
+    return domain.d, domain.n * float(domain.require("row_norm"))
+
+
+@formula("query.sum", kind="mechanism", page="queries", used_by=("GaussianMechanism",), shape=sum_shape)
+def sum_sensitivity(domain: Domain, distance: Distance) -> float:
+    """Sum of the rows: ``R mass + min(total, 2R moved)``, 2R for one replaced row."""
+    norm = float(domain.require("row_norm"))
+    return inflate(distance.shift(norm, 1.0) + column_sum_error(domain.n, domain.d, norm, distance))
+
+
+def present_shape(domain: Domain) -> tuple[int, float]:
+    """One count of rows, at most n."""
+    return 1, float(domain.n)
+
+
+@formula("query.count", kind="mechanism", page="queries", used_by=("GaussianMechanism",), shape=present_shape)
+def count_sensitivity(domain: Domain, distance: Distance) -> float:
+    """Weight of the rows that are present: ``one_sided``, 1 for one replaced row that may vanish."""
+    return inflate(distance.one_sided + distance.reweighted * counting_step(domain.n))
+
+
+def covariance_shape(domain: Domain, *, weighted: bool) -> tuple[int, float]:
+    """Numbers in mean, upper triangle of the second moment and perhaps the share of rows, and the bound on each."""
+    d, norm = domain.d, float(domain.require("row_norm"))
+    size = d + d * (d + 1) // 2
+    return (size + 1, MOMENT_COUNT_WEIGHT * norm) if weighted else (size, norm)
+
+
+@formula("query.covariance", kind="mechanism", page="queries", used_by=("GaussianMechanism",), shape=covariance_shape)
+def covariance_sensitivity(domain: Domain, distance: Distance, *, weighted: bool) -> float:
+    """Mean, second moment/(√2 R) and, if rows may be absent, √2.5 R times the share present: 2R/n for one replaced row.
+
+    That is the sensitivity of the mean alone. A toggled row costs ``√1.5 R``, with the share 2R; a row that moved by w
+    at most ``√3 |w|``.
+    """
+    n, d, norm = domain.n, domain.d, float(domain.require("row_norm"))
+    paired, single = distance.unmatched
+    unmatched = 2 * norm * paired + (2 * norm if weighted else math.sqrt(1.5) * norm) * single
+    moves = min(math.sqrt(3) * distance.total, 2 * norm * distance.moved)
+    error = column_sum_error(n, d, norm, distance) + 2 * product_error(n, norm) / (math.sqrt(2) * norm)
+    if weighted:
+        error += MOMENT_COUNT_WEIGHT * column_sum_error(n, 1, norm, distance)
+    return inflate((unmatched + moves + error) / n)
+
+
+def histogram_shape(
+    domain: Domain, *, columns: Sequence[int], sizes: Sequence[int], edges: Sequence[float]
+) -> tuple[int, float]:
+    """Cells of all histograms together, each of at most n rows."""
+    return len(edges) - len(sizes), float(domain.n)
+
+
+@formula("query.histogram", kind="mechanism", page="queries", used_by=("GaussianMechanism",), shape=histogram_shape)
+def histogram_sensitivity(
+    domain: Domain, distance: Distance, *, columns: Sequence[int], sizes: Sequence[int], edges: Sequence[float]
+) -> float:
+    """Histograms of c columns: ``√c hypot(one_sided + moved, paired + moved)``, √(2c) for one replaced row.
+
+    A row that moved, however little, may be in another cell. Attained with two cells.
+    """
+    check_grid(domain, columns, sizes, edges)
+    moved = moving(distance)
+    one, other = distance.one_sided + moved, distance.unmatched[0] + moved
+    error = distance.reweighted * counting_step(domain.n)
+    return inflate(math.sqrt(len(columns)) * (math.hypot(one, other) + error))

@@ -1,0 +1,103 @@
+"""Linear support vector classification."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.checks import number
+from ppdp.domain import Domain
+from ppdp.mechanisms.base import Mechanism
+from ppdp.mechanisms.linear import LinearClassifier
+
+__all__ = ["LinearSVC"]
+
+Array = NDArray[np.float64]
+
+
+class LinearSVC(LinearClassifier, Mechanism):
+    """Linear support vector machine of two classes by full-batch noisy projected gradient descent.
+
+    The hinge loss is made smooth: quadratic where the margin is within ``smoothing`` of 1. Every row's gradient is
+    clipped, their sum is divided by the public number of rows, Gaussian noise is added, and the coefficients are
+    projected on a ball. The released model is the average of the last half of the iterates.
+
+    Parameters
+    ----------
+    classes : sequence of two labels, optional
+        The public labels. If absent they are read from ``y``, and a pipeline's certificate is conditional.
+    smoothing : float, default=0.5
+        Half the width h of the quadratic part, at most 1.
+    solver : {"dpgd"}, default="dpgd"
+        Noisy projected gradient descent.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
+    max_iter : int or "auto", default="auto"
+        Number of steps T. "auto": ``4 √(n μ / √d)``, between 10 and 400.
+    clip : float, default=1.0
+        Norm C at which the gradient of each row is clipped.
+    coef_norm : float, default=5.0
+        Radius D of the ball of coefficients, intercept included.
+    step_size : float or "auto", default="auto"
+        "auto": ``3 / √d``.
+    noise_scale : float, optional
+        Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
+    random_state : int, RandomState instance or None, default=None
+        For tests only: noise that can be predicted protects nobody.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels.
+    coef_ : ndarray of shape (1, n_features)
+        Coefficients.
+    intercept_ : ndarray of shape (1,)
+        Intercept.
+    n_iter_ : int
+        Number of steps.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/noisy-gradient-descent.md``): μ-GDP with
+    ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row.
+    """
+
+    _several = False
+    _curvature = 0.5
+
+    def __init__(
+        self,
+        classes: Sequence[Any] | None = None,
+        *,
+        smoothing: float = 0.5,
+        solver: str = "dpgd",
+        fit_intercept: bool = True,
+        max_iter: int | str = "auto",
+        clip: float = 1.0,
+        coef_norm: float = 5.0,
+        step_size: float | str = "auto",
+        noise_scale: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.classes = classes
+        self.smoothing = smoothing
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.clip = clip
+        self.coef_norm = coef_norm
+        self.step_size = step_size
+        self.noise_scale = noise_scale
+        self.random_state = random_state
+
+    def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
+        self._n_classes(domain)
+        smoothing = number("smoothing", self.smoothing, self, least=1e-6, most=1)
+        return {"dpgd": "learning.hinge-gradient"}, {"smoothing": smoothing}
+
+    def _residuals(self, scores: Array, y: Array) -> Array:
+        side = 2 * y[:, None] - 1
+        return -side * np.clip((1 + self.smoothing - side * scores) / (2 * self.smoothing), 0.0, 1.0)

@@ -1,0 +1,233 @@
+"""Every query against an adversary: exact answers of neighbours, measured as the noise of each mechanism measures them."""
+
+import math
+
+import numpy as np
+import pytest
+from adversary import DISTANCES, domains, named
+from neighbours import ROUNDING, Pair
+
+from ppdp.bounds import lookup
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.exceptions import CertificateError
+from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism
+from ppdp.neighbours import World
+from ppdp.rows import Rows
+
+REWEIGHTED = (
+    Distance(reweighted=2, moved=2, radius=0.1),
+    Distance(replaced=1, reweighted=3, mass=3.5, one_sided=2.5, moved=1, radius=0.2),
+)
+GRID = [-0.5, -0.25, 0.0, 0.25, 0.5]
+
+
+def closeness(X):
+    """Utility of three candidates: how near a row is to each of three points; 1-Lipschitz."""
+    return 1 - np.abs(X[:, :1] - np.array([-0.5, 0.0, 0.5])) / 2
+
+
+def slope(X):
+    """Two candidates, each of which loses what the other gains; 1/2-Lipschitz."""
+    return 0.5 + np.column_stack([X[:, 0], -X[:, 0]]) / 2
+
+
+MECHANISMS = {
+    "gaussian mean": GaussianMechanism(),
+    "gaussian sum": GaussianMechanism("sum"),
+    "gaussian count": GaussianMechanism("count"),
+    "gaussian covariance": GaussianMechanism("covariance"),
+    "gaussian histogram": GaussianMechanism("histogram", bins=GRID),
+    "laplace mean": LaplaceMechanism(),
+    "laplace sum": LaplaceMechanism("sum"),
+    "laplace count": LaplaceMechanism("count"),
+    "laplace histogram": LaplaceMechanism("histogram", bins=GRID),
+    "median": ExponentialMechanism(candidates=GRID),
+    "fine median": ExponentialMechanism(candidates=[-0.005, 0.005]),
+    "upper quantile": ExponentialMechanism(q=0.8, candidates=GRID),
+    "utility": ExponentialMechanism("utility", candidates=GRID[:3], utility=closeness, lipschitz=0.5),
+    "slope": ExponentialMechanism("utility", candidates=["up", "down"], utility=slope, lipschitz=0.5),
+    "steep utility": ExponentialMechanism("utility", candidates=GRID[:3], utility=closeness, sensitivity=0.6),
+}
+SCALE = 1e-3  # what rounding to the lattice adds is then negligible
+queries = pytest.mark.parametrize("name", MECHANISMS)
+
+
+def use(name, domain, distance):
+    """Share of the certified sensitivity, L1 shift or range that a pair of datasets uses."""
+    mechanism = MECHANISMS[name]
+    question = mechanism._question(domain)
+    if question.gaussian:
+        bound = question.sensitivity(domain, distance)
+    else:
+        (part,) = question.privacy_map(domain, distance, SCALE).parts
+        facts = dict(part.facts)
+        bound = facts["range"] * SCALE if "range" in facts else facts["shift"]
+
+    def measured(left, right):
+        if isinstance(mechanism, ExponentialMechanism):
+            both = (mechanism._utilities(rows, question) for rows in (left, right))
+            return max(float(np.ptp(one - other)) for one, other in zip(*both))
+        one, other = (mechanism._answer(rows, question) for rows in (left, right))
+        assert np.abs(one).max() <= question.bound * ROUNDING
+        return float(np.linalg.norm(one - other, 2 if question.gaussian else 1))
+
+    def share(left, right):
+        return measured(left, right) / bound
+
+    return share
+
+
+@queries
+@pytest.mark.parametrize("distance", [*DISTANCES, *REWEIGHTED], ids=named)
+def test_no_pair_exceeds_what_is_certified(name, distance):
+    rng = np.random.default_rng(0)
+    moves_only = distance.mass == 0 and "count" in name
+    for domain in [] if moves_only else [*domains(10, 1, max_missing=0)[:2], *domains(10, 3, max_missing=0)]:
+        world, share = World(domain, distance), use(name, domain, distance)
+        pairs = [world.drawn(rng) for _ in range(15)]
+        used = [share(*pair) for pair in pairs]
+        pair, most = pairs[int(np.argmax(used))], max(used)
+        for step in range(15):
+            trial = world.varied(pair, rng, 0.5 * 0.9**step)
+            used.append(share(*trial))
+            pair, most = (trial, used[-1]) if used[-1] >= most else (pair, most)
+        assert max(used) <= ROUNDING
+
+
+@pytest.mark.parametrize("name", ["gaussian count", "laplace count"])
+def test_rows_that_move_are_all_still_there(name):
+    domain, moves = Domain(n_rows=10, n_features=1, row_norm=1.0), Distance(moved=3, radius=0.1)
+    question = MECHANISMS[name]._question(domain)
+    assert question.privacy_map(domain, moves, 1.0).epsilon(1e-6) <= 1e-6
+
+
+@pytest.mark.parametrize("name", ["gaussian mean", "gaussian covariance", "laplace mean"])
+@pytest.mark.parametrize("distance", [DISTANCES[0], DISTANCES[4]], ids=named)
+def test_where_no_row_can_be_deleted_no_share_is_released(name, distance):
+    domain = Domain(n_rows=10, n_features=2, row_norm=1.0, max_missing=0, min_present=10)
+    rng, world, share = np.random.default_rng(0), World(domain, distance), use(name, domain, distance)
+    assert max(share(*world.drawn(rng)) for _ in range(60)) <= ROUNDING
+    size = MECHANISMS[name]._question(domain).size
+    assert size == MECHANISMS[name]._question(domain.but(min_present=0)).size - 1
+
+
+def corner(d, sign=1.0):
+    """A row at a corner of the box and, the box having norm sqrt(d), on the ball."""
+    return [sign] * d
+
+
+UP, DOWN, GONE = corner(2), corner(2, -1.0), None
+ONE, TOGGLE, MOVED = Distance(replaced=1), Distance(toggled=1), Distance(moved=1, radius=0.02)
+KEEP_FIRST = DISTANCES[2]
+NEAR = [1 - 0.02 / math.sqrt(2)] * 2
+PAIRS = {"a": (ONE, [UP], [DOWN]), "b": (TOGGLE, [UP], [GONE]), "c": (MOVED, [UP], [NEAR])}
+PAIRS["d"] = (KEEP_FIRST, [UP, GONE, UP], [DOWN, DOWN, GONE])
+PAIRS["e"] = (ONE, [UP], [GONE])
+PAIRS["f"] = (MOVED, [[0.01, 0.01]], [[-0.001, -0.001]])
+PAIRS["g"] = (Distance(replaced=1, toggled=3), [UP, UP, UP, UP], [DOWN, GONE, GONE, GONE])
+
+ATTAINED = [
+    *[
+        (name, kind, 1.0)
+        for name in ("gaussian mean", "gaussian sum", "laplace mean", "laplace sum")
+        for kind in "abcd"
+    ],
+    *[("gaussian covariance", kind, 1.0) for kind in "abd"],
+    ("gaussian covariance", "c", 0.98),
+    *[(name, kind, 1.0) for name in ("gaussian count", "laplace count") for kind in "beg"[:2]],
+    *[(name, kind, 1.0) for name in ("gaussian histogram", "laplace histogram") for kind in "abdfg"],
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "least"), ATTAINED)
+def test_every_part_of_the_distance_is_attained(name, kind, least):
+    distance, left, right = PAIRS[kind]
+    sides = []
+    for changed in (left, right):
+        X, weight = np.zeros((30, 2)), np.ones(30)
+        X[: len(changed)] = [row or [0.0, 0.0] for row in changed]
+        weight[: len(changed)] = [row is not None for row in changed]
+        sides.append(Rows(X, None, weight))
+    domain = Domain(n_rows=30, n_features=2, row_norm=math.sqrt(2), entry_bound=1.0)
+    assert least - 1e-7 <= use(name, domain, distance)(*sides) <= ROUNDING
+
+
+def rows_of(values, rest=(-1.0,) * 2 + (0.0,) * 5 + (1.0,) * 3):
+    """One column: the given values, None for a row that is absent, then the rest."""
+    column = [0.0 if v is None else v for v in values]
+    weight = [v is not None for v in values] + [True] * len(rest)
+    return Rows(np.array([*column, *rest])[:, None], None, np.array(weight, dtype=float))
+
+
+@pytest.mark.parametrize(
+    ("name", "distance", "left", "right"),
+    [
+        ("median", ONE, [-1.0], [1.0]),
+        ("median", TOGGLE, [1.0], [None]),
+        ("median", KEEP_FIRST, [-1.0, -1.0, None], [1.0, None, 1.0]),
+        ("fine median", MOVED, [0.01], [-0.01]),
+        ("upper quantile", TOGGLE, [1.0, *[0.0] * 9], [None, *[0.0] * 9]),
+    ],
+    ids=["replaced", "toggled", "keep-first", "moved", "toggled, no median"],
+)
+def test_the_range_of_a_quantile_is_attained(name, distance, left, right):
+    """On the one side of the quantile ranks come closer to what is wanted, on the other they go away from it."""
+    first, second = rows_of(left), rows_of(right)
+    domain = Domain(n_rows=first.n, n_features=1, row_norm=1.0)
+    assert 1 - 1e-6 <= use(name, domain, distance)(first, second) <= ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("distance", "left", "right"),
+    [(ONE, [1.0], [-1.0]), (TOGGLE, [1.0], [None]), (MOVED, [0.02], [0.0])],
+    ids=["replaced", "toggled", "moved"],
+)
+def test_the_range_of_a_utility_is_attained(distance, left, right):
+    """Opposite candidates; a row that vanishes takes from all, so its range is half of a replaced row's."""
+    first, second = rows_of(left), rows_of(right)
+    domain = Domain(n_rows=first.n, n_features=1, row_norm=1.0)
+    assert 1 - 1e-6 <= use("slope", domain, distance)(first, second) <= ROUNDING
+
+
+def test_a_row_moved_by_nothing_stays_in_its_cell():
+    domain = Domain(n_rows=10, n_features=1, row_norm=1.0)
+    still = Distance(moved=3, radius=0.0)
+    for name in ("gaussian histogram", "laplace histogram", "median"):
+        question = MECHANISMS[name]._question(domain)
+        if question.gaussian:
+            assert question.sensitivity(domain, still) == 0
+        else:
+            assert question.privacy_map(domain, still, 1.0).epsilon(0.0) < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("columns", "sizes", "marks"),
+    [
+        ([0], [2], [1.0, 0.0]),
+        ([0], [2], [0.0, math.nan]),
+        ([0], [1], [0.0]),
+        ([0, 0], [2, 2], [0.0, 1.0, 0.0, 1.0]),
+        ([2], [2], [0.0, 1.0]),
+        ([0], [3], [0.0, 1.0]),
+        ([], [], []),
+        ([0.0], [2], [0.0, 1.0]),
+    ],
+)
+def test_a_grid_that_is_none_has_no_bound(columns, sizes, marks):
+    """Certificates are written by anybody."""
+    domain = Domain(n_rows=10, n_features=2, row_norm=1.0)
+    given = {"columns": columns, "sizes": sizes}
+    with pytest.raises(CertificateError):
+        lookup("query.histogram", "mechanism")(domain, ONE, **given, edges=marks)
+    with pytest.raises(CertificateError):
+        lookup("laplace.histogram", "privacy")(domain, ONE, noise_scale=1.0, **given, edges=marks)
+    with pytest.raises(CertificateError):
+        lookup("exponential.quantile", "privacy")(domain, ONE, noise_scale=1.0, q=0.5, **given, candidates=marks)
+
+
+def test_pairs_are_pairs():
+    """The ruler sees a difference where there is one."""
+    pair = Pair.of(np.zeros((10, 1)), np.eye(10, 1))
+    domain = Domain(n_rows=10, n_features=1, row_norm=1.0)
+    assert all(use(name, domain, ONE)(pair.left, pair.right) > 0 for name in MECHANISMS if "count" not in name)
