@@ -9,7 +9,7 @@ from typing import Any
 
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["choice", "classes_of", "integer", "labels", "length", "number", "pair", "positive"]
+__all__ = ["choice", "classes_of", "flag", "integer", "labels", "length", "number", "pair", "positive"]
 
 
 def number(
@@ -80,6 +80,19 @@ def integer(name: str, value: Any, stage: object = None, *, least: int = 1, most
         return int(value)
     limit = f" and at most {most:g}" if most < math.inf else ""
     raise InvalidParameter(f"{name} must be an integer of at least {least}{limit}, got {value!r}.", stage=_named(stage))
+
+
+def flag(name: str, value: Any, stage: object = None) -> bool:
+    """True or False, and nothing that merely counts as one.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is neither.
+    """
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise InvalidParameter(f"{name} must be True or False, got {value!r}.", stage=_named(stage))
+    return bool(value)
 
 
 def choice(name: str, value: Any, options: Collection[str | None], stage: object = None) -> Any:

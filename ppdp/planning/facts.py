@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,7 +80,9 @@ def complete(
 
     settle("n_rows", shape[0] if shape else None, "shape of X")
     settle("n_features", shape[1] if shape else None, "shape of X")
-    if names is not None or domain.feature_names is not None:
+    if shape is None and domain.feature_names is None:
+        settle("feature_names", _named_columns(stages), "the columns that ranges name")
+    elif names is not None or domain.feature_names is not None:
         settle("feature_names", names, "schema of X")
     facts.append(
         Fact("rows_per_unit", str(domain.rows_per_unit), "declared" if domain.rows_per_unit > 1 else "default")
@@ -136,6 +138,12 @@ def _targets(domain: Domain, mechanism: Any) -> tuple[Domain, Fact]:
         return domain.but(y_range=own), Fact("y_range", _shown(own), "parameter of the model; targets are clipped")
     origin = "not declared" if domain.y_range is None else "declared; targets are clipped"
     return domain, Fact("y_range", _shown(domain.y_range), origin)
+
+
+def _named_columns(stages: Sequence[tuple[str, Any]]) -> tuple[str, ...] | None:
+    """Columns that the first stage names, for a plan without data."""
+    ranges = getattr(stages[0][1], "ranges", None) if stages else None
+    return tuple(str(name) for name in ranges) if isinstance(ranges, Mapping) else None
 
 
 def _shown(value: Any) -> str:

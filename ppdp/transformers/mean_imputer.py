@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds.deduplication import nobody_absent
-from ppdp.checks import integer, number, positive
+from ppdp.checks import flag, integer, number, positive
 from ppdp.conditions import Condition
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -99,6 +99,7 @@ class MeanImputer(Transformer):
         """Exact (moves the rows with gaps) and noisy (moves nothing)."""
         n0 = self._floor(domain.n)
         domain.require("row_norm", "MeanImputer")
+        flag("floor", self.floor, self)
         limit = domain.missing_rows
         if self.max_missing is not None:
             number("max_missing", self.max_missing, self, least=0)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ppdp.checks import choice, integer, number, positive
+from ppdp.checks import choice, flag, integer, number, positive
 from ppdp.conditions import Condition
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -166,7 +166,7 @@ class PCA(Transformer):
 
     @property
     def _center(self) -> bool:
-        return bool(self.center)
+        return flag("center", self.center, self)
 
     def _rank(self, d: int) -> int:
         # A number of components that is read off the data (a share of variance) would be private.

@@ -34,14 +34,14 @@ def resolve_ranges(
             fix=f"{parameter}={{column: (low, high)}} from public knowledge, not from the data.",
         )
     if isinstance(ranges, Mapping):
-        names = names or tuple(str(k) for k in ranges)
-        if names is None and any(isinstance(key, str) for key in ranges):
+        if names is None and not set(ranges) <= set(range(n_features)):
             raise DomainMismatch(
                 f"{parameter} goes by column names, and the data have none.",
                 stage=stage,
                 fix="pass a frame, or a pair per column.",
             )
         named = {str(key): value for key, value in ranges.items()}
+        names = names or tuple(str(position) for position in range(n_features))
         missing = [name for name in names if name not in named]
         if missing or len(names) != n_features:
             raise DomainMismatch(

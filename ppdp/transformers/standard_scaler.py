@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds.rounding import UNIT
-from ppdp.checks import number, positive
+from ppdp.checks import flag, number, positive
 from ppdp.conditions import Condition
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -100,7 +100,8 @@ class StandardScaler(Transformer):
         if domain.missing_rows:
             raise UnsupportedOrder("rows may have gaps here.", stage="StandardScaler", fix="put an imputer before it.")
         norm = float(domain.require("row_norm", "StandardScaler"))
-        per_column = bool(self.per_column)
+        per_column, floor = flag("per_column", self.per_column, self), flag("floor", self.floor, self)
+        with_mean = flag("with_mean", self.with_mean, self)
         root = math.sqrt(domain.d) if per_column else 1.0  # root mean square norm of a scaled row
         share = 0.25 / root if self.min_std is None else number("min_std", self.min_std, self, least=1e-6, most=1)
         s = share * norm
@@ -108,7 +109,7 @@ class StandardScaler(Transformer):
         if clip is not None:
             clip = positive("clip", clip, self)
         conditions: tuple[Condition, ...] = ()
-        whole = bool(self.floor) or not distance.reweighted
+        whole = floor or not distance.reweighted
         if not whole and self.statistics == "exact":
             raise UnsupportedOrder(
                 "rows may have weights between 0 and 1 here, and the margin of floor=False counts whole rows.",
@@ -128,7 +129,7 @@ class StandardScaler(Transformer):
             affine=clip is None,
             min_std=s,
             clip=clip,
-            with_mean=bool(self.with_mean),
+            with_mean=with_mean,
         )
         offered = {"noisy": noisy}
         if whole:
@@ -140,9 +141,9 @@ class StandardScaler(Transformer):
                 conditions=conditions,
                 asks=(Ask("squares", "predict"),),
                 min_std=s,
-                conditional=not self.floor,
+                conditional=not floor,
                 clip=clip,
-                with_mean=bool(self.with_mean),
+                with_mean=with_mean,
                 per_column=per_column,
             )
         return chosen(offered, self.statistics, self)
