@@ -89,7 +89,8 @@ class _Fold:
         """Measure, release what may be released, test, and apply one stage."""
         step = self.plan.steps[position]
         way, domain, stage = step.way, step.domain, step.stage
-        if self.untouched and way.name != "public":
+        # A public map may move rows as well, by rounding that depends on where they stand.
+        if self.untouched and (way.name != "public" or way.distance.moved):
             self.untouched = False
             if any(getattr(later.stage, "keys", None) == "raw" for later in self.plan.steps[position:]):
                 rows = replace(rows, raw=rows.X)

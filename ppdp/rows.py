@@ -33,7 +33,7 @@ class Rows:
     weight : ndarray of shape (n,)
         In [0, 1].
     raw : ndarray of shape (n, d0), optional
-        The rows as they were before anything was fitted or deleted, for stages that take their keys there.
+        The rows as they came into the first stage that is fitted or moves rows, for stages that take their keys there.
     """
 
     X: Array

@@ -132,8 +132,9 @@ class Chain:
 
     @staticmethod
     def _with_raw(rows: Rows, way: Way) -> Rows:
-        """Rows that remember themselves as they were before the first stage that is not public."""
-        return replace(rows, raw=rows.X) if way.name != "public" and rows.raw is None else rows
+        """Rows that remember themselves as they came into the first stage that is fitted or moves rows."""
+        first = rows.raw is None and (way.name != "public" or way.distance.moved)
+        return replace(rows, raw=rows.X) if first else rows
 
     def margin(self, rows: Rows) -> float:
         """The joint margin: the smallest of all conditions, each at the input of its stage."""

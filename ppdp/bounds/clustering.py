@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from ppdp.bounds.deduplication import later, nobody_absent
-from ppdp.bounds.formula import formula, sane
+from ppdp.bounds.formula import formula, sane, whole
 from ppdp.bounds.rounding import inflate
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -29,7 +29,7 @@ def reach(low_dimension: bool) -> int:
 
 def decided(domain: Domain, max_cluster: int, low_dimension: bool, *, moves: bool) -> int:
     """Most other rows whose fate one unmatched row decides; if ``moves`` the centre of a cluster counts as well."""
-    sane(max_cluster >= 1 and (not low_dimension or domain.d in KISSING))
+    sane(whole(max_cluster) and max_cluster >= 1 and (not low_dimension or domain.d in KISSING))
     if max_cluster == 1 or not low_dimension:
         return max_cluster - 1
     return KISSING[domain.d] * (max_cluster if moves else max(max_cluster - 1, 2))
@@ -105,11 +105,12 @@ def quantize(
     if distance.changed == 0 or others == 0:
         return domain, distance
     aligned = distance.by_position()
-    rows = min(domain.n, (aligned.mass + 2 * aligned.moved) * others)
+    fates = (aligned.mass + 2 * aligned.moved) * others
+    rows = min(domain.n, fates)
     step = inflate(eta)
     diameter = 2 * (domain.row_norm or math.inf)
     return domain, distance.widened(
-        domain.n, rows, 2 * step, total=step * (rows + 2 * distance.moved), diameter=diameter
+        domain.n, rows, 2 * step, total=step * (fates + 2 * distance.moved), diameter=diameter
     )
 
 

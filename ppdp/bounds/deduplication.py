@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ppdp.bounds.formula import formula, sane
+from ppdp.bounds.formula import formula, sane, whole
 from ppdp.bounds.rounding import UNIT
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -300,7 +300,7 @@ def bands_first(
 
     A further row may be kept, and switches off at most the row that was first in each of its buckets.
     """
-    sane(bands >= 1 and seed >= 0)
+    sane(whole(bands) and bands >= 1 and seed >= 0)
     return _decided(domain, distance, _ousting(bands), raw=raw)
 
 
@@ -320,7 +320,7 @@ def bands_window(
 
     A further row is compared with at most ``window`` later rows of each bucket, or pushes them out of the window.
     """
-    sane(bands >= 1 and window >= 1 and seed >= 0)
+    sane(whole(bands, window) and bands >= 1 and window >= 1 and seed >= 0)
     return _decided(domain, distance, _ousting(bands * window), raw=raw)
 
 
@@ -340,5 +340,5 @@ def bands_weights(
 
     A further row takes at most 1/2 from the rows of each of its buckets.
     """
-    sane(bands >= 1 and seed >= 0)
+    sane(whole(bands) and bands >= 1 and seed >= 0)
     return _decided(domain, distance, _sharing(domain.n, bands), raw=raw)

@@ -10,7 +10,6 @@ from ppdp.bounds.queries import check_grid, counting_step, moving
 from ppdp.bounds.rounding import UNIT, column_sum_error, inflate
 from ppdp.distance import Distance
 from ppdp.domain import Domain
-from ppdp.exceptions import ImpossibleBudget
 from ppdp.privacy.laplace_noise import score_allowance
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
@@ -26,12 +25,15 @@ __all__ = [
 
 
 def choice_loss(width: float, noise_scale: float, bound: float, count: int) -> PrivacyLoss:
-    """Loss of ``count`` choices: a change of scores that differs by ``width`` between candidates, over the scale."""
-    try:
-        allowance = score_allowance(bound, noise_scale)
-    except ImpossibleBudget:
-        return PrivacyLoss(failure=1.0)
-    return PrivacyLoss(parts=(Part.of("bounded-range", count=count, range=inflate(width / noise_scale + allowance)),))
+    """Loss of ``count`` choices between candidates whose utilities change by amounts that differ by up to ``width``.
+
+    Raises
+    ------
+    ImpossibleBudget
+        If the noise is too fine for utilities of this size.
+    """
+    loss_range = inflate(width / noise_scale + score_allowance(bound, noise_scale))
+    return PrivacyLoss(parts=(Part.of("bounded-range", count=count, range=loss_range),))
 
 
 def utility_shape(domain: Domain, *, candidates: int, sensitivity: float, lipschitz: float | None) -> tuple[int, float]:
@@ -53,7 +55,7 @@ def exponential_utility(
 ) -> PrivacyLoss:
     """One of finitely many candidates, to each of which a row gives at most Δ: range ``shift(Δ, 2L)`` over the scale.
 
-    Two of the Δ for a replaced row, one for a toggled row, because its scores all change in one direction.
+    Two of the Δ for a replaced row, one for a toggled row, because all that it gives vanishes together.
     """
     sane(candidates >= 2 and sensitivity > 0 and (lipschitz is None or lipschitz >= 0))
     width = distance.shift(sensitivity, math.inf if lipschitz is None else 2 * lipschitz)

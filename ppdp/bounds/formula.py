@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ppdp.exceptions import CertificateError
 
-__all__ = ["FORMULAS", "Formula", "formula", "lookup", "sane"]
+__all__ = ["FORMULAS", "Formula", "formula", "lookup", "sane", "whole"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -110,6 +110,11 @@ def sane(holds: bool) -> None:
     """
     if not holds:
         raise CertificateError("the parameters of a formula are impossible.")
+
+
+def whole(*counts: Any) -> bool:
+    """Whether these are whole numbers; half a row or band means nothing."""
+    return all(type(count) is int for count in counts)
 
 
 def lookup(name: str, kind: str) -> Formula:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from ppdp.bounds.formula import formula, sane
+from ppdp.bounds.formula import formula, sane, whole
 from ppdp.bounds.rounding import UNIT, apply_error, column_sum_error, inflate
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -101,7 +101,7 @@ def mean_imputation(
     ``conditional`` says that the means are over n_j and not ``max(n_j, n0)``; under the condition
     ``n_j >= n0`` the bound is the same.
     """
-    sane(max_missing >= 0 and 1 <= min_observed <= domain.n)
+    sane(whole(min_observed) and max_missing >= 0 and 1 <= min_observed <= domain.n)
     count = min(max_missing, domain.missing_rows)
     out = domain.but(max_missing=0)
     if count == 0 or distance.changed == 0:

@@ -10,7 +10,6 @@ from ppdp.bounds.queries import check_grid, counting_step, histogram_shape, movi
 from ppdp.bounds.rounding import column_sum_error, inflate
 from ppdp.distance import Distance
 from ppdp.domain import Domain
-from ppdp.exceptions import ImpossibleBudget
 from ppdp.privacy.laplace_noise import laplace_allowance, whole_lattice
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
@@ -28,8 +27,6 @@ __all__ = [
     "whole_loss",
 ]
 
-NOTHING_PROMISED = PrivacyLoss(failure=1.0)
-
 
 def largest_entry(domain: Domain) -> float:
     """Public bound on every entry of a row."""
@@ -44,24 +41,28 @@ def absolute_norm(domain: Domain) -> float:
 
 
 def real_loss(shift: float, noise_scale: float, shape: tuple[int, float]) -> PrivacyLoss:
-    """Loss of an answer whose L1 shift is at most ``shift``; nothing is promised if the noise is too fine for it."""
+    """Loss of an answer in real numbers whose L1 shift is at most ``shift``.
+
+    Raises
+    ------
+    ImpossibleBudget
+        If the noise is too fine for numbers of this size.
+    """
     size, bound = shape
-    try:
-        shift += noise_scale * laplace_allowance(bound, noise_scale, size)
-    except ImpossibleBudget:
-        return NOTHING_PROMISED
+    shift += noise_scale * laplace_allowance(bound, noise_scale, size)
     return PrivacyLoss(parts=(Part.of("scalar-laplace", shift=inflate(shift), scale=noise_scale),))
 
 
-def whole_loss(shift: float, noise_scale: float, bound: float) -> PrivacyLoss:
-    """Loss of counts whose L1 shift is at most ``shift``, a whole number."""
-    if shift == 0:
-        return PrivacyLoss()
-    try:
-        whole_lattice(bound, noise_scale)
-    except ImpossibleBudget:
-        return NOTHING_PROMISED
-    return PrivacyLoss(parts=(Part.of("discrete-laplace", shift=int(shift), scale=noise_scale),))
+def whole_loss(shift: int, noise_scale: float, bound: float) -> PrivacyLoss:
+    """Loss of counts whose L1 shift is at most ``shift``.
+
+    Raises
+    ------
+    ImpossibleBudget
+        If the noise is too fine or too wide for counts of this size.
+    """
+    whole_lattice(bound, noise_scale)
+    return PrivacyLoss(parts=(Part.of("discrete-laplace", shift=shift, scale=noise_scale),) if shift else ())
 
 
 def sum_shape(domain: Domain) -> tuple[int, float]:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ppdp.bounds.formula import formula, sane
+from ppdp.bounds.formula import formula, sane, whole
 from ppdp.bounds.rounding import UNIT, column_sum_error, eigen_error, inflate, product_error, projection_error
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -169,7 +169,7 @@ def rank_projection(domain: Domain, distance: Distance, *, min_gap: float) -> tu
 )
 def centred_rank(domain: Domain, distance: Distance, *, min_gap: float, n_components: int) -> tuple[Domain, Distance]:
     """Exact mean and projector, ``mu + P (x - mu)``: the parts of x - mu that P drops become those of mu."""
-    sane(min_gap > 0 and 1 <= n_components < domain.d)
+    sane(whole(n_components) and min_gap > 0 and 1 <= n_components < domain.d)
     centre = _centre(domain, min_gap, n_components)
     out = _output(domain, inflate(math.hypot(float(domain.require("row_norm")), centre)), None)
     if distance.changed == 0:
@@ -196,7 +196,8 @@ def projected_map(
     domain: Domain, distance: Distance, *, min_gap: float, n_components: int, columns: int, center: bool
 ) -> tuple[Domain, Distance]:
     """Exact ``Gᵀ P x`` or ``Gᵀ P (x - mu)``, G public with orthonormal columns: no further than ``P x`` moves."""
-    sane(min_gap > 0 and 1 <= n_components <= domain.d and 1 <= columns <= domain.d)
+    sane(whole(n_components, columns) and min_gap > 0)
+    sane(1 <= n_components <= domain.d and 1 <= columns <= domain.d)
     if n_components == domain.d:
         turn = 0.0
     else:
@@ -226,7 +227,8 @@ def aligned_map(
     center: bool,
 ) -> tuple[Domain, Distance]:
     """Exact ``Aᵀ x`` or ``Aᵀ (x - mu)``, A the polar factor of ``P G``, whose singular values are at least c."""
-    sane(min_gap > 0 and 0 < min_alignment <= 1 and 1 <= n_components <= columns < domain.d)
+    sane(whole(n_components, columns) and min_gap > 0 and 0 < min_alignment <= 1)
+    sane(1 <= n_components <= columns < domain.d)
     turn = projector_shift(domain, distance, min_gap, center=center, n_components=n_components)
     frame = frame_shift(turn, n_components, columns, min_alignment)
     return _in_columns(domain, distance, frame, min_gap, n_components, columns, center, min_alignment)
@@ -282,7 +284,7 @@ def public_projection(domain: Domain, distance: Distance) -> tuple[Domain, Dista
 )
 def public_map(domain: Domain, distance: Distance, *, center: bool, columns: int | None) -> tuple[Domain, Distance]:
     """The same with a released mean, or in public columns; ``columns=None`` is ``mu + P (x - mu)``."""
-    sane(center if columns is None else 1 <= columns <= domain.d)
+    sane(center if columns is None else whole(columns) and 1 <= columns <= domain.d)
     norm = float(domain.require("row_norm"))
     reach = inflate(norm * (math.sqrt(2) if columns is None else 1 + bool(center)))
     out = _output(domain, reach, columns)

@@ -6,7 +6,7 @@ zeros. It obeys the bound of the mean over ``max(n_j, n0)`` with ``n0 - 2m`` in 
 
 from __future__ import annotations
 
-from ppdp.bounds.formula import formula, sane
+from ppdp.bounds.formula import formula, sane, whole
 from ppdp.bounds.imputation import mean_sensitivity, public_imputation
 from ppdp.bounds.rounding import apply_error
 from ppdp.distance import Distance
@@ -21,6 +21,7 @@ def trimmed_sensitivity(domain: Domain, distance: Distance, *, min_observed: int
 
     ``A = R √(n / (n0 - 2m))`` bounds the vector, ``K(A) = √(4R² + 2A²)`` or ``√2 R + A``, as for means.
     """
+    sane(whole(trimmed, min_observed))
     sane(0 <= 2 * trimmed < min_observed <= domain.n and distance.reweighted == 0)
     return mean_sensitivity(domain, distance, min_observed - 2 * trimmed)
 

@@ -65,10 +65,11 @@ class LinearModel:
         domain.require("row_norm", type(self).__name__)
         formulas, own = self._formulas(domain)
         solver = choice("solver", self.solver, list(self._solvers), self)
-        self._step(domain.d)
+        scores = own.get("n_classes", 1)
+        self._step(domain.d, scores)
         parameters: dict[str, Any] = {
             "clip": positive("clip", self.clip, self),
-            "coef_norm": positive("coef_norm", self.coef_norm, self),
+            "coef_norm": positive("coef_norm", self.coef_norm, self) * math.sqrt(scores),
             "fit_intercept": bool(self.fit_intercept),
             **own,
         }
@@ -82,9 +83,9 @@ class LinearModel:
         size, bound = shape(domain, **parameters)
         return Question(formulas[solver], parameters, steps or self._steps(domain, size, mu), size, bound)
 
-    def _step(self: Any, d: int) -> float:
+    def _step(self: Any, d: int, scores: int) -> float:
         if is_auto(self.step_size):
-            return 1.5 / (self._curvature * math.sqrt(d))
+            return 1.5 / (self._curvature * math.sqrt(d)) * max(1.0, scores / 2)
         return positive("step_size", self.step_size, self, most=1e6)
 
     def _steps(self: Any, domain: Domain, size: int, mu: float | None) -> int:
@@ -99,7 +100,7 @@ class LinearModel:
         """Penalty and number of iterations: by default a penalty whose own bias is about that of the noise."""
         smoothness = loss_smoothness(domain, self._curvature, self.fit_intercept)
         if alpha is None:
-            signal = domain.n * (mu or USUAL_MU) * self.coef_norm / (2 * self.clip)
+            signal = domain.n * (mu or USUAL_MU) * self.coef_norm / (8 * self._curvature * self.clip)
             share = (8 * self._curvature * domain.d / signal**2) ** (1 / 3)
             alpha = domain.n * max(share, smoothness / LARGEST_CONDITION)
         if alpha == 0:
@@ -137,7 +138,7 @@ class LinearModel:
         d = rows.X.shape[1]
         penalty = np.zeros(width)  # the intercept is free
         penalty[:d] = (self._usual_alpha if is_auto(self.alpha) else self.alpha) / rows.n
-        steps, step = question.steps, self._step(d)
+        steps, step = question.steps, self._step(d, len(start))
         theta = descend(gradient, answer, start, steps=steps, step_size=step, radius=radius, penalty=penalty)
         return {"theta": theta.ravel()}
 

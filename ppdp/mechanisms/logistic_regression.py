@@ -45,9 +45,9 @@ class LogisticRegression(LinearClassifier, Mechanism):
     clip : float, default=1.0
         Norm C at which the gradient of each row is clipped.
     coef_norm : float, default=5.0
-        Radius D of the ball of coefficients, intercept included.
+        Radius D of the ball of coefficients, intercept included; of k > 2 classes all together, ``D √k``.
     step_size : float or "auto", default="auto"
-        "auto": ``6 / √d``; of no effect under "output".
+        "auto": ``3 k / √d`` for k classes; of no effect under "output".
     noise_scale : float, optional
         Standard deviation of the noise: under "dpgd" on the mean gradient, per step, under "output" on the
         coefficients; a pipeline sets it.

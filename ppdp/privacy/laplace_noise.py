@@ -73,8 +73,8 @@ def value_lattice(bound: float, noise_scale: float) -> Lattice:
     >>> value_lattice(1.0, 0.5)
     Lattice(step=1.4551915228366852e-11, scale=34359738368, shift=0)
     """
-    fraction, exponent = math.frexp(noise_scale)
     bits = lattice_exponent(bound, noise_scale)
+    fraction, exponent = math.frexp(noise_scale)
     return Lattice(math.ldexp(1.0, exponent - bits), math.ceil(math.ldexp(fraction, bits)), 0)
 
 

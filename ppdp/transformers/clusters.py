@@ -74,7 +74,8 @@ class NearPairs:
 
     def __init__(self, rows: Comparable, radius: float) -> None:
         self._points, self._radius = rows.points, radius
-        self._located = _apart_by_label(rows, radius)
+        # The tree's own squares must not overflow; it only proposes, and clipping brings no two points further apart.
+        self._located = np.clip(_apart_by_label(rows, radius), -1e140, 1e140)
         self._tree = cKDTree(self._located)
         self._few: Pairs | None = None
 

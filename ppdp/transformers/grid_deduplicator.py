@@ -22,6 +22,8 @@ from ppdp.transformers.resampler import Resampler
 
 __all__ = ["GridDeduplicator"]
 
+LARGEST = np.finfo(float).max
+
 KEEP = ["centre", "first", "soft"]
 LABELS = ["record", "unanimous", "first"]
 
@@ -155,6 +157,7 @@ class GridDeduplicator(Resampler, Stage):
         centres += 0.5
         centres *= sides
         centres += origin
+        np.clip(centres, -LARGEST, LARGEST, out=centres)  # of a tiny cell far away
         out = np.zeros_like(rows.X)
         out[slots[chosen]] = self._within(centres, statistics)
         return replace(rows, weight=weight).with_X(out)

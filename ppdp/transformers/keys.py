@@ -50,5 +50,5 @@ def check_order(stage: Any, domain: Domain, distance: Distance) -> bool:
 
 
 def compared(rows: Rows, stage: Any) -> Array:
-    """The rows that are compared: as they are, or as they were before anything was fitted or deleted."""
+    """The rows that are compared: as they are, or as they came into the first stage that is fitted or moves rows."""
     return rows.raw if stage.keys == "raw" and rows.raw is not None else rows.X

@@ -20,7 +20,11 @@ def documents_of_every_kind():
 
 def total(mu, failure=0.0, gate_delta=0.0, allowance=0.0, epsilon=1.0):
     gate = {"delta": gate_delta, "rule": "max"} if gate_delta else None
-    return {"total": {"mu": mu, "failure": failure, "allowance": allowance, "parts": []}, "gate": gate, "epsilon": epsilon}
+    return {
+        "total": {"mu": mu, "failure": failure, "allowance": allowance, "parts": []},
+        "gate": gate,
+        "epsilon": epsilon,
+    }
 
 
 @pytest.mark.parametrize("alarm", [0.001, 0.01, 0.05, 0.5])
