@@ -37,7 +37,7 @@ def choice_loss(width: float, noise_scale: float, bound: float, count: int) -> P
 
 
 def utility_shape(domain: Domain, *, candidates: int, sensitivity: float, lipschitz: float | None) -> tuple[int, float]:
-    """One choice; every candidate's score is at most n times the score of a row."""
+    """One choice; a candidate gets at most n times what a row can give."""
     return 1, domain.n * sensitivity
 
 

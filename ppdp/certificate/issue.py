@@ -79,6 +79,7 @@ def issue(
             {"route": a.route, "noise_scale": a.noise_scale, "status": a.status, "reason": a.reason}
             for a in plan.alternatives
         ],
+        "warnings": list(plan.warnings),
         "invalid": invalid,
         "not_covered": not_covered(invalid),
         "released": {

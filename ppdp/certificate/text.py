@@ -17,6 +17,7 @@ def render_text(c: dict[str, Any]) -> str:
         f"  adjacency   {c['adjacency']}; {c['rows_per_unit']} row(s) per person",
     ]
     lines += [f"  because     {reason}" for reason in c["reasons"]]
+    lines += [f"  warning     {warning}" for warning in c["warnings"]]
     lines += [f"  fact        {f['name']} = {f['value']} ({f['origin']})" for f in c["facts"]]
     for step in c["steps"]:
         distance = Distance.from_dict(step["distance"]).describe()

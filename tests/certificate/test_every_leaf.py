@@ -67,6 +67,7 @@ WORDS = {
     "facts.*.value",
     "reasons.*",
     "not_covered.*",
+    "warnings.*",
     "steps.*.name",
     "steps.*.conditions.*.name",
     "steps.*.conditions.*.statement",
