@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression as PlainLogisticRegression
 from sklearn.metrics import accuracy_score, roc_auc_score
@@ -128,7 +129,7 @@ def _naive(pipe: Pipeline, X: Any, facts: Domain) -> NaiveClaim:
 
 def _without_privacy(pipe: Pipeline, X: Any, y: Any) -> Any:
     """The same steps with scikit-learn's own imputer, scaler and model."""
-    public = [step for name, step in pipe.steps if name in ("log", "range")]
+    public = [clone(step).set_output(transform="pandas") for name, step in pipe.steps if name in ("log", "range")]
     kept, labels = Deduplicator().fit_resample(X, y)
     model = plain_pipeline(*public, SimpleImputer(), PlainStandardScaler(), PlainLogisticRegression(max_iter=1000))
     return model.fit(kept, labels)
