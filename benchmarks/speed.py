@@ -15,6 +15,7 @@ import numpy as np
 
 from ppdp import Certificate, Domain, Pipeline
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.privacy.laplace_noise import laplace_release
 from ppdp.privacy.noise import Noise
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
 
@@ -105,6 +106,9 @@ def main() -> None:
         lines.append(f"import ppdp, {words}: {fresh_seconds(ADDED.format(first=first)):.3f} s{goal}")
     noise, draws = Noise(), 10**6
     lines.append(f"noise: {draws / median_seconds(lambda: noise.standard_lattice(draws), 5) / 1e6:.2f} million draws/s")
+    zeros = np.zeros(draws)
+    seconds = median_seconds(lambda: laplace_release(noise, zeros, 1.0, 1.0), 5)
+    lines.append(f"noise, Laplace: {draws / seconds / 1e6:.2f} million draws/s")
     value = np.zeros(8)
     lines.append(f"noise, 8 numbers: {1e6 * median_seconds(lambda: noise.release(value, 1.0, 1.0), 2000):.0f} us")
     print("\n".join(lines))

@@ -10,7 +10,7 @@
     ├── InvalidInput              the public form of the data is wrong                (ValueError)
     │   ├── DomainMismatch        declared and actual shape or schema differ
     │   ├── NonNumericData        a column is not numeric                             (TypeError too)
-    │   └── InvalidValue          undeclared NaN or infinity, label or target outside what was declared
+    │   └── InvalidValue          undeclared NaN or infinity, or an undeclared label
     ├── MissingBound              a public bound that the certificate needs is not declared (ValueError)
     ├── MissingBudget             a mechanism was fitted alone without a noise scale  (ValueError)
     ├── NoRoute                   no way through the stages can be certified within the budget (ValueError)
@@ -124,7 +124,7 @@ class NonNumericData(InvalidInput, TypeError):
 
 
 class InvalidValue(InvalidInput):
-    """Undeclared NaN or infinity, or a label or target outside what was declared."""
+    """Undeclared NaN or infinity, or an undeclared label."""
 
     code = "invalid-value"
 

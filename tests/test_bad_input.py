@@ -9,9 +9,9 @@ import refusals
 from refusals import DOMAIN, NAME, NUMBER, N, classifier, frame, labels, mean, quotes, rows
 from scipy import sparse
 
-from ppdp import Domain, Pipeline, make_pipeline
+from ppdp import Domain, Ledger, Pipeline, make_pipeline
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, InvalidValue, NonNumericData
-from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.mechanisms import GaussianMechanism, LinearSVC, LogisticRegression, Ridge
 from ppdp.transformers import MeanImputer, NormClipper, RowMap, StandardScaler
 
 # pytest finds a fixture by its name in the test's own module
@@ -93,11 +93,35 @@ class TestForm:
     def test_of_y_from_which_classes_are_read(self, refused, what):
         refused(InvalidInput, classifier().set_params(model__classes=None), rows(), BAD_LABELS[what]())
 
-    @pytest.mark.parametrize("y", [np.zeros(N), np.arange(N) % 3, np.array(["a", "b", NAME, "b"] * (N // 4))])
-    def test_one_class_or_three_cannot_be_read(self, refused, y):
+    @pytest.mark.parametrize("y", [np.zeros(N), np.array([NAME] * N)])
+    def test_one_class_cannot_be_read(self, refused, y):
         pipe = classifier().set_params(model__classes=None)
-        error = refused(InvalidParameter, pipe, rows(), y, says="exactly two classes")
+        error = refused(InvalidParameter, pipe, rows(), y, says="at least two classes")
         assert "classes=" in error.fix
+
+    @pytest.mark.parametrize("y", [np.arange(N) % 3, np.array(["a", "b", NAME, "b"] * (N // 4))])
+    def test_three_classes_cannot_be_read_for_a_model_of_two(self, refused, y):
+        for model in (LinearSVC(), LogisticRegression(solver="output")):
+            error = refused(
+                InvalidParameter, classifier().set_params(model=model), rows(), y, says="exactly two classes"
+            )
+            assert "classes=" in error.fix
+
+    def test_three_classes_cannot_be_read_under_a_ledger(self, refused):
+        pipe = classifier(ledger=Ledger()).set_params(model__classes=None)
+        error = refused(InvalidParameter, pipe, rows(), np.arange(N) % 3, says="ledger")
+        assert "classes=" in error.fix
+
+    @pytest.mark.parametrize("y", [np.array([NAME] * N), np.array([NUMBER, "x"] * (N // 2), dtype=object)])
+    def test_targets_that_are_no_numbers(self, refused, y):
+        pipe = classifier().set_params(model=Ridge(y_range=(0, 1)))
+        refused(InvalidInput, pipe, rows(), y, says="y must hold numbers")
+
+    @pytest.mark.parametrize("bad", [np.nan, np.inf])
+    def test_targets_that_are_not_finite(self, refused, bad):
+        y = np.full(N, NUMBER)
+        y[7] = bad
+        refused(InvalidValue, classifier().set_params(model=Ridge(y_range=(0, 1))), rows(), y, says="NaN or infinity")
 
     @pytest.mark.parametrize(
         ("domain", "says"),

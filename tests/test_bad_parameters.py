@@ -27,7 +27,7 @@ from ppdp.exceptions import (
     UnknownStage,
     UnsupportedOrder,
 )
-from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.mechanisms import GaussianMechanism, LinearRegression, LinearSVC, LogisticRegression, Ridge
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, RowMap, StandardScaler
 
 # pytest finds a fixture by its name in the test's own module
@@ -153,12 +153,17 @@ IMPOSSIBLE = {
     },
     GaussianMechanism: {"query": ["median", None, []]},
     LogisticRegression: {
-        "classes": [5, (), (0,), (0, 0), (0, 1, 2), ([0], [1])],
+        "classes": [5, (), (0,), (0, 0), ([0], [1])],
+        "solver": ["sgd", None, 5],
+        "alpha": [-1, "1", math.nan, math.inf, None],
         "max_iter": [0, -1, 1.5, "many", True, None],
         "clip": [0, -1, "1", math.nan, math.inf],
         "coef_norm": [0, -1, "1", math.nan, math.inf],
         "step_size": [0, -1, "1", math.nan, math.inf],
     },
+    LinearSVC: {"classes": [5, (0,), (0, 1, 2)], "smoothing": [0, -1, 2, "1", math.nan], "solver": ["output", None]},
+    LinearRegression: {"y_range": [(1, 0), (0, 0), 5, "ab", (0, math.inf)], "solver": ["output", None]},
+    Ridge: {"alpha": [-1, "1", math.nan, None], "solver": ["sgd", None], "y_range": [(1, 0), 5]},
 }
 
 CASES = [
@@ -232,8 +237,9 @@ def around(kind, parameters, ledger):
     elif kind is PCA:
         parameters = {"n_components": 1, **parameters}
     settings = {"epsilon": 15.0, "delta": 1e-4, "random_state": 0, "ledger": ledger}
-    if kind is LogisticRegression:
-        model = LogisticRegression(**{"classes": (0, 1), "max_iter": 5, **parameters})
+    if kind in (LogisticRegression, LinearSVC, LinearRegression, Ridge):
+        answers = {"classes": (0, 1)} if kind in (LogisticRegression, LinearSVC) else {"y_range": (0, 1)}
+        model = kind(**{**answers, "max_iter": 5, **parameters})
         return make_pipeline(NormClipper(), model, **settings)
     if kind is GaussianMechanism:
         return make_pipeline(NormClipper(), GaussianMechanism(**parameters), **settings)

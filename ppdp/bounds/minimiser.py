@@ -47,14 +47,15 @@ def minimiser_shift(
     iterations: int,
     coef_norm: float,
 ) -> float:
-    """L2 sensitivity of the last iterate: that of the minimiser, and twice the solver's error.
+    """L2 sensitivity of the last iterate, converged or not.
 
-    ``S/λ + 2 (D rate^T + rounding)`` with ``λ = alpha/n``, where the mean gradient changes by at most S.
+    ``(1 - rate^T) S/λ`` with ``λ = alpha/n``, where the mean gradient changes by at most S: for many iterations that of
+    the minimiser, S/λ. Rounding is charged.
     """
     strength = alpha / domain.n
-    error = coef_norm * math.exp(iterations * solver_rate(smoothness, strength))
+    reached = -math.expm1(iterations * solver_rate(smoothness, strength))
     rounding = (2 * gradient.size + 40) * UNIT * (coef_norm * (1 + smoothness / strength) + gradient.bound / strength)
-    return inflate(gradient.mean_shift(domain.n, distance) / strength + 2 * (error + rounding))
+    return inflate(reached * gradient.mean_shift(domain.n, distance) / strength + 2 * rounding)
 
 
 def _shape(gradient: Callable[..., Gradient]) -> Callable[..., tuple[int, float]]:
@@ -90,7 +91,7 @@ def logistic_minimiser(
 ) -> float:
     """L2 sensitivity of the minimiser in the ball of the mean clipped logistic loss plus ``alpha/(2n) |theta|²``.
 
-    ``(C mass + min(L total, 2C moved)) / alpha``, 2C/alpha for one replaced row, and the solver's error.
+    ``(C mass + min(L total, 2C moved)) / alpha``, 2C/alpha for one replaced row; less after few iterations.
     """
     least = loss_smoothness(domain, LOGISTIC_CURVATURE, fit_intercept)
     sane(alpha > 0 and iterations >= 1 and smoothness >= least * (1 - 1e-9))

@@ -107,6 +107,8 @@ def _replay(c: dict[str, Any]) -> list[str]:
             domain, distance, noise_scale=mechanism["noise_scale"], **mechanism["parameters"]
         )
         same("mechanism.sensitivity", mechanism["sensitivity"], None)
+        if own.failure or own.gate:
+            found.append("mechanism: its privacy map fails.")
         squares.append(own.mu**2)
         parts = own.parts
         draws += mechanism["steps"] * mechanism["size"]

@@ -15,12 +15,12 @@ from ppdp.bounds import lookup
 from ppdp.checks import positive
 from ppdp.distance import Distance
 from ppdp.domain import Domain
-from ppdp.exceptions import ImpossibleBudget, MissingBudget
+from ppdp.exceptions import ImpossibleBudget, InvalidParameter, MissingBudget
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise import WORST_ALLOWANCE_PER_ENTRY, Noise, lattice_allowance
 from ppdp.rows import Rows
 
-__all__ = ["Mechanism", "Question"]
+__all__ = ["Mechanism", "Question", "behind"]
 
 Array = NDArray[np.float64]
 
@@ -88,7 +88,7 @@ class Question:
 
         def together(noise_scale: float) -> PrivacyLoss:
             own = self.privacy_map(domain, distance, noise_scale)
-            return replace(rest, mu=math.hypot(rest.mu, own.mu), parts=rest.parts + own.parts)
+            return behind(rest, own)
 
         found = least_noise(
             lambda scale: _Coarse(together(scale)), *budget, start=max(self.bound, 1e-9), tolerance=1e-3
@@ -124,6 +124,19 @@ class _Coarse:
         return self.loss.epsilon(delta, interval=2.0**-10)
 
 
+def behind(rest: PrivacyLoss, own: PrivacyLoss) -> PrivacyLoss:
+    """A mechanism's loss behind everything else; a gate in front stays in front of both.
+
+    Raises
+    ------
+    InvalidParameter
+        If the mechanism can fail by itself: no gate may then be taken to be in front of everything.
+    """
+    if own.failure or own.gate:
+        raise InvalidParameter("the privacy map of a mechanism must not fail.")
+    return replace(rest, mu=math.hypot(rest.mu, own.mu), parts=rest.parts + own.parts)
+
+
 M = TypeVar("M", bound="Mechanism")
 
 
@@ -136,6 +149,11 @@ class Mechanism(BaseEstimator):
 
     needs_y = False
     predicts = False
+
+    def declarations(self) -> tuple[str, ...]:
+        """What the privacy map takes from the user's word, in public words."""
+        return ()
+
     noise_scale: float | None
     random_state: Any
 

@@ -112,7 +112,7 @@ def minimise(
 ) -> Array:
     """Minimiser over the ball of a loss plus ``strength/2 |theta|²``, up to the error of a public number of steps.
 
-    It never looks whether it has converged: what is left is bounded by public numbers alone.
+    It never looks whether it has converged.
     """
     step = 2 / (smoothness + 2 * strength)
     for _ in progress(range(iterations), "gradient descent"):

@@ -14,9 +14,9 @@ from ppdp.bounds.queries import by_column
 from ppdp.checks import choice, number, positive
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms import queries
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.grids import public_grid
+from ppdp.mechanisms.queries import FitsAlone, rank_scores
 from ppdp.privacy.laplace_noise import choose
 from ppdp.privacy.noise import Noise
 from ppdp.rows import Rows
@@ -27,7 +27,7 @@ __all__ = ["ExponentialMechanism"]
 Array = NDArray[np.float64]
 
 
-class ExponentialMechanism(queries.FitsAlone, Mechanism):
+class ExponentialMechanism(FitsAlone, Mechanism):
     """Choose among public candidates, each with probability ``~ exp(utility / noise_scale)``.
 
     Parameters
@@ -171,7 +171,7 @@ class ExponentialMechanism(queries.FitsAlone, Mechanism):
         p = question.parameters
         if self.query == "quantile":
             return [
-                queries.rank_scores(rows.X[:, column], rows.weight, p["q"], marks)
+                rank_scores(rows.X[:, column], rows.weight, p["q"], marks)
                 for column, marks in zip(p["columns"], _candidates(question))
             ]
         given = np.nan_to_num(self._given(rows.X, p["candidates"]), nan=0.0)

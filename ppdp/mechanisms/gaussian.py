@@ -13,9 +13,19 @@ from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, covariance_shape, histogram
 from ppdp.bounds.release import answer_shape
 from ppdp.checks import choice
 from ppdp.domain import Domain
-from ppdp.mechanisms import queries
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.grids import public_grid
+from ppdp.mechanisms.queries import (
+    FitsAlone,
+    histograms,
+    mean,
+    mean_and_moment,
+    present,
+    read_histograms,
+    read_mean,
+    read_moments,
+    within_ball,
+)
 from ppdp.privacy.noise import Noise
 from ppdp.rows import Rows
 from ppdp.statistics import column_sums
@@ -25,7 +35,7 @@ __all__ = ["GaussianMechanism"]
 Array = NDArray[np.float64]
 
 
-class GaussianMechanism(queries.FitsAlone, Mechanism):
+class GaussianMechanism(FitsAlone, Mechanism):
     """Release a statistic of the rows with Gaussian noise.
 
     Where a stage may have deleted rows, mean and covariance come with the share of rows that are present, at the price
@@ -98,27 +108,27 @@ class GaussianMechanism(queries.FitsAlone, Mechanism):
         """What is asked, exactly."""
         bound, parameters = question.bound, question.parameters
         if self.query == "count":
-            return queries.present(rows)
+            return present(rows)
         if self.query == "histogram":
-            return queries.histograms(rows, **parameters)
+            return histograms(rows, **parameters)
         if self.query == "sum":
             return column_sums(rows.X, rows.weight, bound / rows.n)
         weighted = parameters["weighted"]
         if self.query == "covariance":
             norm = bound / MOMENT_COUNT_WEIGHT if weighted else bound
-            return queries.mean_and_moment(rows, norm, weighted=weighted)
-        return queries.mean(rows, bound / math.sqrt(3), bound) if weighted else queries.mean(rows, bound)
+            return mean_and_moment(rows, norm, weighted=weighted)
+        return mean(rows, bound / math.sqrt(3), bound) if weighted else mean(rows, bound)
 
     def _wear(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         answer, parameters = released["answer"], question.parameters
         if self.query == "count":
             self.count_ = float(np.clip(answer[0], 0.0, domain.n))
         elif self.query == "histogram":
-            self.histogram_, self.edges_ = queries.read_histograms(answer, domain, **parameters)
+            self.histogram_, self.edges_ = read_histograms(answer, domain, **parameters)
         elif self.query == "sum":
-            self.sum_ = queries.within_ball(answer, question.bound)
+            self.sum_ = within_ball(answer, question.bound)
         elif self.query == "covariance":
-            self.mean_, self.covariance_, self.present_ = queries.read_moments(answer, domain, **parameters)
+            self.mean_, self.covariance_, self.present_ = read_moments(answer, domain, **parameters)
         else:
             count_weight = question.bound if parameters["weighted"] else None
-            self.mean_, self.present_ = queries.read_mean(answer, domain, count_weight)
+            self.mean_, self.present_ = read_mean(answer, domain, count_weight)

@@ -12,9 +12,9 @@ from ppdp.bounds.laplace import mean_shape, sum_shape
 from ppdp.bounds.queries import histogram_shape, present_shape
 from ppdp.checks import choice
 from ppdp.domain import Domain
-from ppdp.mechanisms import queries
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.grids import public_grid
+from ppdp.mechanisms.queries import FitsAlone, histograms, mean, present, read_histograms, read_mean, within_ball
 from ppdp.privacy.laplace_noise import laplace_release
 from ppdp.privacy.noise import Noise
 from ppdp.rows import Rows
@@ -25,7 +25,7 @@ __all__ = ["LaplaceMechanism"]
 Array = NDArray[np.float64]
 
 
-class LaplaceMechanism(queries.FitsAlone, Mechanism):
+class LaplaceMechanism(FitsAlone, Mechanism):
     """Release a statistic of the rows with Laplace noise: private without any delta.
 
     Counts get noise of whole numbers and nothing is rounded. Alone it suits few numbers and small epsilon; many numbers
@@ -97,20 +97,20 @@ class LaplaceMechanism(queries.FitsAlone, Mechanism):
         """What is asked, exactly; counts of weight are rounded to whole numbers."""
         bound, parameters = question.bound, question.parameters
         if self._whole:
-            weight = queries.present(rows) if self.query == "count" else queries.histograms(rows, **parameters)
+            weight = present(rows) if self.query == "count" else histograms(rows, **parameters)
             return np.floor(weight + 0.5)
         if self.query == "sum":
             return column_sums(rows.X, rows.weight, bound / rows.n)
-        return queries.mean(rows, bound, bound if parameters["weighted"] else None)
+        return mean(rows, bound, bound if parameters["weighted"] else None)
 
     def _wear(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         answer, parameters = released["answer"], question.parameters
         if self.query == "count":
             self.count_ = float(np.clip(answer[0], 0.0, domain.n))
         elif self.query == "histogram":
-            self.histogram_, self.edges_ = queries.read_histograms(answer, domain, **parameters)
+            self.histogram_, self.edges_ = read_histograms(answer, domain, **parameters)
         elif self.query == "sum":
-            self.sum_ = queries.within_ball(answer, domain.n * float(domain.require("row_norm")))
+            self.sum_ = within_ball(answer, domain.n * float(domain.require("row_norm")))
         else:
             count_weight = question.bound if parameters["weighted"] else None
-            self.mean_, self.present_ = queries.read_mean(answer, domain, count_weight)
+            self.mean_, self.present_ = read_mean(answer, domain, count_weight)

@@ -112,7 +112,7 @@ class Ridge(LinearRegression):
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
     max_iter : int or "auto", default="auto"
         Number of steps T. "auto": ``4 √(n μ / √d)``, between 10 and 400; under "output" as many as leave an error that
-        is small beside what one row does (the error is accounted, whatever it is).
+        is small beside what one row does (the sensitivity is that of the last iterate, however far it is).
     clip : float, default=1.0
         Norm C at which the gradient of each row is clipped, targets being rescaled.
     coef_norm : float, default=2.0
@@ -137,8 +137,7 @@ class Ridge(LinearRegression):
     Notes
     -----
     **Guarantee** (``docs/theory/noisy-gradient-descent.md``, ``docs/theory/output-perturbation.md``): as
-    :class:`LinearRegression`; under "output" ``μ = (C mass + min(L total, 2C moved)) / (alpha σ)`` and the solver's
-    error.
+    :class:`LinearRegression`; under "output" ``μ = (C mass + min(L total, 2C moved)) / (alpha σ)``.
     """
 
     _solvers = ("dpgd", "output")

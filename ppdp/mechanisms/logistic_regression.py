@@ -41,7 +41,7 @@ class LogisticRegression(LinearClassifier, Mechanism):
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
     max_iter : int or "auto", default="auto"
         Number of steps T. "auto": ``4 √(n μ / √d)``, between 10 and 400; under "output" as many as leave an error that
-        is small beside what one row does (the error is accounted, whatever it is).
+        is small beside what one row does (the sensitivity is that of the last iterate, however far it is).
     clip : float, default=1.0
         Norm C at which the gradient of each row is clipped.
     coef_norm : float, default=5.0
@@ -69,8 +69,7 @@ class LogisticRegression(LinearClassifier, Mechanism):
     -----
     **Guarantee** (``docs/theory/noisy-gradient-descent.md``): μ-GDP with
     ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row.
-    Under "output" (``docs/theory/output-perturbation.md``): ``μ = (C mass + min(L total, 2C moved)) / (alpha σ)`` and
-    the solver's error.
+    Under "output" (``docs/theory/output-perturbation.md``): ``μ = (C mass + min(L total, 2C moved)) / (alpha σ)``.
     """
 
     _solvers = ("dpgd", "output")

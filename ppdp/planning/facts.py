@@ -101,6 +101,7 @@ def complete(
         shown = "none" if domain.max_missing == 0 else shown
         facts.append(Fact("gaps", shown, "declared" if domain.max_missing is not None else f"imputer {imputer!r}"))
     facts += [Fact(name, words, "declared") for name, stage in stages for words in stage.declarations()]
+    facts += [Fact("mechanism", words, "declared") for words in getattr(mechanism, "declarations", tuple)()]
     if getattr(mechanism, "needs_y", False):
         if is_regressor(mechanism):
             domain, fact = _targets(domain, mechanism)

@@ -13,7 +13,7 @@ from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import ImpossibleBudget, NoRoute
 from ppdp.gate import Gate
-from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.base import Question, behind
 from ppdp.planning.budget import Split, check_shares, split
 from ppdp.planning.facts import Fact
 from ppdp.planning.route import PlannedRelease, PlannedStep, Route, routes
@@ -124,8 +124,7 @@ class Plan:
         before = _before(self.releases, self.gate)
         if self.mechanism is None:
             return before
-        own = self.mechanism.loss
-        return replace(before, mu=math.hypot(before.mu, own.mu), parts=own.parts)
+        return behind(before, self.mechanism.loss)
 
     def __repr__(self) -> str:
         lines = [
@@ -334,7 +333,7 @@ class _Solver:
         here = route.domain, route.distance
         question = stage._question(route.domain, mu)
         sensitivity = question.sensitivity(*here) if question.gaussian else None
-        scale = question.calibrated(*here, mu, before, (self.epsilon, delta * (1 - 1e-9)))
+        scale = question.calibrated(*here, mu, before, (self.epsilon, delta))
         return PlannedMechanism(name, stage, question, sensitivity, scale, question.privacy_map(*here, scale))
 
     def _allowance(self, route: Route) -> float:

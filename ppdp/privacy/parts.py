@@ -241,7 +241,7 @@ def _pure_distribution(epsilon: float, interval: float) -> LossDistribution:
     from ppdp.privacy.subsampling import Profile
 
     def delta(at: Any) -> Any:
-        return np.maximum(0.0, -np.expm1(np.asarray(at, dtype=float) - epsilon)) / (1 + math.exp(-epsilon))
+        return -np.expm1(np.minimum(np.asarray(at, dtype=float) - epsilon, 0.0)) / (1 + math.exp(-epsilon))
 
     return loss_distribution(Profile.symmetric(delta), interval)
 

@@ -137,7 +137,7 @@ class TestFigures:
         one = certificate(name)
         rest = one.delta - one["total"]["allowance"]
         in_front = one["gate"]["delta"] if one["gate"] and one["gate"]["rule"] == "max" else 0.0
-        assert one.loss == PrivacyLoss(one.mu, one["total"]["failure"], in_front)
+        assert one.loss == PrivacyLoss(one.mu, one["total"]["failure"], in_front, one.loss.parts)
         assert one.loss.epsilon(rest) <= one.epsilon * (1 + 1e-9)
         assert one.epsilon_at(one.delta) <= one.epsilon * (1 + 1e-9)
         assert one.epsilon_at(one.delta) >= one.epsilon * 0.99
@@ -163,7 +163,7 @@ class TestFigures:
         one = document(name)
         sizes = {f"{one['steps'][r['at']]['name']}.{r['statistic']}": r["size"] for r in one["releases"]}
         if one["mechanism"]:
-            answer = "theta" if one["mechanism"]["class"] == "LogisticRegression" else "answer"
+            answer = "theta" if "coef_norm" in one["mechanism"]["parameters"] else "answer"
             sizes[f"{one['mechanism']['name']}.{answer}"] = one["mechanism"]["size"]
         assert {k: math.prod(shape) for k, shape in one["released"]["names"].items()} == sizes
 

@@ -12,7 +12,14 @@ from sklearn.preprocessing import StandardScaler as PublicScaler
 
 from ppdp import Certificate, Domain, Ledger, Pipeline
 from ppdp.exceptions import PrivacyRefusal
-from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.mechanisms import (
+    ExponentialMechanism,
+    GaussianMechanism,
+    LaplaceMechanism,
+    LinearSVC,
+    LogisticRegression,
+    Ridge,
+)
 from ppdp.transformers import (
     PCA,
     ClusterDeduplicator,
@@ -60,6 +67,7 @@ def scaler(**parameters: Any) -> tuple[str, StandardScaler]:
 
 CLIP, BOX, MEAN = ("clip", NormClipper()), ("box", MinMaxScaler(ranges=(-1, 1))), ("mean", GaussianMechanism())
 EXACT_PCA = "pca", PCA(1, statistics="exact")
+VOTE = {"candidates": ["a", "b", "c"], "utility": np.abs, "lipschitz": 1.0}
 FEW_GAPS = {"max_missing": 500, "statistics": "exact"}
 
 ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
@@ -168,7 +176,25 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         {},
     ),
     "projected noisily": ([CLIP, ("pca", PCA(1, output="projected", statistics="noisy"))], {}),
+    "least squares": ([CLIP, ("model", Ridge(y_range=(0, 2), max_iter=10))], {}),
+    "support vectors": ([CLIP, ("model", LinearSVC((0, 1), max_iter=10))], {}),
+    "three classes": ([CLIP, ("model", LogisticRegression((0, 1, 2), max_iter=10))], {}),
+    "minimiser": ([CLIP, ("model", classifier(solver="output"))], {}),
+    "least squares minimiser": (
+        [CLIP, ("model", Ridge(solver="output", max_iter=10))],
+        {"domain": Domain(y_range=(0, 2))},
+    ),
     "nothing to do": ([BOX, imputer(max_missing=0), ("pca", PCA()), MEAN], {}),
+    "a sum": ([CLIP, ("dedup", Deduplicator()), ("sum", GaussianMechanism("sum"))], {}),
+    "a count": ([CLIP, ("dedup", Deduplicator()), ("count", GaussianMechanism("count"))], {}),
+    "a covariance": ([CLIP, ("dedup", Deduplicator()), ("covariance", GaussianMechanism("covariance"))], {}),
+    "a histogram": ([CLIP, ("counts", GaussianMechanism("histogram", bins={"a": 5, "c": [-1.0, 0.0, 1.0]}))], {}),
+    "a Laplace mean": ([CLIP, ("dedup", Deduplicator()), ("mean", LaplaceMechanism())], {}),
+    "a Laplace sum": ([BOX, imputer(statistics="exact"), ("sum", LaplaceMechanism("sum"))], {}),
+    "a whole count": ([CLIP, ("soft", GridDeduplicator(keep="soft")), ("count", LaplaceMechanism("count"))], {}),
+    "whole histograms": ([CLIP, ("counts", LaplaceMechanism("histogram", bins=4))], {}),
+    "medians chosen": ([CLIP, ("dedup", Deduplicator()), ("median", ExponentialMechanism(candidates=21))], {}),
+    "a vote": ([BOX, imputer(statistics="noisy"), ("vote", ExponentialMechanism("utility", **VOTE))], {}),
 }
 
 

@@ -1,0 +1,234 @@
+"""Gradients of every loss against an adversary, in one row (true slopes) and in neighbouring datasets."""
+
+import math
+
+import numpy as np
+import pytest
+from adversary import DISTANCES, World, attack, domains, named
+from neighbours import ROUNDING, Pair
+
+from ppdp.bounds.formula import lookup
+from ppdp.bounds.learning import (
+    Gradient,
+    augmented_norm,
+    glm_smoothness,
+    softmax_gradient_norm,
+    squared_gradient,
+)
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.exceptions import CertificateError
+from ppdp.mechanisms import LinearRegression, LinearSVC, LogisticRegression, Ridge
+from ppdp.rows import Rows
+
+STEP = 1e-5
+
+MODELS = {
+    "squared": lambda **k: LinearRegression(y_range=(-1, 1), **k),
+    "hinge": lambda **k: LinearSVC((0, 1), smoothing=0.4, **k),
+    "softmax": lambda **k: LogisticRegression((0, 1, 2), **k),
+}
+ANSWERS = {"squared": (-1.0, 1.0), "hinge": (0.0, 1.0), "softmax": (0.0, 1.0, 2.0)}
+SCORES = {"squared": 1, "hinge": 1, "softmax": 3}
+CLOSE = {"squared": 0.85, "hinge": 0.7, "softmax": 0.6}
+"""How much of the Lipschitz constant is reached: the hinge's two parts point apart where the margin is small against K,
+the softmax's p - e_y and the change of p are nearly orthogonal."""
+
+
+def lipschitz(loss, norm, D, C, intercept):
+    """The constant that the loss's formula charges for rows that have moved, read off the formula itself."""
+    least = 1.0 if intercept else 0.0
+    shape = {
+        "squared": {"slope": 1.0, "curvature": 1.0, "growth": 1.0},
+        "hinge": {"slope": 1.0, "curvature": 1 / 0.8},
+        "softmax": {"slope": math.sqrt(2), "curvature": 0.5},
+    }[loss]
+    return glm_smoothness(norm, D, clip=C, least_norm=least, **shape)
+
+
+class Slopes:
+    """Difference quotients of one row's clipped gradient, for many rows, coefficients and directions at once."""
+
+    def __init__(self, loss, R, D, C, intercept, rng, count=1500):
+        self.model, self.R, self.D, self.C, self.intercept, self.rng = MODELS[loss](), R, D, C, intercept, rng
+        self.shape = (count, SCORES[loss], 2 + intercept)
+        self.y = rng.choice(ANSWERS[loss], count)
+        theta = rng.standard_normal(self.shape) * rng.choice([0.0, 1.0], self.shape, p=[0.3, 0.7])
+        X = rng.standard_normal((count, 2))
+        move = rng.standard_normal((count, 2))
+        along = rng.random(count) < 0.5  # the row along its coefficients, on the sphere, moving outward or across
+        X[along] = theta[along, 0, :2] * rng.choice([-1.0, 1.0], (along.sum(), 1))
+        move[along] = X[along]
+        self.point = [theta, X * rng.uniform(0, 2, (count, 1)), move]
+
+    def legal(self, point):
+        theta, X, move = point
+        theta = theta * np.minimum(1, self.D / np.maximum(np.linalg.norm(theta, axis=(1, 2)), 1e-9))[:, None, None]
+        X = X * np.minimum(1, (self.R - STEP) / np.maximum(np.linalg.norm(X, axis=1), 1e-9))[:, None]
+        return [theta, X, move / np.maximum(np.linalg.norm(move, axis=1, keepdims=True), 1e-9)]
+
+    def gradient(self, theta, X):
+        rows = np.column_stack([X, np.ones(len(X))]) if self.intercept else X
+        residuals = self.model._residuals(np.einsum("mkd,md->mk", theta, rows), self.y)
+        G = residuals[:, :, None] * rows[:, None, :]
+        size = np.maximum(np.linalg.norm(G, axis=(1, 2)), 1e-300)
+        return G * np.minimum(1, self.C / size)[:, None, None], size
+
+    def quotients(self, point):
+        theta, X, move = point
+        (G, size), (H, _) = self.gradient(theta, X), self.gradient(theta, X + STEP * move)
+        return np.linalg.norm(H - G, axis=(1, 2)) / STEP, size
+
+    def climb(self, rounds=100):
+        """The largest quotient and the largest gradient before its clip; every row climbs by itself."""
+        point = self.legal(self.point)
+        best, size = self.quotients(point)
+        largest, scale = size.max(), 0.5
+        for _ in range(rounds):
+            trial = self.legal([part + scale * self.rng.standard_normal(part.shape) for part in point])
+            value, size = self.quotients(trial)
+            better = value > best
+            point = [np.where(better.reshape((-1,) + (1,) * (p.ndim - 1)), t, p) for p, t in zip(point, trial)]
+            best, largest = np.maximum(best, value), max(largest, size.max())
+            scale = max(0.01, scale * 0.96)
+        return best.max(), largest
+
+
+@pytest.mark.parametrize("loss", MODELS)
+@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
+@pytest.mark.parametrize(("R", "D"), [(0.5, 1.0), (1.0, 0.5), (1.0, 2.0), (2.0, 3.0)])
+def test_no_row_has_a_steeper_gradient(loss, intercept, R, D):
+    rng = np.random.default_rng(0)
+    norm = augmented_norm(R, intercept)
+    natural = {
+        "squared": norm * (1 + norm * D),
+        "hinge": norm,
+        "softmax": softmax_gradient_norm(norm, D, 3),
+    }[loss]
+    for share in (0.3, 0.7, 1.0):
+        clip = share * natural
+        bound = lipschitz(loss, norm, D, clip, intercept)
+        reached, largest = Slopes(loss, R, D, clip, intercept, rng).climb()
+        assert reached <= bound * (1 + 1e-4)  # a quotient over a step of 1e-5 is that exact
+        assert largest <= natural * ROUNDING
+        if share == 1.0 and (loss != "hinge" or norm * D > 1):  # below, no margin reaches the quadratic part
+            assert reached >= CLOSE[loss] * bound * (0.75 if intercept else 1)
+            assert largest >= 0.75 * natural
+
+
+def test_formulas_charge_these_constants():
+    """One row that moves a little costs L / n."""
+    domain, moved = Domain(n_rows=10, n_features=2, row_norm=2.0), Distance(moved=1, radius=1e-3)
+    common = {"clip": 0.8, "coef_norm": 3.0, "fit_intercept": True}
+    own = {"squared": {"y_range": (-1, 1)}, "hinge": {"smoothing": 0.4}, "softmax": {"n_classes": 3}}
+    for loss, more in own.items():
+        found = lookup(f"learning.{loss}-gradient", "mechanism")(domain, moved, **common, **more)
+        expected = lipschitz(loss, math.sqrt(5), 3.0, 0.8, True) * 1e-3 / 10
+        assert found == pytest.approx(expected, rel=1e-6)
+
+
+def test_known_constants():
+    K, Y = 6.0, 1.0
+    assert glm_smoothness(2.0, 3.0, slope=Y, curvature=1.0, growth=1.0) == pytest.approx(2 * K + Y)
+    assert glm_smoothness(2.0, 3.0, slope=1.0, curvature=1 / (2 * 0.25)) == pytest.approx(1 + K / 0.5)
+    assert glm_smoothness(2.0, 3.0, slope=math.sqrt(2), curvature=0.5) == pytest.approx(math.sqrt(2) + K / 2)
+
+
+def test_a_clip_never_makes_the_constant_larger():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        norm, D, slope, curvature, growth = rng.uniform(0.05, 5, 5)
+        least = rng.uniform(0, norm)
+        free = glm_smoothness(norm, D, slope=slope, curvature=curvature, growth=growth)
+        clips = [
+            glm_smoothness(norm, D, slope=slope, curvature=curvature, growth=growth, clip=c, least_norm=least)
+            for c in np.linspace(0.01, norm * (slope + growth * D * norm), 30)
+        ]
+        assert clips == sorted(clips)
+        assert clips[-1] <= free * ROUNDING
+
+
+class Steering:
+    """Noise that first leads the model to a point of our choice and then records the gradient there."""
+
+    def __init__(self, first_answer):
+        self.first_answer = first_answer
+        self.gradients = []
+
+    def release(self, value, noise_scale, bound):
+        assert np.linalg.norm(value) <= bound * ROUNDING
+        self.gradients.append(value)
+        return self.first_answer if len(self.gradients) == 1 else np.zeros_like(value)
+
+
+def use(loss, domain, distance, theta, **parameters):
+    model = MODELS[loss](max_iter=2, step_size=1.0, **parameters)
+    question = model._question(domain)
+    bound = question.sensitivity(domain, distance)
+    answers = np.array(ANSWERS[loss])
+
+    def gradient(rows):
+        steering = Steering(-theta)
+        rows = Rows(rows.X, answers[rows.y.astype(int)], rows.weight)
+        model._release(rows, question, steering, 1.0)
+        return steering.gradients[1]
+
+    return lambda pair: float(np.linalg.norm(gradient(pair.left) - gradient(pair.right))) / bound
+
+
+@pytest.mark.parametrize("loss", MODELS)
+@pytest.mark.parametrize("domain", domains(8, 1, 3, max_missing=0)[::2], ids=named)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_no_pair_exceeds_the_sensitivity_of_a_step(loss, domain, distance):
+    world = World(domain, distance, labels=True, deleted=True)
+    rng = np.random.default_rng(0)
+    for intercept, clip, coef_norm in ((True, 10.0, 0.6), (False, 0.3, 2.0), (True, 1.0, 5.0)):
+        width = SCORES[loss] * (domain.d + intercept)
+        theta = rng.standard_normal(width)
+        theta *= coef_norm * rng.choice([0.5, 1.0]) * math.sqrt(SCORES[loss]) / np.linalg.norm(theta)
+        towards = theta[: domain.d] / np.linalg.norm(theta[: domain.d])
+        X = np.tile(domain.row_norm * towards, (8, 1))
+        first = [Pair.of(X * sign, -X * sign, (np.full(8, y),) * 2) for sign in (1, -1) for y in (0, 1)]
+        ratio = use(loss, domain, distance, theta, fit_intercept=intercept, clip=clip, coef_norm=coef_norm)
+        reached, _ = attack(world, ratio, draws=15, steps=30, first=first)
+        assert reached <= ROUNDING
+
+
+@pytest.mark.parametrize("loss", MODELS)
+@pytest.mark.parametrize(
+    ("distance", "other"),
+    [(Distance(replaced=1), [-1.0, 0.0]), (Distance(toggled=1), None), (Distance(moved=1, radius=1e-4), "moved")],
+    ids=["reversed", "removed", "moved"],
+)
+def test_every_part_of_the_distance_is_nearly_attained(loss, distance, other):
+    """A reversed or removed row is clipped; one that moves along its coefficients is not.
+
+    The hinge is steepest where the coefficients are large and nearly orthogonal to the row.
+    """
+    domain = Domain(n_rows=5, n_features=2, row_norm=1.0)
+    coef_norm = {"squared": 1.0, "hinge": 6.0, "softmax": 0.5}[loss]
+    towards = np.array([0.12, math.sqrt(1 - 0.12**2)] if loss == "hinge" else [1.0, 0.0])
+    X, Z = np.zeros((5, 2)), np.zeros((5, 2))
+    X[0] = [0.9999 if distance.moved else 1.0, 0.0]
+    Z[0] = X[0] + 1e-4 * towards if distance.moved else other or [0.0, 0.0]
+    label = {"squared": 0, "hinge": 1, "softmax": 1}[loss]
+    pair = Pair.of(X, Z, (np.full(5, float(label)),) * 2)
+    if other is None:
+        pair.right.weight[0] = 0.0
+    theta = np.zeros(2 * SCORES[loss])
+    if distance.moved:
+        theta[:2] = coef_norm * math.sqrt(SCORES[loss]) * towards
+    clip = 10.0 if distance.moved else 0.1
+    reached = use(loss, domain, distance, theta, fit_intercept=False, clip=clip, coef_norm=coef_norm)(pair)
+    least = {"squared": 0.999, "hinge": 0.8, "softmax": 0.6}[loss] if distance.moved else 0.999
+    assert least <= reached <= ROUNDING
+
+
+def test_targets_and_range_must_fit():
+    domain = Domain(n_rows=5, n_features=2, row_norm=1.0, y_range=(0.0, 1.0))
+    common = {"clip": 1.0, "coef_norm": 1.0, "fit_intercept": True}
+    assert isinstance(squared_gradient(domain, y_range=(0.0, 1.0), **common), Gradient)
+    for impossible in ((0.0, 2.0), (1.0, 1.0)):
+        with pytest.raises(CertificateError):
+            squared_gradient(domain, y_range=impossible, **common)
+    assert Ridge(y_range=(0, 1))._question(domain).parameters["y_range"] == (0.0, 1.0)

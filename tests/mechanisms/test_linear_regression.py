@@ -1,0 +1,184 @@
+"""Regressions: targets in a public range, through estimators and pipelines."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import is_regressor
+from sklearn.linear_model import LinearRegression as PublicRegression
+from sklearn.linear_model import Ridge as PublicRidge
+from sklearn.metrics import r2_score
+from sklearn.model_selection import cross_val_score
+
+from ppdp import Distance, Domain, Pipeline, PrivacyLoss, make_pipeline
+from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, InvalidValue, MissingBound
+from ppdp.mechanisms import LinearRegression, Ridge
+from ppdp.rows import encode_targets
+from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
+
+N = 4000
+RANGE = (10.0, 50.0)
+MODELS = [LinearRegression(), Ridge(), Ridge(solver="output")]
+kinds = pytest.mark.parametrize("model", MODELS, ids=lambda m: f"{type(m).__name__}-{m.solver}")
+
+
+@pytest.fixture(scope="module")
+def houses():
+    """A price that depends on three columns, in a public range."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(-1, 1, (N, 3)), columns=["size", "age", "noise"])
+    return X, (30 + 8 * X["size"] - 5 * X["age"] + rng.normal(0, 2, N)).rename("price")
+
+
+def pipeline(model, **parameters):
+    steps = [("range", MinMaxScaler(ranges=(-1, 1))), ("dedup", Deduplicator()), ("model", model)]
+    return Pipeline(steps, **{"epsilon": 1.0, "delta": 1e-6, **parameters})
+
+
+def ranged(model, **parameters):
+    return type(model)(**{**model.get_params(), "y_range": RANGE, **parameters})
+
+
+class TestWhatIsLearned:
+    @kinds
+    def test_nearly_as_well_as_without_privacy(self, houses, model):
+        X, y = houses
+        pipe = pipeline(ranged(model)).fit(X, y)
+        least = PublicRegression().fit(X, y).score(X, y) - (0.2 if model.solver == "output" else 0.05)
+        assert pipe.score(X, y) > least
+        assert pipe.certificate_.status == "UNCONDITIONAL"
+        assert pipe.certificate_.verify()
+
+    def test_coefficients_in_units_of_the_targets(self, houses):
+        X, y = houses
+        settings = {"noise_scale": 1e-5, "max_iter": 2000, "clip": 100.0, "coef_norm": 100.0}
+        for own in ("dpgd", "output"):
+            model = Ridge(y_range=RANGE, alpha=50.0, random_state=0, solver=own, **settings).fit(X, y)
+            centred = y - 30.0  # the public centre: under "output" the intercept is penalised too
+            wide = X.assign(one=1.0) if own == "output" else X
+            public = PublicRidge(alpha=50.0, fit_intercept=own == "dpgd").fit(wide, centred)
+            np.testing.assert_allclose(model.coef_, public.coef_[:3], atol=5e-3)
+            intercept = public.coef_[3] if own == "output" else public.intercept_
+            assert model.intercept_ == pytest.approx(30 + intercept, abs=5e-3)
+            assert model.score(X, y) == r2_score(y, model.predict(X))
+
+    def test_targets_outside_their_range_are_clipped(self, houses):
+        X, y = houses
+        wild = y.where(y > 15, -1e300)
+        tame = y.where(y > 15, 10.0)
+        one, other = (
+            pipeline(LinearRegression(RANGE), random_state=0).fit(X, targets)["model"].coef_ for targets in (wild, tame)
+        )
+        np.testing.assert_array_equal(one, other)
+
+    def test_no_intercept_means_the_centre_of_the_range(self, houses):
+        model = LinearRegression(RANGE, fit_intercept=False, noise_scale=1e-3).fit(*houses)
+        assert model.intercept_ == 30.0
+
+
+class TestManners:
+    @kinds
+    def test_is_a_regressor_and_so_is_its_pipeline(self, houses, model):
+        X, y = houses
+        pipe = pipeline(ranged(model))
+        assert is_regressor(model)
+        assert is_regressor(pipe)
+        pipe.fit(X, y)
+        assert not hasattr(pipe, "classes_")
+        assert not any(hasattr(pipe, name) for name in ("predict_proba", "decision_function"))
+        assert pipe.score(X, y) == r2_score(y, pipe.predict(X))
+        assert pipe["model"].coef_.shape == (3,)
+        assert isinstance(pipe["model"].intercept_, float)
+        assert pipe.predict(X).shape == (N,)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(pipe)).predict(X), pipe.predict(X))
+
+    @kinds
+    def test_alone_reads_the_range_of_the_targets(self, houses, model):
+        model = type(model)(**{**model.get_params(), "noise_scale": 1e-3, "random_state": 0})
+        assert model.fit(*houses).score(*houses) > 0.5
+        assert model.fit(houses[0], np.full(N, 7.0)).predict(houses[0][:2]).shape == (2,)
+
+    def test_cross_validation(self, houses):
+        X, y = houses
+        scores = cross_val_score(pipeline(LinearRegression(RANGE), epsilon=3.0), X, y, cv=3)
+        assert (scores > 0.6).all()
+
+    def test_gaps_and_noisy_stages(self, houses):
+        X, y = houses
+        holes = X.mask(np.random.default_rng(0).random(X.shape) < 0.05)
+        stages = MinMaxScaler(ranges=(-1, 1)), MeanImputer(), StandardScaler()
+        pipe = make_pipeline(*stages, Ridge(RANGE), epsilon=3.0, delta=1e-6).fit(holes, y)
+        assert pipe.score(holes, y) > 0.6
+        assert pipe.certificate_.verify()
+
+
+class TestTheRange:
+    @kinds
+    def test_must_be_declared(self, houses, model):
+        with pytest.raises(MissingBound, match="range of the targets") as caught:
+            pipeline(model).fit(*houses)
+        assert "y_range" in caught.value.fix
+        assert caught.value.stage == type(model).__name__
+        with pytest.raises(MissingBound):
+            pipeline(model).plan(Domain(n_rows=100, n_features=2))
+
+    def test_of_the_model_or_of_the_domain(self, houses):
+        own = pipeline(LinearRegression(RANGE), random_state=0).fit(*houses)
+        declared = pipeline(LinearRegression(), domain=Domain(y_range=RANGE), random_state=0).fit(*houses)
+        np.testing.assert_array_equal(own["model"].coef_, declared["model"].coef_)
+        origins = [
+            next(fact["origin"] for fact in pipe.certificate_["facts"] if fact["name"] == "y_range")
+            for pipe in (own, declared)
+        ]
+        assert origins == ["parameter of the model; targets are clipped", "declared; targets are clipped"]
+        assert own.certificate_["entrance"]["domain"]["y_range"] == list(RANGE)
+
+    def test_may_not_be_two(self, houses):
+        with pytest.raises(DomainMismatch, match="ranges of y"):
+            pipeline(LinearRegression(RANGE), domain=Domain(y_range=(0, 1))).fit(*houses)
+
+    def test_impossible(self, houses):
+        with pytest.raises(InvalidParameter, match="y_range"):
+            LinearRegression((3, 1), noise_scale=1.0).fit(*houses)
+
+    def test_targets_are_shares_of_half_of_it(self):
+        y = np.array([-np.inf, 10.0, 30.0, 40.0, 50.0, 1e308, np.nan])
+        np.testing.assert_array_equal(encode_targets(y, RANGE), [-1, -1, 0, 0.5, 1, 1, 0])
+        huge = encode_targets(np.array([-1e308, 0.0, 1e308]), (-8e307, 8e307))
+        np.testing.assert_array_equal(huge, [-1, 0, 1])
+
+
+class TestInvalidTargets:
+    @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+    def test_stop_or_are_repaired_to_the_centre(self, houses, bad):
+        X, y = houses
+        broken, told = y.copy(), y.copy()
+        broken.iloc[::7], told.iloc[::7] = bad, 30.0
+        with pytest.raises(InvalidValue, match="NaN or infinity"):
+            pipeline(LinearRegression(RANGE)).fit(X, broken)
+        repaired = pipeline(LinearRegression(RANGE), invalid="repair", random_state=0).fit(X, broken)
+        same = pipeline(LinearRegression(RANGE), random_state=0).fit(X, told)
+        np.testing.assert_array_equal(repaired["model"].coef_, same["model"].coef_)
+
+    @pytest.mark.parametrize("y", [["low"] * N, [None, "x"] * (N // 2), np.full(N, np.datetime64("2020-01-01"))])
+    def test_that_are_no_numbers(self, houses, y):
+        with pytest.raises(InvalidInput, match="y must hold numbers"):
+            pipeline(LinearRegression(RANGE)).fit(houses[0], y)
+
+
+class TestPrivacy:
+    @kinds
+    def test_map_and_calibration_agree(self, model):
+        domain = Domain(n_rows=1000, n_features=3, row_norm=2.0)
+        far = Distance(replaced=1, moved=5, radius=0.01)
+        calibrated = ranged(model).calibrate(domain, far, PrivacyLoss(0.3))
+        assert calibrated.privacy_map(domain, far).mu == pytest.approx(0.3, rel=1e-4)
+        assert calibrated.privacy_map(domain, Distance.neighbours()).mu < 0.3
+
+    def test_the_range_is_part_of_the_derivation(self, houses):
+        document = pipeline(LinearRegression(RANGE)).fit(*houses).certificate_.to_dict()
+        document["mechanism"]["parameters"]["y_range"] = [0.0, 100.0]
+        from ppdp import Certificate
+
+        assert not Certificate.sealed(document).verify()

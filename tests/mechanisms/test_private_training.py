@@ -1,0 +1,211 @@
+"""What training on private rows must keep to, whatever the loss: where gradients are taken, what divides, what varies.
+
+Each is a mistake that is easily made and looks like a working model.
+"""
+
+import math
+
+import numpy as np
+import pytest
+
+from ppdp import Domain, make_pipeline
+from ppdp.bounds.learning import augmented_norm, logistic_gradient_norm, softmax_gradient_norm
+from ppdp.execute import execute
+from ppdp.mechanisms import LinearRegression, LinearSVC, LogisticRegression, Ridge
+from ppdp.mechanisms.descent import ClippedGradient, descend, minimise
+from ppdp.privacy.noise import Noise
+from ppdp.rows import Rows
+from ppdp.transformers import Deduplicator, NormClipper, StandardScaler
+
+N = 60
+MODELS = {
+    "logistic": LogisticRegression((0, 1)),
+    "softmax": LogisticRegression((0, 1, 2)),
+    "hinge": LinearSVC((0, 1)),
+    "squared": LinearRegression((-1, 1)),
+    "ridge": Ridge((-1, 1), alpha=5.0),
+    "minimised logistic": LogisticRegression((0, 1), solver="output"),
+    "minimised squares": Ridge((-1, 1), solver="output"),
+}
+every_model = pytest.mark.parametrize("name", MODELS)
+
+
+def model(name, **parameters):
+    return type(MODELS[name])(**{**MODELS[name].get_params(), **parameters})
+
+
+def data(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((N, 3))
+    return X / np.linalg.norm(X, axis=1, keepdims=True), (X[:, 0] > 0).astype(int)
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Everything that noise was added to, and with how much."""
+    draws = []
+    release = Noise.release
+
+    def spy(self, value, noise_scale, bound):
+        draws.append((np.array(value), noise_scale, bound))
+        return release(self, value, noise_scale, bound)
+
+    monkeypatch.setattr(Noise, "release", spy)
+    return draws
+
+
+@every_model
+def test_every_gradient_is_taken_inside_the_ball(monkeypatch, name):
+    """However strong the noise and however long the step."""
+    visited = []
+    gradient = ClippedGradient.__call__
+    monkeypatch.setattr(
+        ClippedGradient, "__call__", lambda self, theta: visited.append(np.linalg.norm(theta)) or gradient(self, theta)
+    )
+    chosen = model(name, coef_norm=0.7, max_iter=25, step_size=50.0)
+    make_pipeline(NormClipper(), chosen, epsilon=0.1, delta=1e-3, random_state=0).fit(*data())
+    assert len(visited) == 25
+    radius = 0.7 * (math.sqrt(3) if name == "softmax" else 1)
+    assert max(visited) <= radius * (1 + 1e-12)
+    if "minimised" not in name:
+        assert max(visited) == pytest.approx(radius)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_the_norm_is_that_which_arrives_with_the_intercept(intercept):
+    """R behind the stages, not at the entrance; √(R² + 1) with an intercept."""
+    domain = Domain(n_rows=5000, n_features=3)
+    natural = {
+        "logistic": lambda norm: logistic_gradient_norm(norm, 5.0),
+        "softmax": lambda norm: softmax_gradient_norm(norm, 5.0 * math.sqrt(3), 3),
+        "hinge": lambda norm: norm,
+        "squared": lambda norm: norm * (1 + 2.0 * norm),
+    }
+    for name, largest in natural.items():
+        chosen = model(name, fit_intercept=intercept, clip=1e6)
+        plan = make_pipeline(NormClipper(), StandardScaler(statistics="noisy"), chosen, delta=1e-6).plan(domain)
+        norm = augmented_norm(plan.end[0].row_norm, intercept)
+        assert plan.end[0].row_norm > 1.5
+        assert plan.mechanism.question.bound == pytest.approx(largest(norm), rel=1e-9)
+        assert plan.mechanism.sensitivity >= 2 * largest(norm) / 5000
+        assert plan.mechanism.question.size == (3 if name == "softmax" else 1) * (3 + intercept)
+
+
+@every_model
+def test_what_was_deleted_decides_nothing(drawn, name):
+    """Two datasets that differ in how many rows are kept: the same noise, steps, shapes and attributes."""
+    X, y = data()
+    repeated, labels = X.copy(), y.copy()
+    repeated[N // 3 :], labels[N // 3 :] = X[0], y[0]
+    seen = []
+    for rows, answers in ((X, y), (repeated, labels)):
+        drawn.clear()
+        pipe = make_pipeline(NormClipper(), Deduplicator(), model(name, max_iter=6), epsilon=1.0, delta=1e-3)
+        fitted = pipe.fit(rows, answers)[-1]
+        attributes = {key: np.shape(value) for key, value in vars(fitted).items()}
+        seen.append(([(value.shape, *public) for value, *public in drawn], attributes, fitted.n_iter_))
+    assert seen[0] == seen[1]
+
+
+@every_model
+def test_the_sum_is_divided_by_the_public_number_of_rows(name):
+    """Half the weight: half the gradient."""
+    X, y = data()
+    rows = Rows.of(X, y.astype(float))
+    half = Rows(rows.X, rows.y, np.full(N, 0.5))
+    gradients = []
+    for some in (rows, half):
+        gradient = ClippedGradient.of(some, MODELS[name]._residuals, 1.0, True)
+        gradients.append(gradient(np.full((3 if name == "softmax" else 1, 4), 0.1)))
+    np.testing.assert_allclose(gradients[1], gradients[0] / 2)
+
+
+def test_the_last_member_of_a_class_decides_no_shape(drawn):
+    """With and without any row of a declared class."""
+    X, y = data()
+    y[:] = np.arange(N) % 2
+    with_three = y.copy()
+    with_three[5] = 2
+    shapes = []
+    for answers in (y, with_three):
+        drawn.clear()
+        pipe = make_pipeline(NormClipper(), model("softmax", max_iter=4), delta=1e-3).fit(X, answers)
+        shapes.append(([(value.shape, *public) for value, *public in drawn], pipe[-1].coef_.shape, list(pipe.classes_)))
+    assert shapes[0] == shapes[1]
+    assert shapes[0][1:] == ((3, 3), [0, 1, 2])
+
+
+@pytest.mark.parametrize("name", ["minimised logistic", "minimised squares"])
+def test_a_fit_that_has_not_converged_says_nothing(name, recwarn):
+    """Neither a warning nor an error, and the number of iterations is public whatever the rows are."""
+    steps = []
+    for X in (data()[0], np.zeros((N, 3)), np.eye(3)[np.arange(N) % 3]):
+        for iterations in (1, 3):
+            chosen = model(name, max_iter=iterations, alpha=1e-3)
+            pipe = make_pipeline(NormClipper(), chosen, epsilon=3.0, delta=1e-3).fit(X, data()[1])
+            steps.append(pipe[-1].n_iter_)
+            assert pipe.certificate_.verify()
+    assert steps == [1, 3] * 3
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("alpha", [0.0, 50.0])
+def test_the_penalty_stays_outside_the_clip(drawn, alpha):
+    """What is released does not know of it: with no step taken yet, and given the same coefficients."""
+    X, y = data()
+    for steps in (1, 2):
+        drawn.clear()
+        model("ridge", alpha=alpha, max_iter=steps, noise_scale=1e-3, random_state=0).fit(X, y)
+        rows = Rows.of(X, y)
+        gradient = ClippedGradient.of(rows, MODELS["ridge"]._residuals, drawn[0][2], True)
+        np.testing.assert_allclose(drawn[0][0], gradient(np.zeros((1, 4))).ravel())
+        assert np.linalg.norm(drawn[-1][0]) <= drawn[-1][2]
+
+
+def test_the_penalty_costs_nothing():
+    domain = Domain(n_rows=500, n_features=3, row_norm=1.0)
+    questions = [model("ridge", alpha=alpha, max_iter=10)._question(domain) for alpha in (0.0, 1.0, 1e9)]
+    assert questions[0] == questions[1] == questions[2]
+
+
+def test_any_penalty_is_stable():
+    X, y = data()
+    fitted = model("ridge", alpha=1e12, noise_scale=1e-3, random_state=0, fit_intercept=False).fit(X, y)
+    assert np.abs(fitted.coef_).max() < 1e-6
+
+
+def test_the_average_is_that_of_the_last_half():
+    path = [np.array([[float(t)]]) for t in range(1, 6)]
+    steps = iter(path)
+    here = np.zeros((1, 1))
+
+    def answer(_):
+        nonlocal here
+        there = next(steps)
+        step, here = here - there, there
+        return step
+
+    found = descend(lambda theta: theta, answer, np.zeros((1, 1)), steps=5, step_size=1.0, radius=100.0)
+    assert found == pytest.approx((3 + 4 + 5) / 3)
+
+
+def test_the_minimiser_of_a_parabola():
+    found = minimise(
+        lambda theta: theta - 3.0, np.zeros((1, 1)), iterations=200, smoothness=1.0, strength=0.5, radius=10.0
+    )
+    assert found == pytest.approx(2.0)
+    bounded = minimise(
+        lambda theta: theta - 3.0, np.zeros((1, 1)), iterations=200, smoothness=1.0, strength=0.5, radius=1
+    )
+    assert bounded == pytest.approx(1.0)
+
+
+@every_model
+def test_twenty_executions_of_a_plan_need_no_other(name):
+    """Planning once and executing often, as an audit does."""
+    X, y = data()
+    plan = make_pipeline(NormClipper(), model(name, max_iter=5), delta=1e-3).plan(Domain(n_rows=N, n_features=3))
+    answers = 2.0 * y - 1 if name in ("squared", "ridge", "minimised squares") else y.astype(float)
+    thetas = [execute(plan, Rows.of(X, answers), Noise()).released for _ in range(20)]
+    released = np.array([next(iter(one.values())) for one in thetas])
+    assert len(np.unique(released[:, 0])) == 20
