@@ -93,7 +93,10 @@ def imputation() -> Iterator[Line]:
     for n, d in ((50, 8), (200, 16)):
         case = sparse_masks(n, d)
         n0 = case.stage.min_observed
-        means = [STATISTICS["means"].measure(rows, case.domain, n0) for rows in (case.pair.left, case.pair.right)]
+        means = [
+            STATISTICS["means"].measure(rows, case.domain, {"min_observed": n0})
+            for rows in (case.pair.left, case.pair.right)
+        ]
         bound = lookup("release.column-means", "release")(case.domain, Distance.neighbours(), min_observed=n0)
         shift = float(np.linalg.norm(means[0] - means[1]))
         yield Line("means of columns with gaps", f"n={n}, d={d}, sparse masks", shift, bound, 2 / n0)

@@ -227,6 +227,12 @@ def cluster_way(stage: Any, formula: str, domain: Domain, distance: Distance) ->
     """The one way of a stage that finds clusters, under the condition that rows are not crowded."""
     raw = check_order(stage, domain, distance)
     eta = length("eta", stage.eta, stage)
+    if domain.row_norm is not None and eta >= 2 * domain.row_norm:
+        raise InvalidParameter(
+            f"all rows are within eta = {eta:g} of each other.",
+            stage=type(stage).__name__,
+            fix=f"eta far below {2 * domain.row_norm:.3g}, twice the norm of a row.",
+        )
     if not isinstance(stage.low_dimension, bool):
         raise InvalidParameter("low_dimension must be True or False.", stage=type(stage).__name__)
     if stage.low_dimension and (raw or domain.d not in KISSING):

@@ -1,0 +1,119 @@
+"""Losses that are not Gaussian: recipes that compose in every way that holds, and the least of them counts."""
+
+import math
+
+import pytest
+
+from ppdp.exceptions import InvalidParameter
+from ppdp.privacy.gaussian import gaussian_epsilon
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.parts import Part
+from ppdp.privacy.renyi import bounded_range_curve, renyi_epsilon, repeated
+
+STILL = {"replaced": 1, "toggled": 0, "moved": 0, "radius": 0.0, "total": 0.0}
+POISSON = Part.of("poisson", **STILL, rate=0.01, bound=1.0, lipschitz=1.0, noise_scale=1.0, count=1000)
+FIXED = Part.of(
+    "fixed-size", **STILL, n_rows=10_000, batch_size=100, bound=1.0, lipschitz=1.0, noise_scale=4.0, count=1000
+)
+HIDDEN = Part.of("hidden", mass=2.0, total=0.0, moved=0, n_rows=1000, bound=1.0, lipschitz=1.0, noise_scale=4.0)
+VOTE = Part.of("bounded-range", range=0.1, count=20)
+EVERY = [
+    Part.of("laplace", shift=1.0, scale=4.0),
+    Part.of("scalar-laplace", shift=1.2, scale=20.0, count=50),
+    Part.of("discrete-laplace", shift=1, scale=5.0, count=3),
+    Part.of("pure", epsilon=0.2, count=4),
+    VOTE,
+    POISSON,
+    FIXED,
+    HIDDEN,
+]
+each_part = pytest.mark.parametrize("part", EVERY, ids=lambda part: part.kind)
+
+
+def epsilon(*parts, mu=0.0, delta=1e-6):
+    return PrivacyLoss(mu, parts=parts).epsilon(delta)
+
+
+@pytest.mark.parametrize(
+    ("part", "known"),
+    [(EVERY[1], 1.79), (POISSON, 3.21), (FIXED, 0.83), (EVERY[0], 0.25), (EVERY[2], 0.6), (EVERY[3], 0.8)],
+    ids=["fifty Laplace numbers", "Poisson", "fixed size", "pure", "counts", "any pure"],
+)
+def test_known_figures(part, known):
+    assert epsilon(part) == pytest.approx(known, rel=0.01)
+
+
+@each_part
+def test_a_part_goes_through_json(part):
+    assert Part.from_dict(part.to_dict()) == part
+    assert part.kind in part.describe()
+
+
+@each_part
+def test_composition_costs_more_than_its_components_and_less_than_their_sum(part):
+    alone, gauss = epsilon(part, delta=5e-7), gaussian_epsilon(0.2, 5e-7)
+    together = epsilon(part, mu=0.2)
+    assert max(epsilon(part), gaussian_epsilon(0.2, 1e-6)) <= together * (1 + 1e-6)
+    assert together <= (alone + gauss) * (1 + 1e-3)
+
+
+@each_part
+def test_epsilon_and_delta_are_inverse(part):
+    loss = PrivacyLoss(0.2, parts=(part,))
+    at = loss.epsilon(1e-5)
+    assert loss.delta(at * 1.001) <= 1e-5 * 1.02
+    assert loss.delta(at * 0.9) >= 1e-5
+
+
+@each_part
+def test_two_runs_are_one_run_twice(part):
+    twice = PrivacyLoss(parts=(part,)) * 2
+    assert twice.epsilon(1e-6) == pytest.approx(epsilon(part, part), rel=1e-3)
+
+
+def test_purity_needs_no_delta():
+    loss = PrivacyLoss(parts=(EVERY[0], EVERY[3]))
+    assert loss.epsilon(0.0) == pytest.approx(0.25 + 0.8)
+    assert loss.delta(1.06) == 0.0
+    assert PrivacyLoss(0.1, parts=(EVERY[0],)).epsilon(0.0) == math.inf
+
+
+def test_a_vote_is_known_by_its_curve():
+    assert epsilon(VOTE) == pytest.approx(renyi_epsilon(repeated(bounded_range_curve(0.1), 20), 1e-6), rel=1e-6)
+    assert PrivacyLoss(parts=(VOTE,)).renyi(8.0) == pytest.approx(20 * bounded_range_curve(0.1)(8.0))
+
+
+def test_what_has_only_a_curve_and_what_has_none_share_delta():
+    both = epsilon(HIDDEN, POISSON)
+    assert (
+        max(epsilon(HIDDEN), epsilon(POISSON)) < both < epsilon(HIDDEN, delta=5e-7) + epsilon(POISSON, delta=5e-7) + 1
+    )
+    assert PrivacyLoss(parts=(POISSON,)).renyi(8.0) == math.inf
+
+
+def test_below_a_billionth_distributions_promise_nothing():
+    assert epsilon(POISSON, delta=1e-10) == math.inf
+
+
+def test_failures_and_gates_stay_outside():
+    assert PrivacyLoss(failure=1e-6, parts=(POISSON,)).epsilon(1e-6) == math.inf
+    front = PrivacyLoss(gate=1e-6, parts=(POISSON,))
+    assert front.epsilon(1e-6) == pytest.approx(epsilon(POISSON))
+    assert front.epsilon(0.9e-6) == math.inf
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "other", "epsilon": 1.0},
+        {"kind": "pure", "epsilon": math.nan},
+        {"kind": "pure", "epsilon": -1.0},
+        {"kind": "pure", "epsilon": 1.0, "count": 0},
+        {"kind": "pure", "shift": 1.0},
+        {"kind": "laplace", "shift": 1.0},
+        {"kind": "laplace", "shift": 1.0, "scale": math.inf},
+    ],
+)
+def test_impossible_recipes(wrong):
+    with pytest.raises(InvalidParameter):
+        Part.from_dict({"count": 1} | wrong)
