@@ -119,7 +119,9 @@ class Ledger:
         δ(ε) = d0 + (1 - d0) δ_G(ε; sqrt(Σ mu²)) + (1 + exp(ε)) Σ tv,   d0 = 1 - Π(1 - delta)
 
     The last term pays for noise that follows its law only up to a total variation distance ``tv``.
-    Failure probabilities add; the maximum in their place is false (``docs/theory/accounting.md``).
+    Failure probabilities add; the maximum in their place is false (``docs/theory/accounting.md``). Pure spends
+    add their epsilons. The two kinds are kept apart: whoever may choose the kind of the next spend after seeing
+    the outcome of the last one gains more than any sum of the two says.
 
     Examples
     --------
@@ -182,7 +184,7 @@ class Ledger:
         rows_per_unit : int, default=1
             Rows that one person may own. Spends for different units do not add up, so one dataset has one.
         parts : sequence of Part
-            What is not Gaussian.
+            What is not Gaussian. A ledger takes Gaussian spends, or pure ones (Laplace, exponential), but not both.
 
         Returns
         -------
@@ -211,6 +213,7 @@ class Ledger:
                     f"the account of {name!r} protects another number of rows per person than {rows_per_unit}.",
                     fix="declare the same Domain(rows_per_unit=...) for every fit, or open another ledger.",
                 )
+            _refuse_mixture([*earlier, spend])
             if self.budget is not None:
                 _refuse_overspend([*earlier, spend], *self.budget)
             database.execute("INSERT INTO entries VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(spend)[1:])
@@ -374,6 +377,9 @@ def _epsilon(entries: Iterable[Entry], delta: float) -> float:
     """
     entries = tuple(entries)
     loss = _compose(entries)
+    if loss.parts:
+        pure = sum(part.pure for part in loss.parts)
+        return pure if _sampling(entries, pure) <= delta else math.inf
     epsilon = loss.epsilon(delta)
     for _ in range(100):
         ahead = epsilon + 1e-9 * (1 + epsilon)
@@ -381,6 +387,17 @@ def _epsilon(entries: Iterable[Entry], delta: float) -> float:
         if epsilon <= ahead:
             return epsilon
     return math.inf
+
+
+def _refuse_mixture(entries: Iterable[Entry]) -> None:
+    """Raise :class:`LedgerError` unless all spends are Gaussian or all are pure."""
+    loss = _compose(entries)
+    pure = all(math.isfinite(part.pure) for part in loss.parts)
+    if loss.parts and (loss.mu or loss.failure or not pure):
+        raise LedgerError(
+            "Gaussian and other spends cannot share an account when each may depend on the outcome of the last.",
+            fix="a ledger of their own for Laplace and exponential mechanisms without noisy stages or gates.",
+        )
 
 
 def _refuse_overspend(entries: Iterable[Entry], epsilon: float, delta: float) -> None:
@@ -391,8 +408,10 @@ def _refuse_overspend(entries: Iterable[Entry], epsilon: float, delta: float) ->
     """
     entries = tuple(entries)
     loss = _compose(entries)
+    if loss.parts and _epsilon(entries, delta) <= epsilon * (1 + 1e-9):
+        return
     room = delta - loss.failure - _sampling(entries, epsilon)
-    if loss.delta(epsilon) - loss.failure <= room * (1 + 1e-9):
+    if not loss.parts and loss.delta(epsilon) - loss.failure <= room * (1 + 1e-9):
         return
     if _epsilon(entries, delta) <= epsilon:  # a limit far above what is spent charges imperfect noise too dearly
         return
