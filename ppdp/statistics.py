@@ -125,7 +125,7 @@ def second_moment(X: Array, weight: Array) -> Array:
     """``Σ w x xᵀ`` in blocks of float64, block sums added with compensation."""
     d = X.shape[1]
     total, lost = np.zeros((d, d)), np.zeros((d, d))
-    with narrow_products(d):
+    with narrow_products(*X.shape):
         for start in range(0, X.shape[0], BLOCK):
             block, w = X[start : start + BLOCK], weight[start : start + BLOCK, None]
             part = (block * w if (w != 1).any() else block).T @ block - lost
@@ -135,11 +135,13 @@ def second_moment(X: Array, weight: Array) -> Array:
     return (total + total.T) / 2
 
 
-def narrow_products(d: int) -> AbstractContextManager[Any]:
-    """One thread for products of matrices with few columns: more would spend their time waiting for each other."""
+def narrow_products(n: int, d: int) -> AbstractContextManager[Any]:
+    """One thread for many products of matrices with few columns: more would spend their time waiting for each other."""
+    if n <= 4 * BLOCK or d > NARROW:  # looking for the libraries to limit takes longer than a few products
+        return nullcontext()
     from threadpoolctl import threadpool_limits
 
-    return threadpool_limits(limits=1, user_api="blas") if d <= NARROW else nullcontext()
+    return threadpool_limits(limits=1, user_api="blas")
 
 
 def top_eigenvectors(moment: Array, k: int) -> tuple[Array, Array]:

@@ -152,14 +152,16 @@ class GridDeduplicator(Resampler, Stage):
         weight[slots[chosen]] = 1.0
         if self.keep == "first":
             return replace(rows, weight=weight).settled()
-        centres = cells[chosen]
-        del cells, key
-        centres += 0.5
-        centres *= sides
-        centres += origin
-        np.clip(centres, -LARGEST, LARGEST, out=centres)  # of a tiny cell far away
-        out = np.zeros_like(rows.X)
-        out[slots[chosen]] = self._within(centres, statistics)
+        del key
+        cells += 0.5  # in place, so that no further table is needed
+        cells *= sides
+        cells += origin
+        np.clip(cells, -LARGEST, LARGEST, out=cells)  # of a tiny cell far away
+        self._within(cells, statistics)
+        cells[weight[slots] == 0] = 0.0
+        out = cells if len(slots) == rows.n else np.zeros_like(rows.X)
+        if out is not cells:
+            out[slots] = cells
         return replace(rows, weight=weight).with_X(out)
 
     def _origin(self, d: int) -> Array:
@@ -167,7 +169,8 @@ class GridDeduplicator(Resampler, Stage):
         return np.random.Generator(np.random.PCG64(self.seed)).random(d)
 
     @staticmethod
-    def _within(centres: Array, statistics: Statistics) -> Array:
-        """Centres inside what is declared of rows."""
-        entry = statistics["entry"]
-        return clip_norms(centres if entry is None else np.clip(centres, -entry, entry), statistics["norm"])
+    def _within(centres: Array, statistics: Statistics) -> None:
+        """Put centres inside what is declared of rows."""
+        if statistics["entry"] is not None:
+            np.clip(centres, -statistics["entry"], statistics["entry"], out=centres)
+        clip_norms(centres, statistics["norm"], out=centres)

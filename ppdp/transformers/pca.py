@@ -224,7 +224,7 @@ class PCA(Transformer):
         components, mean, projection = (statistics[name] for name in self._statistic_names)
         if components is None:
             return X
-        with narrow_products(X.shape[1]):
+        with narrow_products(*X.shape):
             mapped = X @ projection if projection is not None else (X @ components.T) @ components
         if projection is not None:
             if mean is not None:
