@@ -7,10 +7,10 @@ Both are sums over rows, so they can be merged over blocks. Errors and what they
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,14 +22,17 @@ __all__ = [
     "blocks",
     "clip_norms",
     "column_sums",
+    "in_parallel",
     "joint_sums",
-    "narrow_products",
+    "multiplied",
     "row_norms",
     "second_moment",
     "top_eigenvectors",
 ]
 
 Array = NDArray[np.float64]
+
+T = TypeVar("T")
 
 CACHED = 2**17  # entries
 NARROW = 128  # columns
@@ -125,23 +128,46 @@ def second_moment(X: Array, weight: Array) -> Array:
     """``Σ w x xᵀ`` in blocks of float64, block sums added with compensation."""
     d = X.shape[1]
     total, lost = np.zeros((d, d)), np.zeros((d, d))
-    with narrow_products(*X.shape):
-        for start in range(0, X.shape[0], BLOCK):
-            block, w = X[start : start + BLOCK], weight[start : start + BLOCK, None]
-            part = (block * w if (w != 1).any() else block).T @ block - lost
-            grown = total + part
-            lost = (grown - total) - part
-            total = grown
+
+    def product(start: int) -> Array:
+        block, w = X[start : start + BLOCK], weight[start : start + BLOCK, None]
+        return (block * w if (w != 1).any() else block).T @ block
+
+    for part in in_parallel(product, range(0, X.shape[0], BLOCK), d):
+        part = part - lost
+        grown = total + part
+        lost = (grown - total) - part
+        total = grown
     return (total + total.T) / 2
 
 
-def narrow_products(n: int, d: int) -> AbstractContextManager[Any]:
-    """One thread for many products of matrices with few columns: more would spend their time waiting for each other."""
-    if n <= 4 * BLOCK or d > NARROW:  # looking for the libraries to limit takes longer than a few products
-        return nullcontext()
+def multiplied(X: Array, matrix: Array) -> Array:
+    """``X @ matrix``, block by block."""
+    out = np.empty((X.shape[0], matrix.shape[1]))
+
+    def product(start: int) -> None:
+        np.matmul(X[start : start + BLOCK], matrix, out=out[start : start + BLOCK])
+
+    for _ in in_parallel(product, range(0, X.shape[0], BLOCK), X.shape[1]):
+        pass
+    return out
+
+
+def in_parallel(task: Callable[[int], T], starts: range, d: int) -> Iterator[T]:
+    """Results of a task for every block, in order.
+
+    Products of matrices with few columns are faster with one thread each, several at a time: the threads of one such
+    product would wait for each other.
+    """
+    if len(starts) <= 4 or d > NARROW:  # looking for the libraries to limit takes longer than a few products
+        yield from map(task, starts)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
     from threadpoolctl import threadpool_limits
 
-    return threadpool_limits(limits=1, user_api="blas")
+    with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        yield from pool.map(task, starts)
 
 
 def top_eigenvectors(moment: Array, k: int) -> tuple[Array, Array]:

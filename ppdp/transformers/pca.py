@@ -16,7 +16,7 @@ from ppdp.domain import Domain
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.planning.ways import Ask, Way
 from ppdp.rows import Rows
-from ppdp.statistics import Moments, narrow_products
+from ppdp.statistics import Moments, multiplied
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.pca_margins import AlignmentMargin, GapMargin, Spectrum
 from ppdp.transformers.public_columns import PublicColumns
@@ -224,12 +224,12 @@ class PCA(Transformer):
         components, mean, projection = (statistics[name] for name in self._statistic_names)
         if components is None:
             return X
-        with narrow_products(*X.shape):
-            mapped = X @ projection if projection is not None else (X @ components.T) @ components
         if projection is not None:
+            mapped = multiplied(X, projection)
             if mean is not None:
                 mapped -= mean @ projection
             return mapped
+        mapped = multiplied(multiplied(X, components.T), components)
         if mean is not None:
             mapped += mean - (mean @ components.T) @ components
         return mapped
