@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from scipy.spatial import cKDTree
 
 from ppdp.bounds.clustering import KISSING, reach
-from ppdp.checks import integer, length
+from ppdp.checks import flag, integer, length
 from ppdp.conditions import Condition
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -233,9 +233,7 @@ def cluster_way(stage: Any, formula: str, domain: Domain, distance: Distance) ->
             stage=type(stage).__name__,
             fix=f"eta far below {2 * domain.row_norm:.3g}, twice the norm of a row.",
         )
-    if not isinstance(stage.low_dimension, bool):
-        raise InvalidParameter("low_dimension must be True or False.", stage=type(stage).__name__)
-    if stage.low_dimension and (raw or domain.d not in KISSING):
+    if flag("low_dimension", stage.low_dimension, stage) and (raw or domain.d not in KISSING):
         raise InvalidParameter(
             "low_dimension is for rows of at most 3 columns, compared as they are.",
             stage=type(stage).__name__,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,8 @@ from ppdp.checks import number
 from ppdp.conditions import Condition
 from ppdp.distance import Distance
 from ppdp.domain import Domain
+from ppdp.rows import Rows
 from ppdp.statistics import blocks, clip_norms
-from ppdp.transformers.mean_imputer import MissingMargin
 
 __all__ = ["fill", "missing_condition", "missing_limit"]
 
@@ -46,3 +48,13 @@ def fill(X: Array, values: Array, norm: float | None) -> Array:
         np.copyto(rows, values, where=np.isnan(rows))
         clip_norms(rows, norm, out=rows)
     return filled
+
+
+@dataclass(frozen=True, slots=True)
+class MissingMargin:
+    """Margin of "at most ``limit`` rows have gaps"."""
+
+    limit: int
+
+    def __call__(self, rows: Rows, unit: float) -> float:
+        return (self.limit + 1 - int(rows.incomplete.sum())) / unit if unit else math.inf

@@ -10,15 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds.deduplication import nobody_absent
-from ppdp.checks import flag, integer, number, positive
+from ppdp.checks import flag, integer, positive
 from ppdp.conditions import Condition
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.planning.ways import Ask, Way
 from ppdp.release_points import observed_means
 from ppdp.rows import Rows
-from ppdp.statistics import Moments, blocks, clip_norms
+from ppdp.statistics import Moments
 from ppdp.transformers.base import Statistics, Transformer, chosen
+from ppdp.transformers.filling import fill, missing_condition, missing_limit
 
 __all__ = ["MeanImputer"]
 
@@ -100,28 +101,22 @@ class MeanImputer(Transformer):
         n0 = self._floor(domain.n)
         domain.require("row_norm", "MeanImputer")
         flag("floor", self.floor, self)
-        limit = domain.missing_rows
-        if self.max_missing is not None:
-            number("max_missing", self.max_missing, self, least=0)
-            limit = min(limit, domain.but(max_missing=self.max_missing).missing_rows)
+        limit = missing_limit(self.max_missing, domain, self)
         if limit == 0:
             return (Way.by("public", "imputation.zero", domain, distance),)
         # Where nobody is absent every column is observed in the rows without gaps: a floor up to their number is idle.
         floor = max(n0, domain.n - limit) if self.floor and nobody_absent(domain, distance) else n0
         parameters: dict[str, Any] = {"min_observed": floor, "max_missing": limit, "conditional": not self.floor}
-        conditions = []
-        if limit < domain.n:
-            measure = MissingMargin(limit)
-            conditions.append(Condition.by("missing", "imputation.missing", domain, distance, measure, **parameters))
+        conditions = missing_condition(domain, distance, **parameters)
         if not self.floor:
             margin = ObservedMargin(n0)
-            conditions.append(Condition.by("observed", "imputation.observed", domain, distance, margin, **parameters))
+            conditions += (Condition.by("observed", "imputation.observed", domain, distance, margin, **parameters),)
         exact = Way.by(
             "exact",
             "imputation.mean",
             domain,
             distance,
-            conditions=tuple(conditions),
+            conditions=conditions,
             asks=(Ask("means", "predict", {"min_observed": floor}),),
             **parameters,
         )
@@ -143,15 +138,7 @@ class MeanImputer(Transformer):
         return {"mean": np.clip(values.mean, -bound, bound), "norm": domain.row_norm}
 
     def _apply(self, X: Array, statistics: Statistics) -> Array:
-        if not np.isnan(X.sum()):
-            return X
-        filled = np.empty_like(X)
-        for part in blocks(*X.shape):
-            rows = filled[part]
-            np.copyto(rows, X[part])
-            np.copyto(rows, statistics["mean"], where=np.isnan(rows))
-            clip_norms(rows, statistics["norm"], out=rows)
-        return filled
+        return fill(X, statistics["mean"], statistics["norm"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +150,3 @@ class ObservedMargin:
     def __call__(self, rows: Rows, unit: float) -> float:
         counts = (~np.isnan(rows.X) * rows.weight[:, None]).sum(axis=0)
         return float(counts.min() - self.n0) / unit if unit else math.inf
-
-
-@dataclass(frozen=True, slots=True)
-class MissingMargin:
-    """Margin of "at most ``limit`` rows have gaps"."""
-
-    limit: int
-
-    def __call__(self, rows: Rows, unit: float) -> float:
-        return (self.limit + 1 - int(rows.incomplete.sum())) / unit if unit else math.inf
