@@ -19,12 +19,30 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from ppdp import Domain, Ledger, Pipeline, PrivacyRefusal
 from ppdp.exceptions import PpdpError
-from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression, laplace
 from ppdp.privacy.noise import Noise
-from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
+from ppdp.transformers import (
+    PCA,
+    ClusterDeduplicator,
+    ClusterQuantizer,
+    Deduplicator,
+    GridDeduplicator,
+    GridQuantizer,
+    LSHDeduplicator,
+    MeanImputer,
+    MedianImputer,
+    MinMaxScaler,
+    RandomProjection,
+    RegressionImputer,
+    RobustScaler,
+    SoftPCA,
+    StandardScaler,
+    TrimmedMeanImputer,
+)
 from ppdp.transformers.base import Stage
 
 N = 1201
@@ -63,6 +81,27 @@ ROUTES = {
     "exact, conditions assumed": lambda **k: pipeline(*stages("exact"), last=model(), gate=None, **k),
     "exact, for a mean": lambda **k: pipeline(*stages("exact"), last=GaussianMechanism(), gate=None, **k),
     "ends in a transformer": lambda **k: pipeline(*stages("noisy"), last=None, **k),
+}
+
+
+FILL = "impute", MeanImputer(statistics="noisy")
+OTHER_STAGES = {
+    "regression": [("impute", RegressionImputer(statistics="exact"))],
+    "regression, noisy": [("impute", RegressionImputer(statistics="noisy"))],
+    "medians": [("impute", MedianImputer(gap=0.5, statistics="exact"))],
+    "trimmed means": [("impute", TrimmedMeanImputer(statistics="exact"))],
+    "robust": [FILL, ("scale", RobustScaler(gap=0.5, statistics="exact"))],
+    "quantiles": [FILL, ("scale", MinMaxScaler(quantiles=(0.1, 0.9), gap=0.5, statistics="exact"))],
+    "one scale": [FILL, ("scale", StandardScaler(statistics="exact", per_column=False))],
+    "soft PCA": [FILL, ("pca", SoftPCA(statistics="exact"))],
+    "projected": [FILL, ("pca", PCA(1, output="projected", statistics="exact"))],
+    "aligned, centred": [FILL, ("pca", PCA(1, output="aligned", center=True, statistics="exact"))],
+    "clusters": [FILL, ("clusters", ClusterQuantizer(1e-4, 400))],
+    "cluster copies": [FILL, ("copies", ClusterDeduplicator(1e-4, 400))],
+    "cells": [FILL, ("cells", GridDeduplicator(cell=0.3))],
+    "weights": [FILL, ("cells", GridDeduplicator(cell=0.3, keep="soft"))],
+    "bands": [FILL, ("bands", LSHDeduplicator(bands=2, mode="simhash"))],
+    "grid and projection": [FILL, ("grid", GridQuantizer(cell=0.1)), ("project", RandomProjection(2))],
 }
 
 
@@ -269,6 +308,21 @@ class TestAfterFit:
 
         monkeypatch.setattr(Noise, "release", answer)
         written = {pickle.dumps(ROUTES[route]().fit(*private_data(seed))) for seed in range(3)}
+        assert len(written) == 1
+
+    @pytest.mark.parametrize("last", [model, GaussianMechanism, LaplaceMechanism], ids=lambda last: last.__name__)
+    @pytest.mark.parametrize("name", OTHER_STAGES)
+    def test_every_other_stage_keeps_nothing_but_what_was_released(self, monkeypatch, name, last):
+        """With the same answer to every question, fits on three groups of people are the same to the last byte."""
+
+        def answer(*arguments, **_):
+            value = next(a for a in arguments if isinstance(a, (np.ndarray, float)))
+            return np.linspace(-0.3, 0.7, np.size(value)).reshape(np.shape(value))
+
+        monkeypatch.setattr(Noise, "release", answer)
+        monkeypatch.setattr(laplace, "laplace_release", answer)
+        pipe = pipeline(*OTHER_STAGES[name], last=last(), gate=None)
+        written = {pickle.dumps(clone(pipe).fit(*private_data(seed))) for seed in range(3)}
         assert len(written) == 1
 
     @pytest.mark.parametrize("make", [np.asarray, pd.DataFrame])
