@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import functools
 import html
 import json
 import math
-import operator
 import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ppdp.exceptions import BudgetExceeded, ImpossibleBudget, InvalidParameter, LedgerError
+from ppdp.exceptions import ImpossibleBudget, InvalidParameter, LedgerError
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
+from ppdp.spends import MOST, Entry, composed, refuse_mixture, refuse_overspend, total_epsilon
 
 __all__ = ["Entry", "Ledger"]
 
 _DEFAULT_DATASET = "default"
 _OUTCOMES = ("released", "refused", "failed")
 _FIX_MEMORY = "give Ledger(path=...)."
-_MOST = 600.0  # an epsilon beyond any meaning, whose exponential is still a number
 _PATIENCE = 120.0  # seconds to wait for another process to finish its operation
 _FILE_KIND = 0x70706470  # "ppdp": tells a ledger from any other SQLite file
 _SCHEMA = (
@@ -43,52 +41,6 @@ _SCHEMA = (
 _ACCESS = threading.RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_ACCESS.acquire, after_in_parent=_ACCESS.release, after_in_child=_ACCESS.release)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One spend, as the ledger recorded it.
-
-    Attributes
-    ----------
-    id : int
-        Number in the ledger.
-    dataset : str
-        Name of the private data.
-    label : str
-        What the spend was for.
-    mu : float
-        Gaussian differential privacy parameter.
-    delta : float
-        Probability with which nothing is promised.
-    total_variation : float
-        Distance of the noise that was drawn from the noise of the theory.
-    rows_per_unit : int
-        Rows that one person may own.
-    status : str
-        ``"reserved"``, ``"released"``, ``"refused"`` or ``"failed"``; all of them count as spent.
-    time : str
-        When it was reserved: ISO 8601, UTC.
-    parts : str
-        What is not Gaussian: a JSON list of :class:`~ppdp.privacy.parts.Part`.
-    """
-
-    id: int
-    dataset: str
-    label: str
-    mu: float
-    delta: float
-    total_variation: float
-    rows_per_unit: int
-    status: str
-    time: str
-    parts: str = "[]"
-
-    @property
-    def loss(self) -> PrivacyLoss:
-        """What it costs, but for imperfect noise."""
-        parts = tuple(Part.from_dict(part) for part in json.loads(self.parts))
-        return PrivacyLoss(self.mu, self.delta, parts=parts)
 
 
 _COLUMNS = ", ".join(field.name for field in fields(Entry))
@@ -198,7 +150,7 @@ class Ledger:
         LedgerError
             If the spend cannot be recorded: look at no row then.
         """
-        if not (0 <= mu < math.inf and 0 <= delta <= 1 and 0 <= allowance <= 1 and 0 <= epsilon <= _MOST):
+        if not (0 <= mu < math.inf and 0 <= delta <= 1 and 0 <= allowance <= 1 and 0 <= epsilon <= MOST):
             raise InvalidParameter("a spend needs a finite mu >= 0, epsilon >= 0, delta and allowance in [0, 1].")
         name = _DEFAULT_DATASET if dataset is None else dataset
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -213,9 +165,9 @@ class Ledger:
                     f"the account of {name!r} protects another number of rows per person than {rows_per_unit}.",
                     fix="declare the same Domain(rows_per_unit=...) for every fit, or open another ledger.",
                 )
-            _refuse_mixture([*earlier, spend])
+            refuse_mixture([*earlier, spend])
             if self.budget is not None:
-                _refuse_overspend([*earlier, spend], *self.budget)
+                refuse_overspend([*earlier, spend], *self.budget)
             database.execute("INSERT INTO entries VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(spend)[1:])
             return int(database.execute("SELECT last_insert_rowid()").fetchone()[0])
 
@@ -238,7 +190,7 @@ class Ledger:
 
         Imperfect noise is not in it: its price depends on epsilon, and :meth:`epsilon` charges it.
         """
-        return _compose(self.entries(dataset))
+        return composed(self.entries(dataset))
 
     def epsilon(self, delta: float, dataset: str | None = None) -> float:
         """Total epsilon at this delta in [0, 1), all included; infinite if delta is too small.
@@ -247,7 +199,7 @@ class Ledger:
         """
         if not 0 <= delta < 1:
             raise InvalidParameter(f"delta must lie in [0, 1), got {delta!r}.")
-        return _epsilon(self.entries(dataset), delta)
+        return total_epsilon(self.entries(dataset), delta)
 
     def __len__(self) -> int:
         return len(self.entries())
@@ -356,67 +308,3 @@ def _select(database: sqlite3.Connection, dataset: str | None) -> tuple[Entry, .
         f"SELECT {_COLUMNS} FROM entries WHERE dataset = ifnull(?, dataset) ORDER BY id", (dataset,)
     )
     return tuple(Entry(*row) for row in rows)
-
-
-def _compose(entries: Iterable[Entry]) -> PrivacyLoss:
-    losses = (entry.loss for entry in entries)
-    return functools.reduce(operator.add, losses, PrivacyLoss())
-
-
-def _sampling(entries: Iterable[Entry], epsilon: float) -> float:
-    """What imperfect noise adds to delta: (1 + exp(epsilon)) times the total variation distance."""
-    distance = math.fsum(entry.total_variation for entry in entries)
-    return distance * (1 + math.exp(min(epsilon, _MOST))) if distance else 0.0
-
-
-def _epsilon(entries: Iterable[Entry], delta: float) -> float:
-    """Smallest epsilon with δ(epsilon) <= delta.
-
-    The sampling term grows with epsilon, so epsilon climbs from below until it meets itself; the
-    last step charges the term at ``ahead >= epsilon``, hence its answer is valid.
-    """
-    entries = tuple(entries)
-    loss = _compose(entries)
-    if loss.parts:
-        pure = sum(part.pure for part in loss.parts)
-        return pure if _sampling(entries, pure) <= delta else math.inf
-    epsilon = loss.epsilon(delta)
-    for _ in range(100):
-        ahead = epsilon + 1e-9 * (1 + epsilon)
-        epsilon = loss.epsilon(delta - _sampling(entries, ahead))
-        if epsilon <= ahead:
-            return epsilon
-    return math.inf
-
-
-def _refuse_mixture(entries: Iterable[Entry]) -> None:
-    """Raise :class:`LedgerError` unless all spends are Gaussian or all are pure."""
-    loss = _compose(entries)
-    pure = all(math.isfinite(part.pure) for part in loss.parts)
-    if loss.parts and (loss.mu or loss.failure or not pure):
-        raise LedgerError(
-            "Gaussian and other spends cannot share an account when each may depend on the outcome of the last.",
-            fix="a ledger of their own for Laplace and exponential mechanisms without noisy stages or gates.",
-        )
-
-
-def _refuse_overspend(entries: Iterable[Entry], epsilon: float, delta: float) -> None:
-    """Raise :class:`BudgetExceeded` unless all these spends together are within the limit.
-
-    A plan that fills the limit to the last digit must pass: rounding in its own split of ``mu`` is
-    forgiven by 1e-9 of the Gaussian part, which :class:`PrivacyLoss` rounds up by 1e-7 of itself.
-    """
-    entries = tuple(entries)
-    loss = _compose(entries)
-    if loss.parts and _epsilon(entries, delta) <= epsilon * (1 + 1e-9):
-        return
-    room = delta - loss.failure - _sampling(entries, epsilon)
-    if not loss.parts and loss.delta(epsilon) - loss.failure <= room * (1 + 1e-9):
-        return
-    if _epsilon(entries, delta) <= epsilon:  # a limit far above what is spent charges imperfect noise too dearly
-        return
-    raise BudgetExceeded(
-        f"the total on dataset {entries[-1].dataset!r} would be epsilon = {_epsilon(entries, delta):.6g} at "
-        f"delta = {delta:.3g}, and the ledger's limit is {epsilon:.6g}; nothing was recorded or looked at.",
-        fix="spend less here, or agree on a larger limit in a new ledger that includes what was spent.",
-    )
