@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.domain import Domain
+from ppdp.statistics import extremes
 
 __all__ = ["Rows", "encode_labels", "encode_targets", "observed_domain"]
 
@@ -81,13 +82,16 @@ class Rows:
         return f"Rows({self.n} x {self.X.shape[1]})"
 
 
-def observed_domain(X: Array) -> Domain:
-    """Facts read off the data, for a transformer that is fitted alone; never used by a certificate."""
+def observed_domain(X: Array, low: float | None = None, high: float | None = None) -> Domain:
+    """Facts read off the data (and their extremes), for what is fitted alone; never used by a certificate."""
     n, d = X.shape
-    entry = max(float(np.fmax.reduce(X, axis=None)), -float(np.fmin.reduce(X, axis=None))) or 1.0
+    if low is None or high is None:
+        low, high = extremes(X)
+    gaps = None if math.isnan(low) else 0
+    if gaps is None:
+        low, high = float(np.fmin.reduce(X, axis=None)), float(np.fmax.reduce(X, axis=None))
+    entry = max(high, -low) or 1.0
     entry = min(entry, 1e90) if math.isfinite(entry) else 1.0
-    with np.errstate(all="ignore"):  # a sum tells of gaps without a table of them
-        gaps = None if np.isnan(X.sum()) and np.isnan(X).any() else 0
     return Domain(n_rows=n, n_features=d, row_norm=entry * math.sqrt(d), entry_bound=entry, max_missing=gaps)
 
 

@@ -6,11 +6,12 @@ Both are sums over rows, so they can be merged over blocks. Errors and what they
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ __all__ = [
     "blocks",
     "clip_norms",
     "column_sums",
+    "extremes",
     "in_parallel",
     "joint_sums",
     "multiplied",
@@ -36,6 +38,7 @@ T = TypeVar("T")
 
 CACHED = 2**17  # entries
 NARROW = 128  # columns
+SPAN = 8  # blocks that a thread takes at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,21 +156,43 @@ def multiplied(X: Array, matrix: Array) -> Array:
     return out
 
 
+def extremes(X: Array) -> tuple[float, float]:
+    """Smallest and largest entry; not a number if some entry is none."""
+
+    def ends(start: int) -> tuple[float, float]:
+        block = X[start : start + BLOCK]
+        return block.min(), block.max()
+
+    low, high = np.array(list(in_parallel(ends, range(0, X.shape[0], BLOCK), 1))).T
+    return float(low.min()), float(high.max())
+
+
 def in_parallel(task: Callable[[int], T], starts: range, d: int) -> Iterator[T]:
     """Results of a task for every block, in order.
 
     Products of matrices with few columns are faster with one thread each, several at a time: the threads of one such
     product would wait for each other.
     """
-    if len(starts) <= 4 or d > NARROW:  # looking for the libraries to limit takes longer than a few products
+    if len(starts) <= 4 or d > NARROW:
         yield from map(task, starts)
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    from threadpoolctl import threadpool_limits
+    def several(first: int) -> list[T]:
+        return [task(start) for start in starts[first : first + SPAN]]
 
-    with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        yield from pool.map(task, starts)
+    limited = _libraries().limit(limits=1, user_api="blas")
+    with limited, ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+        for results in pool.map(several, range(0, len(starts), SPAN)):
+            yield from results
+
+
+@functools.cache
+def _libraries() -> Any:
+    """The libraries of linear algebra that are loaded: looking for them takes longer than a few products."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def top_eigenvectors(moment: Array, k: int) -> tuple[Array, Array]:

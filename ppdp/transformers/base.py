@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ppdp.checks import choice
@@ -18,7 +20,7 @@ from ppdp.exceptions import MissingBudget
 from ppdp.frames import arrow_table, readable
 from ppdp.planning.ways import Way
 from ppdp.rows import Rows, observed_domain
-from ppdp.statistics import Moments
+from ppdp.statistics import Moments, extremes
 
 __all__ = ["RowWiseTransformer", "Stage", "Transformer", "chosen"]
 
@@ -181,7 +183,12 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         return self._contained(self._apply(values, self._fit(values)))
 
     def _fit(self, X: Array) -> Statistics:
-        domain = observed_domain(X)
+        low, high = extremes(X)
+        if not math.isfinite(low + high):
+            assert_all_finite(
+                X, allow_nan=self._finite == "allow-nan", estimator_name=type(self).__name__, input_name="X"
+            )
+        domain = observed_domain(X, low, high)
         if self.fills_gaps:  # rows to come may have gaps though these have none
             domain = domain.but(max_missing=None)
         if hasattr(self, "feature_names_in_"):
@@ -232,7 +239,9 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         return copy
 
     def _checked(self, X: Any, *, reset: bool) -> Array:
-        X = validate_data(self, readable(X), dtype=np.float64, ensure_all_finite=self._finite, reset=reset)
+        # Fitting looks at the extremes anyhow, and they tell of what is not finite.
+        finite = not reset and self._finite
+        X = validate_data(self, readable(X), dtype=np.float64, ensure_all_finite=finite, reset=reset)
         return np.asarray(X)
 
     def _contained(self, X: Array) -> Any:

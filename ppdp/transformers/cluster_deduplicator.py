@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.planning.ways import Way
-from ppdp.rows import Rows
+from ppdp.rows import Array, Rows
 from ppdp.transformers.base import Stage, Statistics
 from ppdp.transformers.clusters import Comparable, centres, cluster_way
 from ppdp.transformers.keys import compared
@@ -72,9 +70,9 @@ class ClusterDeduplicator(Resampler, Stage):
         """One exact way."""
         return (cluster_way(self, "clusters.deduplicate", domain, distance),)
 
-    def _run(self, rows: Rows, statistics: Statistics) -> Rows:
+    def _weight(self, rows: Rows, statistics: Statistics) -> Array:
         comparable = Comparable.of(compared(rows, self), rows.y, rows.weight)
         found = centres(comparable, self.eta)
         weight = rows.weight.copy()
         weight[comparable.slots[found != np.arange(len(found))]] = 0.0
-        return replace(rows, weight=weight).settled()
+        return weight

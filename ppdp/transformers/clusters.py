@@ -24,6 +24,7 @@ from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter
 from ppdp.planning.ways import Way
 from ppdp.rows import Rows
+from ppdp.statistics import extremes
 from ppdp.transformers.keys import check_order, compared
 from ppdp.transformers.records import grouped
 
@@ -35,6 +36,9 @@ Pairs = tuple[Indices, Indices, Array]
 
 SLACK = 1 + 1e-9
 """Distances are computed less than this factor away from the truth."""
+
+LOCATED = 1e140
+"""Larger entries would overflow when they are squared."""
 
 AT_ONCE = 2**23
 """Pairs that are held in memory together."""
@@ -62,7 +66,9 @@ class Comparable:
     def of(cls, X: Array, y: Array | None, weight: Array) -> Comparable:
         """Select them."""
         slots = np.flatnonzero((weight > 0) & ~np.isnan(X).any(axis=1))
-        return cls(slots, X[slots] + 0.0, None if y is None else y[slots])  # -0 becomes 0
+        if len(slots) == len(X):
+            return cls(slots, X, y)
+        return cls(slots, X[slots], None if y is None else y[slots])
 
     def some(self, which: Indices) -> Comparable:
         """Some of these rows."""
@@ -74,8 +80,11 @@ class NearPairs:
 
     def __init__(self, rows: Comparable, radius: float) -> None:
         self._points, self._radius = rows.points, radius
-        # The tree's own squares must not overflow; it only proposes, and clipping brings no two points further apart.
-        self._located = np.clip(_apart_by_label(rows, radius), -1e140, 1e140)
+        self._located = _apart_by_label(rows, radius)
+        low, high = extremes(self._located) if len(self._located) else (0.0, 0.0)
+        if max(-low, high) > LOCATED:
+            # The tree's own squares must not overflow; it only proposes, and clipping brings no points further apart.
+            self._located = np.clip(self._located, -LOCATED, LOCATED)
         self._tree = cKDTree(self._located)
         self._few: Pairs | None = None
 
@@ -130,17 +139,19 @@ def centres(rows: Comparable, eta: float) -> Indices:
     A good centre has no row further than ``eta`` and within ``3 eta``. First in lexicographic order; of equal rows that
     in the first slot.
     """
-    alike = grouped(rows.points if rows.labels is None else np.column_stack([rows.points, rows.labels]))
-    points, n = rows.points[alike.first], len(alike.first)
-    pairs = NearPairs(rows.some(alike.first), 3 * eta)
-    spoiled, shared = np.zeros(n, bool), alike.sizes > 1
+    lead, several = _copies(rows)
+    own = np.flatnonzero(lead == np.arange(len(lead)))
+    n, shared = len(own), several[own]
+    distinct = rows.some(own) if n < len(lead) else rows
+    pairs = NearPairs(distinct, 3 * eta)
+    spoiled = np.zeros(n, bool)
     for i, j, squared in pairs:
         far = squared > eta * eta
         for end in (i, j):
             spoiled[end[far]] = True
             shared[end[~far]] = True
     good = np.flatnonzero(shared & ~spoiled)
-    order = good[np.lexsort(points[good].T[::-1])]
+    order = good[np.lexsort(distinct.points[good].T[::-1])]
     rank = np.full(n, n)
     rank[order] = np.arange(len(order))
     best = rank.copy()
@@ -149,10 +160,18 @@ def centres(rows: Comparable, eta: float) -> Indices:
         i, j = i[near], j[near]
         np.minimum.at(best, i, rank[j])
         np.minimum.at(best, j, rank[i])
-    found, member = np.full(n, -1), best < n
-    found[member] = alike.first[order[best[member]]]
-    spread = alike.of_rows(found)
+    del pairs, rank
+    member = best < n
+    spread = np.full(len(lead), -1)
+    spread[own[member]] = own[order[best[member]]]
+    spread = spread[lead]
     return np.where(spread < 0, np.arange(len(spread)), spread)
+
+
+def _copies(rows: Comparable) -> tuple[Indices, NDArray[np.bool_]]:
+    """The first row that equals each row, and whether there is more than one."""
+    alike = grouped(rows.points if rows.labels is None else np.column_stack([rows.points, rows.labels]))
+    return alike.of_rows(alike.first), alike.of_rows(alike.sizes > 1)
 
 
 def crowding(rows: Comparable, radius: float, most: int) -> int:

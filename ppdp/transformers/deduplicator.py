@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -108,11 +107,11 @@ class Deduplicator(Resampler, Stage):
     def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return {"columns": self._columns(domain)}
 
-    def _run(self, rows: Rows, statistics: Statistics) -> Rows:
+    def _weight(self, rows: Rows, statistics: Statistics) -> Array:
         slots, X, y = present(rows, compared(rows, self))
         weight = np.zeros(rows.n)
         weight[slots[kept(X, y, statistics["columns"], self.labels)]] = 1.0
-        return replace(rows, weight=weight).settled()
+        return weight
 
 
 def kept(X: Array, y: Array | None, columns: list[int] | None = None, labels: str = "record") -> NDArray[np.intp]:

@@ -131,31 +131,14 @@ class GridDeduplicator(Resampler, Stage):
         return {"sides": np.array(way.parameters["cell"]), "norm": domain.row_norm, "entry": domain.entry_bound}
 
     def _run(self, rows: Rows, statistics: Statistics) -> Rows:
-        slots, X, y = present(rows, compared(rows, self))
+        if self.keep != "centre":
+            return super()._run(rows, statistics)
+        cells, weight = self._cells(rows, statistics)
+        slots = np.flatnonzero(rows.weight)
         sides = statistics["sides"]
-        origin = self._origin(X.shape[1]) * sides
-        cells = X - origin
-        cells /= sides
-        np.floor(cells, out=cells)
-        key = cells if y is None or self.labels != "record" else np.column_stack([cells, y])
-        groups = grouped(key)
-        weight = np.zeros(rows.n)
-        if self.keep == "soft":
-            weight[slots] = groups.of_rows(1.0 / groups.sizes)
-            return replace(rows, weight=weight)
-        if self.keep == "first":
-            chosen = smallest(X if y is None else np.column_stack([X, y]), groups)
-        else:
-            chosen = groups.first if y is None or self.labels != "first" else smallest(y[:, None], groups)
-        if y is not None and self.labels == "unanimous":
-            chosen = chosen[groups.constant(y)]
-        weight[slots[chosen]] = 1.0
-        if self.keep == "first":
-            return replace(rows, weight=weight).settled()
-        del key
         cells += 0.5  # in place, so that no further table is needed
         cells *= sides
-        cells += origin
+        cells += self._origin(cells.shape[1]) * sides
         np.clip(cells, -LARGEST, LARGEST, out=cells)  # of a tiny cell far away
         self._within(cells, statistics)
         cells[weight[slots] == 0] = 0.0
@@ -163,6 +146,30 @@ class GridDeduplicator(Resampler, Stage):
         if out is not cells:
             out[slots] = cells
         return replace(rows, weight=weight).with_X(out)
+
+    def _weight(self, rows: Rows, statistics: Statistics) -> Array:
+        return self._cells(rows, statistics)[1]
+
+    def _cells(self, rows: Rows, statistics: Statistics) -> tuple[Array, Array]:
+        """The cell of every row that is present, and the new weight of every slot."""
+        slots, X, y = present(rows, compared(rows, self))
+        sides = statistics["sides"]
+        cells = X - self._origin(X.shape[1]) * sides
+        cells /= sides
+        np.floor(cells, out=cells)
+        groups = grouped(cells if y is None or self.labels != "record" else np.column_stack([cells, y]))
+        weight = np.zeros(rows.n)
+        if self.keep == "soft":
+            weight[slots] = groups.of_rows(1.0 / groups.sizes)
+            return cells, weight
+        if self.keep == "first":
+            chosen = smallest(X if y is None else np.column_stack([X, y]), groups)
+        else:
+            chosen = groups.first if y is None or self.labels != "first" else smallest(y[:, None], groups)
+        if y is not None and self.labels == "unanimous":
+            chosen = chosen[groups.constant(y)]
+        weight[slots[chosen]] = 1.0
+        return cells, weight
 
     def _origin(self, d: int) -> Array:
         """Where the grid begins, in units of a cell."""

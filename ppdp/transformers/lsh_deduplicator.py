@@ -122,13 +122,13 @@ class LSHDeduplicator(Resampler, Stage):
         mode = choice("mode", self.mode, list(HASHES), self)
         return HASHES[mode] if self.rows is None else integer("rows", self.rows, self, most=MOST_HASHES[mode])
 
-    def _run(self, rows: Rows, statistics: Statistics) -> Rows:
+    def _weight(self, rows: Rows, statistics: Statistics) -> Array:
         slots, X, y = present(rows, compared(rows, self))
         order = grouped(X if y is None else np.column_stack([X, y])).order
         table = TokenSets.of_rows(X) if self.mode == "minhash" else Vectors.of_rows(X)
         weight = np.zeros(rows.n)
         weight[slots] = self._decided(table, order)
-        return replace(rows, weight=weight).settled()
+        return weight
 
     def _decided(self, table: TokenSets | Vectors, order: Positions) -> Array:
         """Weight of every row of a table."""

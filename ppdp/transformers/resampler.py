@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter
 from ppdp.rows import Rows
+from ppdp.statistics import blocks
+from ppdp.transformers.base import Statistics
 
-__all__ = ["Resampler", "label_codes", "rewritten", "taken"]
+__all__ = ["Resampler", "compacted", "label_codes", "rewritten", "taken"]
 
 Array = NDArray[np.float64]
 
@@ -30,6 +33,13 @@ class Resampler:
 
     _weighs = False
     """Whether weights lie between 0 and 1, so that shortening is impossible."""
+
+    def _weight(self, rows: Rows, statistics: Statistics) -> Array:
+        """The new weight of every row."""
+        raise NotImplementedError
+
+    def _run(self, rows: Rows, statistics: Statistics) -> Rows:
+        return replace(rows, weight=self._weight(rows, statistics)).settled()
 
     def fit(self: Any, X: Any, y: Any = None) -> Any:
         """Check parameters and data; nothing is learned.
@@ -67,7 +77,9 @@ class Resampler:
             )
         rows = self._resampled(X, y)
         where = np.flatnonzero(rows.weight)
-        short = rewritten(X, rows.X[where], where) if self._rewrites else taken(X, where)
+        values = compacted(rows.X, where) if self._rewrites else None
+        del rows
+        short = taken(X, where) if values is None else rewritten(X, values, where)
         return short, None if y is None else taken(y, where)
 
     def weights(self: Any, X: Any, y: Any = None) -> Array:
@@ -90,8 +102,11 @@ class Resampler:
         if y is not None:
             check_consistent_length(values, y)
         rows = Rows.of(values, None if y is None else label_codes(y))
-        result: Rows = self._run(rows, self._statistics(rows, way, domain))
-        return result
+        statistics = self._statistics(rows, way, domain)
+        if self._rewrites:
+            result: Rows = self._run(rows, statistics)
+            return result
+        return replace(rows, weight=self._weight(rows, statistics))  # deleted rows are not looked at any more
 
     def _values(self, X: Any) -> Array:
         values: Array = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
@@ -127,6 +142,13 @@ def taken(data: Any, where: NDArray[np.intp]) -> Any:
     if isinstance(data, (list, tuple)):
         return type(data)(data[position] for position in where)
     return data[where] if _is_polars(data) else np.asarray(data)[where]
+
+
+def compacted(X: Array, where: NDArray[np.intp]) -> Array:
+    """Some rows, in ascending order, moved to the front of an array that is not needed any more."""
+    for part in blocks(len(where), X.shape[1]):
+        X[part.start : min(part.stop, len(where))] = X[where[part]]
+    return X[: len(where)]
 
 
 def rewritten(data: Any, values: Array, where: NDArray[np.intp]) -> Any:
