@@ -22,6 +22,8 @@ import pandas as pd
 from scipy.spatial import cKDTree
 from sklearn import decomposition, impute, pipeline, preprocessing
 
+from ppdp import Pipeline
+from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import (
     PCA,
     ClusterDeduplicator,
@@ -29,6 +31,7 @@ from ppdp.transformers import (
     GridDeduplicator,
     LSHDeduplicator,
     MeanImputer,
+    MinMaxScaler,
     StandardScaler,
 )
 
@@ -95,6 +98,18 @@ def chained(*stages: Any) -> Callable[[Any], Any]:
     return lambda X: pipeline.make_pipeline(*stages).fit_transform(X)
 
 
+def certified(X: Any) -> Any:
+    """The three in one pipeline, with a certificate."""
+    steps = [
+        ("range", MinMaxScaler(ranges=(-20.0, 20.0))),
+        ("impute", MeanImputer()),
+        ("scale", StandardScaler()),
+        ("pca", PCA(10)),
+        ("mean", GaussianMechanism()),
+    ]
+    return Pipeline(steps, epsilon=1.0, delta=1e-8).fit(X)
+
+
 def distinct(stage: Any) -> Callable[[Any], Any]:
     """The rows that a deduplicator keeps."""
     return lambda X: stage.fit_resample(X)
@@ -129,6 +144,7 @@ CASES = (
         chained(impute.SimpleImputer(), preprocessing.StandardScaler(), decomposition.PCA(10)),
         0.8,
     ),
+    Case("the three in a certified Pipeline", gappy, certified, None, None),
     Case(
         "Deduplicator, 16 columns",
         repeated,

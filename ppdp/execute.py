@@ -93,7 +93,7 @@ class _Fold:
         if self.untouched and (way.name != "public" or way.distance.moved):
             self.untouched = False
             if any(getattr(later.stage, "keys", None) == "raw" for later in self.plan.steps[position:]):
-                rows = replace(rows, raw=rows.X)
+                rows = replace(rows, raw=rows.X, ours=False)
         for release in self.plan.releases:
             if release.at == position:
                 self._measure(release, rows)
@@ -108,7 +108,9 @@ class _Fold:
             self._gate()
         result: Rows = stage._run(rows, fitted)
         self.moments = stage._carry(self._moments(), fitted) if way.affine else None
-        return result
+        # What a stage has made is only held here, and the next one may write over it.
+        ours = rows.ours if result.X is rows.X else not np.may_share_memory(result.X, rows.X)
+        return replace(result, ours=ours)
 
     def _moments(self) -> Any:
         assert self.moments is not None  # the plan put a release before every stage that reads one

@@ -35,12 +35,15 @@ class Rows:
         In [0, 1].
     raw : ndarray of shape (n, d0), optional
         The rows as they came into the first stage that is fitted or moves rows, for stages that take their keys there.
+    ours : bool
+        Whether nobody else holds ``X``, so that the next stage may write over it; only the execution of a plan says so.
     """
 
     X: Array
     y: Array | None
     weight: Array
     raw: Array | None = None
+    ours: bool = False
 
     @classmethod
     def of(cls, data: Rows | Any, y: Any = None) -> Rows:
@@ -62,7 +65,7 @@ class Rows:
 
     def with_X(self, X: Array) -> Rows:
         """The same rows with other features; deleted rows return to the filler."""
-        return replace(self, X=X).settled()
+        return replace(self, X=X, ours=self.ours and X is self.X).settled()
 
     def settled(self) -> Rows:
         """Put deleted rows back to the filler, whatever a stage made of them."""
@@ -71,7 +74,7 @@ class Rows:
             return self
         X, y = self.X, self.y
         if X[gone].any():  # a gap is something as well
-            X = X.copy()
+            X = X if self.ours else X.copy()
             X[gone] = 0.0
         if y is not None:
             y = y.copy()

@@ -144,12 +144,19 @@ def second_moment(X: Array, weight: Array) -> Array:
     return (total + total.T) / 2
 
 
-def multiplied(X: Array, matrix: Array) -> Array:
-    """``X @ matrix``, block by block."""
-    out = np.empty((X.shape[0], matrix.shape[1]))
+def multiplied(X: Array, *matrices: Array, out: Array | None = None) -> Array:
+    """Product of the rows with matrices, one after the other, block by block; ``out`` may be ``X``."""
+    out = np.empty((X.shape[0], matrices[-1].shape[1])) if out is None else out
 
     def product(start: int) -> None:
-        np.matmul(X[start : start + BLOCK], matrix, out=out[start : start + BLOCK])
+        *first, last = matrices
+        block = X[start : start + BLOCK]
+        for matrix in first:
+            block = block @ matrix
+        if np.may_share_memory(block, out):
+            out[start : start + BLOCK] = block @ last
+        else:
+            np.matmul(block, last, out=out[start : start + BLOCK])
 
     for _ in in_parallel(product, range(0, X.shape[0], BLOCK), X.shape[1]):
         pass

@@ -20,7 +20,7 @@ from ppdp.exceptions import MissingBudget
 from ppdp.frames import arrow_table, readable
 from ppdp.planning.ways import Way
 from ppdp.rows import Rows, observed_domain
-from ppdp.statistics import Moments, extremes
+from ppdp.statistics import Moments, blocks, extremes
 
 __all__ = ["RowWiseTransformer", "Stage", "Transformer", "chosen"]
 
@@ -148,7 +148,19 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         raise NotImplementedError
 
     def _run(self, rows: Rows, statistics: Statistics) -> Rows:
-        return rows.with_X(self._apply(rows.X, statistics))
+        return rows.with_X(self._mapped(rows.X, statistics, rows.X if rows.ours else None))
+
+    def _mapped(self, X: Array, statistics: Statistics, out: Array | None = None) -> Array:
+        """The map of all rows; elementwise maps go block by block, and may write over rows that nobody else holds."""
+        if not self._elementwise:
+            return self._apply(X, statistics)
+        out = np.empty_like(X) if out is None else out
+        for part in blocks(*X.shape):
+            out[part] = self._apply(X[part], statistics)
+        return out
+
+    _elementwise = False
+    """Whether every entry is mapped by itself, but for a clip of the row."""
 
     def _worn(self) -> Statistics:
         """Inverse of ``_wear``."""
@@ -180,7 +192,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
             Present by convention.
         """
         values = self._checked(X, reset=True)
-        return self._contained(self._apply(values, self._fit(values)))
+        return self._contained(self._mapped(values, self._fit(values)))
 
     def _fit(self, X: Array) -> Statistics:
         low, high = extremes(X)
@@ -215,7 +227,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
             Rows.
         """
         check_is_fitted(self)
-        return self._contained(self._apply(self._checked(X, reset=False), self._worn()))
+        return self._contained(self._mapped(self._checked(X, reset=False), self._worn()))
 
     def set_output(self, *, transform: str | None = None) -> Transformer:
         """Choose the container of mapped rows.

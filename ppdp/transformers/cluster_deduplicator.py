@@ -74,5 +74,5 @@ class ClusterDeduplicator(Resampler, Stage):
         comparable = Comparable.of(compared(rows, self), rows.y, rows.weight)
         found = centres(comparable, self.eta)
         weight = rows.weight.copy()
-        weight[comparable.slots[found != np.arange(len(found))]] = 0.0
+        weight[comparable.slots[found != np.arange(len(found), dtype=found.dtype)]] = 0.0
         return weight

@@ -94,6 +94,7 @@ class NearPairs:
                 yield from map(self._checked, self._pieces())
                 return
             self._few = self._checked(self._tree.query_pairs(self._radius * SLACK, output_type="ndarray"))
+            del self._tree, self._located
         yield self._few
 
     def _many(self) -> bool:
@@ -140,7 +141,7 @@ def centres(rows: Comparable, eta: float) -> Indices:
     in the first slot.
     """
     lead, several = _copies(rows)
-    own = np.flatnonzero(lead == np.arange(len(lead)))
+    own = np.flatnonzero(lead == np.arange(len(lead))).astype(lead.dtype)
     n, shared = len(own), several[own]
     distinct = rows.some(own) if n < len(lead) else rows
     pairs = NearPairs(distinct, 3 * eta)
@@ -152,7 +153,7 @@ def centres(rows: Comparable, eta: float) -> Indices:
             shared[end[~far]] = True
     good = np.flatnonzero(shared & ~spoiled)
     order = good[np.lexsort(distinct.points[good].T[::-1])]
-    rank = np.full(n, n)
+    rank = np.full(n, n, lead.dtype)
     rank[order] = np.arange(len(order))
     best = rank.copy()
     for i, j, squared in pairs:
@@ -162,16 +163,18 @@ def centres(rows: Comparable, eta: float) -> Indices:
         np.minimum.at(best, j, rank[i])
     del pairs, rank
     member = best < n
-    spread = np.full(len(lead), -1)
+    spread = np.full(len(lead), -1, lead.dtype)
     spread[own[member]] = own[order[best[member]]]
+    del own, order, best, member
     spread = spread[lead]
-    return np.where(spread < 0, np.arange(len(spread)), spread)
+    return np.where(spread < 0, np.arange(len(spread), dtype=spread.dtype), spread)
 
 
 def _copies(rows: Comparable) -> tuple[Indices, NDArray[np.bool_]]:
     """The first row that equals each row, and whether there is more than one."""
     alike = grouped(rows.points if rows.labels is None else np.column_stack([rows.points, rows.labels]))
-    return alike.of_rows(alike.first), alike.of_rows(alike.sizes > 1)
+    narrow = np.int32 if len(rows.slots) < 2**31 else np.intp
+    return alike.of_rows(alike.order[alike.starts].astype(narrow)), alike.of_rows(alike.sizes > 1)
 
 
 def crowding(rows: Comparable, radius: float, most: int) -> int:

@@ -14,7 +14,7 @@ from ppdp.conditions import Condition
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.rows import Rows
-from ppdp.statistics import blocks, clip_norms
+from ppdp.statistics import clip_norms
 
 __all__ = ["fill", "missing_condition", "missing_limit"]
 
@@ -41,13 +41,8 @@ def fill(X: Array, values: Array, norm: float | None) -> Array:
     """Put one value per column into gaps, and clip rows to their norm."""
     if not np.isnan(X.sum()):
         return X
-    filled = np.empty_like(X)
-    for part in blocks(*X.shape):
-        rows = filled[part]
-        np.copyto(rows, X[part])
-        np.copyto(rows, values, where=np.isnan(rows))
-        clip_norms(rows, norm, out=rows)
-    return filled
+    filled = np.where(np.isnan(X), values, X)
+    return clip_norms(filled, norm, out=filled)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ class MeanImputer(Transformer):
     _allow_nan = True
     fills_gaps = True
     fits = True
+    _elementwise = True
     _statistic_names = ("mean", "norm")
 
     def __init__(

@@ -74,6 +74,7 @@ class MedianImputer(Transformer):
     _allow_nan = True
     fills_gaps = True
     fits = True
+    _elementwise = True
     _statistic_names = ("median", "norm")
 
     def __init__(

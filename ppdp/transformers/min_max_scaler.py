@@ -73,6 +73,7 @@ class MinMaxScaler(RowWiseTransformer):
     """
 
     fits = True
+    _elementwise = True
     _statistic_names = ("low", "high")
 
     def __init__(

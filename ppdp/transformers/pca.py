@@ -221,6 +221,9 @@ class PCA(Transformer):
         return {} if self.output != "rank" else dict.fromkeys(self._statistic_names)
 
     def _apply(self, X: Array, statistics: Statistics) -> Array:
+        return self._mapped(X, statistics)
+
+    def _mapped(self, X: Array, statistics: Statistics, out: Array | None = None) -> Array:
         components, mean, projection = (statistics[name] for name in self._statistic_names)
         if components is None:
             return X
@@ -229,7 +232,7 @@ class PCA(Transformer):
             if mean is not None:
                 mapped -= mean @ projection
             return mapped
-        mapped = multiplied(multiplied(X, components.T), components)
+        mapped = multiplied(X, components.T, components, out=out)
         if mean is not None:
             mapped += mean - (mean @ components.T) @ components
         return mapped

@@ -43,7 +43,10 @@ class Groups:
     @cached_property
     def sizes(self) -> Positions:
         """Number of rows of every group."""
-        return np.diff(self.starts, append=len(self.order))
+        sizes = np.full(len(self.starts), len(self.order))
+        sizes[:-1] = self.starts[1:]
+        sizes -= self.starts
+        return sizes
 
     @cached_property
     def first(self) -> Positions:

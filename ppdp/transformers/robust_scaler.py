@@ -71,6 +71,7 @@ class RobustScaler(Transformer):
 
     _allow_nan = True
     fits = True
+    _elementwise = True
     _statistic_names = ("center", "scale", "clip")
 
     def __init__(

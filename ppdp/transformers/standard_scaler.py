@@ -17,7 +17,7 @@ from ppdp.domain import Domain
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.planning.ways import Ask, Way
 from ppdp.rows import Rows
-from ppdp.statistics import Moments, blocks, clip_norms, joint_sums
+from ppdp.statistics import Moments, clip_norms, joint_sums
 from ppdp.transformers.base import Statistics, Transformer, chosen
 
 __all__ = ["StandardScaler"]
@@ -72,6 +72,7 @@ class StandardScaler(Transformer):
     """
 
     fits = True
+    _elementwise = True
     _statistic_names = ("mean", "scale", "clip")
 
     def __init__(
@@ -175,13 +176,9 @@ class StandardScaler(Transformer):
         return values.affine(np.diag(scale), -statistics["mean"] * scale)
 
     def _apply(self, X: Array, statistics: Statistics) -> Array:
-        scaled = np.empty_like(X)
-        for part in blocks(*X.shape):
-            rows = scaled[part]
-            np.subtract(X[part], statistics["mean"], out=rows)
-            rows /= statistics["scale"]
-            clip_norms(rows, statistics["clip"], out=rows)
-        return scaled
+        scaled = X - statistics["mean"]
+        scaled /= statistics["scale"]
+        return clip_norms(scaled, statistics["clip"], out=scaled)
 
 
 @dataclass(frozen=True, slots=True)

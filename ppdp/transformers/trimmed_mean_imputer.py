@@ -69,6 +69,7 @@ class TrimmedMeanImputer(Transformer):
     _allow_nan = True
     fills_gaps = True
     fits = True
+    _elementwise = True
     _statistic_names = ("mean", "norm")
 
     def __init__(
