@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
-from ppdp.exceptions import InvalidParameter
+from ppdp.exceptions import DomainMismatch, InvalidParameter
 
-__all__ = ["choice", "classes_of", "flag", "integer", "labels", "length", "number", "pair", "positive"]
+__all__ = ["choice", "classes_of", "columns_of", "flag", "integer", "labels", "length", "number", "pair", "positive"]
 
 
 def number(
@@ -140,6 +140,37 @@ def labels(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:
     if not plain or len(set(items)) != len(items):
         raise InvalidParameter(f"{name} must hold distinct strings or numbers, got {value!r}.", stage=_named(stage))
     return items
+
+
+def columns_of(name: str, value: Any, names: Sequence[Any] | None, count: int, stage: object = None) -> list[int]:
+    """Positions of columns that are given by name or position.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are no list of columns.
+    DomainMismatch
+        If a column does not exist.
+    """
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence) or len(value) == 0:
+        raise InvalidParameter(
+            f"{name} must be a non-empty list of columns.", stage=_named(stage), fix=f"{name}=['column', ...]."
+        )
+    known = list(names or ())
+    found = []
+    for column in value:
+        if isinstance(column, str):
+            position = known.index(column) if column in known else -1
+        else:
+            position = integer(name, column, stage, least=0)
+        if not 0 <= position < count:
+            raise DomainMismatch(
+                f"the column {column!r} of {name} does not exist.",
+                stage=_named(stage),
+                fix="use columns of X at this point.",
+            )
+        found.append(position)
+    return found
 
 
 def classes_of(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:

@@ -47,7 +47,10 @@ def build(
         Not fitted.
     """
     steps: list[tuple[str, Any]]
+    gaps: dict[str, Any] = {}
     if data == "flchain":
+        # The study measured everything but creatinine in everybody.
+        gaps = {"columns": ["log_creatinine"], "min_observed": 0.7}
         X, y, _ = load_flchain(log_scale=False)
         steps = [
             ("log", RowMap(flchain_log_scale, out_ranges=FLCHAIN_LOG_RANGES)),
@@ -58,7 +61,7 @@ def build(
         steps = [("range", MinMaxScaler(ranges=ranges))]
     steps += [
         ("dedup", Deduplicator()),
-        ("impute", MeanImputer(statistics=statistics)),
+        ("impute", MeanImputer(statistics=statistics, **gaps)),
         ("scale", StandardScaler(statistics=statistics)),
         ("model", LogisticRegression(classes=(0, 1))),
     ]

@@ -6,7 +6,7 @@ Theory: ``docs/theory/releases.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from ppdp.quantiles import column_quantiles, trimmed_means
 from ppdp.rows import Rows
 from ppdp.statistics import Moments, column_sums, joint_sums, second_moment
 
-__all__ = ["STATISTICS", "Statistic"]
+__all__ = ["STATISTICS", "Statistic", "only"]
 
 Array = NDArray[np.float64]
 
@@ -62,11 +62,19 @@ def _norm(domain: Domain) -> float:
     return float(domain.require("row_norm"))
 
 
-def observed_means(rows: Rows, domain: Domain, min_observed: int) -> Array:
-    """Column means over the observed entries of rows with weight, over ``max(n_j, min_observed)``."""
+def observed_means(rows: Rows, domain: Domain, min_observed: int, columns: Sequence[int] | None = None) -> Array:
+    """Column means over the observed entries of rows with weight, over ``max(n_j, min_observed)``; 0 elsewhere."""
     terms = (None, _entry(domain)), (_observed, 1.0)
     sums, counts = joint_sums(rows.X, rows.weight, terms)
-    return np.asarray(sums / np.maximum(counts, min_observed))
+    means = np.asarray(sums / np.maximum(counts, min_observed))
+    return means if columns is None else only(means, columns)
+
+
+def only(means: Array, columns: Sequence[int]) -> Array:
+    """The means of some columns, 0 for the others."""
+    kept = np.zeros_like(means)
+    kept[list(columns)] = means[list(columns)]
+    return kept
 
 
 def _observed(X: Array) -> Array:
@@ -131,7 +139,7 @@ STATISTICS = {
         formula="release.column-means",
         size=lambda domain: domain.d,
         bound=_entry,
-        measure=lambda rows, domain, parameters: observed_means(rows, domain, int(parameters["min_observed"])),
+        measure=lambda rows, domain, p: observed_means(rows, domain, int(p["min_observed"]), p.get("columns")),
         read=lambda answer, domain: Moments(answer, np.full(domain.d, np.nan)),
         error=lambda sigma, domain: sigma / (2 * _entry(domain)),
     ),

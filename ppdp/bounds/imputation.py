@@ -7,6 +7,7 @@ under the condition ``n_j >= n0``), fill the gaps; then rows are clipped back to
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ppdp.bounds.formula import formula, sane, whole
 from ppdp.bounds.rounding import UNIT, apply_error, column_sum_error, inflate
@@ -14,6 +15,7 @@ from ppdp.distance import Distance
 from ppdp.domain import Domain
 
 __all__ = [
+    "entries_of",
     "fill_sensitivity",
     "mean_imputation",
     "mean_norm",
@@ -32,6 +34,16 @@ def mean_norm(domain: Domain, min_observed: int) -> float:
         norm * min(math.sqrt(domain.d), math.sqrt(domain.n / min_observed)),
         (domain.entry_bound or norm) * math.sqrt(domain.d),
     )
+
+
+def entries_of(domain: Domain, columns: Sequence[int] | None) -> Domain:
+    """The domain of some entries of the rows: of the columns that are filled with means (None: all)."""
+    if columns is None:
+        return domain
+    sane(len(set(columns)) == len(columns) >= 1 and all(whole(c) and 0 <= c < domain.d for c in columns))
+    norm = float(domain.require("row_norm"))
+    norm = min(norm, (domain.entry_bound or norm) * math.sqrt(len(columns)))
+    return domain.but(n_features=len(columns), feature_names=None, row_norm=norm)
 
 
 def mean_sensitivity(domain: Domain, distance: Distance, min_observed: int) -> float:
@@ -94,13 +106,20 @@ def _assumed(domain: Domain, *, max_missing: int, conditional: bool, **_: object
     gaps=True,
 )
 def mean_imputation(
-    domain: Domain, distance: Distance, *, min_observed: int, max_missing: int, conditional: bool = False
+    domain: Domain,
+    distance: Distance,
+    *,
+    min_observed: int,
+    max_missing: int,
+    conditional: bool = False,
+    columns: Sequence[int] | None = None,
 ) -> tuple[Domain, Distance]:
     """Exact means: what one row with gaps can move, and all of them together.
 
     ``conditional`` says that the means are over n_j and not ``max(n_j, n0)``; under the condition
-    ``n_j >= n0`` the bound is the same.
+    ``n_j >= n0`` the bound is the same. Gaps outside ``columns`` are filled with 0.
     """
+    filled = entries_of(domain, columns)
     sane(whole(min_observed) and max_missing >= 0 and 1 <= min_observed <= domain.n)
     count = min(max_missing, domain.missing_rows)
     out = domain.but(max_missing=0)
@@ -109,8 +128,8 @@ def mean_imputation(
     norm = float(domain.require("row_norm"))
     rounding = 2 * apply_error(domain.d, norm)
     rows = max(1.0, min(count, domain.n - distance.replaced))
-    each = fill_sensitivity(domain, distance, min_observed, 1) + rounding
-    total = rows * (fill_sensitivity(domain, distance, min_observed, rows) + rounding)
+    each = fill_sensitivity(filled, distance, min_observed, 1) + rounding
+    total = rows * (fill_sensitivity(filled, distance, min_observed, rows) + rounding)
     return out, distance.widened(domain.n, count, each, total, diameter=2 * norm)
 
 
@@ -146,7 +165,9 @@ def zero_imputation(domain: Domain, distance: Distance) -> tuple[Domain, Distanc
     "imputation.observed",
     kind="margin",
     page="mean-imputation",
-    statement=lambda domain, *, min_observed, **_: f"every column is observed in at least {min_observed} rows",
+    statement=lambda domain, *, min_observed, columns=None, **_: (
+        f"every column{'' if columns is None else f' of {columns}'} is observed in at least {min_observed} rows"
+    ),
     largest=lambda domain, unit, *, min_observed, **_: (domain.n - min_observed) / unit,
 )
 def observed_margin(domain: Domain, distance: Distance) -> float:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ppdp.bounds.formula import formula
-from ppdp.bounds.imputation import mean_sensitivity
+from ppdp.bounds.imputation import entries_of, mean_sensitivity
 from ppdp.bounds.rounding import column_sum_error, inflate, product_error
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -48,9 +49,11 @@ def mean_and_squares(domain: Domain, distance: Distance) -> float:
 
 
 @formula("release.column-means", kind="release", page="mean-imputation")
-def column_means(domain: Domain, distance: Distance, *, min_observed: int) -> float:
-    """Means of the observed entries over ``max(n_j, n0)``: K(A)/n0 for one replaced row."""
-    return mean_sensitivity(domain, distance, min_observed)
+def column_means(
+    domain: Domain, distance: Distance, *, min_observed: int, columns: Sequence[int] | None = None
+) -> float:
+    """Means of the observed entries over ``max(n_j, n0)``: K(A)/n0 for one replaced row; 0 outside ``columns``."""
+    return mean_sensitivity(entries_of(domain, columns), distance, min_observed)
 
 
 def answer_shape(domain: Domain, *, weighted: bool) -> tuple[int, float]:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.checks import choice, integer
+from ppdp.checks import choice, columns_of
 from ppdp.distance import Distance
 from ppdp.domain import Domain
-from ppdp.exceptions import DomainMismatch, InvalidParameter
+from ppdp.exceptions import InvalidParameter
 from ppdp.planning.ways import Way
 from ppdp.rows import Array, Rows
 from ppdp.transformers.base import Stage, Statistics
@@ -84,25 +84,7 @@ class Deduplicator(Resampler, Stage):
     def _columns(self, domain: Domain) -> list[int] | None:
         if self.key is None:
             return None
-        if isinstance(self.key, (str, bytes)) or not isinstance(self.key, Sequence) or len(self.key) == 0:
-            raise InvalidParameter(
-                "key must be a non-empty list of columns.", stage="Deduplicator", fix="key=['column', ...]."
-            )
-        names = list(domain.feature_names or ())
-        columns = []
-        for column in self.key:
-            if isinstance(column, str):
-                position = names.index(column) if column in names else -1
-            else:
-                position = integer("key", column, self, least=0)
-            if not 0 <= position < domain.d:
-                raise DomainMismatch(
-                    f"the key column {column!r} does not exist.",
-                    stage="Deduplicator",
-                    fix="use columns of X at this point.",
-                )
-            columns.append(position)
-        return columns
+        return columns_of("key", self.key, domain.feature_names, domain.d, self)
 
     def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return {"columns": self._columns(domain)}

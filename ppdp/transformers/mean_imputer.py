@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds.deduplication import nobody_absent
-from ppdp.checks import flag, integer, positive
+from ppdp.checks import columns_of, flag, integer, positive
 from ppdp.conditions import Condition
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.planning.ways import Ask, Way
-from ppdp.release_points import observed_means
+from ppdp.release_points import observed_means, only
 from ppdp.rows import Rows
 from ppdp.statistics import Moments
 from ppdp.transformers.base import Statistics, Transformer, chosen
@@ -44,6 +45,9 @@ class MeanImputer(Transformer):
     floor : bool, default=True
         Whether to divide by ``max(n_j, n0)``. If False the exact way divides by n_j and assumes
         ``n_j >= n0``.
+    columns : sequence of column names or positions, optional
+        The columns that may have gaps, if that is known: the fewer, the less the exact way costs. Gaps elsewhere are
+        filled with 0, so nothing rests on it. Default: all.
     statistics : {"auto", "exact", "noisy"}, default="auto"
         Fit without noise, or from released means. Alone, outside a pipeline, "auto" is exact.
 
@@ -80,11 +84,13 @@ class MeanImputer(Transformer):
         min_observed: int | float = 0.5,
         max_missing: int | float | None = None,
         floor: bool = True,
+        columns: Sequence[str | int] | None = None,
         statistics: str = "auto",
     ) -> None:
         self.min_observed = min_observed
         self.max_missing = max_missing
         self.floor = floor
+        self.columns = columns
         self.statistics = statistics
 
     def _floor(self, n: int) -> int:
@@ -107,10 +113,13 @@ class MeanImputer(Transformer):
             return (Way.by("public", "imputation.zero", domain, distance),)
         # Where nobody is absent every column is observed in the rows without gaps: a floor up to their number is idle.
         floor = max(n0, domain.n - limit) if self.floor and nobody_absent(domain, distance) else n0
+        columns = self._columns(domain)
+        which: dict[str, Any] = {} if columns is None else {"columns": columns}
         parameters: dict[str, Any] = {"min_observed": floor, "max_missing": limit, "conditional": not self.floor}
+        parameters |= which
         conditions = missing_condition(domain, distance, **parameters)
         if not self.floor:
-            margin = ObservedMargin(n0)
+            margin = ObservedMargin(n0, columns)
             conditions += (Condition.by("observed", "imputation.observed", domain, distance, margin, **parameters),)
         exact = Way.by(
             "exact",
@@ -118,13 +127,17 @@ class MeanImputer(Transformer):
             domain,
             distance,
             conditions=conditions,
-            asks=(Ask("means", "predict", {"min_observed": floor}),),
+            asks=(Ask("means", "predict", {"min_observed": floor, **which}),),
             **parameters,
         )
-        noisy = Way.by(
-            "noisy", "imputation.public", domain, distance, asks=(Ask("means", "fit", {"min_observed": n0}),)
-        )
+        asks = (Ask("means", "fit", {"min_observed": n0, **which}),)
+        noisy = Way.by("noisy", "imputation.public", domain, distance, asks=asks)
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
+
+    def _columns(self, domain: Domain) -> list[int] | None:
+        if self.columns is None:
+            return None
+        return sorted(set(columns_of("columns", self.columns, domain.feature_names, domain.d, self)))
 
     def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         if way.name == "public":
@@ -132,11 +145,12 @@ class MeanImputer(Transformer):
         n0 = int(way.parameters["min_observed"])
         if not self.floor:
             n0 = 1  # under the condition n_j >= n0 both forms agree
-        return {"mean": observed_means(rows, domain, n0), "norm": domain.row_norm}
+        return {"mean": observed_means(rows, domain, n0, self._columns(domain)), "norm": domain.row_norm}
 
     def _released(self, values: Moments, way: Way, domain: Domain) -> Statistics:
         bound = domain.entry_bound or float(domain.require("row_norm"))
-        return {"mean": np.clip(values.mean, -bound, bound), "norm": domain.row_norm}
+        means, columns = np.clip(values.mean, -bound, bound), self._columns(domain)
+        return {"mean": means if columns is None else only(means, columns), "norm": domain.row_norm}
 
     def _apply(self, X: Array, statistics: Statistics) -> Array:
         return fill(X, statistics["mean"], statistics["norm"])
@@ -147,7 +161,10 @@ class ObservedMargin:
     """Margin of "every column is observed in at least ``n0`` rows"."""
 
     n0: int
+    columns: list[int] | None
 
     def __call__(self, rows: Rows, unit: float) -> float:
         counts = (~np.isnan(rows.X) * rows.weight[:, None]).sum(axis=0)
+        if self.columns is not None:
+            counts = counts[self.columns]
         return float(counts.min() - self.n0) / unit if unit else math.inf

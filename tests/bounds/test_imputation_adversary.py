@@ -48,6 +48,34 @@ def test_no_pair_moves_a_row_with_gaps_further(domain, distance):
     assert reached <= ROUNDING
 
 
+@pytest.mark.parametrize("columns", [[1], [0, 2]], ids=str)
+@pytest.mark.parametrize("domain", domains(9, 3), ids=named)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_gaps_in_some_columns_move_no_row_further(columns, domain, distance):
+    """Also if there are gaps in other columns, where nobody expects them."""
+    world = World(domain, distance, gaps=9, deleted=True)
+    chain = Chain.of([MeanImputer(min_observed=5, columns=columns)], domain, distance)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=30, steps=50)
+    assert reached <= ROUNDING
+
+
+@pytest.mark.parametrize("columns", [[4], [0, 1, 2]], ids=str)
+@pytest.mark.parametrize("norm", [1.0, math.sqrt(6)])
+def test_gaps_in_some_columns_cost_what_these_columns_cost(columns, norm):
+    n, n0 = 400, 300
+    domain = Domain(n_rows=n, n_features=6, row_norm=norm, entry_bound=1.0, max_missing=100, min_present=n)
+    chain = Chain.of([MeanImputer(min_observed=n0, columns=columns)], domain, Distance.neighbours())
+    X = np.zeros((n, 6))
+    X[:100, columns] = np.nan
+    left, right = X.copy(), X.copy()
+    left[-1, columns] = min(1.0, norm / math.sqrt(len(columns)))
+    right[-1, columns] = -left[-1, columns]
+    moved = by_position(Pair.of(left, right).mapped(chain.run), free=[n - 1])
+    assert 0.8 <= moved.total / chain.distance.total <= ROUNDING
+    if norm > 1:  # every entry at its bound
+        assert moved.total / chain.distance.total >= 0.999
+
+
 def turning(n: int, d: int, n0: int, gaps: int, turned: float) -> Pair:
     """The replaced row loses an entry of this size, which lay on the other side of the mean of ``n0`` rows.
 
