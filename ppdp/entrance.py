@@ -55,6 +55,8 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
     X = readable(X)
     if issparse(X):
         raise InvalidInput("Sparse data was passed, but sparse X is not supported: pass a dense array or frame.")
+    if hasattr(X, "columns"):
+        _check_names(list(X.columns))
     if hasattr(X, "columns") and hasattr(X, "notna") and "object" in [str(kind) for kind in X.dtypes]:
         X = X.where(X.notna(), np.nan)  # pandas' own missing value in a column of objects
     result = (
@@ -72,6 +74,17 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
         f"{where} not hold numbers; each argument must be a string or a number that float() reads.",
         fix="encode them by a public rule first, or leave them out.",
     )
+
+
+def _check_names(names: list[Any]) -> None:
+    """Names of columns are public, and all columns have one or none has."""
+    if len(set(names)) < len(names):
+        again = sorted({str(name) for name in names if names.count(name) > 1})
+        raise InvalidInput(f"several columns have the same name: {', '.join(again)}.", fix="rename them.")
+    if len({isinstance(name, str) for name in names}) > 1:
+        raise InvalidInput(
+            "some columns are named by strings and some are not.", fix="X.columns = X.columns.astype(str)."
+        )
 
 
 def _quietly(check: Callable[[], Array]) -> Array | str | None:

@@ -81,6 +81,12 @@ class TestForm:
         error = refused(NonNumericData, classifier(), NOT_NUMBERS[what](), labels(), says=r"column\(s\) b ")
         assert error.fix
 
+    @pytest.mark.parametrize(
+        ("names", "says"), [(["a", "a", "c"], "same name: a"), (["a", 1, "c"], "named by strings")]
+    )
+    def test_names_that_are_no_names(self, refused, names, says):
+        assert refused(InvalidInput, classifier(), pd.DataFrame(rows(), columns=names), labels(), says=says).fix
+
     def test_arrays_that_are_not_numbers(self, refused):
         for X in (np.full((N, 3), NAME), np.full((N, 3), np.datetime64("2001-02-03")), [[NAME, 1, 2]] * N):
             refused(NonNumericData, classifier(), X, labels())

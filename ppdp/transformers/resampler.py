@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter
+from ppdp.frames import arrow_table
 from ppdp.rows import Rows
 from ppdp.statistics import blocks
 from ppdp.transformers.base import Statistics
@@ -136,12 +137,14 @@ def label_codes(y: Any) -> Array:
 
 
 def taken(data: Any, where: NDArray[np.intp]) -> Any:
-    """Some rows of a frame, a series, a list or an array, as the same kind."""
+    """Some rows of a frame, a table, a series, a list or an array, as the same kind."""
     if hasattr(data, "iloc"):
         return data.iloc[where]
     if isinstance(data, (list, tuple)):
         return type(data)(data[position] for position in where)
-    return data[where] if _is_polars(data) else np.asarray(data)[where]
+    if _from(data, "pyarrow"):
+        return data.take(where)
+    return data[where] if _from(data, "polars") else np.asarray(data)[where]
 
 
 def compacted(X: Array, where: NDArray[np.intp]) -> Array:
@@ -155,8 +158,10 @@ def rewritten(data: Any, values: Array, where: NDArray[np.intp]) -> Any:
     """New values for some rows of a frame or an array, as the same kind."""
     if hasattr(data, "iloc"):
         return type(data)(values, columns=data.columns, index=data.index[where])
-    return type(data)(values, schema=data.columns) if _is_polars(data) else values
+    if _from(data, "pyarrow"):
+        return arrow_table(values, data.column_names)
+    return type(data)(values, schema=data.columns) if _from(data, "polars") else values
 
 
-def _is_polars(data: Any) -> bool:
-    return type(data).__module__.startswith("polars")
+def _from(data: Any, library: str) -> bool:
+    return type(data).__module__.startswith(library)

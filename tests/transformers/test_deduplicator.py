@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from ppdp import Distance, Domain, make_pipeline
@@ -52,6 +53,10 @@ class TestOutsideAPipeline:
         assert isinstance(short, pl.DataFrame)
         assert short.rows() == [tuple(X[i]) for i in (0, 1, 3, 4)]
         assert labels.to_list() == ["b", "a", "b", "a"]
+        table = pa.table({"u": X[:, 0], "v": X[:, 1]})
+        short, labels = Deduplicator().fit_resample(table, pa.array(Y))
+        assert short.equals(table.take([0, 1, 3, 4]))
+        assert labels.to_pylist() == ["b", "a", "b", "a"]
         short, labels = Deduplicator().fit_resample(X.tolist(), Y.tolist())
         assert short == X[[0, 1, 3, 4]].tolist()
         assert labels == ["b", "a", "b", "a"]
