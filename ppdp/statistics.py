@@ -134,13 +134,15 @@ def second_moment(X: Array, weight: Array) -> Array:
 
     def product(start: int) -> Array:
         block, w = X[start : start + BLOCK], weight[start : start + BLOCK, None]
-        return (block * w if (w != 1).any() else block).T @ block
+        with np.errstate(all="ignore"):
+            return (block * w if (w != 1).any() else block).T @ block
 
-    for part in in_parallel(product, range(0, X.shape[0], BLOCK), d):
-        part = part - lost
-        grown = total + part
-        lost = (grown - total) - part
-        total = grown
+    with np.errstate(all="ignore"):
+        for part in in_parallel(product, range(0, X.shape[0], BLOCK), d):
+            part = part - lost
+            grown = total + part
+            lost = (grown - total) - part
+            total = grown
     return (total + total.T) / 2
 
 

@@ -194,13 +194,17 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         values = self._checked(X, reset=True)
         return self._contained(self._mapped(values, self._fit(values)))
 
-    def _fit(self, X: Array) -> Statistics:
+    def _observed(self, X: Array) -> Domain:
+        """Facts for a fit alone; refuses what is not finite."""
         low, high = extremes(X)
         if not math.isfinite(low + high):
             assert_all_finite(
                 X, allow_nan=self._finite == "allow-nan", estimator_name=type(self).__name__, input_name="X"
             )
-        domain = observed_domain(X, low, high)
+        return observed_domain(X, low, high)
+
+    def _fit(self, X: Array) -> Statistics:
+        domain = self._observed(X)
         if self.fills_gaps:  # rows to come may have gaps though these have none
             domain = domain.but(max_missing=None)
         if hasattr(self, "feature_names_in_"):

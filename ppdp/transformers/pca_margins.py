@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
 
 from ppdp.bounds.pca import map_error, moment_error
 from ppdp.bounds.rounding import inflate
@@ -37,7 +38,10 @@ class Spectrum:
         """From the rows, over their public number."""
         norm = float(domain.require("row_norm"))
         mean = column_sums(rows.X, rows.weight, norm) / rows.n if center else np.zeros(rows.X.shape[1])
-        return cls.of(mean, second_moment(rows.X, rows.weight) / rows.n, k, center=center)
+        matrix = second_moment(rows.X, rows.weight) / rows.n
+        if not np.isfinite(matrix).all():
+            assert_all_finite(rows.X, input_name="X")
+        return cls.of(mean, matrix, k, center=center)
 
 
 @dataclass(frozen=True, slots=True)
