@@ -21,9 +21,9 @@ types: $(NEWEST)/.dev
 unit: $(NEWEST)/.dev
 	$(NEWEST)/bin/python -m pytest -n 2
 
-# The estimator checks once more on the oldest supported scikit-learn.
+# The estimator checks once more on the oldest supported scikit-learn, and diffprivlib, which needs an old one.
 oldest: $(OLDEST)/.test
-	$(OLDEST)/bin/python -m pytest tests/test_estimator_checks.py tests/test_containers.py tests/test_pipeline.py tests/test_prediction.py tests/test_gated_pipeline.py -n 2
+	$(OLDEST)/bin/python -m pytest tests/test_estimator_checks.py tests/test_containers.py tests/test_pipeline.py tests/test_prediction.py tests/test_gated_pipeline.py tests/interop -n 2
 
 $(NEWEST)/.demo: pyproject.toml | python
 	test -x $(NEWEST)/bin/python || $(PYTHON) -m venv $(NEWEST)
@@ -37,7 +37,7 @@ $(NEWEST)/.dev: pyproject.toml | python
 
 $(OLDEST)/.test: pyproject.toml | python
 	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python $(PIP) -e ".[test]" "scikit-learn==1.6.1"
+	$(OLDEST)/bin/python $(PIP) -e ".[test,diffprivlib]" "scikit-learn==1.6.1"
 	touch $@
 
 python:

@@ -5,15 +5,20 @@ the (epsilon, delta) that a model claims. Here every stage says how far it pushe
 and the pipeline's certificate holds end to end.
 """
 
+from ppdp.artefact.table import read_parquet
 from ppdp.certificate import Certificate
 from ppdp.conditions import Condition
 from ppdp.distance import Distance, Sensitivity
 from ppdp.domain import Domain
 from ppdp.exceptions import PrivacyRefusal
+from ppdp.export import load
+from ppdp.ladder import Ladder
 from ppdp.ledger import Ledger
+from ppdp.linting import lint
 from ppdp.pipeline import Pipeline, make_pipeline
 from ppdp.planning.plan import Plan
 from ppdp.privacy.loss import PrivacyLoss
+from ppdp.search import PrivateSearchCV
 
 __version__ = "0.1.0"
 
@@ -22,11 +27,16 @@ __all__ = [
     "Condition",
     "Distance",
     "Domain",
+    "Ladder",
     "Ledger",
     "Pipeline",
     "Plan",
     "PrivacyLoss",
     "PrivacyRefusal",
+    "PrivateSearchCV",
     "Sensitivity",
+    "lint",
+    "load",
     "make_pipeline",
+    "read_parquet",
 ]

@@ -87,6 +87,11 @@ class Composition:
                 step.set_output(transform=transform)
         return self
 
+    def _coded(self, X: Any) -> Any:
+        """The table with numbers for labels, if the first step knows public labels."""
+        coded = getattr(next(iter(self._current()), ("", None))[1], "coded", None)
+        return X if coded is None else coded(X)
+
     def _fills_gaps(self) -> bool:
         return any(getattr(step, "fills_gaps", False) for _, step in self._named())
 

@@ -17,6 +17,7 @@
     ├── PrivacyRefusal            the gate did not pass; its cost was spent           (RuntimeError)
     ├── BudgetExceeded            the ledger refuses an over-spend, before any data   (RuntimeError)
     ├── LedgerError               the ledger cannot be used like that                 (RuntimeError)
+    ├── ExportError               a release may not leave like that, or a file is not what it says (ValueError)
     └── CertificateError          a certificate is malformed or does not verify       (ValueError)
 
 An error never holds a value, a count or a name that was read off the private rows.
@@ -30,6 +31,7 @@ __all__ = [
     "BudgetExceeded",
     "CertificateError",
     "DomainMismatch",
+    "ExportError",
     "ImpossibleBudget",
     "InvalidInput",
     "InvalidParameter",
@@ -163,6 +165,12 @@ class LedgerError(PpdpError, RuntimeError):
     """The ledger cannot be used like that."""
 
     code = "ledger"
+
+
+class ExportError(PpdpError, ValueError):
+    """A release may not leave like that, or a file is not what it says."""
+
+    code = "export"
 
 
 class CertificateError(PpdpError, ValueError):

@@ -33,12 +33,12 @@ class Outcome:
     ----------
     released : mapping of str to ndarray
         Every released array by name.
-    statistics : tuple of mapping
-        For each stage, what its twin predicts with: public or released.
+    rung : int
+        Of a ladder: the one that was passed.
     """
 
     released: Mapping[str, Array]
-    statistics: tuple[Mapping[str, Any], ...]
+    rung: int = -1
 
 
 def execute(plan: Plan, rows: Rows, noise: Noise) -> Outcome:
@@ -62,11 +62,11 @@ def execute(plan: Plan, rows: Rows, noise: Noise) -> Outcome:
     for position in range(len(plan.steps)):
         rows = fold.step(position, rows)
     released = fold.released
-    if plan.mechanism is not None:
-        m = plan.mechanism
+    if fold.plan.mechanism is not None:
+        m = fold.plan.mechanism
         for name, value in m.stage._release(rows, m.question, noise, m.noise_scale).items():
             released[f"{m.name}.{name}"] = value
-    return Outcome(released, tuple(fold.twins))
+    return Outcome(released, fold.plan.rung)
 
 
 class _Fold:
@@ -75,7 +75,6 @@ class _Fold:
     def __init__(self, plan: Plan, noise: Noise) -> None:
         self.plan, self.noise = plan, noise
         self.released: dict[str, Array] = {}
-        self.twins: list[Mapping[str, Any]] = []
         self.margin = math.inf
         self.moments: Any = None
         self.untouched = True
@@ -103,9 +102,11 @@ class _Fold:
             fitted = stage._released(self._moments(), way, domain)
         else:
             fitted = stage._statistics(rows if way.name == "exact" else _no_rows(rows), way, domain)
-        self.twins.append(self._twin(position, fitted))
         if position == self.last:
             self._gate()
+            if self.plan.rungs:
+                way = self.plan.steps[position].way
+                fitted = stage._statistics(rows, way, domain)
         result: Rows = stage._run(rows, fitted)
         self.moments = stage._carry(self._moments(), fitted) if way.affine else None
         # What a stage has made is only held here, and the next one may write over it.
@@ -134,25 +135,13 @@ class _Fold:
         self.released[f"{step.name}.{release.statistic}"] = answer
         return statistic.read(answer, step.domain)
 
-    def _twin(self, position: int, fitted: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What the stage's twin predicts with; {} as long as its release waits for the gate."""
-        step = self.plan.steps[position]
-        if step.way.name != "exact":
-            return fitted
-        if not any(position in release.serves for release in self.plan.releases):
-            return step.stage._without_release(step.way)
-        if any(release.at == position for release, _ in self.waiting):
-            return {}
-        return step.stage._released(self._moments(), step.way, step.domain)
-
     def _gate(self) -> None:
         """One test for all conditions, then what waited for it."""
         plan = self.plan
         assert plan.gate is not None
-        plan.gate.test(self.margin, self.noise, _advice(plan))
+        self.plan = plan.on(plan.gate.test(self.margin, self.noise, _advice(plan)))
         for release, exact in self.waiting:
-            step = plan.steps[release.at]
-            self.twins[release.at] = step.stage._released(self._release(release, exact), step.way, step.domain)
+            self._release(release, exact)
 
 
 def _advice(plan: Plan) -> str:

@@ -11,15 +11,18 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import astuple, fields
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from ppdp.exceptions import ImpossibleBudget, InvalidParameter, LedgerError
+from ppdp.accounts import account_for, refuse_overspend, total_epsilon
+from ppdp.domain import Domain
+from ppdp.exceptions import InvalidParameter, LedgerError
+from ppdp.ledger_file import Terms, insert, open_account, select
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
-from ppdp.spends import MOST, Entry, composed, refuse_mixture, refuse_overspend, total_epsilon
+from ppdp.spends import MOST, Entry, composed, groups
 
 __all__ = ["Entry", "Ledger"]
 
@@ -27,14 +30,6 @@ _DEFAULT_DATASET = "default"
 _OUTCOMES = ("released", "refused", "failed")
 _FIX_MEMORY = "give Ledger(path=...)."
 _PATIENCE = 120.0  # seconds to wait for another process to finish its operation
-_FILE_KIND = 0x70706470  # "ppdp": tells a ledger from any other SQLite file
-_SCHEMA = (
-    f"PRAGMA application_id = {_FILE_KIND}",
-    "CREATE TABLE budget (epsilon REAL, delta REAL)",
-    "CREATE TABLE entries (id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, label TEXT NOT NULL, "
-    "mu REAL NOT NULL, delta REAL NOT NULL, total_variation REAL NOT NULL, rows_per_unit INTEGER NOT NULL, "
-    "status TEXT NOT NULL, time TEXT NOT NULL, parts TEXT NOT NULL)",
-)
 
 # One operation at a time per process, and none while the process forks: SQLite's own table of locks
 # would otherwise be copied into the child in the middle of somebody else's transaction.
@@ -43,7 +38,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_ACCESS.acquire, after_in_parent=_ACCESS.release, after_in_child=_ACCESS.release)
 
 
-_COLUMNS = ", ".join(field.name for field in fields(Entry))
+class Planned(Protocol):
+    """What a ledger reads off a plan."""
+
+    epsilon: float
+    allowance: float
+    domain: Domain
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Everything that will be released."""
 
 
 class Ledger:
@@ -61,19 +65,24 @@ class Ledger:
     epsilon, delta : float, optional
         The limit, for each dataset by itself; give both or neither. An existing file keeps the
         limit it was made with: giving none takes the file's.
+    accounting : {"auto", "gaussian", "pure", "renyi"}, optional
+        How spends are added up. "gaussian": exact for Gaussian spends; pure ones count as the Gaussian release that
+        dominates them. "pure": epsilons add. "renyi": everything, at one order that follows from the limit; Gaussian
+        spends lose 5 to 10 % of their mu. "auto", that of a new ledger: the first spend decides between the three,
+        and Gaussian and pure ones are kept apart.
 
     Notes
     -----
-    Every entry is dominated by the pair "infinite loss with probability ``delta``, else N(0, 1)
-    against N(mu, 1)". Dominating pairs compose adaptively, also where an entry was chosen from
-    earlier outputs, so the total of a dataset is::
+    Each spend may be chosen after the outcomes of all before it, its kind included: an account is a privacy filter.
+    A limit's delta is divided in advance: 10 % are for gates (all ``delta``), 1 % for imperfect noise (``allowance``),
+    the rest for what mechanisms spend; but the first spend is admitted whatever it needs of each. One limit on the
+    sum would be passed by trading one for another: twice the delta (``docs/theory/ledger.md``).
+    What was spent (:meth:`epsilon`) is the limit that would have covered it::
 
-        δ(ε) = d0 + (1 - d0) δ_G(ε; sqrt(Σ mu²)) + (1 + exp(ε)) Σ tv,   d0 = 1 - Π(1 - delta)
+        δ(ε) = d0 + (1 - d0) δ_A(ε) + (1 + exp(ε)) Σ tv,   d0 = 1 - Π(1 - delta)
 
-    The last term pays for noise that follows its law only up to a total variation distance ``tv``.
-    Failure probabilities add; the maximum in their place is false (``docs/theory/accounting.md``). Pure spends
-    add their epsilons. The two kinds are kept apart: whoever may choose the kind of the next spend after seeing
-    the outcome of the last one gains more than any sum of the two says.
+    where δ_A is the account's own and the last term pays for noise that follows its law only up to a total variation
+    distance ``tv``.
 
     Examples
     --------
@@ -93,15 +102,41 @@ class Ledger:
         path: str | os.PathLike[str] | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
+        accounting: str | None = None,
     ) -> None:
-        budget = _checked_budget(epsilon, delta)
+        given = Terms.of(epsilon, delta, "auto" if accounting is None else accounting)
         self.path = None if path is None else Path(path).expanduser().resolve()
         self._owner = os.getpid()
         if self.path is None:
             self._memory = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
             weakref.finalize(self, self._memory.close)
+        self._block = ""
         with self._transaction(mode="rwc") as database:
-            self.budget = _open(database, budget)  # the limit (epsilon, delta), if there is one
+            self._terms = open_account(database, given, accounting)
+
+    @property
+    def budget(self) -> tuple[float, float] | None:
+        """The limit (epsilon, delta), if there is one."""
+        return self._terms.limit
+
+    @property
+    def accounting(self) -> str:
+        """How spends are added up."""
+        return self._terms.accounting
+
+    def block(self, name: str) -> Ledger:
+        """The same account for a fit on one block of rows: all that it reserves is charged to that block.
+
+        Blocks are disjoint sets of rows by a public index, such as a year or a site; a neighbouring dataset replaces a
+        row within its block. One row is in one block, so the worst block counts, not the sum. What is charged to a
+        block must have looked at no row of another one, pre-processing included: where all rows moved, use
+        :mod:`ppdp.privacy.blocks` and charge all of them.
+        """
+        if not (isinstance(name, str) and name):
+            raise InvalidParameter(f"a block needs a public name, got {name!r}.")
+        twin = object.__new__(Ledger)
+        twin.__dict__ |= self.__dict__ | {"_block": name, "_whole": self}  # which keeps an account in memory open
+        return twin
 
     def reserve(
         self,
@@ -114,6 +149,8 @@ class Ledger:
         label: str = "",
         rows_per_unit: int = 1,
         parts: Sequence[Part] = (),
+        gate: str = "",
+        behind: int | None = None,
     ) -> int:
         """Record a spend before any row is looked at; it counts from this moment on.
 
@@ -136,7 +173,13 @@ class Ledger:
         rows_per_unit : int, default=1
             Rows that one person may own. Spends for different units do not add up, so one dataset has one.
         parts : sequence of Part
-            What is not Gaussian. A ledger takes Gaussian spends, or pure ones (Laplace, exponential), but not both.
+            What is not Gaussian.
+        gate : str, default=""
+            Public name of the gate in front: of its conditions and of the rows it looked at.
+        behind : int, optional
+            Earlier, released entry of the same ``gate``, whose delta then covers this spend as well. Your word is taken
+            that the rows and conditions are the same, and that this is run only because that gate passed: never name
+            an entry of another fold or subset.
 
         Returns
         -------
@@ -156,20 +199,47 @@ class Ledger:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         total_variation = float(allowance) / (1 + math.exp(epsilon))
         recipes = json.dumps([part.to_dict() for part in parts])
-        money = float(mu), float(delta), total_variation
-        spend = Entry(0, name, label, *money, rows_per_unit, "reserved", now, recipes)
+        money = float(mu), 0.0 if behind is not None else float(delta), total_variation
+        spend = Entry(0, name, label, *money, rows_per_unit, "reserved", now, recipes, self._block, gate, behind)
         with self._transaction() as database:
-            earlier = _select(database, name)
-            if any(entry.rows_per_unit != rows_per_unit for entry in earlier):
-                raise LedgerError(
-                    f"the account of {name!r} protects another number of rows per person than {rows_per_unit}.",
-                    fix="declare the same Domain(rows_per_unit=...) for every fit, or open another ledger.",
-                )
-            refuse_mixture([*earlier, spend])
-            if self.budget is not None:
-                refuse_overspend([*earlier, spend], *self.budget)
-            database.execute("INSERT INTO entries VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", astuple(spend)[1:])
-            return int(database.execute("SELECT last_insert_rowid()").fetchone()[0])
+            earlier = select(database, name)
+            _refuse_other_units(earlier, spend)
+            if behind is not None:
+                _refuse_another_gate(earlier, spend, float(delta))
+            for entries in groups((*earlier, spend)):
+                if spend in entries:
+                    account = account_for(entries, self.accounting, self._terms.order)
+                    account.amount(entries)  # refuses a kind that has no place there
+                    if self.budget is not None:
+                        refuse_overspend(entries, *self.budget, account)
+            return insert(database, spend)
+
+    def reserve_all(self, plans: Sequence[Planned], *, dataset: str | None = None, label: str = "") -> int:
+        """Record several plans as one spend, before any of them is run.
+
+        Kinds and parameters that are all fixed before the first outcome compose tightly, in whatever order they are
+        run: alone in its account, such a campaign costs what :class:`PrivacyLoss` makes of it. Run exactly these plans,
+        each once and without a ledger of their own.
+
+        Returns
+        -------
+        int
+            The number of the one entry, for :meth:`settle`.
+        """
+        units = {plan.domain.rows_per_unit for plan in plans}
+        if len(units) != 1:
+            raise InvalidParameter("a campaign needs plans for one and the same number of rows per person.")
+        loss = sum((plan.loss for plan in plans), PrivacyLoss())
+        variation = math.fsum(plan.allowance / (1 + math.exp(min(plan.epsilon, MOST))) for plan in plans)
+        return self.reserve(
+            mu=loss.mu,
+            delta=loss.failure + (1 - loss.failure) * loss.gate,
+            allowance=2 * variation,
+            parts=loss.parts,
+            dataset=dataset,
+            label=label,
+            rows_per_unit=units.pop(),
+        )
 
     def settle(self, entry_id: int, status: str) -> None:
         """Note that a reservation was ``"released"``, ``"refused"`` or ``"failed"``; the spend stays."""
@@ -183,23 +253,33 @@ class Ledger:
     def entries(self, dataset: str | None = None) -> tuple[Entry, ...]:
         """Everything recorded for one dataset, or (``None``) for all, in the order of recording."""
         with self._database() as database:
-            return _select(database, dataset)
+            return select(database, dataset)
 
     def spent(self, dataset: str | None = None) -> PrivacyLoss:
         """Total privacy loss of one dataset, or (``None``) as if all datasets were the same people.
 
-        Imperfect noise is not in it: its price depends on epsilon, and :meth:`epsilon` charges it.
+        As if it had all been declared in advance, and on the same rows. Imperfect noise is not in it: its price depends
+        on epsilon, and :meth:`epsilon` charges it.
         """
         return composed(self.entries(dataset))
 
     def epsilon(self, delta: float, dataset: str | None = None) -> float:
         """Total epsilon at this delta in [0, 1), all included; infinite if delta is too small.
 
-        Of one dataset, or (``None``) as if all datasets were the same people.
+        Of one dataset, its worst block, or (``None``) as if all datasets were the same people.
         """
         if not 0 <= delta < 1:
             raise InvalidParameter(f"delta must lie in [0, 1), got {delta!r}.")
-        return total_epsilon(self.entries(dataset), delta)
+        entries = self.entries(dataset)
+        if len({entry.dataset for entry in entries}) > 1:
+            return self._total(entries, delta)
+        return max(self._total(group, delta) for group in groups(entries))
+
+    def _total(self, entries: tuple[Entry, ...], delta: float) -> float:
+        try:
+            return total_epsilon(entries, delta, account_for(entries, self.accounting, self._terms.order))
+        except LedgerError:  # kinds that are apart, each on a dataset of its own
+            return total_epsilon(entries, delta, None)
 
     def __len__(self) -> int:
         return len(self.entries())
@@ -219,12 +299,14 @@ class Ledger:
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path is None:
             raise LedgerError("a ledger in memory cannot be pickled: copies would spend apart.", fix=_FIX_MEMORY)
-        return _reopen, (str(self.path),)
+        return _reopen, (str(self.path), self._block)
 
     def __repr__(self) -> str:
         place = [] if self.path is None else [f"path={str(self.path)!r}"]
         limit = [] if self.budget is None else ["epsilon={!r}, delta={!r}".format(*self.budget)]
-        return f"Ledger({', '.join(place + limit)})"
+        kind = [] if self.accounting == "auto" else [f"accounting={self.accounting!r}"]
+        block = f".block({self._block!r})" if self._block else ""
+        return f"Ledger({', '.join(place + limit + kind)}){block}"
 
     def _repr_html_(self) -> str:
         import pandas as pd  # only notebooks need it, workers start without
@@ -263,48 +345,39 @@ class Ledger:
             yield database
 
 
-def _reopen(path: str) -> Ledger:
+def _reopen(path: str, block: str = "") -> Ledger:
     if not (os.path.exists(path) and os.path.getsize(path)):
         raise LedgerError(
             f"the ledger {path!r} is gone; an empty one in its place would forget what was spent.",
             fix="bring the file back, or share its folder with the worker.",
         )
-    return Ledger(path)
+    return Ledger(path).block(block) if block else Ledger(path)
 
 
-def _checked_budget(epsilon: float | None, delta: float | None) -> tuple[float, float] | None:
-    if epsilon is None and delta is None:
-        return None
-    if epsilon is None or delta is None:
-        raise InvalidParameter("epsilon and delta make a limit together.", fix="give both or neither.")
-    if not (0 < epsilon < math.inf and 0 < delta < 1):
-        raise ImpossibleBudget(f"a limit needs a finite epsilon > 0 and 0 < delta < 1, got {epsilon!r} and {delta!r}.")
-    return float(epsilon), float(delta)
-
-
-def _open(database: sqlite3.Connection, budget: tuple[float, float] | None) -> tuple[float, float] | None:
-    """Make a new account, or check an existing one and take over its limit."""
-    if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
-        for statement in _SCHEMA:
-            database.execute(statement)
-        database.execute("INSERT INTO budget VALUES (?, ?)", budget or (None, None))
-        return budget
-    if database.execute("PRAGMA application_id").fetchone()[0] != _FILE_KIND:
-        raise LedgerError("the file is a database, but not a ledger.", fix="give another path.")
-    if database.execute("PRAGMA quick_check").fetchone()[0] != "ok":
-        raise LedgerError("the ledger file is damaged.", fix="restore it from a backup; do not start a new one.")
-    epsilon, delta = database.execute("SELECT epsilon, delta FROM budget").fetchone()
-    recorded = _checked_budget(epsilon, delta)
-    if budget not in (None, recorded):
+def _refuse_other_units(earlier: Sequence[Entry], spend: Entry) -> None:
+    """Units do not add up, and one person's rows may be in several blocks."""
+    if any(entry.rows_per_unit != spend.rows_per_unit for entry in earlier):
         raise LedgerError(
-            f"the ledger was made with the limit (epsilon, delta) = {recorded}, not {budget}.",
-            fix="give no limit (the file's is then used), or another path.",
+            f"the account of {spend.dataset!r} protects another number of rows per person than {spend.rows_per_unit}.",
+            fix="declare the same Domain(rows_per_unit=...) for every fit, or open another ledger.",
         )
-    return recorded
+    if spend.block and spend.rows_per_unit > 1:
+        raise LedgerError(
+            "blocks are for people with one row each: a person with several may be in several blocks.",
+            fix="charge the whole dataset: ledger in place of ledger.block(...).",
+        )
 
 
-def _select(database: sqlite3.Connection, dataset: str | None) -> tuple[Entry, ...]:
-    rows = database.execute(
-        f"SELECT {_COLUMNS} FROM entries WHERE dataset = ifnull(?, dataset) ORDER BY id", (dataset,)
-    )
-    return tuple(Entry(*row) for row in rows)
+def _refuse_another_gate(earlier: Sequence[Entry], spend: Entry, delta: float) -> None:
+    """One gate's delta covers what is run behind it only on the same rows, and only once it has passed."""
+    first = next((entry for entry in earlier if entry.id == spend.behind), None)
+    if first is None or first.block != spend.block or first.status != "released":
+        raise LedgerError(
+            f"no entry {spend.behind} of the same rows was released, so no gate has passed.",
+            fix="run and settle the fit with the gate first, and name its entry.",
+        )
+    if not spend.gate or first.gate != spend.gate or first.behind is not None or first.delta < delta:
+        raise LedgerError(
+            f"entry {spend.behind} was not behind this gate.",
+            fix="leave out behind=; each gate then pays its own delta.",
+        )

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone, is_regressor
+from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp import entrance
+from ppdp.artefact.description import describe
+from ppdp.artefact.members import hashed
+from ppdp.artefact.twins import mapped, noise_scales, released_twins
 from ppdp.certificate.issue import content_hash, issue
 from ppdp.checks import choice
 from ppdp.composition import Composition, check_steps
+from ppdp.conversion import FromSklearn
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter, NoRoute, PrivacyRefusal
 from ppdp.execute import Outcome, execute
+from ppdp.gate_noise import GATE_KINDS
+from ppdp.ladder import Ladder
 from ppdp.ledger import Ledger
 from ppdp.planning.facts import complete
-from ppdp.planning.plan import Plan, make_plan
+from ppdp.planning.laddering import ladder_plan
+from ppdp.planning.plan import Plan
+from ppdp.planning.solve import make_plan
 from ppdp.privacy.noise import Noise
 from ppdp.release import Released
 from ppdp.rows import Rows
@@ -40,7 +49,7 @@ def _last_has(name: str) -> Any:
     return check
 
 
-class Pipeline(Composition, BaseEstimator):
+class Pipeline(Composition, FromSklearn, BaseEstimator):
     """Pre-processing and a private mechanism, with one end-to-end (epsilon, delta).
 
     Parameters
@@ -52,8 +61,10 @@ class Pipeline(Composition, BaseEstimator):
         The guarantee for everything that leaves.
     domain : Domain, optional
         Public facts; completed from the steps and from the shape and schema of X.
-    gate : {"auto", None}, default="auto"
-        "auto" tests the conditions of the chosen route; None assumes them, and the certificate says CONDITIONAL.
+    gate : {"auto", "gaussian", "laplace", "discrete-laplace", None} or Ladder, default="auto"
+        The noise of the test of all conditions of the chosen route; "auto" takes what leaves the mechanism the least
+        noise. None assumes the conditions, and the certificate says CONDITIONAL. A :class:`~ppdp.Ladder` tests several
+        public thresholds of one condition.
     invalid : {"error", "repair"}, default="error"
         What to do with undeclared NaN, infinity and unknown labels: stop (the certificate says that exceptions are not
         covered), or repair row by row (covered).
@@ -101,7 +112,7 @@ class Pipeline(Composition, BaseEstimator):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         domain: Domain | None = None,
-        gate: str | None = "auto",
+        gate: str | Ladder | None = "auto",
         invalid: str = "error",
         budget: Mapping[str, float] | None = None,
         ledger: Ledger | None = None,
@@ -136,7 +147,8 @@ class Pipeline(Composition, BaseEstimator):
         """Plan with the declared facts and what may be ``seen`` of the data: shape, names, classes."""
         stages, mechanism = self._checked()
         full, facts = complete(declared, stages, mechanism and mechanism[1], **seen)
-        return make_plan(
+        planner: Any = ladder_plan if isinstance(self.gate, Ladder) else make_plan
+        return planner(
             stages,
             mechanism,
             full,
@@ -150,7 +162,8 @@ class Pipeline(Composition, BaseEstimator):
 
     def _checked(self) -> tuple[list[tuple[str, Any]], tuple[str, Any] | None]:
         """Stages and mechanism, after the pipeline's own parameters."""
-        choice("gate", self.gate, ["auto", None])
+        if not isinstance(self.gate, Ladder):
+            choice("gate", self.gate, ["auto", *GATE_KINDS, None])
         choice("invalid", self.invalid, ["error", "repair"])
         for name, kind in (("ledger", Ledger), ("domain", Domain), ("dataset", str)):
             value = getattr(self, name)
@@ -176,7 +189,7 @@ class Pipeline(Composition, BaseEstimator):
         """
         self._forget()
         _, mechanism = self._checked()
-        values = entrance.check_features(self, X, reset=True)
+        values = entrance.check_features(self, self._coded(X), reset=True)
         names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         supervised = mechanism is not None and mechanism[1].needs_y
         labels = entrance.check_labels(values, y, self) if supervised else None
@@ -199,7 +212,7 @@ class Pipeline(Composition, BaseEstimator):
         finally:
             if self.ledger is not None and entry is not None:
                 self.ledger.settle(entry, status)
-        self._keep(plan, outcome, seeded=noise.seeded)
+        self._keep(plan.on(outcome.rung), outcome, seeded=noise.seeded)
         return self
 
     def _forget(self) -> None:
@@ -214,7 +227,7 @@ class Pipeline(Composition, BaseEstimator):
         return self.ledger.reserve(
             mu=plan.loss.mu,
             parts=plan.loss.parts,
-            delta=plan.gate.delta if plan.gate is not None else 0.0,
+            delta=max(plan.loss.failure, plan.loss.gate),
             allowance=plan.allowance,
             epsilon=plan.epsilon,
             dataset=self.dataset,
@@ -245,45 +258,70 @@ class Pipeline(Composition, BaseEstimator):
         arrays = {name: np.array(array, dtype=np.float64) for name, array in outcome.released.items()}
         for array in arrays.values():
             array.setflags(write=False)
-        certificate = issue(plan, arrays, invalid=self.invalid, seeded=seeded, dataset=self.dataset)
-        scales = {f"{plan.steps[r.at].name}.{r.statistic}": r.noise_scale for r in plan.releases}
+        steps = [(step.name, step.stage) for step in plan.steps]
         if plan.mechanism is not None:
-            scales |= {name: plan.mechanism.noise_scale for name in arrays if name not in scales}
-        self.release_ = Released(arrays, scales, content_hash(arrays))
-        twins = []
-        for step, statistics in zip(plan.steps, outcome.statistics):
-            twin = clone(step.stage)
-            twins.append((step.name, twin))
-            if step.way.name == "exact" and step.stage.fits and not statistics:
-                continue  # nothing was released for it, so the twin stays unfitted
-            twin._wear(statistics)
-            twin.n_features_in_ = step.domain.d
-            if step.domain.feature_names is not None:
-                twin.feature_names_in_ = np.asarray(step.domain.feature_names, dtype=object)
-        if plan.mechanism is not None:
-            model = clone(plan.mechanism.stage).set_params(noise_scale=plan.mechanism.noise_scale)
-            model._fix(plan.mechanism.question)
-            prefix = f"{plan.mechanism.name}."
-            own = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-            model._wear(own, plan.end[0], plan.mechanism.question)
-            model.n_features_in_ = plan.end[0].d
-            twins.append((plan.mechanism.name, model))
-            if hasattr(model, "classes_"):
-                self.classes_ = model.classes_
-        self.twins_ = twins
-        self.row_norm_, self.entry_bound_ = plan.domain.row_norm, plan.domain.entry_bound
-        self.certificate_ = certificate
+            steps.append((plan.mechanism.name, plan.mechanism.stage))
+        inference = describe(steps, getattr(self, "feature_names_in_", None))
+        certificate = issue(
+            plan,
+            arrays,
+            inference=hashed(inference.encode()),
+            invalid=self.invalid,
+            seeded=seeded,
+            dataset=self.dataset,
+        )
+        scales = noise_scales(certificate.to_dict())
+        self._hold(Released(arrays, scales, content_hash(arrays), inference, certificate), steps)
+
+    def _hold(self, release: Released, steps: Sequence[tuple[str, Any]]) -> None:
+        """Predict with a release, the one of this fit or one that was loaded."""
+        document = release.certificate.to_dict()
+        domain = document["entrance"]["domain"]
+        self.twins_ = released_twins(document, steps, release.arrays)
+        if hasattr(self.twins_[-1][1], "classes_"):
+            self.classes_ = self.twins_[-1][1].classes_
+        self.row_norm_, self.entry_bound_ = domain.get("row_norm"), domain.get("entry_bound")
+        self.release_, self.certificate_ = release, release.certificate
+
+    def export(self, path: str | os.PathLike[str], *, conditional: bool = False, overwrite: bool = False) -> str:
+        """Write the release with its certificate: the only thing that may leave the building.
+
+        Arrays, JSON and words, no pickle; :func:`ppdp.load` verifies them and gives a pipeline that predicts. Whenever
+        the process is killed, the export is there whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            A ``.zip``, or else a new folder.
+        conditional : bool, default=False
+            Whether a CONDITIONAL certificate may leave; it says so first wherever it is read.
+        overwrite : bool, default=False
+            Whether a ``.zip`` may take the place of an earlier export.
+
+        Returns
+        -------
+        str
+            SHA-256 of the export, the same for folder and zip: ``ppdp.load(path, sha256=...)`` takes no other one.
+
+        Raises
+        ------
+        ExportError
+            If the noise was seeded, labels were read from y, the certificate is CONDITIONAL and you did not say that
+            you know, or something else stands at the path.
+        """
+        from ppdp.export import export
+
+        check_is_fitted(self)
+        return export(self, path, conditional=conditional, overwrite=overwrite)
 
     @np.errstate(all="ignore")
     def _inference(self, X: Any) -> Array:
         """Raw rows through the released twins of all stages before the mechanism or the last transformer."""
         check_is_fitted(self)
-        values = entrance.check_features(self, X, reset=False)
+        values = entrance.check_features(self, self._coded(X), reset=False)
         facts = Domain(row_norm=self.row_norm_, entry_bound=self.entry_bound_)
         values = entrance.repaired_values(values, facts, gaps=self._fills_gaps(), invalid=self.invalid)
-        for _, twin in self.twins_[:-1]:
-            values = _apply(twin, values)
-        return values
+        return mapped(self.twins_[:-1], values)
 
     def _last(self, method: str, X: Any) -> Any:
         values = self._inference(X)
@@ -344,15 +382,8 @@ class Pipeline(Composition, BaseEstimator):
 
     @available_if(_last_has("predict"))
     def score(self, X: Any, y: Any) -> float:
-        """Accuracy of the released model, or R² of a regression; on private rows no certificate covers it."""
-        from sklearn.metrics import accuracy_score, r2_score
-
-        return float((r2_score if is_regressor(self) else accuracy_score)(y, self.predict(X)))
-
-
-def _apply(twin: Any, values: Array) -> Array:
-    """One released twin; a deduplicator maps nothing."""
-    return np.asarray(twin._apply(values, twin._worn())) if hasattr(twin, "_apply") else values
+        """Accuracy of the released model, R² or D² of a regression; on private rows no certificate covers it."""
+        return float(self.twins_[-1][1].score(self._inference(X), y))
 
 
 def make_pipeline(*steps: Any, **parameters: Any) -> Pipeline:

@@ -1,4 +1,4 @@
-"""Spends on the same private data, and what they come to together: ``docs/theory/accounting.md``."""
+"""Spends on the same private data: ``docs/theory/ledger.md``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import functools
 import json
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ppdp.exceptions import BudgetExceeded, LedgerError
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
 
-__all__ = ["MOST", "Entry", "composed", "refuse_mixture", "refuse_overspend", "sampling", "total_epsilon"]
+__all__ = ["MOST", "Entry", "composed", "groups", "sampling"]
 
 MOST = 600.0  # an epsilon beyond any meaning, whose exponential is still a number
 
@@ -44,6 +43,12 @@ class Entry:
         When it was reserved: ISO 8601, UTC.
     parts : str
         What is not Gaussian: a JSON list of :class:`~ppdp.privacy.parts.Part`.
+    block : str
+        Public name of the rows it looked at, if not all; "" for all.
+    gate : str
+        Public name of the gate in front of it.
+    behind : int or None
+        Earlier entry whose gate stands in front of this one as well, so that its ``delta`` is charged there.
     """
 
     id: int
@@ -56,6 +61,9 @@ class Entry:
     status: str
     time: str
     parts: str = "[]"
+    block: str = ""
+    gate: str = ""
+    behind: int | None = None
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -76,54 +84,7 @@ def sampling(entries: Iterable[Entry], epsilon: float) -> float:
     return distance * (1 + math.exp(min(epsilon, MOST))) if distance else 0.0
 
 
-def total_epsilon(entries: Iterable[Entry], delta: float) -> float:
-    """Smallest epsilon with δ(epsilon) <= delta.
-
-    The sampling term grows with epsilon, so epsilon climbs from below until it meets itself; the
-    last step charges the term at ``ahead >= epsilon``, hence its answer is valid.
-    """
-    entries = tuple(entries)
-    loss = composed(entries)
-    if loss.parts:
-        pure = sum(part.pure for part in loss.parts)
-        return pure if sampling(entries, pure) <= delta else math.inf
-    epsilon = loss.epsilon(delta)
-    for _ in range(100):
-        ahead = epsilon + 1e-9 * (1 + epsilon)
-        epsilon = loss.epsilon(delta - sampling(entries, ahead))
-        if epsilon <= ahead:
-            return epsilon
-    return math.inf
-
-
-def refuse_mixture(entries: Iterable[Entry]) -> None:
-    """Raise :class:`LedgerError` unless all spends are Gaussian or all are pure."""
-    loss = composed(entries)
-    pure = all(math.isfinite(part.pure) for part in loss.parts)
-    if loss.parts and (loss.mu or loss.failure or not pure):
-        raise LedgerError(
-            "Gaussian and other spends cannot share an account when each may depend on the outcome of the last.",
-            fix="a ledger of their own for Laplace and exponential mechanisms without noisy stages or gates.",
-        )
-
-
-def refuse_overspend(entries: Iterable[Entry], epsilon: float, delta: float) -> None:
-    """Raise :class:`BudgetExceeded` unless all these spends together are within the limit.
-
-    A plan that fills the limit to the last digit must pass: rounding in its own split of ``mu`` is
-    forgiven by 1e-9 of the Gaussian part, which :class:`PrivacyLoss` rounds up by 1e-7 of itself.
-    """
-    entries = tuple(entries)
-    loss = composed(entries)
-    if loss.parts and total_epsilon(entries, delta) <= epsilon * (1 + 1e-9):
-        return
-    room = delta - loss.failure - sampling(entries, epsilon)
-    if not loss.parts and loss.delta(epsilon) - loss.failure <= room * (1 + 1e-9):
-        return
-    if total_epsilon(entries, delta) <= epsilon:  # a limit far above what is spent charges imperfect noise too dearly
-        return
-    raise BudgetExceeded(
-        f"the total on dataset {entries[-1].dataset!r} would be epsilon = {total_epsilon(entries, delta):.6g} at "
-        f"delta = {delta:.3g}, and the ledger's limit is {epsilon:.6g}; nothing was recorded or looked at.",
-        fix="spend less here, or agree on a larger limit in a new ledger that includes what was spent.",
-    )
+def groups(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
+    """The spends that one row can be in: those on all rows, and for every block those on all rows or on that block."""
+    blocks = sorted({"", *(entry.block for entry in entries)})
+    return [tuple(entry for entry in entries if entry.block in ("", block)) for block in blocks]

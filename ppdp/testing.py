@@ -198,9 +198,10 @@ def _use(stage: Any, way: Way, world: World, pair: Pair) -> float:
         _check_rows(stage, way, rows, where)
     granted = way.distance.by_position()
     certified = granted.to_dict() | {"slots": granted.replaced + granted.toggled}
-    torn = (
-        range(world.domain.n) if world.distance.moved > way.distance.moved == 0 else world.free
-    )  # all count as replaced
+    torn = world.free
+    if world.distance.moved > way.distance.moved == 0:  # rows that moved count as replaced
+        torn = range(world.domain.n)
+        certified["slots"] += granted.reweighted
     used = measured(out, torn)
     for name, value in used.items():
         words = f"{where}: {name} is {value:.12g}, and at most {certified[name]:.12g} is certified."

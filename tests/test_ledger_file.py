@@ -5,8 +5,9 @@ import sqlite3
 
 import pytest
 
-from ppdp.exceptions import BudgetExceeded, LedgerError
+from ppdp.exceptions import BudgetExceeded, InvalidParameter, LedgerError
 from ppdp.ledger import Ledger
+from ppdp.privacy.parts import Part
 
 
 def test_a_file_is_the_same_account_whoever_opens_it(tmp_path):
@@ -79,3 +80,71 @@ def test_a_lost_file_is_an_error_never_a_new_empty_account(tmp_path, loss):
 def test_a_folder_that_is_not_there_is_an_error_with_a_fix(tmp_path):
     with pytest.raises(LedgerError, match="Fix:"):
         Ledger(tmp_path / "nowhere" / "account.sqlite")
+
+
+class TestFilesOfTheFirstVersion:
+    @pytest.fixture
+    def old(self, tmp_path):
+        """A file as the first version made it, with a Gaussian spend on it."""
+        path = tmp_path / "old.sqlite"
+        database = sqlite3.connect(path)
+        for statement in (
+            "PRAGMA application_id = 1886413936",
+            "CREATE TABLE budget (epsilon REAL, delta REAL)",
+            "CREATE TABLE entries (id INTEGER PRIMARY KEY, dataset TEXT NOT NULL, label TEXT NOT NULL, "
+            "mu REAL NOT NULL, delta REAL NOT NULL, total_variation REAL NOT NULL, rows_per_unit INTEGER NOT NULL, "
+            "status TEXT NOT NULL, time TEXT NOT NULL, parts TEXT NOT NULL)",
+            "INSERT INTO budget VALUES (1.0, 1e-6)",
+            "INSERT INTO entries VALUES (NULL, 'default', 'old', 0.1, 1e-8, 1e-16, 1, 'released', "
+            "'2026-01-01T00:00:00+00:00', '[]')",
+        ):
+            database.execute(statement)
+        database.commit()
+        database.close()
+        return path
+
+    def test_are_opened_with_everything_on_them(self, old):
+        for _ in range(2):
+            ledger = Ledger(old)
+            assert ledger.budget == (1.0, 1e-6)
+            assert ledger.accounting == "auto"
+            (entry,) = ledger.entries()
+            assert (entry.label, entry.mu, entry.block, entry.gate, entry.behind) == ("old", 0.1, "", "", None)
+        with pytest.raises(BudgetExceeded):
+            ledger.reserve(mu=0.3)
+        ledger.reserve(mu=0.1)
+        assert len(Ledger(old)) == 2
+        with pytest.raises(LedgerError, match="cannot share"):
+            ledger.reserve(mu=0.0, parts=[Part.of("pure", epsilon=0.1)])
+
+    def test_decide_by_their_first_spend_like_new_ones(self, old):
+        ledger = Ledger(old)
+        mixture = {"mu": 0.01, "parts": [Part.of("pure", epsilon=0.1)]}
+        ledger.reserve(dataset="other", **mixture)
+        ledger.reserve(dataset="other", **mixture)
+        assert len(ledger.entries("other")) == 2
+
+
+class TestAccounting:
+    def test_is_recorded_and_cannot_be_changed(self, tmp_path):
+        path = tmp_path / "account.sqlite"
+        first = Ledger(path, 1.0, 1e-6, "renyi")
+        first.reserve(mu=0.1)
+        for second in (Ledger(path), Ledger(path, 1.0, 1e-6), pickle.loads(pickle.dumps(first))):
+            assert second.accounting == "renyi"
+            assert second.epsilon(1e-6) == first.epsilon(1e-6)
+            assert "accounting='renyi'" in repr(second)
+        for other in ("auto", "pure"):
+            with pytest.raises(LedgerError, match="accounting"):
+                Ledger(path, accounting=other)
+
+    @pytest.mark.parametrize("accounting", ["Renyi", "zcdp", "", 3])
+    def test_is_one_of_a_few(self, tmp_path, accounting):
+        with pytest.raises(InvalidParameter, match="accounting"):
+            Ledger(tmp_path / "account.sqlite", 1.0, 1e-6, accounting)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_at_an_order_needs_a_limit(self, tmp_path):
+        with pytest.raises(InvalidParameter, match="order"):
+            Ledger(tmp_path / "account.sqlite", accounting="renyi")
+        assert list(tmp_path.iterdir()) == []

@@ -12,9 +12,12 @@ import time
 import pytest
 
 from ppdp.exceptions import BudgetExceeded, LedgerError
-from ppdp.ledger import Ledger
+from ppdp.ledger import Entry, Ledger
+from ppdp.ledger_file import insert
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
+
+HELD = 0.89  # of a limit's delta is for what mechanisms spend, the rest for gates and imperfect noise
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -87,7 +90,7 @@ def test_threads_neither_lose_nor_duplicate_a_spend(make):
 
 def test_racing_threads_cannot_pass_the_limit_together(make):
     ledger = make(epsilon=1.0, delta=1e-6)
-    share, admitted = gaussian_mu(1.0, 1e-6) / math.sqrt(10), []
+    share, admitted = gaussian_mu(1.0, HELD * 1e-6) / math.sqrt(10), []
 
     def work(_):
         for _ in range(5):
@@ -109,7 +112,7 @@ def spend_ten(ledger, worker, together):
 
 @pytest.mark.parametrize("limited", [False, True])
 def test_processes_neither_lose_nor_duplicate_a_spend_nor_pass_the_limit_together(tmp_path, limited):
-    room_for_30 = {"epsilon": 0.1, "delta": PrivacyLoss(0.01 * math.sqrt(30)).delta(0.1)}
+    room_for_30 = {"epsilon": 0.1, "delta": PrivacyLoss(0.01 * math.sqrt(30)).delta(0.1) / HELD}
     ledger = Ledger(tmp_path / "account.sqlite", **room_for_30 if limited else {})
     context = multiprocessing.get_context("spawn")
     together = context.Barrier(4)
@@ -172,8 +175,7 @@ def test_a_process_killed_before_the_commit_leaves_the_account_as_it_was(tmp_pat
         with ledger._transaction() as database:
             database.execute("PRAGMA cache_size = 1")  # pages go to the disk before the commit
             for _ in range(2000):
-                row = ("default", "x" * 100, 0.1, 0.0, 0.0, 1, "reserved", "now", "[]")
-                database.execute("INSERT INTO entries VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+                insert(database, Entry(0, "default", "x" * 100, 0.1, 0.0, 0.0, 1, "reserved", "now"))
             die()
 
     size = ledger.path.stat().st_size
@@ -198,10 +200,10 @@ def test_random_kills_leave_what_was_announced_and_at_most_one_more_each(tmp_pat
         child = fork(work)
         os.close(writer)
         with open(reader, "rb") as announcements:
-            first = announcements.readline()
+            seen = [announcements.readline() for _ in range(draw.randint(1, 3))]
             time.sleep(draw.uniform(0, 0.03))
             os.kill(child, signal.SIGKILL)
-            announced[life] = [int(line) for line in [first, *announcements]]
+            announced[life] = [int(line) for line in [*seen, *announcements]]
         assert ended(child) == -signal.SIGKILL
         entries = Ledger(path).entries()
         for label, numbers in announced.items():

@@ -6,7 +6,7 @@ import pytest
 from ppdp import make_pipeline
 from ppdp.exceptions import BudgetExceeded, LedgerError
 from ppdp.ledger import Ledger
-from ppdp.mechanisms import LaplaceMechanism
+from ppdp.mechanisms import LaplaceMechanism, LogisticRegression
 from ppdp.privacy.parts import Part
 from ppdp.transformers import NormClipper
 
@@ -52,5 +52,25 @@ class TestPureSpends:
 @pytest.mark.parametrize("limit", [20.0, 50.0, 500.0])
 def test_a_limit_far_above_what_is_spent_refuses_nothing(limit):
     ledger = Ledger(epsilon=limit, delta=1e-6)
-    ledger.reserve(mu=0.1, allowance=1e-14, epsilon=1.0)
+    for _ in range(20):
+        ledger.reserve(mu=0.02, allowance=1e-14, epsilon=1.0)
     assert ledger.epsilon(1e-6) < 1
+
+
+@pytest.mark.parametrize("solver", ["poisson", "fixed-size"])
+def test_training_on_batches_is_charged_what_it_claims_and_more_fits_follow(solver):
+    X = np.linspace(-1, 1, 600)[:, None]
+    y = (X[:, 0] > 0).astype(int)
+    model = LogisticRegression(classes=(0, 1), solver=solver, batch_size=60, max_iter=5)
+    alone = Ledger(epsilon=1.0, delta=1e-6)
+    pipe = make_pipeline(NormClipper(), model, epsilon=1.0, delta=1e-6, ledger=alone)
+    pipe.fit(X, y)
+    assert 0.99 <= alone.epsilon(1e-6) <= 1.0
+    with pytest.raises(BudgetExceeded):
+        pipe.fit(X, y)
+    several = Ledger(epsilon=2.0, delta=1e-5)
+    pipe.set_params(ledger=several)
+    for _ in range(2):
+        pipe.fit(X, y)
+    several.reserve(mu=0.01)  # of any kind: the first spend was of none in particular
+    assert 1.0 < several.epsilon(1e-5) <= 2.0

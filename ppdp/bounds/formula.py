@@ -39,10 +39,19 @@ class Formula:
         Classes whose formula it is.
     shape : callable, optional
         For a mechanism: ``shape(domain, **parameters)``, how many numbers an answer has, and a public bound on each.
+    steps : callable, optional
+        For a mechanism: ``steps(domain, **parameters)``, how many answers its parameters mean.
+    arrays : callable, optional
+        For a mechanism that releases several arrays: ``arrays(steps, size)``, their shapes by name.
     statement : callable, optional
         For a margin: ``statement(domain, **parameters)``, what is assumed, from the parameters of the stage's formula.
     largest : callable, optional
         For a margin: ``largest(domain, unit, **parameters)``, the largest margin that any data can have.
+    level : callable, optional
+        For a margin that is a measured quantity less a public threshold: ``level(domain, unit, **parameters)``, the
+        threshold in rows. Without it margins of different thresholds are different functions of the rows.
+    threshold : tuple of str
+        The parameters that follow from that threshold, its own name first; no other changes the measured quantity.
     assumes : callable, optional
         For a stability map: ``assumes(domain, **parameters)``, the ids of the margins that it rests on.
     releases : tuple of str
@@ -56,6 +65,8 @@ class Formula:
         For a stability map: whether rows at its input may have gaps.
     predicts : bool
         For a mechanism: whether new rows are mapped through the stages before it.
+    relies : str
+        For a mechanism: what it takes on somebody else's word, so that a certificate is CONDITIONAL.
     """
 
     id: str
@@ -65,14 +76,19 @@ class Formula:
     way: str = ""
     used_by: tuple[str, ...] = ()
     shape: Callable[..., tuple[int, float]] | None = None
+    steps: Callable[..., int] | None = None
+    arrays: Callable[[int, int], dict[str, list[int]]] | None = None
     statement: Callable[..., str] | None = None
     largest: Callable[..., float] | None = None
+    level: Callable[..., float] | None = None
+    threshold: tuple[str, ...] = ()
     assumes: Callable[..., set[str]] = lambda domain, **_: set()
     releases: tuple[str, ...] = ()
     fitted: bool = True
     affine: Callable[..., bool] = lambda **_: False
     gaps: bool = False
     predicts: bool = False
+    relies: str = ""
 
     def __call__(self, *args: Any, **parameters: Any) -> Any:
         """Compute the bound."""

@@ -181,6 +181,8 @@ def observed_margin(domain: Domain, distance: Distance) -> float:
     page="mean-imputation",
     statement=lambda domain, *, max_missing, **_: f"at most {min(max_missing, domain.missing_rows)} rows have gaps",
     largest=lambda domain, unit, *, max_missing, **_: (min(max_missing, domain.missing_rows) + 1) / unit,
+    level=lambda domain, unit, *, max_missing, **_: -min(max_missing, domain.missing_rows) / unit,
+    threshold=("max_missing", "min_observed"),
 )
 def missing_margin(domain: Domain, distance: Distance) -> float:
     """Change of the number of rows with gaps along one neighbouring pair.

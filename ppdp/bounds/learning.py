@@ -16,11 +16,15 @@ __all__ = [
     "augmented_norm",
     "glm_smoothness",
     "gradient_shape",
+    "hinge_gradient",
     "hinge_gradient_step",
+    "kept_steps",
     "logistic_gradient",
     "logistic_gradient_norm",
     "logistic_smoothness",
     "noisy_gradient_step",
+    "released_models",
+    "softmax_gradient",
     "softmax_gradient_norm",
     "softmax_gradient_step",
     "squared_gradient",
@@ -114,11 +118,27 @@ class Gradient:
     lipschitz: float
     rounding: float
 
+    def sum_error(self, rows: int) -> float:
+        """What float64 makes of the sum over at most so many rows, divided by a public number, is off by at most."""
+        return rows * self.rounding + (rows + 2) * UNIT * rows * (self.bound + self.rounding)
+
     def mean_shift(self, n_rows: int, distance: Distance) -> float:
         """Most that the mean over the public n can change (Theorem E), rounding of rows and sum included."""
-        base = distance.shift(self.bound, self.lipschitz)
-        summing = (n_rows + 2) * UNIT * n_rows * (self.bound + self.rounding)
-        return inflate((base + 2 * n_rows * self.rounding + 2 * summing) / n_rows)
+        return inflate((distance.shift(self.bound, self.lipschitz) + 2 * self.sum_error(n_rows)) / n_rows)
+
+
+MOST_KEPT = 100
+
+
+def kept_steps(steps: int) -> list[int]:
+    """After which steps a model is kept for learning curves: at most 100, evenly spaced, the last one last."""
+    kept = min(steps, MOST_KEPT)
+    return [-(-steps * i // kept) for i in range(1, kept + 1)]
+
+
+def released_models(steps: int, size: int) -> dict[str, list[int]]:
+    """Shapes of what training releases besides its gradients, all made from them: the model, and those on its path."""
+    return {"path": [len(kept_steps(steps)), size], "theta": [size]}
 
 
 def _least(fit_intercept: bool) -> float:
@@ -158,9 +178,7 @@ def squared_gradient(
     return Gradient(domain.d + bool(fit_intercept), bound, smoothness, _rounding(domain.d, norm, steepness))
 
 
-def _hinge_gradient(
-    domain: Domain, *, clip: float, coef_norm: float, fit_intercept: bool, smoothing: float
-) -> Gradient:
+def hinge_gradient(domain: Domain, *, clip: float, coef_norm: float, fit_intercept: bool, smoothing: float) -> Gradient:
     """Gradient of the hinge loss, quadratic where the margin is within ``smoothing`` of 1."""
     sane(clip > 0 and coef_norm > 0 and 0 < smoothing <= 1)
     norm = augmented_norm(float(domain.require("row_norm")), fit_intercept)
@@ -172,9 +190,7 @@ def _hinge_gradient(
     return Gradient(domain.d + bool(fit_intercept), bound, smoothness, _rounding(domain.d, norm, steepness))
 
 
-def _softmax_gradient(
-    domain: Domain, *, clip: float, coef_norm: float, fit_intercept: bool, n_classes: int
-) -> Gradient:
+def softmax_gradient(domain: Domain, *, clip: float, coef_norm: float, fit_intercept: bool, n_classes: int) -> Gradient:
     """Gradient of ``log Σ exp(scores) - score_y``, all classes together in the Frobenius norm."""
     sane(clip > 0 and coef_norm > 0 and n_classes >= 2)
     sane(domain.classes is None or len(domain.classes) == n_classes)
@@ -208,6 +224,7 @@ gradient_shape = _shape(logistic_gradient)
     used_by=("LogisticRegression",),
     predicts=True,
     shape=gradient_shape,
+    arrays=released_models,
 )
 def noisy_gradient_step(
     domain: Domain, distance: Distance, *, clip: float, coef_norm: float, fit_intercept: bool
@@ -228,6 +245,7 @@ def noisy_gradient_step(
     used_by=("LinearRegression", "Ridge"),
     predicts=True,
     shape=_shape(squared_gradient),
+    arrays=released_models,
 )
 def squared_gradient_step(
     domain: Domain,
@@ -249,13 +267,14 @@ def squared_gradient_step(
     page="noisy-gradient-descent",
     used_by=("LinearSVC",),
     predicts=True,
-    shape=_shape(_hinge_gradient),
+    shape=_shape(hinge_gradient),
+    arrays=released_models,
 )
 def hinge_gradient_step(
     domain: Domain, distance: Distance, *, clip: float, coef_norm: float, fit_intercept: bool, smoothing: float
 ) -> float:
     """The same for the Huberised hinge loss."""
-    found = _hinge_gradient(domain, clip=clip, coef_norm=coef_norm, fit_intercept=fit_intercept, smoothing=smoothing)
+    found = hinge_gradient(domain, clip=clip, coef_norm=coef_norm, fit_intercept=fit_intercept, smoothing=smoothing)
     return found.mean_shift(domain.n, distance)
 
 
@@ -265,11 +284,12 @@ def hinge_gradient_step(
     page="noisy-gradient-descent",
     used_by=("LogisticRegression",),
     predicts=True,
-    shape=_shape(_softmax_gradient),
+    shape=_shape(softmax_gradient),
+    arrays=released_models,
 )
 def softmax_gradient_step(
     domain: Domain, distance: Distance, *, clip: float, coef_norm: float, fit_intercept: bool, n_classes: int
 ) -> float:
     """The same for the softmax loss of several classes, in the Frobenius norm."""
-    found = _softmax_gradient(domain, clip=clip, coef_norm=coef_norm, fit_intercept=fit_intercept, n_classes=n_classes)
+    found = softmax_gradient(domain, clip=clip, coef_norm=coef_norm, fit_intercept=fit_intercept, n_classes=n_classes)
     return found.mean_shift(domain.n, distance)

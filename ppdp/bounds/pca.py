@@ -299,6 +299,8 @@ def _gap_statement(what: str) -> dict[str, Any]:
     return {
         "statement": lambda domain, *, min_gap, **_: f"the eigengap of the {what} is at least {min_gap:.4g}",
         "largest": lambda domain, unit, *, min_gap, **_: (float(domain.require("row_norm")) ** 2 - min_gap) / unit,
+        "level": lambda domain, unit, *, min_gap, **_: min_gap / unit,
+        "threshold": ("min_gap",),
     }
 
 

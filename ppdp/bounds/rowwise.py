@@ -54,7 +54,9 @@ def range_scaling(
     return out, distance.stretched(slope, (high - low) * math.sqrt(domain.d)).jittered(apply_error(domain.d, norm))
 
 
-@formula("row-wise.row-map", kind="stability", page="row-wise", way="public", used_by=("RowMap",), gaps=True)
+@formula(
+    "row-wise.row-map", kind="stability", page="row-wise", way="public", used_by=("RowMap", "ColumnMap"), gaps=True
+)
 def row_map(
     domain: Domain,
     distance: Distance,
@@ -64,14 +66,16 @@ def row_map(
     entry_bound: float,
     lipschitz: float | None = None,
     feature_names: Sequence[str] | None = None,
+    fills_gaps: bool = False,
 ) -> tuple[Domain, Distance]:
-    """A user's row-wise function whose output is clipped to public ranges or a public norm.
+    """A user's row-wise function whose output is clipped to public ranges, a public norm, or both.
 
     Without a declared Lipschitz constant a row that moved counts as replaced.
     """
     sane(0 < entry_bound <= row_norm * (1 + 1e-6) and row_norm <= entry_bound * math.sqrt(n_features) * (1 + 1e-6))
     names = None if feature_names is None else tuple(feature_names)
     out = domain.but(n_features=n_features, feature_names=names, row_norm=row_norm, entry_bound=entry_bound)
+    out = out.but(max_missing=0) if fills_gaps else out
     if distance.moved == 0:
         return out, distance
     if lipschitz is None:

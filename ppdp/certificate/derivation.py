@@ -15,6 +15,11 @@ __all__ = ["gate", "mechanism", "releases", "stages"]
 
 Document = Mapping[str, Any]
 
+GATE_NOISES = {
+    "gaussian": "Noise σ",
+    "laplace": "Scale of Laplace noise",
+    "discrete-laplace": "Scale of Laplace noise in whole rows",
+}
 WAYS = {
     "public": "public parameters only",
     "noisy": "from released statistics",
@@ -130,7 +135,7 @@ def releases(c: Document) -> Sequence[Element]:
         element(
             "p",
             "Gaussian noise was added to each number"
-            + (" but those of the mechanism, whose cost stands below" if c["total"]["parts"] else "")
+            + (" but those whose cost stands below" if c["total"]["parts"] else "")
             + ". The costs add as squares; μ of everything together is ",
             number(c["total"]["mu"], 6),
             ".",
@@ -175,13 +180,30 @@ def gate(c: Document) -> Sequence[Element]:
             "p",
             f"Before anything that rests on {_count(len(conditions), 'condition')} ran, the smallest margin (that many"
             " rows at least must be replaced before a condition fails) was compared, with noise, with a threshold."
-            f" It passed. {rule}",
+            f" It passed. {rule}{_rung(g)}",
         ),
         pairs(
-            ("Threshold", number(g["threshold"], 5, " rows")),
-            ("Noise σ", number(g["noise_scale"], 4, " rows")),
+            ("Threshold", number(_threshold(g), 5, " rows")),
+            (GATE_NOISES[g["kind"]], number(g["noise_scale"], 4, " rows")),
             ("Passes wrongly, at most", bound(g["delta"])),
         ),
+    )
+
+
+def _threshold(g: Document) -> float:
+    """What the noisy margin exceeded."""
+    ladder = g["ladder"]
+    return float(g["threshold"] + (ladder["rungs"][ladder["rung"]]["further"] if ladder else 0))
+
+
+def _rung(g: Document) -> str:
+    """Which rung of a ladder was passed."""
+    if not g["ladder"]:
+        return ""
+    rung, count = g["ladder"]["rung"] + 1, len(g["ladder"]["rungs"])
+    return (
+        f" The same noisy margin was compared with {count} public thresholds; the bounds on this page are those of"
+        f" rung {rung} of {count}, the tightest that it passed, and the promise is the same on every rung."
     )
 
 

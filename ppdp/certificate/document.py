@@ -18,7 +18,7 @@ from ppdp.privacy.parts import Part
 if TYPE_CHECKING:
     from ppdp.certificate.verify import Verification
 
-__all__ = ["SCHEMA_NAME", "Certificate", "write_atomically"]
+__all__ = ["SCHEMA_NAME", "Certificate", "strict_json", "write_atomically"]
 
 SCHEMA_NAME = "ppdp-certificate/1"
 
@@ -130,7 +130,7 @@ class Certificate:
         from ppdp.certificate.schema import check_form
 
         try:
-            content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repetition)
+            content = strict_json(text)
         except (ValueError, RecursionError):
             raise CertificateError("this is not a JSON document.") from None
         try:
@@ -211,6 +211,11 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def strict_json(text: str | bytes) -> Any:
+    """Read JSON without NaN, infinity or repeated keys; anything else is a ValueError or a RecursionError."""
+    return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repetition)
 
 
 def _no_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from ppdp.bounds import FORMULAS, lookup
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
 from ppdp.certificate.rules import ADJACENCY, not_covered
-from ppdp.planning.plan import Plan
+from ppdp.gate import Gate
+from ppdp.planning.plan import Plan, PlannedMechanism
 from ppdp.planning.route import PlannedRelease, PlannedStep
 from ppdp.release_points import STATISTICS
 
@@ -31,7 +32,13 @@ def content_hash(arrays: Mapping[str, NDArray[np.float64]]) -> str:
 
 
 def issue(
-    plan: Plan, released: Mapping[str, NDArray[np.float64]], *, invalid: str, seeded: bool, dataset: str | None = None
+    plan: Plan,
+    released: Mapping[str, NDArray[np.float64]],
+    *,
+    inference: str,
+    invalid: str,
+    seeded: bool,
+    dataset: str | None = None,
 ) -> Certificate:
     """Write the certificate of an execution.
 
@@ -41,6 +48,8 @@ def issue(
         What was executed.
     released : mapping of str to ndarray
         Everything that left.
+    inference : str
+        SHA-256 of the description of the steps and their public parameters.
     invalid : {"error", "repair"}
         What happened to invalid values.
     seeded : bool
@@ -68,7 +77,7 @@ def issue(
         "steps": [_step(step, gated=plan.gate is not None) for step in plan.steps],
         "releases": [_release(release, plan) for release in plan.releases],
         "gate": _gate(plan),
-        "mechanism": _mechanism(plan),
+        "mechanism": _mechanism(plan.mechanism),
         "total": {
             "mu": plan.loss.mu,
             "failure": plan.loss.failure,
@@ -85,6 +94,7 @@ def issue(
         "released": {
             "names": {name: list(np.shape(array)) for name, array in sorted(released.items())},
             "sha256": content_hash(released),
+            "inference": inference,
         },
         "versions": _versions(),
     }
@@ -133,17 +143,31 @@ def _gate(plan: Plan) -> dict[str, Any] | None:
     if gate is None:
         return None
     return {
+        "kind": gate.kind,
         "noise_scale": gate.noise_scale,
         "delta": gate.delta,
         "threshold": gate.threshold,
         "rule": "sum" if gate.adding else "max",
-        "mu": gate.mu,
+        "mu": gate.mu if gate.kind == "gaussian" else None,
+        "ladder": _ladder(plan, gate) if plan.rungs else None,
         "page": "gate",
     }
 
 
-def _mechanism(plan: Plan) -> dict[str, Any] | None:
-    m = plan.mechanism
+def _ladder(plan: Plan, gate: Gate) -> dict[str, Any]:
+    at = next(i for i, step in enumerate(plan.steps) if step.way.conditions)
+    rungs = [
+        {
+            "further": further,
+            "parameters": _plain(rung.steps[at].way.parameters),
+            "mechanism": _mechanism(rung.mechanism),
+        }
+        for rung, further in zip(plan.rungs, gate.rungs)
+    ]
+    return {"rung": plan.rung, "rungs": rungs}
+
+
+def _mechanism(m: PlannedMechanism | None) -> dict[str, Any] | None:
     if m is None:
         return None
     return {

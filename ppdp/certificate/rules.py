@@ -15,7 +15,7 @@ from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.release_points import STATISTICS
 
-__all__ = ["ADJACENCY", "PRIVATE_ORIGIN", "broken_rules", "not_covered", "step_rules"]
+__all__ = ["ADJACENCY", "PRIVATE_ORIGIN", "broken_rules", "mechanism_rules", "not_covered", "step_rules"]
 
 Document = dict[str, Any]
 
@@ -82,12 +82,28 @@ def broken_rules(c: Document, points: list[tuple[Domain, Distance]], end: Domain
             size, bound = found.shape(end, **mechanism["parameters"])
             if size != mechanism["size"] or not math.isclose(bound, mechanism["bound"], rel_tol=1e-9):
                 yield "mechanism: another size or bound follows."
+        if found.steps is not None and found.steps(end, **mechanism["parameters"]) != mechanism["steps"]:
+            yield "mechanism.steps: another number of answers follows."
         if end.missing_rows:
             yield "mechanism: rows may have gaps here."
     elif any(step["way"] == "exact" and lookup(step["formula"], "stability").fitted for step in c["steps"]):
         yield "steps: a released map needs released statistics."
     yield from _released(c, names)
     yield from _status(c)
+
+
+def mechanism_rules(mechanism: Document, end: Domain, where: str) -> Iterator[str]:
+    """Rules for the last step, given the domain at its input."""
+    found = _of_mechanism(mechanism)
+    yield from _same_identity(mechanism, found, where)
+    if found.shape is not None:
+        size, bound = found.shape(end, **mechanism["parameters"])
+        if size != mechanism["size"] or not math.isclose(bound, mechanism["bound"], rel_tol=1e-9):
+            yield f"{where}: another size or bound follows."
+    if found.steps is not None and found.steps(end, **mechanism["parameters"]) != mechanism["steps"]:
+        yield f"{where}.steps: another number of answers follows."
+    if end.missing_rows:
+        yield f"{where}: rows may have gaps here."
 
 
 def _of_mechanism(mechanism: Document) -> Formula:
@@ -179,9 +195,14 @@ def _released(c: Document, names: list[str]) -> Iterator[str]:
     """The arrays that left are those of the releases and the mechanism."""
     expected = {f"{names[r['at']]}.{r['statistic']}": [r["size"]] for r in c["releases"]}
     listed = dict(c["released"]["names"])
-    if c["mechanism"] is not None:
-        own = [name for name in listed if name.startswith(f"{c['mechanism']['name']}.")]
-        expected |= {name: [c["mechanism"]["size"]] for name in own[:1]}
+    m = c["mechanism"]
+    if m is not None:
+        own = [name for name in listed if name.startswith(f"{m['name']}.")]
+        arrays = _of_mechanism(m).arrays
+        if arrays is None:
+            expected |= {name: [m["size"]] for name in own[:1]}
+        else:
+            expected |= {f"{m['name']}.{name}": shape for name, shape in arrays(m["steps"], m["size"]).items()}
         if not own:
             yield "released.names: the mechanism's release is not listed."
     if listed != expected:
@@ -191,7 +212,10 @@ def _released(c: Document, names: list[str]) -> Iterator[str]:
 def _status(c: Document) -> Iterator[str]:
     assumed = any(not k["tested"] for step in c["steps"] for k in step["conditions"])
     private = any(fact["origin"] == PRIVATE_ORIGIN for fact in c["facts"])
-    if (assumed or private) and c["status"] == "UNCONDITIONAL":
+    relies = _of_mechanism(c["mechanism"]).relies if c["mechanism"] is not None else ""
+    if relies and not any(relies in reason for reason in c["reasons"]):
+        yield "reasons: what is taken on somebody else's word is not said."
+    if (assumed or private or relies) and c["status"] == "UNCONDITIONAL":
         yield "status: something is assumed, so it is not unconditional."
     if (c["status"] == "UNCONDITIONAL") != (not c["reasons"]):
         yield "status: UNCONDITIONAL has no reasons, and any other has."

@@ -149,6 +149,7 @@ def closing(c: Document) -> Element:
         pairs(
             ("Digest of the document", element("span", c["digest"], class_="hash")),
             ("SHA-256 of what was released", element("span", c["released"]["sha256"], class_="hash")),
+            ("SHA-256 of the steps and their parameters", element("span", c["released"]["inference"], class_="hash")),
             ("Invalid values", {"error": "stop the run", "repair": "are repaired row by row"}[c["invalid"]]),
             ("Form", c["schema"]),
             ("Versions", versions),

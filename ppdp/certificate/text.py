@@ -29,9 +29,10 @@ def render_text(c: dict[str, Any]) -> str:
         served, noise = ", ".join(release["serves"]), release["noise_scale"]
         lines.append(f"  released    {release['statistic']} for {served}: noise {noise:.4g}, mu {release['mu']:.4g}")
     if c["gate"]:
-        lines.append(
-            f"  gate        passed; mu {c['gate']['mu']:.4g}, delta {c['gate']['delta']:.3g} ({c['gate']['rule']})"
-        )
+        g = c["gate"]
+        noise = f"mu {g['mu']:.4g}" if g["mu"] is not None else f"{g['kind']} noise {g['noise_scale']:.4g}"
+        rung = f" at rung {g['ladder']['rung'] + 1} of {len(g['ladder']['rungs'])}" if g["ladder"] else ""
+        lines.append(f"  gate        passed{rung}; {noise}, delta {g['delta']:.3g} ({g['rule']})")
     if c["mechanism"]:
         m = c["mechanism"]
         lines.append(

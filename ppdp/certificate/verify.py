@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ppdp.bounds import lookup
+from ppdp.certificate.climb import climbed, ladder_rules
 from ppdp.certificate.rules import broken_rules, step_rules
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import PpdpError
-from ppdp.gate import gate_loss, gate_threshold
+from ppdp.gate import certain_share
+from ppdp.gate_noise import gate_noise
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise import TOTAL_VARIATION_PER_DRAW, lattice_allowance
+from ppdp.privacy.parts import Part
 
 __all__ = ["Verification", "verify"]
 
@@ -95,34 +98,51 @@ def _replay(c: dict[str, Any]) -> list[str]:
         squares.append(release["mu"] ** 2)
         draws += release["size"]
     gate = c["gate"]
+    parts: tuple[Part, ...] = ()
     failure, front = 0.0, 0.0
     if gate is not None:
-        same("gate.mu", gate["mu"], gate_loss(gate["noise_scale"], n))
-        same("gate.threshold", gate["threshold"], gate_threshold(gate["noise_scale"], gate["delta"]))
-        squares.append(gate["mu"] ** 2)
+        noise = gate_noise(gate["kind"], gate["noise_scale"], n)
+        same("gate.mu", gate["mu"], noise.loss.mu if gate["kind"] == "gaussian" else None)
+        same("gate.threshold", gate["threshold"], noise.threshold(gate["delta"]))
+        squares.append(noise.loss.mu**2)
+        parts = noise.loss.parts
         failure, front = (gate["delta"], 0.0) if gate["rule"] == "sum" else (0.0, gate["delta"])
-    mechanism, parts = c["mechanism"], ()
-    if mechanism is not None and mechanism["mu"] is None:
-        own = lookup(mechanism["formula"], "privacy")(
-            domain, distance, noise_scale=mechanism["noise_scale"], **mechanism["parameters"]
-        )
-        same("mechanism.sensitivity", mechanism["sensitivity"], None)
-        if own.failure or own.gate:
-            found.append("mechanism: its privacy map fails.")
-        squares.append(own.mu**2)
-        parts = own.parts
-        draws += mechanism["steps"] * mechanism["size"]
-    elif mechanism is not None:
-        s = lookup(mechanism["formula"], "mechanism")(domain, distance, **mechanism["parameters"])
-        same("mechanism.sensitivity", mechanism["sensitivity"], s)
-        lattice = lattice_allowance(mechanism["bound"], mechanism["noise_scale"], mechanism["size"])
-        mu = math.sqrt(mechanism["steps"]) * (s / mechanism["noise_scale"] + lattice)
-        same("mechanism.mu", mechanism["mu"], mu)
-        squares.append(mechanism["mu"] ** 2)
-        draws += mechanism["steps"] * mechanism["size"]
+    ladder = gate["ladder"] if gate is not None else None
+    if ladder is not None:
+        found += ladder_rules(c, points)
+        ends = [(f"gate.ladder.rungs[{i}].mechanism", r, climbed(c, r, points)) for i, r in enumerate(ladder["rungs"])]
+        rungs = [_of_mechanism(where, r["mechanism"], *end, found, same) for where, r, end in ends]
+        squares.append(max(loss.mu for loss in rungs) ** 2)
+        failure = failure / certain_share(math.sqrt(sum(squares)))
+        draws += max(r["mechanism"]["steps"] * r["mechanism"]["size"] for r in ladder["rungs"])
+    elif c["mechanism"] is not None:
+        loss = _of_mechanism("mechanism", c["mechanism"], domain, distance, found, same)
+        squares.append(loss.mu**2)
+        parts += loss.parts
+        draws += c["mechanism"]["steps"] * c["mechanism"]["size"]
     _check_total(c, PrivacyLoss(math.sqrt(sum(squares)), failure, front, parts), draws, found, same)
     found += broken_rules(c, points, domain)
     return found
+
+
+def _of_mechanism(
+    where: str, mechanism: dict[str, Any], domain: Domain, distance: Distance, found: list[str], same: Any
+) -> PrivacyLoss:
+    """What the last step costs with its noise, for the domain and distance at its input."""
+    if mechanism["mu"] is None:
+        loss: PrivacyLoss = lookup(mechanism["formula"], "privacy")(
+            domain, distance, noise_scale=mechanism["noise_scale"], **mechanism["parameters"]
+        )
+        same(f"{where}.sensitivity", mechanism["sensitivity"], None)
+        if loss.failure or loss.gate:
+            found.append(f"{where}: its privacy map fails.")
+        return loss
+    s = lookup(mechanism["formula"], "mechanism")(domain, distance, **mechanism["parameters"])
+    same(f"{where}.sensitivity", mechanism["sensitivity"], s)
+    lattice = lattice_allowance(mechanism["bound"], mechanism["noise_scale"], mechanism["size"])
+    mu = math.sqrt(mechanism["steps"]) * (s / mechanism["noise_scale"] + lattice)
+    same(f"{where}.mu", mechanism["mu"], mu)
+    return PrivacyLoss(mechanism["mu"])
 
 
 def _derive(c: dict[str, Any], found: list[str]) -> tuple[list[tuple[Domain, Distance]], Domain, Distance]:

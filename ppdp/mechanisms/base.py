@@ -43,6 +43,10 @@ class Question:
         Public bound on each of them.
     kind : {"mechanism", "privacy"}
         Whether the formula is the sensitivity of a Gaussian mechanism, or the privacy map of another one.
+    start : float, optional
+        About how much noise a mechanism that is not Gaussian will need: where the search begins.
+    warnings : tuple of str
+        What a user should know before spending, in public words.
     """
 
     formula: str
@@ -51,6 +55,8 @@ class Question:
     size: int
     bound: float
     kind: str = "mechanism"
+    start: float | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def gaussian(self) -> bool:
@@ -91,7 +97,7 @@ class Question:
             return behind(rest, own)
 
         found = least_noise(
-            lambda scale: _Coarse(together(scale)), *budget, start=max(self.bound, 1e-9), tolerance=1e-3
+            lambda scale: _Coarse(together(scale)), *budget, start=self.start or max(self.bound, 1e-9), tolerance=1e-3
         )
         while together(found).epsilon(budget[1]) > budget[0]:
             found *= 1 + 1e-3
@@ -152,6 +158,10 @@ class Mechanism(BaseEstimator):
 
     def declarations(self) -> tuple[str, ...]:
         """What the privacy map takes from the user's word, in public words."""
+        return ()
+
+    def assumptions(self) -> tuple[tuple[str, str], ...]:
+        """What is taken on somebody else's word, and on whose; certificates are then CONDITIONAL."""
         return ()
 
     noise_scale: float | None

@@ -5,24 +5,25 @@ Theory: ``docs/theory/noisy-gradient-descent.md``, ``docs/theory/output-perturba
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.bounds.learning import kept_steps
 from ppdp.progress import progress
 from ppdp.rows import Rows
 from ppdp.statistics import row_norms
 
-__all__ = ["ClippedGradient", "descend", "minimise", "projected"]
+__all__ = ["ClippedGradient", "descend", "minimise", "path", "projected"]
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ClippedGradient:
-    """Sum of the rows' clipped gradients over their public number, as a function of the coefficients.
+    """Sum of the rows' clipped gradients over a public number, as a function of the coefficients.
 
     Attributes
     ----------
@@ -34,6 +35,8 @@ class ClippedGradient:
         Derivative of every row's loss in its scores, ``residuals(scores, y)``, both of shape (n, n_scores).
     clip : float
         Largest norm of one row's gradient.
+    divisor : int
+        Public: the number of rows, or the (expected) size of a batch.
     """
 
     X: Array
@@ -42,22 +45,28 @@ class ClippedGradient:
     norms: Array
     residuals: Callable[[Array, Array], Array]
     clip: float
+    divisor: int
 
     @classmethod
     def of(
         cls, rows: Rows, residuals: Callable[[Array, Array], Array], clip: float, fit_intercept: bool
     ) -> ClippedGradient:
-        """The gradient on these rows."""
+        """The gradient on all of these rows."""
         assert rows.y is not None
         X = np.column_stack([rows.X, np.ones(rows.n)]) if fit_intercept else rows.X
-        return cls(X, rows.y, rows.weight, row_norms(X), residuals, clip)
+        return cls(X, rows.y, rows.weight, row_norms(X), residuals, clip, rows.n)
+
+    def on(self, batch: NDArray[np.intp], size: int) -> ClippedGradient:
+        """The gradient on some of the rows, perhaps none, divided by a public ``size`` whatever their number."""
+        own = {name: getattr(self, name)[batch] for name in ("X", "y", "weight", "norms")}
+        return replace(self, **own, divisor=size)
 
     def __call__(self, theta: Array) -> Array:
         """Mean gradient at coefficients of shape (n_scores, width)."""
         residuals = self.residuals(self.X @ theta.T, self.y)
         size = np.sqrt(np.einsum("ij,ij->i", residuals, residuals)) * self.norms
         scale = np.minimum(1.0, np.divide(self.clip, size, out=np.ones_like(size), where=size > 0))
-        return np.asarray((residuals * (self.weight * scale)[:, None]).T @ self.X / self.X.shape[0])
+        return np.asarray((residuals * (self.weight * scale)[:, None]).T @ self.X / self.divisor)
 
 
 def projected(theta: Array, radius: float) -> Array:
@@ -66,7 +75,7 @@ def projected(theta: Array, radius: float) -> Array:
 
 
 def descend(
-    gradient: Callable[[Array], Array],
+    gradients: Iterable[Callable[[Array], Array]],
     answer: Callable[[Array], Array],
     theta: Array,
     *,
@@ -74,13 +83,13 @@ def descend(
     step_size: float,
     radius: float,
     penalty: Array | float = 0.0,
-) -> Array:
-    """Average of the last half of the iterates of noisy projected gradient descent.
+) -> Iterator[Array]:
+    """Iterates of noisy projected gradient descent.
 
     Parameters
     ----------
-    gradient : callable
-        Private mean gradient.
+    gradients : iterable of callable
+        Private gradient of every step.
     answer : callable
         Releases it with noise.
     theta : ndarray
@@ -91,14 +100,30 @@ def descend(
         Strength of the squared penalty on every coefficient. It is applied after clip and noise, as an implicit
         step: no function of the rows, and stable however strong it is.
     """
-    average = np.zeros_like(theta)
-    tail = steps - steps // 2
-    for t in progress(range(steps), "noisy gradient descent"):
+    for _, gradient in zip(progress(range(steps), "noisy gradient descent"), gradients):
         noisy = answer(gradient(theta))
         theta = projected((theta - step_size * noisy) / (1 + step_size * penalty), radius)
-        if t >= steps - tail:
-            average += theta / tail
-    return average
+        yield theta
+
+
+def path(iterates: Iterable[Array], steps: int) -> Array:
+    """Models on the way to the last one: after so many steps, the average of the last half of the iterates so far.
+
+    Parameters
+    ----------
+    iterates : iterable of ndarray
+        Released.
+    steps : int
+        How many there are.
+    """
+    kept, total = kept_steps(steps), np.zeros(())
+    needed = {*kept, *(step // 2 for step in kept)}
+    sums: dict[int, Array] = {0: total}
+    for step, theta in enumerate(iterates, start=1):
+        total = total + theta
+        if step in needed:
+            sums[step] = total
+    return np.stack([(sums[step] - sums[step // 2]) / (step - step // 2) for step in kept])
 
 
 def minimise(

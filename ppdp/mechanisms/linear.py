@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ppdp.bounds import lookup
-from ppdp.bounds.minimiser import loss_smoothness, solver_rate
+from ppdp.bounds.learning import kept_steps
 from ppdp.checks import choice, classes_of, integer, number, pair, positive
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound
 from ppdp.mechanisms.base import Question
-from ppdp.mechanisms.descent import ClippedGradient, descend, minimise, projected
+from ppdp.mechanisms.batches import batches, secret_one
+from ppdp.mechanisms.descent import ClippedGradient, descend, minimise, path, projected
+from ppdp.mechanisms.solvers import SOLVERS, Training, question
 from ppdp.privacy.noise import Noise
 from ppdp.rows import Rows, encode_labels, encode_targets, observed_domain
 
@@ -26,14 +29,17 @@ __all__ = ["LinearClassifier", "LinearModel", "LinearRegressor"]
 
 Array = NDArray[np.float64]
 
-SOLVED = 0.1  # error of the solver, as a share of what one replaced row does: far below the noise
-MOST_ITERATIONS = 1000  # stopping earlier only regularises more, and costs less
-USUAL_MU = 0.2
+ONE_MODEL = ("output", "hidden")  # solvers that release nothing but the last model
 
 
 def is_auto(value: Any) -> bool:
     """Whether a parameter is left to its public rule."""
     return isinstance(value, str) and value == "auto"
+
+
+def _has_path(model: Any) -> bool:
+    """Whether the iterates are released, so that there are learning curves; for ``available_if``."""
+    return model._staged and model.solver not in ONE_MODEL
 
 
 class LinearModel:
@@ -45,12 +51,14 @@ class LinearModel:
     needs_y = True
     predicts = True
     alpha: Any = 0.0
-    _solvers: tuple[str, ...] = ("dpgd",)
+    batch_size: Any = "auto"
+    _staged = False
+    _solvers: tuple[str, ...] = tuple(name for name in SOLVERS if name != "output")
     _curvature = 1.0
     _usual_alpha = 0.0
 
     def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
-        """For every solver the id of its sensitivity, and the parameters of the loss."""
+        """Ids of the sensitivities of "dpgd" and "output", and the parameters of the loss."""
         raise NotImplementedError
 
     def _residuals(self, scores: Array, y: Array) -> Array:
@@ -66,65 +74,47 @@ class LinearModel:
         formulas, own = self._formulas(domain)
         solver = choice("solver", self.solver, list(self._solvers), self)
         scores = own.get("n_classes", 1)
-        self._step(domain.d, scores)
-        parameters: dict[str, Any] = {
+        gradient = {
             "clip": positive("clip", self.clip, self),
             "coef_norm": positive("coef_norm", self.coef_norm, self) * math.sqrt(scores),
             "fit_intercept": bool(self.fit_intercept),
             **own,
         }
-        alpha = None if is_auto(self.alpha) else number("alpha", self.alpha, self, least=0)
-        steps = None if is_auto(self.max_iter) else integer("max_iter", self.max_iter, self)
-        if solver == "output":
-            parameters |= self._minimiser(domain, alpha, steps, mu)
-            steps = 1
-        shape = lookup(formulas[solver], "mechanism").shape
-        assert shape is not None
-        size, bound = shape(domain, **parameters)
-        return Question(formulas[solver], parameters, steps or self._steps(domain, size, mu), size, bound)
+        training = Training(
+            type(self).__name__,
+            formulas,
+            gradient,
+            alpha=None if is_auto(self.alpha) else number("alpha", self.alpha, self, least=0),
+            max_iter=None if is_auto(self.max_iter) else integer("max_iter", self.max_iter, self),
+            batch_size=None if is_auto(self.batch_size) else integer("batch_size", self.batch_size, self),
+            step_size=self._step(domain.d, scores),
+            usual_step=is_auto(self.step_size),
+        )
+        return question(solver, domain, training, mu)
 
     def _step(self: Any, d: int, scores: int) -> float:
         if is_auto(self.step_size):
             return 1.5 / (self._curvature * math.sqrt(d)) * max(1.0, scores / 2)
         return positive("step_size", self.step_size, self, most=1e6)
 
-    def _steps(self: Any, domain: Domain, size: int, mu: float | None) -> int:
-        if mu is None:
-            return 80
-        numbers = size if self.fit_intercept else size + size // domain.d
-        return int(np.clip(4 * math.sqrt(domain.n * mu / math.sqrt(numbers)), 10, 400))
-
-    def _minimiser(
-        self: Any, domain: Domain, alpha: float | None, steps: int | None, mu: float | None
-    ) -> dict[str, Any]:
-        """Penalty and number of iterations: by default a penalty whose own bias is about that of the noise."""
-        smoothness = loss_smoothness(domain, self._curvature, self.fit_intercept)
-        if alpha is None:
-            signal = domain.n * (mu or USUAL_MU) * self.coef_norm / (8 * self._curvature * self.clip)
-            alpha = domain.n * (8 * self._curvature * domain.d / signal**2) ** (1 / 3)
-        if alpha == 0:
-            raise InvalidParameter("alpha must be positive for solver='output'.", stage=type(self).__name__)
-        if steps is None:
-            wanted = SOLVED * min(1.0, 2 * self.clip / (alpha * self.coef_norm))
-            steps = math.ceil(min(math.log(wanted) / solver_rate(smoothness, alpha / domain.n), MOST_ITERATIONS))
-        return {"alpha": alpha, "smoothness": smoothness, "iterations": steps}
-
     def _fix(self: Any, question: Question) -> None:
-        self.max_iter = question.parameters.get("iterations", question.steps)
-        if "alpha" in question.parameters:
-            self.alpha = question.parameters["alpha"]
+        parameters, steps = question.parameters, question.steps
+        self.max_iter = 1 if self.solver == "hidden" else parameters.get("iterations", parameters.get("epochs", steps))
+        for name in ("alpha", "batch_size"):
+            if name in parameters:
+                setattr(self, name, parameters[name])
 
     def _release(self: Any, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
-        parameters, radius = question.parameters, question.parameters["coef_norm"]
-        clip = parameters["clip"] if self.solver == "output" else question.bound
-        gradient = ClippedGradient.of(rows, self._residuals, clip, parameters["fit_intercept"])
+        parameters, steps = question.parameters, question.steps
+        radius, solver = parameters["coef_norm"], self.solver
+        gradient = ClippedGradient.of(rows, self._residuals, parameters["clip"], parameters["fit_intercept"])
         width = gradient.X.shape[1]
         start = np.zeros((question.size // width, width))
 
         def answer(value: Array) -> Array:
             return noise.release(value.ravel(), noise_scale, question.bound).reshape(value.shape)
 
-        if self.solver == "output":
+        if solver == "output":
             theta = minimise(
                 gradient,
                 start,
@@ -137,16 +127,34 @@ class LinearModel:
         d = rows.X.shape[1]
         penalty = np.zeros(width)  # the intercept is free
         penalty[:d] = (self._usual_alpha if is_auto(self.alpha) else self.alpha) / rows.n
-        steps, step = question.steps, self._step(d, len(start))
-        theta = descend(gradient, answer, start, steps=steps, step_size=step, radius=radius, penalty=penalty)
-        return {"theta": theta.ravel()}
+        gradients: Iterable[ClippedGradient] = repeat(gradient)
+        if solver != "dpgd":
+            size = parameters["batch_size"]
+            gradients = (gradient.on(batch, size) for batch in batches(solver, noise, rows.n, size, steps))
+        step = parameters.get("step_size", self._step(d, len(start)))
+        iterates = descend(gradients, answer, start, steps=steps, step_size=step, radius=radius, penalty=penalty)
+        if solver == "hidden":
+            return {"theta": secret_one(noise, iterates, steps).ravel()}
+        models = path(iterates, steps).reshape(-1, question.size)
+        last = {"theta": models[-1].copy()}
+        return {**last, "path": models} if self._staged else last
 
     def _scores(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> tuple[Array, Array]:
         """Coefficients of shape (n_scores, n_features) and intercepts; remembers the number of steps."""
         self.n_iter_ = question.parameters.get("iterations", question.steps)
-        theta = released["theta"].reshape(-1, domain.d + bool(self.fit_intercept))
-        intercept = theta[:, -1].copy() if self.fit_intercept else np.zeros(len(theta))
-        return theta[:, : domain.d].copy(), intercept
+        for name in ("coef_path_", "intercept_path_", "path_steps_"):  # of an earlier fit by another solver
+            vars(self).pop(name, None)
+        return self._parts(released["theta"], domain)
+
+    def _path(self: Any, released: Mapping[str, Array], domain: Domain) -> tuple[Array, Array]:
+        """The same of the models on the path, along a first axis; remembers after how many steps they stood."""
+        self.path_steps_ = np.array(kept_steps(self.n_iter_))
+        return self._parts(released["path"], domain)
+
+    def _parts(self: Any, thetas: Array, domain: Domain) -> tuple[Array, Array]:
+        models = thetas.reshape(*thetas.shape[:-1], -1, domain.d + bool(self.fit_intercept))
+        intercept = models[..., -1].copy() if self.fit_intercept else np.zeros(models.shape[:-1])
+        return models[..., : domain.d].copy(), intercept
 
     def fit(self: Any, X: Any, y: Any) -> Any:
         """Train with the given ``noise_scale``; bounds that are not declared are read off the data.
@@ -172,6 +180,12 @@ class LinearModel:
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
+
+
+def _scores(X: Array, coef: Array, intercept: Array) -> Array:
+    """One score per row, or one for each of several classes."""
+    scores = X @ coef.T + intercept
+    return np.asarray(scores[:, 0] if len(coef) == 1 else scores)
 
 
 class LinearClassifier(LinearModel, ClassifierMixin):
@@ -206,6 +220,12 @@ class LinearClassifier(LinearModel, ClassifierMixin):
     def _wear(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         self.classes_ = np.asarray(domain.require("classes", type(self).__name__))
         self.coef_, self.intercept_ = self._scores(released, domain, question)
+        if "path" in released:
+            self.coef_path_, self.intercept_path_ = self._path(released, domain)
+
+    def _labels(self: Any, scores: Array) -> NDArray[Any]:
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
 
     def decision_function(self: Any, X: Any) -> Array:
         """Signed distance from the decision boundary, or the score of every class if there are several.
@@ -216,15 +236,38 @@ class LinearClassifier(LinearModel, ClassifierMixin):
             Rows.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        scores = X @ self.coef_.T + self.intercept_
-        return np.asarray(scores[:, 0] if len(self.coef_) == 1 else scores)
+        return _scores(validate_data(self, X, dtype=np.float64, reset=False), self.coef_, self.intercept_)
 
     def predict(self: Any, X: Any) -> NDArray[Any]:
         """Most likely label of each row."""
-        scores = self.decision_function(X)
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[codes])
+        return self._labels(self.decision_function(X))
+
+    @available_if(_has_path)
+    def staged_decision_function(self: Any, X: Any) -> Iterator[Array]:
+        """Decision function of the model after the steps of ``path_steps_``; the last is that of the model.
+
+        Made from released iterates only, so a learning curve on other rows costs nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        check_is_fitted(self, "coef_path_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        for coef, intercept in zip(self.coef_path_, self.intercept_path_):
+            yield _scores(X, coef, intercept)
+
+    @available_if(_has_path)
+    def staged_predict(self: Any, X: Any) -> Iterator[NDArray[Any]]:
+        """Labels that the model would predict after the steps of ``path_steps_``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        return map(self._labels, self.staged_decision_function(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -259,8 +302,11 @@ class LinearRegressor(LinearModel, RegressorMixin):
     def _wear(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         low, high = question.parameters["y_range"]
         coef, intercept = self._scores(released, domain, question)
-        half = high / 2 - low / 2
-        self.coef_, self.intercept_ = half * coef[0], float(low / 2 + high / 2 + half * intercept[0])
+        half, centre = high / 2 - low / 2, low / 2 + high / 2
+        self.coef_, self.intercept_ = half * coef[0], float(centre + half * intercept[0])
+        if "path" in released:
+            coef, intercept = self._path(released, domain)
+            self.coef_path_, self.intercept_path_ = half * coef[:, 0], centre + half * intercept[:, 0]
 
     def predict(self: Any, X: Any) -> Array:
         """Predicted target of each row.
@@ -273,6 +319,22 @@ class LinearRegressor(LinearModel, RegressorMixin):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(X @ self.coef_ + self.intercept_)
+
+    @available_if(_has_path)
+    def staged_predict(self: Any, X: Any) -> Iterator[Array]:
+        """Targets that the model would predict after the steps of ``path_steps_``; the last are those of the model.
+
+        Made from released iterates only, so a learning curve on other rows costs nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        check_is_fitted(self, "coef_path_")
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        for coef, intercept in zip(self.coef_path_, self.intercept_path_):
+            yield np.asarray(X @ coef + intercept)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

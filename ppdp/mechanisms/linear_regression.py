@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ppdp.domain import Domain
 from ppdp.mechanisms.base import Mechanism
 from ppdp.mechanisms.linear import LinearRegressor
+from ppdp.mechanisms.solvers import SOLVERS
 
 __all__ = ["LinearRegression", "Ridge"]
 
@@ -18,7 +19,7 @@ Array = NDArray[np.float64]
 
 
 class LinearRegression(LinearRegressor, Mechanism):
-    """Least squares by full-batch noisy projected gradient descent.
+    """Least squares by noisy projected gradient descent.
 
     Targets are clipped to a public range and rescaled to [-1, 1]; every row's gradient is clipped, their sum is
     divided by the public number of rows, Gaussian noise is added, and the coefficients are projected on a ball. The
@@ -28,20 +29,30 @@ class LinearRegression(LinearRegressor, Mechanism):
     ----------
     y_range : tuple of two floats, optional
         Public range of the targets, here or in the pipeline's domain; targets outside are clipped.
-    solver : {"dpgd"}, default="dpgd"
-        Noisy projected gradient descent.
+    solver : {"dpgd", "poisson", "fixed-size", "epochs", "hidden"}, default="dpgd"
+        Noisy projected gradient descent on all rows or on batches.
+        Under "poisson" every step takes each row by a secret coin of probability B/n, under "fixed-size" B secret rows
+        without replacement, under "epochs" disjoint batches, in whole passes over the rows, shuffled once. "hidden",
+        experimental, is one such pass of which only one iterate, at a secret time, is released.
     fit_intercept : bool, default=True
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
     max_iter : int or "auto", default="auto"
-        Number of steps T. "auto": ``4 √(n μ / √d)``, between 10 and 400.
+        Number of steps T, or of passes over the rows under "epochs"; "hidden" makes one pass. "auto":
+        ``4 √(n μ / √d)``, between 10 and 400, and at least ``(0.4 n / B)²``, up to 1000, where batches are sampled;
+        1 to 10 passes.
+    batch_size : int or "auto", default="auto"
+        Rows in a batch B, their expected number under "poisson"; of no effect under "dpgd". "auto": the larger of 256
+        and ``n / 50`` where batches are sampled; under "epochs" ``√(n μ / √d) / 2`` batches hold all rows, 4 to 100;
+        under "hidden" 100 do.
     clip : float, default=1.0
         Norm C at which the gradient of each row is clipped, targets being rescaled.
     coef_norm : float, default=2.0
         Radius D of the ball of coefficients, intercept included, targets being rescaled.
     step_size : float or "auto", default="auto"
-        "auto": ``1.5 / √d``.
+        "auto": ``1.5 / √d``; under "hidden" at most 1 / smoothness.
     noise_scale : float, optional
-        Standard deviation of the noise on the mean gradient, per step, targets being rescaled; a pipeline sets it.
+        Standard deviation of the noise on the mean gradient (of a batch, over B), per step, targets being rescaled; a
+        pipeline sets it.
     random_state : int, RandomState instance or None, default=None
         For tests only: noise that can be predicted protects nobody.
 
@@ -51,6 +62,10 @@ class LinearRegression(LinearRegressor, Mechanism):
         Coefficients, in units of the targets.
     intercept_ : float
         Intercept; the centre of the range if none is learned.
+    coef_path_, intercept_path_ : ndarray
+        The same of up to 100 models on the way, along a first axis, where the solver releases its iterates.
+    path_steps_ : ndarray of shape (n_models,)
+        After how many steps these stood.
     n_iter_ : int
         Number of steps.
 
@@ -58,7 +73,13 @@ class LinearRegression(LinearRegressor, Mechanism):
     -----
     **Guarantee** (``docs/theory/noisy-gradient-descent.md``): μ-GDP with
     ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row.
+
+    Under "poisson", "fixed-size" and "epochs" (``docs/theory/subsampling.md``): exact distributions of the privacy
+    loss, and ``μ = √E (C mass + √(M S)) / (B σ)`` for E passes. Under "hidden", experimental, the Rényi curve of
+    ``docs/theory/renyi.md``; convex losses and steps of at most 2 / smoothness are demanded when planning.
     """
+
+    _staged = True
 
     def __init__(
         self,
@@ -67,6 +88,7 @@ class LinearRegression(LinearRegressor, Mechanism):
         solver: str = "dpgd",
         fit_intercept: bool = True,
         max_iter: int | str = "auto",
+        batch_size: int | str = "auto",
         clip: float = 1.0,
         coef_norm: float = 2.0,
         step_size: float | str = "auto",
@@ -77,6 +99,7 @@ class LinearRegression(LinearRegressor, Mechanism):
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
+        self.batch_size = batch_size
         self.clip = clip
         self.coef_norm = coef_norm
         self.step_size = step_size
@@ -103,25 +126,34 @@ class Ridge(LinearRegression):
     y_range : tuple of two floats, optional
         Public range of the targets, here or in the pipeline's domain; targets outside are clipped.
     alpha : float or "auto", default="auto"
-        Weight of the penalty ``alpha/2 |coef|²`` beside half the sum of squares, as scikit-learn's. "auto": 1 under
-        "dpgd"; under "output", where it penalises the intercept too and must be positive, what balances its bias with
+        Weight of the penalty ``alpha/2 |coef|²`` beside half the sum of squares, as scikit-learn's. "auto": 1; under
+        "output", where it penalises the intercept too and must be positive, what balances its bias with
         the noise.
-    solver : {"dpgd", "output"}, default="dpgd"
-        Noisy projected gradient descent, or output perturbation.
+    solver : {"dpgd", "poisson", "fixed-size", "epochs", "hidden", "output"}, default="dpgd"
+        Noisy projected gradient descent on all rows or on batches, or output perturbation.
+        Under "poisson" every step takes each row by a secret coin of probability B/n, under "fixed-size" B secret rows
+        without replacement, under "epochs" disjoint batches, in whole passes over the rows, shuffled once. "hidden",
+        experimental, is one such pass of which only one iterate, at a secret time, is released.
     fit_intercept : bool, default=True
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
     max_iter : int or "auto", default="auto"
-        Number of steps T. "auto": ``4 √(n μ / √d)``, between 10 and 400; under "output" as many as leave an error that
-        is small beside what one row does (the sensitivity is that of the last iterate, however far it is).
+        Number of steps T, or of passes over the rows under "epochs"; "hidden" makes one pass. "auto":
+        ``4 √(n μ / √d)``, between 10 and 400, and at least ``(0.4 n / B)²``, up to 1000, where batches are sampled;
+        1 to 10 passes; under "output" as many as leave an error that is small beside what one row does (the
+        sensitivity is that of the last iterate, however far it is).
+    batch_size : int or "auto", default="auto"
+        Rows in a batch B, their expected number under "poisson"; of no effect under "dpgd" and "output". "auto": the
+        larger of 256 and ``n / 50`` where batches are sampled; under "epochs" ``√(n μ / √d) / 2`` batches hold all
+        rows, 4 to 100; under "hidden" 100 do.
     clip : float, default=1.0
         Norm C at which the gradient of each row is clipped, targets being rescaled.
     coef_norm : float, default=2.0
         Radius D of the ball of coefficients, intercept included, targets being rescaled.
     step_size : float or "auto", default="auto"
-        "auto": ``1.5 / √d``; of no effect under "output".
+        "auto": ``1.5 / √d``; under "hidden" at most 1 / smoothness; of no effect under "output".
     noise_scale : float, optional
-        Standard deviation of the noise, targets being rescaled: under "dpgd" on the mean gradient, per step, under
-        "output" on the coefficients; a pipeline sets it.
+        Standard deviation of the noise, targets being rescaled: on the mean gradient (of a batch, over B), per step;
+        under "output" on the coefficients. A pipeline sets it.
     random_state : int, RandomState instance or None, default=None
         For tests only: noise that can be predicted protects nobody.
 
@@ -131,6 +163,10 @@ class Ridge(LinearRegression):
         Coefficients, in units of the targets.
     intercept_ : float
         Intercept; the centre of the range if none is learned.
+    coef_path_, intercept_path_ : ndarray
+        The same of up to 100 models on the way, along a first axis, where the solver releases its iterates.
+    path_steps_ : ndarray of shape (n_models,)
+        After how many steps these stood.
     n_iter_ : int
         Number of steps.
 
@@ -140,7 +176,7 @@ class Ridge(LinearRegression):
     :class:`LinearRegression`; under "output" ``μ = (C mass + min(L total, 2C moved)) / (alpha σ)``.
     """
 
-    _solvers = ("dpgd", "output")
+    _solvers = SOLVERS
     _usual_alpha = 1.0
 
     def __init__(
@@ -151,6 +187,7 @@ class Ridge(LinearRegression):
         solver: str = "dpgd",
         fit_intercept: bool = True,
         max_iter: int | str = "auto",
+        batch_size: int | str = "auto",
         clip: float = 1.0,
         coef_norm: float = 2.0,
         step_size: float | str = "auto",
@@ -162,6 +199,7 @@ class Ridge(LinearRegression):
             solver=solver,
             fit_intercept=fit_intercept,
             max_iter=max_iter,
+            batch_size=batch_size,
             clip=clip,
             coef_norm=coef_norm,
             step_size=step_size,

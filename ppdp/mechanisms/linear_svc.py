@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 
 class LinearSVC(LinearClassifier, Mechanism):
-    """Linear support vector machine of two classes by full-batch noisy projected gradient descent.
+    """Linear support vector machine of two classes by noisy projected gradient descent.
 
     The hinge loss is made smooth: quadratic where the margin is within ``smoothing`` of 1. Every row's gradient is
     clipped, their sum is divided by the public number of rows, Gaussian noise is added, and the coefficients are
@@ -31,20 +31,29 @@ class LinearSVC(LinearClassifier, Mechanism):
         The public labels. If absent they are read from ``y``, and a pipeline's certificate is conditional.
     smoothing : float, default=0.5
         Half the width h of the quadratic part, at most 1.
-    solver : {"dpgd"}, default="dpgd"
-        Noisy projected gradient descent.
+    solver : {"dpgd", "poisson", "fixed-size", "epochs", "hidden"}, default="dpgd"
+        Noisy projected gradient descent on all rows or on batches.
+        Under "poisson" every step takes each row by a secret coin of probability B/n, under "fixed-size" B secret rows
+        without replacement, under "epochs" disjoint batches, in whole passes over the rows, shuffled once. "hidden",
+        experimental, is one such pass of which only one iterate, at a secret time, is released.
     fit_intercept : bool, default=True
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
     max_iter : int or "auto", default="auto"
-        Number of steps T. "auto": ``4 √(n μ / √d)``, between 10 and 400.
+        Number of steps T, or of passes over the rows under "epochs"; "hidden" makes one pass. "auto":
+        ``4 √(n μ / √d)``, between 10 and 400, and at least ``(0.4 n / B)²``, up to 1000, where batches are sampled;
+        1 to 10 passes.
+    batch_size : int or "auto", default="auto"
+        Rows in a batch B, their expected number under "poisson"; of no effect under "dpgd". "auto": the larger of 256
+        and ``n / 50`` where batches are sampled; under "epochs" ``√(n μ / √d) / 2`` batches hold all rows, 4 to 100;
+        under "hidden" 100 do.
     clip : float, default=1.0
         Norm C at which the gradient of each row is clipped.
     coef_norm : float, default=5.0
         Radius D of the ball of coefficients, intercept included.
     step_size : float or "auto", default="auto"
-        "auto": ``3 / √d``.
+        "auto": ``3 / √d``; under "hidden" at most 1 / smoothness.
     noise_scale : float, optional
-        Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
+        Standard deviation of the noise on the mean gradient (of a batch, over B), per step; a pipeline sets it.
     random_state : int, RandomState instance or None, default=None
         For tests only: noise that can be predicted protects nobody.
 
@@ -56,6 +65,10 @@ class LinearSVC(LinearClassifier, Mechanism):
         Coefficients.
     intercept_ : ndarray of shape (1,)
         Intercept.
+    coef_path_, intercept_path_ : ndarray
+        The same of up to 100 models on the way, along a first axis, where the solver releases its iterates.
+    path_steps_ : ndarray of shape (n_models,)
+        After how many steps these stood.
     n_iter_ : int
         Number of steps.
 
@@ -63,10 +76,15 @@ class LinearSVC(LinearClassifier, Mechanism):
     -----
     **Guarantee** (``docs/theory/noisy-gradient-descent.md``): μ-GDP with
     ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row.
+
+    Under "poisson", "fixed-size" and "epochs" (``docs/theory/subsampling.md``): exact distributions of the privacy
+    loss, and ``μ = √E (C mass + √(M S)) / (B σ)`` for E passes. Under "hidden", experimental, the Rényi curve of
+    ``docs/theory/renyi.md``; convex losses and steps of at most 2 / smoothness are demanded when planning.
     """
 
     _several = False
     _curvature = 0.5
+    _staged = True
 
     def __init__(
         self,
@@ -76,6 +94,7 @@ class LinearSVC(LinearClassifier, Mechanism):
         solver: str = "dpgd",
         fit_intercept: bool = True,
         max_iter: int | str = "auto",
+        batch_size: int | str = "auto",
         clip: float = 1.0,
         coef_norm: float = 5.0,
         step_size: float | str = "auto",
@@ -87,6 +106,7 @@ class LinearSVC(LinearClassifier, Mechanism):
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
+        self.batch_size = batch_size
         self.clip = clip
         self.coef_norm = coef_norm
         self.step_size = step_size

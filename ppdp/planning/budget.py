@@ -13,7 +13,7 @@ from ppdp.planning.route import PlannedRelease, Route
 from ppdp.privacy.noise import WORST_ALLOWANCE_PER_ENTRY
 from ppdp.release_points import STATISTICS
 
-__all__ = ["Split", "check_shares", "split"]
+__all__ = ["Split", "check_budget", "check_shares", "split"]
 
 GATE_SHARE = 0.05
 RELEASE_SHARES = (0.05, 0.10, 0.15, 0.20)
@@ -111,3 +111,26 @@ def check_shares(budget: Any) -> None:
         )
     for name, value in budget.items():
         number(f"budget[{name!r}]", value, above=0, most=1)
+
+
+def check_budget(epsilon: Any, delta: Any, n: int) -> tuple[float, float]:
+    """The end-to-end budget for n rows, as numbers.
+
+    Raises
+    ------
+    ImpossibleBudget
+        If epsilon is not positive or delta is not below 1/n.
+    """
+    usual = "usual values are epsilon=1.0, delta=1e-6."
+    epsilon = number("epsilon", epsilon, above=0, kind=ImpossibleBudget, fix=usual)
+    delta = number("delta", delta, above=0, kind=ImpossibleBudget, fix=usual)
+    if delta * n >= 1:
+        raise ImpossibleBudget(
+            f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: publishing one whole row would satisfy it.",
+            fix=f"ask for delta far below 1/n, such as {0.1 / n:.0e}.",
+        )
+    if epsilon > 500:
+        raise ImpossibleBudget(
+            f"epsilon = {epsilon:g} promises nothing.", fix="ask for epsilon of a few units at most."
+        )
+    return epsilon, delta

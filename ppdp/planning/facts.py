@@ -102,6 +102,8 @@ def complete(
         facts.append(Fact("gaps", shown, "declared" if domain.max_missing is not None else f"imputer {imputer!r}"))
     facts += [Fact(name, words, "declared") for name, stage in stages for words in stage.declarations()]
     facts += [Fact("mechanism", words, "declared") for words in getattr(mechanism, "declarations", tuple)()]
+    trusted: tuple[tuple[str, str], ...] = getattr(mechanism, "assumptions", tuple)()
+    facts += [Fact("mechanism", what, whose, public=False) for what, whose in trusted]
     if getattr(mechanism, "needs_y", False):
         if is_regressor(mechanism):
             domain, fact = _targets(domain, mechanism)

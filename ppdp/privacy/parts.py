@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +36,8 @@ KINDS = {
     },
     "hidden": {"mass", "total", "moved", "n_rows", "bound", "lipschitz", "noise_scale"},
 }
-CURVED = ("hidden", "bounded-range")  # known by a curve better than by a distribution
+CURVED = ("hidden",)  # known by a curve only
+_RESOLUTION, _FINEST = 16, 2.0**-40
 SPLITS = (0.02, 0.2, 0.5, 0.8, 0.98)  # of delta, between what has a distribution and what has only a curve
 
 
@@ -120,9 +122,11 @@ class Part:
 
     def distribution(self, interval: float) -> LossDistribution | None:
         """Distribution of the privacy loss of all runs, if there is one."""
-        from ppdp.privacy import pld
+        from ppdp.privacy import choices, pld
 
         f = dict(self.facts)
+        if self.kind == "bounded-range":
+            return choices.bounded_range_distribution(f["range"], self.count, interval)
         if self.kind == "scalar-laplace":
             return pld.laplace_distribution(f["shift"] / f["scale"], interval) * self.count
         if self.kind == "discrete-laplace" and float(f["shift"]).is_integer():
@@ -141,6 +145,7 @@ class Part:
         return pld.fixed_size_distribution(_distance(f), steps=self.count, interval=interval, **sizes, **sampled)
 
 
+@lru_cache(maxsize=64)
 def parts_epsilon(mu: float, parts: tuple[Part, ...], delta: float, interval: float | None = None) -> float:
     """Smallest epsilon at this delta of a Gaussian loss and parts, composed adaptively with fixed parameters.
 
@@ -153,7 +158,7 @@ def parts_epsilon(mu: float, parts: tuple[Part, ...], delta: float, interval: fl
     delta : float
         In [0, 1).
     interval : float, optional
-        Grid of the distributions; coarser is faster and larger.
+        Grid of the distributions to begin with; coarser is faster and larger. It is refined where losses are small.
     """
     from ppdp.privacy.gaussian import gaussian_epsilon
     from ppdp.privacy.renyi import renyi_epsilon
@@ -171,6 +176,7 @@ def parts_epsilon(mu: float, parts: tuple[Part, ...], delta: float, interval: fl
 
 def parts_delta(mu: float, parts: tuple[Part, ...], epsilon: float) -> float:
     """Smallest delta at this epsilon of a Gaussian loss and parts."""
+    from ppdp.privacy import pld
     from ppdp.privacy.gaussian import gaussian_delta
     from ppdp.privacy.renyi import renyi_delta
 
@@ -181,7 +187,7 @@ def parts_delta(mu: float, parts: tuple[Part, ...], epsilon: float) -> float:
     curve = _curve(mu, parts)
     if curve is not None and epsilon >= 0:
         found.append(renyi_delta(curve, epsilon))
-    run = _distribution(mu, parts, None)
+    run = _distribution(mu, parts, _fine(pld.INTERVAL, epsilon, _runs(mu, parts)))
     if run is not None and epsilon >= 0:
         found.append(run.delta(epsilon))
     return min(found)
@@ -200,13 +206,12 @@ def _curve(mu: float, parts: tuple[Part, ...]) -> Curve | None:
     return composed(*curves, gaussian_curve(mu)) if len(curves) == len(parts) else None
 
 
-def _distribution(mu: float, parts: tuple[Part, ...], interval: float | None) -> LossDistribution | None:
+def _distribution(mu: float, parts: tuple[Part, ...], interval: float) -> LossDistribution | None:
     from ppdp.privacy import pld
 
-    grid = pld.INTERVAL if interval is None else interval
-    runs = [part.distribution(grid) for part in parts]
+    runs = [part.distribution(interval) for part in parts]
     if mu:
-        runs.append(pld.gaussian_distribution(mu, grid))
+        runs.append(pld.gaussian_distribution(mu, interval))
     total = None
     for run in runs:
         if run is None:
@@ -216,11 +221,32 @@ def _distribution(mu: float, parts: tuple[Part, ...], interval: float | None) ->
 
 
 def _distributed(mu: float, parts: tuple[Part, ...], delta: float, interval: float | None) -> float:
-    from ppdp.privacy.pld import LEAST_DELTA
+    """Epsilon of the composed distributions: the least on grids that become finer until they are fine enough."""
+    from ppdp.privacy.pld import INTERVAL, LEAST_DELTA
 
-    if delta < LEAST_DELTA or (run := _distribution(mu, parts, interval)) is None:
-        return math.inf
-    return run.epsilon(delta) if delta > 10 * run.slack else math.inf
+    grid, needed, least = math.inf, interval or INTERVAL, math.inf
+    while delta >= LEAST_DELTA and needed < grid:
+        grid = needed
+        run = _distribution(mu, parts, grid)
+        if run is None or delta <= 10 * run.slack:
+            return math.inf
+        least = min(least, run.epsilon(delta))
+        needed = _fine(grid, least, _runs(mu, parts))
+    return least
+
+
+def _runs(mu: float, parts: tuple[Part, ...]) -> int:
+    return sum(part.count for part in parts) + bool(mu)
+
+
+def _fine(interval: float, epsilon: float, runs: int) -> float:
+    """The interval, or a finer one on which ``runs`` losses that come to epsilon are resolved, a power of two.
+
+    A grid adds up to a sixth of its square to the variance of each run, of which all have ``(epsilon / 5)²`` together.
+    """
+    if not 0 < epsilon < _RESOLUTION * math.sqrt(runs) * interval:
+        return interval
+    return max(_FINEST, 2.0 ** math.floor(math.log2(epsilon / (_RESOLUTION * math.sqrt(runs)))))
 
 
 def _mixed(mu: float, parts: tuple[Part, ...], delta: float, rest: float, interval: float | None) -> float:

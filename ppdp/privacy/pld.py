@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ppdp.checks import integer, number, positive
 from ppdp.distance import Distance
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, UnsupportedOrder
+from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.subsampling import Profile, fixed_size_step, gaussian_profile, poisson_profiles
 
 __all__ = [
@@ -40,7 +41,7 @@ Floats = NDArray[np.float64]
 INTERVAL = 2.0**-13
 """Default distance of neighbouring grid points; a power of two, so that multiples are exact."""
 
-LEAST_DELTA = 1e-9
+LEAST_DELTA = 1e-10
 """Fourier transforms are too coarse for a smaller delta."""
 
 _FFT_ERROR, _FFT_ERROR_PER_STEP = 1e-12, 2e-16  # of a delta; measured: 5e-17 per composed step
@@ -84,7 +85,7 @@ class LossDistribution:
             return NotImplemented
         if self.interval != other.interval:
             raise InvalidParameter("loss distributions of different intervals cannot be composed.")
-        sides = tuple(mine.compose(theirs, 1e-15) for mine in self.sides for theirs in other.sides)
+        sides = tuple(_composed(mine, theirs) for mine in self.sides for theirs in other.sides)
         return LossDistribution(sides, self.interval, self.steps + other.steps, self.confined and other.confined)
 
     def __mul__(self, times: int) -> LossDistribution:
@@ -112,7 +113,7 @@ class LossDistribution:
         Raises
         ------
         ImpossibleBudget
-            If ``delta`` is below 1e-9, or not well above the error of composing so many steps.
+            If ``delta`` is below 1e-10, or not well above the error of composing so many steps.
         """
         number(
             "delta",
@@ -277,22 +278,59 @@ def least_noise(
         If no noise scale up to ``2^40 start`` is enough.
     """
     number("epsilon", epsilon, above=0, kind=ImpossibleBudget)
+    first = math.log(positive("start", start))
+    tried: dict[float, float] = {}  # logarithm of a noise scale, and by how much its loss is too large
+    low, high, at, step = -math.inf, math.inf, first, math.log(2)
+    while abs(at - first) <= 40 * math.log(2):
+        with np.errstate(all="ignore"):  # far too little noise
+            found = loss_of(math.exp(at)).epsilon(delta)
+        tried[at] = _excess(found, epsilon, delta)
+        low, high = (at, high) if tried[at] > 0 else (low, at)
+        if high - low <= math.log1p(tolerance):
+            return math.exp(high)
+        if math.isinf(high):
+            at, step = low + _reach(tried[low], step), 2 * step
+        elif math.isinf(low):
+            at, step = high - _reach(-tried[high], step), 2 * step
+        elif len(tried) % 4 == 3 or math.isinf(tried[low]) or math.isinf(tried[high]):
+            at = (low + high) / 2
+        else:
+            at = _between(low, high, tried[low], tried[high], math.log1p(tolerance) / 3)
+    if math.isinf(high):
+        raise ImpossibleBudget("no noise is enough for this budget.", fix="raise epsilon or delta.")
+    return math.exp(high)
 
-    def enough(noise_scale: float) -> bool:
-        return loss_of(noise_scale).epsilon(delta) <= epsilon
 
-    high = positive("start", start)
-    while not enough(high):
-        high *= 2
-        if high > start * 2**40:
-            raise ImpossibleBudget("no noise is enough for this budget.", fix="raise epsilon or delta.")
-    low = high / 2
-    while low > start * 2**-40 and enough(low):
-        low, high = low / 2, low
-    while high > low * (1 + tolerance):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+def _excess(found: float, epsilon: float, delta: float) -> float:
+    """Logarithm of how many times too large a loss is, in units of Gaussian losses, which twice the noise halves.
+
+    Above 0 just if ``found`` is above ``epsilon``.
+    """
+    if not found < 1e5:
+        return math.inf
+    if found <= 0:
+        return -math.inf
+    ratio = math.log(gaussian_mu(found, delta) / gaussian_mu(epsilon, delta))
+    return max(ratio, 1e-12) if found > epsilon else min(ratio, 0.0)
+
+
+def _reach(excess: float, step: float) -> float:
+    """How far to go if a loss falls about as fast as noise grows, and a little further."""
+    return 1.05 * excess + 1e-3 if math.isfinite(excess) else step
+
+
+def _between(low: float, high: float, above: float, below: float, margin: float) -> float:
+    """Where to look for a zero: on the line through two points, a little off towards the one that is further away."""
+    guess = low + (high - low) * above / (above - below)
+    guess += -margin if guess - low > high - guess else margin
+    return min(max(guess, low + min(margin, (high - low) / 4)), high - min(margin, (high - low) / 4))
+
+
+def _composed(mine: Any, theirs: Any) -> Any:
+    """Composition of two mass functions; where hardly anything is finite, nothing is."""
+    if mine._probs.sum() * theirs._probs.sum() <= 1e-12:
+        return type(mine)(mine._discretization, 0, np.zeros(1), 1.0, pessimistic_estimate=True)
+    return mine.compose(theirs, 1e-15)
 
 
 def _single_row(distance: Distance) -> bool:

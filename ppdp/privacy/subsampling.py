@@ -26,8 +26,10 @@ __all__ = [
     "Profile",
     "epoch_mu",
     "fixed_size_profile",
+    "fixed_size_split",
     "fixed_size_step",
     "gaussian_profile",
+    "poisson_mixtures",
     "poisson_pair",
     "poisson_profiles",
 ]
@@ -180,6 +182,21 @@ def poisson_profiles(
     UnsupportedOrder
         If rows are reweighted.
     """
+
+    def profile(weights: Floats, pairs: list[GaussianMixturePair]) -> Profile:
+        forward = _mean(weights, pairs)
+        if np.array_equal(pairs[0].p, pairs[0].q):
+            return Profile.symmetric(forward)
+        return Profile(forward, _mean(weights, [pair.reversed() for pair in pairs]))
+
+    mixtures = poisson_mixtures(distance, rate=rate, bound=bound, lipschitz=lipschitz, noise_scale=noise_scale)
+    return tuple(profile(weights, pairs) for weights, pairs in mixtures)
+
+
+def poisson_mixtures(
+    distance: Distance, *, rate: float, bound: float, lipschitz: float, noise_scale: float
+) -> list[tuple[Floats, list[GaussianMixturePair]]]:
+    """What :func:`poisson_profiles` takes the mean of: for every split the law of K and a pair for each value."""
     replaced, toggled = _rows(distance)
     number("rate", rate, above=0, most=1)
     contribution = positive("bound", bound) / positive("noise_scale", noise_scale)
@@ -192,15 +209,11 @@ def poisson_profiles(
     if toggled > _SPLITS:
         replaced, toggled = replaced + toggled, 0
 
-    def profile(here: int) -> Profile:
+    def pairs(here: int) -> list[GaussianMixturePair]:
         rows, other_rows = replaced + here, replaced + toggled - here
-        pairs = [poisson_pair(rate, contribution, rows=rows, other_rows=other_rows, shift=float(s)) for s in shifts]
-        forward = _mean(weights, pairs)
-        if rows == other_rows:
-            return Profile.symmetric(forward)
-        return Profile(forward, _mean(weights, [pair.reversed() for pair in pairs]))
+        return [poisson_pair(rate, contribution, rows=rows, other_rows=other_rows, shift=float(s)) for s in shifts]
 
-    return tuple(profile(here) for here in range(toggled // 2 + 1))
+    return [(weights, pairs(here)) for here in range(toggled // 2 + 1)]
 
 
 def fixed_size_profile(fraction: float, mu: float) -> Profile:
@@ -243,6 +256,30 @@ def fixed_size_step(
     UnsupportedOrder
         If more than one row is replaced or toggled, or rows are reweighted.
     """
+    fraction = integer("batch_size", batch_size, most=integer("n_rows", n_rows)) / n_rows
+    mu, sampled = fixed_size_split(
+        distance,
+        n_rows=n_rows,
+        batch_size=batch_size,
+        bound=bound,
+        lipschitz=lipschitz,
+        noise_scale=noise_scale,
+        share=share,
+    )
+    return mu, None if sampled is None else fixed_size_profile(fraction, sampled)
+
+
+def fixed_size_split(
+    distance: Distance,
+    *,
+    n_rows: int,
+    batch_size: int,
+    bound: float,
+    lipschitz: float,
+    noise_scale: float,
+    share: float | None = None,
+) -> tuple[float, float | None]:
+    """The two Gaussian parameters of :func:`fixed_size_step`: of the moved rows, and of the row if it were sampled."""
     replaced, toggled = _rows(distance)
     if replaced + toggled > 1:
         raise UnsupportedOrder(
@@ -254,7 +291,7 @@ def fixed_size_step(
     if replaced + toggled == 0:
         return moves / noise_scale, None
     if moves == 0:
-        return 0.0, fixed_size_profile(batch_size / n_rows, 2 * bound / noise_scale)
+        return 0.0, 2 * bound / noise_scale
     # The replaced row takes the place of another row of the batch, which may have moved.
     change = 2 * bound + _moves(distance, bound, lipschitz, 1)
     fraction = batch_size / n_rows
@@ -263,8 +300,7 @@ def fixed_size_step(
         sampled = fraction**2 * np.expm1(np.minimum((change / noise_scale) ** 2 / (1 - shares), 700.0))
         share = float(shares[np.argmin((moves / noise_scale) ** 2 / shares + sampled)])
     number("share", share, above=0, most=math.nextafter(1, 0))
-    sampled_mu = change / (noise_scale * math.sqrt(1 - share))
-    return moves / (noise_scale * math.sqrt(share)), fixed_size_profile(fraction, sampled_mu)
+    return moves / (noise_scale * math.sqrt(share)), change / (noise_scale * math.sqrt(1 - share))
 
 
 def epoch_mu(
@@ -339,6 +375,6 @@ def _mean(weights: Floats, pairs: list[GaussianMixturePair]) -> Callable[[Floats
 
 def _log_sum(means: Floats, weights: Floats, x: Floats) -> Floats:
     """Log density of a mixture of Gaussians, without the common factor ``exp(-x²/2) / sqrt(2 pi)``."""
-    exponents = means * x[:, None] + (np.log(weights) - means**2 / 2)
-    top = exponents.max(axis=-1)
-    return np.asarray(top + np.log(np.exp(exponents - top[:, None]).sum(axis=-1)))
+    exponents = np.multiply.outer(means, x) + (np.log(weights) - means**2 / 2)[:, None]
+    top = exponents.max(axis=0)
+    return np.asarray(top + np.log(np.exp(exponents - top).sum(axis=0)))

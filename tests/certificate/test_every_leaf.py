@@ -83,10 +83,12 @@ WORDS = {
     "versions.scikit-learn",
     "versions.scipy",
     "released.sha256",
+    "released.inference",
 }
 
 # Numbers that may change without making the guarantee false, where the derivation does not depend on them.
-WEAKER = {"epsilon", "delta", "total.allowance", "releases.*.noise_scale"}  # if they grow, less is claimed
+# if they grow, less is claimed
+WEAKER = {"epsilon", "delta", "total.allowance", "releases.*.noise_scale", "gate.ladder.rungs.*.further"}
 WITHOUT_EFFECT = {
     "entrance.distance.mass": "never taken above 2 replaced + toggled",
     "entrance.distance.one_sided": "never taken above replaced + toggled",
@@ -110,6 +112,7 @@ WITHOUT_EFFECT = {
     "mechanism.parameters.coef_norm": "where the clip decides, and no row has moved",
     "mechanism.parameters.fit_intercept": "the same",
     "mechanism.parameters.smoothing": "the same",
+    "mechanism.parameters.step_size": "a shorter step of a hidden pass is a step that is short enough",
     "mechanism.parameters.columns.*": "which columns a query asks of; any public choice costs the same",
     "mechanism.parameters.edges.*": "any public grid",
     "mechanism.parameters.candidates": "any public candidates",

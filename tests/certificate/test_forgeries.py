@@ -18,7 +18,8 @@ from ppdp import Domain
 from ppdp.bounds import lookup
 from ppdp.certificate import verify
 from ppdp.distance import Distance
-from ppdp.gate import gate_loss, gate_threshold
+from ppdp.gate import certain_share
+from ppdp.gate_noise import gate_noise
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise import lattice_allowance
 from ppdp.release_points import STATISTICS
@@ -47,19 +48,19 @@ def rederived(content: Document) -> Document:
         release["mu"] = release["sensitivity"] / noise + lattice_allowance(release["bound"], noise, release["size"])
         squares.append(release["mu"] ** 2)
         draws += release["size"]
-    gate, mechanism, failure = c["gate"], c["mechanism"], 0.0
+    gate, mechanism, failure, parts = c["gate"], c["mechanism"], 0.0, ()
     if gate:
-        gate["mu"] = gate_loss(gate["noise_scale"], domain.n)
-        gate["threshold"] = gate_threshold(gate["noise_scale"], gate["delta"])
-        squares.append(gate["mu"] ** 2)
-        failure = gate["delta"] if gate["rule"] == "sum" else 0.0
-    parts = ()
+        noise = gate_noise(gate["kind"], gate["noise_scale"], domain.n)
+        gate["mu"] = noise.loss.mu if gate["kind"] == "gaussian" else None
+        gate["threshold"] = noise.threshold(gate["delta"])
+        squares.append(noise.loss.mu**2)
+        failure, parts = (gate["delta"] if gate["rule"] == "sum" else 0.0), noise.loss.parts
     if mechanism and mechanism["mu"] is None:
         own = lookup(mechanism["formula"], "privacy")(
             domain, distance, noise_scale=mechanism["noise_scale"], **mechanism["parameters"]
         )
         squares.append(own.mu**2)
-        parts = own.parts
+        parts += own.parts
         draws += mechanism["steps"] * mechanism["size"]
     elif mechanism:
         mechanism["sensitivity"] = lookup(mechanism["formula"], "mechanism")(
@@ -72,6 +73,8 @@ def rederived(content: Document) -> Document:
         squares.append(mechanism["mu"] ** 2)
         draws += mechanism["steps"] * mechanism["size"]
     mu, epsilon, allowance = math.sqrt(sum(squares)), c["epsilon"], 0.0
+    if gate and gate["ladder"]:
+        failure /= certain_share(mu)
     for _ in range(20):
         allowance = (1 + math.exp(epsilon)) * draws * 2.0**-60 * (1 + 1e-12)
         epsilon = max(PrivacyLoss(mu, failure, parts=parts).epsilon(c["delta"] - allowance), 1e-9) * (1 + 1e-12)
@@ -171,6 +174,43 @@ FORGERIES = {
     "the same without reasons": ("conditional", lambda c: c.update(status="UNCONDITIONAL", reasons=[]), None),
     "an untested condition called tested": ("conditional", change("steps.1.conditions.*.tested", True), None),
     "a tested condition called untested": ("gated, max", change("steps.1.conditions.*.tested", False), None),
+    "less noise in a Laplace gate": ("gated, Laplace", None, change("gate.noise_scale", lambda s: s * 0.5)),
+    "less noise in a whole gate": ("gated, whole", None, change("gate.noise_scale", lambda s: s * 0.5)),
+    "a Laplace gate that was called Gaussian": ("gated, Laplace", None, change("gate.kind", "gaussian")),
+    "the same, derived again": ("gated, Laplace", change("gate.kind", "gaussian"), change("epsilon", lambda e: e / 2)),
+    "a Gaussian gate called Laplace's": ("gated, max", None, change("gate.kind", "laplace")),
+    "a real gate called whole": ("gated, Laplace", None, change("gate.kind", "discrete-laplace")),
+    "a lower threshold": ("gated, max", None, change("gate.threshold", lambda t: t - 1)),
+    "a lower whole threshold": ("gated, whole", None, change("gate.threshold", lambda t: t - 1)),
+    "a gate that costs nothing": ("gated, whole", None, change("total.parts", lambda parts: parts[1:])),
+    "a cheaper Laplace gate": ("gated, Laplace", None, change("total.parts.0.shift", 0.5)),
+    "noise of no kind": ("gated, max", None, change("gate.kind", "uniform")),
+    "max on a ladder": ("on a ladder", change("gate.rule", "max"), None),
+    "a ladder of Laplace noise": ("on a ladder", change("gate.kind", "laplace"), None),
+    "another rung": ("on a ladder", change("gate.ladder.rung", lambda rung: rung + 1), None),
+    "a rung that is nearer": ("on a ladder", change("gate.ladder.rungs.0.further", lambda rows: rows - 2), None),
+    "a rung whose noise is that of a tighter one": (
+        "on a ladder",
+        change("gate.ladder.rungs.2.mechanism.noise_scale", lambda s: s / 2),
+        None,
+    ),
+    "the same, costed anew": (
+        "on a ladder",
+        lambda c: c["gate"]["ladder"]["rungs"][2]["mechanism"].update(
+            noise_scale=c["gate"]["ladder"]["rungs"][2]["mechanism"]["noise_scale"] / 2,
+            mu=c["gate"]["ladder"]["rungs"][2]["mechanism"]["mu"] * 2,
+        ),
+        None,
+    ),
+    "a rung that assumes more": ("on a ladder", change("gate.ladder.rungs.1.parameters.min_gap", 0.8), None),
+    "a rung of another mechanism": ("on a ladder", change("gate.ladder.rungs.1.mechanism.class", "PCA"), None),
+    "a rung with more than another threshold": (
+        "on a ladder",
+        change("gate.ladder.rungs.1.parameters", lambda p: {**p, "center": True}),
+        None,
+    ),
+    "a ladder that was no ladder": ("on a ladder", change("gate.ladder", None), change("epsilon", lambda e: e * 0.99)),
+    "a ladder's delta that does not add": ("on a ladder", None, change("total.failure", lambda f: f / 2)),
     "max where deltas add": ("gated, sum", change("gate.rule", "max"), None),
     "a gate that lets more through": ("gated, max", change("gate.delta", 1e-3), None),
     "releases that fit dropped": ("unconditional", drop_releases("fit"), None),
@@ -263,7 +303,7 @@ def test_a_forgery_is_found(forgery):
 # What verifies is a true statement about *some* run; that it was this one, only a signature could tell.
 OTHER_RUNS = {
     "noise that was not drawn": change("mechanism.noise_scale", lambda s: 10 * s),
-    "fewer steps": change("mechanism.steps", 1),
+    "fewer steps": lambda c: (c["mechanism"].update(steps=1), c["released"]["names"].update({"model.path": [1, 4]})),
     "a smaller clip": lambda c: (c["mechanism"].update(bound=0.01), c["mechanism"]["parameters"].update(clip=0.01)),
     "another column rule for duplicates": swap("dedup", "deduplication.keep-first", "exact"),
     "a seed that is kept quiet": None,

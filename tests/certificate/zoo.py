@@ -5,20 +5,24 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import foreign_models
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.preprocessing import StandardScaler as PublicScaler
 
-from ppdp import Certificate, Domain, Ledger, Pipeline
+from ppdp import Certificate, Domain, Ladder, Ledger, Pipeline
 from ppdp.exceptions import PrivacyRefusal
+from ppdp.interop import Diffprivlib
 from ppdp.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,
     LaplaceMechanism,
     LinearSVC,
     LogisticRegression,
+    PoissonRegressor,
     Ridge,
+    TweedieRegressor,
 )
 from ppdp.transformers import (
     PCA,
@@ -74,6 +78,9 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "unconditional": ([BOX, ("dedup", Deduplicator()), imputer(), scaler(), ("model", classifier())], {}),
     "gated, max": ([CLIP, EXACT_PCA, MEAN], {}),
     "gated, sum": ([CLIP, scaler(statistics="noisy"), EXACT_PCA, MEAN], {}),
+    "gated, Laplace": ([CLIP, EXACT_PCA, ("count", LaplaceMechanism("count"))], {"gate": "laplace"}),
+    "gated, whole": ([CLIP, EXACT_PCA, ("count", LaplaceMechanism("count"))], {"gate": "discrete-laplace"}),
+    "on a ladder": ([CLIP, EXACT_PCA, MEAN], {"gate": Ladder("pca__min_gap", (0.9, 0.5, 0.1))}),
     "gated, predicting": ([BOX, imputer(floor=False, **FEW_GAPS), ("model", classifier())], {}),
     "conditional": (
         [
@@ -178,7 +185,16 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "projected noisily": ([CLIP, ("pca", PCA(1, output="projected", statistics="noisy"))], {}),
     "least squares": ([CLIP, ("model", Ridge(y_range=(0, 2), max_iter=10))], {}),
     "support vectors": ([CLIP, ("model", LinearSVC((0, 1), max_iter=10))], {}),
+    "counts": ([BOX, imputer(**FEW_GAPS), ("model", PoissonRegressor((0, 2), max_iter=10))], {}),
+    "amounts": ([BOX, imputer(**FEW_GAPS), ("model", TweedieRegressor((0, 2), power=1.9))], {}),
     "three classes": ([CLIP, ("model", LogisticRegression((0, 1, 2), max_iter=10))], {}),
+    "Poisson samples": (
+        [CLIP, ("dedup", Deduplicator()), ("model", LogisticRegression((0, 1, 2), solver="poisson", max_iter=5))],
+        {},
+    ),
+    "fixed batches": ([CLIP, ("model", LinearSVC((0, 1), solver="fixed-size", max_iter=5))], {}),
+    "epochs": ([CLIP, ("dedup", Deduplicator()), ("model", Ridge(y_range=(0, 2), solver="epochs", max_iter=2))], {}),
+    "a hidden pass": ([CLIP, ("model", LogisticRegression((0, 1), solver="hidden"))], {}),
     "minimiser": ([CLIP, ("model", classifier(solver="output"))], {}),
     "least squares minimiser": (
         [CLIP, ("model", Ridge(solver="output", max_iter=10))],
@@ -195,6 +211,26 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "whole histograms": ([CLIP, ("counts", LaplaceMechanism("histogram", bins=4))], {}),
     "medians chosen": ([CLIP, ("dedup", Deduplicator()), ("median", ExponentialMechanism(candidates=21))], {}),
     "a vote": ([BOX, imputer(statistics="noisy"), ("vote", ExponentialMechanism("utility", **VOTE))], {}),
+    "diffprivlib's logistic regression": (
+        [CLIP, ("dedup", Deduplicator()), ("model", Diffprivlib(foreign_models.LogisticRegression(), (0, 1)))],
+        {},
+    ),
+    "diffprivlib's linear regression": (
+        [CLIP, ("dedup", Deduplicator()), ("model", Diffprivlib(foreign_models.LinearRegression(), y_range=(0, 2)))],
+        {},
+    ),
+    "diffprivlib's naive Bayes": (
+        [CLIP, ("dedup", Deduplicator()), ("model", Diffprivlib(foreign_models.GaussianNB(), (0, 1)))],
+        {},
+    ),
+    "diffprivlib's forest": (
+        [
+            CLIP,
+            ("dedup", Deduplicator()),
+            ("model", Diffprivlib(foreign_models.RandomForestClassifier(max_depth=2), (0, 1))),
+        ],
+        {},
+    ),
 }
 
 

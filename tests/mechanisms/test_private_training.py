@@ -4,15 +4,16 @@ Each is a mistake that is easily made and looks like a working model.
 """
 
 import math
+from itertools import repeat
 
 import numpy as np
 import pytest
 
 from ppdp import Domain, make_pipeline
-from ppdp.bounds.learning import augmented_norm, logistic_gradient_norm, softmax_gradient_norm
+from ppdp.bounds.learning import augmented_norm, kept_steps, logistic_gradient_norm, softmax_gradient_norm
 from ppdp.execute import execute
 from ppdp.mechanisms import LinearRegression, LinearSVC, LogisticRegression, Ridge
-from ppdp.mechanisms.descent import ClippedGradient, descend, minimise
+from ppdp.mechanisms.descent import ClippedGradient, descend, minimise, path
 from ppdp.privacy.noise import Noise
 from ppdp.rows import Rows
 from ppdp.transformers import Deduplicator, NormClipper, StandardScaler
@@ -174,9 +175,9 @@ def test_any_penalty_is_stable():
     assert np.abs(fitted.coef_).max() < 1e-6
 
 
-def test_the_average_is_that_of_the_last_half():
-    path = [np.array([[float(t)]]) for t in range(1, 6)]
-    steps = iter(path)
+def test_every_model_on_the_path_is_the_average_of_the_last_half_so_far():
+    targets = [np.array([[float(t)]]) for t in range(1, 6)]
+    steps = iter(targets)
     here = np.zeros((1, 1))
 
     def answer(_):
@@ -185,8 +186,20 @@ def test_the_average_is_that_of_the_last_half():
         step, here = here - there, there
         return step
 
-    found = descend(lambda theta: theta, answer, np.zeros((1, 1)), steps=5, step_size=1.0, radius=100.0)
-    assert found == pytest.approx((3 + 4 + 5) / 3)
+    iterates = descend(repeat(np.copy), answer, np.zeros((1, 1)), steps=5, step_size=1.0, radius=100.0)
+    found = path(iterates, 5)
+    np.testing.assert_allclose(found.ravel(), [1, 2, (2 + 3) / 2, (3 + 4) / 2, (3 + 4 + 5) / 3])
+
+
+@pytest.mark.parametrize("steps", [1, 7, 100, 101, 250, 1000])
+def test_a_path_is_short_and_ends_at_the_last_step(steps):
+    kept = kept_steps(steps)
+    assert len(kept) == min(steps, 100)
+    assert kept == sorted(set(kept))
+    assert (kept[0] >= 1, kept[-1]) == (True, steps)
+    assert max(np.diff([0, *kept])) <= math.ceil(steps / 100)
+    averages = path((np.array([float(t)]) for t in range(1, steps + 1)), steps)
+    np.testing.assert_allclose(averages[:, 0], [(step // 2 + 1 + step) / 2 for step in kept])
 
 
 def test_the_minimiser_of_a_parabola():

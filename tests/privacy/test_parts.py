@@ -78,8 +78,10 @@ def test_purity_needs_no_delta():
     assert PrivacyLoss(0.1, parts=(EVERY[0],)).epsilon(0.0) == math.inf
 
 
-def test_a_vote_is_known_by_its_curve():
-    assert epsilon(VOTE) == pytest.approx(renyi_epsilon(repeated(bounded_range_curve(0.1), 20), 1e-6), rel=1e-6)
+def test_votes_are_known_by_a_curve_and_better_by_a_distribution():
+    curve = renyi_epsilon(repeated(bounded_range_curve(0.1), 20), 1e-6)
+    assert 0.94 * curve < epsilon(VOTE) < 0.97 * curve
+    assert epsilon(VOTE, delta=1e-12) == pytest.approx(renyi_epsilon(repeated(bounded_range_curve(0.1), 20), 1e-12))
     assert PrivacyLoss(parts=(VOTE,)).renyi(8.0) == pytest.approx(20 * bounded_range_curve(0.1)(8.0))
 
 
@@ -91,8 +93,9 @@ def test_what_has_only_a_curve_and_what_has_none_share_delta():
     assert PrivacyLoss(parts=(POISSON,)).renyi(8.0) == math.inf
 
 
-def test_below_a_billionth_distributions_promise_nothing():
-    assert epsilon(POISSON, delta=1e-10) == math.inf
+def test_a_billionth_is_a_usual_delta_and_below_a_tenth_of_it_distributions_promise_nothing():
+    assert epsilon(POISSON, delta=1e-6) < epsilon(POISSON, delta=1e-9) < 2 * epsilon(POISSON, delta=1e-6)
+    assert epsilon(POISSON, delta=0.99e-10) == math.inf
 
 
 def test_failures_and_gates_stay_outside():

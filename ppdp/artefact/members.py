@@ -1,0 +1,212 @@
+"""The members of an export: written whole or not at all, read without trusting anything.
+
+A zip is read in memory and never extracted; its members must be stored, not compressed, and together no longer than
+the file. Arrays are read as float64 by a header of fixed form; nothing is evaluated, no object is made.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import os
+import re
+import shutil
+import stat
+import tempfile
+import zipfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.exceptions import ExportError
+
+__all__ = ["hashed", "pack_arrays", "read_members", "unpack_arrays", "write_bytes", "write_folder", "zipped"]
+
+Array = NDArray[np.float64]
+
+MOST_BYTES = 2**32
+MOST_MEMBERS = 10_000
+_HEADER = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '<f8', 'fortran_order': False, 'shape': \(([\d, ]*)\), \} *\n", re.S
+)
+
+
+def hashed(data: bytes) -> str:
+    """Hexadecimal SHA-256."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def zipped(members: Mapping[str, bytes]) -> bytes:
+    """A zip of stored members, the same bytes for the same members."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(name), data)
+    return buffer.getvalue()
+
+
+def unzipped(data: bytes) -> dict[str, bytes]:
+    """The members of a zip of stored members.
+
+    Raises
+    ------
+    ExportError
+        If it is anything else.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            infos = archive.infolist()
+            names = [info.filename for info in infos]
+            stored = all(info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1 for info in infos)
+            small = len(names) <= MOST_MEMBERS and sum(info.file_size for info in infos) <= len(data)
+            if stored and small and len(set(names)) == len(names):
+                return {info.filename: archive.read(info) for info in infos}
+    except (zipfile.BadZipFile, OSError, ValueError, EOFError, NotImplementedError, RuntimeError, OverflowError):
+        pass
+    raise ExportError("this is not an archive as ppdp writes them.")
+
+
+def pack_arrays(arrays: Mapping[str, Array]) -> bytes:
+    """Arrays as an .npz, which ``numpy.load`` reads as well."""
+    members = {}
+    for name in sorted(arrays):
+        buffer = io.BytesIO()
+        np.lib.format.write_array(buffer, np.ascontiguousarray(arrays[name], "<f8"), (1, 0), allow_pickle=False)
+        members[f"{name}.npy"] = buffer.getvalue()
+    return zipped(members)
+
+
+def unpack_arrays(data: bytes, shapes: Mapping[str, Sequence[int] | None]) -> dict[str, Array]:
+    """Finite, read-only arrays of exactly these names and shapes; None is any shape.
+
+    Raises
+    ------
+    ExportError
+        If there is anything else in the file.
+    """
+    members = unzipped(data)
+    if members.keys() != {f"{name}.npy" for name in shapes}:
+        raise ExportError("other arrays are expected.")
+    return {name: _array(members[f"{name}.npy"], shape) for name, shape in shapes.items()}
+
+
+def _array(data: bytes, expected: Sequence[int] | None) -> Array:
+    header = _HEADER.match(data)
+    written = "" if header is None else header[1].decode()
+    shape = tuple(int(size) for size in written.split(",") if size.strip())
+    known = header is not None and written == repr(shape)[1:-1] and expected in (None, list(shape))
+    if header is None or not known or len(data) - header.end() != 8 * math.prod(shape):
+        raise ExportError("an array has another form than the certificate says.")
+    array = np.frombuffer(data, "<f8", offset=header.end()).reshape(shape).astype(np.float64)
+    if not np.isfinite(array).all():
+        raise ExportError("an array holds NaN or infinity, which nothing releases.")
+    array.setflags(write=False)
+    return array
+
+
+def read_members(path: Path, names: Collection[str]) -> dict[str, bytes]:
+    """All members of an export, a zip or a folder; a folder holds these and nothing else.
+
+    Raises
+    ------
+    ExportError
+        If it cannot be read.
+    """
+    try:
+        if path.is_dir():
+            if {entry.name for entry in os.scandir(path)} - set(names):
+                raise ExportError("the folder holds something that is not of the export.", fix="take it out.")
+            return {name: read_file(path / name) for name in names if os.path.lexists(path / name)}
+        return unzipped(read_file(path))
+    except OSError as error:
+        raise ExportError(f"cannot read {str(path)!r}: {error.strerror}.") from None
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a regular file that is no link.
+
+    Raises
+    ------
+    ExportError
+        If it is anything else, or too long.
+    """
+    safely = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, os.O_RDONLY | safely), "rb") as file:
+        about = os.fstat(file.fileno())
+        if not stat.S_ISREG(about.st_mode) or about.st_size > MOST_BYTES:
+            raise ExportError(f"{path.name!r} is no ordinary file of at most {MOST_BYTES} bytes.")
+        return file.read(MOST_BYTES)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file so that it is there whole or not at all, whenever the process or the machine dies.
+
+    Raises
+    ------
+    ExportError
+        If it cannot be written.
+    """
+    with _written(path):
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                _to_disk(file, data)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+
+def write_folder(path: Path, members: Mapping[str, bytes]) -> None:
+    """Write a new folder in the same manner.
+
+    Raises
+    ------
+    ExportError
+        If it cannot be written.
+    """
+    with _written(path):
+        temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
+        try:
+            for name, data in members.items():
+                with open(temporary / name, "wb") as file:
+                    _to_disk(file, data)
+            os.chmod(temporary, 0o755)
+            _settle(temporary)
+            os.rename(temporary, path)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    """Typed errors while writing, and the new name brought to the disk."""
+    try:
+        yield
+        _settle(path.parent)
+    except OSError as error:
+        raise ExportError(f"cannot write {str(path)!r}: {error.strerror}.") from None
+
+
+def _to_disk(file: Any, data: bytes) -> None:
+    file.write(data)
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _settle(folder: Path) -> None:
+    """Bring the names in a folder to the disk, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,134 @@
+"""Choosing among fitted models by scores on other private rows: ``docs/theory/search.md``."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Sequence
+
+from scipy.special import log_ndtr, ndtri
+
+from ppdp.bounds.rounding import column_sum_error, inflate
+from ppdp.distance import Distance
+from ppdp.exceptions import ImpossibleBudget
+from ppdp.privacy.laplace_noise import score_allowance
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.noise import WORST_ALLOWANCE_PER_ENTRY, lattice_allowance
+
+__all__ = [
+    "choice_mu",
+    "choice_scale",
+    "range_mu",
+    "range_of",
+    "score_mu",
+    "score_noise",
+    "search_loss",
+]
+
+_SAFE = 1 + 1e-9
+_WORST_SCORES = 2.0**-22  # no less than ``score_allowance``, whatever the noise
+
+
+def range_mu(loss_range: float) -> float:
+    """Gaussian parameter of any choice whose privacy loss has at most this range: ``2 Φ⁻¹(1/(1 + exp(-range/2)))``.
+
+    Examples
+    --------
+    >>> round(range_mu(1.0), 4)
+    0.6239
+    """
+    if loss_range > 1000:
+        return math.inf
+    return -2 * float(ndtri(1 / (1 + math.exp(loss_range / 2)))) * _SAFE + 1e-15
+
+
+def range_of(mu: float) -> float:
+    """The largest range of a privacy loss that costs no more than ``mu``: the inverse of :func:`range_mu`."""
+    return 2 * float(log_ndtr(mu / 2) - log_ndtr(-mu / 2)) / _SAFE**2
+
+
+def _width(rows: int, distance: Distance) -> float:
+    """Most that the changes of two candidates' sums of scores in [0, 1] differ by: 2 for one replaced row."""
+    return distance.shift(1.0) + 2 * column_sum_error(rows, 1, 1.0, distance)
+
+
+def choice_mu(rows: int, distance: Distance, scale: float) -> float:
+    """Gaussian parameter of one choice with probabilities ``~ exp(sum of scores / scale)``.
+
+    Parameters
+    ----------
+    rows : int
+        Public number of rows that are scored.
+    distance : Distance
+        Of the scored rows.
+    scale : float
+        The temperature.
+    """
+    return range_mu(inflate(_width(rows, distance) / scale + score_allowance(float(rows), scale)))
+
+
+def choice_scale(rows: int, distance: Distance, mu: float) -> float:
+    """The least temperature of a choice that costs at most ``mu``.
+
+    Raises
+    ------
+    ImpossibleBudget
+        If the budget is too small for the lattice of the noise.
+    """
+    room = range_of(mu) / _SAFE - _WORST_SCORES
+    if room <= 0:
+        raise ImpossibleBudget("the budget is too small for the noise lattice.", fix="ask for a larger epsilon.")
+    return _width(rows, distance) / room * _SAFE
+
+
+def _score_shift(rows: int, distance: Distance, count: int) -> float:
+    """Most that ``count`` mean scores in [0, 1] change (L2): √count/rows for one replaced row."""
+    one = distance.shift(0.5) + column_sum_error(rows, 1, 1.0, distance)
+    return inflate(math.sqrt(count) * one / rows)
+
+
+def score_mu(rows: int, distance: Distance, count: int, noise_scale: float) -> float:
+    """Gaussian parameter of ``count`` mean scores with Gaussian noise."""
+    return _score_shift(rows, distance, count) / noise_scale + lattice_allowance(1.0, noise_scale, count)
+
+
+def score_noise(rows: int, distance: Distance, count: int, mu: float) -> float:
+    """The least noise on ``count`` mean scores that costs at most ``mu``.
+
+    Raises
+    ------
+    ImpossibleBudget
+        If the budget is too small for the lattice of the noise.
+    """
+    room = mu - WORST_ALLOWANCE_PER_ENTRY * math.sqrt(count)
+    if room <= 0:
+        raise ImpossibleBudget("the budget is too small for the noise lattice.", fix="ask for a larger epsilon.")
+    return _score_shift(rows, distance, count) / room * (1 + 1e-12)
+
+
+def search_loss(
+    fits: Sequence[PrivacyLoss], selection: PrivacyLoss, refits: Sequence[PrivacyLoss], *, apart: bool
+) -> PrivacyLoss:
+    """Everything that a search releases, all losses Gaussian.
+
+    Parameters
+    ----------
+    fits : sequence of PrivacyLoss
+        Of every candidate, on the training rows.
+    selection : PrivacyLoss
+        Of choice and score, on the validation rows.
+    refits : sequence of PrivacyLoss
+        Of every candidate on all rows: one of them is run, chosen by the selection. May be empty.
+    apart : bool
+        Whether neighbours differ in training rows or in validation rows, but not in both.
+    """
+    trained = functools.reduce(operator.add, fits, PrivacyLoss())
+    searched = _worst([trained, selection]) if apart else trained + selection
+    return searched + _worst(refits)
+
+
+def _worst(losses: Sequence[PrivacyLoss]) -> PrivacyLoss:
+    """What dominates any one of them."""
+    lost = [loss.failure + (1 - loss.failure) * loss.gate for loss in losses]
+    return PrivacyLoss(max((loss.mu for loss in losses), default=0.0), max(lost, default=0.0))

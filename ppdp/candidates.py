@@ -1,0 +1,166 @@
+"""Candidates of a search, how their rows are scored, and how one is chosen: ``docs/theory/search.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_regressor
+
+from ppdp import entrance
+from ppdp.domain import Domain
+from ppdp.exceptions import DomainMismatch, MissingBound
+from ppdp.pipeline import Pipeline
+from ppdp.planning.plan import Plan
+from ppdp.privacy.laplace_noise import choose
+from ppdp.privacy.noise import Noise
+from ppdp.rows import encode_labels, encode_targets
+from ppdp.search_plan import PlannedFit, Selection
+
+__all__ = ["Candidate", "Setting", "row_scores", "select"]
+
+Array = NDArray[np.float64]
+Scoring = Callable[[Any, Any], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Public facts of all rows of a search.
+
+    Attributes
+    ----------
+    declared : Domain or None
+        What the user declared of them.
+    n_rows, n_features : int
+        Shape of X.
+    names : tuple of str or None
+        Columns of X.
+    """
+
+    declared: Domain | None
+    n_rows: int
+    n_features: int
+    names: tuple[str, ...] | None
+
+    def __post_init__(self) -> None:
+        known = None if self.declared is None else self.declared.n_rows
+        if known not in (None, self.n_rows):
+            raise DomainMismatch(
+                f"the domain declares n_rows = {known}, X has {self.n_rows}.", fix="declare what the data have."
+            )
+
+    @property
+    def rows_per_unit(self) -> int:
+        """Rows that one person may own."""
+        return 1 if self.declared is None else self.declared.rows_per_unit
+
+    def domain(self, n: int) -> Domain | None:
+        """What is declared of all rows, as far as it holds of any ``n`` of them."""
+        if self.declared is None or n == self.n_rows:
+            return self.declared
+        gaps = self.declared.max_missing
+        if gaps is not None:
+            gaps = min(n, self.declared.but(n_rows=self.n_rows).missing_rows)
+        return self.declared.but(n_rows=n, min_present=0, max_missing=gaps)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Parameters with the pipeline that has them.
+
+    The pipeline keeps an account of its own, to which nobody looks: in an account the deltas of gates add, as they must
+    where the outcome of one fit may decide the next.
+    """
+
+    params: Mapping[str, Any]
+    pipeline: Pipeline
+
+    def plan(self, n: int, epsilon: float, delta: float, setting: Setting) -> Plan:
+        """Its plan on ``n`` of the rows.
+
+        Raises
+        ------
+        MissingBound
+            If the labels are not declared: to read them is an answer about the rows.
+        """
+        pipeline = clone(self.pipeline).set_params(epsilon=epsilon, delta=delta)
+        found: Plan = pipeline._plan(setting.domain(n), shape=(n, setting.n_features), names=setting.names)
+        if not is_regressor(pipeline) and found.domain.classes is None:
+            raise MissingBound(
+                "the classes are not declared.", fix="pass classes=(...) to the model or Domain(classes=...)."
+            )
+        return found
+
+    def fit(self, spend: PlannedFit, setting: Setting, X: Any, y: NDArray[Any], seed: int | None) -> Pipeline:
+        """A fit as planned."""
+        pipeline: Pipeline = clone(self.pipeline).set_params(
+            epsilon=spend.epsilon, delta=spend.delta, domain=setting.domain(len(y)), random_state=seed
+        )
+        return pipeline.fit(X, y)
+
+
+def row_scores(
+    domain: Domain, y: NDArray[Any], predicted: NDArray[Any], scoring: Scoring | None, *, regression: bool
+) -> Array:
+    """Score of every row in [0, 1], from its own answer and prediction alone.
+
+    Parameters
+    ----------
+    domain : Domain
+        With the public classes or the range of y.
+    y, predicted : ndarray of shape (m,)
+        Answers and predictions.
+    scoring : callable or None
+        Of one answer and one prediction.
+    regression : bool
+        Whether answers are numbers.
+    """
+    if scoring is not None:
+        own = np.frompyfunc(partial(_scored, scoring), 2, 1)(y, predicted).astype(np.float64)
+        return np.clip(np.nan_to_num(own, nan=0.0), 0.0, 1.0)
+    if not regression:
+        classes = domain.require("classes")
+        return (encode_labels(y, classes) == encode_labels(predicted, classes)).astype(np.float64)
+    y_range = domain.require("y_range")
+    right = entrance.repaired_targets(y, y_range, "repair")
+    return np.clip(1 - np.abs(right - encode_targets(predicted, y_range)) / 2, 0.0, 1.0)
+
+
+def _scored(scoring: Scoring, answer: Any, predicted: Any) -> float:
+    """A user's score of one row; that it fails is nobody's business."""
+    try:
+        return float(scoring(answer, predicted))
+    except Exception:
+        return 0.0
+
+
+def select(sums: Array, selection: Selection, noise: Noise) -> tuple[int, Array]:
+    """Choose by sums of scores.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (k,)
+        Exact sums of scores in [0, 1]: private.
+    selection : Selection
+        How to choose, and what to release.
+    noise : Noise
+        Where noise comes from.
+
+    Returns
+    -------
+    chosen : int
+        Position of the chosen candidate.
+    noisy : ndarray
+        Mean scores with noise: of all candidates, of the chosen one, or of none.
+    """
+    means, scale = sums / selection.rows, selection.noise_scale
+    if selection.temperature is None:
+        assert scale is not None
+        noisy = noise.release(means, scale, 1.0)
+        return int(noisy.argmax()), noisy
+    chosen = choose(noise, sums, selection.temperature, float(selection.rows))
+    return chosen, np.empty(0) if scale is None else noise.release(means[chosen : chosen + 1], scale, 1.0)

@@ -1,0 +1,337 @@
+"""A stage of public maps, each for some of the columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.bounds.rounding import inflate
+from ppdp.checks import columns_of, length
+from ppdp.conversion.maps import Categorical, ColumnFacts, Mapped, PublicMap, labels_only
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.exceptions import DomainMismatch, InvalidParameter
+from ppdp.frames import readable
+from ppdp.planning.ways import Way
+from ppdp.rows import Rows, encode_labels
+from ppdp.statistics import clip_norms
+from ppdp.transformers.base import RowWiseTransformer, Statistics
+from ppdp.transformers.probe import check_row_by_row
+from ppdp.transformers.ranges import resolve_ranges
+
+__all__ = ["Block", "ColumnMap"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some columns, and what is done with them.
+
+    Attributes
+    ----------
+    columns : list of names or positions, slice, mask, or None
+        None is all columns, or those that no other block takes if ``rest``.
+    maps : tuple of PublicMap
+        One after the other.
+    prefix : str
+        Put before the names of what comes out.
+    rest : bool
+        Whether these are the columns that no other block takes.
+    drop : bool
+        Whether they are left out.
+    """
+
+    columns: Any
+    maps: tuple[PublicMap, ...] = ()
+    prefix: str = ""
+    rest: bool = False
+    drop: bool = False
+
+    def positions(self, names: Sequence[str] | None, count: int) -> list[int]:
+        """Where the columns are.
+
+        Raises
+        ------
+        DomainMismatch
+            If one does not exist.
+        """
+        columns = self.columns
+        if columns is None:
+            return list(range(count))
+        if isinstance(columns, slice):
+            return list(range(count))[_by_position(columns, names, count)]
+        columns = [columns] if isinstance(columns, (str, int)) else list(columns)
+        if columns and all(isinstance(c, (bool, np.bool_)) for c in columns):
+            if len(columns) != count:
+                raise DomainMismatch("a mask of columns has another length.", stage=self.prefix, fix="name them.")
+            return list(np.flatnonzero(columns))
+        plain = [int(c) if isinstance(c, np.integer) else str(c) if isinstance(c, str) else c for c in columns]
+        plain = [count + c if isinstance(c, int) and c < 0 else c for c in plain]
+        return columns_of("columns", plain, names, count, self.prefix or None) if plain else []
+
+
+def _by_position(columns: slice, names: Sequence[str] | None, count: int) -> slice:
+    """A slice by names, which holds both its ends, as one by positions."""
+    start, stop = columns.start, columns.stop
+    if isinstance(start, str):
+        start = columns_of("columns", [start], names, count)[0]
+    if isinstance(stop, str):
+        stop = columns_of("columns", [stop], names, count)[0] + 1
+    return slice(start, stop, columns.step)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A block whose columns were found."""
+
+    positions: list[int]
+    maps: tuple[PublicMap, ...]
+    facts: tuple[ColumnFacts, ...]
+    prefix: str
+
+    @property
+    def end(self) -> ColumnFacts:
+        return self.facts[-1]
+
+    def apply(self, X: Array) -> Array:
+        values = _clipped(X[:, self.positions], self.facts[0])
+        for step, given, out in zip(self.maps, self.facts, self.facts[1:]):
+            values = _clipped(step._apply(values, given), out)
+        return values
+
+
+def _clipped(X: Array, facts: ColumnFacts) -> Array:
+    low, high = facts.ranges.T
+    return np.clip(X, np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high))
+
+
+class ColumnMap(RowWiseTransformer):
+    """Public maps of sets of columns, side by side: what a ``ColumnTransformer`` does when it looks at no value.
+
+    :meth:`Pipeline.from_sklearn <ppdp.Pipeline.from_sklearn>` makes it.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Columns and what is done with them. Columns that no block takes are left out, whatever they hold.
+    ranges : mapping, pair, or sequence of pairs, optional
+        Public (low, high) of the columns that come in, to which they are clipped. A mapping may leave columns out.
+    max_norm : float, optional
+        Public norm to which every row that comes out is clipped.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/row-wise.md``, `row-wise.row-map`): row-wise, moves nothing. What comes out is clipped
+    to the box and the ball that follow from the maps. Labels that are no numbers are read by their public categories.
+    """
+
+    _statistic_names = ("names", "reach", "norm")
+
+    def __init__(
+        self, blocks: Sequence[Block] = (Block(None),), ranges: Any = None, max_norm: float | None = None
+    ) -> None:
+        self.blocks = blocks
+        self.ranges = ranges
+        self.max_norm = max_norm
+
+    @classmethod
+    def example(cls) -> Any:
+        """An instance that works on any numeric data, for contract tests."""
+        return cls(ranges=(-10, 10))
+
+    @property
+    def bounds_rows(self) -> bool:  # type: ignore[override]
+        """It always does: where no bound follows it is refused."""
+        return True
+
+    @property
+    def fills_gaps(self) -> bool:  # type: ignore[override]
+        """Whether some columns may have gaps that it fills."""
+        return any(step.expects for block in self.blocks for step in block.maps)
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """One public way."""
+        parts = self._parts(domain.feature_names, domain.d, _reach(domain))
+        norm, entry, width = self._bounds(parts)
+        gaps = domain.missing_rows > 0
+        check_row_by_row(lambda X: _mapped_by(parts, X, norm), domain.d, width, "ColumnMap", gaps=gaps)
+        fills = gaps and all(any(step.fills for step in part.maps) for part in parts)
+        facts: dict[str, Any] = {"n_features": width, "row_norm": norm, "entry_bound": entry, "lipschitz": None}
+        facts["feature_names"] = _names(parts) if domain.feature_names is not None else None
+        if fills:
+            facts["fills_gaps"] = True
+        way = Way.by("public", "row-wise.row-map", domain, distance, **facts)
+        return (way,)
+
+    def _bounds(self, parts: Sequence[_Part]) -> tuple[float, float, int]:
+        """Norm of rows and bound of entries that come out, and their number of columns."""
+        ranges = np.concatenate([part.end.ranges for part in parts]) if parts else np.empty((0, 2))
+        if len(ranges) == 0:
+            raise InvalidParameter("no column is left.", stage="ColumnMap", fix="give some block columns that exist.")
+        square = sum(part.end.square for part in parts)
+        if self.max_norm is None:
+            for part in parts:
+                part.end.bounded("ColumnMap")
+        else:
+            declared = length("max_norm", self.max_norm, self) ** 2
+            square = declared if math.isnan(square) else min(declared, square)
+        entry = float(np.nan_to_num(np.abs(ranges), nan=math.inf).max()) or 1.0
+        norm = min(inflate(math.sqrt(square)) or 1.0, entry * math.sqrt(len(ranges)))
+        return norm, min(entry, norm), len(ranges)
+
+    def _parts(self, names: Sequence[str] | None, count: int, reach: float) -> list[_Part]:
+        start = self._start(names, count, reach)
+        labels = list(names) if names is not None else [f"x{i}" for i in range(count)]
+        parts = []
+        for block, positions in self._found(names, count):
+            facts = [ColumnFacts.within([labels[i] for i in positions], start[positions])]
+            for step in block.maps:
+                facts.append(step._facts(facts[-1]))
+            parts.append(_Part(positions, block.maps, tuple(facts), block.prefix))
+        return parts
+
+    def _found(self, names: Sequence[str] | None, count: int) -> list[tuple[Block, list[int]]]:
+        """Blocks that have columns, with their positions."""
+        taken = {i for block in self.blocks if not block.rest for i in block.positions(names, count)}
+        rest = [i for i in range(count) if i not in taken]
+        found = [
+            (block, rest if block.rest else block.positions(names, count)) for block in self.blocks if not block.drop
+        ]
+        return [(block, positions) for block, positions in found if positions]
+
+    def _start(self, names: Sequence[str] | None, count: int, reach: float) -> Array:
+        """Ranges of the columns that come in, NaN where there are none."""
+        if isinstance(self.ranges, Mapping):
+            table = np.full((count, 2), np.nan)
+            for column, pair in self.ranges.items():
+                (position,) = columns_of("ranges", [column], names, count, self)
+                table[position] = resolve_ranges([pair], 1, None, "ColumnMap")[0]
+            return table
+        if self.ranges is not None:
+            return resolve_ranges(self.ranges, count, None, "ColumnMap")
+        return np.tile([-reach, reach], (count, 1))
+
+    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        return {"names": domain.feature_names, "reach": _reach(domain), "norm": way.parameters["row_norm"]}
+
+    def _apply(self, X: Array, statistics: Statistics) -> Array:
+        parts = self._parts(statistics["names"], X.shape[1], statistics["reach"])
+        return _mapped_by(parts, X, statistics["norm"])
+
+    def _checked(self, X: Any, *, reset: bool) -> Array:
+        return super()._checked(self.coded(X), reset=reset)
+
+    def coded(self, X: Any) -> Any:
+        """The same table with numbers for labels and zeros in columns that are left out; row by row, by public rules.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Rows as a user has them.
+        """
+        X = readable(X)
+        if not hasattr(X, "iloc"):
+            return self._coded_array(X)
+        names = list(X.columns) if all(isinstance(name, str) for name in X.columns) else None
+        X, found = X.copy(deep=False), self._found(names, X.shape[1])
+        labels, used = self._labels(found), {i for _, positions in found for i in positions}
+        for i in range(X.shape[1]):
+            if i not in used:
+                X.isetitem(i, np.zeros(len(X)))
+            elif i in labels:
+                X.isetitem(i, _codes(np.asarray(X.iloc[:, i], dtype=object), labels[i]))
+        return X
+
+    def _coded_array(self, X: Any) -> Any:
+        table = np.array(X, dtype=object) if isinstance(X, (list, tuple, np.ndarray)) else np.empty(0)
+        if table.ndim != 2:
+            return X  # whoever checks its form says what is wrong
+        found = self._found(None, table.shape[1])
+        labels, used = self._labels(found), {i for _, positions in found for i in positions}
+        if not labels and len(used) == table.shape[1]:
+            return X
+        for i in range(table.shape[1]):
+            if i not in used:
+                table[:, i] = 0.0
+            elif i in labels:
+                table[:, i] = _codes(table[:, i], labels[i])
+        return table
+
+    @staticmethod
+    def _labels(found: Sequence[tuple[Block, list[int]]]) -> dict[int, tuple[Any, ...]]:
+        """The public labels of every column that does not hold numbers."""
+        known: dict[int, tuple[Any, ...]] = {}
+        for block, positions in found:
+            for step in block.maps:
+                if isinstance(step, Categorical) and len(step.categories) == len(positions):
+                    for i, categories in zip(positions, step.categories):
+                        labels = labels_only(categories)
+                        if not any(isinstance(label, str) for label in labels):
+                            continue
+                        if known.setdefault(i, labels) != labels:
+                            raise InvalidParameter(
+                                "a column is encoded twice, with other categories.",
+                                stage=step.step,
+                                fix="declare the same categories, in the same order.",
+                            )
+        return known
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the output columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the input columns.
+        """
+        given = super().get_feature_names_out(input_features)
+        made = _names(self._parts(tuple(map(str, given)), len(given), self.reach_))
+        if made is None:
+            width = self._bounds(self._parts(None, len(given), self.reach_))[2]
+            made = [f"columnmap{i}" for i in range(width)]
+        return np.asarray(made, dtype=object)
+
+    def declarations(self) -> tuple[str, ...]:
+        """What the certificate takes from the user's word."""
+        maps = [step for block in self.blocks for step in block.maps]
+        functions = [step.step for step in maps if isinstance(step, Mapped)]
+        words = [f"the function of {name!r} treats rows one by one (tested on made-up rows)" for name in functions]
+        for step in maps:
+            if isinstance(step, Categorical):
+                shown = "; ".join(", ".join(map(str, labels)) for labels in step.categories)
+                words.append(f"the categories of {step.step!r} are public: {shown}")
+        return tuple(words)
+
+
+def _reach(domain: Domain) -> float:
+    """What every entry is known to be within, where no ranges are given."""
+    return domain.entry_bound or domain.row_norm or math.nan
+
+
+def _names(parts: Sequence[_Part]) -> list[str] | None:
+    made = [f"{part.prefix}{name}" for part in parts for name in part.end.names]
+    return made if len(set(made)) == len(made) else None
+
+
+def _mapped_by(parts: Sequence[_Part], X: Array, norm: float) -> Array:
+    return clip_norms(np.concatenate([part.apply(X) for part in parts], axis=1), norm)
+
+
+def _codes(column: NDArray[Any], labels: Sequence[Any]) -> Array:
+    """Position of every label; -1 for any other, NaN for a gap."""
+    codes = encode_labels(column, labels)
+    gaps = np.frompyfunc(_is_missing, 1, 1)(column).astype(bool)
+    return np.where(np.isnan(codes) & ~gaps, -1.0, codes)
+
+
+def _is_missing(cell: Any) -> bool:
+    """None, NaN, or what pandas has for them."""
+    return (
+        cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and math.isnan(cell))
+    )

@@ -1,0 +1,237 @@
+"""An existing pipeline of scikit-learn, step by step, as twins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sklearn.base import clone
+
+from ppdp.conversion.column_map import Block, ColumnMap
+from ppdp.conversion.columns import flattened, hoisted, split_columns
+from ppdp.conversion.maps import Binarized, Binned, Filled, Normalised, OneHot, PublicMap, Scaled
+from ppdp.conversion.models import MODELS, model_twin
+from ppdp.conversion.parameters import Step
+from ppdp.conversion.public_maps import Declared, is_public, public_map
+from ppdp.conversion.report import Conversion, Converted
+from ppdp.conversion.stages import IMPUTERS, SCALERS, STAGES
+from ppdp.domain import Domain
+from ppdp.exceptions import InvalidParameter, MissingBound, UnsupportedOrder
+from ppdp.mechanisms.base import Mechanism
+from ppdp.transformers import MinMaxScaler, NormClipper
+from ppdp.transformers.base import Stage
+
+__all__ = ["Facts", "convert"]
+
+_ANYWHERE = ("Binarizer", "FunctionTransformer", "Normalizer", "PolynomialFeatures")
+_FIRST = "put it first: gaps stay gaps in it."
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Public facts that the user declares for a conversion; see ``Pipeline.from_sklearn``."""
+
+    ranges: Any = None
+    max_norm: float | None = None
+    classes: Any = None
+    y_range: Any = None
+    categories: Mapping[Any, Any] = field(default_factory=dict)
+    functions: Mapping[str, Any] = field(default_factory=dict)
+    domain: Domain = field(default_factory=Domain)
+
+    @property
+    def declared(self) -> Declared:
+        """Those for single steps."""
+        return Declared(self.categories or {}, self.functions or {})
+
+    @property
+    def bounded(self) -> bool:
+        """Whether rows have a bound where they come in."""
+        return self.domain.row_norm is not None
+
+    @property
+    def scales(self) -> bool:
+        """Whether columns are scaled by public ranges."""
+        return self.max_norm is None and (self.ranges is not None or not self.bounded)
+
+
+def convert(estimator: Any, facts: Facts, reserved: frozenset[str]) -> tuple[list[tuple[str, Any]], Conversion]:
+    """Steps of a ppdp pipeline, and what became of what.
+
+    Parameters
+    ----------
+    estimator : Pipeline or estimator
+        Of scikit-learn or imbalanced-learn. Only classes and parameters are looked at, never what was fitted.
+    facts : Facts
+        What the user declares.
+    reserved : frozenset of str
+        Names that a step must not have.
+
+    Raises
+    ------
+    PpdpError
+        Naming the first step that has no twin, and what to do.
+    """
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise InvalidParameter(
+            f"a pipeline of scikit-learn is needed, got {estimator!r}.",
+            fix="pass an instance of sklearn.pipeline.Pipeline.",
+        )
+    if facts.ranges is not None and facts.max_norm is not None:
+        raise InvalidParameter("ranges and max_norm are both given.", fix="give one bound at the entrance.")
+    made = _Made(facts, reserved)
+    steps = hoisted(flattened("", estimator))
+    ahead = next((i for i, step in enumerate(steps) if not is_public(step)), len(steps))
+    front, rest = steps[:ahead], steps[ahead:]
+    if rest and rest[0].kind == "ColumnTransformer":
+        rest = made.columns(front, rest[0], rest[1:])
+    else:
+        made.front(front, (Block(None, public_map(front, None, facts.declared)),), rest)
+    for position, step in enumerate(rest):
+        made.add(step, last=position == len(rest) - 1)
+    return made.steps, Conversion(tuple(made.report))
+
+
+@dataclass
+class _Made:
+    """What was converted so far."""
+
+    facts: Facts
+    reserved: frozenset[str]
+    steps: list[tuple[str, Any]] = field(default_factory=list)
+    report: list[Converted] = field(default_factory=list)
+    units: str = "own"
+    """Of the columns: "own" if somebody who only has the rows could say what they are, "ranges" if only ranges tell."""
+
+    def put(self, name: str, twin: Any) -> str:
+        """Add a step under a name that is free."""
+        taken = self.reserved | {known for known, _ in self.steps}
+        free = next(n for n in (name, *(f"{name}-{i}" for i in range(2, 99))) if n not in taken)
+        self.steps.append((free, twin))
+        return free
+
+    def note(self, step: Step, became: str, twin: Any) -> None:
+        """Remember what became of a step."""
+        shown = f"{became} ({type(twin).__name__})"
+        given = type(step.estimator).__name__
+        self.report.append(Converted(step.name, given, shown, tuple(step.changed), tuple(step.ignored)))
+
+    def columns(self, front: list[Step], step: Step, behind: list[Step]) -> list[Step]:
+        """A ``ColumnTransformer``; returns the steps behind its public part."""
+        if front:
+            front[0].refuse("it stands in front of a ColumnTransformer.", "move it into the branches.")
+        split, inside = split_columns(step, self.facts.declared)
+        if split.scaler is not None and split.partly:
+            if any(s.kind not in MODELS for s in behind):
+                split.scaler.refuse(
+                    "it scales some of the columns, and what stands behind the ColumnTransformer would see others.",
+                    "put the scaler behind the ColumnTransformer, or MinMaxScaler in its place.",
+                )
+            split.scaler.changed.append("all columns are scaled, encoded ones too: for a linear model that is the same")
+        tail = [s for s in (split.imputer, split.scaler) if s is not None]
+        rest = [*tail, *behind]
+        self.front([s for s in inside if is_public(s)], split.blocks, rest, step)
+        return rest
+
+    def front(self, public: list[Step], blocks: tuple[Block, ...], rest: list[Step], whole: Step | None = None) -> None:
+        """The public stage at the entrance, with the bound of all rows."""
+        facts, maps = self.facts, [m for block in blocks for m in block.maps]
+        if whole is None and all(isinstance(m, Scaled) and m.target is not None for m in maps) and len(maps) < 2:
+            twin: Any = self._plain_bound(maps, rest)
+            name = public[0].name if public else "range" if facts.ranges is not None else "clip"
+        else:
+            self._check_bounds(blocks)
+            twin = ColumnMap(tuple(self._finished(block, maps, rest) for block in blocks), facts.ranges, facts.max_norm)
+            name = whole.name if whole is not None else public[0].name if len(public) == 1 else "columns"
+        if twin is None:
+            return
+        self.units = "ranges" if facts.scales else "own"
+        became = self.put(name, twin)
+        if not public and whole is None:
+            self.report.append(Converted("", "", f"{became} ({type(twin).__name__})", ("bounds every row",), ()))
+        for step in public:
+            self.note(step, became, twin)
+
+    def _plain_bound(self, maps: list[PublicMap], rest: list[Step]) -> Any:
+        """A stage that only bounds; None if rows have a bound already."""
+        facts = self.facts
+        if facts.ranges is not None:
+            target = next((m.target for m in maps if isinstance(m, Scaled)), (-1.0, 1.0))
+            return MinMaxScaler(ranges=facts.ranges, feature_range=target or (-1.0, 1.0))
+        if maps:
+            raise _unbounded("ranges", maps[0].step)
+        if facts.max_norm is not None:
+            return NormClipper(facts.max_norm)
+        if facts.bounded or (rest and getattr(rest[0].estimator, "bounds_rows", False)):
+            return None
+        raise _unbounded("ranges")
+
+    def _check_bounds(self, blocks: tuple[Block, ...]) -> None:
+        """Whatever comes in, something must bound each set of columns."""
+        if self.facts.ranges is not None or self.facts.max_norm is not None or self.facts.bounded:
+            return
+        bare = [block for block in blocks if not block.drop and not any(m.bounds for m in block.maps)]
+        if bare:
+            raise _unbounded("ranges", columns=bare[0].columns)
+
+    def _finished(self, block: Block, maps: list[PublicMap], rest: list[Step]) -> Block:
+        """The block with what bounds it, and without gaps that nobody expects."""
+        own = list(block.maps)
+        sized = any(
+            isinstance(m, (Scaled, OneHot, Normalised, Binarized)) or (isinstance(m, Binned) and m.hot) for m in own
+        )
+        if self.facts.scales and not sized:
+            own.append(Scaled())
+        filled_later = any(step.kind in IMPUTERS or getattr(step.estimator, "fills_gaps", False) for step in rest)
+        if any(m.expects for m in maps) and not filled_later and not any(m.fills for m in own):
+            own.append(Filled(None))
+        return replace(block, maps=tuple(own))
+
+    def add(self, step: Step, *, last: bool) -> None:
+        """The twin of one step."""
+        if isinstance(step.estimator, (Stage, Mechanism)):
+            twin = clone(step.estimator)  # what it was fitted to stays behind
+        elif step.kind in MODELS:
+            if not last:
+                step.refuse("a model must be the last step.", "move it to the end.")
+            twin = model_twin(step, self.facts.domain, self.facts.classes, self.facts.y_range)
+        elif step.kind in STAGES and not is_public(step):
+            twin = self._stage(step)
+        elif is_public(step):
+            twin = self._late_map(step)
+        elif step.kind in ("ColumnTransformer", "FeatureUnion"):
+            fix = "a ColumnTransformer with named columns, as the first step."
+            step.refuse(f"a {step.kind} has no twin here.", fix)
+        else:
+            step.unknown()
+        self.note(step, self.put(step.name, twin), twin)
+
+    def _stage(self, step: Step) -> Any:
+        twin = STAGES[step.kind](step, self.facts.domain.n_rows)
+        if step.kind in SCALERS:
+            self.units = "own"
+        elif step.kind not in IMPUTERS and self.units == "ranges":
+            step.changed.append("of columns that public ranges have scaled")
+        return twin
+
+    def _late_map(self, step: Step) -> Any:
+        """A public map behind stages that look at the rows."""
+        if step.kind not in _ANYWHERE or self.units == "ranges":
+            raise UnsupportedOrder(
+                "it stands behind a stage that looks at the rows, and the units of the columns are not public here.",
+                stage=step.name,
+                fix=_FIRST,
+            )
+        return ColumnMap((Block(None, public_map([step], None, self.facts.declared)),))
+
+
+def _unbounded(parameter: str, step: str | None = None, columns: Any = None) -> MissingBound:
+    """What to write so that every row has a public bound."""
+    named = columns if isinstance(columns, (list, tuple)) else ["column", "..."]
+    shown = ", ".join(f"{name!r}: (low, high)" for name in named).replace("'...': (low, high)", "...")
+    return MissingBound(
+        "no public bound of the rows is declared.",
+        stage=step,
+        fix=f"Pipeline.from_sklearn(pipe, {parameter}={{{shown}}}) from public knowledge, or max_norm=...",
+    )

@@ -1,0 +1,393 @@
+"""Public maps of a set of columns, each row by itself, with the bounds of what comes out.
+
+They are what scikit-learn's transformers do once nothing is read off the data: ``docs/theory/row-wise.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.exceptions import InvalidParameter, MissingBound
+from ppdp.statistics import row_norms
+from ppdp.transformers.probe import call_surely, output_width
+from ppdp.transformers.ranges import resolve_ranges
+
+__all__ = [
+    "Binarized",
+    "Binned",
+    "Categorical",
+    "ColumnFacts",
+    "Encoded",
+    "Filled",
+    "Mapped",
+    "Normalised",
+    "OneHot",
+    "Powers",
+    "PublicMap",
+    "Scaled",
+    "labels_only",
+]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """What is publicly known of columns at one point.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the columns.
+    ranges : ndarray of shape (n_columns, 2)
+        (low, high) of every column; NaN if it has no bounds yet.
+    square : float
+        Largest squared norm of a row of them; NaN if there is none yet.
+    """
+
+    names: tuple[str, ...]
+    ranges: Array
+    square: float
+
+    @classmethod
+    def within(cls, names: Sequence[str], ranges: Array) -> ColumnFacts:
+        """In a box."""
+        return cls(tuple(names), ranges, float((np.abs(ranges).max(axis=1) ** 2).sum()))
+
+    def bounded(self, where: str) -> ColumnFacts:
+        """These facts.
+
+        Raises
+        ------
+        MissingBound
+            If a column has no bounds yet.
+        """
+        bare = [name for name, known in zip(self.names, np.isfinite(self.ranges)) if not known.all()]
+        if bare:
+            shown = ", ".join(f"{name!r}: (low, high)" for name in bare)
+            raise MissingBound(
+                f"no public range of {', '.join(map(repr, bare))} is declared.",
+                stage=where,
+                fix=f"ranges={{{shown}}} from public knowledge, not from the data.",
+            )
+        return self
+
+
+class PublicMap:
+    """A map of columns; each row by itself."""
+
+    bounds = False
+    """Whether what comes out is bounded, whatever comes in."""
+
+    fills = False
+    """Whether no gap is left."""
+
+    expects = False
+    """Whether gaps are declared to come in."""
+
+    step = ""
+    """Name of the step that it stands for."""
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        """What is known of the columns that come out."""
+        raise NotImplementedError
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        """Map rows."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Filled(PublicMap):
+    """Gaps become a constant; None is the middle of the range."""
+
+    value: float | None
+    step: str = ""
+    fills = True
+
+    @property
+    def expects(self) -> bool:  # type: ignore[override]
+        """Whether somebody asked for it."""
+        return self.value is not None
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        if self.value is None:
+            return given.bounded(self.step)
+        ranges = np.column_stack(
+            [np.minimum(given.ranges[:, 0], self.value), np.maximum(given.ranges[:, 1], self.value)]
+        )
+        return ColumnFacts.within(given.names, ranges)
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        return np.where(np.isnan(X), given.ranges.mean(axis=1) if self.value is None else self.value, X)
+
+
+@dataclass(frozen=True)
+class Scaled(PublicMap):
+    """Ranges are mapped onto an interval; without one, columns are divided by their largest absolute value."""
+
+    target: tuple[float, float] | None = (-1.0, 1.0)
+    step: str = ""
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        low, high = given.bounded(self.step).ranges.T
+        if self.target is None:
+            largest = self._largest(given)
+            return ColumnFacts.within(given.names, np.column_stack([low / largest, high / largest]))
+        return ColumnFacts.within(given.names, np.tile(np.array(self.target, dtype=np.float64), (len(low), 1)))
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        if self.target is None:
+            return X / self._largest(given)
+        (start, end), (low, high) = self.target, given.ranges.T
+        width = np.where(high > low, high - low, 1.0)
+        return start + np.where(high > low, (X - low) / width, np.where(np.isnan(X), np.nan, 0.5)) * (end - start)
+
+    @staticmethod
+    def _largest(given: ColumnFacts) -> Array:
+        largest = np.abs(given.ranges).max(axis=1)
+        return np.where(largest > 0, largest, 1.0)
+
+
+_RISING: tuple[Callable[..., Any], ...] = (
+    *(np.sqrt, np.cbrt, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.tanh, np.arctan),
+    *(np.sinh, np.arcsinh, np.floor, np.ceil, np.rint, np.deg2rad, np.rad2deg),
+)
+
+
+@dataclass(frozen=True)
+class Mapped(PublicMap):
+    """A function of rows, whose ranges are declared, or follow from those of the columns if it is one that rises."""
+
+    function: Callable[..., Any]
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    out_ranges: Any = None
+    step: str = ""
+
+    @property
+    def bounds(self) -> bool:  # type: ignore[override]
+        """Whether its ranges are declared."""
+        return self.out_ranges is not None
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        if self.out_ranges is None:
+            return ColumnFacts.within(given.names, self._ends(given))
+        width = output_width(self._called, len(given.names), self.step)
+        names = given.names if width == len(given.names) else [f"{self.step}{i}" for i in range(width)]
+        return ColumnFacts.within(names, resolve_ranges(self.out_ranges, width, tuple(names), self.step, "out_ranges"))
+
+    def _ends(self, given: ColumnFacts) -> Array:
+        if any(self.function is known for known in _RISING) and not self.keywords:
+            with np.errstate(all="ignore"):
+                ends = np.asarray(self.function(given.bounded(self.step).ranges), dtype=np.float64)
+            if np.isfinite(ends).all():
+                return ends
+        raise MissingBound(
+            f"what comes out of {getattr(self.function, '__name__', 'its function')} has no public range.",
+            stage=self.step,
+            fix=f"functions={{{self.step!r}: (low, high)}}: the public range of what it returns, or a pair per column.",
+        )
+
+    def _called(self, X: Array) -> Any:
+        return self.function(X, **self.keywords)
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        out = self._facts(given)
+        # NaN or a failure in a row without gaps is the middle of the range: a row never gains a gap.
+        mapped = call_surely(self._called, X, len(out.names))
+        complete = ~np.isnan(X).any(axis=1, keepdims=True)
+        return np.where(np.isnan(mapped) & complete, out.ranges.mean(axis=1), mapped)
+
+
+@dataclass(frozen=True)
+class Normalised(PublicMap):
+    """Rows are divided by their norm."""
+
+    norm: str = "l2"
+    step: str = ""
+    bounds = True
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        box = ColumnFacts.within(given.names, np.tile([-1.0, 1.0], (len(given.names), 1)))
+        return box if self.norm == "max" else replace(box, square=1.0)
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        largest = np.abs(np.nan_to_num(X)).max(axis=1, keepdims=True)
+        X = X / np.where(largest > 0, largest, 1.0)  # sums of huge entries would overflow
+        if self.norm == "max":
+            return X
+        if self.norm == "l2":
+            return X / np.maximum(row_norms(X), 1.0)[:, None]
+        length = np.zeros(len(X))
+        for column in np.abs(np.nan_to_num(X)).T:  # column after column: a row's sum is the same wherever it stands
+            length += column
+        return X / np.maximum(length, 1.0)[:, None]
+
+
+@dataclass(frozen=True)
+class Binarized(PublicMap):
+    """1 above a threshold, 0 elsewhere."""
+
+    threshold: float
+    step: str = ""
+    bounds = True
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        return ColumnFacts.within(given.names, np.tile([0.0, 1.0], (len(given.names), 1)))
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        return np.where(np.isnan(X), np.nan, self.threshold < X)
+
+
+@dataclass(frozen=True)
+class Powers(PublicMap):
+    """Products of columns; line i of ``exponents`` makes column i."""
+
+    transformer: Any
+    step: str = ""
+
+    def _exponents(self, width: int) -> tuple[Array, Any]:
+        from sklearn.base import clone
+
+        fitted = clone(self.transformer).fit(np.zeros((1, width)))  # it learns the number of columns, nothing else
+        return fitted.powers_, fitted
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        exponents, fitted = self._exponents(len(given.names))
+        largest = np.prod(np.abs(given.bounded(self.step).ranges).max(axis=1) ** exponents, axis=1)
+        names = fitted.get_feature_names_out(np.asarray(given.names, dtype=object))
+        return ColumnFacts.within(tuple(map(str, names)), np.column_stack([-largest, largest]))
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        out = [np.ones(len(X)) for _ in self._exponents(X.shape[1])[0]]
+        for line, powers in zip(out, self._exponents(X.shape[1])[0]):
+            for column in np.flatnonzero(powers):
+                line *= X[:, column] ** int(powers[column])
+        return np.column_stack(out)
+
+
+@dataclass(frozen=True)
+class Binned(PublicMap):
+    """Equal bins of a public range: the number of the bin, or a column for every bin."""
+
+    n_bins: int
+    hot: bool
+    step: str = ""
+
+    @property
+    def fills(self) -> bool:  # type: ignore[override]
+        """Whether gaps become zeros."""
+        return self.hot
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        width = len(given.bounded(self.step).names)
+        if not self.hot:
+            return ColumnFacts.within(given.names, np.tile([0.0, self.n_bins - 1.0], (width, 1)))
+        names = [f"{name}_{i}" for name in given.names for i in range(self.n_bins)]
+        return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(width))
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        low, high = given.ranges.T
+        edges = [np.linspace(a, b, self.n_bins + 1)[1:-1] for a, b in zip(low, high)]
+        bins = np.column_stack([np.searchsorted(e, column, side="right") for e, column in zip(edges, X.T)])
+        if not self.hot:
+            return np.where(np.isnan(X), np.nan, bins)
+        hot = bins[:, :, None] == np.arange(self.n_bins)
+        return np.where(np.isnan(X)[:, :, None], 0.0, hot).reshape(len(X), -1)
+
+
+def labels_only(categories: Sequence[Any]) -> tuple[Any, ...]:
+    """Categories without the one that stands for a gap."""
+    return tuple(c for c in categories if not _is_gap(c))
+
+
+def _is_gap(category: Any) -> bool:
+    return category is None or (isinstance(category, float) and math.isnan(category))
+
+
+def _targets(categories: Sequence[Any]) -> list[float]:
+    """The number by which each category is known: itself, or its position among labels that are no numbers."""
+    labels = labels_only(categories)
+    numeric = all(isinstance(c, (bool, int, float, np.number)) for c in labels)
+    known = {c: float(c) if numeric else float(i) for i, c in enumerate(labels)}
+    return [math.nan if _is_gap(c) else known[c] for c in categories]
+
+
+@dataclass(frozen=True)
+class Categorical(PublicMap):
+    """Public categories, a tuple for every column; gaps count as ``gap`` if that is one of them."""
+
+    categories: tuple[tuple[Any, ...], ...]
+    gap: Any = None
+    expects: bool = False
+    step: str = ""
+    bounds = True
+
+    def _of(self, given: ColumnFacts) -> tuple[tuple[Any, ...], ...]:
+        if len(self.categories) != len(given.names):
+            raise InvalidParameter(
+                f"categories of {len(self.categories)} columns are declared for {len(given.names)} columns.",
+                stage=self.step,
+            )
+        return self.categories
+
+    def _same(self, column: Array, categories: Sequence[Any]) -> NDArray[np.bool_]:
+        """Which category every entry is, as an array of shape (n, n_categories)."""
+        targets = np.array(_targets(categories))
+        where = column[:, None] == targets
+        fallback = [_is_gap(c) or (self.gap is not None and c == self.gap) for c in categories]
+        return np.where(np.isnan(column)[:, None], fallback, where)
+
+
+@dataclass(frozen=True)
+class OneHot(Categorical):
+    """A column for every category but the dropped ones; anything else is a row of zeros."""
+
+    dropped: tuple[Any, ...] = ()
+    fills = True
+
+    def _kept(self, position: int) -> list[int]:
+        categories = self.categories[position]
+        gone = self.dropped[position] if self.dropped else None
+        return [i for i in range(len(categories)) if i != gone]
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        self._of(given)
+        names = [f"{name}_{self.categories[j][i]}" for j, name in enumerate(given.names) for i in self._kept(j)]
+        return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(len(given.names)))
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        parts = [self._same(column, c)[:, self._kept(j)] for j, (column, c) in enumerate(zip(X.T, self._of(given)))]
+        return np.concatenate(parts, axis=1).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Encoded(Categorical):
+    """The position of the category; ``unknown`` for anything else, and ``missing`` for gaps if it is no NaN."""
+
+    unknown: float = 0.0
+    missing: float = math.nan
+
+    @property
+    def fills(self) -> bool:  # type: ignore[override]
+        """Whether gaps become something."""
+        return self.gap is not None or not math.isnan(self.missing)
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        extra = [self.unknown, *([] if math.isnan(self.missing) else [self.missing])]
+        ends = [(min(0.0, *extra), max(len(c) - 1.0, *extra)) for c in self._of(given)]
+        return ColumnFacts.within(given.names, np.array(ends))
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        out = []
+        for column, categories in zip(X.T, self._of(given)):
+            same = self._same(column, categories)
+            code = np.where(same.any(axis=1), same.argmax(axis=1), self.unknown)
+            out.append(np.where(np.isnan(column) & ~same.any(axis=1), self.missing, code))
+        return np.column_stack(out)

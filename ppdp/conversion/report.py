@@ -1,0 +1,55 @@
+"""What a conversion made of every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+__all__ = ["Conversion", "Converted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """One step.
+
+    Attributes
+    ----------
+    step, given, became : str
+        Its name, its class, and the name of the step that stands for it.
+    changed : tuple of str
+        How the twin differs.
+    ignored : tuple of str
+        Parameters without a meaning for the twin.
+    """
+
+    step: str
+    given: str
+    became: str
+    changed: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+    def __str__(self) -> str:
+        notes = list(self.changed)
+        if self.ignored:
+            notes.append(f"ignored: {', '.join(self.ignored)}")
+        arrow = f"{self.step} ({self.given}) -> {self.became}" if self.given else f"added: {self.became}"
+        return "".join([arrow, *(f"\n    {note}" for note in notes)])
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What became of a pipeline of scikit-learn.
+
+    Attributes
+    ----------
+    steps : tuple of Converted
+        In the order of the pipeline.
+    """
+
+    steps: tuple[Converted, ...]
+
+    def __iter__(self) -> Iterator[Converted]:
+        return iter(self.steps)
+
+    def __repr__(self) -> str:
+        return "\n".join(str(step) for step in self.steps)

@@ -1,0 +1,285 @@
+"""Releases in files: written whole with their certificate, and verified before anything is made of them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.artefact.description import restore
+from ppdp.artefact.members import (
+    hashed,
+    pack_arrays,
+    read_members,
+    unpack_arrays,
+    write_bytes,
+    write_folder,
+    zipped,
+)
+from ppdp.artefact.table import verified
+from ppdp.artefact.twins import mapped, noise_scales
+from ppdp.certificate import Certificate
+from ppdp.certificate.document import strict_json
+from ppdp.certificate.issue import content_hash
+from ppdp.exceptions import ExportError, PpdpError
+from ppdp.mechanisms.base import Mechanism
+from ppdp.pipeline import Pipeline
+from ppdp.release import Released, refuse_unsafe
+
+__all__ = ["ReleasedPipeline", "export", "load"]
+
+Array = NDArray[np.float64]
+
+FORM = "ppdp-export/1"
+MANIFEST, CERTIFICATE, INFERENCE = "manifest.json", "certificate.json", "inference.json"
+PARAMETERS, EXAMPLE, README = "parameters.npz", "example.npz", "README.txt"
+REQUIRED = {MANIFEST, CERTIFICATE, INFERENCE, PARAMETERS, README}
+EXAMPLE_ROWS = 8
+
+
+class ReleasedPipeline(Pipeline):
+    """A pipeline as :func:`load` gives it: fitted, and for predicting only.
+
+    Its steps are those that were fitted, with public parameters; ``certificate_`` and ``release_`` are as they were.
+    To fit such steps on rows of your own, put ``loaded.steps`` into a :class:`ppdp.Pipeline`, with your own budget and
+    ledger.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Pipeline:
+        """Refused: the private rows are not here, and a new fit is a new spend.
+
+        Parameters
+        ----------
+        X, y : ignored
+            Present by convention.
+
+        Raises
+        ------
+        ExportError
+            Always.
+        """
+        raise ExportError("a loaded release is not fitted again.", fix="ppdp.Pipeline(loaded.steps, epsilon=..., ...).")
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        path = " > ".join(name for name, _ in self.steps)
+        if not hasattr(self, "certificate_"):
+            return f"ReleasedPipeline({path})"
+        c = self.certificate_
+        return f"{c.status} release, ({c.epsilon:g}, {c.delta:g})-differentially private: {path}"
+
+
+def export(pipe: Pipeline, path: str | os.PathLike[str], *, conditional: bool = False, overwrite: bool = False) -> str:
+    """Write what a fitted pipeline released; see :meth:`ppdp.Pipeline.export`."""
+    release, certificate, target = pipe.release_, pipe.certificate_, Path(path)
+    refuse_unsafe(certificate, conditional=conditional)
+    members = {
+        README: _readme(certificate).encode(),
+        CERTIFICATE: certificate.to_json().encode(),
+        INFERENCE: release.inference.encode(),
+        PARAMETERS: pack_arrays(release.arrays),
+    }
+    stages = _inference_path(pipe)
+    if stages:
+        rows, gaps = _example(pipe)
+        members[EXAMPLE] = pack_arrays({"rows": rows, "gaps": gaps, "mapped": _mapped(stages, rows, gaps)})
+    members = {MANIFEST: json.dumps(_manifest(members, certificate), indent=2).encode(), **members}
+    _refuse_to_replace(target, overwrite)
+    if target.suffix == ".zip":
+        write_bytes(target, zipped(members))
+    else:
+        write_folder(target, members)
+    return hashed(members[MANIFEST])
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    sha256: str | None = None,
+    functions: Mapping[str, Any] | None = None,
+    stages: Iterable[type[Any]] = (),
+) -> ReleasedPipeline:
+    """A released pipeline from a folder or zip that :meth:`ppdp.Pipeline.export` wrote.
+
+    Everything is verified before anything is made: the hashes of all files, the derivation of the certificate, that
+    names, shapes and hash of the released arrays and of the steps are those that it certifies. Nothing in the files is
+    executed, and no class is used that is not ppdp's or yours. What the made-up rows in the export are mapped to must
+    come out here as well, which finds another version of a library that computes something else.
+
+    Parameters
+    ----------
+    path : path-like
+        Folder or zip.
+    sha256 : str, optional
+        What ``export`` returned, from somebody you trust. Without it the export is known to agree with itself, not who
+        wrote it.
+    functions : mapping, optional
+        What is no plain data and therefore only named in the export, by the name of its step (or
+        ``"step__parameter"``): the function of a ``RowMap``, the transformer in ``Public``. They are yours; the export
+        only tells whether made-up rows come out as before.
+    stages : sequence of type
+        Classes of steps that are not ppdp's.
+
+    Returns
+    -------
+    ReleasedPipeline
+        Fitted; predicts on raw rows.
+
+    Raises
+    ------
+    ExportError
+        If it is not a whole export that agrees with itself, or something is missing.
+    CertificateError
+        If its certificate is none, or does not verify.
+
+    Examples
+    --------
+    >>> load("nowhere.zip")  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    ...
+    ppdp.exceptions.ExportError: cannot read 'nowhere.zip': No such file or directory.
+    """
+    members = read_members(Path(path), REQUIRED | {EXAMPLE})
+    certificate = _checked(members, sha256)
+    refuse_unsafe(certificate, conditional=True)
+    shapes = certificate["released"]
+    arrays = unpack_arrays(members[PARAMETERS], shapes["names"])
+    if content_hash(arrays) != shapes["sha256"] or hashed(members[INFERENCE]) != shapes["inference"]:
+        raise ExportError("the released values or the steps are not those that the certificate was issued for.")
+    inference = members[INFERENCE].decode()
+    steps, columns = restore(inference, functions or {}, tuple(stages))
+    release = Released(arrays, noise_scales(certificate.to_dict()), shapes["sha256"], inference, certificate)
+    pipe = _rebuilt(release, steps, columns)
+    _compare_example(pipe, members.get(EXAMPLE))
+    return pipe
+
+
+def _checked(members: Mapping[str, bytes], expected: str | None) -> Certificate:
+    """The certificate, after all hashes."""
+    if not REQUIRED <= members.keys() <= REQUIRED | {EXAMPLE}:
+        raise ExportError("these are not the files of an export.")
+    if expected is not None and hashed(members[MANIFEST]) != expected:
+        raise ExportError("this is another export than the one that is expected.")
+    others = {name: data for name, data in members.items() if name != MANIFEST}
+    manifest: Any = None
+    with contextlib.suppress(ValueError, RecursionError):
+        manifest = strict_json(members[MANIFEST])
+    if not isinstance(manifest, dict) or manifest.get("form") != FORM:
+        raise ExportError("the manifest is malformed.", fix="use the ppdp version that wrote it.")
+    if manifest.get("sha256") != {name: hashed(data) for name, data in others.items()}:
+        raise ExportError("a file is not the one that was written.")
+    certificate = verified(members[CERTIFICATE])
+    if manifest != _manifest(others, certificate):
+        raise ExportError("the manifest is that of another certificate.")
+    return certificate
+
+
+def _manifest(members: Mapping[str, bytes], certificate: Certificate) -> dict[str, Any]:
+    return {
+        "form": FORM,
+        "status": certificate.status,
+        "certificate": certificate.digest,
+        "sha256": {name: hashed(data) for name, data in members.items()},
+    }
+
+
+def _rebuilt(release: Released, steps: list[tuple[str, Any]], columns: tuple[str, ...] | None) -> ReleasedPipeline:
+    """A fitted pipeline of steps that are those of the certificate."""
+    c = release.certificate
+    domain, last = c["entrance"]["domain"], c["mechanism"]
+    recorded = [(step["name"], step["class"]) for step in [*c["steps"], *([last] if last else [])]]
+    if recorded != [(name, type(step).__name__) for name, step in steps]:
+        raise ExportError("the steps are not those of the certificate.")
+    if isinstance(steps[-1][1], Mechanism) != bool(last) or columns not in (
+        None,
+        tuple(domain.get("feature_names", ())),
+    ):
+        raise ExportError("the steps or columns are not those of the certificate.")
+    pipe = ReleasedPipeline(steps, epsilon=c.epsilon, delta=c.delta, invalid=c["invalid"], dataset=c["dataset"])
+    pipe.n_features_in_ = domain["n_features"]
+    if columns is not None:
+        pipe.feature_names_in_ = np.asarray(columns, dtype=object)
+    try:
+        pipe._hold(release, steps)
+    except PpdpError:
+        raise
+    except Exception:  # parameters that no ppdp wrote may break anything
+        raise ExportError("nothing can be made of these steps and values.") from None
+    return pipe
+
+
+def _inference_path(pipe: Pipeline) -> list[tuple[str, Any]]:
+    """The twins that raw rows go through before a model, or all of them; () if the release does not predict."""
+    last = pipe.twins_[-1][1]
+    if not isinstance(last, Mechanism):
+        return pipe.twins_
+    return pipe.twins_[:-1] if last.predicts else []
+
+
+def _example(pipe: Pipeline) -> tuple[Array, Array]:
+    """Made-up rows of several magnitudes, and where they have gaps."""
+    d, bound = pipe.n_features_in_, pipe.entry_bound_ or pipe.row_norm_
+    size = np.arange(EXAMPLE_ROWS)[:, None]
+    magnitude = np.asarray(10.0 ** (size - 2) if bound is None else bound / np.sqrt(d) * 2.0**-size, dtype=np.float64)
+    rows: Array = magnitude * np.sin(1.0 + np.arange(EXAMPLE_ROWS * d).reshape(EXAMPLE_ROWS, d))
+    gaps = np.zeros_like(rows)
+    if pipe._fills_gaps():
+        gaps[np.arange(EXAMPLE_ROWS), np.arange(EXAMPLE_ROWS) % d] = np.arange(EXAMPLE_ROWS) % 2
+    return rows, gaps
+
+
+def _mapped(stages: list[tuple[str, Any]], rows: Array, gaps: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return mapped(stages, np.where(gaps > 0, np.nan, rows))
+
+
+def _compare_example(pipe: ReleasedPipeline, data: bytes | None) -> None:
+    """Made-up rows must come out as they did where the export was written."""
+    stages = _inference_path(pipe)
+    if bool(stages) != (data is not None):
+        raise ExportError("the made-up rows are missing, or there is nothing to map them.")
+    if data is None:
+        return
+    shape = [EXAMPLE_ROWS, pipe.n_features_in_]
+    here = None
+    try:
+        found = unpack_arrays(data, {"rows": shape, "gaps": shape, "mapped": None})
+        here = _mapped(stages, found["rows"], found["gaps"])
+    except PpdpError:
+        raise
+    except Exception:  # a function that was handed in may fail as it likes
+        pass
+    if here is None or here.shape != found["mapped"].shape or not np.allclose(here, found["mapped"], 1e-6, 1e-9):
+        raise ExportError(
+            "made-up rows come out otherwise than where this was exported.",
+            fix="hand in the same functions; use the versions of NumPy and ppdp that the certificate names.",
+        )
+
+
+def _refuse_to_replace(target: Path, overwrite: bool) -> None:
+    """Never put an export in the place of something else."""
+    if not os.path.lexists(target):
+        return
+    if target.is_dir() or not overwrite:
+        raise ExportError(
+            f"{str(target)!r} is already there.", fix="another name; a .zip may be replaced with overwrite=True."
+        )
+    if not read_members(target, REQUIRED | {EXAMPLE}).keys() >= REQUIRED:
+        raise ExportError(f"{str(target)!r} is no export, so it is not replaced.", fix="another name.")
+
+
+def _readme(certificate: Certificate) -> str:
+    return f"""{certificate.to_text()}
+
+This is a release of ppdp. inference.json holds the steps and their public parameters, parameters.npz what was released
+with noise, example.npz made-up rows and what they are mapped to, manifest.json the hash of every file. No private row
+and nothing else that was learned from one is in it.
+
+    pipe = ppdp.load(path)      verifies the certificate and the files, then predicts on raw rows like any estimator
+    pipe.certificate_           what is guaranteed, and what is not
+"""

@@ -1,0 +1,314 @@
+"""What each class of scikit-learn looks at when it is fitted, and what that tells: plain words, for ``ppdp.lint``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+__all__ = ["CONTAINERS", "LEAKS", "SEVERITIES", "Leak", "leak_of"]
+
+SEVERITIES = ("none", "low", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """What fitting without noise tells about the rows.
+
+    Attributes
+    ----------
+    severity : {"none", "low", "high"}
+        "none": it looks at no value. "low": averages of all rows, in which one row shifts what leaves, and every other
+        row, by a share of about 1/n. "high": one row can decide what leaves, or rows are contained in it.
+    leaks : str
+        What it tells.
+    twin : str
+        What ppdp has instead; empty if nothing.
+    fix : str
+        What to do.
+    """
+
+    severity: str
+    leaks: str
+    twin: str = ""
+    fix: str = ""
+
+
+_NOTHING = "nothing: every row is mapped by itself"
+_REMOVE = "leave it out; the certificate needs a stage with a known bound."
+_MODEL = "the fitted model: whoever holds it can test whether a person was among the rows"
+_NO_MODEL = "use one of ppdp.mechanisms: LogisticRegression, LinearSVC, Ridge, PoissonRegressor, ..."
+_CHOICE = "which columns were chosen: one row can tip the choice"
+_ROWS = "the rows themselves, which are stored in the fitted object"
+_SEARCH = "which candidate won, and its scores: both are read off the rows"
+
+
+def _row_wise(twin: str = "RowMap", fix: str = "RowMap(function, out_ranges=...).") -> Leak:
+    return Leak("none", _NOTHING, twin, fix)
+
+
+_FAMILIES: tuple[tuple[str, Leak], ...] = (
+    # --- stages that look at no value ---
+    ("Normalizer Binarizer PolynomialFeatures", _row_wise()),
+    ("FunctionTransformer", _row_wise(fix="make sure that the function treats rows one by one; RowMap tests it.")),
+    ("AdditiveChi2Sampler PolynomialCountSketch SkewedChi2Sampler RBFSampler SparseCoder", _row_wise()),
+    ("GaussianRandomProjection SparseRandomProjection", _row_wise("RandomProjection", "RandomProjection(k, seed=0).")),
+    ("FeatureHasher HashingVectorizer PatchExtractor", _row_wise("", "run it first, outside the pipeline.")),
+    (
+        "FrozenEstimator",
+        Leak("high", "whatever it was fitted on", "Public", "Public(transformer) if those were public data."),
+    ),
+    # --- averages of all rows ---
+    ("StandardScaler", Leak("low", "means and variances of columns", "StandardScaler", "StandardScaler().")),
+    ("SimpleImputer", Leak("low", "means of columns", "MeanImputer", "MeanImputer().")),
+    ("PCA IncrementalPCA", Leak("low", "means and directions of most variance", "PCA", "PCA(k), or SoftPCA().")),
+    ("TruncatedSVD", Leak("low", "directions of most variance", "PCA", "PCA(k, center=False), or SoftPCA().")),
+    ("IterativeImputer", Leak("low", "a regression of every column", "RegressionImputer", "RegressionImputer().")),
+    (
+        "FactorAnalysis FastICA NMF MiniBatchNMF SparsePCA MiniBatchSparsePCA DictionaryLearning "
+        "MiniBatchDictionaryLearning LatentDirichletAllocation BernoulliRBM",
+        Leak("low", "directions that were fitted to all rows", "PCA", "PCA(k), or SoftPCA()."),
+    ),
+    (
+        "TfidfTransformer",
+        Leak("low", "in how many rows every word occurs", "", "IDF weights of a public corpus: Public."),
+    ),
+    ("KernelCenterer", Leak("low", "means of a kernel's columns", "", _REMOVE)),
+    (
+        "EmpiricalCovariance ShrunkCovariance LedoitWolf OAS GraphicalLasso",
+        Leak("low", "the covariance of the columns", "GaussianMechanism", "GaussianMechanism(query='covariance')."),
+    ),
+    # --- single rows decide ---
+    (
+        "MinMaxScaler MaxAbsScaler",
+        Leak(
+            "high",
+            "smallest and largest values, each of which is one row's",
+            "MinMaxScaler",
+            "MinMaxScaler(ranges=...) with public ranges.",
+        ),
+    ),
+    (
+        "RobustScaler",
+        Leak(
+            "high",
+            "quantiles of columns, which are values of single rows",
+            "RobustScaler",
+            "StandardScaler() behind public ranges; RobustScaler is rarely affordable.",
+        ),
+    ),
+    (
+        "QuantileTransformer PowerTransformer SplineTransformer KBinsDiscretizer",
+        Leak(
+            "high",
+            "quantiles, ranges or a shape fitted to the values of columns",
+            "GridQuantizer",
+            "a public function or public edges: RowMap, GridQuantizer, KBinsDiscretizer(strategy='uniform') with "
+            "ranges.",
+        ),
+    ),
+    (
+        "OneHotEncoder OrdinalEncoder LabelEncoder LabelBinarizer MultiLabelBinarizer",
+        Leak("high", "which categories occur, also one that a single row has", "", "declare categories=[...]."),
+    ),
+    ("TargetEncoder", Leak("high", "mean labels of categories, also of one with a single row", "", "OneHotEncoder.")),
+    (
+        "CountVectorizer TfidfVectorizer DictVectorizer",
+        Leak("high", "every word that occurs, also in one row only", "", "HashingVectorizer, or a public vocabulary."),
+    ),
+    ("KNNImputer", Leak("high", _ROWS, "MeanImputer", "MeanImputer(), or RegressionImputer().")),
+    (
+        "MissingIndicator",
+        Leak("high", "which columns have gaps: one row with a gap decides", "", "MissingIndicator(features='all')."),
+    ),
+    (
+        "VarianceThreshold SelectKBest SelectPercentile SelectFdr SelectFpr SelectFwe GenericUnivariateSelect "
+        "SelectFromModel RFE RFECV SequentialFeatureSelector",
+        Leak("high", _CHOICE, "", "choose columns by public knowledge, in a ColumnTransformer."),
+    ),
+    (
+        "KernelPCA Nystroem Isomap LocallyLinearEmbedding SpectralEmbedding TSNE MDS ClassicalMDS "
+        "KNeighborsTransformer RadiusNeighborsTransformer NearestNeighbors KernelDensity LocalOutlierFactor "
+        "OneClassSVM",
+        Leak("high", _ROWS, "RandomProjection", "RandomProjection(k), or PCA(k)."),
+    ),
+    (
+        "CCA PLSCanonical PLSRegression PLSSVD LinearDiscriminantAnalysis NeighborhoodComponentsAnalysis",
+        Leak("high", "directions fitted to rows and labels", "PCA", "PCA(k) in front of a private model."),
+    ),
+    ("RandomTreesEmbedding", Leak("high", "thresholds between values of rows", "", "RandomProjection(k).")),
+    (
+        "KMeans MiniBatchKMeans BisectingKMeans Birch FeatureAgglomeration AffinityPropagation AgglomerativeClustering "
+        "DBSCAN HDBSCAN MeanShift OPTICS SpectralClustering SpectralBiclustering SpectralCoclustering GaussianMixture "
+        "BayesianGaussianMixture",
+        Leak(
+            "high",
+            "where rows lie: a cluster may be one row",
+            "ClusterQuantizer",
+            "ClusterQuantizer(), GridQuantizer().",
+        ),
+    ),
+    (
+        "EllipticEnvelope MinCovDet GraphicalLassoCV IsolationForest SGDOneClassSVM",
+        Leak("high", "which rows are unusual", "", _REMOVE),
+    ),
+    # --- models ---
+    (
+        "LogisticRegression LogisticRegressionCV",
+        Leak("high", _MODEL, "LogisticRegression", "LogisticRegression(classes=...)."),
+    ),
+    ("LinearSVC SVC NuSVC", Leak("high", _MODEL, "LinearSVC", "LinearSVC(classes=...).")),
+    (
+        "SGDClassifier RidgeClassifier RidgeClassifierCV Perceptron PassiveAggressiveClassifier",
+        Leak("high", _MODEL, "LogisticRegression", "LogisticRegression(classes=...), or LinearSVC(classes=...)."),
+    ),
+    (
+        "LinearRegression SGDRegressor HuberRegressor TheilSenRegressor RANSACRegressor",
+        Leak("high", _MODEL, "LinearRegression", "LinearRegression(y_range=...)."),
+    ),
+    (
+        "Ridge RidgeCV Lasso LassoCV LassoLars LassoLarsCV LassoLarsIC Lars LarsCV ElasticNet ElasticNetCV "
+        "BayesianRidge ARDRegression LinearSVR PassiveAggressiveRegressor OrthogonalMatchingPursuit "
+        "OrthogonalMatchingPursuitCV MultiTaskElasticNet MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV "
+        "QuantileRegressor",
+        Leak("high", _MODEL, "Ridge", "Ridge(y_range=...)."),
+    ),
+    *(
+        (name, Leak("high", _MODEL, name, f"{name}(y_range=...)."))
+        for name in ("PoissonRegressor", "GammaRegressor", "TweedieRegressor")
+    ),
+    (
+        "KNeighborsClassifier KNeighborsRegressor RadiusNeighborsClassifier RadiusNeighborsRegressor KernelRidge SVR "
+        "NuSVR GaussianProcessClassifier GaussianProcessRegressor LabelPropagation LabelSpreading",
+        Leak("high", _ROWS, "", _NO_MODEL),
+    ),
+    (
+        "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor ExtraTreesClassifier "
+        "ExtraTreesRegressor RandomForestClassifier RandomForestRegressor GradientBoostingClassifier "
+        "GradientBoostingRegressor HistGradientBoostingClassifier HistGradientBoostingRegressor IsotonicRegression",
+        Leak("high", "thresholds between values of rows, and leaves that may hold one row", "", _NO_MODEL),
+    ),
+    (
+        "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB NearestCentroid QuadraticDiscriminantAnalysis "
+        "MLPClassifier MLPRegressor",
+        Leak("high", _MODEL, "", _NO_MODEL),
+    ),
+    (
+        "DummyClassifier DummyRegressor",
+        Leak(
+            "high",
+            "shares of labels, or a mean or quantile of the targets",
+            "GaussianMechanism",
+            "GaussianMechanism(query='histogram') or (query='mean').",
+        ),
+    ),
+    # --- estimators around estimators ---
+    (
+        "AdaBoostClassifier AdaBoostRegressor BaggingClassifier BaggingRegressor StackingClassifier StackingRegressor "
+        "VotingClassifier VotingRegressor ClassifierChain RegressorChain MultiOutputClassifier MultiOutputRegressor "
+        "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier SelfTrainingClassifier",
+        Leak("high", "every model inside", "", "one of ppdp.mechanisms, which learns several classes by itself."),
+    ),
+    (
+        "CalibratedClassifierCV TunedThresholdClassifierCV",
+        Leak("high", "scores of held-out rows", "", "leave it out: LogisticRegression gives probabilities."),
+    ),
+    (
+        "FixedThresholdClassifier",
+        Leak("none", "nothing beyond the model inside", "", "apply the threshold afterwards."),
+    ),
+    (
+        "TransformedTargetRegressor",
+        Leak(
+            "high", "what its transformer reads off the targets", "", "map y by a public function, and declare y_range."
+        ),
+    ),
+    (
+        "GridSearchCV RandomizedSearchCV HalvingGridSearchCV HalvingRandomSearchCV",
+        Leak("high", _SEARCH, "PrivateSearchCV", "ppdp.PrivateSearchCV, which charges the search."),
+    ),
+)
+
+LEAKS: dict[str, Leak] = {name: leak for names, leak in _FAMILIES for name in names.split()}
+
+CONTAINERS = ("Pipeline", "FeatureUnion", "ColumnTransformer")
+"""They only pass rows on to what is inside."""
+
+_RESAMPLES = Leak(
+    "high",
+    "which rows are repeated, made up or dropped: that goes by the counts of labels and by neighbours",
+    "",
+    "leave it out; for repeated records put Deduplicator() first.",
+)
+_PRIVATE = Leak("none", "nothing that its certificate does not cover")
+_UNKNOWN = Leak(
+    "high",
+    "unknown: assume that it leaks everything",
+    "",
+    "RowMap for a public map of each row, Public(transformer) if it was fitted on public data.",
+)
+
+
+def _explicit(parameter: str) -> Callable[[dict[str, Any]], bool]:
+    return lambda given: not isinstance(given.get(parameter), str)
+
+
+def _fixed_categories(given: dict[str, Any]) -> bool:
+    rare = given.get("min_frequency") is None and given.get("max_categories") is None
+    return rare and _explicit("categories")(given)
+
+
+_HARMLESS: dict[str, Callable[[dict[str, Any]], bool]] = {
+    "SimpleImputer": lambda given: given.get("strategy") == "constant" and not given.get("add_indicator"),
+    "StandardScaler": lambda given: not given.get("with_mean") and not given.get("with_std"),
+    "RobustScaler": lambda given: not given.get("with_centering") and not given.get("with_scaling"),
+    "OneHotEncoder": _fixed_categories,
+    "OrdinalEncoder": _fixed_categories,
+    "MissingIndicator": lambda given: given.get("features") == "all",
+    "CountVectorizer": lambda given: given.get("vocabulary") is not None,
+    "TfidfTransformer": lambda given: not given.get("use_idf"),
+    "MultiLabelBinarizer": lambda given: given.get("classes") is not None,
+    "TransformedTargetRegressor": lambda given: given.get("transformer") is None,
+}
+"""Parameters with which a class that usually looks at values does not."""
+
+_WORSE: dict[str, tuple[Callable[[dict[str, Any]], bool], Leak]] = {
+    "SimpleImputer": (
+        lambda given: given.get("strategy") != "mean" or bool(given.get("add_indicator")),
+        Leak(
+            "high",
+            "medians or most frequent values, which are values of single rows, or which columns have gaps",
+            "TrimmedMeanImputer",
+            "TrimmedMeanImputer(), or SimpleImputer(strategy='constant').",
+        ),
+    ),
+    "RBFSampler": (
+        lambda given: given.get("gamma") == "scale",
+        Leak("low", "the variance of the columns", "RowMap", "declare gamma as a number."),
+    ),
+}
+"""Parameters with which a class looks at more than usual."""
+
+
+def leak_of(estimator: Any) -> Leak:
+    """What is known of an estimator, its parameters taken into account; nothing fitted is looked at.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of scikit-learn, imbalanced-learn, ppdp or anybody.
+    """
+    kind = type(estimator)
+    root, name = kind.__module__.partition(".")[0], kind.__name__
+    if root == "ppdp":
+        return _PRIVATE
+    if root == "imblearn" and hasattr(estimator, "fit_resample"):
+        return _RESAMPLES
+    if root != "sklearn" or name not in LEAKS:
+        return _UNKNOWN
+    given = estimator.get_params(deep=False)
+    if name in _HARMLESS and _HARMLESS[name](given):
+        return replace(LEAKS[name], severity="none", leaks=_NOTHING)
+    if name in _WORSE and _WORSE[name][0](given):
+        return _WORSE[name][1]
+    return LEAKS[name]

@@ -1,0 +1,178 @@
+"""Which stages of a scikit-learn workflow look at the rows, what that tells, and what to use instead."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any
+
+from ppdp.exceptions import InvalidParameter
+from ppdp.leaks import CONTAINERS, SEVERITIES, leak_of
+
+__all__ = ["Finding", "Report", "lint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One estimator of a workflow.
+
+    Attributes
+    ----------
+    step : str
+        Where it stands, names joined by ``__`` as in ``set_params``; empty for the workflow itself.
+    estimator : str
+        Its class.
+    severity : {"none", "low", "high"}
+        "none": it looks at no value. "low": averages of all rows. "high": one row can decide what leaves.
+    leaks : str
+        What the fitted estimator tells about the rows.
+    twin : str
+        What ppdp has instead; empty if nothing.
+    fix : str
+        What to do.
+    """
+
+    step: str
+    estimator: str
+    severity: str
+    leaks: str
+    twin: str
+    fix: str
+
+    @property
+    def looks(self) -> bool:
+        """Whether it is fitted to the values of the rows."""
+        return self.severity != "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What :func:`lint` found, in the order of the workflow; it prints as a table.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        Every estimator that does something.
+    """
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def severity(self) -> str:
+        """That of the worst finding."""
+        return max((found.severity for found in self.findings), key=SEVERITIES.index, default="none")
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"severity": self.severity, "findings": [{**asdict(f), "looks": f.looks} for f in self]}
+
+    def to_json(self) -> str:
+        """The same as JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def _cells(self) -> Iterator[tuple[str, ...]]:
+        for found in self:
+            fix = found.fix if found.looks else ""
+            yield found.step, found.estimator, found.severity, found.leaks, found.twin if found.looks else "", fix
+
+    def __repr__(self) -> str:
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(title=self._title(), title_justify="left")
+        for name in _HEADS:
+            table.add_column(name, overflow="fold")
+        for cells in self._cells():
+            table.add_row(*cells)
+        console = Console(width=140, color_system=None)
+        with console.capture() as captured:
+            console.print(table, markup=False)
+        return captured.get().rstrip()
+
+    def _title(self) -> str:
+        looking = sum(found.looks for found in self)
+        return f"{looking} of {len(self)} stages look at the rows; worst: {self.severity}"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in _HEADS)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>" for cells in self._cells()
+        )
+        return f"<table><caption>{escape(self._title())}</caption><tr>{head}</tr>{body}</table>"
+
+
+_HEADS = ("stage", "class", "severity", "what it tells", "twin", "what to do")
+
+
+def lint(estimator: Any) -> Report:
+    """List every stage of a workflow, what it tells about the rows it is fitted on, and which twin ppdp has.
+
+    Nothing is fitted, and nothing that was fitted is looked at: only classes and parameters.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A pipeline, search, ensemble or single estimator, of scikit-learn, imbalanced-learn or anybody.
+
+    Returns
+    -------
+    Report
+        A table; ``report.severity`` is the worst of it.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import MinMaxScaler, Normalizer
+    >>> report = lint(make_pipeline(MinMaxScaler(), Normalizer()))
+    >>> [(found.step, found.severity, found.twin) for found in report]
+    [('minmaxscaler', 'high', 'MinMaxScaler'), ('normalizer', 'none', 'RowMap')]
+    """
+    if not _is_estimator(estimator):
+        raise InvalidParameter(
+            f"an estimator is needed, got {type(estimator).__name__}.", fix="pass an instance, such as a pipeline."
+        )
+    return Report(tuple(_walk(estimator, "", frozenset())))
+
+
+def _walk(estimator: Any, step: str, above: frozenset[int]) -> Iterator[Finding]:
+    """Findings of an estimator and of all in its parameters."""
+    kind = type(estimator)
+    root = kind.__module__.partition(".")[0]
+    known_container = root in ("sklearn", "imblearn", "ppdp") and kind.__name__ in CONTAINERS
+    if not known_container:
+        leak = leak_of(estimator)
+        yield Finding(step, kind.__name__, leak.severity, leak.leaks, leak.twin, leak.fix)
+    for name, inner in _inside(estimator):
+        if id(inner) not in above:
+            yield from _walk(inner, f"{step}__{name}" if step else name, above | {id(estimator)})
+
+
+def _inside(estimator: Any) -> Iterator[tuple[str, Any]]:
+    """Estimators in parameters, alone or in lists of named ones; a ``FrozenEstimator`` is taken as a whole."""
+    if type(estimator).__name__ == "FrozenEstimator":
+        return
+    try:
+        parameters = estimator.get_params(deep=False)
+    except Exception:  # somebody else's class; it was reported as unknown
+        return
+    for name, value in parameters.items():
+        if _is_estimator(value):
+            yield name, value
+        elif isinstance(value, (list, tuple)):
+            for position, item in enumerate(value):
+                named = isinstance(item, (list, tuple)) and len(item) >= 2 and isinstance(item[0], str)
+                label, inner = (item[0], item[1]) if named else (str(position), item)
+                if _is_estimator(inner):
+                    yield label, inner
+
+
+def _is_estimator(value: Any) -> bool:
+    return not isinstance(value, type) and hasattr(value, "get_params") and hasattr(value, "fit")

@@ -1,0 +1,127 @@
+"""Plans whose gate has a ladder: one gate, one budget, and a bound for every rung."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from ppdp.bounds import lookup
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
+from ppdp.ladder import Ladder
+from ppdp.planning.budget import check_budget, check_shares
+from ppdp.planning.facts import Fact
+from ppdp.planning.plan import Alternative, Plan, Rung
+from ppdp.planning.route import Route, routes
+from ppdp.planning.solve import Solver
+
+__all__ = ["ladder_plan"]
+
+_FIX = "gate='auto' with one threshold, or a ladder of max_missing or min_gap as the only condition."
+
+
+def ladder_plan(
+    stages: Sequence[tuple[str, Any]],
+    mechanism: tuple[str, Any] | None,
+    domain: Domain,
+    facts: tuple[Fact, ...],
+    *,
+    epsilon: float,
+    delta: float,
+    gate: Ladder,
+    budget: Mapping[str, float] | None = None,
+    deltas_add: bool = False,
+) -> Plan:
+    """The plan of a pipeline whose gate is a ladder; parameters are those of :func:`ppdp.planning.solve.make_plan`.
+
+    Every rung has the same gate, the same releases and the same ``mu``, so what is guaranteed does not depend on the
+    rung. The route is the one with the least noise on the tightest rung.
+
+    Raises
+    ------
+    UnsupportedOrder
+        If the margins of the rungs are not one number less public thresholds, or something else depends on the rung.
+    NoRoute
+        If no route can be certified within the budget.
+    """
+    epsilon, delta = check_budget(epsilon, delta, domain.n)
+    check_shares(budget)
+    distance = Distance.neighbours(domain.rows_per_unit)
+    ways = [
+        {route.label: route for route in routes(rung, domain, distance, predicts=_predicts(mechanism))}
+        for rung in gate.stages(stages)
+    ]
+    solver = Solver(mechanism, domain, distance, facts, epsilon, delta, "gaussian", budget, deltas_add)
+    plans: list[Plan] = []
+    problems: list[UnsupportedOrder] = []
+    reasons: set[str] = set()
+    for label in ways[0]:
+        try:
+            plans.append(_climb([way[label] for way in ways if label in way], gate, solver))
+        except UnsupportedOrder as error:
+            problems.append(error)
+        except ImpossibleBudget as error:
+            reasons.add(f"{label}: {error.message}")
+    if not plans and not reasons:
+        raise problems[0] if problems else _refused(gate, "no rung leaves a way through the stages.")
+    if not plans:
+        raise NoRoute(
+            f"no route can be certified within the budget ({'; '.join(sorted(reasons))}).",
+            fix="more rows or a larger epsilon.",
+        )
+    return min(plans, key=lambda plan: plan.rungs[0].mechanism.relative_noise)
+
+
+def _predicts(mechanism: tuple[str, Any] | None) -> bool:
+    return mechanism is None or mechanism[1].predicts
+
+
+def _climb(climb: list[Route], ladder: Ladder, solver: Solver) -> Plan:
+    """One route on every rung."""
+    if solver.mechanism is None or not solver.mechanism[1]._question(climb[0].domain).gaussian:
+        raise _refused(ladder, "it needs a last step with Gaussian noise.")
+    if len(climb) != len(ladder.values) or any(not route.offered for route in climb):
+        raise _refused(ladder, "some rung does not leave this way through the stages.")
+    if any(route.releases != climb[0].releases for route in climb):
+        raise _refused(ladder, "a released statistic depends on the rung.")
+    further = _further(climb, ladder)
+    plans = [solver.with_gate(route, "gaussian", further)[0] for route in climb]
+    if any((plan.gate, plan.allowance) != (plans[0].gate, plans[0].allowance) for plan in plans):
+        raise _refused(ladder, "how many numbers are released depends on the rung.")
+    rungs = []
+    for plan in plans:
+        assert plan.mechanism is not None
+        rungs.append(Rung(plan.steps, plan.mechanism, plan.end))
+    table = [
+        Alternative(f"{ladder.parameter}={value!r}", rung.mechanism.noise_scale, "offered")
+        for value, rung in zip(ladder.values, rungs)
+    ]
+    return replace(plans[-1], rungs=tuple(rungs), alternatives=tuple(table))
+
+
+def _further(climb: list[Route], ladder: Ladder) -> tuple[int, ...]:
+    """Rows that each rung asks for beyond the last one: the public difference of thresholds, rounded up."""
+    levels = []
+    for route in climb:
+        found = route.conditions
+        if len(found) != 1 or found[0][0] != ladder.step:
+            raise _refused(ladder, "its condition must be the only one of this route.")
+        condition, step = found[0][1], route.steps[route.conditional[0]]
+        margin = lookup(condition.formula, "margin")
+        if margin.level is None or ladder.name not in margin.threshold[:1] or not condition.unit > 0:
+            raise _refused(
+                ladder, f"at another value the margin of {condition.name!r} is another function of the rows."
+            )
+        levels.append(margin.level(step.domain, condition.unit, **step.way.parameters))
+    further = tuple(math.ceil(level - levels[-1]) for level in levels)
+    if any(tight <= loose for tight, loose in pairwise(levels)):
+        raise _refused(ladder, "its values must become looser, the tightest first.")
+    return further
+
+
+def _refused(ladder: Ladder, why: str) -> UnsupportedOrder:
+    return UnsupportedOrder(f"a ladder of {ladder.parameter!r} cannot stand here: {why}", stage=ladder.step, fix=_FIX)

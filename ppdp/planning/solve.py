@@ -1,0 +1,248 @@
+"""From stages and public facts to a plan: every route is solved, and the one of least noise is taken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.exceptions import ImpossibleBudget, NoRoute
+from ppdp.gate import Gate
+from ppdp.planning.budget import Split, check_budget, check_shares
+from ppdp.planning.facts import Fact
+from ppdp.planning.gating import Deltas, gated_split, rivals
+from ppdp.planning.plan import Alternative, Plan, PlannedMechanism, loss_before, out_of_reach
+from ppdp.planning.route import Route, routes
+from ppdp.privacy.gaussian import gaussian_mu
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.noise import TOTAL_VARIATION_PER_DRAW
+from ppdp.release_points import STATISTICS
+
+__all__ = ["Solver", "make_plan"]
+
+
+def make_plan(
+    stages: Sequence[tuple[str, Any]],
+    mechanism: tuple[str, Any] | None,
+    domain: Domain,
+    facts: tuple[Fact, ...],
+    *,
+    epsilon: float,
+    delta: float,
+    gate: str | None = "auto",
+    budget: Mapping[str, float] | None = None,
+    deltas_add: bool = False,
+) -> Plan:
+    """Choose the route of least final noise and solve its budget, once.
+
+    Parameters
+    ----------
+    stages : sequence of (name, stage)
+        Without the mechanism.
+    mechanism : (name, mechanism) or None
+        The last step.
+    domain, facts : Domain, tuple of Fact
+        Completed public facts.
+    epsilon, delta : float
+        The end-to-end budget.
+    gate : {"auto", "gaussian", "laplace", "discrete-laplace", None}
+        The noise of the test of all conditions; None assumes them instead.
+    budget : mapping, optional
+        Shares of mu² for "gate" and "release".
+    deltas_add : bool, default=False
+        Whether the deltas of gate and releases must add, because other fits on the same data may be chosen after
+        this one's outcome is seen.
+
+    Raises
+    ------
+    ImpossibleBudget
+        If epsilon is not positive or delta is not below 1/n.
+    NoRoute
+        If no route can be certified within the budget.
+    """
+    epsilon, delta = check_budget(epsilon, delta, domain.n)
+    check_shares(budget)
+    distance = Distance.neighbours(domain.rows_per_unit)
+    solver = Solver(mechanism, domain, distance, facts, epsilon, delta, gate, budget, deltas_add)
+    predicts = mechanism is None or mechanism[1].predicts
+    tried = [solver.solve(route) for route in routes(stages, domain, distance, predicts=predicts)]
+    plans = _eligible(tried, mechanism is not None)
+    if not plans:
+        reasons = "; ".join(sorted({f"{t.route.label}: {t.reason}" for t in tried}))
+        sampler = all("sampler" in t.reason for t in tried)
+        fix = "more rows, a larger epsilon, or unconditional and noisy stages."
+        raise NoRoute(
+            f"no route can be certified within the budget ({reasons}).",
+            fix="a smaller epsilon or a larger delta." if sampler else fix,
+        )
+    chosen = plans[0]
+    table = tuple(
+        Alternative(
+            t.route.label,
+            t.plan.mechanism.noise_scale
+            if t in plans and t.plan is not None and t.plan.mechanism is not None
+            else None,
+            "chosen" if t is chosen else "offered" if t in plans else "not offered",
+            "" if t in plans else t.reason or "its noise would drown the signal",
+        )
+        for t in tried
+    )
+    plan = chosen.kept_plan
+    warnings = (*plan.warnings, *([f"{chosen.reason}: nothing better can be had."] if chosen.reason else []))
+    return replace(plan, alternatives=table, warnings=warnings)
+
+
+def _eligible(tried: Sequence[_Tried], has_mechanism: bool) -> list[_Tried]:
+    """Plans to choose from, the best first.
+
+    Routes whose released statistics are imprecise take part only where they are what does not drown the signal.
+    """
+    plans = sorted((t for t in tried if t.plan is not None), key=lambda t: t.order)
+    precise = [t for t in plans if not t.reason]
+    if not has_mechanism or (precise and not precise[0].kept_plan.drowned):
+        return precise
+    return [t for t in plans if not t.kept_plan.drowned] or precise
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A route with its plan, or with the reason why it has none, or why it is offered only if there is no better."""
+
+    route: Route
+    plan: Plan | None
+    reason: str = ""
+
+    @property
+    def kept_plan(self) -> Plan:
+        assert self.plan is not None
+        return self.plan
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Least final noise first; ties: public, noisy, exact."""
+        return float(f"{_noise(self.kept_plan):.9e}"), self.route.rank
+
+
+@dataclass(frozen=True, slots=True)
+class Solver:
+    """What all routes of one plan share."""
+
+    mechanism: tuple[str, Any] | None
+    domain: Domain
+    distance: Distance
+    facts: tuple[Fact, ...]
+    epsilon: float
+    delta: float
+    gate: str | None
+    budget: Mapping[str, float] | None
+    deltas_add: bool
+
+    def solve(self, route: Route) -> _Tried:
+        """Solve one route, or say why it is not offered."""
+        if not route.offered:
+            return _Tried(route, None, "a condition would rest on a release that rests on a condition")
+        if self.mechanism is None and any(s.way.name == "exact" and s.stage.fits for s in route.steps):
+            return _Tried(route, None, "the map itself is released, so its statistics must be")
+        try:
+            plan, split_ = self.plan(route)
+        except ImpossibleBudget as error:
+            return _Tried(route, None, error.message)
+        if plan.gate is not None:
+            hopeless = [step.name for step in route.steps if step.stage.chooses and out_of_reach(step, plan.gate)]
+            if hopeless:
+                return _Tried(route, None, f"no data could pass the gate of {', '.join(hopeless)}")
+        vague = {route.steps[i].name for i in split_.imprecise if route.steps[i].stage.chooses}
+        if vague:
+            return _Tried(
+                route, plan, f"released statistics of {', '.join(sorted(vague))} would be too noisy at this n"
+            )
+        return _Tried(route, plan)
+
+    def plan(self, route: Route) -> tuple[Plan, Split]:
+        """Of all kinds of gate that may be used the one that leaves the mechanism the least noise."""
+        if not route.conditional or self.gate is None:
+            return self.with_gate(route, None)
+        if self.gate != "auto":
+            return self.with_gate(route, self.gate)
+        plan, shares = self.with_gate(route, "gaussian")
+        for kind in rivals(plan.mechanism.loss) if plan.mechanism is not None else ():
+            other, others = self.with_gate(route, kind)
+            if _noise(other) < _noise(plan):
+                plan, shares = other, others
+        return plan, shares
+
+    def with_gate(self, route: Route, kind: str | None, rungs: tuple[int, ...] = (0,)) -> tuple[Plan, Split]:
+        """The plan of a route with this kind of gate; several rungs are those of a ladder."""
+        allowance = self._allowance(route)
+        if allowance >= self.delta / 2:
+            raise ImpossibleBudget("delta is below what the noise sampler can certify.", fix="ask for a larger delta.")
+        delta = self.delta - allowance
+        adding = kind is not None and (route.gate_after_release or self.deltas_add or len(rungs) > 1)
+        shares, gate = gated_split(
+            route,
+            kind,
+            self.epsilon,
+            Deltas.of(delta, adding=adding),
+            n_rows=self.domain.n,
+            mechanism=self.mechanism is not None,
+            gaussian=self.mechanism is None or self.mechanism[1]._question(route.domain).gaussian,
+            budget=self.budget,
+            rungs=rungs,
+        )
+        before = loss_before(shares.releases, gate)
+        planned = None if self.mechanism is None else self._mechanism(route, shares.mechanism, before, delta)
+        plan = Plan(
+            self.epsilon,
+            self.delta,
+            self.domain,
+            self.distance,
+            self.facts,
+            route.steps,
+            shares.releases,
+            gate,
+            planned,
+            (route.domain, route.distance),
+            allowance,
+            (),
+            _warnings(gate, planned, route, self.domain.n),
+        )
+        return plan, shares
+
+    def _mechanism(self, route: Route, mu: float, before: PrivacyLoss, delta: float) -> PlannedMechanism:
+        assert self.mechanism is not None
+        name, stage = self.mechanism
+        here = route.domain, route.distance
+        question = stage._question(route.domain, mu)
+        sensitivity = question.sensitivity(*here) if question.gaussian else None
+        scale = question.calibrated(*here, mu, before, (self.epsilon, delta))
+        return PlannedMechanism(name, stage, question, sensitivity, scale, question.privacy_map(*here, scale))
+
+    def _allowance(self, route: Route) -> float:
+        """Delta for the sampler: ``(1 + exp ε) 2^-60`` for every number drawn."""
+        draws = 1 + sum(STATISTICS[r.statistic].size(route.steps[r.at].domain) for r in route.releases)
+        if self.mechanism is not None:
+            most = self.mechanism[1]._question(route.domain, gaussian_mu(self.epsilon, self.delta))
+            draws += most.steps * most.size
+        return (1 + math.exp(self.epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
+
+
+def _warnings(gate: Gate | None, mechanism: PlannedMechanism | None, route: Route, n: int) -> tuple[str, ...]:
+    found = []
+    hopeless = [step.name for step in route.steps if gate is not None and out_of_reach(step, gate)]
+    if hopeless:
+        found.append(f"no data could pass the gate: the conditions of {', '.join(hopeless)} leave too small a margin.")
+    elif gate is not None and gate.needed_margin() > n / 2:
+        found.append(f"the gate needs a margin of {math.ceil(gate.needed_margin())} of {n} rows: expect a refusal.")
+    if mechanism is not None and mechanism.drowns:
+        found.append(
+            "the noise drowns the signal at this n: more rows, a larger epsilon or fewer moved rows would help."
+        )
+    return (*found, *(mechanism.question.warnings if mechanism is not None else ()))
+
+
+def _noise(plan: Plan) -> float:
+    """What plans are compared by; 0 without a mechanism."""
+    return plan.mechanism.relative_noise if plan.mechanism is not None else 0.0

@@ -1,0 +1,103 @@
+"""Noisy sums over disjoint blocks of rows, blocks by public index, behind pre-processing that may have moved all rows.
+
+The one replaced row is in one block, but moved rows reach all of them. What is quadratic (Gaussian noise) or linear
+(Laplace noise) in the shift is then still no more than what the worst blocks cost; for sampled steps nothing like that
+is proved, and they are not offered here. Theory: ``docs/theory/ledger.md``, 6.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ppdp.checks import integer, number, positive
+from ppdp.distance import Distance
+from ppdp.exceptions import InvalidParameter, UnsupportedOrder
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.parts import Part
+
+__all__ = ["Block", "gaussian_blocks", "laplace_blocks"]
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Noisy sums of contributions of the rows of one block.
+
+    Attributes
+    ----------
+    bound : float
+        Norm of every row's contribution: L2 for Gaussian noise, L1 for Laplace noise.
+    noise_scale : float
+        Standard deviation, or scale of the Laplace noise, on the sum.
+    lipschitz : float
+        Lipschitz constant of the contribution, in that norm, in the row; may be infinite.
+    steps : int
+        Sums that are released.
+    """
+
+    bound: float
+    noise_scale: float
+    lipschitz: float = math.inf
+    steps: int = 1
+
+    def __post_init__(self) -> None:
+        positive("bound", self.bound)
+        positive("noise_scale", self.noise_scale)
+        integer("steps", self.steps)
+        if not self.lipschitz >= 0:
+            raise InvalidParameter(f"lipschitz must not be negative, got {self.lipschitz!r}.")
+
+
+def gaussian_blocks(distance: Distance, blocks: Sequence[Block]) -> PrivacyLoss:
+    """Loss of Gaussian sums over all blocks together, at this distance of the whole datasets.
+
+    The root of the sum of squares of the blocks' shifts is convex in how the distance is shared out among them, so it
+    is largest with all unmatched weight in one block and all moves in one.
+
+    Examples
+    --------
+    >>> years = [Block(bound=1.0, noise_scale=10.0, lipschitz=1.0) for _ in range(30)]
+    >>> round(gaussian_blocks(Distance(replaced=1, moved=50, radius=0.04), years).mu, 3)
+    0.4
+    """
+    return PrivacyLoss(_worst(distance, blocks, lambda block: math.sqrt(block.steps) / block.noise_scale, math.hypot))
+
+
+def laplace_blocks(distance: Distance, blocks: Sequence[Block]) -> PrivacyLoss:
+    """Loss of Laplace sums over all blocks together, at this distance of the whole datasets; pure.
+
+    The sum of the blocks' shifts is linear in how the distance is shared out among them.
+    """
+    epsilon = _worst(distance, blocks, lambda block: block.steps / block.noise_scale, lambda one, other: one + other)
+    return PrivacyLoss(parts=(Part.of("pure", epsilon=epsilon),) if epsilon else ())
+
+
+def _worst(
+    distance: Distance,
+    blocks: Sequence[Block],
+    precision: Callable[[Block], float],
+    together: Callable[[float, float], float],
+) -> float:
+    """Largest loss over what block gets the unmatched weight and what block gets the moves."""
+    if not distance.aligned:
+        raise UnsupportedOrder(
+            "rows that match only up to a permutation may be in another block.",
+            fix="Distance.by_position(), which charges them as toggled.",
+        )
+    if not blocks:
+        raise InvalidParameter("blocks in parallel need at least one block.")
+    weight = [precision(block) * block.bound * distance.mass for block in blocks]
+    if distance.total == 0:
+        return number("loss", max(weight) * (1 + 1e-12))
+    # A move is linear in its share of the total, and in its share of the rows; the same bound must serve all blocks.
+    by_total = [precision(block) * block.lipschitz * distance.total for block in blocks]
+    by_rows = [precision(block) * 2 * block.bound * distance.moved for block in blocks]
+    return number("loss", min(_vertex(weight, moves, together) for moves in (by_total, by_rows)) * (1 + 1e-12))
+
+
+def _vertex(weight: Sequence[float], moves: Sequence[float], together: Callable[[float, float], float]) -> float:
+    """Largest loss with all weight in one block and all moves in one."""
+    farthest = sorted(range(len(moves)), key=moves.__getitem__)[-2:]
+    ways = ((i, j) for i in range(len(weight)) for j in {i, *farthest})
+    return max(weight[i] + moves[j] if i == j else together(weight[i], moves[j]) for i, j in ways)

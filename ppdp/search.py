@@ -1,0 +1,400 @@
+"""Search for parameters on private rows, with everything it takes charged to one (epsilon, delta)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_regressor
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ppdp import entrance
+from ppdp.candidates import Candidate, Scoring, Setting, row_scores, select
+from ppdp.certificate import Certificate
+from ppdp.checks import choice, flag, integer, number
+from ppdp.domain import Domain
+from ppdp.exceptions import InvalidParameter, PrivacyRefusal
+from ppdp.ledger import Ledger
+from ppdp.pipeline import Pipeline
+from ppdp.planning.budget import check_budget
+from ppdp.planning.plan import Plan
+from ppdp.privacy.noise import Noise
+from ppdp.search_plan import SearchPlan, SearchSummary, plan_search
+from ppdp.statistics import column_sums
+
+__all__ = ["PrivateSearchCV"]
+
+Array = NDArray[np.float64]
+
+_OF_THE_SEARCH = ("epsilon", "delta", "ledger", "dataset", "random_state", "domain")
+
+
+def _best_has(name: str) -> Any:
+    """Whether a pipeline has a method, for ``available_if``."""
+
+    def check(self: PrivateSearchCV) -> bool:
+        getattr(getattr(self, "best_estimator_", self.estimator), name)
+        return bool(self.refit) or not hasattr(self, "summary_")
+
+    return check
+
+
+class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
+    """Fit candidates on some of the rows, choose one by its score on the others, and fit that one on all.
+
+    All of it together keeps (epsilon, delta). Which rows are for training is decided by their position alone, so
+    neighbouring datasets differ on one side only: fits and choice cost no more than the dearer of the two. A choice
+    costs the same however many candidates there are; every fit has its share.
+
+    Parameters
+    ----------
+    estimator : Pipeline
+        A pipeline that predicts. Its own epsilon and delta have no effect.
+    param_grid : dict or list of dicts
+        As scikit-learn's: names of parameters and the values to try. All combinations are candidates.
+    epsilon, delta : float, default=1.0 and 1e-6
+        The guarantee for everything that leaves.
+    share : float, default=0.5
+        Share of mu² for finding the best candidate; the rest is for fitting it on all rows.
+    test_size : float, default=0.25
+        Share of the rows that candidates are scored on.
+    scoring : callable, optional
+        ``scoring(y_true, y_predicted) -> float`` for one row, clipped to [0, 1]; 0 where it fails. By default 1 for a
+        right label; for a regression 1 less the absolute error as a share of the range of y.
+    scores : {"best", "all", None}, default="best"
+        Which mean scores are released: that of the chosen candidate, those of all (then the best of them is chosen, and
+        the noise grows with the root of their number), or none.
+    refit : bool, default=True
+        Whether to fit the chosen candidate on all rows.
+    split_state : int, default=0
+        Public seed of the split.
+    ledger : Ledger, optional
+        Where the whole search is charged before it looks at the rows.
+    dataset : str, optional
+        Public name of the private data.
+    random_state : int or None, default=None
+        Seeds all noise. For tests only.
+
+    Attributes
+    ----------
+    best_estimator_ : Pipeline
+        The chosen candidate, fitted on all rows.
+    best_params_ : dict
+        Its parameters.
+    best_index_ : int
+        Its position among the candidates.
+    best_score_ : float
+        Its mean score on the validation rows, with noise.
+    cv_results_ : dict
+        "params", "outcome" ("refused": a gate did not pass) and, if all are released, "noisy_test_score".
+    summary_ : SearchSummary
+        What was released, and what all of it costs together.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Column names, if X has any.
+    classes_ : ndarray of shape (n_classes,)
+        Labels, of a classifier.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/search.md``): ``mu² = max(Σ mu_fit², mu_choice² + mu_score²) + mu_refit²``. Only
+    ``summary_`` speaks of the whole search; the certificate of ``best_estimator_`` is that of one fit.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        share: float = 0.5,
+        test_size: float = 0.25,
+        scoring: Scoring | None = None,
+        scores: str | None = "best",
+        refit: bool = True,
+        split_state: int = 0,
+        ledger: Ledger | None = None,
+        dataset: str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
+        self.share = share
+        self.test_size = test_size
+        self.scoring = scoring
+        self.scores = scores
+        self.refit = refit
+        self.split_state = split_state
+        self.ledger = ledger
+        self.dataset = dataset
+        self.random_state = random_state
+
+    def plan(self, domain: Domain) -> SearchPlan:
+        """Everything that is decided before any data: what every fit and the choice may spend.
+
+        Parameters
+        ----------
+        domain : Domain
+            Public facts; needs ``n_rows`` and ``n_features``.
+        """
+        setting = Setting(domain, domain.n, domain.d, domain.feature_names)
+        return self._planned(self._candidates(), setting)
+
+    def _planned(self, candidates: Sequence[Candidate], setting: Setting) -> SearchPlan:
+        """Plan with the public facts."""
+        n = setting.n_rows
+        share, refit = number("share", self.share, above=0, most=1), flag("refit", self.refit)
+        if refit and share == 1:
+            raise InvalidParameter("share = 1 leaves nothing to fit with.", fix="a smaller share, or refit=False.")
+        epsilon, delta = check_budget(self.epsilon, self.delta, n)
+        return plan_search(
+            [partial(candidate.plan, setting=setting) for candidate in candidates],
+            epsilon=epsilon,
+            delta=delta,
+            n_rows=n,
+            n_validation=len(self._split(n)[1]),
+            rows_per_unit=setting.rows_per_unit,
+            share=share if refit else 1.0,
+            scores=choice("scores", self.scores, ["best", "all", None]),
+        )
+
+    def _candidates(self) -> list[Candidate]:
+        """All combinations of parameters, each with its pipeline."""
+        from sklearn.model_selection import ParameterGrid
+
+        if not isinstance(self.estimator, Pipeline):
+            raise InvalidParameter(f"estimator must be a ppdp.Pipeline, got {type(self.estimator).__name__}.")
+        if not hasattr(self.estimator.steps[-1][1], "predict"):
+            raise InvalidParameter("the pipeline does not predict, so it has no score.", fix="end it in a model.")
+        for name in ("ledger", "random_state", "dataset"):
+            if getattr(self.estimator, name) is not None:
+                raise InvalidParameter(
+                    f"{name} has no effect inside a search.", fix=f"set it on {type(self).__name__}."
+                )
+        if self.scoring is not None and not callable(self.scoring):
+            raise InvalidParameter("scoring must be a function of one answer and one prediction, or None.")
+        for name, kind in (("ledger", Ledger), ("dataset", str)):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise InvalidParameter(f"{name} must be a {kind.__name__} or None, got {type(value).__name__}.")
+        grid = list(ParameterGrid(self.param_grid))
+        if len(grid) < 2:
+            raise InvalidParameter("a search needs at least two candidates.", fix="more values in param_grid.")
+        taken = sorted({name for params in grid for name in params} & set(_OF_THE_SEARCH))
+        if taken:
+            raise InvalidParameter(f"{taken} cannot be searched for: a choice must cost what was planned.")
+        own = clone(self.estimator).set_params(ledger=Ledger())
+        return [Candidate(params, clone(own).set_params(**params)) for params in grid]
+
+    def _split(self, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Positions of training and validation rows: a function of public numbers."""
+        size = number("test_size", self.test_size, above=0, most=1)
+        held_out = math.ceil(size * n)
+        if not 0 < held_out < n:
+            raise InvalidParameter("test_size leaves no rows to train on.", fix="a usual value is 0.25.")
+        order = np.random.default_rng(integer("split_state", self.split_state, least=0)).permutation(n)
+        return np.sort(order[held_out:]), np.sort(order[:held_out])
+
+    @np.errstate(all="ignore")  # a warning, or an error state that raises, would be an answer about the rows
+    def fit(self, X: Any, y: Any) -> PrivateSearchCV:
+        """Search on private rows.
+
+        Parameters
+        ----------
+        X : array, pandas, polars or Arrow table of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,)
+            Private labels or targets.
+
+        Raises
+        ------
+        PpdpError
+            See :mod:`ppdp.exceptions`; what was reserved counts as spent.
+        """
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+        candidates = self._candidates()
+        values = entrance.check_features(self, X, reset=True)
+        labels = entrance.check_labels(values, y, self)
+        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        setting = Setting(self.estimator.domain, len(values), values.shape[1], names)
+        noise = Noise(self.random_state)
+        plan = self._planned(candidates, setting)
+        entry = self._reserve(plan)
+        status = "failed"
+        try:
+            self._run(candidates, plan, setting, _table(values, names), labels, noise)
+            status = "released"
+        except PrivacyRefusal:
+            status = "refused"
+            raise
+        finally:
+            if self.ledger is not None and entry is not None:
+                self.ledger.settle(entry, status)
+        return self
+
+    def _reserve(self, plan: SearchPlan) -> int | None:
+        """Charge the ledger with everything at once, before any value is looked at."""
+        if self.ledger is None:
+            return None
+        return self.ledger.reserve(
+            mu=plan.loss.mu,
+            delta=plan.loss.failure,
+            allowance=plan.allowance,
+            epsilon=plan.epsilon,
+            dataset=self.dataset,
+            rows_per_unit=plan.rows_per_unit,
+            label=f"search over {len(plan.fits)}: " + " > ".join(name for name, _ in self.estimator.steps),
+        )
+
+    def _run(
+        self,
+        candidates: Sequence[Candidate],
+        plan: SearchPlan,
+        setting: Setting,
+        table: Any,
+        labels: NDArray[Any],
+        noise: Noise,
+    ) -> None:
+        """Fits, choice and refit; everything that is kept was released."""
+        train, held_out = self._split(len(labels))
+        seeds = _seeds(self.random_state, len(candidates) + 1)
+        spends = zip(candidates, plan.fits, seeds)
+        facts = [c.plan(len(train), spend.epsilon, spend.delta, setting) for c, spend, _ in spends]
+        sums = np.full(len(candidates), np.nan)
+        for i, (candidate, spend, known) in enumerate(zip(candidates, plan.fits, facts)):
+            try:
+                pipeline = candidate.fit(spend, setting, _rows(table, train), labels[train], seeds[i])
+            except PrivacyRefusal:
+                continue
+            predicted = pipeline.predict(_rows(table, held_out))
+            scored = row_scores(known.domain, labels[held_out], predicted, self.scoring, regression=is_regressor(self))
+            sums[i] = column_sums(scored[:, None], np.ones(len(scored)), 1.0)[0]
+        passed = np.flatnonzero(~np.isnan(sums))
+        if not passed.size:
+            raise PrivacyRefusal("no candidate passed its gate.", fix="unconditional or noisy stages, or more rows.")
+        chosen, noisy = select(sums[passed], plan.selection, noise)
+        best = int(passed[chosen])
+        if self.refit:
+            model = candidates[best].fit(plan.refits[best], setting, table, labels, seeds[-1])
+            model.certificate_ = _told(model.certificate_, plan)
+            model.release_ = replace(model.release_, certificate=model.certificate_)
+            self.best_estimator_ = model.set_params(ledger=self.ledger)
+            if hasattr(model, "classes_"):
+                self.classes_ = model.classes_
+        self.best_index_, self.best_params_ = best, dict(candidates[best].params)
+        outcomes = np.where(np.isnan(sums), "refused", "released")
+        self.cv_results_: dict[str, Any] = {
+            "params": [dict(candidate.params) for candidate in candidates],
+            "outcome": outcomes,
+        }
+        if self.scores == "all":
+            released = np.full(len(candidates), np.nan)
+            released[passed] = noisy
+            self.cv_results_["noisy_test_score"] = released
+        if self.scores is not None:
+            self.best_score_ = float(noisy[chosen if self.scores == "all" else 0])
+        self.summary_ = self._summary(plan, facts, outcomes.tolist(), noise.seeded)
+
+    def _summary(self, plan: SearchPlan, facts: Sequence[Plan], outcomes: list[str], seeded: bool) -> SearchSummary:
+        reasons = {
+            f"{name} assumes that {condition.statement}"
+            for known in facts
+            if known.ungated
+            for name, condition in known.conditions
+        }
+        seed = ["the noise came from a seed, so it protects nobody who knows it; for tests only"] if seeded else []
+        return SearchSummary(
+            plan=plan,
+            status="SEEDED" if seeded else "CONDITIONAL" if reasons else "UNCONDITIONAL",
+            reasons=(*seed, *sorted(reasons)),
+            parameters=tuple(self.cv_results_["params"]),
+            outcomes=tuple(outcomes),
+            best_index=self.best_index_,
+            dataset=self.dataset,
+        )
+
+    @available_if(_best_has("predict"))
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict with the chosen model.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Raw rows, as in ``fit``.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.predict(X))
+
+    @available_if(_best_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class, shape (n_samples, n_classes)."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.predict_proba(X))
+
+    @available_if(_best_has("decision_function"))
+    def decision_function(self, X: Any) -> Array:
+        """Signed distance from the decision boundary."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.decision_function(X))
+
+    @available_if(_best_has("predict"))
+    def score(self, X: Any, y: Any) -> float:
+        """Score of the chosen model, as its pipeline's; on private rows nothing covers it."""
+        check_is_fitted(self)
+        return float(self.best_estimator_.score(X, y))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "summary_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if isinstance(self.estimator, BaseEstimator):
+            own = self.estimator.__sklearn_tags__()
+            tags.estimator_type = own.estimator_type
+            tags.classifier_tags = own.classifier_tags
+            tags.regressor_tags = own.regressor_tags
+            tags.target_tags = own.target_tags
+            tags.input_tags.allow_nan = own.input_tags.allow_nan
+        tags.target_tags.required = True
+        return tags
+
+
+def _told(certificate: Certificate, plan: SearchPlan) -> Certificate:
+    """The certificate of the last fit, with a word on what was spent before it."""
+    content = certificate.to_dict()
+    content["warnings"].append(
+        "this certificate is that of one fit. Its parameters were chosen by a search on the same rows: everything"
+        f" together keeps epsilon = {plan.epsilon:g} at delta = {plan.delta:g}."
+    )
+    return Certificate.sealed(content)
+
+
+def _table(values: Array, names: Sequence[str] | None) -> Any:
+    """The checked values with their names."""
+    if names is None:
+        return values
+    import pandas as pd
+
+    return pd.DataFrame(values, columns=list(names))
+
+
+def _rows(table: Any, positions: NDArray[np.intp]) -> Any:
+    return table[positions] if isinstance(table, np.ndarray) else table.iloc[positions]
+
+
+def _seeds(random_state: Any, count: int) -> list[int | None]:
+    """Seeds for the fits of a search that is seeded."""
+    if random_state is None:
+        return [None] * count
+    return [int(seed) for seed in np.random.default_rng(random_state).integers(2**31, size=count)]

@@ -1,0 +1,228 @@
+"""Gradients of generalised linear models against an adversary, in one row (slopes) and in neighbouring datasets."""
+
+import math
+
+import numpy as np
+import pytest
+from adversary import DISTANCES, World, attack, domains, named
+from neighbours import ROUNDING, Pair
+
+from ppdp.bounds.formula import lookup
+from ppdp.bounds.glm import glm_gradient, target_shares, target_unit, tweedie_slope, tweedie_smoothness
+from ppdp.bounds.learning import augmented_norm
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.exceptions import CertificateError
+from ppdp.mechanisms.glm import TweedieRegressor
+from ppdp.rows import Rows
+
+STEP = 1e-6
+POWERS = [1.0, 1.3, 1.5, 2.0]
+SHARES = (0.5, 3.0)
+
+
+class Slopes:
+    """Difference quotients of one row's clipped gradient, for many rows, coefficients and directions at once."""
+
+    def __init__(self, power, R, D, C, intercept, rng, count=1500):
+        self.power, self.R, self.D, self.C, self.intercept, self.rng = power, R, D, C, intercept, rng
+        self.y = rng.choice(SHARES, count)
+        theta = rng.standard_normal((count, 2 + intercept))
+        X, move = rng.standard_normal((count, 2)), rng.standard_normal((count, 2))
+        along = rng.random(count) < 0.5  # the row along its coefficients, moving outward
+        X[along] = theta[along, :2] * rng.choice([-1.0, 1.0], (along.sum(), 1))
+        theta[:, 2:] *= rng.choice([0.0, 1.0], (count, int(intercept)))
+        move[along] = X[along]
+        self.point = [10 * D * theta, X * rng.choice([0.3, 10.0 * R], (count, 1)), move]
+
+    def legal(self, point):
+        theta, X, move = point
+        theta = theta * np.minimum(1, self.D / np.maximum(np.linalg.norm(theta, axis=1), 1e-9))[:, None]
+        X = X * np.minimum(1, (self.R - STEP) / np.maximum(np.linalg.norm(X, axis=1), 1e-9))[:, None]
+        return [theta, X, move / np.maximum(np.linalg.norm(move, axis=1, keepdims=True), 1e-9)]
+
+    def gradient(self, theta, X):
+        rows = np.column_stack([X, np.ones(len(X))]) if self.intercept else X
+        model = TweedieRegressor(power=self.power)
+        residuals = model._residuals(np.einsum("md,md->m", theta, rows)[:, None], self.y)
+        G = residuals * rows
+        size = np.maximum(np.linalg.norm(G, axis=1), 1e-300)
+        return G * np.minimum(1, self.C / size)[:, None], size
+
+    def quotients(self, point):
+        theta, X, move = point
+        (G, size), (H, _) = self.gradient(theta, X), self.gradient(theta, X + STEP * move)
+        return np.linalg.norm(H - G, axis=1) / STEP, size
+
+    def climb(self, rounds=80):
+        """The largest quotient and the largest gradient before its clip; every row climbs by itself."""
+        point = self.legal(self.point)
+        best, size = self.quotients(point)
+        largest, scale = size.max(), 0.5
+        for _ in range(rounds):
+            trial = self.legal([part + scale * self.rng.standard_normal(part.shape) for part in point])
+            value, size = self.quotients(trial)
+            better = value > best
+            point = [np.where(better[:, None], t, p) for p, t in zip(point, trial)]
+            best, largest = np.maximum(best, value), max(largest, size.max())
+            scale = max(0.005, scale * 0.96)
+        return best.max(), largest
+
+
+def smoothness(power, norm, D, C, intercept):
+    return tweedie_smoothness(norm, D, power=power, shares=SHARES, clip=C, least_norm=float(intercept))
+
+
+@pytest.mark.parametrize("power", POWERS)
+@pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
+@pytest.mark.parametrize(("R", "D"), [(0.5, 1.0), (1.0, 1.0), (1.0, 3.0), (2.0, 2.0)])
+def test_no_row_has_a_steeper_gradient(power, intercept, R, D):
+    rng = np.random.default_rng(0)
+    norm = augmented_norm(R, intercept)
+    natural = norm * tweedie_slope(norm * D, SHARES, power)
+    for share in (0.03, 0.3, 1.0):
+        clip = share * natural
+        bound = smoothness(power, norm, D, clip, intercept)
+        reached, largest = Slopes(power, R, D, clip, intercept, rng).climb()
+        assert reached <= bound * (1 + 1e-4)  # a quotient over a step of 1e-6 is that exact
+        assert 0.95 * natural <= largest <= natural * ROUNDING
+        assert reached >= (0.45 if intercept else 0.7) * bound
+
+
+def test_known_constants():
+    """Without a clip that binds, of counts and amounts."""
+    K, free = 6.0, {"clip": 1e9, "least_norm": 0.0}
+    counts = tweedie_smoothness(2.0, 3.0, power=1.0, shares=(0.5, 8.0), **free)
+    assert counts == pytest.approx(math.exp(K) * (1 + K) - 0.5)
+    amounts = tweedie_smoothness(2.0, 3.0, power=2.0, shares=(0.5, 8.0), **free)
+    assert amounts == pytest.approx(8 * math.exp(K) * (1 + K) - 1)
+    clipped = tweedie_smoothness(2.0, 3.0, power=1.0, shares=(0.0, 8.0), clip=1.0, least_norm=0.0)
+    assert clipped == pytest.approx(1 / 2 + K * (8 + 1 / 2))
+
+
+def test_a_clip_never_makes_the_constant_larger_and_no_grid_finds_more():
+    """The maximum over the norm of a row is the largest of a thousand values on a grid."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        norm, D, high = rng.uniform(0.05, 4, 3)
+        power, least = rng.uniform(1, 2), rng.uniform(0, norm)
+        rising, falling = 2 - power, power - 1
+        found = []
+        for clip in np.geomspace(0.01, 1e4, 12):
+            L = tweedie_smoothness(norm, D, power=power, shares=(0.0, high), clip=clip, least_norm=least)
+            r = np.linspace(max(least, 1e-3), norm, 1000)
+            slope = np.maximum(np.exp(rising * r * D), high * np.exp(falling * r * D) - np.exp(-rising * r * D))
+            curvature = rising * np.exp(rising * r * D) + falling * high * np.exp(falling * r * D)
+            curvature = np.minimum(curvature, high**rising + max(rising, falling) * clip / r)
+            grid = np.minimum(slope, clip / r) + r * D * curvature
+            assert grid.max() <= L * (1 + 1e-12)
+            found.append(L)
+        assert found == sorted(found)
+
+
+class Steering:
+    """Noise that first leads the model to a point of our choice and then records the gradient there."""
+
+    def __init__(self, first_answer):
+        self.first_answer = first_answer
+        self.gradients = []
+
+    def release(self, value, noise_scale, bound):
+        assert np.linalg.norm(value) <= bound * ROUNDING
+        self.gradients.append(value)
+        return self.first_answer if len(self.gradients) == 1 else np.zeros_like(value)
+
+
+RANGE = (0.0, 4.0)
+
+
+def use(power, domain, distance, theta, **parameters):
+    model = TweedieRegressor(RANGE, power=power, max_iter=2, step_size=1.0, **parameters)
+    question = model._question(domain)
+    bound = question.sensitivity(domain, distance)
+
+    def gradient(rows):
+        steering = Steering(-theta)
+        model._release(Rows(rows.X, 2.0 * rows.y - 1.0, rows.weight), question, steering, 1.0)  # ends of the range
+        return steering.gradients[1]
+
+    return lambda pair: float(np.linalg.norm(gradient(pair.left) - gradient(pair.right))) / bound
+
+
+@pytest.mark.parametrize("power", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("domain", domains(8, 1, 3, max_missing=0)[::2], ids=named)
+@pytest.mark.parametrize("distance", DISTANCES, ids=named)
+def test_no_pair_exceeds_the_sensitivity_of_a_step(power, domain, distance):
+    world = World(domain, distance, labels=True, deleted=True)
+    rng = np.random.default_rng(0)
+    for intercept, clip, coef_norm in ((True, 10.0, 0.6), (False, 0.3, 2.0), (True, 1.0, 5.0)):
+        theta = rng.standard_normal(domain.d + intercept)
+        theta *= coef_norm * rng.choice([0.5, 1.0]) / np.linalg.norm(theta)
+        towards = theta[: domain.d] / np.linalg.norm(theta[: domain.d])
+        X = np.tile(domain.row_norm * towards, (8, 1))
+        first = [Pair.of(X * sign, -X * sign, (np.full(8, y),) * 2) for sign in (1, -1) for y in (0, 1)]
+        ratio = use(power, domain, distance, theta, fit_intercept=intercept, clip=clip, coef_norm=coef_norm)
+        reached, _ = attack(world, ratio, draws=15, steps=30, first=first)
+        assert reached <= ROUNDING
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+@pytest.mark.parametrize(
+    ("distance", "other"),
+    [(Distance(replaced=1), [-1.0, 0.0]), (Distance(toggled=1), None), (Distance(moved=1, radius=1e-4), "moved")],
+    ids=["reversed", "removed", "moved"],
+)
+def test_every_part_of_the_distance_is_nearly_attained(power, distance, other):
+    """A reversed or removed row is clipped; one that moves along its coefficients is not."""
+    domain = Domain(n_rows=5, n_features=2, row_norm=1.0)
+    X, Z = np.zeros((5, 2)), np.zeros((5, 2))
+    X[0] = [0.9999 if distance.moved else 1.0, 0.0]
+    Z[0] = [1.0, 0.0] if distance.moved else other or [0.0, 0.0]
+    pair = Pair.of(X, Z, (np.full(5, power - 1.0),) * 2)
+    if other is None:
+        pair.right.weight[0] = 0.0
+    theta = np.array([(3.0 if power == 1 else -3.0) if distance.moved else 0.0, 0.0])
+    clip = 1e4 if distance.moved else 0.1
+    reached = use(power, domain, distance, theta, fit_intercept=False, clip=clip, coef_norm=3.0)(pair)
+    assert 0.999 <= reached <= ROUNDING
+
+
+@pytest.mark.parametrize("power", POWERS)
+def test_scores_beyond_all_measure_do_no_harm(power):
+    """The exponential of a score neither overflows nor turns a clipped gradient into nothing."""
+    domain = Domain(n_rows=4, n_features=2, row_norm=1e3)
+    X = np.zeros((4, 2))
+    X[0] = [1e3, 0.0]
+    theta = np.array([1e4, 0.0])
+    distance = Distance.neighbours()
+    for sign in (1, -1):
+        ratio = use(power, domain, distance, sign * theta, fit_intercept=False, clip=2.0, coef_norm=1e4)
+        assert ratio(Pair.of(X, -X, (np.ones(4), np.ones(4)))) <= ROUNDING
+    model = TweedieRegressor(RANGE, power=power)
+    slopes = model._residuals(np.array([[1e7], [-1e7], [0.0]]), np.array([8.0, 8.0, 0.0]))
+    assert np.isfinite(slopes).all()
+
+
+def test_formula_charges_this_constant():
+    """One row that moves a little costs L / n."""
+    domain, moved = Domain(n_rows=10, n_features=2, row_norm=2.0), Distance(moved=1, radius=1e-3)
+    own = {"clip": 0.8, "coef_norm": 3.0, "fit_intercept": True, "y_range": RANGE, "power": 1.5}
+    found = lookup("learning.glm-gradient", "mechanism")(domain, moved, **own)
+    L = tweedie_smoothness(math.sqrt(5), 3.0, power=1.5, shares=(0.0, 8.0), clip=0.8, least_norm=1.0)
+    assert found == pytest.approx(L * 1e-3 / 10, rel=1e-6)
+
+
+def test_targets_are_shares_of_a_public_unit():
+    assert (target_unit((0.0, 20.0)), target_shares((0.0, 20.0))) == (2.5, (0.0, 8.0))
+    assert (target_unit((10.0, 12.0)), target_shares((10.0, 12.0))) == (10.0, (1.0, 1.2))
+
+
+@pytest.mark.parametrize("wrong", [{"power": 0.9}, {"power": 2.1}, {"y_range": (-1.0, 2.0)}, {"y_range": (2.0, 2.0)}])
+def test_impossible_parameters(wrong):
+    domain = Domain(n_rows=5, n_features=2, row_norm=1.0)
+    common = {"clip": 1.0, "coef_norm": 1.0, "fit_intercept": True, "y_range": RANGE, "power": 1.0}
+    assert glm_gradient(domain, **common).size == 3
+    with pytest.raises(CertificateError):
+        glm_gradient(domain, **{**common, **wrong})
+    with pytest.raises(CertificateError):
+        glm_gradient(domain.but(y_range=(0.0, 5.0)), **common)

@@ -1,0 +1,164 @@
+"""Generalised linear models: counts and amounts in a public range, through estimators and pipelines."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn import linear_model
+from sklearn.base import is_regressor
+from sklearn.metrics import d2_tweedie_score
+
+from ppdp import Distance, Domain, Pipeline, PrivacyLoss
+from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound
+from ppdp.mechanisms import GammaRegressor, PoissonRegressor, TweedieRegressor
+from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler
+
+N = 8000
+RANGE = (0.0, 12.0)
+POWER = {PoissonRegressor: 1.0, TweedieRegressor: 1.5, GammaRegressor: 2.0}
+kinds = pytest.mark.parametrize("kind", POWER, ids=lambda kind: kind.__name__)
+
+
+def problem(kind, seed=0, n=N):
+    """Targets whose logarithmic mean depends on two of three columns."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.uniform(-1, 1, (n, 3)), columns=["age", "distance", "noise"])
+    mean = np.exp(0.7 + 0.9 * X["age"] - 0.6 * X["distance"])
+    y = {
+        PoissonRegressor: lambda: rng.poisson(mean).astype(float),
+        GammaRegressor: lambda: rng.gamma(3.0, mean / 3.0),
+        TweedieRegressor: lambda: np.array([rng.gamma(2.0, 0.5, count).sum() for count in rng.poisson(mean)]),
+    }[kind]()
+    return X, pd.Series(y, name="visits")
+
+
+def pipeline(model, **parameters):
+    steps = [("range", MinMaxScaler(ranges=(-1, 1))), ("dedup", Deduplicator()), ("model", model)]
+    return Pipeline(steps, **{"epsilon": 1.0, "delta": 1e-6, **parameters})
+
+
+class TestWhatIsLearned:
+    @kinds
+    def test_nearly_as_well_as_without_privacy(self, kind):
+        X, y = problem(kind)
+        fresh, truth = problem(kind, seed=1)
+        pipe = pipeline(kind(RANGE)).fit(X, y)
+        public = linear_model.TweedieRegressor(power=POWER[kind], alpha=0, link="log", solver="newton-cholesky").fit(
+            X, y
+        )
+        own, best = (d2_tweedie_score(truth, m.predict(fresh), power=POWER[kind]) for m in (pipe, public))
+        assert best > 0.2
+        assert own > best - 0.06
+        assert pipe.certificate_.status == "UNCONDITIONAL"
+        assert pipe.certificate_.verify()
+
+    @kinds
+    def test_coefficients_are_those_of_the_minimiser(self, kind):
+        X, y = problem(kind, n=2000)
+        settings = {"noise_scale": 1e-5, "max_iter": 1500, "clip": 100.0, "coef_norm": 20.0, "step_size": 0.3}
+        model = kind(random_state=0, **settings).fit(X, y)
+        public = linear_model.TweedieRegressor(power=POWER[kind], alpha=0, link="log", solver="newton-cholesky")
+        public.fit(X, y)
+        np.testing.assert_allclose(model.coef_, public.coef_, atol=0.01)
+        assert model.intercept_ == pytest.approx(public.intercept_, abs=0.01)
+        assert model.score(X, y) == pytest.approx(public.score(X, y), abs=1e-3)
+
+    @kinds
+    def test_units_do_not_matter(self, kind):
+        """Targets in other units change the intercept only, by the logarithm of the unit."""
+        X, y = problem(kind, n=500)
+        one, other = (
+            kind((0.0, 12.0 * unit), noise_scale=0.01, max_iter=20, random_state=0).fit(X, y * unit) for unit in (1, 64)
+        )
+        np.testing.assert_array_equal(one.coef_, other.coef_)
+        assert other.intercept_ - one.intercept_ == pytest.approx(np.log(64))
+
+    def test_no_intercept_means_the_unit(self):
+        model = PoissonRegressor((0.0, 16.0), fit_intercept=False, noise_scale=1e-3).fit(*problem(PoissonRegressor))
+        assert model.intercept_ == np.log(2.0)
+        assert model.coef_.shape == (3,)
+
+
+class TestManners:
+    @kinds
+    def test_is_a_regressor_and_so_is_its_pipeline(self, kind):
+        X, y = problem(kind, n=1000)
+        pipe = pipeline(kind(RANGE))
+        assert is_regressor(kind())
+        assert is_regressor(pipe)
+        pipe.fit(X, y)
+        assert (pipe.predict(X) > 0).all()
+        assert isinstance(pipe["model"].intercept_, float)
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(pipe)).predict(X), pipe.predict(X))
+
+    def test_predictions_are_finite_whatever_the_row(self):
+        model = PoissonRegressor(RANGE, noise_scale=1e-3).fit(*problem(PoissonRegressor))
+        extreme = pd.DataFrame([[1e9, 0.0, 0.0], [-1e9, 0.0, 0.0]], columns=["age", "distance", "noise"])
+        assert np.isfinite(model.predict(extreme)).all()
+        assert (model.predict(extreme) > 0).all()
+
+    def test_gaps(self):
+        X, y = problem(PoissonRegressor)
+        holes = X.mask(np.random.default_rng(0).random(X.shape) < 0.05)
+        steps = [("range", MinMaxScaler(ranges=(-1, 1))), ("impute", MeanImputer()), ("model", PoissonRegressor(RANGE))]
+        pipe = Pipeline(steps, epsilon=2.0).fit(holes, y)
+        assert pipe.certificate_.verify()
+        assert d2_tweedie_score(y, pipe.predict(holes), power=1) > 0.1
+
+
+class TestTheRange:
+    @kinds
+    def test_must_be_declared(self, kind):
+        with pytest.raises(MissingBound, match="range of the targets"):
+            pipeline(kind()).plan(Domain(n_rows=100, n_features=2))
+        assert pipeline(kind()).plan(Domain(n_rows=1000, n_features=2, y_range=RANGE)).loss.mu > 0
+
+    @kinds
+    @pytest.mark.parametrize("y_range", [(-1.0, 5.0), (3.0, 1.0), (0.0, 1e-200)])
+    def test_may_not_begin_below_zero(self, kind, y_range):
+        with pytest.raises(InvalidParameter, match=r"range"):
+            pipeline(kind(y_range)).plan(Domain(n_rows=1000, n_features=2))
+
+    @pytest.mark.parametrize("power", [0.5, 2.5, "1", None, np.nan])
+    def test_power(self, power):
+        with pytest.raises(InvalidParameter, match="power"):
+            pipeline(TweedieRegressor(RANGE, power=power)).plan(Domain(n_rows=1000, n_features=2))
+
+    @kinds
+    def test_targets_outside_are_clipped(self, kind):
+        X, y = problem(kind, n=1000)
+        wild = y.where(y < 9, 1e300).where(y > 0.5, -5.0)
+        tame = wild.clip(*RANGE)
+        one, other = (pipeline(kind(RANGE), random_state=0).fit(X, t)["model"].coef_ for t in (wild, tame))
+        np.testing.assert_array_equal(one, other)
+
+    @kinds
+    def test_alone_it_is_read_off_the_targets(self, kind):
+        X, y = problem(kind, n=500)
+        assert kind(noise_scale=1e-3).fit(X, y).score(X, y + 1e-9) > 0
+        assert np.isfinite(kind(noise_scale=1e-3).fit(X, np.zeros(500)).predict(X)).all()
+        with pytest.raises(InvalidValue, match="negative"):
+            kind(noise_scale=1e-3).fit(X, y - 1e6)
+
+
+class TestPrivacy:
+    @kinds
+    def test_map_and_calibration_agree(self, kind):
+        domain = Domain(n_rows=1000, n_features=3, row_norm=2.0)
+        far = Distance(replaced=1, moved=5, radius=0.001)
+        calibrated = kind(RANGE).calibrate(domain, far, PrivacyLoss(0.3))
+        assert calibrated.privacy_map(domain, far).mu == pytest.approx(0.3, rel=1e-4)
+        assert calibrated.privacy_map(domain, Distance.neighbours()).mu < 0.3
+
+    @pytest.mark.parametrize(("name", "value"), [("y_range", [0.0, 100.0]), ("power", 1.2)])
+    def test_range_and_power_are_part_of_the_derivation(self, name, value):
+        from ppdp import Certificate
+
+        X, y = problem(PoissonRegressor, n=2000)
+        holes = X.mask(np.random.default_rng(0).random(X.shape) < 0.01)
+        impute = MeanImputer(max_missing=200, statistics="exact", min_observed=1000)
+        steps = [("range", MinMaxScaler(ranges=(-1, 1))), ("impute", impute), ("model", PoissonRegressor(RANGE))]
+        document = Pipeline(steps, epsilon=5.0).fit(holes, y).certificate_.to_dict()
+        document["mechanism"]["parameters"][name] = value
+        assert not Certificate.sealed(document).verify()

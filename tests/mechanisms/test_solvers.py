@@ -1,0 +1,355 @@
+"""Training on batches: what is learned, what is certified, what may be asked, and learning curves."""
+
+import math
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import check_estimator
+
+from ppdp import Distance, Domain, PrivacyLoss, make_pipeline
+from ppdp.exceptions import InvalidParameter, UnsupportedOrder
+from ppdp.mechanisms import LinearRegression, LinearSVC, LogisticRegression, Ridge
+from ppdp.mechanisms.descent import ClippedGradient
+from ppdp.privacy.gaussian import gaussian_mu
+from ppdp.privacy.noise import Noise
+from ppdp.rows import Rows
+from ppdp.transformers import Deduplicator, GridDeduplicator, MinMaxScaler, NormClipper, StandardScaler
+
+N = 3000
+SAMPLED = ("poisson", "fixed-size")
+BATCHED = (*SAMPLED, "epochs")
+MODELS = {
+    "logistic": LogisticRegression((0, 1)),
+    "softmax": LogisticRegression((0, 1, 2)),
+    "hinge": LinearSVC((0, 1)),
+    "squared": LinearRegression((-2, 2)),
+    "ridge": Ridge((-2, 2)),
+}
+every_model = pytest.mark.parametrize("name", MODELS)
+batched = pytest.mark.parametrize("solver", BATCHED)
+
+
+def model(name, **parameters):
+    return clone(MODELS[name]).set_params(**parameters)
+
+
+def fit_for(name, solver, **parameters):
+    """A model of this loss, whose clip does not bind where the solver demands it."""
+    return model(
+        name, solver=solver, **({"clip": 6.0} if (name, solver) == ("softmax", "hidden") else {}), **parameters
+    )
+
+
+@pytest.fixture(scope="module")
+def three():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(3, size=N)
+    corners = np.array([[0.8, 0.0], [-0.4, 0.7], [-0.4, -0.7]])
+    return corners[codes] + 0.35 * rng.standard_normal((N, 2)), codes
+
+
+def answers(name, three):
+    X, codes = three
+    return (
+        codes if name == "softmax" else (codes == 0).astype(int) if name in ("logistic", "hinge") else X @ [1.0, -0.5]
+    )
+
+
+def fitted(name, solver, three, *stages, epsilon=1.0, random_state=0, **parameters):
+    steps = [MinMaxScaler(ranges=(-2, 2)), *stages, fit_for(name, solver, **parameters)]
+    return make_pipeline(*steps, epsilon=epsilon, random_state=random_state).fit(three[0], answers(name, three))
+
+
+class TestWhatIsLearned:
+    @every_model
+    @batched
+    def test_nearly_as_much_as_on_full_batches(self, three, name, solver):
+        reached, full = (fitted(name, s, three).score(three[0], answers(name, three)) for s in (solver, "dpgd"))
+        assert reached > full - 0.05
+
+    @every_model
+    def test_a_hidden_pass_learns_something(self, three, name):
+        """One iterate of few, at a secret time and without an average: far less."""
+        X, y = three[0], answers(name, three)
+        guessing = {"logistic": 0.67, "hinge": 0.67, "softmax": 0.34, "squared": 0.0, "ridge": 0.0}[name]
+        scores = [fitted(name, "hidden", three, epsilon=8.0, random_state=seed).score(X, y) for seed in range(7)]
+        assert np.median(scores) > guessing + 0.15
+
+    @batched
+    def test_without_noise_the_same_model_as_on_full_batches(self, solver, three):
+        X, y = three[0], answers("logistic", three)
+        common = {"noise_scale": 1e-6, "random_state": 0, "clip": 100.0, "step_size": 2.0}
+        full = model("logistic", max_iter=800, **common).fit(X, y)
+        found = model("logistic", solver=solver, batch_size=1000, max_iter=800, **common).fit(X, y)
+        np.testing.assert_allclose(found.coef_, full.coef_, rtol=0.02, atol=0.02)
+
+    def test_steps_without_a_row_are_steps(self):
+        X, y = np.eye(3)[np.arange(60) % 3], np.arange(60) % 2
+        for name in MODELS:
+            chosen = model(name, solver="poisson", batch_size=1, max_iter=40, noise_scale=1e-3, random_state=0)
+            assert np.isfinite(chosen.fit(X, y).coef_).all()
+
+
+class TestCertificates:
+    @every_model
+    @pytest.mark.parametrize("solver", [*BATCHED, "hidden"])
+    @pytest.mark.parametrize(
+        "stages",
+        [(StandardScaler(statistics="noisy"),), (Deduplicator(), StandardScaler(statistics="exact"))],
+        ids=["noisy", "exact"],
+    )
+    def test_behind_stages_that_move_and_drop_rows(self, three, name, solver, stages):
+        pipe = fitted(name, solver, three, *stages, epsilon=4.0, **({} if solver == "hidden" else {"max_iter": 4}))
+        certificate = pipe.certificate_
+        assert certificate.verify(), certificate.verify()
+        assert pipe[-1].n_iter_ == certificate["mechanism"]["steps"]
+        kinds = [part["kind"] for part in certificate["total"]["parts"]]
+        assert kinds == ([] if solver == "epochs" else [solver])
+        if stages[-1].statistics == "exact":
+            assert certificate["steps"][-1]["distance"]["moved"] > 1000
+
+    def test_the_budget_is_spent(self, three):
+        """The least noise, but for a thousandth."""
+        domain = Domain(n_rows=N, n_features=2, row_norm=1.0)
+        for solver in (*BATCHED, "hidden"):
+            chosen = model("logistic", solver=solver, clip=0.5, step_size=1.0)
+            calibrated = chosen.calibrate(domain, Distance(replaced=1, moved=9, radius=0.01), PrivacyLoss(0.3))
+            budget = PrivacyLoss(0.3).epsilon(1e-6)
+            spent = calibrated.privacy_map(domain, Distance(replaced=1, moved=9, radius=0.01)).epsilon(1e-6)
+            assert 0.99 * budget < spent <= budget * (1 + 1e-9)
+            assert repr(clone(calibrated)) == repr(calibrated)
+            assert isinstance(calibrated.batch_size, int)
+            assert chosen.batch_size == "auto"
+
+    def test_epochs_cost_the_textbook_number(self):
+        """√E 2C/(Bσ), however many batches: every row is in one of each pass."""
+        domain = Domain(n_rows=1000, n_features=3, row_norm=2.0)
+        for batch_size in (10, 64, 1000):
+            chosen = model("logistic", solver="epochs", clip=0.5, max_iter=4, batch_size=batch_size, noise_scale=0.01)
+            loss = chosen.privacy_map(domain, Distance.neighbours())
+            assert loss.mu == pytest.approx(2 * 2 * 0.5 / (batch_size * 0.01), rel=1e-6)
+
+    def test_a_small_rate_costs_less_than_full_batches_with_the_same_noise_on_the_sum(self):
+        domain = Domain(n_rows=1000, n_features=3, row_norm=2.0)
+        common = {"clip": 0.5, "max_iter": 50}
+        full = model("logistic", noise_scale=4e-3, **common).privacy_map(domain, Distance.neighbours())
+        for solver in SAMPLED:
+            chosen = model("logistic", solver=solver, batch_size=50, noise_scale=0.08, **common)
+            loss = chosen.privacy_map(domain, Distance.neighbours())
+            assert loss.epsilon(1e-6) < full.epsilon(1e-6) / 5
+
+    def test_an_experiment_is_called_one(self, three):
+        pipe = fitted("logistic", "hidden", three)
+        assert any("experimental" in warning for warning in pipe.certificate_["warnings"])
+        assert "experimental" in LogisticRegression.__doc__
+        assert not fitted("logistic", "poisson", three, max_iter=5).certificate_["warnings"]
+
+    def test_a_seed_is_said(self, three):
+        """Coins that can be predicted amplify nothing."""
+        assert fitted("logistic", "poisson", three, max_iter=3).certificate_.status == "SEEDED"
+
+    @pytest.mark.parametrize("solver", [*BATCHED, "hidden"])
+    def test_more_budget_never_asks_for_fewer_numbers(self, solver):
+        """What a plan sets aside for the sampler, it sets aside for the largest budget."""
+        for n, d in ((50, 1), (900, 4), (20_000, 30), (10**6, 2)):
+            domain = Domain(n_rows=n, n_features=d, row_norm=1.0)
+            steps = [
+                fit_for("hinge", solver)._question(domain, mu).steps for mu in (1e-3, 0.05, 0.2, 0.24, 0.9, 3.0, 20.0)
+            ]
+            assert all(few <= many for few, many in pairwise(steps))
+
+
+class TestWhatMayBeAsked:
+    DOMAIN = Domain(n_rows=400, n_features=3, row_norm=1.0)
+
+    def refused(self, name, words, **parameters):
+        with pytest.raises(InvalidParameter, match=words) as caught:
+            make_pipeline(NormClipper(), model(name, **parameters)).plan(self.DOMAIN.but(row_norm=None))
+        assert caught.value.fix
+
+    @pytest.mark.parametrize("solver", [*BATCHED, "hidden"])
+    def test_a_batch_has_at_most_all_rows(self, solver):
+        self.refused("logistic", "more than n_samples = 400", solver=solver, batch_size=401)
+        assert model("logistic", solver=solver, batch_size=400, clip=3.0)._question(self.DOMAIN).steps >= 1
+
+    @pytest.mark.parametrize("batch_size", [0, -3, 2.5, "many", None, True])
+    def test_its_size_is_a_number(self, batch_size):
+        with pytest.raises(InvalidParameter, match="batch_size"):
+            model("logistic", solver="poisson", batch_size=batch_size)._question(self.DOMAIN)
+
+    @pytest.mark.parametrize(("name", "smoothness"), [("logistic", 0.25 * 2), ("squared", 2), ("hinge", 2)])
+    def test_a_hidden_pass_needs_short_steps(self, name, smoothness):
+        self.refused(name, "at most 2 / smoothness", solver="hidden", step_size=2.001 / smoothness)
+        longest = model(name, solver="hidden", step_size=2 / smoothness)._question(self.DOMAIN)
+        assert longest.parameters["step_size"] == pytest.approx(2 / smoothness)
+        usual = model(name, solver="hidden")._question(self.DOMAIN).parameters["step_size"]
+        assert usual <= 1 / smoothness * (1 + 1e-12)
+
+    def test_a_hidden_pass_needs_convex_losses(self):
+        self.refused("softmax", "convex", solver="hidden", clip=1.0)
+        assert model("softmax", solver="hidden", clip=2.1)._question(self.DOMAIN).size == 12
+
+    def test_a_hidden_pass_is_one(self):
+        self.refused("logistic", "single pass", solver="hidden", max_iter=2)
+        assert model("logistic", solver="hidden", max_iter=1)._question(self.DOMAIN).steps == 100
+
+    def test_what_is_not_proved_is_refused_before_any_data(self):
+        """Reweighted rows, and batches of fixed size where several rows of a person are replaced."""
+        soft = GridDeduplicator(cell=0.2, keep="soft")
+        for solver in SAMPLED:
+            with pytest.raises(UnsupportedOrder, match="weight"):
+                make_pipeline(NormClipper(), soft, model("logistic", solver=solver)).plan(
+                    Domain(n_rows=400, n_features=3)
+                )
+        with pytest.raises(UnsupportedOrder, match="one replaced row"):
+            make_pipeline(NormClipper(), model("logistic", solver="fixed-size")).plan(
+                Domain(n_rows=400, n_features=3, rows_per_unit=2)
+            )
+
+    def test_a_solver_that_is_unknown(self):
+        with pytest.raises(InvalidParameter, match="poisson"):
+            model("hinge", solver="output")._question(self.DOMAIN)
+
+
+class TestNothingPrivateDecides:
+    @every_model
+    @batched
+    def test_gradients_are_taken_inside_the_ball(self, monkeypatch, three, name, solver):
+        visited, gradient = [], ClippedGradient.__call__
+        monkeypatch.setattr(
+            ClippedGradient, "__call__", lambda self, at: visited.append(np.linalg.norm(at)) or gradient(self, at)
+        )
+        chosen = model(name, solver=solver, coef_norm=0.7, max_iter=5, batch_size=600, step_size=50.0, noise_scale=5.0)
+        chosen.set_params(random_state=0).fit(three[0], answers(name, three))
+        assert len(visited) == (25 if solver == "epochs" else 5)
+        radius = 0.7 * (math.sqrt(3) if name == "softmax" else 1)
+        assert radius * (1 - 1e-9) <= max(visited) <= radius * (1 + 1e-12)
+
+    @pytest.mark.parametrize("solver", [*BATCHED, "hidden"])
+    @every_model
+    def test_the_divisor_is_public(self, name, solver):
+        """Neither how many rows a batch has nor how much they weigh."""
+        X, y = np.full((10, 2), 0.5), np.ones(10)
+        residuals = MODELS[name]._residuals
+        full = ClippedGradient.of(Rows.of(X, y), residuals, 1.0, True)
+        half = ClippedGradient.of(Rows(X, y, np.full(10, 0.5)), residuals, 1.0, True)
+        theta = np.full((3 if name == "softmax" else 1, 3), 0.1)
+        for batch in (np.arange(0), np.arange(3), np.arange(10)):
+            here = full.on(batch, 4)(theta)
+            np.testing.assert_allclose(here, full(theta) * len(batch) / 4, atol=1e-15)
+            np.testing.assert_allclose(half.on(batch, 4)(theta), here / 2, atol=1e-15)
+
+    @pytest.mark.parametrize("solver", [*BATCHED, "hidden"])
+    def test_what_was_deleted_decides_nothing(self, monkeypatch, solver):
+        rng, drawn, release = np.random.default_rng(0), [], Noise.release
+        monkeypatch.setattr(
+            Noise,
+            "release",
+            lambda self, *given: drawn.append((np.shape(given[0]), *given[1:])) or release(self, *given),
+        )
+        X, y = rng.uniform(-1, 1, (60, 3)), np.arange(60) % 2
+        repeated = np.where(np.arange(60)[:, None] < 20, X, X[0])
+        seen = []
+        for rows in (X, repeated):
+            drawn.clear()
+            chosen = fit_for("logistic", solver, batch_size=12)
+            pipe = make_pipeline(NormClipper(), Deduplicator(), chosen, delta=1e-3).fit(rows, y)
+            seen.append((list(drawn), {key: np.shape(value) for key, value in vars(pipe[-1]).items()}))
+        assert seen[0] == seen[1]
+
+    @batched
+    def test_all_that_is_kept_was_released(self, monkeypatch, solver):
+        """With the same answer to every question, fits on different people are the same to the last byte."""
+        monkeypatch.setattr(
+            Noise, "release", lambda self, value, *_: np.linspace(-0.3, 0.7, np.size(value)).reshape(np.shape(value))
+        )
+        written = set()
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            X, y = rng.uniform(-1, 1, (200, 3)), rng.integers(2, size=200)
+            pipe = make_pipeline(NormClipper(), fit_for("logistic", solver, max_iter=3), delta=1e-3).fit(X, y)
+            written.add(pickle.dumps(pipe))
+        assert len(written) == 1
+
+    def test_only_one_iterate_of_a_hidden_pass_is_kept(self, three):
+        pipe = fitted("logistic", "hidden", three)
+        assert list(pipe.release_) == ["logisticregression.theta"]
+        assert pipe[-1].n_iter_ == 100  # not when it stopped
+
+    @pytest.mark.parametrize("solver", ["epochs", "hidden"])
+    def test_the_noise_is_what_was_certified(self, solver):
+        """On rows of zeros all is noise: a walk of independent steps, as long as the steps made."""
+        n, d, scale, found = 40, 60, 0.3, []
+        chosen = model("logistic", solver=solver, batch_size=10, noise_scale=scale, step_size=0.1, fit_intercept=False)
+        chosen.set_params(**({"max_iter": 2} if solver == "epochs" else {}), coef_norm=1e3)
+        rows = Rows.of(np.zeros((n, d)), np.zeros(n))
+        question = chosen._question(Domain(n_rows=n, n_features=d, row_norm=1.0))
+        for seed in range(300):
+            released = chosen._release(rows, question, Noise(seed), scale)
+            found.append(released["theta" if solver == "hidden" else "path"].reshape(-1, d)[0] / (0.1 * scale))
+        steps = 1.0 if solver == "epochs" else np.mean([1, 2, 3, 4])  # the first model, or one of four
+        assert np.mean(np.square(found)) == pytest.approx(steps, rel=0.03 if solver == "epochs" else 0.12)
+
+
+@pytest.mark.filterwarnings("ignore")  # the checks provoke warnings on purpose; what must not warn, they look for
+@pytest.mark.parametrize("solver", [*BATCHED, "hidden"])
+@pytest.mark.parametrize("kind", [LogisticRegression, Ridge])
+def test_scikit_learns_checks_pass_with_every_solver(kind, solver):
+    free = {"clip": 1e6} if solver == "hidden" else {}
+    results = check_estimator(kind(solver=solver, noise_scale=1e-3, **free), on_skip=None, on_fail=None)
+    assert len(results) >= 40
+    assert not [(r["check_name"], repr(r["exception"])) for r in results if r["status"] == "failed"]
+
+
+class TestLearningCurves:
+    @every_model
+    @pytest.mark.parametrize("solver", ["dpgd", *BATCHED])
+    def test_a_path_ends_at_the_model(self, three, name, solver):
+        X = three[0]
+        chosen = model(name, solver=solver, noise_scale=0.1, max_iter=3, batch_size=500, random_state=0)
+        chosen.fit(X, answers(name, three))
+        predicted = list(chosen.staged_predict(X))
+        assert len(predicted) == len(chosen.path_steps_) == len(chosen.coef_path_) == len(chosen.intercept_path_)
+        assert chosen.path_steps_[-1] == chosen.n_iter_
+        assert chosen.coef_path_.shape[1:] == chosen.coef_.shape
+        assert chosen.intercept_path_.shape[1:] == np.shape(chosen.intercept_)
+        np.testing.assert_array_equal(predicted[-1], chosen.predict(X))
+        if name in ("logistic", "softmax", "hinge"):
+            scores = list(chosen.staged_decision_function(X))
+            np.testing.assert_array_equal(scores[-1], chosen.decision_function(X))
+            assert len(scores) == len(predicted)
+            assert set(np.unique(predicted[0])) <= set(chosen.classes_)
+        else:
+            assert not hasattr(chosen, "staged_decision_function")
+
+    def test_it_climbs(self, three):
+        X, y = three[0], answers("logistic", three)
+        chosen = model("logistic", noise_scale=1e-4, max_iter=60, step_size=0.1, random_state=0).fit(X, y)
+        losses = [np.mean(np.logaddexp(0, -(2 * y - 1) * s)) for s in chosen.staged_decision_function(X)]
+        assert losses == sorted(losses, reverse=True)
+
+    def test_it_is_short_and_travels_with_the_released_twin(self, three):
+        pipe = fitted("logistic", "poisson", three, max_iter=250)
+        twin = pickle.loads(pickle.dumps(pipe))[-1]
+        assert twin.coef_path_.shape == (100, 1, 2)
+        np.testing.assert_array_equal(twin.coef_path_[:, 0], pipe.release_["logisticregression.path"][:, :2])
+        assert pipe.certificate_["released"]["names"]["logisticregression.path"] == [100, 3]
+
+    def test_what_did_not_leave_has_no_curve(self, three):
+        for solver in ("hidden", "output"):
+            chosen = model("logistic", solver=solver, noise_scale=0.1)
+            for name in ("staged_predict", "staged_decision_function"):
+                assert not hasattr(chosen, name)
+        chosen = model("logistic", noise_scale=0.1).fit(three[0], answers("logistic", three))
+        chosen.set_params(solver="hidden").fit(three[0], answers("logistic", three))
+        assert not {"coef_path_", "intercept_path_", "path_steps_"} & set(vars(chosen))
+
+
+def test_the_budget_that_a_question_is_asked_with_may_be_unknown():
+    domain = Domain(n_rows=500, n_features=3, row_norm=1.0)
+    for solver in ("dpgd", *BATCHED, "hidden", "output"):
+        chosen = model("logistic", solver=solver)
+        assert chosen._question(domain).size == chosen._question(domain, gaussian_mu(1.0, 1e-6)).size == 4

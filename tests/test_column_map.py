@@ -1,0 +1,137 @@
+"""Public maps of sets of columns keep the contract of every stage, and the bounds that they state."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.preprocessing import PolynomialFeatures
+from sklearn.utils.estimator_checks import check_estimator
+
+from ppdp import Distance, Domain
+from ppdp.conversion import Block, ColumnMap
+from ppdp.conversion.maps import Binarized, Binned, Encoded, Filled, Mapped, Normalised, OneHot, Powers, Scaled
+from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
+from ppdp.testing import check_stage
+
+BOX = (-10.0, 10.0)
+HOT = OneHot(((0, 1, 2),), step="hot")
+
+STAGES = {
+    "scaled": ColumnMap((Block(None, (Scaled(),)),), BOX),
+    "by the largest": ColumnMap((Block(None, (Scaled(None),)),), BOX),
+    "filled": ColumnMap((Block(None, (Filled(3.0), Scaled())),), BOX),
+    "centred": ColumnMap((Block([0], (Filled(1.0),)), Block(None, (Filled(None),), rest=True)), BOX),
+    "function": ColumnMap((Block(None, (Mapped(np.arctan),)),), BOX),
+    "unit": ColumnMap((Block(None, (Normalised("l2"),)),), BOX),
+    "sums": ColumnMap((Block(None, (Normalised("l1"),)),)),
+    "maxima": ColumnMap((Block(None, (Normalised("max"),)),)),
+    "threshold": ColumnMap((Block(None, (Binarized(0.5),)),)),
+    "products": ColumnMap((Block(None, (Scaled(), Powers(PolynomialFeatures(2)))),), BOX),
+    "bins": ColumnMap((Block(None, (Binned(4, hot=False),)),), BOX),
+    "hot bins": ColumnMap((Block(None, (Binned(4, hot=True),)),), BOX),
+    "labels": ColumnMap((Block([0], (HOT,)), Block(None, (Scaled(),), rest=True)), BOX),
+    "codes": ColumnMap((Block([0], (Encoded(((0, 1, 2),), unknown=-1.0, missing=3.0),)),)),
+    "norm": ColumnMap((Block([0], (HOT,)), Block(None, (), rest=True)), max_norm=3.0),
+    "left out": ColumnMap((Block([0], drop=True), Block(None, (Scaled(),), rest=True)), BOX),
+}
+
+
+@pytest.mark.parametrize("name", [n for n in STAGES if n != "left out"])
+def test_the_contract_of_a_stage(name):
+    check_stage(STAGES[name])
+
+
+def test_scikit_learn_finds_nothing_wrong():
+    check_estimator(ColumnMap.example(), on_skip=None)
+
+
+def wild(n, d, gaps):
+    """Rows with huge, tiny, whole and zero entries, some of them missing."""
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.integers(-12, 12, (n, d))
+    X[::3] = rng.integers(-1, 4, X[::3].shape)
+    X[5] = 0.0
+    return np.where(rng.random(X.shape) < 0.2, np.nan, X) if gaps else X
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+@pytest.mark.parametrize("name", STAGES)
+def test_rows_are_within_the_stated_bounds_and_each_is_mapped_by_itself(name, gaps):
+    stage, X = STAGES[name], wild(400, 9, gaps)
+    domain = Domain(n_rows=400, n_features=9, row_norm=1e13, max_missing=None if gaps else 0)
+    (way,) = stage.ways(domain, Distance.neighbours())
+    statistics = {"names": None, "reach": 1e13, "norm": way.parameters["row_norm"]}
+    out = stage._apply(X, statistics)
+    assert out.shape == (400, way.domain.d)
+    assert np.linalg.norm(np.nan_to_num(out), axis=1).max() <= way.domain.row_norm * (1 + 1e-12)
+    assert np.nanmax(np.abs(out)) <= way.domain.entry_bound * (1 + 1e-12)
+    assert way.domain.row_norm <= way.domain.entry_bound * np.sqrt(way.domain.d) * (1 + 1e-9)
+    incomplete = np.isnan(out).any(axis=1)
+    assert not (incomplete & ~np.isnan(X).any(axis=1)).any()
+    if way.domain.max_missing == 0:
+        assert not incomplete.any()
+    alone = np.concatenate([stage._apply(X[i : i + 1], statistics) for i in range(400)])
+    assert np.array_equal(out, alone, equal_nan=True)
+    assert np.array_equal(out[::-1], stage._apply(np.asfortranarray(X[::-1]), statistics), equal_nan=True)
+
+
+def test_rows_that_moved_count_as_replaced():
+    moved = Distance.neighbours().widened(100, 100, 1e-3, diameter=2.0)
+    domain = Domain(n_rows=100, n_features=2, row_norm=1.0)
+    _, after = STAGES["threshold"].stability_map(domain, moved)
+    assert after.moved == 0
+    assert after.replaced == 100
+
+
+def test_columns_are_found_by_name_position_mask_and_slice():
+    X = pd.DataFrame(np.arange(8.0).reshape(2, 4), columns=list("abcd"))
+    for columns in (["b", "c"], [1, 2], [-3, -2], slice("b", "c"), slice(1, 3), np.array([False, True, True, False])):
+        stage = ColumnMap((Block(columns),), BOX).fit(X)
+        assert stage.transform(X).tolist() == [[1.0, 2.0], [5.0, 6.0]]
+        assert list(stage.get_feature_names_out()) == ["b", "c"]
+    assert ColumnMap((Block("b"),), BOX).fit_transform(X).tolist() == [[1.0], [5.0]]
+
+
+def test_labels_are_read_by_public_categories_and_what_is_left_out_may_hold_anything():
+    labels = OneHot((("red", "blue"),), step="colour", gap="blue", expects=True)
+    X = pd.DataFrame({"colour": ["blue", "red", None, "green", pd.NA], "name": [[], {}, "x", None, 3]})
+    stage = ColumnMap((Block(["colour"], (labels,)),))
+    wanted = [[0, 1], [1, 0], [0, 1], [0, 0], [0, 1]]
+    assert stage.fit_transform(X).tolist() == wanted
+    assert stage.transform(X.iloc[:1]).tolist() == [[0, 1]]
+    by_position = ColumnMap((Block([0], (labels,)),))
+    assert by_position.fit_transform(X.to_numpy(dtype=object)).tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("stage", "kind", "words"),
+    [
+        (ColumnMap(), MissingBound, "no public range of 'x0', 'x1' is declared"),
+        (ColumnMap(ranges={0: (0, 1)}), MissingBound, "ranges={'x1': (low, high)}"),
+        (ColumnMap((Block(["a"]),), BOX), DomainMismatch, "'a' of columns does not exist"),
+        (ColumnMap((Block([]),), BOX), InvalidParameter, "no column is left"),
+        (ColumnMap((Block(np.array([True])),), BOX), DomainMismatch, "another length"),
+        (ColumnMap((Block(None, (HOT,)),)), InvalidParameter, "categories of 1 columns are declared for 2 columns"),
+        (ColumnMap((Block(None, (Mapped(np.log),)),), BOX), MissingBound, "has no public range"),
+    ],
+)
+def test_impossible_parameters_are_found_before_any_data(stage, kind, words):
+    with pytest.raises(kind, match=re.escape(words)):
+        stage.ways(Domain(n_rows=10, n_features=2), Distance.neighbours())
+
+
+def test_a_column_has_one_set_of_labels():
+    twice = [Block([0], (OneHot((labels,)),)) for labels in (("a", "b"), ("b", "a"))]
+    with pytest.raises(InvalidParameter, match="encoded twice"):
+        ColumnMap(twice).fit(np.array([["a"], ["b"]], dtype=object))
+
+
+def test_a_failure_on_one_row_is_nobodys_business():
+    def picky(X):
+        if (X > 9).any():
+            raise ValueError("9")
+        return X
+
+    stage = ColumnMap((Block(None, (Mapped(picky, out_ranges=(-2, 4), step="picky"),)),), BOX)
+    assert stage.fit_transform(np.array([[1.0], [9.5], [7.0]])).tolist() == [[1.0], [1.0], [4.0]]

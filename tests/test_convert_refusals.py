@@ -1,0 +1,212 @@
+"""Steps of scikit-learn that have no twin are refused, by name and with what to do."""
+
+import numpy as np
+import pytest
+from imblearn.over_sampling import RandomOverSampler
+from imblearn.pipeline import Pipeline as ImbalancedPipeline
+from imblearn.under_sampling import RandomUnderSampler
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.decomposition import PCA
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import SelectKBest
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    LogisticRegressionCV,
+    Ridge,
+    SGDClassifier,
+    TweedieRegressor,
+)
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    OneHotEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
+from sklearn.svm import LinearSVC
+
+from ppdp import Domain, Pipeline
+from ppdp.exceptions import (
+    InvalidParameter,
+    MissingBound,
+    PpdpError,
+    UnknownStage,
+    UnsupportedOrder,
+)
+
+NUMBERS = ["age", "dose", "level"]
+RANGES = {"age": (0, 100), "dose": (-5, 5), "level": (0, 1)}
+ANSWER = {"classes": (0, 1)}
+MODEL = LogisticRegression()
+
+
+def convert(steps, **declared):
+    pipe = make_pipeline(*steps) if isinstance(steps, (list, tuple)) else steps
+    return Pipeline.from_sklearn(pipe, **{"epsilon": 20.0, "delta": 1e-5, "random_state": 0, **declared})
+
+
+def columns(numbers=None, labels=None, **settings):
+    numbers = make_pipeline(SimpleImputer(), StandardScaler()) if numbers is None else numbers
+    labels = (
+        OneHotEncoder(categories=[["north", "south", "west"]], handle_unknown="ignore") if labels is None else labels
+    )
+    return ColumnTransformer([("numbers", numbers, NUMBERS), ("labels", labels, ["ward"])], **settings)
+
+
+REFUSALS = {
+    "no bound": ([StandardScaler(), MODEL], {}, MissingBound, "ranges={'column': (low, high), ...}"),
+    "no bound of columns": (
+        [columns(), MODEL],
+        {},
+        MissingBound,
+        "ranges={'age': (low, high), 'dose': (low, high), 'level': (low, high)}",
+    ),
+    "two bounds": ([MODEL], {"ranges": RANGES, "max_norm": 1.0}, InvalidParameter, "one bound"),
+    "minimum": ([MinMaxScaler(), MODEL], {"max_norm": 3.0}, MissingBound, "ranges"),
+    "minimum later": ([StandardScaler(), MinMaxScaler()], {}, UnsupportedOrder, "put it first"),
+    "function later": ([SimpleImputer(), FunctionTransformer(np.sqrt)], {}, UnsupportedOrder, "gaps stay gaps"),
+    "most frequent": ([SimpleImputer(strategy="most_frequent")], {}, InvalidParameter, "strategy='constant'"),
+    "indicators": ([SimpleImputer(add_indicator=True)], {}, InvalidParameter, "leave it out"),
+    "other gaps": ([SimpleImputer(missing_values=-1)], {}, InvalidParameter, "put NaN"),
+    "centred only": ([StandardScaler(with_std=False)], {}, InvalidParameter, "learn an intercept"),
+    "whitened": ([PCA(2, whiten=True)], {}, InvalidParameter, "StandardScaler"),
+    "share of variance": ([PCA(0.9)], {}, InvalidParameter, "n_components=5"),
+    "components by data": ([PCA("mle")], {}, InvalidParameter, "n_components=5"),
+    "unknown n": ([GaussianRandomProjection()], {}, InvalidParameter, "domain=Domain(n_rows=...)"),
+    "density": ([SparseRandomProjection(3, density=0.5)], {}, InvalidParameter, "default"),
+    "quantile bins": ([KBinsDiscretizer(3, strategy="quantile")], {}, InvalidParameter, "strategy='uniform'"),
+    "found categories": ([OneHotEncoder()], {}, InvalidParameter, "categories="),
+    "rare categories": (
+        [OneHotEncoder(categories=[[0, 1]], min_frequency=3)],
+        {},
+        InvalidParameter,
+        "public knowledge",
+    ),
+    "unscaled robust": ([RobustScaler(unit_variance=True)], {}, InvalidParameter, "default"),
+    "nearest rows": ([KNNImputer()], {}, UnknownStage, "MeanImputer"),
+    "chosen columns": ([SelectKBest(), MODEL], {}, UnknownStage, "public knowledge"),
+    "fitted elsewhere": ([FrozenEstimator(StandardScaler()), MODEL], {}, UnknownStage, "Public(transformer)"),
+    "union": ([FeatureUnion([("a", PCA(1))])], {}, InvalidParameter, "a ColumnTransformer with named columns"),
+    "late columns": ([StandardScaler(), ColumnTransformer([])], {}, InvalidParameter, "as the first step"),
+    "over-sampling": (
+        ImbalancedPipeline([("more", RandomOverSampler()), ("m", MODEL)]),
+        {},
+        UnknownStage,
+        "Deduplicator",
+    ),
+    "under-sampling": (
+        ImbalancedPipeline([("less", RandomUnderSampler()), ("m", MODEL)]),
+        {},
+        UnknownStage,
+        "leave it out",
+    ),
+    "search": (GridSearchCV(make_pipeline(MODEL), {}), {}, UnknownStage, "PrivateSearchCV"),
+    "own search": ([LogisticRegressionCV()], {}, UnknownStage, "LogisticRegression(classes=...)"),
+    "forest": ([RandomForestClassifier()], {}, UnknownStage, "ppdp.mechanisms"),
+    "dummy": ([DummyClassifier()], {}, UnknownStage, "GaussianMechanism"),
+    "targets": ([TransformedTargetRegressor(Ridge())], {}, UnknownStage, "y_range"),
+    "weights": ([LogisticRegression(class_weight="balanced")], {}, InvalidParameter, "predict_proba"),
+    "sparse model": ([LogisticRegression(penalty="l1", solver="liblinear")], {}, InvalidParameter, "penalty='l2'"),
+    "strength of a machine": ([LinearSVC(C=0.1)], {}, InvalidParameter, "coef_norm"),
+    "strength of descent": ([SGDClassifier(alpha=0.1)], {}, InvalidParameter, "LogisticRegression(C=...)"),
+    "other loss": ([SGDClassifier(loss="perceptron")], {}, InvalidParameter, "log_loss"),
+    "signs": ([LinearRegression(positive=True)], {"y_range": (0, 1)}, InvalidParameter, "either sign"),
+    "penalties": ([Ridge(alpha=np.ones(3))], {"y_range": (0, 1)}, InvalidParameter, "one penalty"),
+    "normal power": ([TweedieRegressor(power=0)], {"y_range": (0, 1)}, InvalidParameter, "Ridge()"),
+    "range of targets": ([Ridge()], {}, MissingBound, "y_range=(low, high)"),
+    "model first": ([MODEL, StandardScaler()], {}, InvalidParameter, "move it to the end"),
+    "selector": (
+        [ColumnTransformer([("a", "passthrough", make_column_selector())])],
+        {},
+        InvalidParameter,
+        "name them",
+    ),
+    "weights of columns": (
+        [ColumnTransformer([("a", "passthrough", [0])], transformer_weights={"a": 2})],
+        {},
+        InvalidParameter,
+        "leave it out",
+    ),
+    "two statistics": (
+        [ColumnTransformer([("a", StandardScaler(), [0]), ("b", RobustScaler(), [1])])],
+        {},
+        InvalidParameter,
+        "same class",
+    ),
+    "components of columns": ([ColumnTransformer([("a", PCA(1), [0, 1])])], {}, InvalidParameter, "behind the Column"),
+    "unknown in columns": ([ColumnTransformer([("a", SelectKBest(), [0, 1])])], {}, UnknownStage, "public knowledge"),
+    "some scaled, then more": ([columns(), PCA(2), MODEL], {}, InvalidParameter, "behind the ColumnTransformer"),
+    "public behind fitted": (
+        [columns(numbers=make_pipeline(SimpleImputer(), FunctionTransformer(np.sqrt)))],
+        {},
+        InvalidParameter,
+        "put it first",
+    ),
+    "scaled, then imputed": (
+        [columns(numbers=make_pipeline(StandardScaler(), SimpleImputer())), MODEL],
+        {},
+        InvalidParameter,
+        "then a scaler",
+    ),
+    "before columns": ([FunctionTransformer(np.sqrt), columns()], {}, InvalidParameter, "into the branches"),
+    "label without encoder": (
+        [SimpleImputer(strategy="constant", fill_value="none"), MODEL],
+        {},
+        InvalidParameter,
+        "put an encoder",
+    ),
+    "dropped label": ([OneHotEncoder(categories=[["a", "b"]], drop=["c"])], {}, InvalidParameter, "drop='first'"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_has_no_twin_is_refused_with_what_to_do(name):
+    steps, declared, kind, fix = REFUSALS[name]
+    unbounded = name.startswith(("no bound", "minimum")) and name != "minimum later"
+    declared = declared if unbounded else {"ranges": RANGES, **declared}
+    with pytest.raises(kind) as refused:
+        convert(steps, **declared)
+    assert isinstance(refused.value, PpdpError)
+    assert fix in refused.value.fix
+
+
+@pytest.mark.parametrize(
+    ("steps", "fix"),
+    [
+        ([FunctionTransformer(np.log), MODEL], "functions={'functiontransformer': (low, high)}"),
+        ([FunctionTransformer(np.sin), MODEL], "functions={'functiontransformer': (low, high)}"),
+        ([columns(), MODEL], "ranges={'level': (low, high)}"),
+    ],
+)
+def test_a_range_that_is_missing_is_named_before_any_data_are_seen(steps, fix):
+    names = (*NUMBERS, "ward")
+    pipe = convert(
+        steps, ranges={"age": (0, 100), "dose": (-5, 5)} if len(names) and "level" in fix else (0, 100), **ANSWER
+    )
+    with pytest.raises(MissingBound) as refused:
+        pipe.plan(Domain(n_rows=100, n_features=4, feature_names=names))
+    assert fix in refused.value.fix
+
+
+@pytest.mark.parametrize("wrong", [StandardScaler, "a pipeline", None])
+def test_only_instances_are_converted(wrong):
+    with pytest.raises(InvalidParameter, match="a pipeline of scikit-learn is needed"):
+        convert(wrong)
+
+
+def test_a_subclass_may_do_anything_and_is_not_known():
+    class StandardScaler(BaseEstimator):
+        def fit(self, X, y=None):
+            return self
+
+    with pytest.raises(UnknownStage, match="assume that it leaks everything"):
+        convert([StandardScaler(), MODEL], ranges=RANGES)

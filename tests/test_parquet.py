@@ -1,0 +1,154 @@
+"""Released datasets carry their certificate, and are refused without it."""
+
+import json
+import random
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zoo
+
+import ppdp
+from ppdp import Certificate, Pipeline, make_pipeline
+from ppdp.exceptions import CertificateError, ExportError, PpdpError
+from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
+from ppdp.transformers import MinMaxScaler, NormClipper
+
+KEY = b"ppdp.certificate"
+
+
+@cache
+def histogram():
+    rows = pd.DataFrame(np.random.default_rng(0).uniform(-1, 1, (1000, 2)), columns=["age", "dose"])
+    grid = {"dose": (-1.0, 0.0, 1.0), "age": 3}
+    return make_pipeline(MinMaxScaler(ranges=(-1, 1)), LaplaceMechanism("histogram", bins=grid), epsilon=5.0).fit(rows)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "release.parquet"
+
+
+@pytest.fixture
+def written(path):
+    histogram().release_.to_parquet(path)
+    return path
+
+
+class TestRoundTrip:
+    @pytest.mark.parametrize("name", ["a histogram", "a covariance", "transformer-ended", "unconditional"])
+    def test_numbers_and_certificate_come_back(self, name, path):
+        steps, parameters = zoo.ZOO[name]
+        X, y = zoo.people()
+        X = X if any(getattr(step, "fills_gaps", False) for _, step in steps) else X.fillna(0.0)
+        pipe = Pipeline(steps, epsilon=3.0, **parameters).fit(X, y)
+        pipe.release_.to_parquet(path)
+        table, certificate = ppdp.read_parquet(path)
+        assert certificate == pipe.certificate_
+        assert certificate.verify()
+        assert table.equals(pipe.release_.to_arrow(), check_metadata=True)
+        for array, values in pipe.release_.items():
+            mine = table.filter(pa.compute.equal(table["array"], array))
+            np.testing.assert_array_equal(mine["value"].to_numpy().reshape(values.shape), values)
+            np.testing.assert_array_equal(mine["position"], np.arange(values.size))
+
+    def test_the_cells_of_a_histogram_have_names_and_ends(self, written):
+        table, _ = ppdp.read_parquet(written)
+        assert table.column_names == ["array", "position", "value", "column", "low", "high"]
+        found = table.drop_columns(["array", "position", "value"]).to_pylist()
+        edges = dict(zip(["age", "dose"], histogram()[-1].edges_, strict=True))
+        expected = [
+            {"column": name, "low": low, "high": high}
+            for name in ("age", "dose")
+            for low, high in zip(edges[name], edges[name][1:], strict=False)
+        ]
+        assert found == expected
+
+    def test_anybody_reads_it_without_ppdp(self, written):
+        table = pq.read_table(written)
+        assert json.loads(table.schema.metadata[KEY])["epsilon"] == 5.0
+        assert len(pd.read_parquet(written)) == 5
+
+    def test_a_conditional_certificate_only_as_what_it_is(self, path):
+        steps, parameters = zoo.ZOO["conditional"]
+        pipe = Pipeline(steps, epsilon=3.0, **parameters).fit(*zoo.people())
+        with pytest.raises(ExportError, match="CONDITIONAL"):
+            pipe.release_.to_parquet(path)
+        pipe.release_.to_parquet(path, conditional=True)
+        assert ppdp.read_parquet(path)[1].status == "CONDITIONAL"
+
+    def test_a_failure_leaves_nothing(self, path, monkeypatch):
+        monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+        with pytest.raises(ExportError, match=r"cannot write.*No space"):
+            histogram().release_.to_parquet(path)
+        assert not list(path.parent.iterdir())
+
+
+def other_certificate():
+    return make_pipeline(NormClipper(), GaussianMechanism(), epsilon=5.0).fit(np.eye(100)[:, :2]).certificate_.to_json()
+
+
+def with_certificate(table, text):
+    return table.replace_schema_metadata({KEY: text})
+
+
+def resealed(table, **changes):
+    document = {**json.loads(table.schema.metadata[KEY]), **changes}
+    return with_certificate(table, Certificate.sealed(document).to_json())
+
+
+TAMPERED = {
+    "a value": lambda t: t.set_column(2, "value", pa.array([*t["value"].to_pylist()[:-1], 1e3])),
+    "an end": lambda t: t.set_column(4, "low", pa.array(np.zeros(5))),
+    "a column's name": lambda t: t.set_column(3, "column", pa.array(["age"] * 5)),
+    "the order": lambda t: t.take(pa.array([1, 0, 2, 3, 4])),
+    "a line less": lambda t: t.slice(1),
+    "a line more": lambda t: pa.concat_tables([t, t.slice(0, 1)]),
+    "a column less": lambda t: t.drop_columns(["low"]),
+    "a column more": lambda t: t.append_column("who", pa.array(["Ann"] * 5)),
+    "no values": lambda t: t.drop_columns(["value"]),
+    "words for values": lambda t: t.set_column(2, "value", pa.array(list("abcde"))),
+    "a gap": lambda t: t.set_column(2, "value", pa.array([None, *t["value"].to_pylist()[1:]])),
+    "no certificate": lambda t: t.replace_schema_metadata(None),
+    "another certificate": lambda t: with_certificate(t, other_certificate()),
+    "no JSON": lambda t: with_certificate(t, b"\x80\x04"),
+    "a smaller epsilon": lambda t: resealed(t, epsilon=0.1),
+    "an unsealed one": lambda t: with_certificate(t, t.schema.metadata[KEY].replace(b"5.0", b"6.0", 1)),
+    "seeded": lambda t: resealed(t, status="SEEDED", reasons=["a seed"]),
+}
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("what", TAMPERED)
+    def test_whatever_was_changed(self, written, what):
+        pq.write_table(TAMPERED[what](pq.read_table(written)), written)
+        with pytest.raises((ExportError, CertificateError)):
+            ppdp.read_parquet(written)
+
+    @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" * 100, b"name,age\nAnn,40\n"])
+    def test_what_is_no_parquet(self, path, content):
+        path.write_bytes(content)
+        with pytest.raises(ExportError, match="not a Parquet file"):
+            ppdp.read_parquet(path)
+
+    def test_what_is_not_there(self, path):
+        with pytest.raises(ExportError, match=r"cannot read.*No such file"):
+            ppdp.read_parquet(path)
+
+    def test_broken_bytes_are_refused_or_without_effect(self, written):
+        whole, refused = written.read_bytes(), 0
+        for seed in range(300):
+            rng, data = random.Random(seed), bytearray(whole)
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+            written.write_bytes(bytes(data))
+            try:
+                table, certificate = ppdp.read_parquet(written)
+            except PpdpError:
+                refused += 1
+            else:
+                assert certificate == histogram().certificate_
+                assert table.equals(histogram().release_.to_arrow())
+        assert refused > 100
