@@ -148,7 +148,7 @@ def without_privacy(data: Data, seed: int, *, components: bool) -> Any:
 
 
 def diffprivlib(data: Data, epsilon: float, seed: int, *, components: bool) -> Any:
-    """diffprivlib's pipeline: pure differential privacy, its accountant's even split over the fitted steps.
+    """Pipeline of diffprivlib: pure differential privacy, its accountant's even split over the fitted steps.
 
     Its scaler takes no gaps, so the middle of the public range fills them. Its PCA may assume centred rows behind a
     scaler. A larger ``max_iter`` than by default, because its guarantee is that of the exact minimiser.
@@ -176,9 +176,9 @@ def repaired_bingham() -> Any:
     """For the time of a ``with`` statement: diffprivlib's PCA draws from the distribution that its proof is about.
 
     As published (0.6.6) ``mechanisms.Bingham`` divides its probability of acceptance by the power of the envelope
-    where Kent, Ganeiber and Mardia (arXiv 1310.8110) multiply: what it returns follows another distribution, and it
-    returns practically never once eps n is in the hundreds (one try in 10^12 with 30 columns, eigenvalues 50, 1, ... and
-    eps = 1; with the repair 93 of 100). Without this the benchmark would not end.
+    where Kent, Ganeiber and Mardia (arXiv 1310.8110) multiply. What it returns follows another distribution, and soon it
+    does not return: with 30 columns, eigenvalues 50, 1, ..., 1 and eps = 1 it accepts one try in 10^12, with the repair
+    93 of 100. Without this the benchmark would not end.
     """
     from diffprivlib.mechanisms import Bingham
 

@@ -105,15 +105,14 @@ def killed(work: Callable[[int], None], delay: float) -> tuple[int, int]:
     return said.count(b"b"), said.count(b"a")
 
 
-def main(kills: int = 200, folder: Path | None = None) -> Figures:
-    """Kill so many processes, and look at what they left.
+def main(kills: int, folder: Path) -> Figures:
+    """Kill so many processes that work in a folder, and look at what they left.
 
     Raises
     ------
     RuntimeError
         If an export is damaged, or the ledger does not hold what it should.
     """
-    folder = Path(tempfile.mkdtemp()) if folder is None else folder
     ledger, draw = Ledger(folder / "ledger"), random.Random()
     pipe = fitted(Ledger())  # which imports what every process would import by itself
     begun = acknowledged = 0
@@ -143,7 +142,8 @@ def main(kills: int = 200, folder: Path | None = None) -> Figures:
 
 
 if __name__ == "__main__":
-    f = main(int(sys.argv[1]) if sys.argv[1:] else 200)
+    with tempfile.TemporaryDirectory() as place:
+        f = main(int(sys.argv[1]) if sys.argv[1:] else 200, Path(place))
     print(f"{f.kills} kills; {f.begun} fits began, {f.acknowledged} were acknowledged, {f.recorded} are in the ledger,")
     print(f"{f.settled} of them settled; all {f.exports} exports load; {f.unfinished} hidden unfinished files;")
     print(f"spent mu {f.mu_spent:.6f} = {f.mu_of_one:.6f} x sqrt({f.recorded})")

@@ -11,14 +11,8 @@ Both sides protect one replaced row: ours with delta = 1e-6, diffprivlib with de
 
 from __future__ import annotations
 
-import os
-
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"  # small products wait for each other's threads
-
 import argparse
 import csv
-import importlib.util
 import math
 import time
 import warnings
@@ -35,6 +29,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
 
 from ppdp.exceptions import ImpossibleBudget, NoRoute
 
@@ -196,9 +191,7 @@ def table(results: Results, name: str, epsilons: Sequence[float], seeds: int) ->
     title = f"[bold]{DATA[name][0]}[/]: test accuracy in percent, {seeds} seeds; {without}"
     sheet = Table(title=title, title_justify="left", title_style="")
     sheet.add_column("ε")
-    shown_here = [
-        key for key, it in COMPETITORS.items() if it.private and any(k[:2] == (name, key) for k in results)
-    ]
+    shown_here = [key for key, it in COMPETITORS.items() if it.private and any(k[:2] == (name, key) for k in results)]
     for key in shown_here:
         sheet.add_column(COMPETITORS[key].label, justify="right")
     for header in DIFFERENCES:
@@ -230,9 +223,7 @@ def picture(results: Results, names: Sequence[str], epsilons: Sequence[float], s
             style = {"linestyle": "--", "linewidth": 1.2} if competitor.dashed else {"marker": "o", "markersize": 3.5}
             panel.plot(epsilons, mean, color=competitor.colour, label=competitor.label, **style)
             if competitor.private:
-                panel.fill_between(
-                    epsilons, mean - spread, mean + spread, color=competitor.colour, alpha=0.15, lw=0
-                )
+                panel.fill_between(epsilons, mean - spread, mean + spread, color=competitor.colour, alpha=0.15, lw=0)
         panel.set_title(DATA[name][0], fontsize=10)
         panel.set_xscale("log")
         panel.set_xticks(epsilons, [f"{epsilon:g}" for epsilon in epsilons])
@@ -249,6 +240,22 @@ def picture(results: Results, names: Sequence[str], epsilons: Sequence[float], s
     figure.savefig(PICTURE, dpi=130)
 
 
+def diffprivlib_is_there(console: Console) -> bool:
+    """Whether it can be imported; if so, whatever it would read off private rows becomes an error."""
+    try:
+        import diffprivlib.models  # noqa: F401
+        from diffprivlib.utils import PrivacyLeakWarning
+    except ImportError as error:
+        console.print(
+            f"diffprivlib cannot be imported ({error}), so its columns are left out. It needs: "
+            "pip install diffprivlib 'scikit-learn<1.8'",
+            style="yellow",
+        )
+        return False
+    warnings.filterwarnings("error", category=PrivacyLeakWarning)
+    return True
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", nargs="+", choices=list(DATA), default=list(DATA))
@@ -257,23 +264,14 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="forget what earlier runs have written")
     options = parser.parse_args()
     console = Console(width=150)
-    foreign = importlib.util.find_spec("diffprivlib") is not None
-    warnings.filterwarnings("ignore")
-    if foreign:
-        from diffprivlib.utils import PrivacyLeakWarning
-
-        warnings.filterwarnings("error", category=PrivacyLeakWarning)
-    else:
-        console.print(
-            "diffprivlib is not installed, so its columns are left out:"
-            " pip install diffprivlib 'scikit-learn<1.8', or the extra ppdp\\[diffprivlib].",
-            style="yellow",
-        )
+    warnings.filterwarnings("ignore")  # deprecations inside diffprivlib
+    foreign = diffprivlib_is_there(console)
     if options.fresh:
         CSV.unlink(missing_ok=True)
     results = finished()
     todo = [k for k in wanted(options.data, options.epsilon, options.seeds, foreign) if k not in results]
-    run(todo, results, console)
+    with threadpool_limits(1):  # small products wait for each other's threads
+        run(todo, results, console)
     picture(results, options.data, sorted(options.epsilon), options.seeds)
     for name in options.data:
         console.print(table(results, name, sorted(options.epsilon), options.seeds))

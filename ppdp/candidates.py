@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,7 +13,8 @@ from sklearn.base import clone, is_regressor
 
 from ppdp import entrance
 from ppdp.domain import Domain
-from ppdp.exceptions import DomainMismatch, MissingBound
+from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, PpdpError
+from ppdp.ledger import Ledger
 from ppdp.pipeline import Pipeline
 from ppdp.planning.plan import Plan
 from ppdp.privacy.laplace_noise import choose
@@ -21,10 +22,12 @@ from ppdp.privacy.noise import Noise
 from ppdp.rows import encode_labels, encode_targets
 from ppdp.search_plan import PlannedFit, Selection
 
-__all__ = ["Candidate", "Setting", "row_scores", "select"]
+__all__ = ["Candidate", "Setting", "candidates_of", "row_scores", "select"]
 
 Array = NDArray[np.float64]
 Scoring = Callable[[Any, Any], float]
+
+_OF_THE_SEARCH = ("epsilon", "delta", "ledger", "dataset", "random_state", "domain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +104,53 @@ class Candidate:
             epsilon=spend.epsilon, delta=spend.delta, domain=setting.domain(len(y)), random_state=seed
         )
         return pipeline.fit(X, y)
+
+
+def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
+    """All combinations of parameters, each with its pipeline.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        What the parameters are of.
+    param_grid : dict or list of dicts
+        As scikit-learn's.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are no candidates, or cannot be scored alike.
+    """
+    from sklearn.model_selection import ParameterGrid
+
+    kind = _kind(pipeline)
+    own = clone(pipeline).set_params(ledger=Ledger())
+    try:
+        grid = list(ParameterGrid(param_grid))
+        taken = sorted({name for params in grid for name in params} & set(_OF_THE_SEARCH))
+        if taken:
+            raise InvalidParameter(f"{taken} cannot be searched for: a choice must cost what was planned.")
+        found = [Candidate(params, clone(own).set_params(**params)) for params in grid]
+    except PpdpError:
+        raise
+    except (TypeError, ValueError, AttributeError) as error:
+        raise InvalidParameter(f"param_grid does not fit this pipeline: {error}") from error
+    if len(found) < 2:
+        raise InvalidParameter("a search needs at least two candidates.", fix="more values in param_grid.")
+    if any(_kind(candidate.pipeline) != kind for candidate in found):
+        raise InvalidParameter(
+            "classifiers and regressors have no scores in common.",
+            fix="a search for each, with a pipeline of its kind.",
+        )
+    return found
+
+
+def _kind(pipeline: Pipeline) -> bool:
+    """Whether it is a regression; refuses what has no score."""
+    _, last = pipeline._checked()
+    if last is None or not hasattr(last[1], "predict"):
+        raise InvalidParameter("the pipeline does not predict, so it has no score.", fix="end it in a model.")
+    return bool(is_regressor(last[1]))
 
 
 def row_scores(

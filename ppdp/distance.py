@@ -140,6 +140,18 @@ class Distance:
             reweighted=self.reweighted,
         )
 
+    def torn(self, rows: float) -> Distance:
+        """The distance if up to ``rows`` of the moved rows may be torn apart: they count as replaced."""
+        if rows >= self.moved:
+            return self.moved_as_replaced() if self.moved else self
+        return replace(
+            self,
+            replaced=self.replaced + rows,
+            moved=self.moved - rows,
+            mass=self.mass + 2 * rows,
+            one_sided=self.one_sided + rows,
+        )
+
     def stretched(self, factor: float, diameter: float = math.inf) -> Distance:
         """The distance after a public row-wise map with this Lipschitz constant."""
         radius = min(self.radius * factor, diameter)

@@ -14,9 +14,10 @@ from contextlib import closing, contextmanager
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from ppdp.accounts import account_for, refuse_overspend, total_epsilon
+from ppdp.checks import choice, integer, number
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter, LedgerError
 from ppdp.ledger_file import Terms, insert, open_account, select
@@ -38,6 +39,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_ACCESS.acquire, after_in_parent=_ACCESS.release, after_in_child=_ACCESS.release)
 
 
+@runtime_checkable
 class Planned(Protocol):
     """What a ledger reads off a plan."""
 
@@ -105,7 +107,7 @@ class Ledger:
         accounting: str | None = None,
     ) -> None:
         given = Terms.of(epsilon, delta, "auto" if accounting is None else accounting)
-        self.path = None if path is None else Path(path).expanduser().resolve()
+        self.path = None if path is None else _resolved(path)
         self._owner = os.getpid()
         if self.path is None:
             self._memory = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
@@ -193,19 +195,21 @@ class Ledger:
         LedgerError
             If the spend cannot be recorded: look at no row then.
         """
-        if not (0 <= mu < math.inf and 0 <= delta <= 1 and 0 <= allowance <= 1 and 0 <= epsilon <= MOST):
-            raise InvalidParameter("a spend needs a finite mu >= 0, epsilon >= 0, delta and allowance in [0, 1].")
-        name = _DEFAULT_DATASET if dataset is None else dataset
+        mu, delta = number("mu", mu, least=0), number("delta", delta, least=0, most=1)
+        at = number("epsilon", epsilon, least=0, most=MOST)
+        total_variation = number("allowance", allowance, least=0, most=1) / (1 + math.exp(at))
+        units = integer("rows_per_unit", rows_per_unit)
+        behind = None if behind is None else integer("behind", behind)
+        name = _DEFAULT_DATASET if dataset is None else _word("dataset", dataset)
+        names = _word("label", label), _word("gate", gate)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        total_variation = float(allowance) / (1 + math.exp(epsilon))
-        recipes = json.dumps([part.to_dict() for part in parts])
-        money = float(mu), 0.0 if behind is not None else float(delta), total_variation
-        spend = Entry(0, name, label, *money, rows_per_unit, "reserved", now, recipes, self._block, gate, behind)
+        money = mu, 0.0 if behind is not None else delta, total_variation
+        spend = Entry(0, name, names[0], *money, units, "reserved", now, _recipes(parts), self._block, names[1], behind)
         with self._transaction() as database:
             earlier = select(database, name)
             _refuse_other_units(earlier, spend)
             if behind is not None:
-                _refuse_another_gate(earlier, spend, float(delta))
+                _refuse_another_gate(earlier, spend, delta)
             for entries in groups((*earlier, spend)):
                 if spend in entries:
                     account = account_for(entries, self.accounting, self._terms.order)
@@ -226,6 +230,8 @@ class Ledger:
         int
             The number of the one entry, for :meth:`settle`.
         """
+        if not (isinstance(plans, Sequence) and all(isinstance(plan, Planned) for plan in plans)):
+            raise InvalidParameter("a campaign needs a list of plans, of pipelines that were not run yet.")
         units = {plan.domain.rows_per_unit for plan in plans}
         if len(units) != 1:
             raise InvalidParameter("a campaign needs plans for one and the same number of rows per person.")
@@ -242,13 +248,13 @@ class Ledger:
         )
 
     def settle(self, entry_id: int, status: str) -> None:
-        """Note that a reservation was ``"released"``, ``"refused"`` or ``"failed"``; the spend stays."""
-        if status not in _OUTCOMES:
-            raise InvalidParameter(f"a reservation ends as one of {_OUTCOMES}, got {status!r}.")
+        """Note, once, that a reservation was ``"released"``, ``"refused"`` or ``"failed"``; the spend stays."""
+        choice("status", status, _OUTCOMES)
+        known = (status, integer("entry_id", entry_id))
         with self._transaction() as database:
-            change = database.execute("UPDATE entries SET status = ? WHERE id = ?", (status, entry_id))
+            change = database.execute("UPDATE entries SET status = ? WHERE id = ? AND status = 'reserved'", known)
             if change.rowcount != 1:
-                raise LedgerError(f"there is no entry {entry_id!r} in this ledger.")
+                raise LedgerError(f"there is no entry {entry_id!r} in this ledger that is still to be settled.")
 
     def entries(self, dataset: str | None = None) -> tuple[Entry, ...]:
         """Everything recorded for one dataset, or (``None``) for all, in the order of recording."""
@@ -268,7 +274,7 @@ class Ledger:
 
         Of one dataset, its worst block, or (``None``) as if all datasets were the same people.
         """
-        if not 0 <= delta < 1:
+        if number("delta", delta, least=0) >= 1:
             raise InvalidParameter(f"delta must lie in [0, 1), got {delta!r}.")
         entries = self.entries(dataset)
         if len({entry.dataset for entry in entries}) > 1:
@@ -352,6 +358,28 @@ def _reopen(path: str, block: str = "") -> Ledger:
             fix="bring the file back, or share its folder with the worker.",
         )
     return Ledger(path).block(block) if block else Ledger(path)
+
+
+def _resolved(path: Any) -> Path:
+    """Where the account lies, whatever the working directory will be."""
+    try:
+        return Path(path).expanduser().resolve()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InvalidParameter(f"path must be the path of a file, got {path!r}.") from error
+
+
+def _word(name: str, value: Any) -> str:
+    """A public name, as it will be compared."""
+    if not isinstance(value, str):
+        raise InvalidParameter(f"{name} must be a string, got {type(value).__name__}.")
+    return str(value)
+
+
+def _recipes(parts: Any) -> str:
+    """JSON of what is not Gaussian."""
+    if not (isinstance(parts, Sequence) and all(isinstance(part, Part) for part in parts)):
+        raise InvalidParameter("parts must be a sequence of Part.")
+    return json.dumps([part.to_dict() for part in parts])
 
 
 def _refuse_other_units(earlier: Sequence[Entry], spend: Entry) -> None:

@@ -7,7 +7,7 @@ import sqlite3
 from dataclasses import astuple, dataclass, fields
 
 from ppdp.accounts import ACCOUNTINGS, best_order
-from ppdp.checks import choice
+from ppdp.checks import choice, number
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, LedgerError
 from ppdp.spends import Entry
 
@@ -67,11 +67,12 @@ class Terms:
                     "Rényi accounting needs a limit: its order follows from it.", fix="give epsilon and delta."
                 )
             return cls(None, accounting, None)
-        if not (0 < epsilon < math.inf and 0 < delta < 1):
-            raise ImpossibleBudget(
-                f"a limit needs a finite epsilon > 0 and 0 < delta < 1, got {epsilon!r} and {delta!r}."
-            )
-        limit = float(epsilon), float(delta)
+        limit = (
+            number("epsilon", epsilon, above=0, kind=ImpossibleBudget),
+            number("delta", delta, above=0, kind=ImpossibleBudget),
+        )
+        if limit[1] >= 1:
+            raise ImpossibleBudget(f"delta must be below 1, got {delta!r}.")
         return cls(limit, accounting, best_order(*limit))
 
 

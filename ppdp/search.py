@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_regressor
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp import entrance
-from ppdp.candidates import Candidate, Scoring, Setting, row_scores, select
+from ppdp.candidates import Candidate, Scoring, Setting, candidates_of, row_scores, select
 from ppdp.certificate import Certificate
 from ppdp.checks import choice, flag, integer, number
 from ppdp.domain import Domain
@@ -25,14 +25,12 @@ from ppdp.pipeline import Pipeline
 from ppdp.planning.budget import check_budget
 from ppdp.planning.plan import Plan
 from ppdp.privacy.noise import Noise
-from ppdp.search_plan import SearchPlan, SearchSummary, plan_search
+from ppdp.search_plan import SearchPlan, SearchSummary, plan_search, taken_on_trust
 from ppdp.statistics import column_sums
 
 __all__ = ["PrivateSearchCV"]
 
 Array = NDArray[np.float64]
-
-_OF_THE_SEARCH = ("epsilon", "delta", "ledger", "dataset", "random_state", "domain")
 
 
 def _best_has(name: str) -> Any:
@@ -170,12 +168,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     def _candidates(self) -> list[Candidate]:
         """All combinations of parameters, each with its pipeline."""
-        from sklearn.model_selection import ParameterGrid
-
         if not isinstance(self.estimator, Pipeline):
             raise InvalidParameter(f"estimator must be a ppdp.Pipeline, got {type(self.estimator).__name__}.")
-        if not hasattr(self.estimator.steps[-1][1], "predict"):
-            raise InvalidParameter("the pipeline does not predict, so it has no score.", fix="end it in a model.")
         for name in ("ledger", "random_state", "dataset"):
             if getattr(self.estimator, name) is not None:
                 raise InvalidParameter(
@@ -187,14 +181,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             value = getattr(self, name)
             if value is not None and not isinstance(value, kind):
                 raise InvalidParameter(f"{name} must be a {kind.__name__} or None, got {type(value).__name__}.")
-        grid = list(ParameterGrid(self.param_grid))
-        if len(grid) < 2:
-            raise InvalidParameter("a search needs at least two candidates.", fix="more values in param_grid.")
-        taken = sorted({name for params in grid for name in params} & set(_OF_THE_SEARCH))
-        if taken:
-            raise InvalidParameter(f"{taken} cannot be searched for: a choice must cost what was planned.")
-        own = clone(self.estimator).set_params(ledger=Ledger())
-        return [Candidate(params, clone(own).set_params(**params)) for params in grid]
+        return candidates_of(self.estimator, self.param_grid)
 
     def _split(self, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Positions of training and validation rows: a function of public numbers."""
@@ -269,8 +256,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         """Fits, choice and refit; everything that is kept was released."""
         train, held_out = self._split(len(labels))
         seeds = _seeds(self.random_state, len(candidates) + 1)
-        spends = zip(candidates, plan.fits, seeds)
-        facts = [c.plan(len(train), spend.epsilon, spend.delta, setting) for c, spend, _ in spends]
+        spends = zip(candidates, plan.fits)
+        facts = [c.plan(len(train), spend.epsilon, spend.delta, setting) for c, spend in spends]
         sums = np.full(len(candidates), np.nan)
         for i, (candidate, spend, known) in enumerate(zip(candidates, plan.fits, facts)):
             try:
@@ -286,7 +273,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         chosen, noisy = select(sums[passed], plan.selection, noise)
         best = int(passed[chosen])
         if self.refit:
-            model = candidates[best].fit(plan.refits[best], setting, table, labels, seeds[-1])
+            refit = plan.refits[best]
+            facts.append(candidates[best].plan(len(labels), refit.epsilon, refit.delta, setting))
+            model = candidates[best].fit(refit, setting, table, labels, seeds[-1])
             model.certificate_ = _told(model.certificate_, plan)
             model.release_ = replace(model.release_, certificate=model.certificate_)
             self.best_estimator_ = model.set_params(ledger=self.ledger)
@@ -304,24 +293,23 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             self.cv_results_["noisy_test_score"] = released
         if self.scores is not None:
             self.best_score_ = float(noisy[chosen if self.scores == "all" else 0])
-        self.summary_ = self._summary(plan, facts, outcomes.tolist(), noise.seeded)
+        invalid = "error" if any(c.pipeline.invalid == "error" for c in candidates) else "repair"
+        self.summary_ = self._summary(plan, facts, outcomes.tolist(), invalid, noise.seeded)
 
-    def _summary(self, plan: SearchPlan, facts: Sequence[Plan], outcomes: list[str], seeded: bool) -> SearchSummary:
-        reasons = {
-            f"{name} assumes that {condition.statement}"
-            for known in facts
-            if known.ungated
-            for name, condition in known.conditions
-        }
+    def _summary(
+        self, plan: SearchPlan, facts: Sequence[Plan], outcomes: list[str], invalid: str, seeded: bool
+    ) -> SearchSummary:
+        reasons = taken_on_trust(facts)
         seed = ["the noise came from a seed, so it protects nobody who knows it; for tests only"] if seeded else []
         return SearchSummary(
             plan=plan,
             status="SEEDED" if seeded else "CONDITIONAL" if reasons else "UNCONDITIONAL",
-            reasons=(*seed, *sorted(reasons)),
+            reasons=(*seed, *reasons),
             parameters=tuple(self.cv_results_["params"]),
             outcomes=tuple(outcomes),
             best_index=self.best_index_,
             dataset=self.dataset,
+            invalid=invalid,
         )
 
     @available_if(_best_has("predict"))

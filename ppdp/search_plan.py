@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ppdp.bounds.selection import choice_mu, choice_scale, score_mu, score_noise, search_loss
-from ppdp.certificate.rules import ADJACENCY
+from ppdp.certificate.rules import ADJACENCY, not_covered
 from ppdp.distance import Distance
 from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.planning.plan import Plan
@@ -17,7 +17,7 @@ from ppdp.privacy.gaussian import gaussian_epsilon, gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise import TOTAL_VARIATION_PER_DRAW
 
-__all__ = ["PlannedFit", "SearchPlan", "SearchSummary", "Selection", "plan_search"]
+__all__ = ["PlannedFit", "SearchPlan", "SearchSummary", "Selection", "plan_search", "taken_on_trust"]
 
 SCORE_SHARE = 0.2  # of what the selection may cost, for the score of the chosen candidate
 ATTEMPTS = 5
@@ -49,8 +49,16 @@ class PlannedFit:
         Raises
         ------
         InvalidParameter
-            If it is not Gaussian: the choice may depend on earlier outcomes, and kinds would mix.
+            If it is not Gaussian: the choice may depend on earlier outcomes, and kinds would mix. Or if predictions
+            may differ by what other rows hold: scores would.
         """
+        mixing = next((step.name for step in plan.steps if step.way.parameters.get("same_bits") is False), None)
+        if mixing is not None:
+            raise InvalidParameter(
+                "rows around a row may change its result, so one row could change the scores of all.",
+                stage=mixing,
+                fix="leave rounding out, or search without this step.",
+            )
         if plan.loss.parts:
             raise InvalidParameter(
                 "a search composes Gaussian losses only.", fix="use a solver and a gate with Gaussian noise."
@@ -249,6 +257,18 @@ def plan_search(
     raise NoRoute("no split keeps the budget of the search.", fix="fewer candidates, a larger epsilon or delta.")
 
 
+def taken_on_trust(plans: Sequence[Plan]) -> list[str]:
+    """Why what these plans promise is not unconditional: what a certificate of each would give as reasons."""
+    facts = {f"{fact.name}: {fact.origin}" for plan in plans for fact in plan.facts if not fact.public}
+    assumed = {
+        f"{name} assumes that {condition.statement}"
+        for plan in plans
+        if plan.ungated
+        for name, condition in plan.conditions
+    }
+    return sorted(facts | assumed)
+
+
 @dataclass(frozen=True, slots=True)
 class SearchSummary:
     """What a search released and what all of it costs: public numbers and words only.
@@ -269,6 +289,8 @@ class SearchSummary:
         The chosen one.
     dataset : str or None
         Public name of the data.
+    invalid : {"error", "repair"}
+        What happened to invalid values; "error" if it did in any fit.
     """
 
     plan: SearchPlan
@@ -278,6 +300,12 @@ class SearchSummary:
     outcomes: tuple[str, ...]
     best_index: int
     dataset: str | None = None
+    invalid: str = "error"
+
+    @property
+    def not_covered(self) -> tuple[str, ...]:
+        """What is not promised, in words; as on a certificate."""
+        return tuple(not_covered(self.invalid))
 
     @property
     def epsilon(self) -> float:
@@ -300,7 +328,12 @@ class SearchSummary:
         return self.plan.loss.mu
 
     def verify(self) -> bool:
-        """Compose again from the recorded numbers; True if they are within (epsilon, delta)."""
+        """Compose again from the recorded numbers; True if they are within (epsilon, delta), and the status is theirs.
+
+        Taken on trust: that each fit costs what is recorded of it (its sensitivities are derived in its own plan, and
+        of all fits only the last keeps a certificate), that ``reasons`` are all reasons, and that what ran is what was
+        planned.
+        """
         data = json.loads(json.dumps(self.to_dict()))
         fits, refits = (tuple(PlannedFit.from_dict(fit) for fit in data[name]) for name in ("fits", "refits"))
         selection = Selection(**data["selection"])
@@ -311,7 +344,7 @@ class SearchSummary:
             math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-300)
             for one, other in [(recorded.mu, again.loss.mu), (recorded.failure, again.loss.failure)]
         )
-        return same and again.kept
+        return same and again.kept and (self.status == "UNCONDITIONAL") == (not self.reasons)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; parameters as they print."""
@@ -325,6 +358,8 @@ class SearchSummary:
             "n_rows": plan.n_rows,
             "rows_per_unit": plan.rows_per_unit,
             "dataset": self.dataset,
+            "invalid": self.invalid,
+            "not_covered": list(self.not_covered),
             "parameters": [{name: repr(value) for name, value in sorted(p.items())} for p in self.parameters],
             "outcomes": list(self.outcomes),
             "best_index": self.best_index,

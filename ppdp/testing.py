@@ -12,7 +12,7 @@ import json
 import math
 import pickle
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
@@ -198,7 +198,11 @@ def _use(stage: Any, way: Way, world: World, pair: Pair) -> float:
         _check_rows(stage, way, rows, where)
     granted = way.distance.by_position()
     certified = granted.to_dict() | {"slots": granted.replaced + granted.toggled}
-    torn = world.free
+    torn: Collection[int] = world.free
+    further = way.distance.replaced - world.distance.replaced
+    if further > 0:  # of the rows that moved all, or those with gaps, count as replaced
+        moved = np.arange(world.domain.n)[world.roles[3]]
+        torn = {*torn, *(moved if further >= len(moved) else moved[pair[0].incomplete[moved]]).tolist()}
     if world.distance.moved > way.distance.moved == 0:  # rows that moved count as replaced
         torn = range(world.domain.n)
         certified["slots"] += granted.reweighted

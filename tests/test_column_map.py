@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.estimator_checks import check_estimator
 
 from ppdp import Distance, Domain
@@ -27,7 +26,7 @@ STAGES = {
     "sums": ColumnMap((Block(None, (Normalised("l1"),)),)),
     "maxima": ColumnMap((Block(None, (Normalised("max"),)),)),
     "threshold": ColumnMap((Block(None, (Binarized(0.5),)),)),
-    "products": ColumnMap((Block(None, (Scaled(), Powers(PolynomialFeatures(2)))),), BOX),
+    "products": ColumnMap((Block(None, (Scaled(), Powers(2))),), BOX),
     "bins": ColumnMap((Block(None, (Binned(4, hot=False),)),), BOX),
     "hot bins": ColumnMap((Block(None, (Binned(4, hot=True),)),), BOX),
     "labels": ColumnMap((Block([0], (HOT,)), Block(None, (Scaled(),), rest=True)), BOX),
@@ -39,7 +38,7 @@ STAGES = {
 
 @pytest.mark.parametrize("name", [n for n in STAGES if n != "left out"])
 def test_the_contract_of_a_stage(name):
-    check_stage(STAGES[name])
+    check_stage(STAGES[name], pairs=8, climbs=15)
 
 
 def test_scikit_learn_finds_nothing_wrong():
@@ -119,6 +118,13 @@ def test_labels_are_read_by_public_categories_and_what_is_left_out_may_hold_anyt
 def test_impossible_parameters_are_found_before_any_data(stage, kind, words):
     with pytest.raises(kind, match=re.escape(words)):
         stage.ways(Domain(n_rows=10, n_features=2), Distance.neighbours())
+
+
+def test_ranges_are_for_numbers_and_do_not_clip_labels():
+    X = pd.DataFrame({"colour": ["red", "blue", "green"], "size": [0.0, 1.0, 5.0]})
+    colours = OneHot((("red", "blue", "green"),))
+    stage = ColumnMap((Block(["colour"], (colours,)), Block(["size"])), ranges=(0, 1))
+    assert stage.fit_transform(X).tolist() == [[1, 0, 0, 0], [0, 1, 0, 1], [0, 0, 1, 1]]
 
 
 def test_a_column_has_one_set_of_labels():

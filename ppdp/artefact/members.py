@@ -140,7 +140,7 @@ def read_file(path: Path) -> bytes:
         about = os.fstat(file.fileno())
         if not stat.S_ISREG(about.st_mode) or about.st_size > MOST_BYTES:
             raise ExportError(f"{path.name!r} is no ordinary file of at most {MOST_BYTES} bytes.")
-        return file.read(MOST_BYTES)
+        return file.read()
 
 
 def write_bytes(path: Path, data: bytes) -> None:

@@ -65,10 +65,14 @@ def released_twins(
 
 
 def mapped(twins: Sequence[tuple[str, Any]], values: Array) -> Array:
-    """Rows through released twins of stages; a deduplicator maps nothing."""
+    """Rows through released twins of stages; a deduplicator maps nothing.
+
+    Always row after row in memory: some stages copy only if some row has to be changed, and in another layout products
+    of matrices are summed in another order, so that one row would change the last bits of others.
+    """
     for _, twin in twins:
         if hasattr(twin, "_apply"):
-            values = np.asarray(twin._apply(values, twin._worn()))
+            values = np.ascontiguousarray(twin._apply(values, twin._worn()))
     return values
 
 

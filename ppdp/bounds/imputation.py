@@ -120,7 +120,7 @@ def mean_imputation(
     ``n_j >= n0`` the bound is the same. Gaps outside ``columns`` are filled with 0.
     """
     filled = entries_of(domain, columns)
-    sane(whole(min_observed) and max_missing >= 0 and 1 <= min_observed <= domain.n)
+    sane(whole(min_observed) and whole(max_missing) and max_missing >= 0 and 1 <= min_observed <= domain.n)
     count = min(max_missing, domain.missing_rows)
     out = domain.but(max_missing=0)
     if count == 0 or distance.changed == 0:

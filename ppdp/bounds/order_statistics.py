@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from ppdp.bounds.formula import formula, sane
+from ppdp.bounds.formula import formula, sane, whole
 from ppdp.bounds.rounding import UNIT, apply_error, inflate
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -44,8 +44,8 @@ def quantile_shift(domain: Domain, distance: Distance, gap: float) -> float:
     ``gap`` bounds, in L2 over the columns, how far the values up to ``⌈one_sided⌉`` ranks away are.
     """
     ranks = gap if distance.one_sided else 0.0
-    whole = 2 * largest_entry(domain) * math.sqrt(domain.d)
-    return inflate(min(ranks + coordinate_moves(domain, distance), whole))
+    most = 2 * largest_entry(domain) * math.sqrt(domain.d)
+    return inflate(min(ranks + coordinate_moves(domain, distance), most))
 
 
 def _one_way(domain: Domain, distance: Distance) -> bool:
@@ -74,7 +74,7 @@ def _resting(domain: Domain, *, max_missing: int, **_: object) -> set[str]:
 )
 def median_imputation(domain: Domain, distance: Distance, *, gap: float, max_missing: int) -> tuple[Domain, Distance]:
     """Exact medians: every row with gaps moves by at most the shift of the vector of medians."""
-    sane(gap > 0 and max_missing >= 0 and distance.reweighted == 0)
+    sane(gap > 0 and whole(max_missing) and max_missing >= 0 and distance.reweighted == 0)
     count = min(max_missing, domain.missing_rows)
     out = domain.but(max_missing=0)
     if count == 0 or distance.changed == 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ppdp.bounds.formula import formula, sane
+from ppdp.bounds.formula import formula, sane, whole
 from ppdp.bounds.rounding import UNIT, apply_error, eigen_error, inflate, product_error
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -90,7 +90,7 @@ def regression(
     Filled entries lie in the box of entries if one is declared, so a row never moves further than the box is wide.
     """
     _sane(domain, share, conditional)
-    sane(max_missing >= 0)
+    sane(whole(max_missing) and max_missing >= 0)
     count = min(max_missing, domain.missing_rows)
     out = domain.but(max_missing=0)
     if count == 0 or distance.changed == 0:

@@ -70,7 +70,8 @@ def row_map(
 ) -> tuple[Domain, Distance]:
     """A user's row-wise function whose output is clipped to public ranges, a public norm, or both.
 
-    Without a declared Lipschitz constant a row that moved counts as replaced.
+    Without a declared Lipschitz constant a row that moved counts as replaced; so does one with gaps, for a function may
+    give it other gaps.
     """
     sane(0 < entry_bound <= row_norm * (1 + 1e-6) and row_norm <= entry_bound * math.sqrt(n_features) * (1 + 1e-6))
     names = None if feature_names is None else tuple(feature_names)
@@ -80,6 +81,7 @@ def row_map(
         return out, distance
     if lipschitz is None:
         return out, distance.moved_as_replaced()
+    distance = distance if fills_gaps else distance.torn(domain.missing_rows)
     # Once for the function, once for the clip.
     return out, distance.stretched(lipschitz, 2 * row_norm).jittered(2 * apply_error(n_features, row_norm))
 
@@ -100,7 +102,8 @@ def public_map(
     """A map fitted on public data whose output is clipped to a public norm.
 
     Computed rows are within ``rounding`` of the exact ones. Without a Lipschitz constant a row that moved counts as
-    replaced; without ``same_bits`` every row counts as moved by what rounding does to it.
+    replaced, and so does one with gaps that are not filled, for it may get other gaps. Without ``same_bits`` every row
+    counts as moved by what rounding does to it.
     """
     sane(n_features >= 1 and row_norm > 0 and rounding >= 0 and (lipschitz is None or lipschitz >= 0))
     out = domain.but(
@@ -113,6 +116,7 @@ def public_map(
     error = rounding + apply_error(n_features, row_norm)
     if distance.moved:
         torn = lipschitz is None
+        distance = distance if fills_gaps else distance.torn(domain.missing_rows)
         distance = distance.moved_as_replaced() if torn else distance.stretched(float(lipschitz or 0), 2 * row_norm)
     if same_bits:
         return out, distance.jittered(error)

@@ -42,7 +42,7 @@ def trimmed_imputation(
     domain: Domain, distance: Distance, *, min_observed: int, trimmed: int, max_missing: int
 ) -> tuple[Domain, Distance]:
     """Exact trimmed means: every row with gaps moves by at most their sensitivity."""
-    sane(max_missing >= 0)
+    sane(whole(max_missing) and max_missing >= 0)
     count = min(max_missing, domain.missing_rows)
     out = domain.but(max_missing=0)
     if count == 0 or distance.changed == 0:

@@ -155,11 +155,16 @@ def _gate(plan: Plan) -> dict[str, Any] | None:
 
 
 def _ladder(plan: Plan, gate: Gate) -> dict[str, Any]:
-    at = next(i for i, step in enumerate(plan.steps) if step.way.conditions)
+    tightest = plan.rungs[0].steps
+    own = [
+        i
+        for i, step in enumerate(tightest)
+        if any(rung.steps[i].way.parameters != step.way.parameters for rung in plan.rungs)
+    ]
     rungs = [
         {
             "further": further,
-            "parameters": _plain(rung.steps[at].way.parameters),
+            "parameters": {tightest[i].name: _plain(rung.steps[i].way.parameters) for i in own},
             "mechanism": _mechanism(rung.mechanism),
         }
         for rung, further in zip(plan.rungs, gate.rungs)

@@ -15,7 +15,7 @@ from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.release_points import STATISTICS
 
-__all__ = ["ADJACENCY", "PRIVATE_ORIGIN", "broken_rules", "mechanism_rules", "not_covered", "step_rules"]
+__all__ = ["ADJACENCY", "PRIVATE_ORIGIN", "broken_rules", "not_covered", "part_rules", "step_rules"]
 
 Document = dict[str, Any]
 
@@ -70,40 +70,40 @@ def broken_rules(c: Document, points: list[tuple[Domain, Distance]], end: Domain
         yield "adjacency: the bounds hold for another one."
     if c["not_covered"] != not_covered(c["invalid"]):
         yield "not_covered: something is not said."
+    if c["delta"] * c["entrance"]["domain"]["n_rows"] >= 1:
+        yield "delta: it is not below 1/n, so publishing one whole row would satisfy it."
     yield from _facts(c)
-    for i, release in enumerate(c["releases"]):
-        yield from _release(c, release, points[release["at"]][0], names, f"releases[{i}]")
-    yield from _served(c)
+    yield from part_rules(c, points, end)
     yield from _gate(c, names)
-    if mechanism is not None:
-        found = _of_mechanism(mechanism)
-        yield from _same_identity(mechanism, found, "mechanism")
-        if found.shape is not None:
-            size, bound = found.shape(end, **mechanism["parameters"])
-            if size != mechanism["size"] or not math.isclose(bound, mechanism["bound"], rel_tol=1e-9):
-                yield "mechanism: another size or bound follows."
-        if found.steps is not None and found.steps(end, **mechanism["parameters"]) != mechanism["steps"]:
-            yield "mechanism.steps: another number of answers follows."
-        if end.missing_rows:
-            yield "mechanism: rows may have gaps here."
-    elif any(step["way"] == "exact" and lookup(step["formula"], "stability").fitted for step in c["steps"]):
+    if mechanism is None and any(
+        step["way"] == "exact" and lookup(step["formula"], "stability").fitted for step in c["steps"]
+    ):
         yield "steps: a released map needs released statistics."
     yield from _released(c, names)
     yield from _status(c)
 
 
-def mechanism_rules(mechanism: Document, end: Domain, where: str) -> Iterator[str]:
-    """Rules for the last step, given the domain at its input."""
+def part_rules(c: Document, points: list[tuple[Domain, Distance]], end: Domain) -> Iterator[str]:
+    """Rules for releases and last step, which follow from the parameters of the steps: each rung of a ladder has its own."""
+    names = [step["name"] for step in c["steps"]]
+    for i, release in enumerate(c["releases"]):
+        yield from _release(c, release, points[release["at"]][0], names, f"releases[{i}]")
+    yield from _served(c)
+    if c["mechanism"] is not None:
+        yield from _answers(c["mechanism"], end)
+
+
+def _answers(mechanism: Document, end: Domain) -> Iterator[str]:
     found = _of_mechanism(mechanism)
-    yield from _same_identity(mechanism, found, where)
+    yield from _same_identity(mechanism, found, "mechanism")
     if found.shape is not None:
         size, bound = found.shape(end, **mechanism["parameters"])
         if size != mechanism["size"] or not math.isclose(bound, mechanism["bound"], rel_tol=1e-9):
-            yield f"{where}: another size or bound follows."
+            yield "mechanism: another size or bound follows."
     if found.steps is not None and found.steps(end, **mechanism["parameters"]) != mechanism["steps"]:
-        yield f"{where}.steps: another number of answers follows."
+        yield "mechanism.steps: another number of answers follows."
     if end.missing_rows:
-        yield f"{where}: rows may have gaps here."
+        yield "mechanism: rows may have gaps here."
 
 
 def _of_mechanism(mechanism: Document) -> Formula:

@@ -109,10 +109,10 @@ def _replay(c: dict[str, Any]) -> list[str]:
         failure, front = (gate["delta"], 0.0) if gate["rule"] == "sum" else (0.0, gate["delta"])
     ladder = gate["ladder"] if gate is not None else None
     if ladder is not None:
-        found += ladder_rules(c, points)
-        ends = [(f"gate.ladder.rungs[{i}].mechanism", r, climbed(c, r, points)) for i, r in enumerate(ladder["rungs"])]
-        rungs = [_of_mechanism(where, r["mechanism"], *end, found, same) for where, r, end in ends]
-        squares.append(max(loss.mu for loss in rungs) ** 2)
+        rungs = climbed(c, points)
+        found += ladder_rules(c, rungs)
+        losses = [_of_mechanism(f"{r.where}.mechanism", r.document["mechanism"], *r.end, found, same) for r in rungs]
+        squares.append(max(loss.mu for loss in losses) ** 2)
         failure = failure / certain_share(math.sqrt(sum(squares)))
         draws += max(r["mechanism"]["steps"] * r["mechanism"]["size"] for r in ladder["rungs"])
     elif c["mechanism"] is not None:

@@ -190,6 +190,8 @@ class ColumnMap(RowWiseTransformer):
         labels = list(names) if names is not None else [f"x{i}" for i in range(count)]
         parts = []
         for block, positions in self._found(names, count):
+            if any(isinstance(step, Categorical) for step in block.maps):
+                start[positions] = np.nan  # ranges are for numbers: labels come as codes
             facts = [ColumnFacts.within([labels[i] for i in positions], start[positions])]
             for step in block.maps:
                 facts.append(step._facts(facts[-1]))
@@ -214,7 +216,7 @@ class ColumnMap(RowWiseTransformer):
                 table[position] = resolve_ranges([pair], 1, None, "ColumnMap")[0]
             return table
         if self.ranges is not None:
-            return resolve_ranges(self.ranges, count, None, "ColumnMap")
+            return resolve_ranges(self.ranges, count, None, "ColumnMap").copy()
         return np.tile([-reach, reach], (count, 1))
 
     def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:

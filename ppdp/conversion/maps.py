@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.preprocessing import PolynomialFeatures
 
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.statistics import row_norms
@@ -245,31 +247,40 @@ class Binarized(PublicMap):
         return np.where(np.isnan(X), np.nan, self.threshold < X)
 
 
+@cache
+def _polynomials(degree: Any, interaction_only: bool, include_bias: bool, width: int) -> PolynomialFeatures:
+    """Scikit-learn's, which learns the number of columns and nothing else."""
+    return PolynomialFeatures(degree, interaction_only=interaction_only, include_bias=include_bias).fit(
+        np.zeros((1, width))
+    )
+
+
 @dataclass(frozen=True)
 class Powers(PublicMap):
-    """Products of columns; line i of ``exponents`` makes column i."""
+    """Products of columns, as ``PolynomialFeatures`` has them."""
 
-    transformer: Any
+    degree: Any = 2
+    interaction_only: bool = False
+    include_bias: bool = True
     step: str = ""
 
-    def _exponents(self, width: int) -> tuple[Array, Any]:
-        from sklearn.base import clone
-
-        fitted = clone(self.transformer).fit(np.zeros((1, width)))  # it learns the number of columns, nothing else
-        return fitted.powers_, fitted
+    def _polynomials(self, given: ColumnFacts) -> PolynomialFeatures:
+        return _polynomials(self.degree, self.interaction_only, self.include_bias, len(given.names))
 
     def _facts(self, given: ColumnFacts) -> ColumnFacts:
-        exponents, fitted = self._exponents(len(given.names))
-        largest = np.prod(np.abs(given.bounded(self.step).ranges).max(axis=1) ** exponents, axis=1)
-        names = fitted.get_feature_names_out(np.asarray(given.names, dtype=object))
+        made = self._polynomials(given)
+        largest = np.prod(np.abs(given.bounded(self.step).ranges).max(axis=1) ** made.powers_, axis=1)
+        names = made.get_feature_names_out(np.asarray(given.names, dtype=object))
         return ColumnFacts.within(tuple(map(str, names)), np.column_stack([-largest, largest]))
 
     def _apply(self, X: Array, given: ColumnFacts) -> Array:
-        out = [np.ones(len(X)) for _ in self._exponents(X.shape[1])[0]]
-        for line, powers in zip(out, self._exponents(X.shape[1])[0]):
-            for column in np.flatnonzero(powers):
-                line *= X[:, column] ** int(powers[column])
-        return np.column_stack(out)
+        columns = []
+        for exponents in self._polynomials(given).powers_:
+            product = np.ones(len(X))
+            for column in np.flatnonzero(exponents):
+                product *= X[:, column] ** int(exponents[column])
+            columns.append(product)
+        return np.column_stack(columns)
 
 
 @dataclass(frozen=True)

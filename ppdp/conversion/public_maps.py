@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from ppdp.conversion.maps import (
     Binarized,
@@ -154,8 +153,9 @@ def _threshold(step: Step, columns: Any, declared: Declared) -> PublicMap:
 
 
 def _powers(step: Step, columns: Any, declared: Declared) -> PublicMap:
-    step.read("degree", "interaction_only", "include_bias")
-    return Powers(clone(step.estimator), step.name)
+    given = step.read("degree", "interaction_only", "include_bias")
+    degree = tuple(given["degree"]) if isinstance(given["degree"], (list, tuple)) else given["degree"]
+    return Powers(degree, bool(given["interaction_only"]), bool(given["include_bias"]), step.name)
 
 
 PUBLIC: dict[str, Callable[[Step, Any, Declared], PublicMap | None]] = {

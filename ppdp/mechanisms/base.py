@@ -47,6 +47,8 @@ class Question:
         About how much noise a mechanism that is not Gaussian will need: where the search begins.
     warnings : tuple of str
         What a user should know before spending, in public words.
+    step_size : float
+        Length of a step of what is trained; answers cost the same whatever it is.
     """
 
     formula: str
@@ -57,6 +59,7 @@ class Question:
     kind: str = "mechanism"
     start: float | None = None
     warnings: tuple[str, ...] = ()
+    step_size: float = 0.0
 
     @property
     def gaussian(self) -> bool:

@@ -42,7 +42,13 @@ class _LogLink(LinearRegressor):
 
     def _range(self, domain: Domain) -> tuple[float, float]:
         low, high = super()._range(domain)
-        if low < 0 or not 1e-100 <= high <= 1e100:
+        if not 1e-100 <= high <= 1e100:
+            raise InvalidParameter(
+                f"the largest target must lie between 1e-100 and 1e100, got {high!r}.",
+                stage=type(self).__name__,
+                fix="give the targets in another unit.",
+            )
+        if low < 0:
             raise InvalidParameter(
                 "the range of the targets must not begin below 0.",
                 stage=type(self).__name__,

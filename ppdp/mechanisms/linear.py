@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ppdp.bounds.learning import kept_steps
-from ppdp.checks import choice, classes_of, integer, number, pair, positive
+from ppdp.checks import choice, classes_of, flag, integer, number, pair, positive
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound
 from ppdp.mechanisms.base import Question
@@ -56,6 +56,7 @@ class LinearModel:
     _solvers: tuple[str, ...] = tuple(name for name in SOLVERS if name != "output")
     _curvature = 1.0
     _usual_alpha = 0.0
+    _usual_norm = 5.0
 
     def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
         """Ids of the sensitivities of "dpgd" and "output", and the parameters of the loss."""
@@ -76,8 +77,8 @@ class LinearModel:
         scores = own.get("n_classes", 1)
         gradient = {
             "clip": positive("clip", self.clip, self),
-            "coef_norm": positive("coef_norm", self.coef_norm, self) * math.sqrt(scores),
-            "fit_intercept": bool(self.fit_intercept),
+            "coef_norm": self._radius(domain) * math.sqrt(scores),
+            "fit_intercept": flag("fit_intercept", self.fit_intercept, self),
             **own,
         }
         training = Training(
@@ -87,14 +88,22 @@ class LinearModel:
             alpha=None if is_auto(self.alpha) else number("alpha", self.alpha, self, least=0),
             max_iter=None if is_auto(self.max_iter) else integer("max_iter", self.max_iter, self),
             batch_size=None if is_auto(self.batch_size) else integer("batch_size", self.batch_size, self),
-            step_size=self._step(domain.d, scores),
+            step_size=self._step(domain, scores),
             usual_step=is_auto(self.step_size),
         )
         return question(solver, domain, training, mu)
 
-    def _step(self: Any, d: int, scores: int) -> float:
+    def _radius(self: Any, domain: Domain) -> float:
+        """Longest coefficients of one score; shorter rows need longer ones."""
+        if is_auto(self.coef_norm):
+            return self._usual_norm * max(1.0, math.sqrt(domain.d) / float(domain.require("row_norm")))
+        return positive("coef_norm", self.coef_norm, self)
+
+    def _step(self: Any, domain: Domain, scores: int) -> float:
+        """Length of a step: by default for entries of about 1 (less if rows are shorter) and an intercept."""
         if is_auto(self.step_size):
-            return 1.5 / (self._curvature * math.sqrt(d)) * max(1.0, scores / 2)
+            spread = min(float(domain.require("row_norm")) ** 2, domain.d) / math.sqrt(domain.d)
+            return 1.2 / (self._curvature * max(1.0, spread)) * max(1.0, scores / 3)
         return positive("step_size", self.step_size, self, most=1e6)
 
     def _fix(self: Any, question: Question) -> None:
@@ -103,6 +112,8 @@ class LinearModel:
         for name in ("alpha", "batch_size"):
             if name in parameters:
                 setattr(self, name, parameters[name])
+        self.step_size = question.step_size or self.step_size
+        self.coef_norm = parameters["coef_norm"] / math.sqrt(parameters.get("n_classes", 1))
 
     def _release(self: Any, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         parameters, steps = question.parameters, question.steps
@@ -131,8 +142,16 @@ class LinearModel:
         if solver != "dpgd":
             size = parameters["batch_size"]
             gradients = (gradient.on(batch, size) for batch in batches(solver, noise, rows.n, size, steps))
-        step = parameters.get("step_size", self._step(d, len(start)))
-        iterates = descend(gradients, answer, start, steps=steps, step_size=step, radius=radius, penalty=penalty)
+        iterates = descend(
+            gradients,
+            answer,
+            start,
+            steps=steps,
+            step_size=question.step_size,
+            radius=radius,
+            penalty=penalty,
+            momentum=solver == "dpgd",
+        )
         if solver == "hidden":
             return {"theta": secret_one(noise, iterates, steps).ravel()}
         models = path(iterates, steps).reshape(-1, question.size)

@@ -38,7 +38,8 @@ class LinearRegression(LinearRegressor, Mechanism):
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
     max_iter : int or "auto", default="auto"
         Number of steps T, or of passes over the rows under "epochs"; "hidden" makes one pass. "auto":
-        ``4 √(n μ / √d)``, between 10 and 400, and at least ``(0.4 n / B)²``, up to 1000, where batches are sampled;
+        ``6 (n μ / √d)^0.275``, between 10 and 80; where batches are sampled ``4 √(n μ / √d)``, between 10 and 400,
+        and at least ``(0.4 n / B)²``, up to 1000; under "epochs"
         1 to 10 passes.
     batch_size : int or "auto", default="auto"
         Rows in a batch B, their expected number under "poisson"; of no effect under "dpgd". "auto": the larger of 256
@@ -46,10 +47,11 @@ class LinearRegression(LinearRegressor, Mechanism):
         under "hidden" 100 do.
     clip : float, default=1.0
         Norm C at which the gradient of each row is clipped, targets being rescaled.
-    coef_norm : float, default=2.0
+    coef_norm : float or "auto", default="auto"
         Radius D of the ball of coefficients, intercept included, targets being rescaled.
+        "auto": ``2 max(1, √d / R)``, R the norm of the rows.
     step_size : float or "auto", default="auto"
-        "auto": ``1.5 / √d``; under "hidden" at most 1 / smoothness.
+        "auto": ``1.2 / max(1, min(R², d) / √d)``; under "hidden" at most 1 / smoothness.
     noise_scale : float, optional
         Standard deviation of the noise on the mean gradient (of a batch, over B), per step, targets being rescaled; a
         pipeline sets it.
@@ -79,6 +81,7 @@ class LinearRegression(LinearRegressor, Mechanism):
     ``docs/theory/renyi.md``; convex losses and steps of at most 2 / smoothness are demanded when planning.
     """
 
+    _usual_norm = 2.0
     _staged = True
 
     def __init__(
@@ -90,7 +93,7 @@ class LinearRegression(LinearRegressor, Mechanism):
         max_iter: int | str = "auto",
         batch_size: int | str = "auto",
         clip: float = 1.0,
-        coef_norm: float = 2.0,
+        coef_norm: float | str = "auto",
         step_size: float | str = "auto",
         noise_scale: float | None = None,
         random_state: Any = None,
@@ -138,7 +141,8 @@ class Ridge(LinearRegression):
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
     max_iter : int or "auto", default="auto"
         Number of steps T, or of passes over the rows under "epochs"; "hidden" makes one pass. "auto":
-        ``4 √(n μ / √d)``, between 10 and 400, and at least ``(0.4 n / B)²``, up to 1000, where batches are sampled;
+        ``6 (n μ / √d)^0.275``, between 10 and 80; where batches are sampled ``4 √(n μ / √d)``, between 10 and 400,
+        and at least ``(0.4 n / B)²``, up to 1000; under "epochs"
         1 to 10 passes; under "output" as many as leave an error that is small beside what one row does (the
         sensitivity is that of the last iterate, however far it is).
     batch_size : int or "auto", default="auto"
@@ -147,10 +151,11 @@ class Ridge(LinearRegression):
         rows, 4 to 100; under "hidden" 100 do.
     clip : float, default=1.0
         Norm C at which the gradient of each row is clipped, targets being rescaled.
-    coef_norm : float, default=2.0
+    coef_norm : float or "auto", default="auto"
         Radius D of the ball of coefficients, intercept included, targets being rescaled.
+        "auto": ``2 max(1, √d / R)``, R the norm of the rows.
     step_size : float or "auto", default="auto"
-        "auto": ``1.5 / √d``; under "hidden" at most 1 / smoothness; of no effect under "output".
+        "auto": ``1.2 / max(1, min(R², d) / √d)``; under "hidden" at most 1 / smoothness; of no effect under "output".
     noise_scale : float, optional
         Standard deviation of the noise, targets being rescaled: on the mean gradient (of a batch, over B), per step;
         under "output" on the coefficients. A pipeline sets it.
@@ -189,7 +194,7 @@ class Ridge(LinearRegression):
         max_iter: int | str = "auto",
         batch_size: int | str = "auto",
         clip: float = 1.0,
-        coef_norm: float = 2.0,
+        coef_norm: float | str = "auto",
         step_size: float | str = "auto",
         noise_scale: float | None = None,
         random_state: Any = None,

@@ -40,7 +40,8 @@ class LinearSVC(LinearClassifier, Mechanism):
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
     max_iter : int or "auto", default="auto"
         Number of steps T, or of passes over the rows under "epochs"; "hidden" makes one pass. "auto":
-        ``4 √(n μ / √d)``, between 10 and 400, and at least ``(0.4 n / B)²``, up to 1000, where batches are sampled;
+        ``6 (n μ / √d)^0.275``, between 10 and 80; where batches are sampled ``4 √(n μ / √d)``, between 10 and 400,
+        and at least ``(0.4 n / B)²``, up to 1000; under "epochs"
         1 to 10 passes.
     batch_size : int or "auto", default="auto"
         Rows in a batch B, their expected number under "poisson"; of no effect under "dpgd". "auto": the larger of 256
@@ -48,10 +49,11 @@ class LinearSVC(LinearClassifier, Mechanism):
         under "hidden" 100 do.
     clip : float, default=1.0
         Norm C at which the gradient of each row is clipped.
-    coef_norm : float, default=5.0
+    coef_norm : float or "auto", default="auto"
         Radius D of the ball of coefficients, intercept included.
+        "auto": ``5 max(1, √d / R)``, R the norm of the rows.
     step_size : float or "auto", default="auto"
-        "auto": ``3 / √d``; under "hidden" at most 1 / smoothness.
+        "auto": ``2.4 / max(1, min(R², d) / √d)``; under "hidden" at most 1 / smoothness.
     noise_scale : float, optional
         Standard deviation of the noise on the mean gradient (of a batch, over B), per step; a pipeline sets it.
     random_state : int, RandomState instance or None, default=None
@@ -96,7 +98,7 @@ class LinearSVC(LinearClassifier, Mechanism):
         max_iter: int | str = "auto",
         batch_size: int | str = "auto",
         clip: float = 1.0,
-        coef_norm: float = 5.0,
+        coef_norm: float | str = "auto",
         step_size: float | str = "auto",
         noise_scale: float | None = None,
         random_state: Any = None,

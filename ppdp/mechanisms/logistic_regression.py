@@ -45,7 +45,8 @@ class LogisticRegression(LinearClassifier, Mechanism):
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
     max_iter : int or "auto", default="auto"
         Number of steps T, or of passes over the rows under "epochs"; "hidden" makes one pass. "auto":
-        ``4 √(n μ / √d)``, between 10 and 400, and at least ``(0.4 n / B)²``, up to 1000, where batches are sampled;
+        ``6 (n μ / √d)^0.275``, between 10 and 80; where batches are sampled ``4 √(n μ / √d)``, between 10 and 400,
+        and at least ``(0.4 n / B)²``, up to 1000; under "epochs"
         1 to 10 passes; under "output" as many as leave an error that is small beside what one row does (the
         sensitivity is that of the last iterate, however far it is).
     batch_size : int or "auto", default="auto"
@@ -54,10 +55,12 @@ class LogisticRegression(LinearClassifier, Mechanism):
         rows, 4 to 100; under "hidden" 100 do.
     clip : float, default=1.0
         Norm C at which the gradient of each row is clipped.
-    coef_norm : float, default=5.0
+    coef_norm : float or "auto", default="auto"
         Radius D of the ball of coefficients, intercept included; of k > 2 classes all together, ``D √k``.
+        "auto": ``5 max(1, √d / R)``, R the norm of the rows.
     step_size : float or "auto", default="auto"
-        "auto": ``3 k / √d`` for k classes; under "hidden" at most 1 / smoothness; of no effect under "output".
+        "auto": ``4.8 / max(1, min(R², d) / √d)``, k / 3 times that for k > 3 classes; under "hidden" at most 1 /
+        smoothness; of no effect under "output".
     noise_scale : float, optional
         Standard deviation of the noise: on the mean gradient (of a batch, over B), per step; under "output" on the
         coefficients. A pipeline sets it.
@@ -104,7 +107,7 @@ class LogisticRegression(LinearClassifier, Mechanism):
         max_iter: int | str = "auto",
         batch_size: int | str = "auto",
         clip: float = 1.0,
-        coef_norm: float = 5.0,
+        coef_norm: float | str = "auto",
         step_size: float | str = "auto",
         noise_scale: float | None = None,
         random_state: Any = None,

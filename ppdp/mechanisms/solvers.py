@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ppdp.bounds import lookup
@@ -102,9 +102,8 @@ def question(solver: str, domain: Domain, training: Training, mu: float | None) 
         If something that was chosen is impossible for this solver.
     """
     rules = {"dpgd": _full_batches, "epochs": _epochs, "hidden": _hidden, "output": _minimiser}
-    if solver in rules:
-        return rules[solver](domain, training, mu)
-    return _samples(solver, domain, training, mu)
+    asked = rules[solver](domain, training, mu) if solver in rules else _samples(solver, domain, training, mu)
+    return replace(asked, step_size=asked.parameters.get("step_size", training.step_size))
 
 
 def _asked(name: str, kind: str, domain: Domain, parameters: dict[str, Any], steps: int, **more: Any) -> Question:
@@ -120,14 +119,10 @@ def _worth(domain: Domain, training: Training, mu: float | None) -> float:
     return math.sqrt(domain.n * (mu or USUAL_MU) / math.sqrt(classes * (domain.d + 1)))
 
 
-def _usual_steps(domain: Domain, training: Training, mu: float | None) -> int:
-    if mu is None:
-        return 80
-    return int(min(max(4 * _worth(domain, training, mu), 10), 400))
-
-
 def _full_batches(domain: Domain, training: Training, mu: float | None) -> Question:
-    steps = training.max_iter or _usual_steps(domain, training, mu)
+    """With momentum few steps do."""
+    usual = 40.0 if mu is None else min(max(6 * _worth(domain, training, mu) ** 0.55, 10), 80)
+    steps = training.max_iter or int(usual)
     return _asked(training.formulas["dpgd"], "mechanism", domain, dict(training.gradient), steps)
 
 
@@ -135,7 +130,8 @@ def _samples(solver: str, domain: Domain, training: Training, mu: float | None) 
     """Batches large enough that the noise on their sum is about one row's gradient, or more, when all is spent."""
     batch_size = training.batch(domain, max(256, domain.n / 50))
     rate = batch_size / domain.n
-    steps = training.max_iter or max(_usual_steps(domain, training, mu), min(1000, round((0.4 / rate) ** 2)))
+    usual = 80.0 if mu is None else min(max(4 * _worth(domain, training, mu), 10), 400)
+    steps = training.max_iter or max(int(usual), min(1000, round((0.4 / rate) ** 2)))
     parameters = {"loss": training.loss, **training.gradient, "batch_size": batch_size, "steps": steps}
     # Without moved rows the mean loss adds up to mu where steps rate² (exp(kappa²) - 1) = mu², kappa = 2C/noise.
     kappa = math.sqrt(math.log1p((mu or USUAL_MU) ** 2 / (steps * rate**2)))

@@ -89,6 +89,8 @@ def _climb(climb: list[Route], ladder: Ladder, solver: Solver) -> Plan:
     if any(route.releases != climb[0].releases for route in climb):
         raise _refused(ladder, "a released statistic depends on the rung.")
     further = _further(climb, ladder)
+    if any(release.at > climb[0].conditional[0] for release in climb[0].releases):
+        raise _refused(ladder, "a statistic is released behind it.")
     plans = [solver.with_gate(route, "gaussian", further)[0] for route in climb]
     if any((plan.gate, plan.allowance) != (plans[0].gate, plans[0].allowance) for plan in plans):
         raise _refused(ladder, "how many numbers are released depends on the rung.")
@@ -96,6 +98,8 @@ def _climb(climb: list[Route], ladder: Ladder, solver: Solver) -> Plan:
     for plan in plans:
         assert plan.mechanism is not None
         rungs.append(Rung(plan.steps, plan.mechanism, plan.end))
+    if any(_formulas(rung) != _formulas(rungs[0]) for rung in rungs):
+        raise _refused(ladder, "what stands behind it is bounded by another formula on another rung.")
     table = [
         Alternative(f"{ladder.parameter}={value!r}", rung.mechanism.noise_scale, "offered")
         for value, rung in zip(ladder.values, rungs)
@@ -103,9 +107,14 @@ def _climb(climb: list[Route], ladder: Ladder, solver: Solver) -> Plan:
     return replace(plans[-1], rungs=tuple(rungs), alternatives=tuple(table))
 
 
+def _formulas(rung: Rung) -> list[str]:
+    """By which formulas a rung is bounded: a certificate names each of them once."""
+    return [*(step.way.formula for step in rung.steps), rung.mechanism.question.formula]
+
+
 def _further(climb: list[Route], ladder: Ladder) -> tuple[int, ...]:
     """Rows that each rung asks for beyond the last one: the public difference of thresholds, rounded up."""
-    levels = []
+    levels, fixed = [], []
     for route in climb:
         found = route.conditions
         if len(found) != 1 or found[0][0] != ladder.step:
@@ -117,9 +126,12 @@ def _further(climb: list[Route], ladder: Ladder) -> tuple[int, ...]:
                 ladder, f"at another value the margin of {condition.name!r} is another function of the rows."
             )
         levels.append(margin.level(step.domain, condition.unit, **step.way.parameters))
+        fixed.append({k: v for k, v in step.way.parameters.items() if k not in margin.threshold})
     further = tuple(math.ceil(level - levels[-1]) for level in levels)
     if any(tight <= loose for tight, loose in pairwise(levels)):
         raise _refused(ladder, "its values must become looser, the tightest first.")
+    if any(others != fixed[0] for others in fixed):
+        raise _refused(ladder, "more than the threshold of its condition depends on the rung.")
     return further
 
 

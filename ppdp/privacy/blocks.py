@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ppdp.checks import integer, number, positive
+from ppdp.checks import integer, length, number
 from ppdp.distance import Distance
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.privacy.loss import PrivacyLoss
@@ -42,11 +42,11 @@ class Block:
     steps: int = 1
 
     def __post_init__(self) -> None:
-        positive("bound", self.bound)
-        positive("noise_scale", self.noise_scale)
-        integer("steps", self.steps)
-        if not self.lipschitz >= 0:
-            raise InvalidParameter(f"lipschitz must not be negative, got {self.lipschitz!r}.")
+        length("bound", self.bound)
+        length("noise_scale", self.noise_scale)
+        integer("steps", self.steps, most=2**53)
+        if not (isinstance(self.lipschitz, float) and self.lipschitz == math.inf):
+            number("lipschitz", self.lipschitz, least=0)
 
 
 def gaussian_blocks(distance: Distance, blocks: Sequence[Block]) -> PrivacyLoss:
@@ -80,6 +80,10 @@ def _worst(
     together: Callable[[float, float], float],
 ) -> float:
     """Largest loss over what block gets the unmatched weight and what block gets the moves."""
+    if not isinstance(distance, Distance):
+        raise InvalidParameter(f"distance must be a Distance, got {type(distance).__name__}.")
+    if not (isinstance(blocks, Sequence) and all(isinstance(block, Block) for block in blocks)):
+        raise InvalidParameter("blocks must be a sequence of Block.")
     if not distance.aligned:
         raise UnsupportedOrder(
             "rows that match only up to a permutation may be in another block.",

@@ -7,7 +7,7 @@ from neighbours import ROUNDING, Chain, Pair, by_position, shares
 
 from ppdp.distance import Distance
 from ppdp.domain import Domain
-from ppdp.transformers import MinMaxScaler, NormClipper, RowMap
+from ppdp.transformers import MeanImputer, MinMaxScaler, NormClipper, RowMap
 
 
 def stages(d):
@@ -24,7 +24,9 @@ def stages(d):
 @pytest.mark.parametrize("domain", domains(8, 1, 3), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 def test_no_pair_exceeds_the_map(name, domain, distance):
-    world = World(domain, distance, gaps=8, labels=True, deleted=True)
+    gaps = 0 if name.endswith("map") else 8  # a user's function may give a row with gaps others
+    domain = domain.but(max_missing=gaps)
+    world = World(domain, distance, gaps=gaps, labels=True, deleted=True)
     chain = Chain.of([stages(domain.d)[name]], domain, distance)
     reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=30, steps=30)
     assert reached <= ROUNDING
@@ -33,7 +35,7 @@ def test_no_pair_exceeds_the_map(name, domain, distance):
 @pytest.mark.parametrize("name", stages(1))
 def test_moves_reach_the_lipschitz_constant(name):
     distance = Distance(moved=3, radius=0.02, total=0.05)
-    world = World(Domain(n_rows=8, n_features=3, row_norm=1.0), distance)
+    world = World(Domain(n_rows=8, n_features=3, row_norm=1.0, max_missing=0), distance)
     chain = Chain.of([stages(3)[name]], world.domain, distance)
     for number in ("radius", "total"):
         reached, _ = attack(
@@ -77,3 +79,27 @@ def test_rounding_is_charged_to_the_total_as_well():
         grown = max(grown, out.total / distance.total)
         assert max(shares(out, chain.distance).values()) <= ROUNDING
     assert grown > 1.00005
+
+
+def holes(X):
+    """The identity on rows without gaps; a row with gaps loses its large entries as well."""
+    incomplete = np.isnan(X).any(axis=1, keepdims=True)
+    return np.where(incomplete & (X > 0.5), np.nan, X)
+
+
+def test_a_row_that_moved_may_get_other_gaps():
+    """1-Lipschitz, and yet the means behind it see a row replaced for every row with gaps."""
+    n, gaps = 100, 20
+    domain = Domain(n_rows=n, n_features=2, row_norm=2.0, entry_bound=1.0, max_missing=gaps)
+    distance = Distance(replaced=1, moved=n - 1, radius=1e-3)
+    stages = [RowMap(holes, out_ranges=(-1, 1), lipschitz=1.0), MeanImputer(min_observed=n - gaps)]
+    chain = Chain.of(stages, domain, distance)
+    left = np.column_stack([np.full(n, 0.4995), np.zeros(n)])
+    left[:gaps, 1] = np.nan
+    right = left + 1e-3
+    moved = by_position(Pair.of(left, right).mapped(chain.run), free=range(gaps + 1))
+    assert moved.total <= chain.distance.total * ROUNDING
+    after = chain.steps[0][1].distance
+    assert (after.replaced, after.moved, after.mass) == (1 + gaps, n - 1 - gaps, 2 + 2 * gaps)
+    none = domain.but(max_missing=0)
+    assert stages[0].stability_map(none, distance)[1].replaced == 1

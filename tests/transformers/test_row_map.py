@@ -10,7 +10,7 @@ from ppdp.mechanisms import GaussianMechanism
 from ppdp.testing import check_stage
 from ppdp.transformers import MeanImputer, NormClipper, RowMap, StandardScaler
 
-DOMAIN = Domain(n_rows=10, n_features=2, row_norm=1.0)
+DOMAIN = Domain(n_rows=10, n_features=2, row_norm=1.0, max_missing=0)
 MOVED = Distance(moved=3, radius=0.1)
 
 
