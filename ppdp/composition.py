@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
@@ -12,6 +12,10 @@ from sklearn.utils import Bunch
 from ppdp.exceptions import InvalidParameter, UnknownStage
 from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers.base import Stage
+
+if TYPE_CHECKING:
+    from ppdp.comparison import Comparison
+    from ppdp.domain import Domain
 
 __all__ = ["Composition", "check_steps"]
 
@@ -94,6 +98,23 @@ class Composition:
 
     def _fills_gaps(self) -> bool:
         return any(getattr(step, "fills_gaps", False) for _, step in self._named())
+
+    def compare(self, domain: Domain | None = None) -> Comparison:
+        """What the usual claims are worth beside this pipeline's plan, before any data.
+
+        Parameters
+        ----------
+        domain : Domain, optional
+            Public facts, as for ``plan``.
+
+        Returns
+        -------
+        Comparison
+            Naive claim, group privacy, all-exact and all-noisy route, and ours: a table and a picture.
+        """
+        from ppdp.comparison import compare
+
+        return compare(self, domain)
 
     def _repr_html_(self) -> str:
         """Diagram of the steps and, once fitted, the certificate."""

@@ -10,7 +10,7 @@ from typing import Any
 from ppdp.checks import classes_of, integer, labels, length, number, pair
 from ppdp.exceptions import InvalidParameter, MissingBound
 
-__all__ = ["Domain"]
+__all__ = ["Domain", "unit_in_words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +131,8 @@ class Domain:
             parts.append(f"gaps in at most {self.missing_rows} rows")
         if self.classes is not None:
             parts.append(f"{len(self.classes)} classes")
+        if self.rows_per_unit > 1:
+            parts.append(f"protects {unit_in_words(self.rows_per_unit)}")
         return ", ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -150,6 +152,17 @@ class Domain:
             raise InvalidParameter(f"unknown domain facts: {sorted(set(data) - known)}.")
         plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
         return cls(**plain)
+
+
+def unit_in_words(rows_per_unit: int) -> str:
+    """What neighbouring datasets may differ in.
+
+    Examples
+    --------
+    >>> unit_in_words(1), unit_in_words(3)
+    ('any one row', 'any 3 rows of one person')
+    """
+    return "any one row" if rows_per_unit == 1 else f"any {rows_per_unit} rows of one person"
 
 
 _FIX = {

@@ -23,7 +23,7 @@ from ppdp.exceptions import InvalidParameter, LedgerError
 from ppdp.ledger_file import Terms, insert, open_account, select
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
-from ppdp.spends import MOST, Entry, composed, groups
+from ppdp.spends import MOST, Entry, composed, groups, refuse_another_gate, refuse_other_units
 
 __all__ = ["Entry", "Ledger"]
 
@@ -207,9 +207,9 @@ class Ledger:
         spend = Entry(0, name, names[0], *money, units, "reserved", now, _recipes(parts), self._block, names[1], behind)
         with self._transaction() as database:
             earlier = select(database, name)
-            _refuse_other_units(earlier, spend)
+            refuse_other_units(earlier, spend)
             if behind is not None:
-                _refuse_another_gate(earlier, spend, delta)
+                refuse_another_gate(earlier, spend, delta)
             for entries in groups((*earlier, spend)):
                 if spend in entries:
                     account = account_for(entries, self.accounting, self._terms.order)
@@ -380,32 +380,3 @@ def _recipes(parts: Any) -> str:
     if not (isinstance(parts, Sequence) and all(isinstance(part, Part) for part in parts)):
         raise InvalidParameter("parts must be a sequence of Part.")
     return json.dumps([part.to_dict() for part in parts])
-
-
-def _refuse_other_units(earlier: Sequence[Entry], spend: Entry) -> None:
-    """Units do not add up, and one person's rows may be in several blocks."""
-    if any(entry.rows_per_unit != spend.rows_per_unit for entry in earlier):
-        raise LedgerError(
-            f"the account of {spend.dataset!r} protects another number of rows per person than {spend.rows_per_unit}.",
-            fix="declare the same Domain(rows_per_unit=...) for every fit, or open another ledger.",
-        )
-    if spend.block and spend.rows_per_unit > 1:
-        raise LedgerError(
-            "blocks are for people with one row each: a person with several may be in several blocks.",
-            fix="charge the whole dataset: ledger in place of ledger.block(...).",
-        )
-
-
-def _refuse_another_gate(earlier: Sequence[Entry], spend: Entry, delta: float) -> None:
-    """One gate's delta covers what is run behind it only on the same rows, and only once it has passed."""
-    first = next((entry for entry in earlier if entry.id == spend.behind), None)
-    if first is None or first.block != spend.block or first.status != "released":
-        raise LedgerError(
-            f"no entry {spend.behind} of the same rows was released, so no gate has passed.",
-            fix="run and settle the fit with the gate first, and name its entry.",
-        )
-    if not spend.gate or first.gate != spend.gate or first.behind is not None or first.delta < delta:
-        raise LedgerError(
-            f"entry {spend.behind} was not behind this gate.",
-            fix="leave out behind=; each gate then pays its own delta.",
-        )

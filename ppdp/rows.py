@@ -65,6 +65,7 @@ class Rows:
 
     def with_X(self, X: Array) -> Rows:
         """The same rows with other features; deleted rows return to the filler."""
+        X = np.ascontiguousarray(X)  # else last bits might tell whether a stage copied, because of some other row
         return replace(self, X=X, ours=self.ours and X is self.X).settled()
 
     def settled(self) -> Rows:

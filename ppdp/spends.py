@@ -9,10 +9,11 @@ import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ppdp.exceptions import LedgerError
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
 
-__all__ = ["MOST", "Entry", "composed", "groups", "sampling"]
+__all__ = ["MOST", "Entry", "composed", "groups", "refuse_another_gate", "refuse_other_units", "sampling"]
 
 MOST = 600.0  # an epsilon beyond any meaning, whose exponential is still a number
 
@@ -88,3 +89,32 @@ def groups(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
     """The spends that one row can be in: those on all rows, and for every block those on all rows or on that block."""
     blocks = sorted({"", *(entry.block for entry in entries)})
     return [tuple(entry for entry in entries if entry.block in ("", block)) for block in blocks]
+
+
+def refuse_other_units(earlier: Sequence[Entry], spend: Entry) -> None:
+    """Units do not add up, and one person's rows may be in several blocks."""
+    if any(entry.rows_per_unit != spend.rows_per_unit for entry in earlier):
+        raise LedgerError(
+            f"the account of {spend.dataset!r} protects another number of rows per person than {spend.rows_per_unit}.",
+            fix="declare the same Domain(rows_per_unit=...) for every fit, or open another ledger.",
+        )
+    if spend.block and spend.rows_per_unit > 1:
+        raise LedgerError(
+            "blocks are for people with one row each: a person with several may be in several blocks.",
+            fix="charge the whole dataset: ledger in place of ledger.block(...).",
+        )
+
+
+def refuse_another_gate(earlier: Sequence[Entry], spend: Entry, delta: float) -> None:
+    """One gate's delta covers what is run behind it only on the same rows, and only once it has passed."""
+    first = next((entry for entry in earlier if entry.id == spend.behind), None)
+    if first is None or first.block != spend.block or first.status != "released":
+        raise LedgerError(
+            f"no entry {spend.behind} of the same rows was released, so no gate has passed.",
+            fix="run and settle the fit with the gate first, and name its entry.",
+        )
+    if not spend.gate or first.gate != spend.gate or first.behind is not None or first.delta < delta:
+        raise LedgerError(
+            f"entry {spend.behind} was not behind this gate.",
+            fix="leave out behind=; each gate then pays its own delta.",
+        )

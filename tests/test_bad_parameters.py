@@ -124,6 +124,8 @@ PARAMETERS = {
     "random_state": [-1, 1.5, "0"],
 }
 
+INTERCEPTS = [1, 0, "no", None]  # nothing that merely counts as True or False
+
 IMPOSSIBLE = {
     RowMap: {
         "function": [5, lambda X: X - X.mean(axis=0), lambda X: X[:, :1], lambda X: np.sort(X, axis=0)],
@@ -160,10 +162,25 @@ IMPOSSIBLE = {
         "clip": [0, -1, "1", math.nan, math.inf],
         "coef_norm": [0, -1, "1", math.nan, math.inf],
         "step_size": [0, -1, "1", math.nan, math.inf],
+        "fit_intercept": INTERCEPTS,
     },
-    LinearSVC: {"classes": [5, (0,), (0, 1, 2)], "smoothing": [0, -1, 2, "1", math.nan], "solver": ["output", None]},
-    LinearRegression: {"y_range": [(1, 0), (0, 0), 5, "ab", (0, math.inf)], "solver": ["output", None]},
-    Ridge: {"alpha": [-1, "1", math.nan, None], "solver": ["sgd", None], "y_range": [(1, 0), 5]},
+    LinearSVC: {
+        "classes": [5, (0,), (0, 1, 2)],
+        "smoothing": [0, -1, 2, "1", math.nan],
+        "solver": ["output", None],
+        "fit_intercept": INTERCEPTS,
+    },
+    LinearRegression: {
+        "y_range": [(1, 0), (0, 0), 5, "ab", (0, math.inf)],
+        "solver": ["output", None],
+        "fit_intercept": INTERCEPTS,
+    },
+    Ridge: {
+        "fit_intercept": INTERCEPTS,
+        "alpha": [-1, "1", math.nan, None],
+        "solver": ["sgd", None],
+        "y_range": [(1, 0), 5],
+    },
 }
 
 CASES = [

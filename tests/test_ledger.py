@@ -94,6 +94,9 @@ def test_settle_takes_known_entries_and_outcomes_only(make):
         ledger.settle(number, "refunded")
     with pytest.raises(LedgerError, match="no entry"):
         ledger.settle(number + 1, "released")
+    for junk in ("a", None, str(number), True):
+        with pytest.raises(InvalidParameter, match="entry_id"):
+            ledger.settle(junk, "released")
     assert ledger.entries()[0].status == "reserved"
 
 
@@ -133,6 +136,13 @@ def test_an_empty_ledger_is_true_and_has_length_zero(make):
         {"mu": 0.1, "allowance": math.nan},
         {"mu": 0.1, "epsilon": -1.0},
         {"mu": 0.1, "epsilon": math.inf},
+        *({"mu": 0.1, "rows_per_unit": value} for value in (0, -3, 1.5, "a", True, None)),
+        *({"mu": value} for value in ("a", np.array([0.1, 0.2]), None, True)),
+        {"mu": 0.1, "delta": None},
+        {"mu": 0.1, "epsilon": "1"},
+        *({"mu": 0.1, "parts": value} for value in ([3], 5, None)),
+        *({"mu": 0.1, name: 3} for name in ("label", "gate", "dataset")),
+        {"mu": 0.1, "behind": "a"},
     ],
 )
 def test_impossible_spends_are_refused_and_not_recorded(make, spend):
@@ -205,7 +215,7 @@ def test_nothing_spent_costs_nothing(make):
     assert ledger.epsilon(1e-6) == 0.0
 
 
-@pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan])
+@pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan, "a", None])
 def test_epsilon_needs_a_delta_that_means_something(make, delta):
     with pytest.raises(InvalidParameter, match="delta"):
         make().epsilon(delta)
@@ -314,6 +324,9 @@ def test_without_a_limit_everything_is_recorded(make):
         {"epsilon": 1.0, "delta": 0.0},
         {"epsilon": 1.0, "delta": 1.0},
         {"epsilon": 1.0, "delta": math.nan},
+        {"epsilon": "1", "delta": 1e-6},
+        {"epsilon": 1.0, "delta": [1e-6]},
+        {"epsilon": True, "delta": 1e-6},
     ],
 )
 def test_half_a_limit_or_an_impossible_one_is_refused(tmp_path, limit):
@@ -321,6 +334,12 @@ def test_half_a_limit_or_an_impossible_one_is_refused(tmp_path, limit):
         with pytest.raises(InvalidParameter):
             Ledger(path, **limit)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("path", [5, b"account", "a\0b", ["account"]])
+def test_a_path_must_be_one(path):
+    with pytest.raises(InvalidParameter, match="path"):
+        Ledger(path)
 
 
 # ---------------------------------------------------------------- copies

@@ -127,6 +127,14 @@ class TestCampaigns:
             with pytest.raises(InvalidParameter, match="campaign"):
                 Ledger().reserve_all(some)
 
+    def test_a_campaign_is_a_list_of_plans(self):
+        """A generator can be read only once: its plans would be charged with nothing."""
+        ledger = Ledger()
+        for junk in ([3], 5, None, "plans", self.plans(0.3)):
+            with pytest.raises(InvalidParameter, match="campaign"):
+                ledger.reserve_all(junk)
+        assert len(ledger) == 0
+
 
 class TestSharedGate:
     GATE = "gap above 0.1 on all rows of 2020"
@@ -159,6 +167,15 @@ class TestSharedGate:
             with pytest.raises(LedgerError, match="released"):
                 ledger.reserve(**self.behind(behind=number, dataset="other"))
             ledger = Ledger()
+
+    @pytest.mark.parametrize("outcome", ["released", "refused", "failed"])
+    def test_a_refused_one_cannot_be_settled_again(self, outcome):
+        ledger = Ledger()
+        number = ledger.reserve(mu=0.1, delta=1e-7, gate=self.GATE)
+        ledger.settle(number, outcome)
+        with pytest.raises(LedgerError, match="still to be settled"):
+            ledger.settle(number, "released")
+        assert ledger.entries()[0].status == outcome
 
     @pytest.mark.parametrize(
         "change", [{"gate": "another"}, {"gate": ""}, {"delta": 2e-7}, {"behind": 9}, {"dataset": "x"}]

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 
 import ppdp.search
-from ppdp import Domain, Ledger, Pipeline, PrivacyLoss, PrivateSearchCV
+from ppdp import Domain, Ledger, Pipeline, PrivateSearchCV
 from ppdp.candidates import Candidate, select
 from ppdp.exceptions import (
     BudgetExceeded,
@@ -183,6 +183,7 @@ class TestGates:
         found = search(pipeline(stage, gate=None), {"model__clip": [0.5, 1.0]}).fit(*data)
         assert found.summary_.status == "CONDITIONAL"
         assert "pca assumes" in found.summary_.reasons[0]
+        assert set(found.best_estimator_.certificate_["reasons"]) <= set(found.summary_.reasons)
 
 
 class TestNoise:
@@ -308,20 +309,6 @@ class TestNothingPrivateIsLeft:
         assert "everything together keeps epsilon = 2 at delta = 1e-06" in certificate["warnings"][-1]
 
 
-class TestSummary:
-    def test_is_public_and_checks_itself(self, data):
-        summary = search().fit(*data).summary_
-        document = summary.to_dict()
-        assert (document["epsilon"], document["delta"], document["best_index"]) == (2.0, 1e-6, summary.best_index)
-        assert document["parameters"][0] == {"clip__max_norm": "0.001", "model__fit_intercept": "False"}
-        assert repr(summary).startswith("SEARCH: UNCONDITIONAL")
-        from dataclasses import replace
-
-        cheaper = replace(summary.plan, fits=tuple(replace(f, loss=PrivacyLoss(1.0)) for f in summary.plan.fits))
-        assert summary.verify()
-        assert not replace(summary, plan=cheaper).verify()
-
-
 class TestManners:
     def test_of_an_estimator(self, data):
         found = search(ledger=Ledger())
@@ -364,6 +351,15 @@ class TestRefusals:
             ({"estimator": pipeline(ledger=Ledger())}, "ledger"),
             ({"grid": {"epsilon": [1.0, 2.0]}}, "epsilon"),
             ({"grid": {"model__clip": [1.0]}}, "two candidates"),
+            ({"grid": 5}, "param_grid"),
+            ({"grid": {"model__clip": 1.0}}, "param_grid"),
+            ({"grid": {"model__q": [1, 2]}}, "param_grid"),
+            ({"grid": {"model__clip__x": [1, 2]}}, "param_grid"),
+            ({"grid": {"other__q": [1, 2]}}, "other"),
+            ({"grid": {"model": [LogisticRegression((0, 1)), PoissonRegressor((0, 1))]}}, "in common"),
+            ({"grid": {"model": [PoissonRegressor((0, 1)), PoissonRegressor((0, 2))]}}, "in common"),
+            ({"grid": {"model": [LogisticRegression((0, 1)), GaussianMechanism()]}}, "predict"),
+            ({"grid": {"steps": [5, []]}}, "steps"),
             ({"share": 0.0}, "share"),
             ({"share": 1.0}, "share"),
             ({"test_size": 1.0}, "test_size"),
@@ -379,8 +375,10 @@ class TestRefusals:
         ],
     )
     def test_parameters(self, data, parameters, says):
+        ledger = {} if "ledger" in parameters else {"ledger": Ledger()}
         with pytest.raises(InvalidParameter, match=says):
-            search(**parameters).fit(*data)
+            search(**parameters, **ledger).fit(*data)
+        assert not any(len(account) for account in ledger.values())
 
     def test_classes_must_be_declared(self, data):
         with pytest.raises(MissingBound, match="classes"):

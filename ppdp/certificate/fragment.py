@@ -9,6 +9,7 @@ from ppdp.certificate.drawing import distance_bars
 from ppdp.certificate.markup import Element, bound, element, figure, number, printable, to_html
 from ppdp.certificate.meaning import FALSE_ALARMS, detection_power, reservation, rounded_up, status_in_words
 from ppdp.certificate.points import points_of
+from ppdp.domain import unit_in_words
 from ppdp.privacy.parts import Part
 
 __all__ = ["render_fragment"]
@@ -41,7 +42,6 @@ def render_fragment(content: Mapping[str, Any]) -> str:
     """
     c = printable(content)
     status = element("strong", c["status"], style=f"{BADGE};background:{STATUS[c['status']]}")
-    unit = "one row" if c["rows_per_unit"] == 1 else f"up to {c['rows_per_unit']} rows"
     power = " and ".join(
         f"{rounded_up(detection_power(c, alarm))} at {figure(100 * alarm)}\u00a0% false alarms"
         for alarm in FALSE_ALARMS
@@ -63,7 +63,7 @@ def render_fragment(content: Mapping[str, Any]) -> str:
             element("div", reason, style="margin:.35rem 0 0;padding-left:.7rem;border-left:3px solid #c9852b")
             for reason in c["reasons"]
         ),
-        element("div", f"One person owns {unit}; {c['adjacency']}.", style=SOFT),
+        element("div", f"Protected: {unit_in_words(c['rows_per_unit'])}; {c['adjacency']}.", style=SOFT),
         element("div", promise[0].upper() + promise[1:], style=SOFT),
         _stages(c),
         element("div", *_noise(c), style="margin:.5rem 0 0"),

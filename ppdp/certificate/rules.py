@@ -84,7 +84,7 @@ def broken_rules(c: Document, points: list[tuple[Domain, Distance]], end: Domain
 
 
 def part_rules(c: Document, points: list[tuple[Domain, Distance]], end: Domain) -> Iterator[str]:
-    """Rules for releases and last step, which follow from the parameters of the steps: each rung of a ladder has its own."""
+    """Rules for the releases and the last step, given what holds at the input of every step, and the last domain."""
     names = [step["name"] for step in c["steps"]]
     for i, release in enumerate(c["releases"]):
         yield from _release(c, release, points[release["at"]][0], names, f"releases[{i}]")

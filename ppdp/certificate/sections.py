@@ -18,6 +18,7 @@ from ppdp.certificate.meaning import (
     slack_in_words,
     status_in_words,
 )
+from ppdp.domain import unit_in_words
 
 __all__ = ["closing", "curve", "facts", "meaning", "not_covered", "opening", "routes"]
 
@@ -37,7 +38,8 @@ FACTS = {
 def opening(c: Document) -> Element:
     """Status, guarantee, and what everything else hangs on."""
     claim = ("(ε, δ) = (", bound(c["epsilon"]), ", ", bound(c["delta"]), ")-differential privacy, end to end")
-    unit = "one row" if c["rows_per_unit"] == 1 else f"up to {c['rows_per_unit']} rows"
+    k = c["rows_per_unit"]
+    owner = "one person, who owns one row" if k == 1 else f"one person, who owns up to {k} rows ({unit_in_words(k)})"
     return element(
         "header",
         element("h1", element("span", c["status"], class_="status"), " ", *claim),
@@ -46,7 +48,7 @@ def opening(c: Document) -> Element:
         pairs(
             ("Data", c["dataset"]) if c["dataset"] else None,
             ("Neighbouring datasets", c["adjacency"]),
-            ("Unit of privacy", f"one person, who owns {unit}"),
+            ("Unit of privacy", owner),
         ),
     )
 

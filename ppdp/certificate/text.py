@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ppdp.distance import Distance
+from ppdp.domain import unit_in_words
 from ppdp.privacy.parts import Part
 
 __all__ = ["render_text"]
@@ -14,7 +15,7 @@ def render_text(c: dict[str, Any]) -> str:
     """Plain text of a certificate, first word its status."""
     lines = [
         f"{c['status']} ({c['epsilon']:g}, {c['delta']:g})-differential privacy, end to end",
-        f"  adjacency   {c['adjacency']}; {c['rows_per_unit']} row(s) per person",
+        f"  adjacency   {c['adjacency']}; protects {unit_in_words(c['rows_per_unit'])}",
     ]
     lines += [f"  because     {reason}" for reason in c["reasons"]]
     lines += [f"  warning     {warning}" for warning in c["warnings"]]

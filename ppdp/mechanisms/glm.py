@@ -44,7 +44,7 @@ class _LogLink(LinearRegressor):
         low, high = super()._range(domain)
         if not 1e-100 <= high <= 1e100:
             raise InvalidParameter(
-                f"the largest target must lie between 1e-100 and 1e100, got {high!r}.",
+                "the upper end of the range of the targets must lie between 1e-100 and 1e100.",
                 stage=type(self).__name__,
                 fix="give the targets in another unit.",
             )

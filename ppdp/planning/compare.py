@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ppdp.distance import Distance
 from ppdp.domain import Domain
-from ppdp.planning.plan import Plan
+from ppdp.exceptions import ImpossibleBudget, UnsupportedOrder
+from ppdp.mechanisms.base import Question
+from ppdp.planning.plan import Alternative, Plan
 from ppdp.planning.route import RANK, Route, routes
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 
-__all__ = ["NaiveClaim", "exact_route", "naive_claim"]
+__all__ = ["GroupPrivacy", "NaiveClaim", "exact_route", "group_privacy", "most_of", "naive_claim"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +30,40 @@ class NaiveClaim:
     claimed : float
         The epsilon that is claimed for it.
     certified : float
-        Smallest epsilon that can be certified for it, statistics fitted without noise and kept secret.
+        Smallest epsilon that can be certified for it, statistics fitted without noise and kept secret; infinite if
+        none can.
     by_group_privacy : float
-        Epsilon by group privacy: every row may have changed.
+        Epsilon by group privacy: every row may have changed; infinite if nothing is proved of that many rows.
     """
 
     noise_scale: float
     claimed: float
     certified: float
     by_group_privacy: float
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPrivacy:
+    """The noise that keeps the budget although any row may have changed.
+
+    Attributes
+    ----------
+    noise_scale : float or None
+        None if there is no such noise.
+    bound : float
+        On every number that is released.
+    reason : str
+        Why there is none.
+    """
+
+    noise_scale: float | None
+    bound: float
+    reason: str = ""
+
+    @property
+    def drowns(self) -> bool:
+        """Whether the noise is larger than what is released."""
+        return self.noise_scale is not None and self.noise_scale > self.bound
 
 
 def exact_route(stages: Sequence[tuple[str, Any]], domain: Domain) -> Route:
@@ -49,7 +77,7 @@ def exact_route(stages: Sequence[tuple[str, Any]], domain: Domain) -> Route:
         Completed public facts at the entrance.
     """
     every = routes(stages, domain, Distance.neighbours(domain.rows_per_unit))
-    return max(every, key=lambda route: sum(rank == RANK["exact"] for rank in route.rank))
+    return max(every, key=lambda route: _count(route, "exact"))
 
 
 def naive_claim(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any) -> NaiveClaim:
@@ -64,13 +92,69 @@ def naive_claim(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any) -
     mechanism : Mechanism
         The last step.
     """
-    route = exact_route(stages, plan.domain)
-    mu = gaussian_mu(plan.epsilon, plan.delta)
-    question = mechanism._question(route.domain, mu)
-    neighbours = plan.distance
-    noise = question.calibrated(route.domain, neighbours, mu, PrivacyLoss(), (plan.epsilon, plan.delta))
-    everyone = Distance(replaced=plan.domain.n)
+    route, question = _asked(plan, stages, mechanism)
+    noise = _enough(question, plan, route, plan.distance)
     through, group = (
-        question.privacy_map(route.domain, far, noise).epsilon(plan.delta) for far in (route.distance, everyone)
+        _provable(question, route.domain, far, noise, plan.delta) for far in (route.distance, _everyone(plan))
     )
     return NaiveClaim(noise, plan.epsilon, min(through, group), group)
+
+
+def group_privacy(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any) -> GroupPrivacy:
+    """The price of knowing nothing of the stages but that they may change every row; parameters as for the claim."""
+    route, question = _asked(plan, stages, mechanism)
+    try:
+        return GroupPrivacy(_enough(question, plan, route, _everyone(plan)), question.bound)
+    except (ImpossibleBudget, UnsupportedOrder) as error:
+        return GroupPrivacy(None, question.bound, error.message.rstrip("."))
+
+
+def most_of(
+    way: str, alternatives: Sequence[Alternative], plan: Plan, stages: Sequence[tuple[str, Any]]
+) -> Alternative | None:
+    """Of the routes on which as many stages as can be go this way the best one; None if no stage can.
+
+    Parameters
+    ----------
+    way : {"exact", "noisy"}
+        Of stages that look at the rows.
+    alternatives : sequence of Alternative
+        Every route of the plan, in the planner's order.
+    plan : Plan
+        Gives the public facts.
+    stages : sequence of (name, stage)
+        The steps without the mechanism.
+    """
+    counts = [_count(route, way) for route in routes(stages, plan.domain, plan.distance)]
+    if not counts or max(counts) == 0:
+        return None
+    found = [alternative for count, alternative in zip(counts, alternatives) if count == max(counts)]
+    return min(found, key=lambda route: math.inf if route.noise_scale is None else route.noise_scale)
+
+
+def _asked(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any) -> tuple[Route, Question]:
+    """What the mechanism asks behind stages that are fitted without noise."""
+    route = exact_route(stages, plan.domain)
+    question: Question = mechanism._question(route.domain, gaussian_mu(plan.epsilon, plan.delta))
+    return route, question
+
+
+def _enough(question: Question, plan: Plan, route: Route, distance: Distance) -> float:
+    """Noise that keeps the whole budget at this distance."""
+    mu = gaussian_mu(plan.epsilon, plan.delta)
+    return question.calibrated(route.domain, distance, mu, PrivacyLoss(), (plan.epsilon, plan.delta))
+
+
+def _provable(question: Question, domain: Domain, distance: Distance, noise: float, delta: float) -> float:
+    try:
+        return question.privacy_map(domain, distance, noise).epsilon(delta)
+    except UnsupportedOrder:  # nothing is known of this mechanism at such a distance
+        return math.inf
+
+
+def _everyone(plan: Plan) -> Distance:
+    return Distance(replaced=plan.domain.n)
+
+
+def _count(route: Route, way: str) -> int:
+    return sum(rank == RANK[way] for rank in route.rank)

@@ -12,6 +12,7 @@ from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.gate import Gate, certain_share
 from ppdp.mechanisms.base import Question, behind
+from ppdp.planning.display import plan_html, plan_text
 from ppdp.planning.facts import Fact
 from ppdp.planning.route import PlannedRelease, PlannedStep
 from ppdp.privacy.loss import PrivacyLoss
@@ -150,34 +151,10 @@ class Plan:
         return behind(before, self.mechanism.loss)
 
     def __repr__(self) -> str:
-        lines = [
-            "PLAN: nothing has been certified",
-            f"  (epsilon, delta) = ({self.epsilon:g}, {self.delta:g}), {self.domain.describe()}",
-        ]
-        for step in self.steps:
-            lines.append(f"  {step.name:<12} {step.way.name:<7} -> {step.way.distance.describe()}")
-        for release in self.releases:
-            served = ", ".join(self.steps[i].name for i in release.serves)
-            lines.append(
-                f"  release of {release.statistic} for {served}: noise {release.noise_scale:.3g}, mu {release.mu:.3g}"
-            )
-        if self.gate is not None:
-            lines.append(
-                f"  gate: {len(self.conditions)} condition(s), {self.gate.kind} noise, passes in 99 % of cases from a"
-                f" margin of {math.ceil(self.gate.needed_margin())} rows"
-            )
-        elif self.conditions:
-            lines.append(f"  no gate: {len(self.conditions)} condition(s) are assumed")
-        for rung, further in zip(self.rungs, self.gate.rungs if self.gate is not None else ()):
-            lines.append(f"    rung: {further} rows further, noise {rung.mechanism.noise_scale:.3g}")
-        if self.mechanism is not None:
-            q = self.mechanism.question
-            lines.append(
-                f"  {self.mechanism.name}: {q.steps} answer(s) of {q.size} numbers,"
-                f" noise {self.mechanism.noise_scale:.3g} on values up to {q.bound:.3g}"
-            )
-        lines += [f"  warning: {warning}" for warning in self.warnings]
-        return "\n".join(lines)
+        return plan_text(self)
+
+    def _repr_html_(self) -> str:
+        return plan_html(self)
 
 
 def loss_before(releases: Sequence[PlannedRelease], gate: Gate | None) -> PrivacyLoss:

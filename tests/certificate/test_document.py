@@ -162,10 +162,17 @@ class TestFigures:
     def test_everything_released_is_listed(self, name):
         one = document(name)
         sizes = {f"{one['steps'][r['at']]['name']}.{r['statistic']}": r["size"] for r in one["releases"]}
-        if one["mechanism"]:
-            answer = "theta" if "coef_norm" in one["mechanism"]["parameters"] else "answer"
-            sizes[f"{one['mechanism']['name']}.{answer}"] = one["mechanism"]["size"]
-        assert {k: math.prod(shape) for k, shape in one["released"]["names"].items()} == sizes
+        listed = {k: math.prod(shape) for k, shape in one["released"]["names"].items()}
+        own = {k: listed.pop(k) for k in list(listed) if k not in sizes}
+        assert listed == sizes
+        if (mechanism := one["mechanism"]) is None:
+            assert not own
+            return
+        called, size = mechanism["name"], mechanism["size"]
+        trained = "coef_norm" in mechanism["parameters"]
+        answer = "model" if mechanism["formula"].startswith("diffprivlib") else "theta" if trained else "answer"
+        assert own.pop(f"{called}.{answer}") == size
+        assert all(k == f"{called}.path" and trained and count % size == 0 for k, count in own.items())
 
     def test_what_is_not_covered(self):
         assert "exceptions" in document("gated, max")["not_covered"][0]

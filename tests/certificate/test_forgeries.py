@@ -161,8 +161,15 @@ def change(path: str, value: Any):
     return lambda c: into(c, path.split("."))
 
 
+def turned(ladder: Document) -> Document:
+    """The loosest rung first."""
+    return {"rung": len(ladder["rungs"]) - 1 - ladder["rung"], "rungs": ladder["rungs"][::-1]}
+
+
 FORGERIES = {
     "a smaller epsilon": ("gated, max", None, change("epsilon", lambda e: e * 0.99)),
+    "a delta that one whole row would satisfy": ("unconditional", change("delta", 1 / 3000), None),
+    "the same behind a gate": ("gated, max", change("delta", 0.1), None),
     "a smaller delta": ("gated, max", None, change("delta", lambda d: d * 0.5)),
     "less noise on a release": ("unconditional", None, change("releases.0.noise_scale", lambda s: s * 0.5)),
     "less noise in the mechanism": ("unconditional", None, change("mechanism.noise_scale", lambda s: s * 0.5)),
@@ -202,13 +209,15 @@ FORGERIES = {
         ),
         None,
     ),
-    "a rung that assumes more": ("on a ladder", change("gate.ladder.rungs.1.parameters.min_gap", 0.8), None),
+    "a rung that assumes more": ("on a ladder", change("gate.ladder.rungs.1.parameters.pca.min_gap", 0.8), None),
     "a rung of another mechanism": ("on a ladder", change("gate.ladder.rungs.1.mechanism.class", "PCA"), None),
     "a rung with more than another threshold": (
         "on a ladder",
-        change("gate.ladder.rungs.1.parameters", lambda p: {**p, "center": True}),
+        change("gate.ladder.rungs.1.parameters.pca", lambda p: {**p, "center": True}),
         None,
     ),
+    "a ladder turned around": ("on a ladder", lambda c: c["gate"]["ladder"].update(turned(c["gate"]["ladder"])), None),
+    "a ladder whose loosest rung is gone": ("on a ladder", change("gate.ladder.rungs", lambda r: r[:-1]), None),
     "a ladder that was no ladder": ("on a ladder", change("gate.ladder", None), change("epsilon", lambda e: e * 0.99)),
     "a ladder's delta that does not add": ("on a ladder", None, change("total.failure", lambda f: f / 2)),
     "max where deltas add": ("gated, sum", change("gate.rule", "max"), None),

@@ -81,6 +81,10 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "gated, Laplace": ([CLIP, EXACT_PCA, ("count", LaplaceMechanism("count"))], {"gate": "laplace"}),
     "gated, whole": ([CLIP, EXACT_PCA, ("count", LaplaceMechanism("count"))], {"gate": "discrete-laplace"}),
     "on a ladder": ([CLIP, EXACT_PCA, MEAN], {"gate": Ladder("pca__min_gap", (0.9, 0.5, 0.1))}),
+    "scaled on a ladder": (
+        [CLIP, ("pca", PCA(1, center=True, statistics="exact")), scaler(statistics="exact"), MEAN],
+        {"gate": Ladder("pca__min_gap", (0.9, 0.5, 0.1))},
+    ),
     "gated, predicting": ([BOX, imputer(floor=False, **FEW_GAPS), ("model", classifier())], {}),
     "conditional": (
         [

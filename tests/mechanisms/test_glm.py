@@ -115,10 +115,24 @@ class TestTheRange:
         assert pipeline(kind()).plan(Domain(n_rows=1000, n_features=2, y_range=RANGE)).loss.mu > 0
 
     @kinds
-    @pytest.mark.parametrize("y_range", [(-1.0, 5.0), (3.0, 1.0), (0.0, 1e-200)])
-    def test_may_not_begin_below_zero(self, kind, y_range):
-        with pytest.raises(InvalidParameter, match=r"range"):
+    @pytest.mark.parametrize(
+        ("y_range", "says"),
+        [
+            ((-1.0, 5.0), "begin below 0"),
+            ((3.0, 1.0), "low < high"),
+            ((0.0, 1e-120), "1e-100"),
+            ((0.0, 1e200), "1e100"),
+        ],
+    )
+    def test_may_not_begin_below_zero_nor_be_out_of_reach(self, kind, y_range, says):
+        with pytest.raises(InvalidParameter, match=says):
             pipeline(kind(y_range)).plan(Domain(n_rows=1000, n_features=2))
+
+    @kinds
+    @pytest.mark.parametrize("value", [1, 0, "no", None])
+    def test_an_intercept_is_learned_or_not(self, kind, value):
+        with pytest.raises(InvalidParameter, match="fit_intercept"):
+            pipeline(kind(RANGE, fit_intercept=value)).plan(Domain(n_rows=1000, n_features=2))
 
     @pytest.mark.parametrize("power", [0.5, 2.5, "1", None, np.nan])
     def test_power(self, power):

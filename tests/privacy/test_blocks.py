@@ -76,7 +76,23 @@ def test_rows_that_may_change_their_block_are_refused():
             loss(Distance(replaced=1), [])
 
 
-@pytest.mark.parametrize("block", [(0.0, 1.0), (1.0, 0.0), (1.0, 1.0, -1.0), (1.0, 1.0, math.nan), (1.0, 1.0, 1.0, 0)])
+@pytest.mark.parametrize("loss", [gaussian_blocks, laplace_blocks])
+@pytest.mark.parametrize(
+    ("distance", "blocks"), [(3, [Block(1.0, 1.0)]), (DISTANCE, [3]), (DISTANCE, 5), (DISTANCE, None), (DISTANCE, "a")]
+)
+def test_what_are_no_blocks_is_refused(loss, distance, blocks):
+    with pytest.raises(InvalidParameter):
+        loss(distance, blocks)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        *((0.0, 1.0), (1.0, 0.0), (1e300, 1e-300), ("a", 1.0)),
+        *((1.0, 1.0, slope) for slope in (-1.0, math.nan, "a", None, True, -math.inf)),
+        *((1.0, 1.0, 1.0, steps) for steps in (0, 10**400, 1.5)),
+    ],
+)
 def test_impossible_blocks_are_refused(block):
     with pytest.raises(InvalidParameter):
         Block(*block)

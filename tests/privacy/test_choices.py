@@ -73,7 +73,7 @@ def test_choices_that_do_not_look_at_each_other_cost_nearly_as_much(count):
     for epsilon in (0.0, 0.05 * count, 0.1 * count):
         truth = choices_delta(0.2, count, epsilon)
         assert truth <= run.delta(epsilon)
-        assert run.delta(1.04 * epsilon) <= truth * 1.04
+        assert run.delta(1.04 * epsilon) <= truth * 1.04 + run.slack
 
 
 def test_beside_a_gaussian_release():

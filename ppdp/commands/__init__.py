@@ -1,0 +1,1 @@
+"""What ``ppdp COMMAND`` does: one module for every command, imported only when it is run."""

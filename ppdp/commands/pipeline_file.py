@@ -1,0 +1,265 @@
+"""From a pipeline file to a :class:`ppdp.Pipeline`; nothing in the file is executed."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ppdp.commands.documents import place_of, read_document
+from ppdp.commands.errors import Misuse, refuse, suggestion
+from ppdp.exceptions import BudgetExceeded, LedgerError, PpdpError, PrivacyRefusal
+
+__all__ = ["DataRules", "PipelineFile", "import_modules", "read_pipeline_file"]
+
+_CODE = ("function", "transformer", "utility")
+_DEFAULT_MARKERS = ("NA", "N/A", "NaN", "nan", "null", "NULL")
+
+
+@dataclass(frozen=True, slots=True)
+class DataRules:
+    """How a data file is read: public rules, for every cell by itself.
+
+    Attributes
+    ----------
+    label : str or None
+        Column of labels.
+    drop : tuple of str
+        Columns that are not read.
+    missing : tuple
+        What stands for a gap, beside empty cells.
+    categories : mapping of str to tuple of str
+        Public categories of columns of text.
+    one_hot : tuple of str
+        Which of them become a column for every category.
+    """
+
+    label: str | None
+    drop: tuple[str, ...]
+    missing: tuple[str | float, ...]
+    categories: Mapping[str, tuple[str, ...]]
+    one_hot: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineFile:
+    """A pipeline file that was read.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is.
+    content : dict
+        As it stands there.
+    rules : DataRules
+        How its data are read.
+    steps : tuple of (name, step)
+        Made from it.
+    """
+
+    path: Path
+    content: dict[str, Any]
+    rules: DataRules
+    steps: tuple[tuple[str, Any], ...]
+
+    def pipeline(self, *, ledger: Any = None, dataset: str | None = None) -> Any:
+        """The pipeline, not fitted.
+
+        Parameters
+        ----------
+        ledger : Ledger, optional
+            Where a fit is charged.
+        dataset : str, optional
+            Public name of the data, instead of the one in the file.
+        """
+        from ppdp.domain import Domain
+        from ppdp.pipeline import Pipeline
+
+        given = dict(self.content.get("pipeline", {}))
+        if given.get("gate") == "none":
+            given["gate"] = None
+        if dataset is not None:
+            given["dataset"] = dataset
+        with self.located():
+            domain = Domain.from_dict(self.content.get("domain", {}))
+            return Pipeline(list(self.steps), domain=domain, ledger=ledger, **given)
+
+    @contextmanager
+    def located(self) -> Iterator[None]:
+        """Say where in the file an error has its cause."""
+        try:
+            yield
+        except (Misuse, PrivacyRefusal, BudgetExceeded, LedgerError):
+            raise
+        except PpdpError as error:
+            raise self._misuse(error) from None
+
+    def _misuse(self, error: PpdpError) -> Misuse:
+        keys, default = self._keys(error)
+        fix = error.fix or (f"{keys[-1]} = {default!r} is the default." if default is not None else _FIX)
+        return Misuse(error.message, place=place_of(self.path, keys), fix=fix)
+
+    def _keys(self, error: PpdpError) -> tuple[list[str | int], Any]:
+        """Where in the file, and what the default is there."""
+        words = error.message.split()
+        word = words[0].rstrip(",.") if words else ""
+        for position, (name, step) in enumerate(self.steps):
+            if error.stage in (name, type(step).__name__):
+                parameters = inspect.signature(type(step)).parameters
+                if word in parameters:
+                    return ["steps", position, word], parameters[word].default
+                return ["steps", position], None
+        section, _, key = word.partition(".")
+        if section == "Domain":
+            return ["domain", key], None
+        for section in ("pipeline", "domain"):
+            if word in self.content.get(section, {}):
+                return [section, word], None
+        return (["steps"], None) if word in ("steps", "names") else ([], None)
+
+
+_FIX = "change the file; `ppdp help plan` says what may stand there."
+
+
+def import_modules(names: Sequence[str]) -> dict[str, type[Any]]:
+    """Run modules of the user's own, and return the stages and mechanisms that they hold.
+
+    Parameters
+    ----------
+    names : sequence of str
+        As given to ``--import``; also found in the working directory.
+
+    Raises
+    ------
+    Misuse
+        If one cannot be imported.
+    """
+    if not names:
+        return {}
+    from ppdp.mechanisms.base import Mechanism
+    from ppdp.transformers.base import Stage
+
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    found: dict[str, type[Any]] = {}
+    for name in names:
+        try:
+            module = importlib.import_module(name)
+        except Exception as error:  # a module of somebody else may raise anything
+            refuse(
+                f"cannot be imported: {type(error).__name__}: {error}",
+                place=f"--import {name}",
+                fix="the name of a module that Python finds here, as my_stages for ./my_stages.py.",
+            )
+        kinds = [kind for kind in vars(module).values() if isinstance(kind, type)]
+        found |= {kind.__name__: kind for kind in kinds if issubclass(kind, (Stage, Mechanism))}
+    return found
+
+
+def read_pipeline_file(path: Path, modules: Sequence[str] = ()) -> PipelineFile:
+    """Read a pipeline file and make its steps.
+
+    Parameters
+    ----------
+    path : Path
+        TOML or YAML.
+    modules : sequence of str
+        Modules whose classes ``use`` may name beside those of ppdp.
+
+    Raises
+    ------
+    Misuse
+        If anything in it is wrong.
+    """
+    content = read_document(path)
+    own = import_modules(modules)
+    from ppdp.registry import REGISTRY
+
+    rules = _rules(content.get("data", {}), path)
+    steps = tuple(_step(step, i, path, {**own, **REGISTRY}) for i, step in enumerate(content["steps"]))
+    made = PipelineFile(path, content, rules, steps)
+    _check_steps(made)
+    return made
+
+
+def _rules(given: Mapping[str, Any], path: Path) -> DataRules:
+    categories = {name: tuple(labels) for name, labels in given.get("categories", {}).items()}
+    for i, name in enumerate(given.get("one_hot", [])):
+        if name not in categories:
+            refuse(
+                f"no categories of {name!r} are declared.",
+                place=place_of(path, ["data", "one_hot", i]),
+                fix=f"add {name} = [...] to [data.categories].",
+            )
+    label, drop = given.get("label"), tuple(given.get("drop", ()))
+    for name in [label, *drop]:
+        if name in categories:
+            refuse(
+                f"the column {name!r} is no feature, so it needs no categories.",
+                place=place_of(path, ["data", "categories", name]),
+                fix="leave it out; labels have classes.",
+            )
+    if label in drop:
+        refuse("the column of labels is dropped.", place=place_of(path, ["data", "drop"]), fix="leave it out here.")
+    missing = tuple(given.get("missing", _DEFAULT_MARKERS))
+    return DataRules(label, drop, missing, categories, tuple(given.get("one_hot", ())))
+
+
+def _step(given: Mapping[str, Any], position: int, path: Path, known: Mapping[str, type[Any]]) -> tuple[str, Any]:
+    """A step from its table."""
+    kind = known.get(given["use"])
+    if kind is None:
+        fix = suggestion(given["use"], known)
+        refuse(
+            f"there is no stage {given['use']!r}.",
+            place=place_of(path, ["steps", position, "use"]),
+            fix=fix if fix.startswith("did") else "a class of ppdp, or --import the module that holds yours.",
+        )
+    parameters = {key: value for key, value in given.items() if key not in ("name", "use")}
+    allowed = inspect.signature(kind).parameters
+    for key in parameters:
+        place = place_of(path, ["steps", position, key])
+        if key not in allowed:
+            refuse(f"{kind.__name__} has no parameter {key!r}.", place=place, fix=suggestion(key, allowed))
+        if key in _CODE:
+            refuse(
+                f"{key!r} is code, which a pipeline file cannot hold.",
+                place=place,
+                fix="make a class of your own in a module, and --import it.",
+            )
+    return given.get("name", kind.__name__.lower()), kind(**parameters)
+
+
+def _check_steps(made: PipelineFile) -> None:
+    """Errors that are about all steps together."""
+    from ppdp.composition import check_steps
+    from ppdp.pipeline import Pipeline
+
+    names = [name for name, _ in made.steps]
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            refuse(
+                f"the name {name!r} is there twice.",
+                place=place_of(made.path, ["steps", position, "name"]),
+                fix=f'name = "{name}2".',
+            )
+    with made.located():
+        _, mechanism = check_steps(list(made.steps), Pipeline)
+    needs = mechanism is not None and mechanism[1].needs_y
+    if needs and made.rules.label is None:
+        refuse(
+            f"{type(made.steps[-1][1]).__name__} learns labels, and no column of them is named.",
+            place=place_of(made.path, ["data", "label"]),
+            fix='label = "COLUMN".',
+        )
+    if made.rules.label is not None and not needs:
+        refuse(
+            "no step learns labels.",
+            place=place_of(made.path, ["data", "label"]),
+            fix=f'drop = ["{made.rules.label}"] leaves the column out; without the line it is a feature.',
+        )

@@ -1,0 +1,62 @@
+"""The summary of a search: public, checked by itself, and no word more than is true."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ppdp import Pipeline, PrivacyLoss, PrivateSearchCV
+from ppdp.mechanisms import LogisticRegression
+from ppdp.transformers import NormClipper
+
+N = 3000
+GRID = {"clip__max_norm": [1e-3, 2.0], "model__fit_intercept": [False, True]}
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 3))
+    return X, (X[:, 0] + X[:, 1] + 1.0 + 0.3 * rng.normal(size=N) > 0).astype(int)
+
+
+def pipeline(**parameters):
+    model = LogisticRegression(classes=(0, 1), max_iter=30)
+    return Pipeline([("clip", NormClipper(2.0)), ("model", model)], **parameters)
+
+
+def search(estimator=None, grid=GRID):
+    return PrivateSearchCV(pipeline() if estimator is None else estimator, grid, epsilon=2.0)
+
+
+def test_is_public_and_checks_itself(data):
+    summary = search().fit(*data).summary_
+    document = summary.to_dict()
+    assert (document["epsilon"], document["delta"], document["best_index"]) == (2.0, 1e-6, summary.best_index)
+    assert document["parameters"][0] == {"clip__max_norm": "0.001", "model__fit_intercept": "False"}
+    assert repr(summary).startswith("SEARCH: UNCONDITIONAL")
+    cheaper = replace(summary.plan, fits=tuple(replace(f, loss=PrivacyLoss(1.0)) for f in summary.plan.fits))
+    assert summary.verify()
+    assert not replace(summary, plan=cheaper).verify()
+    assert not replace(summary, reasons=("something is assumed",)).verify()
+
+
+def test_of_one_candidate_on_somebody_elses_word(data):
+    class Trusting(LogisticRegression):
+        def assumptions(self):
+            return (("a sensitivity", "somebody says so"),)
+
+    models = {"model": [LogisticRegression((0, 1), max_iter=5), Trusting((0, 1), coef_norm=1e-9, max_iter=5)]}
+    summary = search(grid=models).fit(*data).summary_
+    assert (summary.status, summary.reasons) == ("CONDITIONAL", ("mechanism: somebody says so",))
+    assert summary.verify()
+
+
+@pytest.mark.parametrize("invalid", ["error", "repair"])
+def test_says_what_is_not_covered(data, invalid):
+    found = search(pipeline(invalid=invalid)).fit(*data)
+    certificate = found.best_estimator_.certificate_
+    assert list(found.summary_.not_covered) == certificate["not_covered"] == found.summary_.to_dict()["not_covered"]
+    assert any("exceptions" in words for words in found.summary_.not_covered) == (invalid == "error")
+    mixed = search(pipeline(), {"invalid": ["repair", invalid]}).fit(*data)
+    assert mixed.summary_.invalid == invalid
