@@ -80,6 +80,7 @@ COMPETITORS = {
 DIFFERENCES = {
     "PCA: ours - diffprivlib": ("ours_pca", "diffprivlib_pca"),
     "scaler: ours - diffprivlib": ("ours_scaler", "diffprivlib_scaler"),
+    "ours: PCA - model only": ("ours_pca", "ours_plain"),
     "ours: scaler - model only": ("ours_scaler", "ours_plain"),
     "scaler: ours - no privacy": ("ours_scaler", "plain_scaler"),
 }
@@ -264,7 +265,7 @@ def main() -> None:
     parser.add_argument("--epsilon", nargs="+", type=float, default=list(EPSILONS))
     parser.add_argument("--fresh", action="store_true", help="forget what earlier runs have written")
     options = parser.parse_args()
-    console = Console(width=150)
+    console = Console(width=160)
     warnings.filterwarnings("ignore")  # deprecations inside diffprivlib
     foreign = diffprivlib_is_there(console)
     if options.fresh:

@@ -1,18 +1,21 @@
-"""The command line: ``ppdp demo``, ``ppdp verify`` and ``ppdp lint``."""
+"""The command line: ``ppdp COMMAND``; what each does is in :mod:`ppdp.commands`."""
 
 from __future__ import annotations
 
-import argparse
 import importlib
-import runpy
+import os
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
-from ppdp.exceptions import InvalidParameter, PpdpError
+from ppdp.commands.errors import Misuse, one_line
+from ppdp.commands.parser import RUN, commands_of, make_parser
+from ppdp.exceptions import BudgetExceeded, CertificateError, PpdpError, PrivacyRefusal
 
 __all__ = ["main"]
+
+YES, NO, WRONG, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
+_ANSWERS = (BudgetExceeded, CertificateError, PrivacyRefusal)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,80 +29,56 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 if all is well, 1 if a certificate does not verify or a stage looks at the rows, 2 if the command cannot be
-        carried out.
+        0 if all is well, 1 if the answer is no (a certificate does not hold, a stage looks at the rows, the gate or the
+        ledger refuses), 2 if the command cannot be carried out as given, 3 if ppdp itself fails.
     """
-    parser = argparse.ArgumentParser(prog="ppdp", description="End-to-end differential privacy certificates.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    demo = commands.add_parser("demo", help="run the main job on bundled real data and write its certificate")
-    demo.add_argument("--data", choices=("flchain", "randhie"), default="flchain", help="which data (default: flchain)")
-    demo.add_argument("--out", type=Path, help="folder for what is written (default: artifacts/DATA)")
-    verify = commands.add_parser("verify", help="recompute a certificate; exit status 0 if it holds, 1 if not")
-    verify.add_argument("certificate", type=Path, help="a certificate.json")
-    verify.add_argument("--quiet", action="store_true", help="print nothing")
-    lint = commands.add_parser("lint", help="list what every stage of a scikit-learn pipeline tells about the rows")
-    lint.add_argument("pipeline", help="where it is: MODULE:NAME or FILE.py:NAME; the code of that module is run")
-    lint.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    options = parser.parse_args(arguments)
     try:
-        if options.command == "demo":
-            return _demo(options.data, options.out or Path("artifacts") / options.data)
-        if options.command == "lint":
-            return _lint(options.pipeline, as_json=options.json)
-        return _verify(options.certificate, quiet=options.quiet)
+        return _run(arguments)
+    except BrokenPipeError:  # whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return YES
+    except _ANSWERS as error:
+        return _say(f"refused: {one_line(error)}", NO)
     except (PpdpError, OSError, ImportError) as error:
-        print(f"ppdp: {error}", file=sys.stderr)
-        return 2
+        return _say(f"error: {one_line(error)}", WRONG)
+    except KeyboardInterrupt:
+        return _say("interrupted.", INTERRUPTED)
+    except Exception as error:  # its message may quote a row
+        return _say(f"fault: {type(error).__name__} in ppdp. Fix: report it, without the data.", FAULT)
 
 
-def _demo(data: str, out: Path) -> int:
-    from rich.console import Console
-
-    from ppdp.demo import run
-
-    console = Console()
-    run(data, out, console if console.is_terminal else Console(width=110))
-    return 0
+def _say(text: str, status: int) -> int:
+    print(f"ppdp: {text}", file=sys.stderr)
+    return status
 
 
-def _verify(path: Path, *, quiet: bool) -> int:
-    from ppdp.certificate import Certificate
-    from ppdp.exceptions import CertificateError
-
+def _run(arguments: Sequence[str] | None) -> int:
+    parser = make_parser()
     try:
-        certificate = Certificate.load(path)
-    except CertificateError as error:
-        if not quiet:
-            print(f"ppdp: {error}", file=sys.stderr)
-        return 1
-    result = certificate.verify()
-    if not quiet:
-        print(result)
-        print(f"{certificate.status} ({certificate.epsilon:g}, {certificate.delta:g}) {certificate.digest}")
-    return 0 if result else 1
+        options = parser.parse_args(arguments)
+    except SystemExit:  # argparse has printed a manual
+        return YES
+    if options.version:
+        from ppdp import __version__
+
+        print(f"ppdp {__version__}")
+        return YES
+    if options.command is None:
+        raise Misuse("which command?", place="ppdp", fix=f"one of {', '.join(sorted(RUN))}; see `ppdp help`.")
+    return _help(options) if options.command == "help" else _called(options)
 
 
-def _lint(place: str, *, as_json: bool) -> int:
-    from ppdp.linting import lint
-
-    report = lint(_named(place))
-    print(report.to_json() if as_json else report)
-    return 0 if report.severity == "none" else 1
+def _help(options: Namespace) -> int:
+    parser = make_parser()
+    (parser if options.topic is None else commands_of(parser)[options.topic]).print_help()
+    return YES
 
 
-def _named(place: str) -> Any:
-    """An object by its module, or file, and name."""
-    module, _, name = place.rpartition(":")
-    if not module:
-        raise InvalidParameter(f"{place!r} names no pipeline.", fix="MODULE:NAME or FILE.py:NAME, as training.py:pipe.")
-    if module.endswith(".py"):
-        found = runpy.run_path(module)
-    else:
-        sys.path.insert(0, "")
-        found = vars(importlib.import_module(module))
-    if name not in found:
-        raise InvalidParameter(f"{module} holds no {name!r}.", fix="the name of the variable that is the pipeline.")
-    return found[name]
+def _called(options: Namespace) -> int:
+    """Import what the command needs, and run it."""
+    module, name = RUN[options.command]
+    status: int = getattr(importlib.import_module(f"ppdp.commands.{module}"), name)(options)
+    return status
 
 
 if __name__ == "__main__":

@@ -18,14 +18,14 @@ from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.ladder import Ladder
 from ppdp.planning.compare import exact_route, group_privacy, most_of, naive_claim
 from ppdp.planning.plan import Alternative, Plan
-from ppdp.tables import html_table
+from ppdp.tables import html_table, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["Comparison", "Practice", "compare"]
 
-_HEAD = ("practice", "claims", "provable", "noise", "the claim", "why")
+_HEAD = ("practice", "claims", "provable", "noise", "status", "why")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Comparison:
         table = html_table(
             f"COMPARISON: nothing has been certified\n{self.title}", _HEAD, map(_cells, self.practices), bold=chosen
         )
-        return f"<div>{table}<div>{escape(self.footnote)}</div>{self._picture()}</div>"
+        return f"<div>{table}<div>{escape(visible(self.footnote))}</div>{self._picture()}</div>"
 
     def _picture(self) -> str:
         """The plot inside the page; nothing where matplotlib is not installed."""
@@ -197,6 +197,8 @@ def _naive(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any) -> Pra
     told = "the stages leave neighbouring datasets as close as they were" if holds else "pre-processing is not counted"
     if not holds and claim.certified < claim.by_group_privacy < math.inf:
         told += f"; by group privacy ε = {figure(claim.by_group_privacy, upward=True)}"
+    if not holds and claim.by_group_privacy == math.inf:
+        told += ", and nothing is proved of this mechanism where so many rows change"
     assumed = exact_route(stages, plan.domain).conditions
     if assumed and claim.certified < min(claim.by_group_privacy, math.inf):
         told += f"; provable only where {len(assumed)} untested condition(s) hold"
@@ -237,4 +239,6 @@ def _ours(plan: Plan) -> Practice:
 def _cells(practice: Practice) -> tuple[str, ...]:
     noise = "" if practice.noise_scale is None else figure(practice.noise_scale, 3)
     provable = "nothing" if practice.provable == math.inf else f"ε = {figure(practice.provable, upward=True)}"
+    if practice.status == "not offered":
+        provable = ""
     return practice.name, f"ε = {figure(practice.claimed)}", provable, noise, practice.status, practice.reason

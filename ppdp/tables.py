@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["html_table"]
+__all__ = ["html_table", "visible"]
 
-_CELL = "text-align:left;vertical-align:top;white-space:normal;max-width:34rem"
+_CELL = "text-align:left;vertical-align:top;white-space:normal;max-width:34rem;padding:2px 10px 2px 0"
+_SPACES = "\n\u00a0\u202f"  # of captions and of numbers
 
 
 def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, bold: int | None = None) -> str:
@@ -29,15 +30,15 @@ def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]],
     >>> html_table("sums", ["a<b"], [["1"]]).count("a&lt;b")
     1
     """
-    top = "".join(f'<th style="{_CELL}">{escape(_visible(name))}</th>' for name in head)
+    top = "".join(f'<th style="{_CELL}">{escape(visible(name))}</th>' for name in head)
     body = ""
     for i, cells in enumerate(rows):
         style = f"{_CELL};font-weight:600" if i == bold else _CELL
-        body += "<tr>" + "".join(f'<td style="{style}">{escape(_visible(cell))}</td>' for cell in cells) + "</tr>"
-    title = f'<caption style="text-align:left;white-space:pre-line">{escape(_visible(caption))}</caption>'
-    return f"<table>{title}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+        body += "<tr>" + "".join(f'<td style="{style}">{escape(visible(cell))}</td>' for cell in cells) + "</tr>"
+    title = f'<div style="white-space:pre-line;margin-top:.4rem">{escape(visible(caption))}</div>'
+    return f"{title}<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _visible(text: str) -> str:
-    """No invisible character may reorder or hide what is read."""
-    return "".join(c if c.isprintable() or c == "\n" else "\ufffd" for c in text)
+def visible(text: str) -> str:
+    """The text with U+FFFD for invisible characters: none may reorder or hide what is read."""
+    return "".join(c if c.isprintable() or c in _SPACES else "\ufffd" for c in text)

@@ -68,17 +68,20 @@ class Layout:
             refuse("no column is left for the features.", place=place("drop"), fix="drop fewer columns.")
         for name in columns:
             kind = source.types[name]
+            if kind is None:
+                continue
             if name in rules.categories and not _is_text(kind):
                 refuse(
                     f"the column {name!r} holds {kind}, not text.",
                     place=place("categories", name),
                     fix="leave its categories out.",
                 )
-            if name not in rules.categories and not (_is_text(kind) or _is_number(kind)):
+            if name not in rules.categories and not _is_number(kind):
+                fix = f'drop = ["{name}"] in [data]'
                 refuse(
                     f"the column {name!r} holds {kind}, which is no number.",
                     place=str(source.path),
-                    fix=f'drop = ["{name}"] in [data], or write numbers.',
+                    fix=f"{name} = [...] in [data.categories], or {fix}." if _is_text(kind) else f"{fix}.",
                 )
         return cls(source, rules, columns)
 
@@ -189,4 +192,3 @@ def _codes(column: Any, labels: Sequence[str], missing: Sequence[Any]) -> Array:
     codes = np.array(pc.fill_null(pc.index_in(text, value_set=wanted), -1), dtype=np.float64)
     gaps = np.asarray(_gaps(text, missing)) & (codes < 0)
     return np.where(gaps, np.nan, np.where(codes < 0, np.inf, codes))
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import tomllib
 from collections.abc import Callable, Mapping
@@ -55,9 +56,7 @@ def read_document(path: Path) -> dict[str, Any]:
         refuse("is not UTF-8 text.", place=str(path), fix="save it as UTF-8.")
     content = _toml(text, path) if path.suffix == ".toml" else _yaml(text, path)
     if not isinstance(content, dict) or not content:
-        refuse(
-            "holds no tables.", place=str(path), fix="write [[steps]] with name and use; see `ppdp help plan`."
-        )
+        refuse("holds no tables.", place=str(path), fix="write [[steps]] with name and use; see `ppdp help plan`.")
     _refuse_other_keys(content, str(path))
     _check_form(content, path)
     return content
@@ -80,7 +79,9 @@ def _yaml(text: str, path: Path) -> Any:
         import yaml
     except ImportError:
         refuse(
-            "YAML needs the package PyYAML.", place=str(path), fix="pip install 'ppdp[yaml]', or write the file as TOML."
+            "YAML needs the package PyYAML.",
+            place=str(path),
+            fix="pip install 'ppdp[yaml]', or write the file as TOML.",
         )
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -177,10 +178,8 @@ def _type(value: Any, wanted: Any) -> tuple[str, str]:
     must = " or ".join(_KINDS[kind] for kind in kinds)
     fix = f"write {must}"
     if isinstance(value, str) and {"number", "integer"} & set(kinds):
-        try:
+        with contextlib.suppress(ValueError):
             fix = f"write {float(value)!r} without quotes, and in YAML with a point, as 1.0e-6"
-        except ValueError:
-            pass
     return f"must be {must}, got {value!r}", fix
 
 

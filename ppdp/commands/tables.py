@@ -5,6 +5,7 @@ Messages of pyarrow may quote a cell, so none is passed on.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,16 +28,19 @@ class Source:
         Where it is.
     n_rows : int
         Number of rows.
-    types : mapping of str to pyarrow.DataType
-        Columns in their order; cells of a CSV file are strings.
-    batches : callable
-        Gives the rows, in pieces, for names of columns.
+    types : mapping of str to pyarrow.DataType or None
+        Columns in their order; None in a CSV file, which has no types.
+    n_pieces : int
+        In how many pieces it is read.
+    pieces : callable
+        Gives the rows of some columns, as tables one after the other.
     """
 
     path: Path
     n_rows: int
     types: dict[str, Any]
-    batches: Callable[[Sequence[str]], Iterator[Any]]
+    n_pieces: int
+    pieces: Callable[[Sequence[str]], Iterator[Any]]
 
     def read(self, columns: Sequence[str]) -> Any:
         """A pyarrow table of these columns, with a progress bar if it takes long.
@@ -48,9 +52,11 @@ class Source:
         """
         import pyarrow as pa
 
+        from ppdp.progress import progress
+
         with _unquoted(self.path):
-            table = pa.Table.from_batches(_shown(self.batches(columns), self.n_rows), schema=None)
-            return table.select(list(columns))
+            numbered = zip(progress(range(self.n_pieces), "reading"), self.pieces(columns))
+            return pa.concat_tables([piece for _, piece in numbered])
 
     def require(self, name: str, place: str) -> None:
         """Refuse the name of a column that is not there."""
@@ -105,21 +111,6 @@ def _is_csv(path: Path) -> bool:
     return path.name.lower().endswith(CSV)
 
 
-def _shown(batches: Iterator[Any], n_rows: int) -> Iterator[Any]:
-    """The pieces, with a bar after two seconds."""
-    from ppdp.progress import progress
-
-    taken, pieces = 0, iter(batches)
-    first = next(pieces)
-    taken = max(1, first.num_rows)
-    yield first
-    for _ in progress(range(-(-n_rows // taken)), "reading"):
-        for piece in pieces:
-            yield piece
-            break
-    yield from pieces
-
-
 def _unique(names: Sequence[str], path: Path) -> list[str]:
     again = sorted({name for name in names if list(names).count(name) > 1})
     if again:
@@ -142,22 +133,23 @@ def _open_csv(path: Path) -> Source:
         return csv.open_csv(path, read_options=read, parse_options=parse, convert_options=convert)
 
     names = _unique(_header(path, parse.delimiter), path)
-    n_rows = sum(batch.num_rows for batch in stream(names))
-    return Source(path, n_rows, dict.fromkeys(names, pa.string()), lambda columns: iter(stream(list(columns))))
+    sizes = [batch.num_rows for batch in stream(names)]
+
+    def pieces(columns: Sequence[str]) -> Iterator[Any]:
+        return (pa.Table.from_batches([batch]) for batch in stream(list(columns)))
+
+    return Source(path, sum(sizes), dict.fromkeys(names), len(sizes), pieces)
 
 
 def _header(path: Path, delimiter: str) -> list[str]:
     """The first line of a CSV file."""
     import csv
     import gzip
-    import io
 
-    opened: Any = gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb")
-    try:
-        with io.TextIOWrapper(opened, encoding="utf-8-sig", newline="") as text:
-            first = next(csv.reader(text, delimiter=delimiter, strict=True), [])
-    except (csv.Error, OSError):
-        first = []
+    opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
+    first: list[str] = []
+    with contextlib.suppress(csv.Error, OSError), opener(path, "rt", encoding="utf-8-sig", newline="") as text:
+        first = next(csv.reader(text, delimiter=delimiter, strict=True), [])
     if not first:
         refuse("has no header.", place=str(path), fix="the names of the columns in the first line.")
     return first
@@ -170,29 +162,32 @@ def _open_parquet(path: Path) -> Source:
     schema = file.schema_arrow
     _unique(schema.names, path)
     types = dict(zip(schema.names, schema.types))
-    return Source(path, file.metadata.num_rows, types, lambda columns: file.iter_batches(columns=list(columns)))
+
+    def pieces(columns: Sequence[str]) -> Iterator[Any]:
+        groups = range(file.num_row_groups)
+        return (file.read_row_group(group, columns=list(columns)).select(list(columns)) for group in groups)
+
+    return Source(path, file.metadata.num_rows, types, file.num_row_groups, pieces)
 
 
 def _open_arrow(path: Path) -> Source:
     import pyarrow as pa
 
     with path.open("rb") as file:
-        magic = file.read(6)
-    if magic == b"ARROW1":
-        file_reader = pa.ipc.open_file(path)
-        pieces = [file_reader.get_batch(i) for i in range(file_reader.num_record_batches)]
-        schema = file_reader.schema
+        whole = file.read(6) == b"ARROW1"
+    if whole:
+        with pa.ipc.open_file(path) as reader:
+            schema, batches = reader.schema, [reader.get_batch(i) for i in range(reader.num_record_batches)]
     else:
-        with pa.ipc.open_stream(path) as stream_reader:
-            schema, pieces = stream_reader.schema, list(stream_reader)
+        with pa.ipc.open_stream(path) as reader:
+            schema, batches = reader.schema, list(reader)
     _unique(schema.names, path)
-    types = dict(zip(schema.names, schema.types))
-    return Source(path, sum(piece.num_rows for piece in pieces), types, lambda columns: _selected(pieces, columns))
 
+    def pieces(columns: Sequence[str]) -> Iterator[Any]:
+        return (pa.Table.from_batches([batch]).select(list(columns)) for batch in batches)
 
-def _selected(pieces: Sequence[Any], columns: Sequence[str]) -> Iterator[Any]:
-    for piece in pieces:
-        yield piece.select(list(columns))
+    rows = sum(batch.num_rows for batch in batches)
+    return Source(path, rows, dict(zip(schema.names, schema.types)), len(batches), pieces)
 
 
 _FORMS: tuple[tuple[tuple[str, ...], Callable[[Path], Source]], ...] = (

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import ImpossibleBudget, UnsupportedOrder
@@ -147,7 +149,8 @@ def _enough(question: Question, plan: Plan, route: Route, distance: Distance) ->
 
 def _provable(question: Question, domain: Domain, distance: Distance, noise: float, delta: float) -> float:
     try:
-        return question.privacy_map(domain, distance, noise).epsilon(delta)
+        with np.errstate(over="ignore"):  # likelihood ratios of losses in the thousands
+            return question.privacy_map(domain, distance, noise).epsilon(delta)
     except UnsupportedOrder:  # nothing is known of this mechanism at such a distance
         return math.inf
 

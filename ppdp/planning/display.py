@@ -6,7 +6,7 @@ import math
 from html import escape
 from typing import TYPE_CHECKING
 
-from ppdp.tables import html_table
+from ppdp.tables import html_table, visible
 
 if TYPE_CHECKING:
     from ppdp.planning.plan import Alternative, Plan
@@ -39,16 +39,14 @@ def plan_html(plan: Plan) -> str:
             for s in plan.steps
         ),
     )
-    lines = "".join(f"<div>{escape(line.strip())}</div>" for line in _noise(plan))
-    warnings = "".join(f"<div>⚠ {escape(warning)}</div>" for warning in plan.warnings)
+    lines = "".join(f"<div>{escape(visible(line.strip()))}</div>" for line in _noise(plan))
+    warnings = "".join(f"<div>⚠ {escape(visible(warning))}</div>" for warning in plan.warnings)
+    best = ranked(plan)[:MOST]
     routes = html_table(
         "routes" if len(plan.alternatives) <= MOST else f"the best {MOST} of {len(plan.alternatives)} routes",
         ("route", "noise", "status", "why not"),
-        (
-            (a.route, "" if a.noise_scale is None else f"{a.noise_scale:.3g}", a.status, a.reason)
-            for a in ranked(plan)[:MOST]
-        ),
-        bold=0 if ranked(plan)[:1] and ranked(plan)[0].status == "chosen" else None,
+        ((a.route, "" if a.noise_scale is None else f"{a.noise_scale:.3g}", a.status, a.reason) for a in best),
+        bold=0 if any(a.status == "chosen" for a in best) else None,
     )
     return f"<div>{stages}{lines}{warnings}{routes if len(plan.alternatives) > 1 else ''}</div>"
 

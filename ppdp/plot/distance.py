@@ -11,6 +11,7 @@ from ppdp.certificate.markup import figure
 from ppdp.certificate.points import Point, points_of, spreads
 from ppdp.exceptions import InvalidParameter
 from ppdp.planning.plan import Plan
+from ppdp.plot.canvas import axes, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,16 +49,12 @@ def distance(certificate_or_plan: Subject | Sequence[tuple[str, Subject]], ax: A
     Raises
     ------
     InvalidParameter
-        If there is nothing here that has a distance.
+        If there is nothing here that has a distance, or matplotlib is not installed.
     """
     single = isinstance(certificate_or_plan, (Certificate, Plan))
     labels, paths = _labelled([("", certificate_or_plan)] if single else certificate_or_plan)
     names = _merged([[point.name for point in path] for path in paths])
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        size = 7.2, 1.0 + 0.3 * len(names) * max(2, len(paths))
-        ax = plt.subplots(figsize=size, layout="constrained")[1]
+    ax = axes(ax, 7.2, 1.0 + 0.3 * len(names) * max(2, len(paths)))
     if single:
         _waterfall(ax, paths[0])
     else:
@@ -112,7 +109,7 @@ def _waterfall(ax: Axes, path: Path) -> None:
         ax.plot([before.rows] * 2, [i + THICK / 2, i + 1 + THICK / 2], color=LINE, linewidth=0.8)
     for i, point in enumerate(path):
         _number(ax, point.rows, i)
-    ax.set_yticks(at, [f"{point.name or ENTRANCE}\n{', '.join(point.labels)}" for point in path])
+    ax.set_yticks(at, [f"{words(point.name) or ENTRANCE}\n{', '.join(point.labels)}" for point in path])
 
 
 def _side_by_side(ax: Axes, labels: Sequence[str], paths: Sequence[Path], names: Sequence[str]) -> None:
@@ -121,10 +118,12 @@ def _side_by_side(ax: Axes, labels: Sequence[str], paths: Sequence[Path], names:
     for k, (label, path) in enumerate(zip(labels, paths)):
         shift = (k - (len(paths) - 1) / 2) * thick
         at = [names.index(point.name) + shift for point in path]
-        ax.barh(at, [point.rows for point in path], height=0.9 * thick, color=ROUTES[k % len(ROUTES)], label=label)
+        ax.barh(
+            at, [point.rows for point in path], height=0.9 * thick, color=ROUTES[k % len(ROUTES)], label=words(label)
+        )
         for y, point in zip(at, path):
             _number(ax, point.rows, y)
-    ax.set_yticks(range(len(names)), [name or ENTRANCE for name in names])
+    ax.set_yticks(range(len(names)), [words(name) or ENTRANCE for name in names])
     ax.legend(frameon=False, loc="upper right")
 
 

@@ -27,8 +27,8 @@ class Steering:
 
 
 def gradient_at(model, domain, rows, theta):
-    """The second gradient of a descent whose first step ends at ``theta``."""
-    steering = Steering(-theta)
+    """The second gradient of a descent that takes it at ``theta``."""
+    steering = Steering(-0.8 * theta)  # the first gradient ahead is a quarter of the step further
     model._release(rows, model._question(domain), steering, 1.0)
     return steering.gradients[1]
 

@@ -1,0 +1,140 @@
+"""``ppdp fit``: fit a pipeline file to private rows, and write what may leave."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from argparse import Namespace
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from ppdp.commands.cells import Layout
+from ppdp.commands.documents import place_of
+from ppdp.commands.errors import Misuse, refuse
+from ppdp.commands.output import say
+from ppdp.commands.pipeline_file import PipelineFile, read_pipeline_file
+from ppdp.commands.planning import planned
+from ppdp.commands.tables import open_source
+from ppdp.exceptions import InvalidValue
+
+__all__ = ["fit"]
+
+EXPORT, CERTIFICATE, PAGE = "model.zip", "certificate.json", "certificate.html"
+
+
+def fit(options: Namespace) -> int:
+    """Fit, write the folder, print the certificate.
+
+    All that is public is checked first, so that no budget is spent on something that could not be written.
+    """
+    file = read_pipeline_file(options.file, options.imports)
+    _check_out(options.out)
+    layout = Layout.of(open_source(options.data), file)
+    plan = planned(file, layout, file.pipeline(dataset=options.dataset))
+    _check_exportable(file, plan, conditional=options.conditional)
+    pipe = file.pipeline(ledger=_ledger(options), dataset=options.dataset)
+    with _busy("reading and fitting", quiet=options.quiet):
+        X, y = layout.read(plan.domain.classes)
+        try:
+            with file.located():
+                pipe.fit(X, y)
+        except Misuse as error:
+            raise _about_cells(error, options.data) from None
+        sha256 = _write(pipe, options.out, conditional=options.conditional)
+    certificate = pipe.certificate_
+    if options.json:
+        written = {"out": str(options.out), "sha256": sha256, "certificate": certificate.to_dict()}
+        say(json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False))
+    elif not options.quiet:
+        say(certificate.to_text())
+        say(f"written: {options.out}/{EXPORT} (sha256 {sha256}), {CERTIFICATE}, {PAGE}")
+    return 0
+
+
+def _check_out(out: Path) -> None:
+    """Refuse a folder that could not be made in the end."""
+    if os.path.lexists(out):
+        refuse(f"{str(out)!r} is already there.", place="--out", fix="another name; nothing is replaced.")
+    parent = out.absolute().parent
+    if not parent.is_dir():
+        refuse(f"there is no folder {str(parent)!r}.", place="--out", fix="make it first.")
+    if not os.access(parent, os.W_OK):
+        refuse(f"the folder {str(parent)!r} cannot be written.", place="--out", fix="another place.")
+
+
+def _check_exportable(file: PipelineFile, plan: Any, *, conditional: bool) -> None:
+    """Refuse, before anything is spent, what could not be exported afterwards."""
+    if plan.mechanism is not None and any(fact.name == "classes" and not fact.public for fact in plan.facts):
+        refuse(
+            "the classes are not declared.",
+            place=place_of(file.path, ["steps", len(file.steps) - 1, "classes"]),
+            fix="classes = [0, 1], or whatever the labels are.",
+        )
+    reasons = [f"{fact.name}: {fact.origin}" for fact in plan.facts if not fact.public]
+    if plan.ungated:
+        reasons.append("conditions are assumed, not tested")
+    if reasons and not conditional:
+        place = place_of(file.path, ["pipeline", "gate"] if plan.ungated else ["steps", len(file.steps) - 1])
+        fix = 'gate = "auto", or --conditional' if plan.ungated else "--conditional"
+        refuse(
+            f"the certificate would be CONDITIONAL ({'; '.join(reasons)}).",
+            place=place,
+            fix=f"{fix} if whoever receives it shall rely on that.",
+        )
+
+
+def _ledger(options: Namespace) -> Any:
+    """The account, made if it is not there yet."""
+    if options.ledger is None:
+        if options.limit is not None:
+            refuse("a limit needs a ledger.", place="--limit", fix="add --ledger PATH.")
+        return None
+    from ppdp.exceptions import PpdpError
+    from ppdp.ledger import Ledger
+
+    epsilon, delta = options.limit or (None, None)
+    if not options.ledger.absolute().parent.is_dir():
+        refuse(f"the folder of {str(options.ledger)!r} is not there.", place="--ledger", fix="make it first.")
+    try:
+        return Ledger(options.ledger, epsilon=epsilon, delta=delta)
+    except PpdpError as error:
+        raise Misuse(error.message, place="--ledger", fix=error.fix or "the terms that the ledger has.") from None
+
+
+def _busy(words: str, *, quiet: bool) -> AbstractContextManager[Any]:
+    """Something that moves on a terminal while nothing else does."""
+    if quiet or not sys.stderr.isatty():
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(words)
+
+
+def _about_cells(error: Misuse, data: Path) -> Misuse:
+    """An invalid value has its cause in the data, not in the pipeline file."""
+    if not isinstance(error.__context__, InvalidValue):
+        return error
+    return Misuse(
+        "a cell holds what the pipeline file does not declare: a gap, a word or infinity.",
+        place=str(data),
+        fix='invalid = "repair" in [pipeline], an imputer, or missing, categories and classes that cover it.',
+    )
+
+
+def _write(pipe: Any, out: Path, *, conditional: bool) -> str:
+    """Write the folder, whole or not at all."""
+    from ppdp.artefact.members import write_folder
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / EXPORT
+        sha256: str = pipe.export(path, conditional=conditional)
+        members = {
+            EXPORT: path.read_bytes(),
+            CERTIFICATE: f"{pipe.certificate_.to_json()}\n".encode(),
+            PAGE: pipe.certificate_.to_html().encode(),
+        }
+    write_folder(out, members)
+    return sha256

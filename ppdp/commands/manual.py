@@ -1,0 +1,129 @@
+"""What the help of each command says behind its options."""
+
+from __future__ import annotations
+
+__all__ = ["MANUAL", "OVERVIEW"]
+
+OVERVIEW = """\
+exit status:
+  0  done, and the answer is yes
+  1  the answer is no: a certificate does not hold, a stage tells of the rows, the gate or the ledger refuses
+  2  the command cannot be carried out as given: one line on standard error says where and what to change
+  3  a fault in ppdp; what it says may hold private values and is not shown
+
+examples:
+  ppdp demo                                          certificate, picture and numbers on bundled medical data
+  ppdp plan study.toml --rows 5000                   what a fit would cost; needs no data
+  ppdp fit study.toml --data study.csv --out release
+  ppdp show release                                  the certificate in words
+  ppdp verify release/certificate.json               compute it again
+  ppdp help fit                                      the manual of a command
+"""
+
+_FILE = """\
+pipeline file (TOML, or YAML with `pip install 'ppdp[yaml]'`):
+  [data]
+  label = "outcome"             column of labels
+  drop = ["id"]                 columns that are not read
+  missing = ["NA", -9]          what stands for a gap, beside empty cells
+  one_hot = ["ward"]            columns of categories that become columns ward=A, ward=B of 0 and 1
+  [data.categories]             public categories of columns of text; read as 0, 1, ...
+  sex = ["F", "M"]
+  ward = ["A", "B"]
+
+  [domain]                      public facts: n_rows, n_features, feature_names, row_norm, entry_bound,
+  rows_per_unit = 1             max_missing, min_present, classes, y_range, rows_per_unit
+
+  [pipeline]                    epsilon, delta, gate, invalid, dataset, budget
+  epsilon = 1.0
+  delta = 1e-6
+
+  [[steps]]                     in their order; name may be left out, the rest are parameters of the class
+  use = "MinMaxScaler"
+  ranges = {age = [0, 110], sex = [0, 1], "ward=A" = [0, 1], "ward=B" = [0, 1]}
+  [[steps]]
+  name = "model"
+  use = "LogisticRegression"
+  classes = [0, 1]
+
+  Nothing in it may be read off the private rows. Positions in messages, as steps[1], count from 0.
+"""
+
+_DATA = """\
+data files:
+  .csv, .csv.gz, .tsv with a header; .parquet, .pq; .arrow, .feather, .ipc. Names of columns and the number of rows
+  are public. A cell that is neither a number, nor a category, nor a gap counts as an invalid value.
+"""
+
+MANUAL = {
+    "demo": """\
+examples:
+  ppdp demo                            writes artifacts/flchain
+  ppdp demo --data randhie --out here
+""",
+    "plan": _FILE
+    + """
+examples:
+  ppdp plan study.toml --rows 5000
+  ppdp plan study.toml --data study.parquet --json
+""",
+    "fit": _FILE
+    + "\n"
+    + _DATA
+    + """
+what is written:
+  OUT is a new folder, there whole or not at all: model.zip (for ppdp.load), certificate.json, certificate.html.
+
+ledger:
+  With --ledger the fit is charged before it looks at a row, and what is charged stays, whatever happens afterwards.
+
+examples:
+  ppdp fit study.toml --data study.csv --out release
+  ppdp fit study.toml --data study.parquet --out release --ledger spent.db --limit 3 1e-5 --dataset study-2024
+  ppdp fit study.yaml --data study.arrow --out release --import my_stages --json
+""",
+    "verify": """\
+exit status:
+  0 if the derivation holds and the digest matches, 1 if not.
+
+examples:
+  ppdp verify release/certificate.json
+  ppdp verify certificate.json --import my_stages      for bounds that a module of yours registers
+""",
+    "show": """\
+examples:
+  ppdp show release                                    what `ppdp fit` wrote
+  ppdp show model.zip --html certificate.html
+  ppdp show counts.parquet --json
+""",
+    "lint": """\
+exit status:
+  0 if no stage looks at the rows, 1 if one does.
+
+examples:
+  ppdp lint training.py:pipe
+  ppdp lint mypackage.training:pipe --json
+""",
+    "compare": """\
+what is compared:
+  naive            the noise that would do if pre-processing were free, and the epsilon that can be proved for it
+  group privacy    the same noise, if any row may move
+  all-exact        every stage fitted without noise, conditions tested
+  all-noisy        every stage fitted from released statistics
+  ours             the route of least noise
+
+examples:
+  ppdp compare study.toml --rows 5000
+  ppdp compare with_pca.toml without_pca.toml --rows 5000 --json
+""",
+    "completion": """\
+examples:
+  ppdp completion bash > ~/.local/share/bash-completion/completions/ppdp
+  ppdp completion zsh > ~/.zfunc/_ppdp                 with fpath+=~/.zfunc before compinit
+  ppdp completion fish > ~/.config/fish/completions/ppdp.fish
+""",
+    "help": """\
+examples:
+  ppdp help fit
+""",
+}

@@ -1,0 +1,153 @@
+"""Commands and their options."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ppdp.commands.errors import Misuse, suggestion
+from ppdp.commands.manual import MANUAL, OVERVIEW
+
+__all__ = ["RUN", "commands_of", "make_parser"]
+
+RUN = {
+    "compare": ("planning", "compare"),
+    "completion": ("completion", "completion"),
+    "demo": ("workflows", "demo"),
+    "fit": ("fit", "fit"),
+    "lint": ("workflows", "lint"),
+    "plan": ("planning", "plan"),
+    "show": ("certificates", "show"),
+    "verify": ("certificates", "verify"),
+}
+"""The function behind each command, by its module; imported when it is run."""
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line like all others."""
+
+    def __init__(self, **given: Any) -> None:
+        given.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(allow_abbrev=False, **given)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage."""
+        raise Misuse(message[:1].lower() + message[1:].rstrip(".") + ".", place=f"{self.prog}", fix=self._fix(message))
+
+    def _fix(self, message: str) -> str:
+        chosen = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if chosen is not None:
+            return suggestion(chosen[1], re.findall(r"[\w-]+", chosen[2]))
+        unknown = re.search(r"unrecognized arguments: (\S+)", message)
+        options = [option for action in self._actions for option in action.option_strings if option.startswith("--")]
+        if unknown is not None and unknown[1].startswith("-"):
+            return suggestion(unknown[1].partition("=")[0], options)
+        return f"{self.format_usage().removeprefix('usage: ').strip()}."
+
+
+def make_parser() -> Parser:
+    """The whole command line."""
+    parser = Parser(
+        prog="ppdp",
+        description="End-to-end differential privacy certificates for ordinary pre-processing.",
+        epilog=OVERVIEW,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
+
+    def command(name: str, words: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=words, description=words, epilog=MANUAL[name])
+
+    demo = command("demo", "run the main job on bundled real data and write its certificate")
+    demo.add_argument("--data", choices=("flchain", "randhie"), default="flchain", help="which data (default: flchain)")
+    demo.add_argument("--out", type=Path, help="folder for what is written (default: artifacts/DATA)")
+
+    plan = command("plan", "say what a fit would cost and how each stage would be fitted, without any private row")
+    plan.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
+    _facts(plan)
+
+    fit = command("fit", "fit a pipeline file to private rows and write model and certificate")
+    fit.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
+    fit.add_argument("--data", type=Path, required=True, metavar="PATH", help="the private rows")
+    fit.add_argument("--out", type=Path, required=True, metavar="OUT", help="new folder for what is written")
+    fit.add_argument("--ledger", type=Path, metavar="PATH", help="account that is charged; made if it is not there")
+    fit.add_argument(
+        "--limit", type=float, nargs=2, metavar=("EPSILON", "DELTA"), help="limit of a new ledger, for each dataset"
+    )
+    fit.add_argument("--dataset", metavar="NAME", help="public name of the private data, for ledger and certificate")
+    fit.add_argument("--conditional", action="store_true", help="also write a certificate that is CONDITIONAL")
+    fit.add_argument("--quiet", action="store_true", help="print nothing")
+    _imports(fit)
+    _json(fit)
+
+    verify = command("verify", "recompute a certificate; exit status 0 if it holds, 1 if not")
+    verify.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="a certificate.json")
+    verify.add_argument("--quiet", action="store_true", help="print nothing")
+    _imports(verify)
+    _json(verify)
+
+    show = command("show", "print a certificate that holds, or write it as a page")
+    show.add_argument("path", type=Path, metavar="PATH", help="certificate.json, export, folder of `ppdp fit`, Parquet")
+    form = show.add_mutually_exclusive_group()
+    form.add_argument("--html", type=Path, metavar="OUT", help="write a page instead")
+    form.add_argument("--json", action="store_true", help="print JSON")
+    _imports(show)
+
+    lint = command("lint", "list what every stage of a scikit-learn pipeline tells about the rows")
+    lint.add_argument("pipeline", help="where it is: MODULE:NAME or FILE.py:NAME; the code of that module is run")
+    _json(lint)
+
+    compare = command("compare", "compare what other people's claims for the same steps are worth")
+    compare.add_argument("file", type=Path, nargs="+", metavar="FILE", help="pipeline files")
+    _facts(compare)
+
+    shell = command("completion", "print a script that completes commands and options in a shell")
+    shell.add_argument("shell", choices=SHELLS, help="for which shell")
+
+    manual = command("help", "print the manual of a command")
+    manual.add_argument("topic", nargs="?", choices=sorted(MANUAL), metavar="COMMAND", help="which command")
+    return parser
+
+
+def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parser of every command."""
+    found = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(found.choices)
+
+
+def _facts(parser: argparse.ArgumentParser) -> None:
+    """Where shape and names come from, if not from the pipeline file."""
+    parser.add_argument("--rows", type=_count, metavar="N", help="public number of rows")
+    parser.add_argument("--columns", type=_count, metavar="M", help="number of columns")
+    parser.add_argument("--data", type=Path, metavar="PATH", help="data file, of which only names and size are used")
+    _imports(parser)
+    _json(parser)
+
+
+def _imports(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--import",
+        dest="imports",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="run a module of yours that holds stages and bounds; may be repeated",
+    )
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
+    return value
+
+
+_count.__name__ = "whole number"

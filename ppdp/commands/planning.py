@@ -1,0 +1,197 @@
+"""``ppdp plan`` and ``ppdp compare``: what is decided before any data."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ppdp.commands.cells import Layout
+from ppdp.commands.documents import place_of
+from ppdp.commands.errors import refuse
+from ppdp.commands.output import say, table
+from ppdp.commands.pipeline_file import PipelineFile, read_pipeline_file
+from ppdp.commands.tables import open_source
+
+__all__ = ["compare", "plan", "planned"]
+
+
+def plan(options: Namespace) -> int:
+    """Print the plan of a pipeline file."""
+    file = read_pipeline_file(options.file, options.imports)
+    made = _plan(file, options)
+    if options.json:
+        say(json.dumps(as_plain(made), indent=2, ensure_ascii=False))
+        return 0
+    say(repr(made))
+    lines = [(a.route, _noise(a.noise_scale), a.status, a.reason) for a in made.alternatives]
+    say(table(("route", "noise", "", "because"), lines))
+    return 0
+
+
+def planned(file: PipelineFile, layout: Layout, pipe: Any) -> Any:
+    """The plan of a pipeline for a data file, of which only shape and names are used."""
+    declared = pipe.domain.feature_names
+    if declared is not None and tuple(declared) != layout.names:
+        refuse(
+            f"other columns are declared than {str(layout.source.path)!r} has.",
+            place=place_of(file.path, ["domain", "feature_names"]),
+            fix="leave the line out: names are read from the file.",
+        )
+    with file.located():
+        return pipe._plan(pipe.domain, shape=layout.shape, names=layout.names)
+
+
+def _plan(file: PipelineFile, options: Namespace) -> Any:
+    """The plan for the public facts of the file, of the command line or of a data file."""
+    pipe = file.pipeline()
+    if options.data is not None:
+        if options.rows is not None or options.columns is not None:
+            refuse(
+                "--rows and --columns are read from --data.", place="--data", fix="give either --data or the numbers."
+            )
+        return planned(file, Layout.of(open_source(options.data), file), pipe)
+    domain = pipe.domain
+    given = {"n_rows": ("--rows", options.rows), "n_features": ("--columns", options.columns or _columns(file, domain))}
+    for fact, (option, value) in given.items():
+        known = getattr(domain, fact)
+        if known is not None and value is not None and known != value:
+            refuse(f"{value} is given, and {file.path} declares {fact} = {known}.", place=option, fix="give it once.")
+        if known is None and value is None:
+            what = "rows" if fact == "n_rows" else "columns"
+            refuse(
+                f"the number of {what} is not declared.",
+                place=option,
+                fix=f"{option} NUMBER, --data PATH, or {fact} = NUMBER in [domain].",
+            )
+        domain = domain if value is None else domain.but(**{fact: value})
+    with file.located():
+        return pipe.plan(domain)
+
+
+def _columns(file: PipelineFile, domain: Any) -> int | None:
+    """As many columns as the ranges of the first step name, where nobody says."""
+    ranges = getattr(file.steps[0][1], "ranges", None)
+    return len(ranges) if isinstance(ranges, Mapping) and domain.n_features is None else None
+
+
+def _noise(scale: float | None) -> str:
+    return "" if scale is None else f"{scale:.4g}"
+
+
+def as_plain(made: Any) -> dict[str, Any]:
+    """A plan for machines."""
+    gate, mechanism = made.gate, made.mechanism
+    return {
+        "certified": False,
+        "epsilon": made.epsilon,
+        "delta": made.delta,
+        "domain": made.domain.to_dict(),
+        "facts": [asdict(fact) for fact in made.facts],
+        "steps": [
+            {
+                "name": step.name,
+                "class": type(step.stage).__name__,
+                "way": step.way.name,
+                "formula": step.way.formula,
+                "distance": step.way.distance.to_dict(),
+                "conditions": [condition.statement for condition in step.way.conditions],
+            }
+            for step in made.steps
+        ],
+        "releases": [
+            {
+                "statistic": release.statistic,
+                "serves": [made.steps[i].name for i in release.serves],
+                "noise_scale": release.noise_scale,
+                "mu": release.mu,
+            }
+            for release in made.releases
+        ],
+        "gate": gate and {"kind": gate.kind, "needed_margin": gate.needed_margin(), "hopeless": list(made.hopeless)},
+        "mechanism": mechanism
+        and {
+            "name": mechanism.name,
+            "class": type(mechanism.stage).__name__,
+            "steps": mechanism.question.steps,
+            "size": mechanism.question.size,
+            "noise_scale": mechanism.noise_scale,
+        },
+        "mu": made.loss.mu,
+        "alternatives": [asdict(alternative) for alternative in made.alternatives],
+        "warnings": list(made.warnings),
+    }
+
+
+def compare(options: Namespace) -> int:
+    """Print what other people's claims for the same steps are worth."""
+    documents = [_compared(path, options) for path in options.file]
+    if options.json:
+        say(json.dumps(documents, indent=2, ensure_ascii=False))
+        return 0
+    for document in documents:
+        say(f"{document['file']}: delta = {document['delta']:g}, {document['domain']}")
+        lines = [
+            (d["approach"], _eps(d["claims"]), _eps(d["provable"]), _noise(d["noise"]), d["note"])
+            for d in document["claims"]
+        ]
+        say(table(("", "claims", "provable", "noise", ""), lines))
+    return 0
+
+
+def _compared(path: Path, options: Namespace) -> dict[str, Any]:
+    from ppdp.planning.compare import naive_claim
+
+    file = read_pipeline_file(path, options.imports)
+    made = _plan(file, options)
+    if made.mechanism is None:
+        refuse(
+            "a pipeline that ends in a transformer has no naive claim to compare with.",
+            place=place_of(path, ["steps"]),
+            fix="end it in a mechanism, such as LogisticRegression.",
+        )
+    with file.located():
+        naive = naive_claim(made, file.steps[:-1], file.steps[-1][1])
+    epsilon = made.epsilon
+    lines = [
+        _claim("naive: pre-processing ignored", naive.claimed, naive.certified, naive.noise_scale),
+        _claim("group privacy: any row may move", naive.claimed, naive.by_group_privacy, naive.noise_scale),
+        _route("all-exact route", _extreme(made.alternatives, "exact"), epsilon),
+        _route("all-noisy route", _extreme(made.alternatives, "noisy"), epsilon),
+        _claim("ours", epsilon, epsilon, made.mechanism.noise_scale, _chosen(made.alternatives)),
+    ]
+    return {
+        "file": str(path),
+        "epsilon": epsilon,
+        "delta": made.delta,
+        "domain": made.domain.describe(),
+        "claims": lines,
+    }
+
+
+def _claim(approach: str, claims: float | None, provable: float | None, noise: float | None, note: str = "") -> Any:
+    return {"approach": approach, "claims": claims, "provable": provable, "noise": noise, "note": note}
+
+
+def _route(approach: str, found: Any, epsilon: float) -> Any:
+    if found.noise_scale is None:
+        return _claim(approach, None, None, None, f"{found.route}: {found.reason}")
+    return _claim(approach, epsilon, epsilon, found.noise_scale, found.route)
+
+
+def _extreme(alternatives: Sequence[Any], way: str) -> Any:
+    """The route on which most stages go this way."""
+    return max(alternatives, key=lambda alternative: f" {alternative.route},".count(f" {way},"))
+
+
+def _chosen(alternatives: Sequence[Any]) -> str:
+    return next((str(a.route) for a in alternatives if a.status == "chosen"), "")
+
+
+def _eps(epsilon: float | None) -> str:
+    if epsilon is None:
+        return "none"
+    return f"eps {epsilon:,.0f}" if epsilon >= 100 else f"eps {epsilon:.3g}"

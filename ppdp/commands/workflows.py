@@ -1,0 +1,61 @@
+"""``ppdp lint`` and ``ppdp demo``."""
+
+from __future__ import annotations
+
+import importlib
+import runpy
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+from ppdp.commands.errors import refuse, suggestion
+from ppdp.commands.output import say
+
+__all__ = ["demo", "lint"]
+
+
+def demo(options: Namespace) -> int:
+    """Run the main job."""
+    from rich.console import Console
+
+    from ppdp.demo import run
+
+    console = Console()
+    out = options.out or Path("artifacts") / options.data
+    run(options.data, out, console if console.is_terminal else Console(width=110))
+    return 0
+
+
+def lint(options: Namespace) -> int:
+    """Print what the stages of a workflow tell about the rows: 1 if any tells something."""
+    from ppdp.linting import lint as linted
+
+    report = linted(_named(options.pipeline))
+    say(report.to_json() if options.json else repr(report))
+    return 0 if report.severity == "none" else 1
+
+
+def _named(place: str) -> Any:
+    """An object by its module, or file, and name."""
+    module, _, name = place.rpartition(":")
+    if not module:
+        refuse(f"{place!r} names no pipeline.", place="lint", fix="MODULE:NAME or FILE.py:NAME, as training.py:pipe.")
+    if module.endswith(".py") and not Path(module).is_file():
+        refuse(f"there is no file {module!r}.", place="lint", fix="the path of the file that holds the pipeline.")
+    try:
+        if module.endswith(".py"):
+            found = runpy.run_path(module)
+        else:
+            sys.path.insert(0, "")
+            found = vars(importlib.import_module(module))
+    except Exception as error:  # somebody else's code may raise anything
+        refuse(
+            f"{module} cannot be run: {type(error).__name__}: {error}",
+            place="lint",
+            fix="MODULE:NAME or FILE.py:NAME of code that runs by itself.",
+        )
+    if name not in found:
+        public = [word for word in found if not word.startswith("_")]
+        refuse(f"{module} holds no {name!r}.", place="lint", fix=suggestion(name, public))
+    return found[name]

@@ -1,0 +1,251 @@
+"""Whatever is wrong with what the command line is given: one line with place and fix, status 2, nothing written."""
+
+import hashlib
+import re
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from studies import PIPELINE, rows, write_study
+
+from ppdp.cli import main
+
+PLAN = ["plan", "study.toml", "--rows", "1200"]
+FIT = ["fit", "study.toml", "--data", "study.csv", "--out", "out"]
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write_study(tmp_path)
+
+
+def state(folder):
+    """Every file with its content."""
+    return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()}
+
+
+def refuse(arguments, place, what, folder, capsys):
+    """The one line that is printed."""
+    before = state(folder), sorted(folder.rglob("*"))
+    assert main(arguments) == 2
+    assert (state(folder), sorted(folder.rglob("*"))) == before
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert error.count("\n") == 1
+    found = re.fullmatch(r"ppdp: error: (.+?): (.+?) Fix: (.+)\n", error)
+    assert found, error
+    assert error.startswith(f"ppdp: error: {place}"), error
+    assert what in error
+    return error
+
+
+FILES = {  # what stands there, what stands there instead, where it is found, what the line says
+    "no TOML": ("[data]", "[data", "study.toml, line 1", "is not TOML"),
+    "text without quotes": ('"outcome"', "outcome", "study.toml, line 2", "quotes"),
+    "a key twice": ("epsilon = 5.0", "epsilon = 5.0\nepsilon = 6.0", "study.toml, line 15", "is not TOML"),
+    "an unknown table": ("[pipeline]", "[pipline]", "study.toml: pipline", "did you mean 'pipeline'?"),
+    "no steps": (PIPELINE[PIPELINE.index("[[steps]]") :], "", "study.toml", "[[steps]]"),
+    "an empty file": (PIPELINE, "", "study.toml", "holds no tables"),
+    "steps that are no list": (PIPELINE, "steps = 3", "study.toml: steps", "must be a list, got 3"),
+    "no step at all": (PIPELINE, "steps = []", "study.toml: steps", "give at least 1"),
+    "a step that is a word": (PIPELINE, 'steps = ["PCA"]', "study.toml: steps[0]", "must be a table"),
+    "a step without a class": ('use = "MeanImputer"', "", "study.toml: steps[1]", "'use' is missing"),
+    "an unknown stage": ("MeanImputer", "MeanImputr", "study.toml: steps[1].use", "did you mean 'MeanImputer'?"),
+    "a stage of somebody else": ("MeanImputer", "os.system", "study.toml: steps[1].use", "--import"),
+    "a class that is no text": ('"MeanImputer"', "7", "study.toml: steps[1].use", "must be text, got 7"),
+    "an unknown parameter": ("min_std", "minstd", "study.toml: steps[2].minstd", "did you mean 'min_std'?"),
+    "a parameter of another kind": ("min_std = 0.1", 'min_std = "x"', "study.toml: steps[2].min_std", "got 'x'"),
+    "a negative threshold": ("min_std = 0.1", "min_std = -1", "study.toml: steps[2].min_std", "got -1"),
+    "an unknown word": ("min_std = 0.1", 'statistics = "exat"', "study.toml: steps[2].statistics", "'exact'"),
+    "a list for a number": ("max_iter = 20", "max_iter = [20]", "study.toml: steps[3].max_iter", "got [20]"),
+    "code": ("min_std = 0.1", 'min_std = 0.1\n[[steps]]\nuse = "RowMap"\nfunction = "f"', "study.toml: steps[3]", "code"),
+    "a seed": ("max_iter = 20", "random_state = 0", "study.toml: steps[3].random_state", "set it on the Pipeline"),
+    "noise by hand": ("max_iter = 20", "noise_scale = 0.1", "study.toml: steps[3].noise_scale", "leave it out"),
+    "a name twice": ('"scale"', '"impute"', "study.toml: steps[2].name", "there twice"),
+    "an empty name": ('"scale"', '""', "study.toml: steps[2].name", "is empty"),
+    "a name with a point": ('"scale"', '"a.b"', "study.toml: steps", "without '__' and '.'"),
+    "a mechanism in the middle": ('"MeanImputer"', '"GaussianMechanism"', "study.toml: steps[1]", "move it to the end"),
+    "a range upside down": ("[0, 110]", "[110, 0]", "study.toml: steps[0]", "low < high"),
+    "a range that is a number": ("[0, 110]", "110", "study.toml: steps[0]", "pairs"),
+    "a column without a range": ("age = [0, 110]\n", "", "study.toml: steps[0].ranges", "'age'"),
+    "no ranges": (PIPELINE[PIPELINE.index("[steps.ranges]") : PIPELINE.index("\n[[steps]]\nname")], "",
+                  "study.toml: steps[0].ranges", "ranges={column: (low, high)}"),
+    "one class": ("classes = [0, 1]", "classes = [0]", "study.toml", "Fix"),
+    "classes of two kinds": ("classes = [0, 1]", 'classes = [0, "a"]', "study.toml: steps[3].classes", "of one kind"),
+    "no classes": ("classes = [0, 1]\n", "", "study.toml: steps[3].classes", "are not declared"),
+    "epsilon 0": ("epsilon = 5.0", "epsilon = 0", "study.toml: pipeline.epsilon", "above 0, got 0"),
+    "epsilon as text": ("epsilon = 5.0", 'epsilon = "5"', "study.toml: pipeline.epsilon", "without quotes"),
+    "epsilon infinite": ("epsilon = 5.0", "epsilon = inf", "study.toml: pipeline.epsilon", "got inf"),
+    "delta 1": ("delta = 1e-5", "delta = 1", "study.toml: pipeline.delta", "below 1, got 1"),
+    "delta above 1/n": ("delta = 1e-5", "delta = 0.01", "study.toml: pipeline.delta", "Fix"),
+    "an unknown gate": ('dataset = "clinic"', 'gate = "gausian"', "study.toml: pipeline.gate", "did you mean 'gaussian'?"),
+    "a rule that is none": ('dataset = "clinic"', 'invalid = "skip"', "study.toml: pipeline.invalid", "'repair'"),
+    "a seed of the pipeline": ('dataset = "clinic"', "random_state = 0", "study.toml: pipeline.random_state", "leave it"),
+    "a ledger in the file": ('dataset = "clinic"', 'ledger = "a"', "study.toml: pipeline.ledger", "--ledger PATH"),
+    "an empty dataset": ('"clinic"', '""', "study.toml: pipeline.dataset", "is empty"),
+    "a share above 1": ('dataset = "clinic"', "budget = {gate = 2}", "study.toml: pipeline.budget.gate", "at most 1"),
+    "a wrong share": ('dataset = "clinic"', "budget = {gat = 0.5}", "study.toml: pipeline.budget.gat", "'gate'"),
+    "an unknown fact": ("rows_per_unit = 1", "rows_per_person = 1", "study.toml: domain.rows_per_person", "did you mean"),
+    "no row per person": ("rows_per_unit = 1", "rows_per_unit = 0", "study.toml: domain.rows_per_unit", "at least 1"),
+    "half a row": ("rows_per_unit = 1", "n_rows = 10.5", "study.toml: domain.n_rows", "a whole number"),
+    "another number of rows": ("rows_per_unit = 1", "n_rows = 10", "study.toml", "n_rows = 10, X has 1200"),
+    "other columns": ("rows_per_unit = 1", 'feature_names = ["a"]', "study.toml: domain.feature_names", "leave the line"),
+    "negative norm": ("rows_per_unit = 1", "row_norm = -2", "study.toml: domain.row_norm", "above 0, got -2"),
+    "an unknown rule for data": ("missing =", "mising =", "study.toml: data.mising", "did you mean 'missing'?"),
+    "a label that is no column": ('"outcome"', '"outcom"', "study.toml: data.label", "did you mean 'outcome'?"),
+    "no label": ('label = "outcome"\n', "", "study.toml: data.label", 'label = "COLUMN"'),
+    "a dropped column that is none": ('["id"]', '["ID"]', "study.toml: data.drop[0]", "did you mean 'id'?"),
+    "a dropped label": ('["id"]', '["id", "outcome"]', "study.toml: data.drop", "dropped"),
+    "drop is a word": ('["id"]', '"id"', "study.toml: data.drop", "must be a list"),
+    "every column dropped": ('["id"]\nmissing = ["NA", -9]\none_hot = ["ward"]\n[data.categories]\nsex = ["F", "M"]\n'
+                             'ward = ["A", "B"]', '["id", "age", "sex", "ward"]', "study.toml: data.drop", "drop fewer"),
+    "one category": ('sex = ["F", "M"]', 'sex = ["F"]', "study.toml: data.categories.sex", "at least 2"),
+    "a category twice": ('sex = ["F", "M"]', 'sex = ["F", "F"]', "study.toml: data.categories.sex", "leave one"),
+    "categories of no column": ("sex = [", "gender = [", "study.toml: data.categories.gender", "has no column"),
+    "categories of a label": ('sex = ["F", "M"]', 'outcome = ["0", "1"]', "study.toml: data.categories.outcome", "classes"),
+    "one hot without categories": ('["ward"]', '["age"]', "study.toml: data.one_hot[0]", "[data.categories]"),
+    "no route": ("epsilon = 5.0", "epsilon = 1e-9", "study.toml", "Fix"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_pipeline_files(case, study, capsys):
+    old, new, place, what = FILES[case]
+    assert old in PIPELINE
+    (study / "study.toml").write_text(PIPELINE.replace(old, new, 1), encoding="utf-8")
+    refuse(FIT, place, what, study, capsys)
+
+
+ARGUMENTS = {
+    "no command": ([], "ppdp", "see `ppdp help`"),
+    "an unknown command": (["plann"], "ppdp", "did you mean 'plan'?"),
+    "an unknown option": ([*PLAN, "--jsn"], "ppdp", "--jsn"),
+    "no data": (FIT[:2], "ppdp fit", "--data"),
+    "an option without its value": ([*PLAN[:2], "--rows"], "ppdp plan", "expected one argument"),
+    "rows in words": ([*PLAN[:2], "--rows", "many"], "ppdp plan", "'many'"),
+    "no rows": ([*PLAN[:2], "--rows", "0"], "ppdp plan", "at least 1"),
+    "rows that nobody declares": (PLAN[:2], "--rows", "--data PATH"),
+    "columns that do not fit": ([*PLAN, "--columns", "9"], "study.toml", "Fix"),
+    "rows beside data": ([*PLAN, "--data", "study.csv"], "--data", "either"),
+    "a pipeline file that is not there": (["plan", "none.toml", "--rows", "9"], "none.toml", "cannot be read"),
+    "a pipeline file that is a folder": (["plan", "folder.toml", "--rows", "9"], "folder.toml", "cannot be read"),
+    "a pipeline file of another kind": (["plan", "study.csv", "--rows", "9"], "study.csv", ".toml"),
+    "a module that is not there": ([*PLAN, "--import", "no_such_module"], "--import no_such_module", "my_stages"),
+    "an unknown shell": (["completion", "tcsh"], "ppdp completion", "bash"),
+    "help of nothing": (["help", "fits"], "ppdp help", "did you mean 'fit'?"),
+    "a comparison with a transformer": (["compare", "scaling.toml", "--rows", "900"], "scaling.toml: steps", "mechanism"),
+    "data that are not there": ([*FIT[:3], "none.csv", *FIT[4:]], "none.csv", "is not there"),
+    "data of an unknown kind": ([*FIT[:3], "study.xlsx", *FIT[4:]], "study.xlsx", ".parquet"),
+    "a folder that is there": ([*FIT[:5], "folder.toml"], "--out", "nothing is replaced"),
+    "a folder in no folder": ([*FIT[:5], "no/where"], "--out", "make it first"),
+    "a ledger in no folder": ([*FIT, "--ledger", "no/where.db"], "--ledger", "make it first"),
+    "a ledger that is another file": ([*FIT, "--ledger", "study.csv"], "--ledger", "Fix"),
+    "a limit without a ledger": ([*FIT, "--limit", "1", "1e-5"], "--limit", "--ledger PATH"),
+    "a limit of nothing": ([*FIT, "--ledger", "l.db", "--limit", "0", "1e-5"], "--ledger", "epsilon"),
+    "nothing to show": (["show", "none.json"], "none.json", "is not there"),
+    "something else to show": (["show", "study.toml"], "study.toml", "certificate.json"),
+    "a table without a certificate": (["show", "study.parquet"], "study.parquet", "no certificate"),
+    "a folder that is no export": (["show", "folder.toml"], "folder.toml", "export"),
+    "a page in the place of a file": (["show", "none.json", "--html", "study.csv"], "--html", "already there"),
+    "a page and JSON": (["show", "none.json", "--html", "a", "--json"], "ppdp show", "not allowed with"),
+    "a workflow without a name": (["lint", "training"], "lint", "MODULE:NAME"),
+    "a workflow that is not there": (["lint", "none.py:pipe"], "lint", "no file"),
+    "a workflow that is no estimator": (["lint", "broken.py:number"], "", "an estimator is needed"),
+    "a workflow by another name": (["lint", "broken.py:numbr"], "lint", "did you mean 'number'?"),
+}
+
+
+@pytest.mark.parametrize("case", ARGUMENTS)
+def test_command_lines(case, study, capsys):
+    (study / "folder.toml").mkdir()
+    (study / "broken.py").write_text("number = 3\n")
+    (study / "study.xlsx").write_bytes(b"PK")
+    steps = PIPELINE[: PIPELINE.index('[[steps]]\nname = "model"')].replace('label = "outcome"\n', "")
+    (study / "scaling.toml").write_text(steps)
+    arguments, place, what = ARGUMENTS[case]
+    refuse(arguments, place, what, study, capsys)
+
+
+def test_conditions_that_are_not_tested_are_refused_before_anything_is_spent(study, capsys):
+    text = PIPELINE.replace('dataset = "clinic"', 'gate = "none"')
+    (study / "study.toml").write_text(text.replace("min_std = 0.1", 'statistics = "exact"'), encoding="utf-8")
+    refuse([*FIT, "--ledger", "l.db"], "study.toml: pipeline.gate", "--conditional", study, capsys)
+
+
+CSV = {
+    "empty": b"",
+    "header only": b"id,age,sex,ward,outcome\n",
+    "long row": b"id,age,sex,ward,outcome\n1,2,F,A,1\n1,31337,F,A,1,7\n",
+    "columns twice": b"id,age,age,sex,ward,outcome\n1,2,2,F,A,1\n",
+    "no name": b"id,age,,sex,ward,outcome\n1,2,2,F,A,1\n",
+    "no text": b"id,age,sex,ward,outcome\n1,2,F,A,1\n\xff\xfe\x31337,2,\xff,A,1\n",
+}
+
+
+@pytest.mark.parametrize("case", CSV)
+def test_csv_files(case, study, capsys):
+    (study / "study.csv").write_bytes(CSV[case])
+    line = refuse(FIT, "study.csv", "Fix", study, capsys)
+    assert "31337" not in line
+
+
+@pytest.mark.parametrize("name", ["study.parquet", "study.feather", "study.arrow"])
+@pytest.mark.parametrize("length", [0, 3, 700])
+def test_files_cut_short(name, length, study, capsys):
+    (study / name).write_bytes((study / name).read_bytes()[:length])
+    refuse([*FIT[:3], name, *FIT[4:]], name, "Fix", study, capsys)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "what"),
+    [("seen", rows()["id"].astype("datetime64[s]"), 'drop = ["seen"]'), ("note", ["a"] * 1200, "[data.categories]")],
+)
+def test_columns_that_hold_no_numbers(column, values, what, study, capsys):
+    pq.write_table(pa.Table.from_pandas(rows().assign(**{column: values})), study / "study.parquet")
+    refuse([*FIT[:3], "study.parquet", *FIT[4:]], "study.parquet", what, study, capsys)
+
+
+def test_numbers_have_no_categories(study, capsys):
+    pq.write_table(pa.Table.from_pandas(rows().assign(sex=1.0)), study / "study.parquet")
+    place = "study.toml: data.categories.sex"
+    refuse([*FIT[:3], "study.parquet", *FIT[4:]], place, "holds double, not text", study, capsys)
+
+
+@pytest.mark.parametrize(
+    ("column", "cell"), [("age", "31337 years"), ("sex", "31337"), ("outcome", "31337"), ("ward", "C"), ("age", "inf")]
+)
+def test_a_cell_that_is_not_declared(column, cell, study, capsys):
+    """Nothing of it is said, not even which column it is in."""
+    table = rows().astype({column: object})
+    table.loc[17, column] = cell
+    table.to_csv(study / "study.csv", index=False)
+    line = refuse(FIT, "study.csv", "a cell holds what the pipeline file does not declare", study, capsys)
+    assert "31337" not in line
+    assert "17" not in line.replace("31337", "")
+
+
+YAML = {
+    "indentation": ("steps:\n - use: PCA\n  name: x\n", "study.yaml, line 3", "is not YAML"),
+    "a key twice": ("pipeline:\n  epsilon: 1\n  epsilon: 2\n", "study.yaml, line 2", "there twice"),
+    "a number that YAML takes for text": ("pipeline: {delta: 1e-6}\nsteps: [{use: PCA}]\n", "study.yaml: pipeline.delta",
+                                          "1.0e-6"),
+    "a key that is a number": ("1: 2\n", "study.yaml", "is not text"),
+    "an object of Python": ("steps: !!python/object/apply:os.getcwd []\n", "study.yaml", "is not YAML"),
+    "a list in itself": ("steps: &a [*a]\n", "study.yaml", "Fix"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", YAML)
+def test_yaml_files(case, study, capsys):
+    pytest.importorskip("yaml")
+    text, place, what = YAML[case]
+    (study / "study.yaml").write_text(text)
+    refuse(["plan", "study.yaml", "--rows", "9"], place, what, study, capsys)
+
+
+def test_yaml_without_its_package(study, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    (study / "study.yaml").write_text("steps: []\n")
+    refuse(["plan", "study.yaml", "--rows", "9"], "study.yaml", "pip install 'ppdp[yaml]'", study, capsys)
