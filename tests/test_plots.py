@@ -74,7 +74,14 @@ def widths(ax):
 
 
 def colours(ax):
-    return {round(bar.get_y() + bar.get_height() / 2): to_hex(bar.get_edgecolor()) for bar in ax.patches}
+    """Of every bar, or of the outline of one that is not filled."""
+    found = {}
+    for bar in ax.patches:
+        filled = to_hex(bar.get_facecolor()) != "#ffffff"
+        found[round(bar.get_y() + bar.get_height() / 2)] = to_hex(
+            bar.get_facecolor() if filled else bar.get_edgecolor()
+        )
+    return found
 
 
 def rows(ax):

@@ -85,8 +85,7 @@ def _yaml(text: str, path: Path) -> Any:
         )
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
-        _refuse_repetition(node, path)
-        return yaml.safe_load(text)
+        content = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         refuse(
@@ -94,6 +93,8 @@ def _yaml(text: str, path: Path) -> Any:
             place=str(path) if mark is None else f"{path}, line {mark.line + 1}, column {mark.column + 1}",
             fix="correct the line; what belongs together has the same indentation.",
         )
+    _refuse_repetition(node, path)
+    return content
 
 
 def _refuse_repetition(node: Any, path: Path) -> None:

@@ -106,11 +106,11 @@ examples:
 """,
     "compare": """\
 what is compared:
-  naive            the noise that would do if pre-processing were free, and the epsilon that can be proved for it
-  group privacy    the same noise, if any row may move
-  all-exact        every stage fitted without noise, conditions tested
-  all-noisy        every stage fitted from released statistics
-  ours             the route of least noise
+  naive claim        the noise that would do if pre-processing were free, and the epsilon that can be proved for it
+  group privacy      as much noise as covers any row that may have moved
+  all-exact route    every stage fitted without noise, conditions tested
+  all-noisy route    every stage fitted from released statistics
+  ours               the route of least noise
 
 examples:
   ppdp compare study.toml --rows 5000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -128,70 +128,26 @@ def as_plain(made: Any) -> dict[str, Any]:
 
 def compare(options: Namespace) -> int:
     """Print what other people's claims for the same steps are worth."""
-    documents = [_compared(path, options) for path in options.file]
+    found = [_compared(path, options) for path in options.file]
     if options.json:
+        documents = [{"file": str(path), **one.to_dict()} for path, one in zip(options.file, found)]
         say(json.dumps(documents, indent=2, ensure_ascii=False))
         return 0
-    for document in documents:
-        say(f"{document['file']}: delta = {document['delta']:g}, {document['domain']}")
-        lines = [
-            (d["approach"], _eps(d["claims"]), _eps(d["provable"]), _noise(d["noise"]), d["note"])
-            for d in document["claims"]
-        ]
-        say(table(("", "claims", "provable", "noise", ""), lines))
+    for path, one in zip(options.file, found):
+        say(f"{path}: {one!r}")
     return 0
 
 
-def _compared(path: Path, options: Namespace) -> dict[str, Any]:
-    from ppdp.planning.compare import naive_claim
-
+def _compared(path: Path, options: Namespace) -> Any:
     file = read_pipeline_file(path, options.imports)
     made = _plan(file, options)
     if made.mechanism is None:
         refuse(
-            "a pipeline that ends in a transformer has no naive claim to compare with.",
+            "a pipeline that ends in a transformer has no last noise to compare.",
             place=place_of(path, ["steps"]),
             fix="end it in a mechanism, such as LogisticRegression.",
         )
+    pipe, known = file.pipeline(), made.domain
+    shape = {"n_rows": known.n_rows, "n_features": known.n_features, "feature_names": known.feature_names}
     with file.located():
-        naive = naive_claim(made, file.steps[:-1], file.steps[-1][1])
-    epsilon = made.epsilon
-    lines = [
-        _claim("naive: pre-processing ignored", naive.claimed, naive.certified, naive.noise_scale),
-        _claim("group privacy: any row may move", naive.claimed, naive.by_group_privacy, naive.noise_scale),
-        _route("all-exact route", _extreme(made.alternatives, "exact"), epsilon),
-        _route("all-noisy route", _extreme(made.alternatives, "noisy"), epsilon),
-        _claim("ours", epsilon, epsilon, made.mechanism.noise_scale, _chosen(made.alternatives)),
-    ]
-    return {
-        "file": str(path),
-        "epsilon": epsilon,
-        "delta": made.delta,
-        "domain": made.domain.describe(),
-        "claims": lines,
-    }
-
-
-def _claim(approach: str, claims: float | None, provable: float | None, noise: float | None, note: str = "") -> Any:
-    return {"approach": approach, "claims": claims, "provable": provable, "noise": noise, "note": note}
-
-
-def _route(approach: str, found: Any, epsilon: float) -> Any:
-    if found.noise_scale is None:
-        return _claim(approach, None, None, None, f"{found.route}: {found.reason}")
-    return _claim(approach, epsilon, epsilon, found.noise_scale, found.route)
-
-
-def _extreme(alternatives: Sequence[Any], way: str) -> Any:
-    """The route on which most stages go this way."""
-    return max(alternatives, key=lambda alternative: f" {alternative.route},".count(f" {way},"))
-
-
-def _chosen(alternatives: Sequence[Any]) -> str:
-    return next((str(a.route) for a in alternatives if a.status == "chosen"), "")
-
-
-def _eps(epsilon: float | None) -> str:
-    if epsilon is None:
-        return "none"
-    return f"eps {epsilon:,.0f}" if epsilon >= 100 else f"eps {epsilon:.3g}"
+        return pipe.compare(pipe.domain.but(**shape))

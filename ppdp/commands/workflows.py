@@ -11,6 +11,7 @@ from typing import Any
 
 from ppdp.commands.errors import refuse, suggestion
 from ppdp.commands.output import say
+from ppdp.exceptions import InvalidParameter
 
 __all__ = ["demo", "lint"]
 
@@ -31,7 +32,11 @@ def lint(options: Namespace) -> int:
     """Print what the stages of a workflow tell about the rows: 1 if any tells something."""
     from ppdp.linting import lint as linted
 
-    report = linted(_named(options.pipeline))
+    workflow = _named(options.pipeline)
+    try:
+        report = linted(workflow)
+    except InvalidParameter as error:
+        refuse(error.message, place=options.pipeline, fix=error.fix or "the name of a pipeline.")
     say(report.to_json() if options.json else repr(report))
     return 0 if report.severity == "none" else 1
 

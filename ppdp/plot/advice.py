@@ -58,14 +58,10 @@ def advice(plan: Plan, ax: Axes | None = None) -> Axes:
         height=0.6,
         color=[OURS if shown[i].status == "chosen" or plan.rungs else OTHER for i in at],
     )
-    noise_axis(
-        ax,
-        noises,
-        f"noise of '{words(plan.mechanism.name)}' at (ε, δ) = ({figure(plan.epsilon)}, {figure(plan.delta)})",
-    )
+    noise_axis(ax, noises, plan.mechanism.name, (plan.epsilon, plan.delta))
     for i, route in enumerate(shown):
         if route.noise_scale is None:
-            note(ax, spare(ax), i, f"not offered: {words(cut(route.reason, 58))}", FAINT)
+            note(ax, spare(ax), i, f"not offered: {words(cut(route.reason, 72))}", FAINT)
         else:
             chosen = ", chosen" if route.status == "chosen" else ""
             note(ax, route.noise_scale, i, figure(route.noise_scale, 3) + chosen, LINE)

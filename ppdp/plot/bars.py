@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ppdp.certificate.markup import figure
 from ppdp.certificate.points import spreads
+from ppdp.plot.canvas import words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,8 +15,20 @@ if TYPE_CHECKING:
 __all__ = ["noise_axis", "note", "spare"]
 
 
-def noise_axis(ax: Axes, noises: Sequence[float | None], label: str) -> None:
-    """From 0, or logarithmic where noises spread far; with room on the right for words."""
+def noise_axis(ax: Axes, noises: Sequence[float | None], step: str, budget: tuple[float, float]) -> None:
+    """From 0, or logarithmic where noises spread far; with room on the right for words.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        With the bars.
+    noises : sequence of float or None
+        Their lengths.
+    step : str
+        Whose noise it is.
+    budget : tuple of (epsilon, delta)
+        For what.
+    """
     known = [noise for noise in noises if noise]
     low, top = min(known), max(known)
     if spreads(known):
@@ -23,7 +37,8 @@ def noise_axis(ax: Axes, noises: Sequence[float | None], label: str) -> None:
         ax.set_xlim(low / 3, low / 3 * (3 * top / low) ** 1.35)
     else:
         ax.set_xlim(0, 1.4 * top)
-    ax.set_xlabel(label)
+    epsilon, delta = map(figure, budget)
+    ax.set_xlabel(f"noise of '{words(step)}' at (ε, δ) = ({epsilon}, {delta})")
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
 

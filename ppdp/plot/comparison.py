@@ -46,8 +46,8 @@ def comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     for i, practice in enumerate(practices):
         if practice.noise_scale is not None:
             _bar(ax, i, practice.noise_scale, practice.status)
-    label = f"noise of '{words(comparison.last_step)}' at (ε, δ) = ({figure(comparison.epsilon)}, {figure(comparison.delta)})"
-    noise_axis(ax, [practice.noise_scale for practice in practices], label)
+    budget = comparison.epsilon, comparison.delta
+    noise_axis(ax, [practice.noise_scale for practice in practices], comparison.last_step, budget)
     for i, practice in enumerate(practices):
         missing = practice.noise_scale is None
         end = spare(ax) if practice.noise_scale is None else practice.noise_scale

@@ -1,0 +1,385 @@
+"""The command line does what the Python interface does."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from jsonschema import Draft202012Validator
+from studies import PIPELINE, N, features, rows, write_study
+
+import ppdp
+from ppdp import Domain, Ledger, Pipeline, load
+from ppdp.cli import main
+from ppdp.commands.cells import Layout
+from ppdp.commands.documents import schema
+from ppdp.commands.parser import RUN, commands_of, make_parser
+from ppdp.commands.pipeline_file import read_pipeline_file
+from ppdp.commands.tables import open_source
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.transformers import MeanImputer, MinMaxScaler, StandardScaler
+
+FILES = ["study.csv", "study.parquet", "study.feather", "study.arrow"]
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write_study(tmp_path)
+
+
+def by_hand():
+    """The pipeline of the study in Python."""
+    ranges = {"age": [0, 110], "sex": [0, 1], "ward=A": [0, 1], "ward=B": [0, 1]}
+    steps = [
+        ("minmaxscaler", MinMaxScaler(ranges=ranges)),
+        ("impute", MeanImputer()),
+        ("scale", StandardScaler(min_std=0.1)),
+        ("model", LogisticRegression(classes=[0, 1], max_iter=20)),
+    ]
+    return Pipeline(steps, epsilon=5.0, delta=1e-5, dataset="clinic")
+
+
+def fitted(study, *more, data="study.csv", out="out"):
+    return main(["fit", "study.toml", "--data", data, "--out", out, "--quiet", *more])
+
+
+class TestData:
+    @pytest.mark.parametrize("name", FILES)
+    def test_cells_are_what_pandas_makes_of_them(self, name, study):
+        file = read_pipeline_file(study / "study.toml")
+        layout = Layout.of(open_source(study / name), file)
+        X, y = layout.read((0, 1))
+        assert layout.shape == X.shape == (N, 4)
+        assert tuple(X.columns) == layout.names
+        assert np.array_equal(X.to_numpy(), features(rows()).to_numpy(), equal_nan=True)
+        assert np.array_equal(y, rows()["outcome"])
+
+    def test_gaps_numbers_and_everything_else(self, study):
+        cells = [
+            "",
+            " NA ",
+            "-9",
+            "-9.0",
+            "7",
+            "+1.5e1",
+            " .5",
+            "1e999",
+            "nan",
+            "inf",
+            "7 years",
+            "0x10",
+            "1_000",
+            "１",
+        ]
+        table = pa.table({"age": cells, "id": cells, "sex": ["F"] * 13 + ["X"], "ward": [""] * 13 + ["C"]})
+        table = table.append_column("outcome", pa.array(["1"] * 14))
+        table.to_pandas().to_csv(study / "study.csv", index=False)
+        X, y = Layout.of(open_source(study / "study.csv"), read_pipeline_file(study / "study.toml")).read((0, 1))
+        gap, none = np.nan, np.inf
+        wanted = [gap, gap, gap, gap, 7, 15, 0.5, none, none, none, none, none, none, none]
+        assert np.array_equal(X["age"], wanted, equal_nan=True)
+        assert np.array_equal(X["sex"], [0.0] * 13 + [none])
+        assert np.array_equal(X["ward=A"], [gap] * 13 + [none], equal_nan=True)
+        assert np.array_equal(y, [1.0] * 14)
+
+    def test_a_cell_is_read_by_itself(self, study):
+        """What stands in other rows decides nothing, not even the type of a column."""
+        file = read_pipeline_file(study / "study.toml")
+        before = Layout.of(open_source(study / "study.csv"), file).read((0, 1))[0]
+        table = rows().astype({"age": object})
+        table.loc[5, "age"] = "a word"
+        table.to_csv(study / "study.csv", index=False)
+        after = Layout.of(open_source(study / "study.csv"), file).read((0, 1))[0]
+        assert after["age"][5] == np.inf
+        assert np.array_equal(before.drop(5), after.drop(5), equal_nan=True)
+
+    def test_labels_may_be_words(self, study):
+        text = PIPELINE.replace("classes = [0, 1]", 'classes = ["no", "yes"]')
+        (study / "study.toml").write_text(text)
+        table = rows()
+        table["outcome"] = np.where(table["outcome"] == 1, "yes", "no")
+        table["ward"] = table["ward"].astype("category")
+        pq.write_table(pa.Table.from_pandas(table), study / "study.parquet")
+        assert fitted(study, data="study.parquet") == 0
+        assert set(load(study / "out" / "model.zip").classes_) == {"no", "yes"}
+
+    def test_tabs_compression_and_quotes(self, study):
+        X = Layout.of(open_source(study / "study.csv"), read_pipeline_file(study / "study.toml")).read((0, 1))[0]
+        rows().to_csv(study / "study.tsv", sep="\t", index=False, encoding="utf-8-sig")
+        rows().to_csv(study / "study.csv.gz", index=False, quoting=1)
+        for name in ("study.tsv", "study.csv.gz"):
+            again = Layout.of(open_source(study / name), read_pipeline_file(study / "study.toml")).read((0, 1))[0]
+            assert again.equals(X)
+
+
+class TestPlan:
+    def test_is_that_of_python(self, study, capsys):
+        assert main(["plan", "study.toml", "--rows", str(N)]) == 0
+        plan = by_hand().plan(Domain(n_rows=N, n_features=4))
+        assert capsys.readouterr().out.startswith(repr(plan))
+
+    @pytest.mark.parametrize("name", FILES)
+    def test_of_a_data_file_needs_names_and_size_only(self, name, study, capsys, monkeypatch):
+        monkeypatch.setattr(Layout, "read", None)
+        assert main(["plan", "study.toml", "--data", name, "--json"]) == 0
+        plan = by_hand().plan(Domain(n_rows=N, n_features=4))
+        printed = json.loads(capsys.readouterr().out)
+        assert printed["certified"] is False
+        assert printed["mu"] == plan.loss.mu
+        assert printed["mechanism"]["noise_scale"] == plan.mechanism.noise_scale
+        assert [step["way"] for step in printed["steps"]] == [step.way.name for step in plan.steps]
+        assert printed["domain"] == plan.domain.to_dict()
+
+    def test_yaml_says_the_same(self, study, capsys):
+        yaml = pytest.importorskip("yaml")
+        import tomllib
+
+        (study / "study.yaml").write_text(yaml.safe_dump(tomllib.loads(PIPELINE), sort_keys=False))
+        assert main(["plan", "study.toml", "--rows", "900", "--json"]) == 0
+        assert main(["plan", "study.yaml", "--rows", "900", "--json"]) == 0
+        first, second = capsys.readouterr().out.split("\n}\n", 1)
+        assert json.loads(first + "}") == json.loads(second)
+
+
+class TestFit:
+    @pytest.mark.parametrize("name", FILES)
+    def test_certificate_is_that_of_python(self, name, study, capsys):
+        assert main(["fit", "study.toml", "--data", name, "--out", "out", "--json"]) == 0
+        printed = json.loads(capsys.readouterr().out)
+        table = rows()
+        pipe = by_hand().fit(features(table), table["outcome"])
+        ours, theirs = printed["certificate"], pipe.certificate_.to_dict()
+        for one in (ours, theirs):
+            del one["digest"], one["released"]["sha256"]
+        assert ours == theirs
+
+    def test_what_is_written_verifies_and_predicts(self, study, capsys):
+        assert main(["fit", "study.toml", "--data", "study.csv", "--out", "out"]) == 0
+        out = capsys.readouterr().out
+        assert sorted(path.name for path in (study / "out").iterdir()) == [
+            "certificate.html", "certificate.json", "model.zip",
+        ]  # fmt: skip
+        sha256 = out.rpartition("sha256 ")[2].partition(")")[0]
+        model = load(study / "out" / "model.zip", sha256=sha256)
+        assert model.certificate_.to_text() in out
+        assert model.score(features(rows()), rows()["outcome"]) > 0.6
+        assert main(["verify", "out/certificate.json"]) == 0
+        assert "the derivation holds" in capsys.readouterr().out
+        assert "UNCONDITIONAL" in (study / "out" / "certificate.html").read_text("utf-8")
+
+    def test_quiet_prints_nothing(self, study, capsys):
+        assert fitted(study) == 0
+        assert capsys.readouterr() == ("", "")
+
+    def test_a_ledger_is_charged_until_it_refuses(self, study, capsys):
+        ledger = ["--ledger", "spent.db", "--limit", "6", "2e-5", "--dataset", "people"]
+        assert fitted(study, *ledger, out="first") == 0
+        assert fitted(study, *ledger, out="second") == 1
+        assert re_line(capsys) == "ppdp: refused:"
+        assert not (study / "second").exists()
+        (entry,) = Ledger(study / "spent.db").entries("people")
+        assert entry.status == "released"
+
+    def test_an_undeclared_cell_is_charged_before_it_is_an_error(self, study, capsys):
+        rows().assign(sex="X").to_csv(study / "study.csv", index=False)
+        assert fitted(study, "--ledger", "spent.db") == 2
+        assert [entry.status for entry in Ledger(study / "spent.db").entries()] == ["failed"]
+        assert not (study / "out").exists()
+
+    def test_repair_covers_undeclared_cells(self, study):
+        (study / "study.toml").write_text(PIPELINE.replace('dataset = "clinic"', 'invalid = "repair"'))
+        table = rows().astype({"age": object, "outcome": object})
+        table.loc[3, ["age", "sex", "ward", "outcome"]] = ["old", "?", "?", "?"]
+        table.to_csv(study / "study.csv", index=False)
+        assert fitted(study) == 0
+
+    def test_a_gate_that_refuses_is_a_no(self, study, capsys):
+        steps = '[[steps]]\nname = "scale"\nuse = "StandardScaler"\n'
+        text = PIPELINE.replace(steps, f'{steps}floor = false\nstatistics = "exact"\n').replace(
+            "epsilon = 5.0", "epsilon = 20"
+        )
+        (study / "study.toml").write_text(text)
+        rows().assign(age=50.0, sex="F", ward="A").to_csv(study / "study.csv", index=False)
+        assert fitted(study, "--ledger", "spent.db") == 1
+        assert re_line(capsys) == "ppdp: refused:"
+        assert not (study / "out").exists()
+
+    def test_conditional_leaves_only_if_asked(self, study):
+        text = PIPELINE.replace('dataset = "clinic"', 'gate = "none"')
+        (study / "study.toml").write_text(text.replace("min_std = 0.1", 'floor = false\nstatistics = "exact"'))
+        assert fitted(study) == 2
+        assert fitted(study, "--conditional") == 0
+        assert load(study / "out" / "model.zip").certificate_.status == "CONDITIONAL"
+
+    def test_a_fault_shows_nothing_private(self, study, capsys, monkeypatch):
+        def broken(*_):
+            raise RuntimeError("31337")
+
+        monkeypatch.setattr(Layout, "read", broken)
+        assert fitted(study) == 3
+        assert capsys.readouterr().err == "ppdp: fault: RuntimeError in ppdp. Fix: report it, without the data.\n"
+
+    def test_without_a_mechanism_or_labels(self, study):
+        text = PIPELINE[: PIPELINE.index('[[steps]]\nname = "model"')].replace('label = "outcome"', "")
+        (study / "study.toml").write_text(text.replace('["id"]', '["id", "outcome"]'))
+        assert fitted(study) == 0
+        assert load(study / "out" / "model.zip").transform(features(rows())).shape == (N, 4)
+
+
+def re_line(capsys):
+    """How the one line on standard error begins."""
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    return " ".join(error.split()[:2])
+
+
+MODULE = """
+from ppdp.bounds.formula import formula
+from ppdp.planning.ways import Way
+from ppdp.transformers.base import RowWiseTransformer
+
+@formula("own.mirrored", kind="stability", page="row-wise", way="public", used_by=("Mirrored",), gaps=True)
+def mirrored(domain, distance):
+    return domain, distance
+
+class Mirrored(RowWiseTransformer):
+    def ways(self, domain, distance):
+        return (Way.by("public", "own.mirrored", domain, distance),)
+    _apply = staticmethod(lambda X, statistics: -X)
+"""
+
+
+def test_stages_and_bounds_of_your_own(study, capsys):
+    (study / "own_stages.py").write_text(MODULE)
+    (study / "study.toml").write_text(
+        PIPELINE.replace('[[steps]]\nname = "impute"', '[[steps]]\nuse = "Mirrored"\n[[steps]]')
+    )
+    python = [sys.executable, "-m", "ppdp.cli"]
+    environment = {**os.environ, "PYTHONPATH": str(next(iter(ppdp.__path__)) + "/..")}
+
+    def run(*arguments):
+        return subprocess.run([*python, *arguments], env=environment, capture_output=True, text=True, timeout=120)
+
+    fit = ["fit", "study.toml", "--data", "study.csv", "--out", "out", "--quiet"]
+    refused = run(*fit)
+    assert refused.returncode == 2
+    assert "steps[1].use" in refused.stderr
+    assert "--import" in refused.stderr
+    assert run(*fit, "--import", "own_stages").returncode == 0
+    assert run("verify", "out/certificate.json").returncode == 1
+    assert run("verify", "out/certificate.json", "--import", "own_stages").returncode == 0
+
+
+class TestShow:
+    @pytest.fixture
+    def out(self, study):
+        assert fitted(study) == 0
+        return study / "out"
+
+    def test_whatever_carries_a_certificate(self, out, study, capsys):
+        load(out / "model.zip").release_.to_parquet(study / "model.parquet")
+        shutil.unpack_archive(out / "model.zip", study / "folder")
+        shown = set()
+        for path in ("out", "out/certificate.json", "out/model.zip", "folder", "model.parquet"):
+            assert main(["show", path]) == 0
+            shown.add(capsys.readouterr().out)
+        assert len(shown) == 1
+        assert shown.pop().startswith("UNCONDITIONAL (5, 1e-05)")
+
+    def test_json_and_page(self, out, study, capsys):
+        assert main(["show", "out", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == json.loads((out / "certificate.json").read_text())
+        assert main(["show", "out", "--html", "page.html"]) == 0
+        assert (study / "page.html").read_text("utf-8") == (out / "certificate.html").read_text("utf-8")
+
+    def test_a_changed_certificate_is_not_shown(self, out, capsys):
+        text = (out / "certificate.json").read_text()
+        (out / "certificate.json").write_text(text.replace('"epsilon": 5.0', '"epsilon": 0.5'))
+        assert main(["show", "out/certificate.json"]) == 1
+        assert capsys.readouterr().out == ""
+        assert main(["verify", "out/certificate.json", "--json"]) == 1
+        printed = json.loads(capsys.readouterr().out)
+        assert printed["holds"] is False
+        assert any("cost more" in problem for problem in printed["problems"])
+
+
+class TestCompare:
+    def test_is_that_of_python(self, study, capsys):
+        names = tuple(features(rows()).columns)
+        wanted = by_hand().compare(Domain(n_rows=N, n_features=4, feature_names=names))
+        assert main(["compare", "study.toml", "study.toml", "--rows", str(N), "--json"]) == 0
+        for printed in json.loads(capsys.readouterr().out):
+            assert printed == {"file": "study.toml", **json.loads(json.dumps(wanted.to_dict()))}
+        assert main(["compare", "study.toml", "--data", "study.parquet"]) == 0
+        assert capsys.readouterr().out == f"study.toml: {wanted!r}\n"
+
+
+def test_lint_prints_json(study, capsys):
+    (study / "training.py").write_text("from sklearn.preprocessing import Normalizer\npipe = Normalizer()\n")
+    assert main(["lint", "training.py:pipe", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["severity"] == "none"
+
+
+class TestHelp:
+    @pytest.mark.parametrize("command", [*RUN, "help"])
+    def test_every_command_has_a_manual_with_examples(self, command, capsys):
+        assert main(["help", command]) == 0
+        manual = capsys.readouterr().out
+        assert main([command, "--help"]) == 0
+        assert capsys.readouterr().out == manual
+        assert "examples:\n  ppdp " in manual
+
+    def test_every_command_is_there(self):
+        assert set(commands_of(make_parser())) == {*RUN, "help"}
+
+    def test_overview_and_version(self, capsys):
+        assert main(["help"]) == 0
+        assert "exit status:" in capsys.readouterr().out
+        assert main(["--version"]) == 0
+        assert capsys.readouterr().out == f"ppdp {ppdp.__version__}\n"
+
+    def test_help_waits_for_no_library(self):
+        code = "import sys; from ppdp.cli import main; main(['--help']); print(*sys.modules)"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+        loaded = {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
+        assert not loaded & {"numpy", "pandas", "pyarrow", "scipy", "sklearn", "jsonschema", "rich", "shtab"}
+
+    def test_the_schema_is_one_and_knows_every_parameter(self):
+        Draft202012Validator.check_schema(schema())
+        tables = schema()["properties"]
+        assert set(tables["domain"]["properties"]) == set(Domain.__dataclass_fields__)
+        made_elsewhere = {"steps", "domain", "ledger", "random_state"}
+        assert set(tables["pipeline"]["properties"]) == set(Pipeline(()).get_params(deep=False)) - made_elsewhere
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_a_script(shell, tmp_path, capsys):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(word in script for word in (*RUN, "ledger", "import"))
+    if shutil.which(shell):
+        (tmp_path / "script").write_text(script)
+        subprocess.run([shell, "-n", tmp_path / "script"], check=True, timeout=60)
+
+
+def test_gaussian_means_of_every_column(study):
+    """A mechanism that needs no labels."""
+    text = PIPELINE.replace('label = "outcome"\n', "").replace('["id"]', '["id", "outcome"]')
+    text = text[: text.index('[[steps]]\nname = "scale"')] + '[[steps]]\nuse = "GaussianMechanism"\n'
+    (study / "study.toml").write_text(text)
+    assert fitted(study) == 0
+    release = load(study / "out" / "model.zip").release_
+    assert GaussianMechanism.__name__ == release.certificate["mechanism"]["class"]
+
+
+def test_the_file_in_the_guide_is_one(study):
+    guide = (Path(__file__).parents[1] / "docs" / "guides" / "command-line.md").read_text("utf-8")
+    (study / "study.toml").write_text(guide.split("```toml\n")[1].split("```")[0])
+    assert fitted(study) == 0
