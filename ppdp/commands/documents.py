@@ -165,7 +165,7 @@ def _misuse(error: Any, path: Path) -> Misuse:
             f"{missing!r} is missing.", place=place_of(path, keys), fix=_MISSING.get(missing, f"add {missing} = ...")
         )
     what, fix = _WORDS.get(error.validator, _other)(value, wanted)
-    return Misuse(f"{what}.", place=place_of(path, keys), fix=f"{fix}.")
+    return Misuse(f"{what}.", place=place_of(path, keys), fix=fix if fix.endswith(("?", ".")) else f"{fix}.")
 
 
 _MISSING = {
@@ -186,7 +186,7 @@ def _type(value: Any, wanted: Any) -> tuple[str, str]:
 
 def _enum(value: Any, wanted: Any) -> tuple[str, str]:
     options = ", ".join(repr(option) for option in wanted)
-    return f"must be one of {options}, got {value!r}", suggestion(str(value), wanted).rstrip(".")
+    return f"must be one of {options}, got {value!r}", suggestion(str(value), wanted)
 
 
 def _limit(word: str) -> Callable[[Any, Any], tuple[str, str]]:
@@ -206,6 +206,7 @@ _WORDS: dict[str, Callable[[Any, Any], tuple[str, str]]] = {
     "minItems": lambda value, wanted: (f"holds {len(value)} entries", f"give at least {wanted}"),
     "minLength": lambda value, wanted: ("is empty", "write a name, or leave the line out"),
     "minimum": _limit("at least"),
+    "pattern": lambda value, wanted: (f"{value!r} holds a point or '__'", 'a plain word, as in name = "scale"'),
     "type": _type,
     "uniqueItems": lambda value, wanted: (f"holds an entry twice: {value!r}", "leave one of them out"),
 }

@@ -101,7 +101,9 @@ def _ledger(options: Namespace) -> Any:
     try:
         return Ledger(options.ledger, epsilon=epsilon, delta=delta)
     except PpdpError as error:
-        raise Misuse(error.message, place="--ledger", fix=error.fix or "the terms that the ledger has.") from None
+        raise Misuse(
+            error.message, place="--ledger", fix=error.fix or "--limit EPSILON DELTA, as in --limit 3 1e-5."
+        ) from None
 
 
 def _busy(words: str, *, quiet: bool) -> AbstractContextManager[Any]:

@@ -43,7 +43,9 @@ class Parser(argparse.ArgumentParser):
         if chosen is not None:
             return suggestion(chosen[1], re.findall(r"[\w-]+", chosen[2]))
         unknown = re.search(r"unrecognized arguments: (\S+)", message)
-        options = [option for action in self._actions for option in action.option_strings if option.startswith("--")]
+        parsers = [self, *commands_of(self).values()]
+        actions = [action for parser in parsers for action in parser._actions]
+        options = {option for action in actions for option in action.option_strings if option.startswith("--")}
         if unknown is not None and unknown[1].startswith("-"):
             return suggestion(unknown[1].partition("=")[0], options)
         return f"{self.format_usage().removeprefix('usage: ').strip()}."
@@ -115,8 +117,8 @@ def make_parser() -> Parser:
 
 def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
     """The parser of every command."""
-    found = next(action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
-    return dict(found.choices)
+    found = (action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(next(found, {}))
 
 
 def _facts(parser: argparse.ArgumentParser) -> None:

@@ -18,6 +18,10 @@ from ppdp.exceptions import BudgetExceeded, LedgerError, PpdpError, PrivacyRefus
 __all__ = ["DataRules", "PipelineFile", "import_modules", "read_pipeline_file"]
 
 _CODE = ("function", "transformer", "utility")
+_ELSEWHERE = {
+    "noise_scale": "leave it out: epsilon and delta decide the noise.",
+    "random_state": "leave it out: seeded noise protects nobody, so it is never exported.",
+}
 _DEFAULT_MARKERS = ("NA", "N/A", "NaN", "nan", "null", "NULL")
 
 
@@ -101,29 +105,33 @@ class PipelineFile:
 
     def _misuse(self, error: PpdpError) -> Misuse:
         keys, default = self._keys(error)
-        fix = error.fix or (f"{keys[-1]} = {default!r} is the default." if default is not None else _FIX)
-        return Misuse(error.message, place=place_of(self.path, keys), fix=fix)
+        fix = error.fix or _FIXES.get(str(keys[-1]) if keys else "", "")
+        if not fix and default is not None:
+            fix = f"{keys[-1]} = {default!r} is the default."
+        last = f"correct it, or leave {keys[-1]} out." if keys and isinstance(keys[-1], str) else _FIX
+        return Misuse(error.message, place=place_of(self.path, keys), fix=fix or last)
 
     def _keys(self, error: PpdpError) -> tuple[list[str | int], Any]:
-        """Where in the file, and what the default is there."""
-        words = error.message.split()
-        word = words[0].rstrip(",.") if words else ""
+        """Where in the file, as far as the words of an error tell, and what the default is there."""
+        words = [word.strip(".,'") for word in error.message.split()]
         for position, (name, step) in enumerate(self.steps):
             if error.stage in (name, type(step).__name__):
-                parameters = inspect.signature(type(step)).parameters
-                if word in parameters:
-                    return ["steps", position, word], parameters[word].default
-                return ["steps", position], None
-        section, _, key = word.partition(".")
-        if section == "Domain":
-            return ["domain", key], None
-        for section in ("pipeline", "domain"):
-            if word in self.content.get(section, {}):
-                return [section, word], None
-        return (["steps"], None) if word in ("steps", "names") else ([], None)
+                given, parameters = self.content["steps"][position], inspect.signature(type(step)).parameters
+                named = [word for word in words if word in parameters and (word in given or word == words[0])]
+                return ["steps", position, *named[:1]], parameters[named[0]].default if named else None
+        for section in ("domain", "pipeline"):
+            for word in words:
+                key = word.removeprefix("Domain.")
+                if key in self.content.get(section, {}):
+                    return [section, key], None
+        return [], None
 
 
 _FIX = "change the file; `ppdp help plan` says what may stand there."
+_FIXES = {
+    "classes": "labels of one kind, as in classes = [0, 1].",
+    "ranges": "[low, high] for every column, as in age = [0, 110].",
+}
 
 
 def import_modules(names: Sequence[str]) -> dict[str, type[Any]]:
@@ -226,6 +234,8 @@ def _step(given: Mapping[str, Any], position: int, path: Path, known: Mapping[st
         place = place_of(path, ["steps", position, key])
         if key not in allowed:
             refuse(f"{kind.__name__} has no parameter {key!r}.", place=place, fix=suggestion(key, allowed))
+        if key in _ELSEWHERE:
+            refuse(f"{key} has no effect inside a pipeline.", place=place, fix=_ELSEWHERE[key])
         if key in _CODE:
             refuse(
                 f"{key!r} is code, which a pipeline file cannot hold.",

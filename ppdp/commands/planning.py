@@ -54,8 +54,12 @@ def _plan(file: PipelineFile, options: Namespace) -> Any:
                 "--rows and --columns are read from --data.", place="--data", fix="give either --data or the numbers."
             )
         return planned(file, Layout.of(open_source(options.data), file), pipe)
-    domain = pipe.domain
-    given = {"n_rows": ("--rows", options.rows), "n_features": ("--columns", options.columns or _columns(file, domain))}
+    domain, named = pipe.domain, _columns(file)
+    given = {"n_rows": ("--rows", options.rows), "n_features": ("--columns", options.columns or named)}
+    if named is not None and options.columns not in (None, named):
+        refuse(
+            f"{options.columns} is given, and the ranges name {named} columns.", place="--columns", fix="leave it out."
+        )
     for fact, (option, value) in given.items():
         known = getattr(domain, fact)
         if known is not None and value is not None and known != value:
@@ -72,10 +76,10 @@ def _plan(file: PipelineFile, options: Namespace) -> Any:
         return pipe.plan(domain)
 
 
-def _columns(file: PipelineFile, domain: Any) -> int | None:
-    """As many columns as the ranges of the first step name, where nobody says."""
+def _columns(file: PipelineFile) -> int | None:
+    """How many columns the ranges of the first step name, if they name any."""
     ranges = getattr(file.steps[0][1], "ranges", None)
-    return len(ranges) if isinstance(ranges, Mapping) and domain.n_features is None else None
+    return len(ranges) if isinstance(ranges, Mapping) else None
 
 
 def _noise(scale: float | None) -> str:
