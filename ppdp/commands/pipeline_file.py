@@ -106,7 +106,7 @@ class PipelineFile:
     def _misuse(self, error: PpdpError) -> Misuse:
         keys, default = self._keys(error)
         fix = error.fix or _FIXES.get(str(keys[-1]) if keys else "", "")
-        if not fix and default is not None:
+        if not fix and default not in (None, inspect.Parameter.empty):
             fix = f"{keys[-1]} = {default!r} is the default."
         last = f"correct it, or leave {keys[-1]} out." if keys and isinstance(keys[-1], str) else _FIX
         return Misuse(error.message, place=place_of(self.path, keys), fix=fix or last)
@@ -242,6 +242,9 @@ def _step(given: Mapping[str, Any], position: int, path: Path, known: Mapping[st
                 place=place,
                 fix="make a class of your own in a module, and --import it.",
             )
+    for key, parameter in allowed.items():
+        if parameter.default is parameter.empty and key not in parameters:
+            refuse(f"{kind.__name__} needs {key!r}.", place=place_of(path, ["steps", position]), fix=f"add {key} = ...")
     return given.get("name", kind.__name__.lower()), kind(**parameters)
 
 

@@ -122,7 +122,7 @@ class RowMap(RowWiseTransformer):
         if isinstance(self.out_ranges, Mapping):
             names = tuple(str(name) for name in self.out_ranges)
             width = len(names)
-        elif isinstance(self.out_ranges, (list, tuple, np.ndarray)) and np.ndim(self.out_ranges) == 2:
+        elif isinstance(self.out_ranges, (list, tuple, np.ndarray)) and any(map(np.iterable, self.out_ranges)):
             width = len(self.out_ranges)
         return resolve_ranges(self.out_ranges, width, names, "RowMap", "out_ranges")
 

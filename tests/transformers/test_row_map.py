@@ -116,3 +116,9 @@ def test_functions_that_cannot_be_row_wise(function, words):
     with pytest.raises(InvalidParameter, match=words) as caught:
         make_pipeline(NormClipper(), RowMap(function, out_norm=1.0), GaussianMechanism()).plan(DOMAIN)
     assert caught.value.stage == "RowMap"
+
+
+@pytest.mark.parametrize("ranges", [[[0, 1], [2]], [(0, 1), 2], [(0, 1, 2)], ["ab"], []], ids=repr)
+def test_ranges_that_are_no_pairs(ranges):
+    with pytest.raises(InvalidParameter, match="out_ranges"):
+        RowMap(doubled, out_ranges=ranges).stability_map(DOMAIN, MOVED)
