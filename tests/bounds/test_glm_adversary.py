@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Pair
+from steering import gradient_at
 
 from ppdp.bounds.formula import lookup
 from ppdp.bounds.glm import glm_gradient, target_shares, target_unit, tweedie_slope, tweedie_smoothness
@@ -120,19 +121,6 @@ def test_a_clip_never_makes_the_constant_larger_and_no_grid_finds_more():
         assert found == sorted(found)
 
 
-class Steering:
-    """Noise that first leads the model to a point of our choice and then records the gradient there."""
-
-    def __init__(self, first_answer):
-        self.first_answer = first_answer
-        self.gradients = []
-
-    def release(self, value, noise_scale, bound):
-        assert np.linalg.norm(value) <= bound * ROUNDING
-        self.gradients.append(value)
-        return self.first_answer if len(self.gradients) == 1 else np.zeros_like(value)
-
-
 RANGE = (0.0, 4.0)
 
 
@@ -142,9 +130,8 @@ def use(power, domain, distance, theta, **parameters):
     bound = question.sensitivity(domain, distance)
 
     def gradient(rows):
-        steering = Steering(-theta)
-        model._release(Rows(rows.X, 2.0 * rows.y - 1.0, rows.weight), question, steering, 1.0)  # ends of the range
-        return steering.gradients[1]
+        ends = Rows(rows.X, 2.0 * rows.y - 1.0, rows.weight)  # of the range of y
+        return gradient_at(theta, model, question, ends)
 
     return lambda pair: float(np.linalg.norm(gradient(pair.left) - gradient(pair.right))) / bound
 

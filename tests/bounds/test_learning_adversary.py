@@ -6,31 +6,12 @@ import numpy as np
 import pytest
 from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Pair
+from steering import gradient_at
 
 from ppdp.bounds.learning import augmented_norm, logistic_gradient_norm, logistic_smoothness
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.mechanisms import LogisticRegression
-
-
-class Steering:
-    """Noise that first leads the model to a point of our choice and then records the gradient there."""
-
-    def __init__(self, first_answer):
-        self.first_answer = first_answer
-        self.gradients = []
-
-    def release(self, value, noise_scale, bound):
-        assert np.linalg.norm(value) <= bound * ROUNDING
-        self.gradients.append(value)
-        return self.first_answer if len(self.gradients) == 1 else np.zeros_like(value)
-
-
-def gradient_at(model, domain, rows, theta):
-    """The second gradient of a descent that takes it at ``theta``."""
-    steering = Steering(-0.8 * theta)  # the first gradient ahead is a quarter of the step further
-    model._release(rows, model._question(domain), steering, 1.0)
-    return steering.gradients[1]
 
 
 def model(clip=1.0, coef_norm=5.0, fit_intercept=True):
@@ -43,7 +24,7 @@ def use(model_, domain, distance, theta):
     bound = model_._question(domain).sensitivity(domain, distance)
 
     def ratio(pair):
-        left, right = (gradient_at(model_, domain, rows, theta) for rows in (pair.left, pair.right))
+        left, right = (gradient_at(theta, model_, model_._question(domain), rows) for rows in (pair.left, pair.right))
         return float(np.linalg.norm(left - right)) / bound
 
     return ratio
@@ -54,7 +35,8 @@ def test_the_model_goes_where_it_is_led():
     pair = Pair.of([[0.6, 0.0]], [[0.6, 0.0]], (np.zeros(1), np.ones(1)))
     theta = np.array([2.0, 1.0])
     there = 1 / (1 + math.exp(-1.2))
-    found = gradient_at(model(fit_intercept=False), domain, pair.left, theta)
+    led = model(fit_intercept=False)
+    found = gradient_at(theta, led, led._question(domain), pair.left)
     np.testing.assert_allclose(found, [there * 0.6, 0.0])
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Pair
+from steering import gradient_at
 
 from ppdp.bounds.formula import lookup
 from ppdp.bounds.learning import (
@@ -148,19 +149,6 @@ def test_a_clip_never_makes_the_constant_larger():
         assert clips[-1] <= free * ROUNDING
 
 
-class Steering:
-    """Noise that first leads the model to a point of our choice and then records the gradient there."""
-
-    def __init__(self, first_answer):
-        self.first_answer = first_answer
-        self.gradients = []
-
-    def release(self, value, noise_scale, bound):
-        assert np.linalg.norm(value) <= bound * ROUNDING
-        self.gradients.append(value)
-        return self.first_answer if len(self.gradients) == 1 else np.zeros_like(value)
-
-
 def use(loss, domain, distance, theta, **parameters):
     model = MODELS[loss](max_iter=2, step_size=1.0, **parameters)
     question = model._question(domain)
@@ -168,10 +156,7 @@ def use(loss, domain, distance, theta, **parameters):
     answers = np.array(ANSWERS[loss])
 
     def gradient(rows):
-        steering = Steering(-theta)
-        rows = Rows(rows.X, answers[rows.y.astype(int)], rows.weight)
-        model._release(rows, question, steering, 1.0)
-        return steering.gradients[1]
+        return gradient_at(theta, model, question, Rows(rows.X, answers[rows.y.astype(int)], rows.weight))
 
     return lambda pair: float(np.linalg.norm(gradient(pair.left) - gradient(pair.right))) / bound
 
