@@ -324,8 +324,7 @@ class Pipeline(Composition, FromSklearn, BaseEstimator):
         return mapped(self.twins_[:-1], values)
 
     def _last(self, method: str, X: Any) -> Any:
-        values = self._inference(X)
-        return getattr(self.twins_[-1][1], method)(values)
+        return getattr(self.twins_[-1][1], method)(self._inference(X))
 
     @available_if(_last_has("transform"))
     def fit_transform(self, X: Any, y: Any = None) -> Any:

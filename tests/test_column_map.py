@@ -9,7 +9,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from ppdp import Distance, Domain
 from ppdp.conversion import Block, ColumnMap
-from ppdp.conversion.maps import Binarized, Binned, Encoded, Filled, Mapped, Normalised, OneHot, Powers, Scaled
+from ppdp.conversion.categories import Encoded, OneHot
+from ppdp.conversion.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, Scaled
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 from ppdp.testing import check_stage
 

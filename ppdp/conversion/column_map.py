@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ppdp.bounds.rounding import inflate
 from ppdp.checks import columns_of, length
-from ppdp.conversion.maps import Categorical, ColumnFacts, Mapped, PublicMap, labels_only
+from ppdp.conversion.categories import Categorical, labels_only
+from ppdp.conversion.maps import ColumnFacts, Mapped, PublicMap
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import DomainMismatch, InvalidParameter

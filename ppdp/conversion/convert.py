@@ -8,9 +8,10 @@ from typing import Any
 
 from sklearn.base import clone
 
+from ppdp.conversion.categories import OneHot
 from ppdp.conversion.column_map import Block, ColumnMap
 from ppdp.conversion.columns import flattened, hoisted, split_columns
-from ppdp.conversion.maps import Binarized, Binned, Filled, Normalised, OneHot, PublicMap, Scaled
+from ppdp.conversion.maps import Binarized, Binned, Filled, Normalised, PublicMap, Scaled
 from ppdp.conversion.models import MODELS, model_twin
 from ppdp.conversion.parameters import Step
 from ppdp.conversion.public_maps import Declared, is_public, public_map

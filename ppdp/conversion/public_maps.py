@@ -9,18 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.conversion.maps import (
-    Binarized,
-    Binned,
-    Encoded,
-    Filled,
-    Mapped,
-    Normalised,
-    OneHot,
-    Powers,
-    PublicMap,
-    Scaled,
-)
+from ppdp.conversion.categories import Encoded, OneHot
+from ppdp.conversion.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, PublicMap, Scaled
 from ppdp.conversion.parameters import Step
 
 __all__ = ["PUBLIC", "Declared", "is_public", "public_map"]
