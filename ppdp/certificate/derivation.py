@@ -122,7 +122,8 @@ def releases(c: Document) -> Sequence[Element]:
         served = f"for {', '.join(release['serves'])}, {release['purpose']}"
         line((release["statistic"], element("small", served)), number(release["size"]), release, release["sensitivity"])
     if c["gate"] is not None:
-        line(("gate", element("small", "one bit: passed")), number(1), c["gate"], 1.0)
+        told = "which rung passed" if c["gate"]["ladder"] else "one bit: passed"
+        line(("gate", element("small", told)), number(1), c["gate"], 1.0)
     m = c["mechanism"]
     if m is not None:
         size: Cell = number(m["size"]) if m["steps"] == 1 else (number(m["steps"]), " × ", number(m["size"]))
