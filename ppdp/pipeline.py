@@ -324,7 +324,8 @@ class Pipeline(Composition, FromSklearn, BaseEstimator):
         return mapped(self.twins_[:-1], values)
 
     def _last(self, method: str, X: Any) -> Any:
-        return getattr(self.twins_[-1][1], method)(self._inference(X))
+        values = self._inference(X)
+        return getattr(self.twins_[-1][1], method)(values)
 
     @available_if(_last_has("transform"))
     def fit_transform(self, X: Any, y: Any = None) -> Any:
@@ -382,7 +383,8 @@ class Pipeline(Composition, FromSklearn, BaseEstimator):
     @available_if(_last_has("predict"))
     def score(self, X: Any, y: Any) -> float:
         """Accuracy of the released model, R² or D² of a regression; on private rows no certificate covers it."""
-        return float(self.twins_[-1][1].score(self._inference(X), y))
+        values = self._inference(X)
+        return float(self.twins_[-1][1].score(values, y))
 
 
 def make_pipeline(*steps: Any, **parameters: Any) -> Pipeline:
