@@ -10,6 +10,7 @@ import functools
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -29,6 +30,7 @@ __all__ = [
     "multiplied",
     "row_norms",
     "second_moment",
+    "threads_for",
     "top_eigenvectors",
 ]
 
@@ -190,10 +192,17 @@ def in_parallel(task: Callable[[int], T], starts: range, d: int) -> Iterator[T]:
     def several(first: int) -> list[T]:
         return [task(start) for start in starts[first : first + SPAN]]
 
-    limited = _libraries().limit(limits=1, user_api="blas")
-    with limited, ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
+    with threads_for(d), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         for results in pool.map(several, range(0, len(starts), SPAN)):
             yield from results
+
+
+def threads_for(d: int) -> AbstractContextManager[Any]:
+    """Linear algebra of d columns: few of them get no threads of their own.
+
+    Threads that waited for each other over a small matrix go on spinning, and the next pass over all rows is slower.
+    """
+    return _libraries().limit(limits=1, user_api="blas") if d <= NARROW else nullcontext()
 
 
 @functools.cache
@@ -206,7 +215,8 @@ def _libraries() -> Any:
 
 def top_eigenvectors(moment: Array, k: int) -> tuple[Array, Array]:
     """Eigenvalues in descending order and the leading ``k`` eigenvectors as rows."""
-    values, vectors = np.linalg.eigh(moment)
+    with threads_for(len(moment)):
+        values, vectors = np.linalg.eigh(moment)
     return values[::-1], vectors[:, ::-1][:, :k].T
 
 

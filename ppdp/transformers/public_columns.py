@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ppdp.checks import integer
 from ppdp.exceptions import InvalidParameter
+from ppdp.statistics import threads_for
 
 __all__ = ["PublicColumns"]
 
@@ -96,5 +97,6 @@ def _columns(basis: Any, d: int) -> Array | None:
 
 def _orthonormal(columns: Array) -> Array:
     """Gram and Schmidt; columns that are orthonormal already stay."""
-    unit, triangle = np.linalg.qr(columns)
+    with threads_for(len(columns)):
+        unit, triangle = np.linalg.qr(columns)
     return np.asarray(unit * np.where(np.diag(triangle) < 0, -1.0, 1.0))
