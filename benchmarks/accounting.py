@@ -17,6 +17,7 @@ from typing import NamedTuple
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.gate import Gate
+from ppdp.literature import claim
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.privacy.gaussian import gaussian_epsilon, gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
@@ -79,7 +80,7 @@ def algorithm_one() -> Iterator[Line]:
     """PCA behind a gap of beta, then gradient descent; ours with a gate that refuses no more often than the paper's."""
     for epsilon, beta, printed, known in ((0.01, 0.5, 2.80, 0.534), (0.003, 0.15, 2.79, 0.504)):
         moves = 12.2 / beta
-        paper = epsilon + 3 * math.sqrt(1.05 * epsilon**2 * (1 + moves**2) * math.log(1 / DELTA))
+        paper = claim("thm-8").bound(epsilon=epsilon, delta=DELTA, gap=beta)
         descent = Distance(replaced=1, moved=1000, radius=moves / 1000).shift(0.5, 0.5) * epsilon
         margin = (math.log(2 / DELTA) + math.log(1 / 0.02)) / epsilon  # what the paper's gate needs
         gate = Gate.of_margin("gaussian", margin, DELTA, adding=False, n_rows=10**6)

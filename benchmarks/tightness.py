@@ -4,7 +4,8 @@
 
 The pairs are those of the tests: worst cases that are known, and an adversary that climbs where none is. A ratio never
 exceeds 1. "Printed" are Corollary 4 and Propositions 3, 5 and 6 of "Provable privacy with non-private
-pre-processing", for one replaced row, p in Corollary 4 read as the most gaps in a column; what moves further is marked.
+pre-processing" (``ppdp.literature``), for one replaced row, p in Corollary 4 read as the most gaps in a column; what
+moves further is marked.
 """
 
 from __future__ import annotations
@@ -49,11 +50,15 @@ from worst_cases import (
 from ppdp.bounds import lookup
 from ppdp.distance import Distance
 from ppdp.domain import Domain
+from ppdp.literature import claim
 from ppdp.release_points import STATISTICS
 from ppdp.rows import Rows
 from ppdp.transformers import PCA, ClusterDeduplicator, Deduplicator, GridDeduplicator, MinMaxScaler, RobustScaler
 
 SIZES = 10, 50, 200
+MEANS, SCALING, COMPONENTS, CLUSTERS = (
+    claim(name).bound for name in ("cor-4", "prop-6", "prop-5-rank", "prop-3-count")
+)
 BOX = Domain(n_rows=30, n_features=2, row_norm=math.sqrt(2), entry_bound=1.0, max_missing=0)
 
 
@@ -86,10 +91,10 @@ class Line:
 def imputation() -> Iterator[Line]:
     for n in SIZES:
         case = masks_change(n)
-        yield move("mean imputation", f"n={n}, masks change", case, 2 / (n - 2))
+        yield move("mean imputation", f"n={n}, masks change", case, MEANS(rows=n, missing=2))
     for n in SIZES:
         case = equal_masks(n, 3)
-        yield move("mean imputation", f"n={n}, entries in a box", case, 2 * math.sqrt(3) / (n - 1))
+        yield move("mean imputation", f"n={n}, entries in a box", case, math.sqrt(3) * MEANS(rows=n, missing=1))
     for n, d in ((50, 8), (200, 16)):
         case = sparse_masks(n, d)
         n0 = case.stage.min_observed
@@ -99,7 +104,9 @@ def imputation() -> Iterator[Line]:
         ]
         bound = lookup("release.column-means", "release")(case.domain, Distance.neighbours(), min_observed=n0)
         shift = float(np.linalg.norm(means[0] - means[1]))
-        yield Line("means of columns with gaps", f"n={n}, d={d}, sparse masks", shift, bound, 2 / n0)
+        yield Line(
+            "means of columns with gaps", f"n={n}, d={d}, sparse masks", shift, bound, MEANS(rows=n, missing=n - n0)
+        )
 
 
 def regression() -> Iterator[Line]:
@@ -121,14 +128,11 @@ def ranks() -> Iterator[Line]:
 
 
 def scaling() -> Iterator[Line]:
-    def printed(n: int, s: float) -> float:
-        return 2 / (s**3 * n) + 2 / (n * s)
-
     for n, thresholds in ((10, (0.6,)), (50, (0.2, 0.35, 0.6)), (200, (0.2, 0.35, 0.6))):
         for threshold in thresholds:
             case = poles(n, threshold)
             s = case.stage.min_std
-            yield move("scaling, std >= s", f"n={n}, s={s:.3f}", case, printed(n, s))
+            yield move("scaling, std >= s", f"n={n}, s={s:.3f}", case, SCALING(rows=n, deviation=s))
     for (n, s), values in FLOORED.items():
         case = four_values(n, *values, s=s, clip=None, floor=True)
         yield move("scaling, max(std, s)", f"n={n}, s={s}", case)
@@ -144,14 +148,14 @@ def projection() -> Iterator[Line]:
     for n in SIZES:
         for beta in (0.1, 0.3):
             case = rotation(n, beta)
-            yield move("projection", f"n={n}, gap={beta}", case, 4 * (3 * n + 2) / (n * (n - 1) * beta))
+            yield move("projection", f"n={n}, gap={beta}", case, COMPONENTS(rows=n, gap=beta))
         case = rotation(n, 0.2, everywhere=True)
         gap = case.stage.min_gap
         yield Line("projection, all rows", f"n={n}, gap={gap:.3f}", case.reached.total, case.certified.total)
     for n in (*SIZES, 1000):
         case = lens(n, math.sqrt(0.9))
         gap = case.stage.min_gap
-        yield move("centred projection", f"n={n}, gap={gap:.3f}", case, 4 * (3 * n + 2) / (n * (n - 1) * gap))
+        yield move("centred projection", f"n={n}, gap={gap:.3f}", case, COMPONENTS(rows=n, gap=gap))
         case = lens(n, 1 / math.sqrt(3), output="projected")
         yield Line("centred projection, all rows", f"n={n}, public columns", case.reached.total, case.certified.total)
     for n in (*SIZES, 1000):
@@ -182,7 +186,7 @@ def clusters() -> Iterator[Line]:
         stages = [ClusterDeduplicator(eta, most, low_dimension)]
         chain = Chain.of(stages, domain, Distance.neighbours())
         switched = by_position(pair.mapped(chain.run), free=[0]).toggled
-        yield Line("cluster deduplication", setting, switched, chain.distance.toggled, 2.0 * most)
+        yield Line("cluster deduplication", setting, switched, chain.distance.toggled, CLUSTERS(largest=most))
 
 
 def use(measure: Callable[[Rows, Domain, int], np.ndarray], bound: float, pair: Pair) -> float:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ppdp.artefact.table import read_parquet
     from ppdp.certificate import Certificate
+    from ppdp.comparison import Comparison
     from ppdp.conditions import Condition
     from ppdp.distance import Distance, Sensitivity
     from ppdp.domain import Domain
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Certificate",
+    "Comparison",
     "Condition",
     "Distance",
     "Domain",
@@ -49,6 +51,7 @@ __all__ = [
 # Where each name is defined; imported when it is first used, so that `ppdp --help` does not wait for scikit-learn.
 _HOMES = {
     "Certificate": "certificate",
+    "Comparison": "comparison",
     "Condition": "conditions",
     "Distance": "distance",
     "Domain": "domain",

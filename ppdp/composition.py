@@ -167,7 +167,9 @@ def check_steps(steps: Any, cls: type) -> tuple[list[tuple[str, Any]], tuple[str
     if any(not isinstance(item, (list, tuple)) or len(item) != 2 for item in steps):
         raise InvalidParameter("steps must be a list of (name, step) pairs.")
     names = [name for name, _ in steps]
-    if any(not isinstance(name, str) or not name or "__" in name or "." in name for name in names):
+    if any(not isinstance(name, str) or not name.isprintable() or not name for name in names):
+        raise InvalidParameter("names of steps must be strings of printable characters.")
+    if any("__" in name or "." in name for name in names):
         raise InvalidParameter("names of steps must be strings without '__' and '.'.")
     own = set(inspect.signature(cls).parameters)
     if own & set(names):

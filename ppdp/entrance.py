@@ -18,7 +18,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, NonNumericData
-from ppdp.frames import readable
+from ppdp.frames import cells, numbers, readable
 from ppdp.rows import encode_labels, encode_targets
 from ppdp.statistics import clip_norms
 
@@ -123,6 +123,9 @@ def _is_numeric(column: Any) -> bool:
 def check_labels(X: Array, y: Any, estimator: Any) -> NDArray[Any]:
     """One label per row.
 
+    Every label is read by itself: what type NumPy would give a list, or Arrow and polars a column with gaps, depends
+    on all of them.
+
     Raises
     ------
     InvalidInput
@@ -133,7 +136,7 @@ def check_labels(X: Array, y: Any, estimator: Any) -> NDArray[Any]:
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
     try:
-        y = column_or_1d(y, warn=True)
+        y = column_or_1d(cells(y), warn=True)
         check_consistent_length(X, y)
     except Exception as error:
         message = str(error).splitlines()[0].rstrip(":")  # what follows quotes the data
@@ -152,6 +155,7 @@ def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
     """
     message = None
     try:
+        y = np.asarray(y.tolist()) if y.dtype == object else y
         classes = np.unique(y)
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             message = "Input y contains NaN or infinity."
@@ -208,9 +212,17 @@ def repaired_labels(y: NDArray[Any], classes: tuple[Any, ...], invalid: str) -> 
 
     Raises
     ------
+    InvalidInput
+        If y holds another kind of labels altogether: text and not numbers, or numbers and not text.
     InvalidValue
         Under "error", without saying which.
     """
+    text = {isinstance(label, str) for label in classes}
+    if len(text) == 1 and y.dtype.kind != "O" and (y.dtype.kind in "US") not in text:
+        wanted = "text" if True in text else "numbers"
+        raise InvalidInput(
+            f"y must hold {wanted}, as the declared classes do.", fix="convert y, or declare its classes."
+        )
     codes = encode_labels(y, classes)
     unknown = np.isnan(codes)
     if unknown.any():
@@ -234,13 +246,11 @@ def repaired_targets(y: NDArray[Any], y_range: tuple[float, float], invalid: str
     InvalidValue
         Under "error", without saying where.
     """
-    message, targets = None, np.empty(0)
-    try:
-        targets = np.asarray(y, dtype=np.float64)
-    except Exception:  # a cell's own conversion may raise anything, and quotes it
-        message = "y must hold numbers, to learn a regression."
-    if message is not None or y.dtype.kind in "mM":
-        raise InvalidInput(message or "y must hold numbers, not dates.")
+    if y.dtype.kind in "mM":
+        raise InvalidInput("y must hold numbers, not dates.")
+    targets, readable = numbers(y)
+    if invalid == "error" and not readable:
+        raise InvalidInput("y must hold numbers, to learn a regression.")
     finite = np.isfinite(targets)
     if invalid == "error" and not finite.all():
         raise InvalidValue(

@@ -19,6 +19,7 @@
     ├── LedgerError               the ledger cannot be used like that                 (RuntimeError)
     ├── ExportError               a release may not leave like that, or a file is not what it says (ValueError)
     └── CertificateError          a certificate is malformed or does not verify       (ValueError)
+        └── SignatureError        a signature is malformed or not one of this certificate and key
 
 An error never holds a value, a count or a name that was read off the private rows.
 """
@@ -43,6 +44,7 @@ __all__ = [
     "NonNumericData",
     "PpdpError",
     "PrivacyRefusal",
+    "SignatureError",
     "UnknownStage",
     "UnsupportedOrder",
 ]
@@ -177,3 +179,9 @@ class CertificateError(PpdpError, ValueError):
     """A certificate is malformed or does not verify."""
 
     code = "certificate"
+
+
+class SignatureError(CertificateError):
+    """A signature is malformed, or it is not one of this certificate with this key."""
+
+    code = "signature"

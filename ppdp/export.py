@@ -27,10 +27,11 @@ from ppdp.artefact.twins import mapped, noise_scales
 from ppdp.certificate import Certificate
 from ppdp.certificate.document import strict_json
 from ppdp.certificate.issue import content_hash
+from ppdp.certificate.leaving import refuse_unsafe
 from ppdp.exceptions import ExportError, PpdpError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline import Pipeline
-from ppdp.release import Released, refuse_unsafe
+from ppdp.release import Released
 
 __all__ = ["ReleasedPipeline", "export", "load"]
 

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.distance import Distance
 from ppdp.domain import Domain
+from ppdp.families import MASKS, STEPS, TABLES, units
+from ppdp.planning.ways import Way
+from ppdp.release_points import STATISTICS
 from ppdp.rows import Rows
 from ppdp.statistics import clip_norms, row_norms
 
-__all__ = ["Pair", "World", "measured"]
+__all__ = ["Pair", "World", "compared", "measured", "through"]
 
 Array = NDArray[np.float64]
 Pair = tuple[Rows, Rows]
@@ -35,11 +39,25 @@ class World:
         How far apart two datasets may be.
     gaps : int, default=0
         So many slots, counted from the first, may have gaps.
+    scales : tuple of float, default=()
+        Lengths at which something may change its mind, such as the radius of a cluster. Without, they are drawn.
+    unit : float, default=1.0
+        Usual length of a row where the domain does not bound it.
+    labels : tuple of float, default=(0.0, 1.0)
+        Rows have one of these.
     """
 
     domain: Domain
     distance: Distance
     gaps: int = 0
+    scales: tuple[float, ...] = ()
+    unit: float = 1.0
+    labels: tuple[float, ...] = (0.0, 1.0)
+
+    @property
+    def length(self) -> float:
+        """Length of the longest rows that are drawn."""
+        return float(self.domain.row_norm or self.unit)
 
     @property
     def roles(self) -> list[slice]:
@@ -53,6 +71,9 @@ class World:
         """Slots that may differ arbitrarily."""
         return range(self.roles[1].stop)
 
+    def _slots(self, role: int) -> range:
+        return range(self.roles[role].start, self.roles[role].stop)
+
     def __str__(self) -> str:
         return f"{self.domain.describe()}; before it {self.distance.describe()}"
 
@@ -61,7 +82,11 @@ class World:
         n, (replaced, _, reweighted, moved, _) = self.domain.n, self.roles
         X, fresh = self._table(rng), self._table(rng)
         Z = X.copy()
-        Z[replaced] = (-X, np.zeros_like(X), fresh, X[rng.permutation(n)])[rng.integers(4)][replaced]
+        another = X[rng.permutation(n)]
+        near = another + self._scale(rng) * rng.choice(STEPS) * units(n, self.domain.d, rng)
+        turned = rng.choice([-1, 1]) * np.roll(X, 1, axis=1)  # other columns have its gaps
+        choices = [-X, np.zeros_like(X), fresh, another, near, *[turned] * (3 if self.gaps else 1)]
+        Z[replaced] = choices[rng.integers(len(choices))][replaced]
         together = np.tile(fresh[-1], (n, 1))
         alone = together * (np.arange(n) == moved.start)[:, None]
         Z[moved] += (together, alone, fresh, X, -X)[rng.integers(5)][moved]
@@ -72,24 +97,39 @@ class World:
         if self.domain.min_present < n:
             v[replaced] = rng.integers(2, size=n)[replaced]
         w[reweighted], v[reweighted] = rng.uniform(0.5, 1.0, (2, n))[:, reweighted]
-        return self.legal(np.stack([X, Z]), np.stack([w, v]), rng.integers(2, size=(2, n)).astype(np.float64))
+        labels = np.asarray(rng.choice(self.labels, (2, n)) * rng.integers(2), dtype=np.float64)
+        return self.legal(np.stack([X, Z]), np.stack([w, v]), labels)
 
     def varied(self, pair: Pair, rng: np.random.Generator, size: float) -> Pair:
-        """A pair near this one: all rows, one row or one entry moves, or a row becomes another one."""
-        tables = np.stack([rows.X for rows in pair])
+        """A pair near this one: all rows, equal rows, one row or one entry moves, or a row becomes another one."""
+        tables, weights, labels = (np.stack([getattr(rows, name) for rows in pair]) for name in ("X", "weight", "y"))
         n, d = self.domain.n, self.domain.d
-        side, slot, other, kind = (int(rng.integers(top)) for top in (2, n, n, 4))
-        step = size * float(self.domain.row_norm or 1.0) * rng.standard_normal(d)
+        side, slot, other, kind = (int(rng.integers(top)) for top in (2, n, n, 8))
+        slot = slot if rng.integers(2) else slot % (max(self.roles[3].stop, self.gaps) + 2) % n  # what differs is worth a look
+        row = tables[side, slot].copy()
+        step = size * self.length * rng.standard_normal(d)
         if kind == 0:
             tables += step
         elif kind == 1:
             tables[side, slot] += step
         elif kind == 2:
             tables[side, slot] += step * (np.arange(d) == rng.integers(d))
+        elif kind == 3:
+            tables[(np.nan_to_num(tables) == np.nan_to_num(row)).all(axis=2)] += step
+        elif kind == 4:
+            beside = self._scale(rng) * rng.choice(STEPS) * units(1, d, rng)[0] * rng.integers(2)
+            tables[side, slot] = rng.choice([-1, 1]) * np.nan_to_num(tables[side, other]) + beside
+            tables[side, slot, np.isnan(row)] = np.nan
+        elif kind == 5 and rng.integers(2):
+            tables[side, slot] = rng.choice([-1, 1]) * np.roll(row, 1)
+        elif kind == 5 and slot < self.gaps:
+            column, beside = int(rng.integers(d)), np.nan_to_num(tables[1 - side, slot])
+            tables[side, slot, column] = beside[column] if np.isnan(row[column]) else np.nan
+        elif kind == 6 and self.domain.min_present < n and slot not in self._slots(2):
+            weights[side, slot] = 1.0 - weights[side, slot]
         else:
-            gap = np.isnan(tables[side, slot])
-            tables[side, slot] = np.where(gap, np.nan, rng.choice([-1, 1]) * np.nan_to_num(tables[side, other]))
-        return self.legal(tables, np.stack([rows.weight for rows in pair]), np.stack([_labels(rows) for rows in pair]))
+            labels[side, slot] = rng.choice(self.labels)
+        return self.legal(tables, weights, labels)
 
     def legal(self, tables: Array, weights: Array, labels: Array) -> Pair:
         """The pair of tables, weights and labels (left, right), changed as little as needed to be allowed."""
@@ -118,19 +158,18 @@ class World:
 
     def _table(self, rng: np.random.Generator) -> Array:
         n, d = self.domain.n, self.domain.d
-        unit = rng.standard_normal((n, d))
-        unit /= np.linalg.norm(unit, axis=1, keepdims=True)
-        kinds = (
-            lambda: unit,
-            lambda: rng.choice([-1.0, 1.0], (n, d)),
-            lambda: rng.choice([-1.0, 1.0], (n, 1)) * np.eye(d)[rng.integers(d, size=n)],
-            lambda: unit[rng.integers(3, size=n)] * rng.choice([0.0, 0.5, 1.0], (n, 1)),
-            lambda: rng.uniform(0, 0.9) * unit[0] + 10.0 ** -rng.integers(1, 6) * rng.standard_normal((n, d)),
-            lambda: rng.uniform(-1, 1, (n, d)),
-        )
-        X = np.asarray(kinds[rng.integers(len(kinds))]() * float(self.domain.row_norm or 1.0))
-        X[: self.gaps][rng.random((self.gaps, d)) < rng.random()] = np.nan
+        table = TABLES[rng.integers(len(TABLES))](n, d, self._scale(rng) / self.length, rng)
+        X = np.asarray(table * self.length, dtype=np.float64)
+        X[: self.gaps] = self._gapped(X[: self.gaps], rng)
         return X
+
+    def _gapped(self, X: Array, rng: np.random.Generator) -> Array:
+        return np.where(MASKS[rng.integers(len(MASKS))](len(X), X.shape[1], rng), np.nan, X)
+
+    def _scale(self, rng: np.random.Generator) -> float:
+        if self.scales and rng.random() < 0.8:
+            return float(rng.choice(self.scales))
+        return float(self.length * 10.0 ** rng.uniform(-3, 0))
 
 
 def _labels(rows: Rows) -> Array:
@@ -163,3 +202,54 @@ def measured(pair: Pair, free: Collection[int]) -> dict[str, float]:
         "mass": float(sum(sides)),
         "one_sided": float(max(sides)),
     }
+
+
+def through(stage: Any, way: Way, domain: Domain, pair: Pair) -> Pair:
+    """Both datasets behind a stage that goes one way; what it takes from a release is the same for both.
+
+    Parameters
+    ----------
+    stage : Stage
+        What maps datasets.
+    way : Way
+        One of its ways at this domain.
+    domain : Domain
+        At its input.
+    pair : tuple of Rows
+        Both datasets.
+    """
+    if way.name == "exact":
+        one, other = (stage._statistics(rows, way, domain) for rows in pair)
+    elif way.name == "noisy":
+        statistic = STATISTICS[way.asks[0].statistic]
+        exact = statistic.measure(pair[0], domain, way.asks[0].parameters)
+        one = other = stage._released(statistic.read(exact, domain), way, domain)
+    else:
+        nobody = Rows(np.empty((0, domain.d)), None, np.empty(0))
+        one = other = stage._statistics(nobody, way, domain)
+    return stage._run(pair[0], one), stage._run(pair[1], other)
+
+
+def compared(out: Pair, entered: Pair, world: World, granted: Distance) -> dict[str, tuple[float, float]]:
+    """What a pair attains behind a stage and what was granted, for everything that :func:`measured` measures.
+
+    Parameters
+    ----------
+    out, entered : tuple of Rows
+        Both datasets behind and before the stage.
+    world : World
+        How far apart they were before it.
+    granted : Distance
+        How far apart they may be behind it.
+    """
+    bound = granted.by_position()
+    certified = bound.to_dict() | {"slots": bound.replaced + bound.toggled}
+    torn: Collection[int] = world.free
+    further = bound.replaced - world.distance.replaced
+    if further > 0:  # of the rows that moved all, or those with gaps, count as replaced
+        moved = np.arange(world.domain.n)[world.roles[3]]
+        torn = {*torn, *(moved if further >= len(moved) else moved[entered[0].incomplete[moved]]).tolist()}
+    if world.distance.moved > bound.moved == 0:  # rows that moved count as replaced
+        torn = range(world.domain.n)
+        certified["slots"] += bound.reweighted
+    return {name: (value, certified[name]) for name, value in measured(out, torn).items()}

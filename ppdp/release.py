@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.certificate import Certificate
-from ppdp.certificate.rules import PRIVATE_ORIGIN
-from ppdp.exceptions import ExportError
+from ppdp.certificate.leaving import refuse_unsafe
 
-__all__ = ["Released", "refuse_unsafe"]
+__all__ = ["Released"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +45,8 @@ class Released(Mapping[str, NDArray[np.float64]]):
         """The released numbers as an Arrow table with the certificate in the metadata of its schema.
 
         One line per number, in order: ``array``, ``position`` in it, ``value``. A histogram has further columns:
-        ``column`` and the ends ``low`` and ``high`` of each cell.
+        ``column`` and the ends ``low`` and ``high`` of each cell. Released rows are a table like the one that came in,
+        one line per row and one column per feature.
 
         Parameters
         ----------
@@ -94,32 +94,3 @@ class Released(Mapping[str, NDArray[np.float64]]):
     def __repr__(self) -> str:
         shown = (f"{k}: {v.size} numbers, noise {self.noise_scale[k]:.4g}" for k, v in self.arrays.items())
         return f"Released({'; '.join(shown)})"
-
-
-def refuse_unsafe(certificate: Certificate, *, conditional: bool) -> None:
-    """Refuse what must not leave, or not as what somebody may take it for.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        Of what is to leave.
-    conditional : bool
-        Whether it is known to be CONDITIONAL.
-
-    Raises
-    ------
-    ExportError
-        If the noise was seeded, if labels were read from private data, or if the guarantee rests on something that
-        nobody said to know.
-    """
-    if certificate.status == "SEEDED":
-        raise ExportError("the noise came from a seed, so it protects nobody.", fix="fit with random_state=None.")
-    if any(fact["origin"] == PRIVATE_ORIGIN for fact in certificate["facts"]):
-        raise ExportError(
-            "the classes were read from y, so what leaves would name private labels.", fix="declare classes=(...)."
-        )
-    if certificate.status == "CONDITIONAL" and not conditional:
-        raise ExportError(
-            f"the certificate is CONDITIONAL: {'; '.join(certificate['reasons'])}.",
-            fix="gate='auto', or conditional=True if whoever receives it shall rely on that.",
-        )

@@ -20,6 +20,7 @@ from ppdp.certificate import Certificate
 from ppdp.checks import choice, flag, integer, number
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
+from ppdp.frames import readable
 from ppdp.ledger import Ledger
 from ppdp.pipeline import Pipeline
 from ppdp.planning.budget import check_budget
@@ -211,7 +212,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
         candidates = self._candidates()
-        values = entrance.check_features(self, X, reset=True)
+        coded = self.estimator._coded(X)
+        values = entrance.check_features(self, coded, reset=True)
         labels = entrance.check_labels(values, y, self)
         names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         setting = Setting(self.estimator.domain, len(values), values.shape[1], names)
@@ -220,7 +222,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         entry = self._reserve(plan)
         status = "failed"
         try:
-            self._run(candidates, plan, setting, _table(values, names), labels, noise)
+            table = _table(values, names) if coded is X else _as_given(X)  # labels of columns are read once, by a fit
+            self._run(candidates, plan, setting, table, labels, noise)
             status = "released"
         except PrivacyRefusal:
             status = "refused"
@@ -375,6 +378,12 @@ def _table(values: Array, names: Sequence[str] | None) -> Any:
     import pandas as pd
 
     return pd.DataFrame(values, columns=list(names))
+
+
+def _as_given(X: Any) -> Any:
+    """The user's table in a form that rows can be taken from."""
+    X = readable(X)
+    return X if hasattr(X, "iloc") else np.array(X, dtype=object)
 
 
 def _rows(table: Any, positions: NDArray[np.intp]) -> Any:

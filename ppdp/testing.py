@@ -12,7 +12,7 @@ import json
 import math
 import pickle
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,8 @@ from ppdp.bounds import lookup
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import PpdpError
-from ppdp.neighbours import Pair, World, measured
+from ppdp.neighbours import Pair, World, compared, through
 from ppdp.planning.ways import Way
-from ppdp.release_points import STATISTICS
 from ppdp.rows import Rows
 from ppdp.statistics import row_norms
 
@@ -193,38 +192,14 @@ def _use(stage: Any, way: Way, world: World, pair: Pair) -> float:
         _require(change <= MARGIN_EXCESS, stage, words)
         if min(one, other) <= 0:
             return 0.0  # nothing is promised of this pair
-    out = _run(stage, way, world, pair)
+    out = through(stage, way, world.domain, pair)
     for rows in out:
         _check_rows(stage, way, rows, where)
-    granted = way.distance.by_position()
-    certified = granted.to_dict() | {"slots": granted.replaced + granted.toggled}
-    torn: Collection[int] = world.free
-    further = way.distance.replaced - world.distance.replaced
-    if further > 0:  # of the rows that moved all, or those with gaps, count as replaced
-        moved = np.arange(world.domain.n)[world.roles[3]]
-        torn = {*torn, *(moved if further >= len(moved) else moved[pair[0].incomplete[moved]]).tolist()}
-    if world.distance.moved > way.distance.moved == 0:  # rows that moved count as replaced
-        torn = range(world.domain.n)
-        certified["slots"] += granted.reweighted
-    used = measured(out, torn)
-    for name, value in used.items():
-        words = f"{where}: {name} is {value:.12g}, and at most {certified[name]:.12g} is certified."
-        _require(value <= certified[name] * EXCESS, stage, words)
-    return max(used[name] / certified[name] if certified[name] else 0.0 for name in ("radius", "total"))
-
-
-def _run(stage: Any, way: Way, world: World, pair: Pair) -> Pair:
-    """Both datasets behind the stage; what it takes from a release is the same for both."""
-    if way.name == "exact":
-        one, other = (stage._statistics(rows, way, world.domain) for rows in pair)
-    elif way.name == "noisy":
-        statistic = STATISTICS[way.asks[0].statistic]
-        exact = statistic.measure(pair[0], world.domain, way.asks[0].parameters)
-        one = other = stage._released(statistic.read(exact, world.domain), way, world.domain)
-    else:
-        nobody = Rows(np.empty((0, world.domain.d)), None, np.empty(0))
-        one = other = stage._statistics(nobody, way, world.domain)
-    return stage._run(pair[0], one), stage._run(pair[1], other)
+    used = compared(out, pair, world, way.distance)
+    for name, (value, certified) in used.items():
+        words = f"{where}: {name} is {value:.12g}, and at most {certified:.12g} is certified."
+        _require(value <= certified * EXCESS, stage, words)
+    return max(used[name][0] / used[name][1] if used[name][1] else 0.0 for name in ("radius", "total"))
 
 
 def _check_rows(stage: Any, way: Way, rows: Rows, where: str) -> None:

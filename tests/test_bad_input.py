@@ -198,7 +198,7 @@ class TestValues:
     @pytest.mark.parametrize("what", sorted(set(BAD_LABELS) - {"none", "too few", "two columns", "a text", "ragged"}))
     def test_repair_takes_every_label(self, what):
         y = BAD_LABELS[what]()
-        if what in ("sparse", "complex"):  # the form is wrong, not a value
+        if what in ("sparse", "complex", "undeclared text"):  # the form is wrong, not a value
             with pytest.raises(InvalidInput):
                 classifier(invalid="repair").fit(rows(), y)
         else:

@@ -17,6 +17,9 @@ import pytest
 
 import ppdp
 from ppdp import Certificate, make_pipeline
+from ppdp.conversion import Block, ColumnMap
+from ppdp.conversion.categories import OneHot
+from ppdp.conversion.maps import Binned, Filled, Mapped, Powers
 from ppdp.exceptions import PpdpError
 from ppdp.export import CERTIFICATE, EXAMPLE, INFERENCE, MANIFEST, PARAMETERS, README
 from ppdp.mechanisms import GaussianMechanism
@@ -74,13 +77,19 @@ WATCH = Watch()
 
 @pytest.fixture(scope="module")
 def exports(patients, tmp_path_factory):
-    """Members of three exports, and the hash of each."""
+    """Members of four exports, and the hash of each."""
     folder, found = tmp_path_factory.mktemp("exports"), []
+    blocks = (
+        Block([0], (OneHot(((0, "x"),)),)),
+        Block([1], (Filled(0.0), Mapped(np.tanh), Powers(2), Binned(3, hot=True))),
+    )
+    columns = ColumnMap((*blocks, Block(None, (Filled(None),), rest=True)), (-1, 1))
     X = patients[0].fillna(0.0).to_numpy() / 100
     for name, pipe, y in (
         ("classifier", clinic.classifier(random_state=None), patients[1]),
         ("map", make_pipeline(NormClipper(), RowMap(np.tanh, out_ranges=(-1, 1)), StandardScaler(), delta=1e-5), None),
         ("counts", make_pipeline(NormClipper(), GaussianMechanism("histogram", bins=4), delta=1e-5), None),
+        ("columns", make_pipeline(columns, StandardScaler(), delta=1e-5), None),
     ):
         pipe.fit(patients[0] if y is not None else X, y)
         hashed = pipe.export(folder / f"{name}.zip")
@@ -316,7 +325,7 @@ def test_the_watch_hears_what_a_bomb_does():
 
 
 def test_a_certificate_of_another_release_is_refused(exports, tmp_path):
-    (_, one, _), (_, other, _), _ = exports
+    (_, one, _), (_, other, _) = exports[:2]
     (tmp_path / "x.zip").write_bytes(packed(resealed({**one, CERTIFICATE: other[CERTIFICATE]})))
     with pytest.raises(PpdpError):
         ppdp.load(tmp_path / "x.zip")

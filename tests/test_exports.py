@@ -114,6 +114,7 @@ def loaded_by(code):
 
 
 HEAVY = {
+    "cryptography",
     "dp_accounting",
     "joblib",
     "jsonschema",

@@ -1,5 +1,7 @@
 """Released datasets carry their certificate, and are refused without it."""
 
+import base64
+import io
 import json
 import random
 from functools import cache
@@ -15,7 +17,7 @@ import ppdp
 from ppdp import Certificate, Pipeline, make_pipeline
 from ppdp.exceptions import CertificateError, ExportError, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
-from ppdp.transformers import MinMaxScaler, NormClipper
+from ppdp.transformers import MinMaxScaler, NormClipper, RandomProjection, StandardScaler
 
 KEY = b"ppdp.certificate"
 
@@ -119,6 +121,74 @@ TAMPERED = {
     "an unsealed one": lambda t: with_certificate(t, t.schema.metadata[KEY].replace(b"5.0", b"6.0", 1)),
     "seeded": lambda t: resealed(t, status="SEEDED", reasons=["a seed"]),
 }
+
+
+@cache
+def released_rows(*stages):
+    """Rows behind a stage that predicts from a release of its own."""
+    X = pd.DataFrame(np.random.default_rng(0).uniform(-1, 1, (500, 2)), columns=["age", "dose"])
+    stages = [("box", MinMaxScaler(ranges=(-1, 1))), *stages, ("rows", GaussianMechanism("rows"))]
+    return Pipeline(stages, epsilon=5.0).fit(X)
+
+
+SCALED = ("scale", StandardScaler(statistics="noisy"))
+PROJECTED = ("project", RandomProjection(1))
+
+
+class TestRows:
+    @pytest.mark.parametrize(("stages", "names"), [((), ["age", "dose"]), ((PROJECTED,), ["x0"])])
+    def test_they_are_a_table_like_the_one_that_came_in(self, path, stages, names):
+        pipe = released_rows(*stages)
+        pipe.release_.to_parquet(path)
+        table, certificate = ppdp.read_parquet(path)
+        assert certificate == pipe.certificate_
+        assert table.column_names == names
+        np.testing.assert_array_equal(table.to_pandas().to_numpy(), pipe[-1].rows_)
+        assert pd.read_parquet(path).shape == (500, len(names))
+
+    def test_what_else_was_released_is_in_the_metadata_and_checked(self, path):
+        pipe = released_rows(SCALED)
+        assert len(pipe.release_) == 2
+        pipe.release_.to_parquet(path)
+        table, certificate = ppdp.read_parquet(path)
+        assert table.equals(pipe.release_.to_arrow(), check_metadata=True)
+        assert certificate.verify()
+        (other,) = pipe.release_.keys() - {"rows.answer"}
+        packed = base64.b64decode(table.schema.metadata[b"ppdp.arrays"])
+        with np.load(io.BytesIO(packed)) as archive:
+            np.testing.assert_array_equal(archive[other], pipe.release_[other])
+
+    @pytest.mark.parametrize("what", ["gone", "no base64", "other numbers", "not packed"])
+    def test_metadata_that_were_changed_are_refused(self, path, what):
+        table = released_rows(SCALED).release_.to_arrow()
+        about = dict(table.schema.metadata)
+        packed = bytearray(base64.b64decode(about[b"ppdp.arrays"]))
+        packed[len(packed) // 2] ^= 1
+        changed = {"no base64": b"?", "other numbers": base64.b64encode(bytes(packed)), "not packed": b"UEsDBA=="}
+        about = {k: v for k, v in {**about, b"ppdp.arrays": changed.get(what)}.items() if v is not None}
+        pq.write_table(table.replace_schema_metadata(about), path)
+        with pytest.raises(ExportError):
+            ppdp.read_parquet(path)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda t: t.set_column(1, "dose", pa.array([0.0] * 500)),
+            lambda t: t.select(["dose", "age"]),
+            lambda t: t.rename_columns(["age", "weight"]),
+            lambda t: t.select(["age"]),
+            lambda t: t.append_column("who", pa.array(["Ann"] * 500)),
+            lambda t: t.slice(1),
+            lambda t: t.take(pa.array([1, 0, *range(2, 500)])),
+            lambda t: t.set_column(1, "dose", pa.array(["x"] * 500)),
+            lambda t: t.set_column(1, "dose", t["dose"].cast(pa.float32())),
+        ],
+    )
+    def test_rows_that_were_changed_are_refused(self, path, change):
+        table = released_rows().release_.to_arrow()
+        pq.write_table(change(table).replace_schema_metadata(table.schema.metadata), path)
+        with pytest.raises(ExportError):
+            ppdp.read_parquet(path)
 
 
 class TestRefusals:

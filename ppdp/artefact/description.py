@@ -1,7 +1,8 @@
 """Steps as plain JSON, and back: classes by name, public parameters as data. Nothing here runs what a file says.
 
 A parameter that is no plain data (a function, somebody else's fitted transformer) is only named; whoever reads the
-description must have it and hand it in.
+description must have it and hand it in. Of functions in public maps NumPy's few whose ranges are known are data, by
+name; any other is handed in with its keywords, so that nothing in a file reaches it but rows.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from ppdp import mechanisms, transformers
 from ppdp.certificate.document import strict_json
+from ppdp.conversion.categories import Encoded, OneHot
+from ppdp.conversion.column_map import Block, ColumnMap
+from ppdp.conversion.maps import RISING, Binarized, Binned, Filled, Mapped, Normalised, Powers, Scaled
 from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers.base import Stage
@@ -28,6 +33,12 @@ __all__ = ["describe", "restore"]
 Steps = list[tuple[str, Any]]
 
 OURS = {name: getattr(module, name) for module in (transformers, mechanisms) for name in module.__all__}
+OURS["ColumnMap"] = ColumnMap
+PARTS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (Binarized, Binned, Block, Encoded, Filled, Mapped, Normalised, OneHot, Powers, Scaled)
+}
+KNOWN = {function.__name__: function for function in RISING}
 PLAIN_ARRAYS = re.compile(r"[<|][bfiu][1248]|<U[1-9]\d{0,5}")
 NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
@@ -121,6 +132,29 @@ def _plain(value: Any) -> Any:
         array = _little(value)
         data = base64.b64encode(array.tobytes()).decode()
         return {"array": {"dtype": array.dtype.str, "shape": list(array.shape), "data": data}}
+    if type(value) is slice:
+        return {"slice": [_plain(end) for end in (value.start, value.stop, value.step)]}
+    if type(value) in PARTS.values():
+        return {"part": {"class": type(value).__name__, "fields": _part_fields(value)}}
+    return _named(value)
+
+
+def _part_fields(part: Any) -> dict[str, Any]:
+    """What a part of a ``ColumnMap`` was made with."""
+    given = {one.name: getattr(part, one.name) for one in fields(part)}
+    if not isinstance(part, Mapped):
+        return {name: _plain(value) for name, value in given.items()}
+    keywords, name = given.pop("keywords"), getattr(part.function, "__name__", "")
+    if not keywords and KNOWN.get(name) is part.function:
+        function: Any = {"known": name}
+    else:
+        ((called, words),) = _named(part.function).items()
+        function = {called: f"{words} with {', '.join(sorted(keywords))}" if keywords else words}
+    return {**{key: _plain(value) for key, value in given.items()}, "function": function}
+
+
+def _named(value: Any) -> dict[str, str]:
+    """What is no plain data, by name only."""
     called = "function" if callable(value) and not isinstance(value, type) else "object"
     kind = value if hasattr(value, "__qualname__") and hasattr(value, "__module__") else type(value)
     return {called: f"{kind.__module__}.{kind.__qualname__}"}
@@ -135,6 +169,10 @@ class _Place:
 
     def __init__(self, step: str, parameter: str, kind: type[Any], functions: Mapping[str, Any]) -> None:
         self.step, self.parameter, self.kind, self.functions = step, parameter, kind, functions
+
+    def at(self, step: str, parameter: str) -> _Place:
+        """A place inside this one."""
+        return _Place(step, parameter, self.kind, self.functions)
 
     def given(self, what: str, hint: str) -> Any:
         """What was handed in. What a mechanism asked of private rows is needed no more."""
@@ -165,9 +203,24 @@ def _value(encoded: Any, place: _Place) -> Any:
         return NUMBERS[content]
     if kind == "array":
         return _array(**content)
+    if kind == "slice":
+        return slice(*(_value(end, place) for end in content))
+    if kind == "known":
+        return KNOWN[content]
+    if kind == "part":
+        return _part(content["class"], content["fields"], place)
     if kind in ("function", "object"):
         return place.given(kind, str(content))
     raise ValueError(kind)
+
+
+def _part(name: str, given: Mapping[str, Any], place: _Place) -> Any:
+    """A part of a ``ColumnMap``; a function is asked for by the name of the step that it was."""
+    kind = PARTS[name]
+    if set(given) != {one.name for one in fields(kind) if kind is not Mapped or one.name != "keywords"}:
+        raise ExportError(f"{name} has other fields here.", stage=place.step, fix="use the ppdp version that wrote it.")
+    step = given.get("step") or place.step
+    return kind(**{key: _value(item, place.at(str(step), key)) for key, item in given.items()})
 
 
 def _array(dtype: str, shape: list[int], data: str) -> Any:

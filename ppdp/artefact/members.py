@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 MOST_BYTES = 2**32
 MOST_MEMBERS = 10_000
 _HEADER = re.compile(
-    rb"\x93NUMPY\x01\x00..\{'descr': '<f8', 'fortran_order': False, 'shape': \(([\d, ]*)\), \} *\n", re.S
+    rb"\x93NUMPY\x01\x00..\{'descr': '<f8', 'fortran_order': False, 'shape': \(([\d, ]{0,80})\), \} *\n", re.S
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import io
 import math
 import os
@@ -12,20 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.artefact.members import read_file, write_bytes
+from ppdp.artefact.members import pack_arrays, read_file, unpack_arrays, write_bytes
 from ppdp.certificate import Certificate
 from ppdp.certificate.issue import content_hash
+from ppdp.certificate.leaving import refuse_unsafe
 from ppdp.exceptions import CertificateError, ExportError
-from ppdp.release import refuse_unsafe
 
 __all__ = ["read_parquet", "tabulated", "write_table"]
 
 Array = NDArray[np.float64]
-KEY = b"ppdp.certificate"
+KEY, OTHERS = b"ppdp.certificate", b"ppdp.arrays"
 
 
 def tabulated(certificate: Certificate, arrays: Mapping[str, Array]) -> Any:
     """One line per released number; arrays in the order of their names, each in C order.
+
+    Of released rows one line per row and one column per feature; what else was released is in the metadata.
 
     Parameters
     ----------
@@ -36,6 +40,9 @@ def tabulated(certificate: Certificate, arrays: Mapping[str, Array]) -> Any:
     """
     import pyarrow as pa
 
+    wide = _wide(certificate)
+    if wide is not None:
+        return _rows(certificate, dict(arrays), *wide)
     names = sorted(arrays)
     sizes = [arrays[name].size for name in names]
     columns = {
@@ -58,9 +65,7 @@ def _cells(certificate: Certificate) -> tuple[list[str], list[float], list[float
     mechanism = certificate["mechanism"]
     if mechanism is None or not mechanism["formula"].endswith(".histogram"):
         return None
-    grid = mechanism["parameters"]
-    domain = ([certificate["entrance"], *certificate["steps"]][-1])["domain"]
-    names = domain.get("feature_names") or [f"x{i}" for i in range(domain["n_features"])]
+    grid, names = mechanism["parameters"], _features(certificate)
     found: tuple[list[str], list[float], list[float]] = ([], [], [])
     start = 0
     for column, size in zip(grid["columns"], grid["sizes"]):
@@ -70,6 +75,31 @@ def _cells(certificate: Certificate) -> tuple[list[str], list[float], list[float
         found[1].extend(edges[:-1])
         found[2].extend(edges[1:])
     return found
+
+
+def _features(certificate: Certificate) -> list[str]:
+    """Names of the columns at the input of the mechanism."""
+    domain = ([certificate["entrance"], *certificate["steps"]][-1])["domain"]
+    return list(domain.get("feature_names") or [f"x{i}" for i in range(domain["n_features"])])
+
+
+def _wide(certificate: Certificate) -> tuple[str, list[str]] | None:
+    """Name of the array of released rows, and of its columns; None if no rows were released."""
+    mechanism = certificate["mechanism"]
+    if mechanism is None or mechanism["formula"] != "query.rows":
+        return None
+    return f"{mechanism['name']}.answer", _features(certificate)
+
+
+def _rows(certificate: Certificate, arrays: dict[str, Array], name: str, features: list[str]) -> Any:
+    """Released rows as a table like the one that came in."""
+    import pyarrow as pa
+
+    columns = arrays.pop(name).reshape(-1, len(features)).T
+    about = {KEY: certificate.to_json().encode()}
+    if arrays:
+        about[OTHERS] = base64.b64encode(pack_arrays(arrays))
+    return pa.table([pa.array(column, pa.float64()) for column in columns], features).replace_schema_metadata(about)
 
 
 def write_table(path: str | os.PathLike[str], table: Any) -> None:
@@ -127,12 +157,18 @@ def read_parquet(path: str | os.PathLike[str]) -> tuple[Any, Certificate]:
         raise ExportError("the file carries no certificate.", fix="write it with pipe.release_.to_parquet.")
     certificate = verified(about[KEY])
     refuse_unsafe(certificate, conditional=True)
-    shapes = certificate["released"]["names"]
-    if lines != sum(math.prod(shape) for shape in shapes.values()):
+    shapes, wide = certificate["released"]["names"], _wide(certificate)
+    whole = sum(math.prod(shape) for shape in shapes.values())
+    if wide is not None:
+        whole = math.prod(shapes[wide[0]]) // len(wide[1])
+    if lines != whole or (wide is not None and file.metadata.num_columns != len(wide[1])):
         raise ExportError("the file holds another number of values than its certificate says.")
     try:
         found = file.read()
-        arrays = _arrays(np.asarray(found["value"], dtype=np.float64), shapes)
+        if wide is None:
+            arrays = _arrays(np.asarray(found["value"], dtype=np.float64), shapes)
+        else:
+            arrays = _arrays_of_rows(found, about.get(OTHERS), shapes, wide[0])
     except (*failures, KeyError):
         raise ExportError("the table is malformed.") from None
     expected = tabulated(certificate, arrays)
@@ -165,3 +201,14 @@ def _arrays(values: Array, shapes: Mapping[str, list[int]]) -> dict[str, Array]:
         found[name] = values[start:end].reshape(shapes[name])
         start = end
     return found
+
+
+def _arrays_of_rows(table: Any, others: bytes | None, shapes: Mapping[str, list[int]], name: str) -> dict[str, Array]:
+    """Released rows, and what else was released from the metadata."""
+    rows = np.column_stack([np.asarray(column, dtype=np.float64) for column in table.columns])
+    rest = {other: shape for other, shape in shapes.items() if other != name}
+    try:
+        packed = base64.b64decode(others or b"", validate=True)
+    except binascii.Error:
+        raise ValueError("base64") from None
+    return {name: rows.reshape(shapes[name]), **(unpack_arrays(packed, rest) if rest else {})}

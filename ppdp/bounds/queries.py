@@ -1,4 +1,4 @@
-"""L2 sensitivity of sums, counts, second moments and histograms: ``docs/theory/queries.md``."""
+"""L2 sensitivity of sums, counts, second moments, histograms and of the rows themselves: ``docs/theory/queries.md``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 from ppdp.bounds.formula import formula, sane
-from ppdp.bounds.rounding import column_sum_error, inflate, product_error
+from ppdp.bounds.rounding import UNIT, column_sum_error, inflate, product_error
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 
@@ -23,6 +23,8 @@ __all__ = [
     "histogram_shape",
     "moving",
     "present_shape",
+    "rows_sensitivity",
+    "rows_shape",
     "sum_sensitivity",
     "sum_shape",
 ]
@@ -125,3 +127,22 @@ def histogram_sensitivity(
     one, other = distance.one_sided + moved, distance.unmatched[0] + moved
     error = distance.reweighted * counting_step(domain.n)
     return inflate(math.sqrt(len(columns)) * (math.hypot(one, other) + error))
+
+
+def rows_shape(domain: Domain) -> tuple[int, float]:
+    """All entries of all rows, each at most R."""
+    return domain.n * domain.d, float(domain.require("row_norm"))
+
+
+@formula("query.rows", kind="mechanism", page="queries", used_by=("GaussianMechanism",), shape=rows_shape)
+def rows_sensitivity(domain: Domain, distance: Distance) -> float:
+    """The rows in their places: ``hypot(R √(mass + min(mass, 2 replaced)), √(c min(total, c moved)))``.
+
+    c = min(radius, 2R). 2R for one replaced row, R for a toggled one, the radius for one that moved.
+    """
+    n, norm, far = domain.n, float(domain.require("row_norm")), distance.by_position()
+    unmatched = norm * math.sqrt(far.mass + min(far.mass, 2.0 * far.replaced))
+    step = min(far.radius, 2 * norm)
+    moves = math.sqrt(step * min(far.total, step * far.moved))
+    slots = math.sqrt(min(far.changed, n))
+    return inflate(min(math.hypot(unmatched, moves), 2 * norm * slots) + 2 * UNIT * norm * slots)

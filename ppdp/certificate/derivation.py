@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ppdp.certificate.drawing import budget_bar, distance_bars
-from ppdp.certificate.layout import Cell, pairs, table
+from ppdp.certificate.layout import Cell, items, pairs, table
+from ppdp.certificate.losses import ONLY_THE_LAST, law_of, part_in_words
 from ppdp.certificate.markup import Element, bound, element, figure, number
+from ppdp.certificate.meaning import told
 from ppdp.certificate.points import points_of, spreads
-from ppdp.privacy.parts import Part
 
 __all__ = ["gate", "mechanism", "releases", "stages"]
 
 Document = Mapping[str, Any]
 
+MOST = 10  # values of a list that are shown one by one
 GATE_NOISES = {
     "gaussian": "Noise σ",
     "laplace": "Scale of Laplace noise",
@@ -43,9 +45,9 @@ def stages(c: Document) -> Sequence[Element]:
         element("h2", "How far apart two neighbouring datasets can be"),
         element(
             "p",
-            "One person's rows are replaced at the entrance; a stage fitted to the data passes the change on to other"
-            " rows. “In replaced rows” weighs all of it: a sum over the rows changes at most as if that many had been"
-            f" replaced.{scale}",
+            f"{_entrance(c)} at the entrance; a stage that is fitted to the rows without noise can pass the change on"
+            " to others. “In replaced rows” weighs all of it: a sum over the rows changes at most as if that many had"
+            f" been replaced.{scale}",
         ),
         table(
             [("Stage", ""), ("Way", ""), ("Rows that can differ", "wide"), ("In replaced rows", "n"), ("Proof", "")],
@@ -57,10 +59,18 @@ def stages(c: Document) -> Sequence[Element]:
             element("span", element("i", class_="key u"), "replaced or toggled"),
             " ",
             element("span", element("i", class_="key m"), "moved") if any(p.distance.moved for p in points) else None,
+            " ",
+            element("span", element("i", class_="key t"), "where the stage before ended"),
             class_="note legend",
         ),
         element("p", *_glossary(c), class_="note"),
     )
+
+
+def _entrance(c: Document) -> str:
+    """What neighbouring datasets are, in words."""
+    k = c["rows_per_unit"]
+    return "One row is replaced" if k == 1 else f"Up to {k} rows of one person are replaced"
 
 
 def _glossary(c: Document) -> tuple[Element | str, ...]:
@@ -94,69 +104,81 @@ def _plain(value: Any) -> str:
     if isinstance(value, (bool, str)):
         return str(value)
     if isinstance(value, list):
-        return f"[{', '.join(_plain(v) for v in value)}]"
+        shown = [_plain(v) for v in value]
+        if len(shown) > MOST:
+            return f"[{', '.join(shown[:3])}, …, {shown[-1]}] ({len(shown)} values)"
+        return f"[{', '.join(shown)}]"
     return figure(value) if isinstance(value, (int, float)) else "none"
 
 
-def releases(c: Document) -> Sequence[Element]:
+def releases(c: Document) -> Sequence[Element | None]:
     """Everything that left, with its noise and its share of the budget."""
-    whole = c["total"]["mu"] ** 2 or 1.0
-    lines: list[tuple[Cell, ...]] = []
-
-    def line(name: Cell, count: Cell, one: Document, sensitivity: float | None) -> None:
-        share = (one["mu"] or 0.0) ** 2 / whole
-        shown: Cell = (budget_bar(share), element("small", f"{100 * share:.1f}\u00a0%"))
-        lines.append(
-            (
-                name,
-                count,
-                number(sensitivity) if sensitivity is not None else "-",
-                number(one["noise_scale"]),
-                number(one["mu"]) if one["mu"] is not None else "below",
-                shown if one["mu"] is not None else "-",
-                element("code", one["page"]),
-            )
-        )
-
-    for release in c["releases"]:
-        served = f"for {', '.join(release['serves'])}, {release['purpose']}"
-        line((release["statistic"], element("small", served)), number(release["size"]), release, release["sensitivity"])
-    if c["gate"] is not None:
-        told = "which rung passed" if c["gate"]["ladder"] else "one bit: passed"
-        line(("gate", element("small", told)), number(1), c["gate"], 1.0)
-    m = c["mechanism"]
-    if m is not None:
-        size: Cell = number(m["size"]) if m["steps"] == 1 else (number(m["steps"]), " × ", number(m["size"]))
-        line((m["name"], element("small", m["class"])), size, m, m["sensitivity"])
-    names = ", ".join(
-        f"{name} ({' × '.join(map(str, shape)) or '1'})" for name, shape in c["released"]["names"].items()
-    )
+    parts, names = c["total"]["parts"], c["released"]["names"]
+    laws = {law_of(one) for one in (c["gate"], c["mechanism"]) if one is not None} | {"Gaussian"}
+    heads = [("Released", ""), ("Numbers", "n"), ("Sensitivity (L2)", "n")]
+    heads += [("Noise σ" if laws == {"Gaussian"} else "Noise scale", "n"), ("Cost μ", "n")]
+    heads += [] if parts else [("Share of μ²", "")]
+    arrays = ", ".join(f"{name} ({' × '.join(map(str, shape)) or '1'})" for name, shape in names.items())
     return (
         element("h2", "What was released"),
-        element(
-            "p",
-            "Gaussian noise was added to each number"
-            + (" but those whose cost stands below" if c["total"]["parts"] else "")
-            + ". The costs add as squares; μ of everything together is ",
-            number(c["total"]["mu"], 6),
-            ".",
-            *(f" Besides: {Part.from_dict(part).describe()}." for part in c["total"]["parts"]),
-        ),
-        table(
-            [
-                ("Released", ""),
-                ("Numbers", "n"),
-                ("Sensitivity (L2)", "n"),
-                ("Noise σ", "n"),
-                ("Cost μ", "n"),
-                ("Share of μ²", ""),
-                ("Proof", ""),
-            ],
-            lines,
-            class_="released cards",
-        ),
-        element("p", "Arrays that left: ", element("code", names), ".", class_="note") if names else element("p"),
+        element("p", *_noise(c, laws)),
+        table([*heads, ("Proof", "")], list(_released(c, laws)), class_="released cards"),
+        items([part_in_words(part) for part in parts]) if parts else None,
+        element("p", "Arrays that left: ", element("code", arrays), ".", class_="note") if arrays else None,
     )
+
+
+def _noise(c: Document, laws: set[str]) -> Iterator[Element | str]:
+    """How everything was made noisy, and what it costs together."""
+    if laws == {"Gaussian"}:
+        yield "Gaussian noise was added to each number before it left"
+        yield ", and to the gate's margin before it was compared. " if c["gate"] is not None else ". "
+    else:
+        yield "Nothing left without noise"
+        yield ", and the gate's margin was not compared without it. " if c["gate"] is not None else ". "
+    if not c["total"]["parts"]:
+        yield "The costs add as squares; μ of everything together is "
+    elif any(one["mu"] is not None for one in (*c["releases"], c["gate"], c["mechanism"]) if one is not None):
+        yield "The costs μ add as squares, the rounding of noise included, to "
+    elif c["total"]["mu"]:
+        yield "The rounding of noise costs μ = "
+    if c["total"]["mu"] or not c["total"]["parts"]:
+        yield number(c["total"]["mu"], 6)
+        yield ". "
+    if c["total"]["parts"]:
+        yield "What costs something else than a μ is listed below the table; ε and δ are those of everything together."
+
+
+def _released(c: Document, laws: set[str]) -> Iterator[tuple[Cell, ...]]:
+    """One line of the table for everything that left."""
+    for release in c["releases"]:
+        served = f"for {', '.join(release['serves'])}, {release['purpose']}"
+        name = (release["statistic"], element("small", served))
+        yield _line(c, name, number(release["size"]), release, release["sensitivity"], laws)
+    if c["gate"] is not None:
+        yield _line(c, ("gate", element("small", told(c["gate"]))), number(1), c["gate"], 1.0, laws)
+    m = c["mechanism"]
+    if m is not None:
+        once = m["steps"] == 1 or m["formula"] in ONLY_THE_LAST
+        size: Cell = number(m["size"]) if once else (number(m["steps"]), " × ", number(m["size"]))
+        yield _line(c, (m["name"], element("small", m["class"])), size, m, m["sensitivity"], laws)
+
+
+def _line(
+    c: Document, name: Cell, count: Cell, one: Document, sensitivity: float | None, laws: set[str]
+) -> tuple[Cell, ...]:
+    mu, law = one["mu"], element("small", law_of(one)) if len(laws) > 1 else None
+    cells: list[Cell] = [
+        name,
+        count,
+        number(sensitivity) if sensitivity is not None else "-",
+        (number(one["noise_scale"]), law),
+        number(mu) if mu is not None else "below",
+    ]
+    if not c["total"]["parts"]:
+        share = (mu or 0.0) ** 2 / (c["total"]["mu"] ** 2 or 1.0)
+        cells.append((budget_bar(share), element("small", f"{100 * share:.1f}\u00a0%")))
+    return (*cells, element("code", one["page"]))
 
 
 def gate(c: Document) -> Sequence[Element]:
@@ -216,18 +238,35 @@ def mechanism(c: Document) -> Sequence[Element]:
             element("h2", "The mechanism"),
             element("p", "There is none: the fitted map itself was released, through the statistics above."),
         )
-    answers = "one answer" if m["steps"] == 1 else f"{m['steps']} answers, each on what the ones before it gave"
+    chooses = law_of(m) == "random choice"
     return (
         element("h2", "The mechanism"),
-        element(
-            "p", f"{m['name']} ({m['class']}) asks the prepared rows for {answers}; only the noisy answers were used."
-        ),
+        element("p", f"{m['name']} ({m['class']}) {_asks(m)}"),
         pairs(
-            ("Values without noise", ("at most ", number(m["bound"]), " each")),
-            ("Noise σ on each", number(m["noise_scale"])),
+            ("Utilities" if chooses else "Values without noise", ("at most ", number(m["bound"]), " each")),
+            (_noise_of(m), number(m["noise_scale"])),
             *((name, _plain(value)) for name, value in m["parameters"].items()),
         ),
     )
+
+
+def _asks(m: Document) -> str:
+    """What a mechanism did with the prepared rows."""
+    if law_of(m) == "random choice":
+        return "chooses at random among public candidates, those that suit the prepared rows with more probability."
+    if m["steps"] == 1:
+        return "asks the prepared rows for one answer; only the noisy answer was used."
+    used = (
+        "one of the points they lead to was released" if m["formula"] in ONLY_THE_LAST else "all of them were paid for"
+    )
+    return (
+        f"asks the prepared rows for {m['steps']} answers, each on what the ones before it gave; only the noisy answers"
+        f" were used, and {used}."
+    )
+
+
+def _noise_of(one: Document) -> str:
+    return "Noise σ on each" if law_of(one) == "Gaussian" else "Noise scale"
 
 
 def _count(count: int, noun: str) -> str:

@@ -8,14 +8,16 @@ import json
 import math
 import os
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdp.exceptions import CertificateError
+from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
 
 if TYPE_CHECKING:
+    from ppdp.certificate.signature import PrivateKey, PublicKey, Signature
     from ppdp.certificate.verify import Verification
 
 __all__ = ["SCHEMA_NAME", "Certificate", "strict_json", "write_atomically"]
@@ -158,17 +160,68 @@ class Certificate:
             raise CertificateError(f"cannot read {os.fspath(path)!r}: {error.strerror}.") from None
         return cls.from_json(data)
 
-    def verify(self) -> Verification:
+    def verify(
+        self, *, signature: Signature | str | os.PathLike[str] | None = None, public_key: PublicKey | None = None
+    ) -> Verification:
         """Recompute the whole derivation from the recorded public parameters.
+
+        Parameters
+        ----------
+        signature : Signature or path-like, optional
+            A signature that must hold as well; needs ``public_key``.
+        public_key : path-like or Ed25519PublicKey, optional
+            PEM file, or the key, of whoever is trusted to have signed.
 
         Returns
         -------
         Verification
             True in a condition if nothing differs; lists what does.
+
+        Raises
+        ------
+        SignatureError
+            If the signature cannot be read.
+        InvalidParameter
+            If the key cannot be read or is not of Ed25519, or one of the two is missing.
         """
         from ppdp.certificate.verify import verify
 
-        return verify(self._content)
+        if (signature is None) != (public_key is None):
+            raise InvalidParameter(
+                "a signature is checked with a public key.", fix="give signature= and public_key=, or neither."
+            )
+        result = verify(self._content)
+        if signature is None or public_key is None:
+            return result
+        from ppdp.certificate.signature import checked
+
+        return checked(self, result, signature, public_key)
+
+    def sign(self, private_key: PrivateKey, *, password: bytes | None = None) -> Signature:
+        """Vouch for this certificate; needs ``pip install 'ppdp[sign]'``.
+
+        Parameters
+        ----------
+        private_key : path-like or Ed25519PrivateKey
+            PEM file, or the key.
+        password : bytes, optional
+            Of an encrypted PEM file.
+
+        Returns
+        -------
+        Signature
+            Detached; ``save`` writes it.
+
+        Raises
+        ------
+        CertificateError
+            If the certificate does not hold.
+        InvalidParameter
+            If the key cannot be read or is not of Ed25519.
+        """
+        from ppdp.certificate.signature import sign
+
+        return sign(self, private_key, password=password)
 
     def to_text(self) -> str:
         """The certificate for a terminal."""
@@ -181,6 +234,97 @@ class Certificate:
         from ppdp.certificate.html import render_page
 
         return render_page(self._content)
+
+    def to_model_card(self, card: Any = None) -> str:
+        """The certificate as the section "Privacy" of a model card, in Markdown.
+
+        Parameters
+        ----------
+        card : skops.card.Card, optional
+            A card to which the section is added, in the place of an earlier one.
+
+        Returns
+        -------
+        str
+            The section without its heading; its first word is the status.
+
+        Raises
+        ------
+        InvalidParameter
+            If ``card`` is none.
+        """
+        from ppdp.certificate.card import add_to_card, render_card
+
+        text = render_card(self._content)
+        if card is not None:
+            add_to_card(card, text)
+        return text
+
+    def to_registry_record(
+        self,
+        *,
+        name: str,
+        curators: Mapping[str, str],
+        description: str,
+        intended_use: str,
+        region: str,
+        publication_date: Any,
+        authors: Sequence[str],
+        product_type: str | None = None,
+        further: Mapping[str, Mapping[str, Any]] | None = None,
+        conditional: bool = False,
+    ) -> dict[str, Any]:
+        """A draft for the OpenDP Deployments Registry: ``docs/guides/export.md``.
+
+        Variant, unit, parameters, mechanisms, composition and what is not covered follow from the certificate; the rest
+        only people know.
+
+        Parameters
+        ----------
+        name, description, intended_use : str
+            Of what is published, and what for.
+        curators : mapping of str to str
+            Who publishes it: names, each with "Government", "Industry" or "Nonprofit".
+        region : str
+            Whom the data describe, or whose laws apply.
+        publication_date : date or str
+            Day of the first publication, YYYY-MM-DD.
+        authors : sequence of str
+            Who writes the record.
+        product_type : str, optional
+            "Summary statistics", "Machine learning model", "Dataset" or another choice of the registry; by default what
+            follows from the last step.
+        further : mapping of str to mapping, optional
+            Further fields of the registry by section, such as ``{"implementation": {"justification": "..."}}``.
+        conditional : bool, default=False
+            Whether you know that the certificate is CONDITIONAL.
+
+        Returns
+        -------
+        dict
+            For ``yaml.safe_dump`` or ``json.dump``; its status is "Draft".
+
+        Raises
+        ------
+        ExportError
+            If the certificate may not leave as what it is.
+        InvalidParameter
+            If the registry would not read a field, or ``further`` says otherwise than the certificate.
+        """
+        from ppdp.certificate.leaving import refuse_unsafe
+        from ppdp.certificate.registry_record import registry_record
+
+        refuse_unsafe(self, conditional=conditional)
+        basic = {
+            "name": name,
+            "data_curators": curators,
+            "description": description,
+            "intended_use": intended_use,
+            "data_product_type": product_type,
+            "data_product_region": region,
+            "publication_date": publication_date,
+        }
+        return registry_record(self, basic, authors, further or {})
 
     def _repr_html_(self) -> str:
         from ppdp.certificate.html import render_fragment
@@ -215,13 +359,20 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> None:
 
 def strict_json(text: str | bytes) -> Any:
     """Read JSON without NaN, infinity or repeated keys; anything else is a ValueError or a RecursionError."""
-    return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repetition)
+    return json.loads(text, parse_float=_finite, parse_constant=_no_constant, object_pairs_hook=_no_repetition)
 
 
 def _no_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(dict(pairs)) != len(pairs):
         raise ValueError("a key is there twice")
     return dict(pairs)
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if math.isinf(value):
+        raise ValueError("1e400 is read as infinity")
+    return value
 
 
 def _no_constant(_: str) -> float:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ppdp.certificate.document import Certificate
 from ppdp.certificate.markup import Element, element, figure, power_of_ten
+from ppdp.certificate.meaning import FALSE_ALARMS, detection_power, rounded_up
 from ppdp.certificate.points import Point, spreads
+from ppdp.certificate.profile import privacy_profile
 
-__all__ = ["Paint", "budget_bar", "distance_bars", "epsilon_curve"]
+__all__ = ["Paint", "budget_bar", "distance_bars", "epsilon_curve", "power_curve"]
 
-WIDTH, HEIGHT = 360.0, 216.0  # of the curve, in its own units
-LEFT, RIGHT, TOP, BOTTOM = 34.0, 350.0, 26.0, 182.0
-SAMPLES = 96
+WIDTH, HEIGHT = 360.0, 220.0  # of the curve, in its own units
+LEFT, RIGHT, TOP, BOTTOM = 42.0, 342.0, 26.0, 182.0
+SAMPLES = 60
 TICK = 0.6
 
 Paint = Callable[[str], Mapping[str, str]]
@@ -81,13 +82,12 @@ def _scale(levels: list[float]) -> Callable[[float], float]:
 
 def epsilon_curve(content: Mapping[str, Any]) -> Element:
     """Epsilon against delta, with the certified point; empty where nothing is promised."""
-    certificate = Certificate(dict(content))
-    low = min(-12, math.floor(math.log10(certificate.delta)) - 2)
-    high = min(0, max(-3, math.ceil(math.log10(certificate.delta)) + 2))
-    deltas = sorted({certificate.delta, *(10.0 ** (low + (high - low) * i / SAMPLES) for i in range(SAMPLES + 1))})
-    curve = [(delta, certificate.epsilon_at(delta)) for delta in deltas]
-    promised = [(delta, epsilon) for delta, epsilon in curve if math.isfinite(epsilon)]
-    top, step = _nice_top(max([certificate.epsilon, *(epsilon for _, epsilon in promised)]))
+    own, certified = float(content["delta"]), float(content["epsilon"])
+    profile = privacy_profile(content)
+    low = math.floor(math.log10(profile[0][0]) + 0.5)
+    high = min(0, max(-3, math.ceil(math.log10(own)) + 2))
+    promised = [(d, e) for d, e in profile if math.isfinite(e) and d <= 10.0**high]
+    top, step = _nice_top(max([certified, *(epsilon for _, epsilon in promised)]))
 
     def x(delta: float) -> float:
         return LEFT + (RIGHT - LEFT) * (math.log10(delta) - low) / (high - low)
@@ -95,32 +95,85 @@ def epsilon_curve(content: Mapping[str, Any]) -> Element:
     def y(value: float) -> float:
         return BOTTOM - (BOTTOM - TOP) * value / top
 
-    path = " ".join(f"{'M' if i == 0 else 'L'}{x(d):.2f} {y(e):.2f}" for i, (d, e) in enumerate(promised))
-    start = promised[0][0] if promised else deltas[-1]
-    here = x(certificate.delta), y(certificate.epsilon)
-    levels = [i * step for i in range(round(top / step) + 1)]
-    ticks = range(low, high + 1, max(1, math.ceil((high - low) / 5)))
-    return element(
-        "svg",
-        element("title", "epsilon as a function of delta"),
-        *(element("line", class_="grid", x1=LEFT, x2=RIGHT, y1=_short(y(v)), y2=_short(y(v))) for v in levels),
-        element("rect", class_="void", x=LEFT, y=TOP, width=_short(x(start) - LEFT), height=BOTTOM - TOP)
-        if start > deltas[0]
+    start = x(promised[0][0]) if promised else RIGHT
+    here = x(own), y(certified)
+    levels = {figure(i * step, 3): y(i * step) for i in range(round(top / step) + 1)}
+    powers = range(low, high + 1, max(1, math.ceil((high - low) / 5)))
+    return _figure(
+        "Guaranteed ε against δ",
+        f"ε = {figure(certified, upward=True)} at δ = {figure(own)}; a larger δ has a smaller ε.",
+        *_axes({power_of_ten(power): x(10.0**power) for power in powers}, levels),
+        *_names("δ", "ε"),
+        element("rect", class_="void", x=LEFT, y=TOP, width=_short(start - LEFT), height=BOTTOM - TOP)
+        if start > LEFT
         else None,
-        element("text", "nothing promised", x=_short((LEFT + x(start)) / 2), y=(TOP + BOTTOM) / 2, text_anchor="middle")
-        if x(start) > LEFT + 100
+        element("text", "nothing promised", x=_short((LEFT + start) / 2), y=(TOP + BOTTOM) / 2, text_anchor="middle")
+        if start > LEFT + 100
         else None,
-        *(element("text", figure(v, 3), x=LEFT - 6, y=_short(y(v) + 4), text_anchor="end") for v in levels),
-        *(element("text", power_of_ten(t), x=_short(x(10.0**t)), y=BOTTOM + 16, text_anchor="middle") for t in ticks),
-        element("text", "δ", x=RIGHT, y=BOTTOM + 30, text_anchor="end"),
-        element("text", "ε", x=LEFT - 6, y=TOP - 14, text_anchor="end"),
-        element("path", class_="curve", d=path or None),
+        element("path", class_="curve", d=_path((x(d), y(e)) for d, e in promised) or None),
         element("line", class_="drop", x1=_short(here[0]), x2=_short(here[0]), y1=_short(here[1]), y2=BOTTOM),
         element("circle", class_="here", cx=_short(here[0]), cy=_short(here[1]), r=4),
+    )
+
+
+def power_curve(content: Mapping[str, Any]) -> Element:
+    """What a test detects at most, against its false alarms; dashed: blind guessing."""
+
+    def x(share: float) -> float:
+        return LEFT + (RIGHT - LEFT) * share
+
+    def y(share: float) -> float:
+        return BOTTOM - (BOTTOM - TOP) * share
+
+    alarms = [(i / SAMPLES) ** 2 for i in range(SAMPLES + 1)]  # denser where the curve is steep
+    path = _path((x(alarm), y(detection_power(content, alarm))) for alarm in alarms)
+    marks = [(alarm, detection_power(content, alarm)) for alarm in FALSE_ALARMS]
+    told = " and ".join(f"{rounded_up(power)} at {figure(100 * alarm)}\u00a0% false alarms" for alarm, power in marks)
+    shares = (0.0, 0.25, 0.5, 0.75, 1.0)
+    return _figure(
+        "What a test detects at most, against its false alarms",
+        f"At most {told}. Blind guessing detects as often as it raises a false alarm.",
+        *_axes({f"{100 * s:g}\u00a0%": x(s) for s in shares}, {f"{100 * s:g}\u00a0%": y(s) for s in shares}),
+        *_names("false alarms", "detections"),
+        element("line", class_="blind", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=TOP),
+        element("path", class_="power", d=path),
+        *(element("circle", class_="mark", cx=_short(x(alarm)), cy=_short(y(power)), r=3) for alarm, power in marks),
+    )
+
+
+def _figure(title: str, description: str, *children: Element | None) -> Element:
+    """A picture that says in words what it shows."""
+    return element(
+        "svg",
+        element("title", title),
+        element("desc", description),
+        *children,
         class_="curve-figure",
         viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
         role="img",
+        aria_label=f"{title}. {description}",
     )
+
+
+def _axes(across: Mapping[str, float], up: Mapping[str, float]) -> list[Element]:
+    """Lines and labels: words and their place."""
+    lines = [element("line", class_="grid", x1=LEFT, x2=RIGHT, y1=_short(y), y2=_short(y)) for y in up.values()]
+    lines += [element("text", words, x=LEFT - 6, y=_short(y + 4), text_anchor="end") for words, y in up.items()]
+    return lines + [
+        element("text", words, x=_short(x), y=BOTTOM + 16, text_anchor="middle") for words, x in across.items()
+    ]
+
+
+def _names(across: str, up: str) -> tuple[Element, Element]:
+    """What the axes are."""
+    return (
+        element("text", across, x=RIGHT, y=BOTTOM + 32, text_anchor="end"),
+        element("text", up, x=0, y=TOP - 14),
+    )
+
+
+def _path(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{'M' if i == 0 else 'L'}{x:.2f} {y:.2f}" for i, (x, y) in enumerate(points))
 
 
 def _nice_top(value: float) -> tuple[float, float]:

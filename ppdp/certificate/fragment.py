@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ppdp.certificate.drawing import distance_bars
+from ppdp.certificate.losses import law_of, part_in_words
 from ppdp.certificate.markup import Element, bound, element, figure, number, printable, to_html
-from ppdp.certificate.meaning import FALSE_ALARMS, detection_power, reservation, rounded_up, status_in_words
-from ppdp.certificate.points import points_of
+from ppdp.certificate.meaning import (
+    FALSE_ALARMS,
+    covered_in_words,
+    detection_power,
+    reservation,
+    rounded_up,
+    status_in_words,
+)
+from ppdp.certificate.points import points_of, spreads
 from ppdp.domain import unit_in_words
-from ppdp.privacy.parts import Part
 
 __all__ = ["render_fragment"]
 
@@ -61,13 +68,17 @@ def render_fragment(content: Mapping[str, Any]) -> str:
         element("div", status_in_words(c), style=SOFT),
         *(
             element("div", reason, style="margin:.35rem 0 0;padding-left:.7rem;border-left:3px solid #c9852b")
-            for reason in c["reasons"]
+            for reason in (*c["reasons"], *(f"Warning: {warning}" for warning in c["warnings"]))
         ),
         element("div", f"Protected: {unit_in_words(c['rows_per_unit'])}; {c['adjacency']}.", style=SOFT),
         element("div", promise[0].upper() + promise[1:], style=SOFT),
         _stages(c),
+        element("div", "The bars are logarithmic.", style=f"{SOFT};font-size:11px")
+        if spreads([point.rows for point in points_of(c)])
+        else None,
         element("div", *_noise(c), style="margin:.5rem 0 0"),
-        _not_covered(c),
+        _lines("Covered", covered_in_words(c)),
+        _lines("Not covered", c["not_covered"]),
         element(
             "div",
             "ppdp verify certificate.json finds any change to the saved document. ",
@@ -123,14 +134,20 @@ def _noise(c: Mapping[str, Any]) -> list[Element | str]:
             "), ",
         ]
     if c["gate"] is not None:
-        parts += ["the gate's answer (σ = ", number(c["gate"]["noise_scale"]), " rows), "]
+        parts += ["the gate's answer", *_scale(c["gate"]), " rows), "]
     if c["mechanism"] is not None:
-        parts += [f"{c['mechanism']['name']} (σ = ", number(c["mechanism"]["noise_scale"]), "), "]
-    others = [f"; {Part.from_dict(part).describe()}" for part in c["total"]["parts"]]
+        parts += [c["mechanism"]["name"], *_scale(c["mechanism"]), "), "]
+    others = [f"; {part_in_words(part)}" for part in c["total"]["parts"]]
     return [*parts, "in all μ = ", number(c["total"]["mu"]), *others, "."]
 
 
-def _not_covered(c: Mapping[str, Any]) -> Element:
-    summary = element("summary", "Not covered", style="cursor:pointer")
-    lines = (element("div", f"· {words}", style="margin:.2rem 0 0") for words in c["not_covered"])
-    return element("details", summary, *lines, style=SOFT)
+def _scale(one: Mapping[str, Any]) -> tuple[Element | str, ...]:
+    """How much noise there was, and of which law if it is not Gaussian."""
+    law = law_of(one)
+    return (" (σ = " if law == "Gaussian" else f" ({law}, scale ", number(one["noise_scale"]))
+
+
+def _lines(summary: str, sentences: Sequence[str]) -> Element:
+    """Sentences that unfold."""
+    lines = (element("div", f"· {words}", style="margin:.2rem 0 0") for words in sentences)
+    return element("details", element("summary", summary, style="cursor:pointer"), *lines, style=SOFT)

@@ -39,6 +39,7 @@ def render_page(content: Mapping[str, Any]) -> str:
     parts = (
         sections.opening(c),
         *sections.meaning(c),
+        *sections.coverage(c),
         *derivation.stages(c),
         *derivation.releases(c),
         *derivation.gate(c),
@@ -46,7 +47,6 @@ def render_page(content: Mapping[str, Any]) -> str:
         *sections.curve(c),
         *sections.facts(c),
         *sections.routes(c),
-        *sections.not_covered(c),
         sections.closing(c),
     )
     main = element("main", *parts, class_=c["status"].lower())

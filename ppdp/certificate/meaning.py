@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scipy.special import ndtr, ndtri
 
 from ppdp.certificate.markup import figure
+from ppdp.certificate.profile import privacy_profile
 
-__all__ = ["FALSE_ALARMS", "detection_power", "reservation", "rounded_up", "slack_in_words", "status_in_words"]
+__all__ = [
+    "FALSE_ALARMS",
+    "covered_in_words",
+    "detection_power",
+    "reservation",
+    "rounded_up",
+    "slack_in_words",
+    "status_in_words",
+    "told",
+]
 
 FALSE_ALARMS = (0.01, 0.05)
 
@@ -35,8 +45,8 @@ def detection_power(content: Mapping[str, Any], false_alarm: float) -> float:
     N(0, 1) against N(μ, 1)" (Neyman and Pearson; Dong, Roth and Su 2022, definition 2.3). Noise as it is drawn is
     within t of ideal noise on either dataset, hence α + t and + t. Where a condition fails the gate lets through with
     probability at most g; without what it lets through the test is one on a μ-GDP output, hence + g.
-    Source: ``docs/theory/accounting.md``. Where not everything is Gaussian: what (ε, δ) alone implies,
-    ``min(exp(ε) α + δ, 1 - exp(-ε)(1 - α - δ))`` (Kairouz, Oh and Viswanath 2015).
+    Where not everything is Gaussian: the least of ``min(exp(ε) α + δ, 1 - exp(-ε)(1 - α - δ))`` over the pairs (ε, δ)
+    that the certificate promises (Kairouz, Oh and Viswanath 2015). Source: ``docs/theory/accounting.md``, 7.
     """
     total, gate = content["total"], content["gate"]
     front = gate is not None and gate["rule"] == "max"
@@ -44,14 +54,19 @@ def detection_power(content: Mapping[str, Any], false_alarm: float) -> float:
     if failure >= 1:
         return 1.0
     if total["parts"]:
-        epsilon, delta = content["epsilon"], content["delta"]
-        upper = 1 - math.exp(-epsilon) * (1 - false_alarm - delta)
-        return min(1.0, upper, math.exp(min(epsilon, 700.0)) * false_alarm + delta)
+        promised = [pair for pair in privacy_profile(content) if math.isfinite(pair[1])]
+        return min(_power_of_pair(*pair, false_alarm) for pair in promised)
     sampler = total["allowance"] / (1 + math.exp(min(content["epsilon"], 700.0)))
     passing = gate["delta"] if front else 0.0
     level = min(1.0, (false_alarm + sampler) / (1 - failure))
     ideal = failure + (1 - failure) * float(ndtr(total["mu"] + ndtri(level)))
     return min(1.0, ideal + sampler + passing)
+
+
+def _power_of_pair(delta: float, epsilon: float, false_alarm: float) -> float:
+    """What one pair (epsilon, delta) allows, whichever of the two datasets is tested for."""
+    factor = math.exp(min(epsilon, 700.0))
+    return max(0.0, min(1.0, factor * false_alarm + delta, 1 - (1 - false_alarm - delta) / factor))
 
 
 def rounded_up(share: float) -> str:
@@ -73,10 +88,43 @@ def status_in_words(content: Mapping[str, Any]) -> str:
         return "True only if the following may be assumed. Nothing has tested it."
     if content["gate"] is not None:
         return (
-            "True for every dataset with the public facts below. What the stages assume of the private rows"
-            " was put to a private test, whose price is included."
+            "True for every dataset with the public facts of this certificate. What the stages assume of the private"
+            " rows was put to a private test, whose price is included."
         )
-    return "True for every dataset with the public facts below. Nothing is assumed of the private rows."
+    return "True for every dataset with the public facts of this certificate. Nothing is assumed of the private rows."
+
+
+def covered_in_words(content: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the promise speaks of, one line each."""
+    gate, mechanism = content["gate"], content["mechanism"]
+    left = [f"the noisy {release['statistic']} for {_quoted(release['serves'])}" for release in content["releases"]]
+    left += [f"the gate's answer ({told(gate)})"] if gate is not None else []
+    left += [f"what {_quoted([mechanism['name']])} answered"] if mechanism is not None else []
+    words = [
+        f"everything that left this run, taken together: {', '.join(left)}{', ' if left else ''}and this document",
+        "whatever is made of that without the private rows: a published model, and what it says of other rows",
+    ]
+    if any(step["way"] != "public" for step in content["steps"]):
+        words.append("the cleaning: what the stages took from the private rows is part of the price")
+    words.append(
+        "the choice of the way through the stages: made from the certificate's facts alone, before any row was seen"
+    )
+    if gate is not None:
+        words.append(
+            "a refusal: had the gate not passed, the run would have said only that, and it is paid for either way"
+        )
+    if content["invalid"] == "repair":
+        words.append("invalid values: they are repaired row by row, so that no error tells of them")
+    return tuple(words)
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def told(gate: Mapping[str, Any]) -> str:
+    """What a gate that passed tells."""
+    return "which rung passed" if gate["ladder"] else "one bit: passed"
 
 
 def reservation(content: Mapping[str, Any]) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ppdp.certificate.markup import figure
 from ppdp.distance import Distance
 
 __all__ = ["Point", "points_of", "spreads"]
@@ -56,7 +57,7 @@ class Point:
         if d.toggled:
             words.append(f"{d.toggled:g} toggled")
         if d.moved:
-            words.append(f"{d.moved:g} moved by ≤\u00a0{d.radius:.3g}")
+            words.append(f"{d.moved:g} moved by ≤\u00a0{figure(d.radius, 3, upward=True)}")
         return tuple(words)
 
 

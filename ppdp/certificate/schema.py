@@ -22,8 +22,10 @@ def schema() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def _validator() -> Any:
     from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
 
-    return Draft202012Validator(schema())
+    whole = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)  # not 1.0
+    return extend(Draft202012Validator, type_checker=whole)(schema())
 
 
 def check_form(content: Any) -> None:

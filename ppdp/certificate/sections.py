@@ -6,21 +6,23 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ppdp.certificate.document import Certificate
-from ppdp.certificate.drawing import epsilon_curve
+from ppdp.certificate.drawing import epsilon_curve, power_curve
 from ppdp.certificate.layout import items, pairs, table
+from ppdp.certificate.losses import law_of
 from ppdp.certificate.markup import Element, bound, element, number
 from ppdp.certificate.meaning import (
     FALSE_ALARMS,
+    covered_in_words,
     detection_power,
     reservation,
     rounded_up,
     slack_in_words,
     status_in_words,
 )
+from ppdp.certificate.profile import privacy_profile
 from ppdp.domain import unit_in_words
 
-__all__ = ["closing", "curve", "facts", "meaning", "not_covered", "opening", "routes"]
+__all__ = ["closing", "coverage", "curve", "facts", "meaning", "opening", "routes"]
 
 Document = Mapping[str, Any]
 
@@ -45,6 +47,7 @@ def opening(c: Document) -> Element:
         element("h1", element("span", c["status"], class_="status"), " ", *claim),
         element("p", status_in_words(c), class_="lede"),
         items(c["reasons"], class_="reasons") if c["reasons"] else None,
+        items([f"Warning: {warning}" for warning in c["warnings"]], class_="warnings") if c["warnings"] else None,
         pairs(
             ("Data", c["dataset"]) if c["dataset"] else None,
             ("Neighbouring datasets", c["adjacency"]),
@@ -71,31 +74,43 @@ def meaning(c: Document) -> Sequence[Element]:
     return (
         element("h2", "What it means"),
         element("p", story, promise[0].upper() + promise[1:]),
-        table([("False alarms the attacker accepts", "n"), ("Detections, at most", "n")], lines, class_="narrow"),
+        element(
+            "div",
+            power_curve(c),
+            table([("False alarms the attacker accepts", "n"), ("Detections, at most", "n")], lines),
+            class_="side",
+        ),
         element(
             "p",
-            "Guessing blindly detects as often as it raises a false alarm. The figures are rounded up, with"
-            f" {' and '.join(slack_in_words(c))} included.",
+            "Guessing blindly detects as often as it raises a false alarm (the dashed line). The figures are rounded"
+            f" up, with {' and '.join(slack_in_words(c))} included.",
             class_="note",
         ),
     )
 
 
+def coverage(c: Document) -> Sequence[Element | None]:
+    """What the guarantee speaks of, and what it says nothing about."""
+    provided = reservation(c)
+    return (
+        element("h2", "What is covered"),
+        element("p", f"{provided[:-2]}:") if provided else None,
+        items(covered_in_words(c)),
+        element("h2", "What is not covered"),
+        items(c["not_covered"]),
+    )
+
+
 def curve(c: Document) -> Sequence[Element]:
     """The guarantee at every delta."""
-    certificate = Certificate(dict(c))
-    lines = []
-    for delta in sorted({*OTHER_DELTAS, c["delta"]}, reverse=True):
-        epsilon = c["epsilon"] if delta == c["delta"] else certificate.epsilon_at(delta)
-        lines.append((number(delta), bound(epsilon) if math.isfinite(epsilon) else "nothing promised"))
+    promised = dict(privacy_profile(c)) | {c["delta"]: c["epsilon"]}
+    lines = [
+        (number(delta), bound(promised[delta]) if math.isfinite(promised[delta]) else "nothing promised")
+        for delta in sorted({*OTHER_DELTAS, c["delta"]}, reverse=True)
+    ]
     return (
         element("h2", "The same guarantee at another δ"),
-        element(
-            "div",
-            epsilon_curve(c),
-            table([("δ", "n"), ("ε, at most", "n")], lines),
-            class_="side",
-        ),
+        element("div", epsilon_curve(c), table([("δ", "n"), ("ε, at most", "n")], lines), class_="side"),
     )
 
 
@@ -124,16 +139,14 @@ def routes(c: Document) -> Sequence[Element]:
         )
         for a in ranked
     ]
+    last = c["mechanism"] or (c["releases"][-1] if c["releases"] else None)
+    settled = "; the least final noise was chosen" if c["mechanism"] is not None and len(lines) > 1 else ""
+    noise = "Noise σ" if last is None or law_of(last) == "Gaussian" else "Noise scale"
     return (
         element("h2", "Routes considered"),
-        element("p", "Compared before any data were seen; the least final noise was chosen."),
-        table([("Route", ""), ("", ""), ("Noise σ", "n")], lines, class_="routes cards"),
+        element("p", f"Settled from the facts above, before any row was seen{settled}."),
+        table([("Route", ""), ("", ""), (noise, "n")], lines, class_="routes cards"),
     )
-
-
-def not_covered(c: Document) -> Sequence[Element]:
-    """What the guarantee says nothing about."""
-    return element("h2", "What is not covered"), items(c["not_covered"])
 
 
 def closing(c: Document) -> Element:

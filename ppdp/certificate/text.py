@@ -2,46 +2,95 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from textwrap import wrap
 from typing import Any
 
+from ppdp.certificate.losses import ONLY_THE_LAST, law_of, part_in_words
+from ppdp.certificate.markup import figure
+from ppdp.certificate.meaning import (
+    FALSE_ALARMS,
+    covered_in_words,
+    detection_power,
+    reservation,
+    rounded_up,
+    status_in_words,
+)
 from ppdp.distance import Distance
 from ppdp.domain import unit_in_words
-from ppdp.privacy.parts import Part
 
 __all__ = ["render_text"]
+
+WIDTH, NAME = 110, 12  # of a line, and of the name before it
+
+_LOWERED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+_POWER = re.compile(r"(?:([\d.]+)\u00a0×\u00a0)?10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 
 
 def render_text(c: dict[str, Any]) -> str:
     """Plain text of a certificate, first word its status."""
-    lines = [
-        f"{c['status']} ({c['epsilon']:g}, {c['delta']:g})-differential privacy, end to end",
-        f"  adjacency   {c['adjacency']}; protects {unit_in_words(c['rows_per_unit'])}",
-    ]
-    lines += [f"  because     {reason}" for reason in c["reasons"]]
-    lines += [f"  warning     {warning}" for warning in c["warnings"]]
-    lines += [f"  fact        {f['name']} = {f['value']} ({f['origin']})" for f in c["facts"]]
+    lines = [f"{c['status']} ({c['epsilon']:g}, {c['delta']:g})-differential privacy, end to end"]
+    for name, words in _lines(c):
+        first, *more = wrap(words, WIDTH - NAME - 2, break_long_words=False, break_on_hyphens=False) or [""]
+        lines += [f"  {name:<{NAME}}{first}".rstrip(), *(" " * (NAME + 2) + line for line in more)]
+    return "\n".join(lines)
+
+
+def _lines(c: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Name and words, in the order of the page."""
+    yield "", status_in_words(c)
+    yield from (("because", reason) for reason in c["reasons"])
+    yield from (("warning", warning) for warning in c["warnings"])
+    yield "adjacency", c["adjacency"]
+    yield "protects", unit_in_words(c["rows_per_unit"])
+    yield "means", _power(c)
+    yield from (("fact", f"{f['name']} = {f['value']} ({f['origin']})") for f in c["facts"])
     for step in c["steps"]:
         distance = Distance.from_dict(step["distance"]).describe()
-        lines.append(f"  stage       {step['name']} ({step['class']}, {step['way']}): {distance}  [{step['page']}]")
+        yield "stage", f"{step['name']} ({step['class']}, {step['way']}): {distance}  [{step['page']}]"
         for condition in step["conditions"]:
-            word = "tested" if condition["tested"] else "ASSUMED"
-            lines.append(f"    {word:<9} {condition['statement']}")
+            yield "  tested" if condition["tested"] else "  ASSUMED", condition["statement"]
+    yield from _released(c)
+    yield "total", f"mu {c['total']['mu']:.6g}"
+    yield from (("and", _typed(part_in_words(part))) for part in c["total"]["parts"])
+    yield from (("covered", words) for words in covered_in_words(c))
+    yield from (("not covered", words) for words in c["not_covered"])
+    yield "digest", c["digest"]
+
+
+def _power(c: dict[str, Any]) -> str:
+    """The guarantee as the power of an attacker's test."""
+    told = " and ".join(
+        f"{rounded_up(detection_power(c, a))} at {figure(100 * a)} % false alarms" for a in FALSE_ALARMS
+    )
+    promise = _typed(f"{reservation(c)}a test for one person's rows detects at most {told}")
+    return promise[0].lower() + promise[1:]
+
+
+def _typed(words: str) -> str:
+    """Figures as every terminal can show them: ``3.85e-4``."""
+    powers = _POWER.sub(lambda found: f"{found[1] or 1}e{found[2].translate(_LOWERED)}", words)
+    return powers.replace("\u00a0", " ").replace("\u202f", "")
+
+
+def _released(c: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Everything that left, with its noise."""
     for release in c["releases"]:
         served, noise = ", ".join(release["serves"]), release["noise_scale"]
-        lines.append(f"  released    {release['statistic']} for {served}: noise {noise:.4g}, mu {release['mu']:.4g}")
+        yield "released", f"{release['statistic']} for {served}: noise {noise:.4g}, mu {release['mu']:.4g}"
     if c["gate"]:
         g = c["gate"]
         noise = f"mu {g['mu']:.4g}" if g["mu"] is not None else f"{g['kind']} noise {g['noise_scale']:.4g}"
         rung = f" at rung {g['ladder']['rung'] + 1} of {len(g['ladder']['rungs'])}" if g["ladder"] else ""
-        lines.append(f"  gate        passed{rung}; {noise}, delta {g['delta']:.3g} ({g['rule']})")
+        yield "gate", f"passed{rung}; {noise}, delta {g['delta']:.3g} ({g['rule']})"
     if c["mechanism"]:
         m = c["mechanism"]
-        lines.append(
-            f"  mechanism   {m['name']} ({m['class']}): {m['steps']} x {m['size']} numbers,"
-            f" noise {m['noise_scale']:.4g}" + (f", mu {m['mu']:.4g}" if m["mu"] is not None else "")
-        )
-    lines.append(f"  total       mu {c['total']['mu']:.6g}")
-    lines += [f"  and         {Part.from_dict(part).describe()}" for part in c["total"]["parts"]]
-    lines += [f"  not covered {words}" for words in c["not_covered"]]
-    lines.append(f"  digest      {c['digest']}")
-    return "\n".join(lines)
+        law = "noise" if law_of(m) == "Gaussian" else f"{law_of(m)}, scale"
+        cost = f", mu {m['mu']:.4g}" if m["mu"] is not None else ""
+        yield "mechanism", f"{m['name']} ({m['class']}): {_size(m)}, {law} {m['noise_scale']:.4g}{cost}"
+
+
+def _size(m: dict[str, Any]) -> str:
+    times = "" if m["steps"] == 1 or m["formula"] in ONLY_THE_LAST else f"{m['steps']} x "
+    return f"{times}{m['size']} number{'' if m['size'] == 1 else 's'}"

@@ -20,6 +20,7 @@ __all__ = ["show", "verify"]
 def verify(options: Namespace) -> int:
     """Recompute a certificate: 0 if it holds, 1 if not."""
     from ppdp.certificate import Certificate
+    from ppdp.commands.signatures import asked_signature
 
     import_modules(options.imports)
     try:
@@ -30,9 +31,11 @@ def verify(options: Namespace) -> int:
         elif not options.quiet:
             print(f"ppdp: {one_line(error)}", file=sys.stderr)
         return 1
-    result = certificate.verify()
+    result = certificate.verify(**asked_signature(options.signature, options.public_key))
     if options.json:
         found = {"holds": bool(result), "problems": list(result.problems), **_summary(certificate)}
+        if result.signer:
+            found["signer"] = result.signer
         say(json.dumps(found, indent=2, ensure_ascii=False))
     elif not options.quiet:
         say(repr(result))

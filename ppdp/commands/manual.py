@@ -84,10 +84,11 @@ examples:
 """,
     "verify": """\
 exit status:
-  0 if the derivation holds and the digest matches, 1 if not.
+  0 if the derivation holds and the digest matches, and the signature if there is one, 1 if not.
 
 examples:
   ppdp verify release/certificate.json
+  ppdp verify certificate.json --signature certificate.json.sig --public-key public.pem
   ppdp verify certificate.json --import my_stages      for bounds that a module of yours registers
 """,
     "show": """\
@@ -95,6 +96,18 @@ examples:
   ppdp show release                                    what `ppdp fit` wrote
   ppdp show model.zip --html certificate.html
   ppdp show counts.parquet --json
+""",
+    "sign": """\
+a key of Ed25519, with openssl:
+  openssl genpkey -algorithm ed25519 -out key.pem      keep it; add -aes256 for a password
+  openssl pkey -in key.pem -pubout -out public.pem     hand it to whoever verifies
+
+exit status:
+  0 if the signature is written, 1 if the certificate does not hold.
+
+examples:
+  ppdp sign release/certificate.json --key key.pem     writes release/certificate.json.sig
+  ppdp sign certificate.json --key key.pem --password password.txt --out signed.sig
 """,
     "lint": """\
 exit status:

@@ -20,6 +20,7 @@ RUN = {
     "lint": ("workflows", "lint"),
     "plan": ("planning", "plan"),
     "show": ("certificates", "show"),
+    "sign": ("signatures", "sign"),
     "verify": ("certificates", "verify"),
 }
 """The function behind each command, by its module; imported when it is run."""
@@ -88,6 +89,8 @@ def make_parser() -> Parser:
 
     verify = command("verify", "recompute a certificate; exit status 0 if it holds, 1 if not")
     verify.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="a certificate.json")
+    verify.add_argument("--signature", type=Path, metavar="FILE", help="a signature that must hold as well")
+    verify.add_argument("--public-key", type=Path, metavar="PEM", help="public key of whoever must have signed")
     verify.add_argument("--quiet", action="store_true", help="print nothing")
     _imports(verify)
     _json(verify)
@@ -98,6 +101,13 @@ def make_parser() -> Parser:
     form.add_argument("--html", type=Path, metavar="OUT", help="write a page instead")
     form.add_argument("--json", action="store_true", help="print JSON")
     _imports(show)
+
+    sign = command("sign", "vouch for a certificate that holds: write a signature of it")
+    sign.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="a certificate.json")
+    sign.add_argument("--key", type=Path, required=True, metavar="PEM", help="private key of Ed25519")
+    sign.add_argument("--password", type=Path, metavar="FILE", help="file with the password of an encrypted key")
+    sign.add_argument("--out", type=Path, metavar="OUT", help="what to write (default: CERTIFICATE.sig)")
+    _imports(sign)
 
     lint = command("lint", "list what every stage of a scikit-learn pipeline tells about the rows")
     lint.add_argument("pipeline", help="where it is: MODULE:NAME or FILE.py:NAME; the code of that module is run")

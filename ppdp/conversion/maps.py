@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import PolynomialFeatures
 
-from ppdp.exceptions import MissingBound
+from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.statistics import row_norms
 from ppdp.transformers.probe import call_surely, output_width
 from ppdp.transformers.ranges import resolve_ranges
 
 __all__ = [
+    "RISING",
     "Binarized",
     "Binned",
     "ColumnFacts",
@@ -32,6 +33,8 @@ __all__ = [
 ]
 
 Array = NDArray[np.float64]
+
+MOST_COLUMNS = 100_000  # that may come out of a map: parameters that anybody may have written fill no memory
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,7 @@ class Scaled(PublicMap):
         return np.where(largest > 0, largest, 1.0)
 
 
-_RISING: tuple[Callable[..., Any], ...] = (
+RISING: tuple[Callable[..., Any], ...] = (
     *(np.sqrt, np.cbrt, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.tanh, np.arctan),
     *(np.sinh, np.arcsinh, np.floor, np.ceil, np.rint, np.deg2rad, np.rad2deg),
 )
@@ -180,7 +183,7 @@ class Mapped(PublicMap):
         return ColumnFacts.within(names, resolve_ranges(self.out_ranges, width, tuple(names), self.step, "out_ranges"))
 
     def _ends(self, given: ColumnFacts) -> Array:
-        if any(self.function is known for known in _RISING) and not self.keywords:
+        if any(self.function is known for known in RISING) and not self.keywords:
             with np.errstate(all="ignore"):
                 ends = np.asarray(self.function(given.bounded(self.step).ranges), dtype=np.float64)
             if np.isfinite(ends).all():
@@ -250,6 +253,18 @@ def _polynomials(degree: Any, interaction_only: bool, include_bias: bool, width:
     )
 
 
+def _few(width: int, step: str) -> None:
+    """Refuse a table that is too wide.
+
+    Raises
+    ------
+    InvalidParameter
+        If it has more than ``MOST_COLUMNS`` columns.
+    """
+    if not 0 < width <= MOST_COLUMNS:
+        raise InvalidParameter(f"between 1 and {MOST_COLUMNS} columns may come out.", stage=step, fix="fewer of them.")
+
+
 @dataclass(frozen=True)
 class Powers(PublicMap):
     """Products of columns, as ``PolynomialFeatures`` has them."""
@@ -260,7 +275,9 @@ class Powers(PublicMap):
     step: str = ""
 
     def _polynomials(self, given: ColumnFacts) -> PolynomialFeatures:
-        return _polynomials(self.degree, self.interaction_only, self.include_bias, len(given.names))
+        made = _polynomials(self.degree, self.interaction_only, self.include_bias, len(given.names))
+        _few(made.n_output_features_, self.step)
+        return made
 
     def _facts(self, given: ColumnFacts) -> ColumnFacts:
         made = self._polynomials(given)
@@ -293,6 +310,7 @@ class Binned(PublicMap):
 
     def _facts(self, given: ColumnFacts) -> ColumnFacts:
         width = len(given.bounded(self.step).names)
+        _few(width * self.n_bins, self.step)
         if not self.hot:
             return ColumnFacts.within(given.names, np.tile([0.0, self.n_bins - 1.0], (width, 1)))
         names = [f"{name}_{i}" for name in given.names for i in range(self.n_bins)]

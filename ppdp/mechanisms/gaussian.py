@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, covariance_shape, histogram_shape, present_shape, sum_shape
+from ppdp.bounds.queries import (
+    MOMENT_COUNT_WEIGHT,
+    covariance_shape,
+    histogram_shape,
+    present_shape,
+    rows_shape,
+    sum_shape,
+)
 from ppdp.bounds.release import answer_shape
 from ppdp.checks import choice
 from ppdp.domain import Domain
@@ -43,9 +50,10 @@ class GaussianMechanism(FitsAlone, Mechanism):
 
     Parameters
     ----------
-    query : {"mean", "sum", "count", "covariance", "histogram"}, default="mean"
+    query : {"mean", "sum", "count", "covariance", "histogram", "rows"}, default="mean"
         What is released. "count": weight of the rows that are present. "covariance": mean and covariance, together at
-        the price of the mean. "histogram": rows in the cells of a public grid, column by column.
+        the price of the mean. "histogram": rows in the cells of a public grid, column by column. "rows": every row in
+        its place; each carries the noise of a whole row, so only averages over many mean something.
     bins : int, sequence of float, or mapping of columns to either, default=10
         Public grid of a histogram: so many equal cells between the public bounds on entries, or ascending edges. A
         mapping, by name or position, chooses columns. The outer cells take what lies beyond the grid.
@@ -68,12 +76,15 @@ class GaussianMechanism(FitsAlone, Mechanism):
         Noisy covariance, positive semi-definite.
     histogram_, edges_ : list of ndarray
         Noisy rows in each cell, and the grid, for each column.
+    rows_ : ndarray of shape (n_rows, n_features)
+        Noisy rows in their places, a deleted one as noise alone; not clipped, so that averages have no bias.
 
     Notes
     -----
     **Guarantee** (``docs/theory/releases.md``, ``docs/theory/queries.md``): ``mu = sensitivity / noise_scale`` exactly.
-    For one replaced row the sensitivity is 2R/n (mean, covariance), 2R (sum), 1 (count), √(2c) (histograms of c
-    columns). What is read from an answer is moved to the nearest that rows could have.
+    For one replaced row the sensitivity is 2R/n (mean, covariance), 2R (sum, rows), 1 (count), √(2c) (histograms
+    of c columns). What is read from an answer is moved to the nearest that rows could have,
+    but for "rows".
     """
 
     def __init__(
@@ -85,7 +96,7 @@ class GaussianMechanism(FitsAlone, Mechanism):
         self.random_state = random_state
 
     def _question(self, domain: Domain, mu: float | None = None) -> Question:
-        query = choice("query", self.query, ["mean", "sum", "count", "covariance", "histogram"], self)
+        query = choice("query", self.query, ["mean", "sum", "count", "covariance", "histogram", "rows"], self)
         weighted = domain.min_present < domain.n
         if query == "count":
             return Question("query.count", {}, 1, *present_shape(domain))
@@ -93,6 +104,8 @@ class GaussianMechanism(FitsAlone, Mechanism):
             grid = public_grid("bins", self.bins, domain, self, edges=True)
             return Question("query.histogram", grid, 1, *histogram_shape(domain, **grid))
         domain.require("row_norm", "GaussianMechanism")
+        if query == "rows":
+            return Question("query.rows", {}, 1, *rows_shape(domain))
         if query == "sum":
             return Question("query.sum", {}, 1, *sum_shape(domain))
         formula, shape = {
@@ -111,6 +124,8 @@ class GaussianMechanism(FitsAlone, Mechanism):
             return present(rows)
         if self.query == "histogram":
             return histograms(rows, **parameters)
+        if self.query == "rows":
+            return (rows.X * rows.weight[:, None]).ravel()
         if self.query == "sum":
             return column_sums(rows.X, rows.weight, bound / rows.n)
         weighted = parameters["weighted"]
@@ -125,6 +140,8 @@ class GaussianMechanism(FitsAlone, Mechanism):
             self.count_ = float(np.clip(answer[0], 0.0, domain.n))
         elif self.query == "histogram":
             self.histogram_, self.edges_ = read_histograms(answer, domain, **parameters)
+        elif self.query == "rows":
+            self.rows_ = answer.reshape(domain.n, domain.d)
         elif self.query == "sum":
             self.sum_ = within_ball(answer, question.bound)
         elif self.query == "covariance":

@@ -9,7 +9,7 @@ from typing import Any
 
 from ppdp.distance import Distance
 from ppdp.domain import Domain
-from ppdp.exceptions import ImpossibleBudget, NoRoute
+from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
 from ppdp.gate import Gate
 from ppdp.planning.budget import Split, check_budget, check_shares
 from ppdp.planning.facts import Fact
@@ -175,7 +175,19 @@ class Solver:
         return plan, shares
 
     def with_gate(self, route: Route, kind: str | None, rungs: tuple[int, ...] = (0,)) -> tuple[Plan, Split]:
-        """The plan of a route with this kind of gate; several rungs are those of a ladder."""
+        """The plan of a route with this kind of gate; several rungs are those of a ladder.
+
+        Raises
+        ------
+        ImpossibleBudget
+            If the budget does not suffice.
+        UnsupportedOrder
+            If gaps would reach the mechanism.
+        """
+        if self.mechanism is not None and route.domain.missing_rows:
+            raise UnsupportedOrder(
+                "rows may have gaps here.", stage=self.mechanism[0], fix="fill the gaps of every column before it."
+            )
         allowance = self._allowance(route)
         if allowance >= self.delta / 2:
             raise ImpossibleBudget("delta is below what the noise sampler can certify.", fix="ask for a larger delta.")

@@ -199,6 +199,7 @@ def parts_renyi(mu: float, parts: tuple[Part, ...], alpha: float) -> float:
     return math.inf if curve is None else curve(alpha)
 
 
+@lru_cache(maxsize=8)
 def _curve(mu: float, parts: tuple[Part, ...]) -> Curve | None:
     from ppdp.privacy.renyi import composed, gaussian_curve
 
@@ -206,6 +207,7 @@ def _curve(mu: float, parts: tuple[Part, ...]) -> Curve | None:
     return composed(*curves, gaussian_curve(mu)) if len(curves) == len(parts) else None
 
 
+@lru_cache(maxsize=2)  # large; one loss is asked at many deltas
 def _distribution(mu: float, parts: tuple[Part, ...], interval: float) -> LossDistribution | None:
     from ppdp.privacy import pld
 

@@ -38,6 +38,7 @@ MECHANISMS = {
     "gaussian count": GaussianMechanism("count"),
     "gaussian covariance": GaussianMechanism("covariance"),
     "gaussian histogram": GaussianMechanism("histogram", bins=GRID),
+    "gaussian rows": GaussianMechanism("rows"),
     "laplace mean": LaplaceMechanism(),
     "laplace sum": LaplaceMechanism("sum"),
     "laplace count": LaplaceMechanism("count"),
@@ -133,6 +134,7 @@ ATTAINED = [
         for name in ("gaussian mean", "gaussian sum", "laplace mean", "laplace sum")
         for kind in "abcd"
     ],
+    *[("gaussian rows", kind, 1.0) for kind in "abcdg"],
     *[("gaussian covariance", kind, 1.0) for kind in "abd"],
     ("gaussian covariance", "c", 0.98),
     *[(name, kind, 1.0) for name in ("gaussian count", "laplace count") for kind in "be"],

@@ -8,6 +8,8 @@ import pytest
 from pages import every_kind, real_documents, replaced
 
 from ppdp.certificate.html import render_fragment, render_page
+from ppdp.certificate.markup import figure
+from ppdp.certificate.meaning import FALSE_ALARMS, detection_power, rounded_up
 from ppdp.certificate.points import Point, points_of
 from ppdp.distance import Distance
 
@@ -58,6 +60,31 @@ def test_curve_is_drawn_where_something_is_promised_and_falls(documents, kind):
     assert ("nothing promised" in page) == floor
 
 
+@every_kind
+def test_curve_of_a_test_is_what_it_detects_and_never_below_guessing(documents, kind):
+    page = render_page(documents[kind])
+    path = re.search(r'class="power" d="([^"]*)"', page)[1]
+    corners = [tuple(map(float, corner)) for corner in re.findall(r"([\d.]+) ([\d.]+)", path)]
+    (left, bottom), (right, top) = corners[0], corners[-1]
+    bottom = float(re.search(r'class="blind" x1="[\d.]+" y1="([\d.]+)"', page)[1])
+    for x, y in corners[1:]:
+        alarm, power = (x - left) / (right - left), (bottom - y) / (bottom - top)
+        assert power >= alarm - 1e-3
+        assert power == pytest.approx(detection_power(documents[kind], alarm), abs=4e-3)
+    assert page.count('class="mark"') == len(FALSE_ALARMS)
+
+
+@every_kind
+def test_figures_say_in_words_what_they_show(documents, kind):
+    c = documents[kind]
+    figures = re.findall(r"<svg[^>]*role=\"img\".*?</svg>", render_page(c), re.S)
+    assert len(figures) == 2
+    for one, words in zip(figures, (rounded_up(detection_power(c, 0.05)), f"δ = {figure(c['delta'])}")):
+        assert re.search(r"<title>.+</title>", one)
+        assert words in re.search(r"<desc>(.+)</desc>", one)[1]
+        assert words in re.search(r'aria-label="([^"]+)"', one)[1]
+
+
 # ---------------------------------------------------------------- points
 
 
@@ -106,6 +133,7 @@ def test_text_can_be_read_in_both_schemes():
             assert contrast(scheme[name], scheme["paper"]) >= 4.5, name
         for name in ("unmatched", "moved"):
             assert contrast(scheme[name], scheme["track"]) >= 2.3, name
+        assert contrast(scheme["unmatched"], scheme["paper"]) >= 3, "the curves"
 
 
 def test_badges_can_be_read(documents):

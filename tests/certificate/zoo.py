@@ -209,6 +209,11 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "a count": ([CLIP, ("dedup", Deduplicator()), ("count", GaussianMechanism("count"))], {}),
     "a covariance": ([CLIP, ("dedup", Deduplicator()), ("covariance", GaussianMechanism("covariance"))], {}),
     "a histogram": ([CLIP, ("counts", GaussianMechanism("histogram", bins={"a": 5, "c": [-1.0, 0.0, 1.0]}))], {}),
+    "rows": ([CLIP, scaler(statistics="noisy"), ("rows", GaussianMechanism("rows"))], {}),
+    "projected rows": (
+        [CLIP, ("dedup", Deduplicator()), ("project", RandomProjection(2)), ("rows", GaussianMechanism("rows"))],
+        {},
+    ),
     "a Laplace mean": ([CLIP, ("dedup", Deduplicator()), ("mean", LaplaceMechanism())], {}),
     "a Laplace sum": ([BOX, imputer(statistics="exact"), ("sum", LaplaceMechanism("sum"))], {}),
     "a whole count": ([CLIP, ("soft", GridDeduplicator(keep="soft")), ("count", LaplaceMechanism("count"))], {}),

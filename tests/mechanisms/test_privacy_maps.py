@@ -97,6 +97,7 @@ QUERIES = {
         BALL,
         lambda d: math.sqrt(3) * math.hypot(d.one_sided + d.moved, d.replaced + d.moved),
     ),
+    "rows": (BALL, lambda d: math.sqrt(4 * d.replaced + d.toggled + d.moved * min(d.radius, 2) ** 2)),
 }
 
 

@@ -1,0 +1,128 @@
+"""The output attack on everything of ours that adds noise, for hours of processor time, in slices.
+
+    python benchmarks/audit_hours.py --folder runs --minutes 10      # again and again until it says that it is done
+    python benchmarks/audit_hours.py --planted                       # with planted bugs: each must be found
+
+Every target of ``ppdp.audit.catalogue`` gets the same share of the processor time (``--hours``, 2 by default). Runs are
+kept in the folder, so each call goes on where the last one was stopped or killed. A target is judged once, when its
+share is spent: looking earlier and stopping at what one likes would be no test. When all are judged the summary is
+written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from audit import halved
+
+from ppdp.artefact.members import write_bytes
+from ppdp.audit import OutputFinding, PlanTarget, Target, attack_output
+from ppdp.audit.catalogue import TARGETS
+from ppdp.audit.output import Event, judged
+from ppdp.audit.trials import make_trials
+
+SUMMARY = Path(__file__).with_name("audit_summary.md")
+SLICE_RUNS = 2500
+LEAST_SLICES = 10
+
+
+def share_made(name: str, folder: Path, share: float, deadline: float, jobs: int) -> OutputFinding | None:
+    """Make what is missing of a target's runs, and judge them when there are enough."""
+    place, target = folder / name.replace(" ", "-").replace(",", ""), TARGETS[name]()
+    kept = folder / f"{place.name}.json"
+    if kept.exists():
+        found = json.loads(kept.read_text("utf-8"))
+        return OutputFinding(**{**found, "events": tuple(Event(*event) for event in found["events"])})
+    first = make_trials(target, 1, slice_runs=SLICE_RUNS, folder=place)
+    slices = max(LEAST_SLICES, math.ceil(share / first.seconds))  # from the clock alone, so known before any outcome
+    left = max(deadline - time.monotonic(), 0.0)
+    trials = make_trials(target, slices, slice_runs=SLICE_RUNS, folder=place, n_jobs=jobs, seconds=left)
+    if len(trials.slices) < slices:
+        print(f"{name}: {len(trials.slices)} of {slices} slices")
+        return None
+    finding = judged(target, trials)
+    write_bytes(kept, json.dumps(asdict(finding)).encode())
+    print(finding, flush=True)
+    return finding
+
+
+def summary(findings: list[OutputFinding]) -> str:
+    """The table that is committed."""
+    hours = sum(finding.seconds for finding in findings) / 3600
+    runs = sum(finding.runs for finding in findings)
+    refuted = sum(finding.violated for finding in findings)
+    doubt = len(findings) * (1 - findings[0].confidence)
+    return "\n".join(
+        [
+            "# Output attack on ppdp's own mechanisms and gates",
+            "",
+            f"`python benchmarks/audit_hours.py`: {len(findings)} targets, {runs:,} runs, {hours:.2f} hours of"
+            f" processor time, {refuted} certificates refuted. All bounds hold together at confidence 1 - {doubt:.1g}.",
+            "",
+            "For each the bounds of the best event: at least the probability on the left dataset, at most that on the",
+            "right one; the lower bounds on mu and epsilon as shares of what is certified.",
+            "",
+            "| target | runs | statistic | event | mu | epsilon at delta | refuted |",
+            "|---|---|---|---|---|---|---|",
+            *map(line, findings),
+            "",
+        ]
+    )
+
+
+def line(found: OutputFinding) -> str:
+    """One target."""
+    mu = "-" if found.mu is None else f"{max(found.mu_low, 0):.3f} / {found.mu:.3f} = {found.ratio:.3f}"
+    best = found.best
+    return (
+        f"| {found.target} | {found.runs:,} | {best.statistic} | {best.tpr:.4f}, {best.fpr:.4f} | {mu} |"
+        f" {found.epsilon_low:.3f} / {found.epsilon:.3f} at {found.delta:.3g} | {'YES' if found.violated else 'no'} |"
+    )
+
+
+def planted() -> Iterator[tuple[str, Target]]:
+    """Every mechanism with half of its noise."""
+    for name, make in TARGETS.items():
+        target = make()
+        if isinstance(target, PlanTarget):
+            yield name, halved(target)
+
+
+def main() -> int:
+    """As the arguments say."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--folder", type=Path, default=Path("audit-runs"))
+    parser.add_argument("--minutes", type=float, default=10.0, help="of this call, on the clock")
+    parser.add_argument("--hours", type=float, default=2.0, help="of processors, for all targets together")
+    parser.add_argument("--jobs", type=int, default=-1)
+    parser.add_argument("--planted", action="store_true", help="halve the noise, with default settings")
+    parser.add_argument("--summary", type=Path, default=SUMMARY)
+    given = parser.parse_args()
+    if given.planted:
+        found = [attack_output(target, n_jobs=given.jobs) for _, target in planted()]
+        print("\n".join(map(str, found)))
+        return 0 if all(finding.violated for finding in found) else 1
+    deadline = time.monotonic() + 60 * given.minutes
+    share = 3600 * given.hours / len(TARGETS)
+    given.folder.mkdir(parents=True, exist_ok=True)
+    findings = []
+    for name in TARGETS:
+        finding = share_made(name, given.folder, share, deadline, given.jobs)
+        if finding is None:
+            print(f"{len(findings)} of {len(TARGETS)} targets are judged; run it again.")
+            return 0
+        findings.append(finding)
+    given.summary.write_text(summary(findings), encoding="utf-8")
+    print(f"all {len(findings)} targets are judged: {given.summary}")
+    return 1 if any(finding.violated for finding in findings) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

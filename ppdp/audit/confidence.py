@@ -1,0 +1,114 @@
+"""What counted events prove about a privacy loss.
+
+An event is a set of outcomes that was fixed before anything was counted. It has probability p on the left dataset and q
+on the right one; a lower bound on p and an upper bound on q, both exact (Clopper and Pearson, 1934), say how far the
+event alone refutes a claim. Its complement, seen from the right, is judged by the same two numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+from scipy.stats import beta
+
+from ppdp.privacy.loss import PrivacyLoss
+
+__all__ = ["Certified", "at_least", "at_most", "epsilon_at_least", "mu_at_least"]
+
+Array = NDArray[np.float64]
+
+_EPSILONS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)  # where profiles are compared
+_ROUNDING = 1e-9  # more than the bounds on probabilities may be off by
+
+
+def at_least(successes: ArrayLike, runs: float, doubt: float) -> Array:
+    """Clopper-Pearson lower bound on a probability, which fails with probability at most ``doubt``.
+
+    Examples
+    --------
+    >>> float(at_least(0, 100, 0.05)), round(float(at_least(100, 100, 0.05)), 4)
+    (0.0, 0.9705)
+    """
+    counted = np.asarray(successes, dtype=np.float64)
+    return np.where(counted > 0, beta.ppf(doubt, np.maximum(counted, 1e-9), runs - counted + 1), 0.0)
+
+
+def at_most(successes: ArrayLike, runs: float, doubt: float) -> Array:
+    """Clopper-Pearson upper bound on a probability, which fails with probability at most ``doubt``."""
+    return np.asarray(1 - at_least(runs - np.asarray(successes, dtype=np.float64), runs, doubt))
+
+
+def mu_at_least(p: ArrayLike, q: ArrayLike) -> Array:
+    """Least mu of a mu-GDP mechanism with an event of at least probability ``p`` against at most ``q``.
+
+    The trade-off of N(0, 1) and N(mu, 1) is ``p <= Φ(mu + Φ⁻¹(q))`` (Dong, Roth and Su, 2022). Negative: nothing is
+    shown.
+    """
+    return np.asarray(ndtri(p) - ndtri(q))
+
+
+def epsilon_at_least(p: ArrayLike, q: ArrayLike, delta: float) -> Array:
+    """Least epsilon of an (epsilon, delta)-private mechanism with such an event; 0 if nothing is shown."""
+    p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    found = np.zeros(np.broadcast(p, q).shape)
+    for high, low in ((p, q), (1 - q, 1 - p)):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.fmax(found, np.log((high - delta) / low))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """What is certified, in the form in which events can refute it.
+
+    Attributes
+    ----------
+    loss : PrivacyLoss
+        Bounds delta at every epsilon.
+    epsilon, delta : float
+        The end-to-end promise.
+    off : float
+        Total variation by which what runs may differ from what has this loss: the noise sampler's.
+    """
+
+    loss: PrivacyLoss
+    epsilon: float
+    delta: float
+    off: float = 0.0
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the claim is mu-GDP and nothing else."""
+        return not (self.loss.parts or self.loss.failure or self.loss.gate)
+
+    def bounds(self, hits: ArrayLike, alarms: ArrayLike, runs: float, doubt: float) -> tuple[Array, Array]:
+        """Bounds (p, q) on an event's probabilities from its counts in ``runs`` runs on each side.
+
+        The sampler's total variation is taken off, so they hold for the mechanism of which the loss is certified.
+        """
+        p, q = at_least(hits, runs, doubt), at_most(alarms, runs, doubt)
+        return np.maximum(p - self.off, 0.0), np.minimum(q + self.off, 1.0)
+
+    def excess(self, p: ArrayLike, q: ArrayLike) -> Array:
+        """By how much an event breaks ``p - e^ε q <= δ(ε)``, at the worst of some epsilons; above 0 it is refuted."""
+        p, q = np.asarray(p, dtype=np.float64)[..., None], np.asarray(q, dtype=np.float64)[..., None]
+        ratios, deltas = np.exp(_EPSILONS), _profile(self.loss)
+        return np.asarray((np.maximum(p - ratios * q, 1 - q - ratios * (1 - p)) - deltas).max(axis=-1))
+
+    def refuted(self, p: ArrayLike, q: ArrayLike) -> bool:
+        """Whether an event refutes the claim: its loss, its mu, or its epsilon at delta."""
+        found: Any = self.excess(p, q) > _ROUNDING
+        found |= epsilon_at_least(p, q, self.delta) > self.epsilon + _ROUNDING
+        if self.gaussian:
+            found |= mu_at_least(p, q) > self.loss.mu + _ROUNDING
+        return bool(np.any(found))
+
+
+@lru_cache(maxsize=64)
+def _profile(loss: PrivacyLoss) -> Array:
+    return np.array([loss.delta(epsilon) for epsilon in _EPSILONS])

@@ -1,0 +1,228 @@
+"""Climbing: pairs of datasets that come ever closer to a bound, or exceed it.
+
+First pairs are drawn. Then, for one quantity after the other, the best, or the best of some fresh ones, is climbed
+from: by steps that a :class:`~ppdp.neighbours.World` knows (rows become other rows, gaps and weights change), and by an
+optimiser on the coordinates of the pair's distinct rows, so that rows that are equal stay equal.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.audit.claims import StabilityTarget
+from ppdp.neighbours import Pair
+from ppdp.progress import progress
+
+__all__ = ["Found", "Search", "search"]
+
+Array = NDArray[np.float64]
+
+DRAWN = 0.1  # share of the evaluations
+CLIMB = 120  # evaluations of one climb
+FRESH = 0, 5, 25, 2  # climbs begin in turn at the best so far and at the best of so many fresh pairs
+FEW = 80  # coordinates for which a full covariance is worth learning
+NOT_CLIMBED = {"row_norm", "entry_bound"}  # facts about single rows
+WORST = 1e3  # stands for what nothing is claimed of
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The pair that attains most of a bound."""
+
+    ratio: float
+    attained: float
+    claimed: float
+    pair: Pair
+
+
+class _Spent(Exception):
+    """The budget is spent, or what was looked for is found."""
+
+
+@dataclass
+class Search:
+    """State of one search.
+
+    Attributes
+    ----------
+    target : StabilityTarget
+        What is attacked.
+    evaluations : int
+        How many pairs may be tried.
+    seconds : float
+        How long it may take.
+    enough : float
+        It ends as soon as a ratio exceeds this.
+    best : dict of str to Found
+        For each quantity.
+    tried, counted : int
+        Pairs that were tried, and those of which anything is claimed.
+    """
+
+    target: StabilityTarget
+    evaluations: int
+    seconds: float = math.inf
+    enough: float = math.inf
+    best: dict[str, Found] = field(default_factory=dict)
+    tried: int = 0
+    counted: int = 0
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since it began."""
+        return time.monotonic() - self.started
+
+    def ratios(self, pair: Pair) -> dict[str, float]:
+        """Share of each bound that a pair attains; more than 1 is a violation. Empty if nothing is claimed of it."""
+        if self.tried >= self.evaluations or self.elapsed > self.seconds:
+            raise _Spent
+        self.tried += 1
+        uses = self.target.uses(pair)
+        if uses is None:
+            return {}
+        self.counted += 1
+        ratios = {name: _ratio(*use) for name, use in uses.items()}
+        for name, ratio in ratios.items():
+            if name not in self.best or ratio > self.best[name].ratio:
+                self.best[name] = Found(ratio, *uses[name], pair)
+        if max(ratios.values(), default=0.0) > self.enough:
+            raise _Spent
+        return ratios
+
+    def draw(self, rng: np.random.Generator) -> None:
+        """Try a drawn pair."""
+        self.ratios(self.target.world.drawn(rng))
+
+    def climb(self, name: str, fresh: int, rng: np.random.Generator) -> None:
+        """Climb for one quantity, from the best pair so far or from the best of some fresh ones."""
+        pair, most = self.best[name].pair, self.best[name].ratio
+        if fresh:
+            drawn = [self.target.world.drawn(rng) for _ in range(fresh)]
+            ratios = [self.ratios(one).get(name, -math.inf) for one in drawn]
+            pair, most = max(zip(drawn, ratios), key=lambda both: both[1])
+        pair, most = self._varied(name, pair, most, rng)
+        if 0 < most < math.inf:
+            self._moved(name, pair, rng)
+
+    def _varied(self, name: str, pair: Pair, most: float, rng: np.random.Generator) -> tuple[Pair, float]:
+        size = 0.3
+        for _ in range(CLIMB):
+            trial = self.target.world.varied(pair, rng, size)
+            ratio = self.ratios(trial).get(name, -math.inf)
+            if ratio >= most:
+                size = min(1.0, size * 1.5) if ratio > most else size
+                pair, most = trial, ratio
+            else:
+                size = max(1e-4, size * 0.97)
+        return pair, most
+
+    def _moved(self, name: str, pair: Pair, rng: np.random.Generator) -> None:
+        """Hand the coordinates of the distinct rows to an optimiser."""
+        values, rebuilt = _coordinates(pair)
+        weights, labels = (np.stack([getattr(rows, part) for rows in pair]) for part in ("weight", "y"))
+
+        def loss(vector: Array) -> float:
+            trial = self.target.world.legal(rebuilt(np.asarray(vector)), weights, labels)
+            return float(np.clip(-self.ratios(trial).get(name, -WORST), -WORST, WORST))
+
+        _minimise(loss, values, 0.1 * self.target.world.length, rng)
+
+
+def _ratio(attained: float, claimed: float) -> float:
+    if claimed > 0:
+        return attained / claimed
+    return math.inf if attained > 0 else 0.0
+
+
+def _coordinates(pair: Pair) -> tuple[Array, Callable[[Array], Array]]:
+    """Coordinates of the distinct rows of both tables, and the way back to the tables."""
+    tables = np.stack([rows.X for rows in pair])
+    flat = tables.reshape(-1, tables.shape[2])
+    gaps = np.isnan(flat)
+    _, first, own = np.unique(np.hstack([np.nan_to_num(flat), gaps]), axis=0, return_index=True, return_inverse=True)
+    distinct = flat[first]
+    known = ~np.isnan(distinct)
+
+    def rebuilt(vector: Array) -> Array:
+        rows = distinct.copy()
+        rows[known] = vector
+        return np.asarray(rows[own.ravel()].reshape(tables.shape))
+
+    return distinct[known], rebuilt
+
+
+def _minimise(loss: Callable[[Array], float], start: Array, size: float, rng: np.random.Generator) -> None:
+    """CMA-ES where it is installed, else Powell's method; whatever is tried is remembered by the loss."""
+    if len(start) > 1 and find_spec("cma"):
+        import cma
+
+        options = {
+            "seed": math.nan,
+            "randn": lambda *shape: rng.standard_normal(shape),
+            "verbose": -9,
+            "maxfevals": CLIMB,
+            "CMA_diagonal": len(start) > FEW,
+            "maxstd": 10 * size,  # nothing is gained far away, and a flat loss would lead there
+        }
+        strategy = cma.CMAEvolutionStrategy(start, size, options)
+        while not strategy.stop() and np.isfinite(strategy.sigma):
+            trials = strategy.ask()
+            strategy.tell(trials, [loss(trial) for trial in trials])
+    elif len(start):
+        from scipy.optimize import minimize
+
+        minimize(loss, start, method="Powell", options={"maxfev": CLIMB, "xtol": 1e-3 * size})
+
+
+def search(
+    target: StabilityTarget,
+    *,
+    evaluations: int,
+    seconds: float = math.inf,
+    enough: float = math.inf,
+    seed: int = 0,
+) -> Search:
+    """Look for the pairs of datasets that attain most of what is claimed.
+
+    Parameters
+    ----------
+    target : StabilityTarget
+        What is attacked.
+    evaluations : int
+        How many pairs are tried at most.
+    seconds : float, optional
+        How long it may take. Only without it is the result a function of the seed.
+    enough : float, optional
+        It ends as soon as a ratio exceeds this.
+    seed : int, default=0
+        Of everything that is random.
+    """
+    rng = np.random.default_rng(seed)
+    found = Search(target, evaluations, seconds, enough)
+    drawn = max(1, int(DRAWN * evaluations))
+    rounds = 1 + (evaluations - drawn) // CLIMB  # each takes at least one climb
+    try:
+        for step in progress(range(drawn + rounds), f"attacking {target.name}"):
+            if step < drawn:
+                found.draw(rng)
+                continue
+            names = sorted(name for name, best in found.best.items() if _climbable(name, best))
+            if not names:
+                break
+            turn = step - drawn
+            found.climb(names[turn % len(names)], FRESH[turn // len(names) % len(FRESH)], rng)
+    except _Spent:
+        pass
+    return found
+
+
+def _climbable(name: str, best: Found) -> bool:
+    return name not in NOT_CLIMBED and best.ratio < math.inf and (best.claimed > 0 or best.attained > 0)

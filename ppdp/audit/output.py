@@ -1,0 +1,266 @@
+"""The output attack: what can be told of the data from what is released, in many runs.
+
+Outcomes of many runs on a pair of neighbouring datasets are split in two. With the first part an attacker chooses
+statistics and thresholds; with the second, events that are now fixed are counted. Exact bounds on their probabilities
+give, at a stated confidence, a lower bound on mu and epsilon, or refute what is certified.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from ppdp.audit.confidence import Certified, at_least, at_most, epsilon_at_least, mu_at_least
+from ppdp.audit.scores import Score, scores
+from ppdp.audit.target import Target
+from ppdp.audit.trials import SLICE, Trials, make_trials
+from ppdp.checks import integer, number
+from ppdp.exceptions import InvalidParameter
+
+__all__ = ["Event", "OutputFinding", "attack_output", "judged"]
+
+Array = NDArray[np.float64]
+
+CHOOSING = 0.2
+"""Share of the runs that choose statistics and thresholds."""
+
+LEAST_RUNS = 4 * SLICE
+_USUAL_DOUBT = 0.01  # of a count that serves to choose: thresholds in the tails must be worth their doubt
+_THRESHOLDS = 199
+
+
+class Event(NamedTuple):
+    """An event that was counted.
+
+    Attributes
+    ----------
+    purpose : {"mu", "epsilon", "loss"}
+        For which it was chosen.
+    statistic : str
+        Whose value is above a threshold.
+    tpr, fpr : float
+        At least this probability on the left dataset, at most this one on the right one.
+    """
+
+    purpose: str
+    statistic: str
+    tpr: float
+    fpr: float
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFinding:
+    """What an output attack shows; all of it at once is wrong with probability at most ``1 - confidence``.
+
+    Attributes
+    ----------
+    target : str
+        What was attacked.
+    runs : int
+        On both datasets together, those that chose the events included.
+    confidence : float
+        That all bounds hold.
+    events : tuple of Event
+        What was counted.
+    mu_low, epsilon_low : float
+        The mechanism is not mu-GDP for a smaller mu, and not (epsilon, ``delta``)-private for a smaller epsilon.
+        Of mu, nothing is shown where it is negative.
+    mu : float or None
+        As certified; None where nothing is Gaussian, or not everything.
+    epsilon, delta : float
+        As certified.
+    excess : float
+        By how much an event breaks ``p - e^ε q <= δ(ε)``, the certified profile, at most.
+    violated : bool
+        Whether the certificate is refuted.
+    seconds : float
+        Of processors, for the runs.
+    """
+
+    target: str
+    runs: int
+    confidence: float
+    events: tuple[Event, ...]
+    mu_low: float
+    epsilon_low: float
+    mu: float | None
+    epsilon: float
+    delta: float
+    excess: float
+    violated: bool
+    seconds: float
+
+    @property
+    def ratio(self) -> float:
+        """Lower over upper bound: of mu where the loss is Gaussian, else of epsilon (infinite if 0 is certified)."""
+        low, high = (self.epsilon_low, self.epsilon) if self.mu is None else (self.mu_low, self.mu)
+        return max(low, 0.0) / high if high else float("inf" if low > 0 else 0.0)
+
+    @property
+    def best(self) -> Event:
+        """What told the datasets apart best."""
+        return max(self.events, key=lambda event: event.tpr - event.fpr)
+
+    def __str__(self) -> str:
+        mu = "" if self.mu is None else f"mu {max(self.mu_low, 0.0):.3f} of {self.mu:.3f}, "
+        word = "REFUTED" if self.violated else "nothing found"
+        return (
+            f"{self.target}: {word} ({mu}epsilon {self.epsilon_low:.3f} of {self.epsilon:.3f} at delta"
+            f" {self.delta:.3g}; {self.best.statistic}: probability {self.best.tpr:.4f} against {self.best.fpr:.4f};"
+            f" {self.runs} runs, confidence 1 - {1 - self.confidence:.1g}, {self.seconds:.0f} s)"
+        )
+
+
+def attack_output(
+    target: Target,
+    *,
+    runs: int = 100_000,
+    confidence: float = 1 - 1e-6,
+    folder: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    random_state: int | None = None,
+) -> OutputFinding:
+    """Run a target many times on two neighbouring datasets and try to tell them apart.
+
+    Parameters
+    ----------
+    target : Target
+        What is attacked: a :class:`PlanTarget`, :class:`GateTarget` or :class:`FunctionTarget`.
+    runs : int, default=100_000
+        On both datasets together, rounded up to whole slices of 1000; at least 2000. Fixed in advance: whoever adds
+        runs until something is found has no such confidence.
+    confidence : float, default=1 - 1e-6
+        Of everything that the finding says.
+    folder : path-like, optional
+        Where slices of runs are kept: called again, the attack goes on where it was interrupted.
+    n_jobs : int, optional
+        Processes; -1 for as many as there are processors.
+    random_state : int, optional
+        Seeds all noise, for tests of the audit itself.
+
+    Raises
+    ------
+    InvalidParameter
+        If a number is impossible, or the folder belongs to another target.
+
+    Examples
+    --------
+    >>> from ppdp import PrivacyLoss
+    >>> from ppdp.audit import FunctionTarget, attack_output
+    >>> def twice_the_loss(side, noise):
+    ...     return noise.release(2.0 * side, noise_scale=1.0, bound=2.0)
+    >>> target = FunctionTarget("a mean", twice_the_loss, PrivacyLoss(mu=1.0))
+    >>> attack_output(target, runs=4000, random_state=0).violated
+    True
+    """
+    integer("runs", runs, least=LEAST_RUNS)
+    slices = -(-runs // (2 * SLICE))
+    trials = make_trials(target, slices, folder=folder, n_jobs=n_jobs, random_state=random_state)
+    return judged(target, trials, confidence=confidence)
+
+
+def judged(target: Target, trials: Trials, *, confidence: float = 1 - 1e-6) -> OutputFinding:
+    """What runs show, of which the first fifth serves to choose; look once, when all of them are made.
+
+    Parameters
+    ----------
+    target : Target
+        What was run.
+    trials : Trials
+        At least two slices.
+    confidence : float, default=1 - 1e-6
+        Of everything that the finding says.
+
+    Raises
+    ------
+    InvalidParameter
+        If there are fewer slices, or the confidence is impossible.
+    """
+    number("confidence", confidence, above=0, most=1 - 1e-15)
+    if len(trials.slices) < 2:
+        raise InvalidParameter("an audit needs two slices at least: one to choose, one to count.", fix="more runs.")
+    certified = target.certified
+    choosing, counted = trials.parts(CHOOSING)
+    purposes = _purposes(certified)
+    doubt = (1 - confidence) / (2 * len(purposes))
+    with threadpool_limits(1):  # threads that wait for each other cost more than they give on so little
+        chosen = _chosen(choosing, target.shift(), purposes, certified, len(counted[0]), doubt)
+        events = [_counted(purpose, *chosen[purpose], counted, certified, doubt) for purpose in purposes]
+    p, q = (np.array([getattr(event, name) for event in events]) for name in ("tpr", "fpr"))
+    return OutputFinding(
+        target=target.name,
+        runs=sum(len(side) for side in (*choosing, *counted)),
+        confidence=confidence,
+        events=tuple(events),
+        mu_low=float(mu_at_least(p, q).max()),
+        epsilon_low=float(epsilon_at_least(p, q, certified.delta).max()),
+        mu=None if certified.loss.parts or not certified.loss.mu else certified.loss.mu,
+        epsilon=certified.epsilon,
+        delta=certified.delta,
+        excess=float(certified.excess(p, q).max()),
+        violated=certified.refuted(p, q),
+        seconds=trials.seconds,
+    )
+
+
+def _counted(
+    purpose: str, score: Score, threshold: float, counted: tuple[Array, Array], certified: Certified, doubt: float
+) -> Event:
+    """Bounds on the probabilities of an event that is fixed."""
+    hits, alarms = (int((score.of(side) > threshold).sum()) for side in counted)
+    tpr, fpr = certified.bounds(hits, alarms, len(counted[0]), doubt)
+    return Event(purpose, score.name, float(tpr), float(fpr))
+
+
+Purpose = Callable[[Array, Array], Array]
+
+
+def _purposes(certified: Certified) -> dict[str, Purpose]:
+    """What an event may be good for, as a function of the bounds on its probabilities."""
+    return {
+        "mu": mu_at_least,
+        "epsilon": lambda p, q: epsilon_at_least(p, q, certified.delta),
+        "loss": certified.excess,
+    }
+
+
+def _chosen(
+    choosing: tuple[Array, Array],
+    shift: Array | None,
+    purposes: dict[str, Purpose],
+    certified: Certified,
+    runs: int,
+    doubt: float,
+) -> dict[str, tuple[Score, float]]:
+    """For each purpose the statistic and the threshold that promise most; half of the runs make the statistics."""
+    left, right = choosing
+    best: dict[str, tuple[float, Score, float]] = {}
+    for score in scores(left[::2], right[::2], shift):
+        values = [np.sort(score.of(side[1::2])) for side in (left, right)]
+        thresholds = _thresholds(np.concatenate(values))
+        above = [len(side) - np.searchsorted(side, thresholds, side="right") for side in values]
+        sizes = [len(side) for side in values]
+        likely = (at_least(above[0], sizes[0], _USUAL_DOUBT), at_most(above[1], sizes[1], _USUAL_DOUBT))
+        p, q = certified.bounds(likely[0] * runs, likely[1] * runs, runs, doubt)
+        for purpose, worth in purposes.items():
+            promised = worth(p, q)
+            at = int(np.argmax(promised))
+            if purpose not in best or promised[at] > best[purpose][0]:
+                best[purpose] = (float(promised[at]), score, float(thresholds[at]))
+    return {purpose: (score, threshold) for purpose, (_, score, threshold) in best.items()}
+
+
+def _thresholds(values: Array) -> Array:
+    """Between neighbouring values if there are few, else quantiles."""
+    distinct = np.unique(values)
+    if distinct.size == 1:
+        return distinct
+    if distinct.size > _THRESHOLDS:
+        return np.unique(np.quantile(values, np.linspace(0, 1, _THRESHOLDS + 2)[1:-1]))
+    return (distinct[1:] + distinct[:-1]) / 2

@@ -1,0 +1,227 @@
+"""What a plan claims, part by part: its stages, its releases, all stages together, what its mechanism answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ppdp.audit.claims import StabilityTarget, StageTarget, Uses, lengths
+from ppdp.bounds import lookup
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.neighbours import Pair, World, measured, through
+from ppdp.planning.plan import Plan, PlannedMechanism
+from ppdp.planning.route import PlannedRelease, PlannedStep
+from ppdp.release_points import STATISTICS
+from ppdp.rows import Rows
+from ppdp.statistics import row_norms
+
+__all__ = ["AnswerTarget", "ReleaseTarget", "RowsTarget", "plan_targets"]
+
+Array = NDArray[np.float64]
+
+PUSH = 10.0  # how far the first answer leads a model, in bounds on answers
+
+
+def plan_targets(plan: Plan) -> tuple[Sequence[StabilityTarget], list[tuple[str, str]]]:
+    """Everything that a plan claims, and what cannot be attacked by distances.
+
+    Parameters
+    ----------
+    plan : Plan
+        Made before any data.
+    """
+    targets: list[StabilityTarget] = [
+        StageTarget(f"{step.name}, {step.way.name}", step.stage, step.way, _world(step, plan)) for step in plan.steps
+    ]
+    targets += [ReleaseTarget.of(plan, release) for release in plan.releases]
+    if len(plan.steps) > 1:
+        targets.append(RowsTarget("all stages", plan, _entrance(plan)))
+    mechanism = plan.mechanism
+    if mechanism is not None and mechanism.question.gaussian:
+        return [*targets, AnswerTarget.of(plan)], []
+    reason = "it adds no Gaussian noise to its answers, so no sensitivity is claimed"
+    return targets, [] if mechanism is None else [(mechanism.name, reason)]
+
+
+def _world(step: PlannedStep, plan: Plan) -> World:
+    """Pairs before a step."""
+    gaps = step.domain.missing_rows if lookup(step.way.formula, "stability").gaps else 0
+    return _drawn(step.domain, step.distance, gaps, [step], plan)
+
+
+def _entrance(plan: Plan) -> World:
+    """Pairs before the first step; without steps before the mechanism."""
+    domain = plan.domain
+    return _drawn(domain, Distance.neighbours(domain.rows_per_unit), domain.missing_rows, plan.steps, plan)
+
+
+def _drawn(domain: Domain, distance: Distance, gaps: int, steps: Sequence[PlannedStep], plan: Plan) -> World:
+    scales = tuple(scale for step in steps for scale in lengths(step.stage))
+    classes, target = plan.domain.classes, plan.domain.y_range
+    labels = tuple(map(float, range(len(classes)))) if classes else (-1.0, 0.0, 1.0) if target else (0.0, 1.0)
+    return World(domain, distance, gaps, scales, _unit(steps[0].stage) if steps else 1.0, labels)
+
+
+def _unit(stage: Any) -> float:
+    """Usual length of a row before a stage that bounds it: the largest end of its public ranges."""
+    ranges = getattr(stage, "ranges", None)
+    ends = list(ranges.values()) if isinstance(ranges, Mapping) else ranges
+    try:
+        return float(np.abs(np.asarray([] if ends is None else ends, dtype=np.float64)).max(initial=0.0)) or 1.0
+    except (TypeError, ValueError):  # ranges of some columns only
+        return 1.0
+
+
+@dataclass(frozen=True)
+class _Chain:
+    """Stages one after the other."""
+
+    steps: Sequence[PlannedStep]
+
+    def behind(self, pair: Pair, margin: float = 0.0, until: int | None = None) -> Pair | None:
+        """Both datasets behind the first ``until`` steps; None where a condition fails."""
+        untouched = True
+        for step in self.steps[:until]:
+            way = step.way
+            if untouched and (way.name != "public" or way.distance.moved):
+                untouched = False
+                pair = (replace(pair[0], raw=pair[0].X), replace(pair[1], raw=pair[1].X))
+            if any(condition.margin(rows) <= margin for condition in way.conditions for rows in pair):
+                return None
+            pair = through(step.stage, way, step.domain, pair)
+        return pair
+
+
+@dataclass(frozen=True)
+class RowsTarget:
+    """The distance behind all stages of a plan."""
+
+    name: str
+    plan: Plan
+    world: World
+
+    def uses(self, pair: Pair) -> Uses | None:
+        """What a pair attains; None where a condition fails on one of the two datasets."""
+        out = _Chain(self.plan.steps).behind(pair)
+        if out is None:
+            return None
+        granted = self.plan.end[1].by_position()
+        move = row_norms(np.nan_to_num(out[0].X) - np.nan_to_num(out[1].X))
+        move[list(self.world.free)] = math.inf
+        further = int(granted.replaced - self.world.distance.replaced)
+        torn = np.argsort(-move, kind="stable")[: len(self.world.free) + max(0, further)]
+        claimed = granted.to_dict() | {"slots": granted.replaced + granted.toggled}
+        return {name: (value, claimed[name]) for name, value in measured(out, torn.tolist()).items()}
+
+
+@dataclass(frozen=True)
+class ReleaseTarget:
+    """The sensitivity of a statistic that is released."""
+
+    name: str
+    release: PlannedRelease
+    world: World
+
+    @classmethod
+    def of(cls, plan: Plan, release: PlannedRelease) -> ReleaseTarget:
+        """One release of a plan."""
+        step = plan.steps[release.at]
+        return cls(f"{step.name}, release of {release.statistic}", release, _world(step, plan))
+
+    def uses(self, pair: Pair) -> Uses | None:
+        """How far apart the two exact answers are."""
+        return {"answer": (_apart(self.release, self.world.domain, pair), self.release.sensitivity)}
+
+
+def _apart(release: PlannedRelease, domain: Domain, pair: Pair) -> float:
+    measure = STATISTICS[release.statistic].measure
+    one, other = (measure(rows, domain, release.parameters) for rows in pair)
+    return float(np.linalg.norm(one - other))
+
+
+@dataclass(frozen=True)
+class AnswerTarget:
+    """How far apart the answers are that a plan gives without noise, against their sensitivity.
+
+    Of a mechanism that adds no Gaussian noise: how far apart the sums of its rows are, against what their distance
+    allows. Of a plan without a mechanism: the statistics that it releases.
+    """
+
+    name: str
+    plan: Plan
+    world: World
+    margin: float
+
+    @classmethod
+    def of(cls, plan: Plan, margin: float = 0.0) -> AnswerTarget:
+        """What a plan answers; every condition has a larger margin than this."""
+        name = "releases" if plan.mechanism is None else f"{plan.mechanism.name}, end to end"
+        return cls(name, plan, _entrance(plan), margin)
+
+    def uses(self, pair: Pair) -> Uses | None:
+        """What a pair attains; None where a condition fails on one of the two datasets."""
+        chain, mechanism = _Chain(self.plan.steps), self.plan.mechanism
+        out = chain.behind(pair, self.margin)
+        if out is None:
+            return None
+        if mechanism is None:
+            return {"answer": max(self._released(pair), key=lambda use: use[0] / use[1], default=(0.0, 1.0))}
+        if mechanism.question.gaussian and mechanism.sensitivity is not None:
+            return {"answer": (max(_answers_apart(mechanism, out)), mechanism.sensitivity)}
+        domain, distance = self.plan.end
+        one, other = (rows.weight @ rows.X for rows in out)
+        return {"answer": (float(np.linalg.norm(one - other)), distance.shift(domain.row_norm or self.world.length, 1))}
+
+    def _released(self, pair: Pair) -> Iterator[tuple[float, float]]:
+        for release in self.plan.releases:
+            before = _Chain(self.plan.steps).behind(pair, self.margin, release.at)
+            if before is not None:
+                yield _apart(release, self.plan.steps[release.at].domain, before), release.sensitivity
+
+
+class _Rehearsal:
+    """Stands in for the noise: says what it was told to say, then the exact values, and remembers these."""
+
+    def __init__(self, given: Sequence[Array] = ()) -> None:
+        self.given, self.asked = list(given), list[Array]()
+
+    def release(self, value: ArrayLike, noise_scale: float, bound: float) -> Array:
+        """Answer without noise."""
+        exact = np.array(value, dtype=np.float64)
+        self.asked.append(exact)
+        if len(self.asked) > len(self.given):
+            self.given.append(exact)
+        return self.given[len(self.asked) - 1]
+
+
+def _answers_apart(mechanism: PlannedMechanism, pair: Pair) -> Iterator[float]:
+    """Distances of the exact answers on both datasets, all earlier ones being the same.
+
+    Once with the answers that the left dataset gives; if there are several, once more after a first answer that leads
+    both to where they differ more.
+    """
+    apart = _differences(mechanism, pair, [])
+    yield from (float(np.linalg.norm(difference)) for difference in apart)
+    first = apart[0]
+    if len(apart) > 1 and first.any():
+        lead = -PUSH * mechanism.question.bound * first / np.linalg.norm(first)
+        yield from (float(np.linalg.norm(difference)) for difference in _differences(mechanism, pair, [lead]))
+
+
+def _differences(mechanism: PlannedMechanism, pair: Pair, given: Sequence[Array]) -> list[Array]:
+    """Differences of the exact answers, all earlier answers being those of the left dataset or ``given``."""
+    one = _Rehearsal(given)
+    _rehearse(mechanism, pair[0], one)
+    other = _Rehearsal(one.given)
+    _rehearse(mechanism, pair[1], other)
+    return [a - b for a, b in zip(one.asked, other.asked)]
+
+
+def _rehearse(mechanism: PlannedMechanism, rows: Rows, rehearsal: _Rehearsal) -> None:
+    mechanism.stage._release(rows, mechanism.question, cast(Any, rehearsal), mechanism.noise_scale)

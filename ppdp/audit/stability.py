@@ -1,0 +1,292 @@
+"""The stability attack: neighbouring datasets that try to exceed what a stage, a plan or a claim promises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ppdp.audit.claims import Claim, StabilityTarget, StageTarget, lengths
+from ppdp.audit.optimise import Search, search
+from ppdp.audit.plans import AnswerTarget, plan_targets
+from ppdp.checks import integer, positive
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.exceptions import InvalidParameter
+from ppdp.neighbours import Pair, World
+from ppdp.planning.plan import Plan
+from ppdp.rows import Rows
+from ppdp.tables import html_table
+from ppdp.transformers.base import Stage
+
+__all__ = ["StabilityFinding", "StabilityReport", "attack_stability", "worst_pair"]
+
+EXCESS = 1 + 1e-9  # what rounding may add to a bound
+EVALUATIONS = 20_000
+SECONDS = 60.0
+HEAD = "what", "quantity", "attained", "claimed", "ratio", ""
+
+
+@dataclass(frozen=True, slots=True)
+class StabilityFinding:
+    """The most that was attained of one quantity that is claimed.
+
+    Attributes
+    ----------
+    name : str
+        What was attacked.
+    quantity : str
+        What was measured: a field of a Distance, "slots" (replaced or toggled), "linf", "l2", "row_norm",
+        "entry_bound" or "answer" (L2 distance of what a mechanism answers without noise).
+    attained, claimed : float
+        The largest share of the claim, as two numbers.
+    pair : tuple of Rows
+        The two datasets. They are made up: they may be shown.
+    evaluations : int
+        Pairs that were tried on what was attacked.
+    seconds : float
+        Time that took.
+    """
+
+    name: str
+    quantity: str
+    attained: float
+    claimed: float
+    pair: Pair
+    evaluations: int
+    seconds: float
+
+    @property
+    def ratio(self) -> float:
+        """Attained over claimed."""
+        if self.claimed > 0:
+            return self.attained / self.claimed
+        return math.inf if self.attained > 0 else 0.0
+
+    @property
+    def violated(self) -> bool:
+        """Whether the claim is false: exceeded by more than rounding."""
+        return self.ratio > EXCESS
+
+    def __repr__(self) -> str:
+        words = "VIOLATED" if self.violated else "not exceeded"
+        return f"{self.name}: {self.quantity} {self.attained:.6g} of {self.claimed:.6g} ({self.ratio:.4g}, {words})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, without the pair."""
+        numbers = {name: getattr(self, name) for name in ("attained", "claimed", "evaluations", "seconds")}
+        ratio = self.ratio if math.isfinite(self.ratio) else None
+        return {"name": self.name, "quantity": self.quantity, **numbers, "ratio": ratio, "violated": self.violated}
+
+
+@dataclass(frozen=True, slots=True)
+class StabilityReport:
+    """Everything a stability attack found.
+
+    Attributes
+    ----------
+    findings : tuple of StabilityFinding
+        One for every quantity of everything that was attacked.
+    skipped : tuple of (name, reason)
+        What could not be attacked.
+    """
+
+    findings: tuple[StabilityFinding, ...]
+    skipped: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def violations(self) -> tuple[StabilityFinding, ...]:
+        """Claims that are false."""
+        return tuple(finding for finding in self.findings if finding.violated)
+
+    @property
+    def violated(self) -> bool:
+        """Whether any claim is false."""
+        return bool(self.violations)
+
+    @property
+    def worst(self) -> StabilityFinding:
+        """The largest ratio."""
+        return max(self.findings, key=lambda finding: finding.ratio)
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        return [
+            (f.name, f.quantity, f"{f.attained:.4g}", f"{f.claimed:.4g}", f"{f.ratio:.4f}", "VIOLATED" * f.violated)
+            for f in self.findings
+            if f.claimed > 0 or f.violated
+        ]
+
+    def _caption(self) -> str:
+        tried = sum({f.name: f.evaluations for f in self.findings}.values())
+        words = f"stability attack: {len(self.violations)} violations, {tried} pairs of neighbouring datasets"
+        return "\n".join([words, *(f"not attacked: {name}: {reason}" for name, reason in self.skipped)])
+
+    def __repr__(self) -> str:
+        lines = [HEAD, *self._lines()]
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        table = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+        return "\n".join([self._caption(), *table])
+
+    def _repr_html_(self) -> str:
+        return html_table(self._caption(), HEAD, self._lines())
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form, without the pairs."""
+        skipped = [{"name": name, "reason": reason} for name, reason in self.skipped]
+        return {"findings": [finding.to_dict() for finding in self.findings], "skipped": skipped}
+
+
+def attack_stability(
+    subject: Any,
+    domain: Domain | None = None,
+    *,
+    distance: Distance | None = None,
+    evaluations: int = EVALUATIONS,
+    seconds: float | None = SECONDS,
+    until_violated: bool = False,
+    seed: int = 0,
+) -> StabilityReport:
+    """Search for neighbouring datasets on which a claimed stability is exceeded.
+
+    Pairs are drawn at random and from families on which bounds are usually tight or false, then climbed from. What is
+    found is a proof by example; that nothing is found proves nothing.
+
+    Parameters
+    ----------
+    subject : Claim, Stage, Plan or Pipeline
+        What is attacked. Of a stage every way; of a plan every stage, every released statistic, all stages together
+        and what the mechanism answers without noise.
+    domain : Domain, optional
+        Public facts at the entrance; of a claim and of a plan they are known. ``n_rows`` and ``n_features`` are
+        needed.
+    distance : Distance, optional
+        Of a stage: how far apart the datasets are before it. Default: one replaced row.
+    evaluations : int, default=20000
+        Pairs that are tried on each of them.
+    seconds : float or None, default=60
+        Longest time for each of them; the result is a function of the seed unless it runs out.
+    until_violated : bool, default=False
+        Whether each search ends at the first violation.
+    seed : int, default=0
+        Of everything that is random.
+
+    Returns
+    -------
+    StabilityReport
+        One finding for every quantity that is claimed.
+
+    Raises
+    ------
+    InvalidParameter
+        If the subject is none of these, or nothing is claimed of any pair that was tried.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ppdp import Domain
+    >>> domain = Domain(n_rows=10, n_features=1, row_norm=1.0)
+    >>> centring = Claim(lambda X: X - X.mean(axis=0), domain, {"l2": 1 / 10}, name="centring")
+    >>> attack_stability(centring, evaluations=200).worst
+    centring: l2 0.2 of 0.1 (2, VIOLATED)
+    """
+    budget = integer("evaluations", evaluations, least=1)
+    longest = math.inf if seconds is None else positive("seconds", seconds)
+    targets, skipped = _targets(subject, domain, distance)
+    found: list[StabilityFinding] = []
+    for target in targets:
+        done = search(
+            target,
+            evaluations=budget,
+            seconds=longest,
+            enough=EXCESS if until_violated else math.inf,
+            seed=seed,
+        )
+        if not done.best:
+            skipped.append((target.name, "its conditions held, or it ran, on none of the pairs"))
+        found += _findings(done)
+    if not found:
+        raise InvalidParameter(
+            f"nothing could be attacked: {'; '.join(f'{name}: {reason}' for name, reason in skipped)}.",
+            fix="more evaluations, more rows, or other parameters.",
+        )
+    return StabilityReport(tuple(found), tuple(skipped))
+
+
+def _findings(done: Search) -> Iterator[StabilityFinding]:
+    for quantity, best in done.best.items():
+        numbers = best.attained, best.claimed, best.pair, done.tried, done.elapsed
+        yield StabilityFinding(done.target.name, quantity, *numbers)
+
+
+def _targets(
+    subject: Any, domain: Domain | None, distance: Distance | None
+) -> tuple[Sequence[StabilityTarget], list[tuple[str, str]]]:
+    """What is to be attacked, and what cannot be."""
+    if isinstance(subject, Claim):
+        return [subject], []
+    if isinstance(subject, Stage):
+        if domain is None:
+            raise InvalidParameter("a stage is attacked in a domain.", fix="pass Domain(n_rows=..., n_features=...).")
+        return list(_ways(subject, domain, distance or Distance.neighbours())), []
+    if not isinstance(subject, Plan):
+        if not hasattr(subject, "plan"):
+            fix = "pass a Claim, a stage of ppdp, a Plan or a Pipeline."
+            raise InvalidParameter(f"a {type(subject).__name__} cannot be attacked.", fix=fix)
+        subject = subject.plan(domain)
+    return plan_targets(subject)
+
+
+def _ways(stage: Stage, domain: Domain, distance: Distance) -> Iterator[StabilityTarget]:
+    whole = distance.toggled == distance.reweighted == 0
+    facts = domain.but(row_norm=domain.row_norm or 1.0, min_present=domain.n if whole else domain.min_present)
+    for way in stage.ways(facts, distance):
+        gaps = facts.missing_rows if stage.fills_gaps else 0
+        kind = type(stage).__name__
+        yield StageTarget(f"{kind}, {way.name}", stage, way, World(facts, distance, gaps, tuple(lengths(stage))))
+
+
+def worst_pair(
+    plan: Plan,
+    *,
+    evaluations: int = EVALUATIONS,
+    seconds: float | None = SECONDS,
+    margin: float = 0.0,
+    seed: int = 0,
+) -> tuple[Rows, Rows, float]:
+    """Neighbouring datasets on which what a plan answers without noise differs most.
+
+    Parameters
+    ----------
+    plan : Plan
+        With a mechanism.
+    evaluations : int, default=20000
+        Pairs that are tried.
+    seconds : float or None, default=60
+        Longest time; the result is a function of the seed unless it runs out.
+    margin : float, default=0.0
+        Every condition holds with a larger margin than this, in rows, on both datasets; ``gate.needed_margin()`` makes
+        sure that the gate usually passes.
+    seed : int, default=0
+        Of everything that is random.
+
+    Returns
+    -------
+    left, right : Rows
+        Before the first stage.
+    ratio : float
+        Share of the sensitivity that is attained; of a mechanism without one, of the shift of the mean of its rows.
+
+    Raises
+    ------
+    InvalidParameter
+        If the conditions held on no pair.
+    """
+    target = AnswerTarget.of(plan, margin)
+    done = search(target, evaluations=evaluations, seconds=math.inf if seconds is None else seconds, seed=seed)
+    best = done.best.get("answer")
+    if best is None:
+        raise InvalidParameter(
+            "the conditions of the plan held on none of the pairs.", fix="more evaluations, or more rows."
+        )
+    return *best.pair, best.ratio

@@ -1,0 +1,63 @@
+"""What a certificate promises at every delta, composed once for all its figures and words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from ppdp.certificate.document import Certificate
+
+__all__ = ["Profile", "privacy_profile"]
+
+Profile = tuple[tuple[float, float], ...]
+
+_LOWEST, _HIGHEST = -12, -3  # powers of ten that are always there
+_DENSITY = 8  # points per power of ten where a point costs next to nothing
+_TESTS = tuple(10.0 ** (-i / 4) for i in range(1, 12))  # the deltas that decide what a test can detect
+
+
+def privacy_profile(content: Mapping[str, Any]) -> Profile:
+    """Pairs (delta, epsilon) that all hold, delta rising; epsilon is infinite where nothing is promised.
+
+    The certificate's own pair is there, and every power of ten from 1e-12 (or from two below its delta) to 1e-3.
+
+    Parameters
+    ----------
+    content : mapping
+        The certificate's document.
+
+    Notes
+    -----
+    What holds at a smaller delta holds at a larger one. If e holds at a smaller delta, the sampler needs at most
+    ``(1 + exp(e)) t`` of this one (t: its total variation), and what the loss allows for the rest holds here.
+    Source: ``docs/theory/accounting.md``, 6.
+    """
+    return _profile(Certificate(dict(content)))
+
+
+@lru_cache(maxsize=8)
+def _profile(certificate: Certificate) -> Profile:
+    loss, own = certificate.loss, (certificate.delta, certificate.epsilon)
+    variation = float(certificate["total"]["allowance"]) / (1 + math.exp(min(certificate.epsilon, 700.0)))
+    held, found = math.inf, []
+    for delta in _deltas(certificate.delta, 1 if loss.parts else _DENSITY):
+        rest = delta - (1 + math.exp(min(held, 700.0))) * variation
+        if delta == own[0]:
+            held = min(held, own[1])
+        elif held == 0:
+            pass  # nothing is smaller
+        elif math.isinf(held) or rest <= 0:
+            held = min(held, certificate.epsilon_at(delta))
+        else:
+            held = min(held, loss.epsilon(rest))
+        found.append((delta, held))
+    return tuple(found)
+
+
+def _deltas(own: float, density: int) -> list[float]:
+    lowest = min(_LOWEST, math.floor(math.log10(own)) - 2)
+    powers = (float(f"1e{power}") for power in range(lowest, _HIGHEST + 1))  # 10.0 ** -5 need not be 1e-5
+    between = (10.0 ** (i / density) for i in range(lowest * density, _HIGHEST * density) if i % density)
+    return sorted({own, *powers, *between, *_TESTS})

@@ -1,0 +1,113 @@
+"""What a claim of the literature is: the formula as printed, a verdict, and the pair of datasets that it rests on."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+__all__ = ["Claim", "Comparison", "Status"]
+
+Status = Literal["holds", "loose", "false"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A printed bound beside what concrete data or a concrete mechanism reach.
+
+    Attributes
+    ----------
+    quantity : str
+        What is compared, with its unit.
+    printed : float
+        The bound as printed.
+    attained : float
+        What the datasets reach: computed from them.
+    setting : str
+        Datasets and parameters in words.
+    ours : float or None
+        What ppdp certifies in the same setting; None where it certifies nothing of the kind.
+    data : mapping of str to object
+        The datasets and parameters themselves.
+    """
+
+    quantity: str
+    printed: float
+    attained: float
+    setting: str
+    ours: float | None = None
+    data: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the printed bound is exceeded, by more than rounding."""
+        return self.attained > self.printed * (1 + 1e-9)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim of a paper, exactly as printed.
+
+    Attributes
+    ----------
+    id : str
+        Stable short name, such as ``"thm-13"``.
+    paper : str
+        Title, authors and year.
+    place : str
+        Theorem, table or equation.
+    subject : str
+        What it is about, in a few words.
+    statement : str
+        The claim in words, with the conditions that the paper states.
+    formula : str
+        The formula as printed.
+    bound : callable
+        The formula as a function of keywords only: what the paper says, right or wrong.
+    status : {"holds", "loose", "false"}
+        "holds": true, and attained (also in a limit). "loose": true, and data stay well below it. "false": data exceed
+        it, in the cases that ``erratum`` names.
+    erratum : str
+        What is wrong, in which cases, and what is true instead.
+    evidence : callable
+        Computes the :class:`Comparison` from the data: a counterexample, or the closest pair that is known.
+    page : str
+        Page of ``docs/theory`` with the corrected statement and its proof.
+    corrected : tuple of str
+        Formulas of ``ppdp.bounds`` that stand in its place.
+    """
+
+    id: str
+    paper: str
+    place: str
+    subject: str
+    statement: str
+    formula: str
+    bound: Callable[..., float] = field(repr=False)
+    status: Status
+    erratum: str
+    evidence: Callable[[], Comparison] = field(repr=False)
+    page: str
+    corrected: tuple[str, ...] = ()
+
+    def counterexample(self) -> Comparison | None:
+        """Data that exceed the printed bound, run now; None unless the claim is false."""
+        return self.evidence() if self.status == "false" else None
+
+    def __repr__(self) -> str:
+        return f"<{self.id}: {self.place}, {self.subject}: {self.status}>"
+
+    def _repr_html_(self) -> str:
+        found = self.evidence()
+        ours = "not certified" if found.ours is None else f"{found.ours:.4g}"
+        rows = {
+            "claim": self.statement,
+            "printed": self.formula,
+            "status": self.status,
+            "erratum": self.erratum,
+            "data": found.setting,
+            found.quantity: f"printed {found.printed:.4g}, attained {found.attained:.4g}, ours {ours}",
+        }
+        cells = "".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in rows.items() if v)
+        return f"<table><caption>{html.escape(f'{self.paper}: {self.place}')}</caption>{cells}</table>"

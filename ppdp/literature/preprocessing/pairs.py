@@ -1,0 +1,186 @@
+"""Neighbouring datasets for whole pipelines: Table 2 and Theorem 17 are tried on them.
+
+A statistic is a sum over pre-processed rows of a function h that is 1-Lipschitz with values in an interval of length 1
+(2 for gradients): the assumptions of Theorem 17. Every pair says how much the sum changes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.bounds import lookup
+from ppdp.distance import Distance
+from ppdp.domain import Domain
+from ppdp.literature.preprocessing.clusters import ETA, deduplicated, largest_cluster, quantized, two_pentagons
+from ppdp.literature.preprocessing.components import eigengap, leading
+from ppdp.literature.preprocessing.scaling import scaled
+
+__all__ = ["Strained", "axes", "counted", "filled", "product_sum", "quantized_heights", "rotated", "stretched"]
+
+Rows = NDArray[np.float64]
+ONE = Distance.neighbours()
+
+
+@dataclass(frozen=True)
+class Strained:
+    """How much a sum over pre-processed rows changes between two neighbouring datasets.
+
+    Attributes
+    ----------
+    setting : str
+        The datasets, the stage and h, in words.
+    public : dict
+        What the printed bounds are functions of.
+    left, right : ndarray
+        The datasets.
+    points : tuple of ndarray
+        The rows that are left of them, pre-processed.
+    values : tuple of ndarray
+        h of these.
+    certified : Distance
+        What ppdp certifies of the stage.
+    width : float
+        Length of the interval of h.
+    """
+
+    setting: str
+    public: dict[str, float]
+    left: Rows = field(repr=False)
+    right: Rows = field(repr=False)
+    points: tuple[Rows, Rows] = field(repr=False)
+    values: tuple[Rows, Rows] = field(repr=False)
+    certified: Distance
+    width: float = 1.0
+
+    @property
+    def change(self) -> float:
+        """Change of the sum of h."""
+        one, other = self.values
+        return abs(float(one.sum() - other.sum()))
+
+    @property
+    def ours(self) -> float:
+        """What ppdp charges for the sum of h, less the middle of its interval."""
+        return self.certified.shift(self.width / 2, 1.0)
+
+
+def _stage(name: str, domain: Domain, **public: object) -> Distance:
+    """The distance that a formula certifies behind a stage, for one replaced row."""
+    distance: Distance = lookup(name, "stability")(domain, ONE, **public)[1]
+    return distance
+
+
+def _clusters(stage: str) -> tuple[Rows, Rows, float, Distance]:
+    """The pentagons, Proposition 3's p, and what is certified."""
+    left, right = two_pentagons()
+    most = largest_cluster(left, right, eta=ETA)
+    domain = Domain(n_rows=len(left), n_features=3, row_norm=1.0)
+    certified = _stage(f"clusters.{stage}", domain, eta=ETA, max_cluster=most, low_dimension=True)
+    return left, right, 2.0 * most, certified
+
+
+@cache
+def counted() -> Strained:
+    """Deduplication of two pentagons of clusters; h is 1/2 on the left and -1/2 on the right."""
+    left, right, p, certified = _clusters("deduplicate")
+    one, other = (X[deduplicated(X, ETA)] for X in (left, right))
+    setting = (
+        f"Two pentagons of clusters of 100 rows (n = {len(left)}, p = 2 max|B| = {p:g}); h is 1/2 near one of them "
+        "and -1/2 near the other"
+    )
+    values = (np.where(one[:, 0] < 0, 0.5, -0.5), np.where(other[:, 0] < 0, 0.5, -0.5))
+    return Strained(setting, {"p": p}, left, right, (one, other), values, certified)
+
+
+@cache
+def quantized_heights() -> Strained:
+    """Quantization of the same rows; h is the height above or below the pentagon, with a sign for each of them."""
+    left, right, p, certified = _clusters("quantize")
+    one, other = (quantized(X, ETA) for X in (left, right))
+    setting = (
+        f"Two pentagons of clusters of 100 rows (n = {len(left)}, η = {ETA}, p = 2 max|B| = {p:g}); h is a row's "
+        "distance from the plane of the pentagon, negative for one of them"
+    )
+    values = (np.sign(one[:, 0]) * np.abs(one[:, 2]), np.sign(other[:, 0]) * np.abs(other[:, 2]))
+    return Strained(setting, {"p": p, "eta": ETA}, left, right, (one, other), values, certified)
+
+
+@cache
+def filled(width: float = 1.0) -> Strained:
+    """Mean imputation of one column, a third of it gaps; h is x + 1, at most ``width``."""
+    n, p = 150, 50
+    rest = np.repeat([math.nan, -1.0], [p, n - 1 - p])[:, None]
+    left, right = (np.vstack([[[end]], rest]) for end in (-1.0, 1.0))
+    one, other = (np.where(np.isnan(X), np.nanmean(X), X) for X in (left, right))
+    setting = (
+        f"n = {n} rows in one column, p = {p} of them gaps, the others -1; one row goes from -1 to 1; "
+        f"h is min(x + 1, {width:g})"
+    )
+    domain = Domain(n_rows=n, n_features=1, row_norm=1.0)
+    certified = _stage("imputation.mean", domain, min_observed=n - p, max_missing=p)
+    values = (np.minimum(one[:, 0] + 1, width), np.minimum(other[:, 0] + 1, width))
+    return Strained(setting, {"p": p, "n": n}, left, right, (one, other), values, certified, width)
+
+
+def axes(n: int, gap: float) -> tuple[Rows, Rows, float]:
+    """Rows ± on the first or second axis of the plane, and one that is reflected; with their smaller eigengap.
+
+    The gap is at least ``gap``, and about as small as n allows.
+    """
+    a = math.sqrt(0.5)
+    first = 2 * math.ceil((n - 2 + n * gap) / 4) + 2
+    counts = first, n - 2 - first
+    rest = np.vstack([np.tile([[x, y], [-x, -y]], (m // 2, 1)) for (x, y), m in zip(((1.0, 0.0), (0.0, 1.0)), counts)])
+    left, right = (np.vstack([[a, end], [-a, 0], rest]) for end in (a, -a))
+    return left, right, min(eigengap(X, 1) for X in (left, right))
+
+
+def _projected(X: Rows) -> Rows:
+    component = leading(X, 1)
+    return X @ component @ component.T
+
+
+def product_sum(left: Rows, right: Rows) -> float:
+    """Change of the sum of x₁x₂ over rows that are projected on their leading component.
+
+    The product is 1-Lipschitz on the unit disk, with values in [-1/2, 1/2].
+    """
+    one, other = (float(_projected(X).prod(axis=1).sum()) for X in (left, right))
+    return abs(one - other)
+
+
+@cache
+def rotated() -> Strained:
+    """Rank-one PCA in the plane; h is the product of the two entries."""
+    n = 200
+    left, right, gap = axes(n, 0.3)
+    one, other = _projected(left), _projected(right)
+    setting = f"n = {n} rows along two axes of the plane, one of them reflected; k = 1, gap {gap:.3g}; h is x₁x₂"
+    domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
+    certified = _stage("pca.centred-rank", domain, min_gap=gap * (n - 1) / n, n_components=1)
+    values = (one.prod(axis=1), other.prod(axis=1))
+    return Strained(setting, {"gap": gap}, left, right, (one, other), values, certified)
+
+
+@cache
+def stretched() -> Strained:
+    """Standard scaling of rows at -1 and -0.8, one of which goes to 1; h is |z| - 1/2 between 0 and 1."""
+    n = 20_000
+    left = np.repeat([[-1.0], [-0.8]], n // 2, axis=0)
+    right = left.copy()
+    right[-1] = 1.0
+    one, other = scaled(left), scaled(right)
+    deviation = float(min(left.std(), right.std()))
+    setting = (
+        f"n = {n} rows, half at -1 and half at -0.8, one of which becomes 1 (σ_min = {deviation:.3g}); h is |z| − "
+        "1/2 between 0 and 1"
+    )
+    domain = Domain(n_rows=n, n_features=1, row_norm=1.0, max_missing=0)
+    certified = _stage("scaling.standard", domain, min_std=deviation, conditional=True, clip=None)
+    values = (np.clip(np.abs(one[:, 0]), 0.5, 1.5) - 0.5, np.clip(np.abs(other[:, 0]), 0.5, 1.5) - 0.5)
+    return Strained(setting, {"deviation": deviation}, left, right, (one, other), values, certified)

@@ -1,0 +1,193 @@
+"""The output attack finds half of the noise in every mechanism, and nothing where all of it is there.
+
+Noise is seeded, so a test passes or fails for good; had the seed been drawn, a finding that should not be would come
+once in a million.
+"""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from ppdp.audit import FunctionTarget, PlanTarget, attack_output
+from ppdp.audit.catalogue import TARGETS
+from ppdp.audit.target import Target
+from ppdp.audit.trials import make_trials
+from ppdp.exceptions import InvalidParameter
+from ppdp.mechanisms import laplace
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.noise import Noise
+
+RUNS = 2000
+MECHANISMS = (
+    "Gaussian covariance",
+    "Laplace mean",
+    "quantile",
+    "choice of a candidate",
+    "counts",
+    "output perturbation",
+    "released means",
+    "released moments",
+)
+BATCHES = {"Poisson samples": 5000, "fixed-size batches": 5000, "hidden iterate": 5000, "epochs": 8000}
+
+
+def halved(target):
+    """Half of the noise in the plan, and the old claim."""
+    plan = target.plan
+    releases = tuple(dataclasses.replace(r, noise_scale=r.noise_scale / 2) for r in plan.releases)
+    last = plan.mechanism and dataclasses.replace(plan.mechanism, noise_scale=plan.mechanism.noise_scale / 2)
+    return dataclasses.replace(target, plan=dataclasses.replace(plan, mechanism=last, releases=releases))
+
+
+@dataclasses.dataclass(frozen=True)
+class Gaussian(FunctionTarget):
+    """Many exact Gaussian releases at once, on a mean that moves along a direction."""
+
+    width: int = 1
+    mu: float = 1.0
+
+    def outcomes(self, side, runs, noise):
+        drawn = noise.standard_lattice((runs, self.width)) * 2.0**-37
+        drawn[:, -1] += side * self.mu
+        return np.column_stack([np.ones(runs), drawn])
+
+
+def gaussian(claimed=1.0, **settings):
+    return Gaussian("Gaussian", lambda side, noise: None, PrivacyLoss(claimed), **settings)
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_half_of_the_noise_is_found(name):
+    finding = attack_output(halved(TARGETS[name]()), runs=RUNS, random_state=0)
+    assert finding.violated
+    assert "REFUTED" in str(finding)
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_half_of_the_noise_is_found_where_batches_are_secret(name):
+    assert attack_output(halved(TARGETS[name]()), runs=BATCHES[name], random_state=0).violated
+
+
+@pytest.mark.parametrize("name", ["mean imputation", "choice of a candidate", "released means"])
+def test_all_of_the_noise_is_not_refuted(name):
+    finding = attack_output(TARGETS[name](), runs=RUNS, random_state=1)
+    assert not finding.violated
+    assert finding.excess <= 0
+    assert 0.1 < finding.ratio < 1  # informative
+    assert "nothing found" in str(finding)
+
+
+class TestBugsInCode:
+    """Not in the plan but where noise is made."""
+
+    def test_in_the_source_of_noise(self, monkeypatch):
+        honest = Noise.release
+        monkeypatch.setattr(Noise, "release", lambda self, value, scale, bound: honest(self, value, scale / 2, bound))
+        assert attack_output(TARGETS["deduplication"](), runs=RUNS, random_state=0).violated
+
+    def test_in_one_mechanism(self, monkeypatch):
+        honest = laplace.laplace_release
+        monkeypatch.setattr(laplace, "laplace_release", lambda n, v, scale, b, **k: honest(n, v, scale / 2, b, **k))
+        assert attack_output(TARGETS["Laplace count"](), runs=RUNS, random_state=0).violated
+
+    def test_noise_that_comes_twice_is_found(self, monkeypatch):
+        """Two numbers with one and the same noise: each has the right scale, their difference has none."""
+        target = TARGETS["Gaussian histogram"]()
+        honest = Noise._standard_cells
+        monkeypatch.setattr(Noise, "_standard_cells", lambda self, size: np.repeat(honest(self, 1), size))
+        assert attack_output(target, runs=RUNS, random_state=0).violated
+
+
+class TestPower:
+    @pytest.mark.parametrize("width", [1, 8])
+    def test_the_bound_comes_close_with_many_runs(self, width):
+        finding = attack_output(gaussian(width=width), runs=100_000, random_state=0)
+        assert 0.9 < finding.ratio < 1
+        assert not finding.violated
+
+    def test_five_percent_too_little_noise_need_more_confidence_than_there_is(self):
+        assert not attack_output(gaussian(mu=1.05), runs=20_000, random_state=0).violated
+
+    def test_a_quarter_too_little_is_found(self):
+        assert attack_output(gaussian(mu=1.25), runs=50_000, random_state=0).violated
+
+    def test_what_only_a_classifier_sees(self):
+        """The sign of a product: means, and every single coordinate, are the same on both sides."""
+
+        def release(side, noise):
+            a, b = noise.standard_lattice(2) * 2.0**-37
+            return a, abs(b) * np.sign(a) * (1 - 2 * side)
+
+        finding = attack_output(FunctionTarget("xor", release, PrivacyLoss(1.0)), runs=RUNS, random_state=0)
+        assert finding.violated
+        assert finding.best.statistic == "boosting"
+
+    def test_a_refusal_is_an_outcome(self):
+        """Nothing is released but whether something is."""
+
+        def release(side, noise):
+            return [0.0] if noise.standard_lattice(1)[0] > 0 or side else None
+
+        finding = attack_output(FunctionTarget("refuser", release, PrivacyLoss(0.5)), runs=RUNS, random_state=0)
+        assert finding.violated
+        assert finding.epsilon_low > 1
+
+    def test_who_guesses_learns_nothing(self):
+        target = TARGETS["deduplication"]()
+        finding = attack_output(dataclasses.replace(target, right=target.left), runs=2000, random_state=0)
+        assert finding.mu_low < 0
+        assert finding.epsilon_low == 0
+        assert not finding.violated
+
+
+class TestTargets:
+    def test_released_numbers_stand_behind_what_happened(self):
+        target = TARGETS["released means"]()
+        found = target.outcomes(0, 3, Noise(0))
+        assert found.shape == (3, 2)
+        assert (found[:, 0] > 0).all()
+
+    def test_the_known_shift_is_what_differs_without_noise(self):
+        target = TARGETS["Gaussian sum"]()
+        assert target.shift() == pytest.approx([2.0], rel=1e-6)
+        assert TARGETS["Laplace sum"]().shift() is None
+
+    def test_narrow_and_wide_outcomes_stand_together(self):
+        class Sometimes(FunctionTarget):
+            def outcome(self, side, noise):
+                return np.array([0.0]) if noise.standard_lattice(1)[0] > 0 else np.array([1.0, 2.0, 3.0])
+
+        found = Sometimes("sometimes", None, PrivacyLoss(1.0)).outcomes(0, 50, Noise(0))
+        assert {tuple(row) for row in found} == {(0.0, 0.0, 0.0), (1.0, 2.0, 3.0)}
+
+    def test_a_digest_is_that_of_plan_and_pair(self):
+        one, other = TARGETS["Gaussian mean"](), TARGETS["Gaussian sum"]()
+        assert one.digest == TARGETS["Gaussian mean"]().digest
+        changed = [other, halved(one), dataclasses.replace(one, right=one.left), dataclasses.replace(one, name="x")]
+        assert len({one.digest, *(target.digest for target in changed)}) == 5
+
+    def test_targets_are_targets(self):
+        assert all(isinstance(make(), Target) for make in TARGETS.values())
+        assert {type(make()).__name__ for make in TARGETS.values()} == {"PlanTarget", "GateTarget"}
+
+
+class TestBadParameters:
+    @pytest.mark.parametrize("wrong", [{"runs": 1999}, {"runs": 2.5e3}, {"confidence": 1.0}, {"confidence": 0}])
+    def test_are_refused(self, wrong):
+        with pytest.raises(InvalidParameter):
+            attack_output(gaussian(), **{"runs": 2000, "random_state": 0, **wrong})
+
+    def test_a_single_slice_is_not_judged(self):
+        from ppdp.audit.output import judged
+
+        with pytest.raises(InvalidParameter, match="two slices"):
+            judged(gaussian(), make_trials(gaussian(), 1, random_state=0))
+
+
+def test_the_claim_is_that_of_the_plan():
+    target = TARGETS["deduplication"]()
+    assert isinstance(target, PlanTarget)
+    finding = attack_output(target, runs=2000, random_state=0)
+    assert (finding.mu, finding.epsilon, finding.delta) == (target.plan.loss.mu, 5.0, 1e-6)
+    assert finding.runs == 2000

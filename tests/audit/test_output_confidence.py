@@ -1,0 +1,96 @@
+"""What counts prove: exact bounds, and claims that are refuted only if they are false."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import ndtr, ndtri
+from scipy.stats import binom, binomtest
+
+from ppdp.audit.confidence import Certified, at_least, at_most, epsilon_at_least, mu_at_least
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.parts import Part
+
+EVENTS = np.concatenate([[1e-4, 1e-3], np.linspace(0.01, 0.99, 99), [0.999, 0.9999]])
+
+
+def certified(loss, delta=1e-6):
+    return Certified(loss, loss.epsilon(delta), delta)
+
+
+class TestCounts:
+    @pytest.mark.parametrize(("successes", "runs"), [(0, 10), (3, 10), (690, 1000), (1000, 1000)])
+    def test_bounds_are_those_of_clopper_and_pearson(self, successes, runs):
+        exact = binomtest(successes, runs).proportion_ci(1 - 2e-6, method="exact")
+        assert float(at_least(successes, runs, 1e-6)) == pytest.approx(exact.low, abs=1e-12)
+        assert float(at_most(successes, runs, 1e-6)) == pytest.approx(exact.high, abs=1e-12)
+
+    @pytest.mark.parametrize("p", [0.01, 0.3, 0.97])
+    def test_bounds_fail_as_rarely_as_is_said(self, p):
+        """All counts that 200 runs can give, with their probabilities."""
+        counts, doubt = np.arange(201), 0.01
+        likely = binom.pmf(counts, 200, p)
+        assert likely[at_least(counts, 200, doubt) > p].sum() <= doubt
+        assert likely[at_most(counts, 200, doubt) < p].sum() <= doubt
+
+    def test_the_sampler_is_taken_off(self):
+        loss = PrivacyLoss(1.0)
+        p, q = certified(loss).bounds(60, 20, 100, 0.01)
+        off = Certified(loss, 5.0, 1e-6, off=1e-3).bounds(60, 20, 100, 0.01)
+        assert np.subtract(off, (p, q)) == pytest.approx([-1e-3, 1e-3])
+        assert Certified(loss, 5.0, 1e-6, off=1.0).bounds(60, 20, 100, 0.01) == (0.0, 1.0)
+
+
+class TestBounds:
+    def test_mu_is_that_of_the_trade_off(self):
+        assert mu_at_least(ndtr(ndtri(EVENTS) + 1.3), EVENTS) == pytest.approx(1.3)
+        assert float(mu_at_least(0.3, 0.3)) == 0.0
+
+    @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
+    def test_epsilon_is_that_of_randomised_response(self, epsilon):
+        p = math.exp(epsilon) / (1 + math.exp(epsilon))
+        assert float(epsilon_at_least(p, 1 - p, 0.0)) == pytest.approx(epsilon)
+        delta = 0.01
+        assert float(epsilon_at_least((1 - delta) * p + delta, (1 - delta) * (1 - p), delta)) == pytest.approx(epsilon)
+
+    def test_the_complement_speaks_as_well(self):
+        """A refusal that is never seen on the right."""
+        assert float(epsilon_at_least(0.999, 0.5, 0.0)) == pytest.approx(math.log(500))
+        assert float(epsilon_at_least(0.5, 0.001, 0.0)) == pytest.approx(math.log(500))
+        assert float(epsilon_at_least(0.0, 1.0, 0.1)) == 0.0
+
+
+LAWS = {
+    "Gaussian": (PrivacyLoss(1.1), ndtr(ndtri(EVENTS) + 1.1)),
+    "failure": (PrivacyLoss(0.8, failure=0.03), 0.03 + 0.97 * ndtr(ndtri(EVENTS) + 0.8)),
+    "gate": (PrivacyLoss(gate=0.05), np.minimum(EVENTS + 0.05, 1.0)),
+    "Laplace": (
+        PrivacyLoss(parts=(Part.of("scalar-laplace", shift=1.0, scale=0.7),)),
+        np.minimum.reduce([np.minimum(EVENTS * math.exp(1 / 0.7), 1.0), 1 - math.exp(-1 / 0.7) * (1 - EVENTS)]),
+    ),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+class TestClaims:
+    def test_a_true_claim_is_never_refuted(self, law):
+        """Events with exactly the probabilities of a mechanism that costs just what is certified, or less."""
+        loss, p = LAWS[law]
+        if law == "Laplace":  # between the two lines the trade-off of Laplace noise is curved: take what it has
+            shift = 1 / 0.7
+            cuts = np.linspace(-3, 5, 200)
+            tail = np.where(cuts > 0, np.exp(-np.abs(cuts)) / 2, 1 - np.exp(-np.abs(cuts)) / 2)
+            other = np.where(cuts > shift, np.exp(-np.abs(cuts - shift)) / 2, 1 - np.exp(-np.abs(cuts - shift)) / 2)
+            assert not certified(loss).refuted(other, tail)
+        else:
+            assert not certified(loss).refuted(p, EVENTS)
+
+    def test_a_claim_that_is_a_little_false_is_refuted(self, law):
+        _, p = LAWS[law]
+        smaller = {
+            "Gaussian": PrivacyLoss(1.0),
+            "failure": PrivacyLoss(0.8, failure=0.02),
+            "gate": PrivacyLoss(gate=0.04),
+            "Laplace": PrivacyLoss(parts=(Part.of("scalar-laplace", shift=1.0, scale=0.8),)),
+        }[law]
+        assert certified(smaller).refuted(p, EVENTS)

@@ -1,0 +1,81 @@
+"""A gate that is off by one row is found, of every kind and wherever the row is lost; the gates as they are are not."""
+
+import dataclasses
+
+import pytest
+
+from ppdp.audit import GateTarget, attack_output
+from ppdp.audit.catalogue import TARGETS
+from ppdp.exceptions import InvalidParameter
+from ppdp.gate import Gate
+from ppdp.gate_noise import GATE_KINDS
+from ppdp.transformers.filling import MissingMargin
+
+RUNS = 2000
+KINDS = tuple(GATE_KINDS)
+GATES = ("gaussian gate, open", "laplace gate, closed", "eigengap gate, closed", "ladder, first rung closed")
+
+
+def attacked(name, runs=RUNS):
+    return attack_output(TARGETS[name](), runs=runs, random_state=0)
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_gates_are_not_refuted(name):
+    finding = attacked(name)
+    assert not finding.violated
+    assert finding.excess <= 0
+
+
+class TestOffByOne:
+    def test_in_the_margin_of_a_stage(self, monkeypatch):
+        honest = MissingMargin.__call__
+        monkeypatch.setattr(MissingMargin, "__call__", lambda self, rows, unit: honest(self, rows, unit) + 1)
+        assert attacked("gaussian gate, closed").violated
+
+    def test_in_the_gate(self, monkeypatch):
+        honest = Gate._tested
+        monkeypatch.setattr(Gate, "_tested", lambda self, margin: honest(self, margin + 1))
+        assert attacked("discrete-laplace gate, closed").violated
+
+    @pytest.mark.parametrize("kind", KINDS)
+    def test_in_the_threshold(self, kind, monkeypatch):
+        """The printed one, which forgets that a dataset next to a bad one has margin 1."""
+        family = GATE_KINDS[kind]
+        honest = family.threshold
+        monkeypatch.setattr(family, "threshold", lambda self, delta: honest(self, delta) - 1)
+        assert attacked(f"{kind} gate, closed").violated
+
+
+def test_passing_at_the_threshold_is_found(monkeypatch):
+    """At least instead of more than: one row, where noise is whole."""
+
+    def lenient(self, margin, noise, fix):
+        return honest(dataclasses.replace(self, threshold=self.threshold - 1e-9), margin, noise, fix)
+
+    honest = Gate.test
+    monkeypatch.setattr(Gate, "test", lenient)
+    assert attacked("discrete-laplace gate, closed").violated
+
+
+def test_a_rung_that_is_one_row_too_low_is_found(monkeypatch):
+    honest = Gate.of
+    monkeypatch.setattr(
+        Gate, "of", lambda *given, rungs, **named: honest(*given, rungs=(rungs[0] - 1, *rungs[1:]), **named)
+    )
+    assert attacked("ladder, first rung closed").violated
+
+
+def test_half_of_the_noise_on_a_margin_is_found(monkeypatch):
+    family = GATE_KINDS["gaussian"]
+    honest = family.released
+    monkeypatch.setattr(
+        family, "released", lambda self, noise, margin: honest(family(self.scale / 2, self.n_rows), noise, margin)
+    )
+    assert attacked("gaussian gate, open", runs=3000).violated
+
+
+def test_a_plan_without_a_gate_is_refused():
+    target = TARGETS["deduplication"]()
+    with pytest.raises(InvalidParameter, match="gate"):
+        GateTarget("none", target.plan, target.left, target.right, fails=True)

@@ -1,0 +1,135 @@
+"""The page in a real browser: nothing fails, nothing is cut off, in light and dark, on a phone and on paper."""
+
+import io
+import re
+
+import matplotlib.image
+import pytest
+from browser import Browser, find_browser
+from pages import real_documents
+
+from ppdp.certificate.html import render_fragment, render_page
+
+PROGRAM = find_browser()
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium or Chrome on PATH to open pages with")
+
+PHONE, DESKTOP = 390, 1280
+KINDS = ("unconditional", "gated", "conditional")
+BEYOND = """[...document.querySelectorAll("body, body *")].map(e => [e.getBoundingClientRect(), e])
+    .filter(([at, e]) => at.left < -0.5 || at.right > innerWidth + 0.5).map(([at, e]) => e.outerHTML.slice(0, 80))"""
+NOTEBOOK = (
+    '<!DOCTYPE html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+    "<style>table, td {{ border: 9px solid red; text-align: right; white-space: nowrap }}</style>"
+    "<body>{}</body>"
+)
+
+every_screen = pytest.mark.parametrize("width", [PHONE, DESKTOP], ids=["phone", "desktop"])
+every_scheme = pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+
+
+@pytest.fixture(scope="module", name="folder")
+def folder_with_pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pages")
+    for kind in KINDS:
+        document = real_documents()[kind]
+        (folder / f"{kind}.html").write_text(render_page(document), encoding="utf-8")
+        (folder / f"{kind} in a notebook.html").write_text(NOTEBOOK.format(render_fragment(document)), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module", name="browser")
+def one_browser(tmp_path_factory):
+    with Browser(PROGRAM, tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+def pixels_of(png):
+    """Red, green and blue of every pixel, between 0 and 1."""
+    return matplotlib.image.imread(io.BytesIO(png))[..., :3]
+
+
+def contents_of(browser):
+    """What the page says first, and what went wrong."""
+    return browser.value("document.body.innerText.trim().split('\\n')[0]"), browser.log, browser.requests
+
+
+@every_scheme
+@every_screen
+@pytest.mark.parametrize("kind", KINDS)
+def test_page_opens_without_a_word_on_the_console_and_fits(browser, folder, kind, width, dark):
+    page = folder / f"{kind}.html"
+    browser.show(page, width=width, dark=dark, phone=width == PHONE)
+    status = "CONDITIONAL" if kind == "conditional" else "UNCONDITIONAL"
+    assert contents_of(browser) == (status, [], [page.as_uri()])
+    assert browser.value("innerWidth") == width
+    assert browser.value("document.documentElement.scrollWidth") == width, "nothing to scroll sideways"
+    assert browser.value(BEYOND) == []
+
+
+@every_screen
+def test_light_and_dark_are_two_pictures_and_both_show_something(browser, folder, width):
+    pictures = {}
+    for dark in (False, True):
+        browser.show(folder / "gated.html", width=width, dark=dark, phone=width == PHONE)
+        pictures[dark] = pixels_of(browser.picture())
+        assert browser.value("matchMedia('(prefers-color-scheme: dark)').matches") is dark
+    assert pictures[False].shape == pictures[True].shape
+    assert pictures[False].mean() > 0.85, "dark on light"
+    assert pictures[True].mean() < 0.25, "light on dark"
+    for picture in pictures.values():
+        assert picture.std() > 0.03, "words and figures are there"
+        assert (picture.max(axis=2) - picture.min(axis=2)).max() > 0.3, "and colours"
+
+
+def test_figures_have_a_size_and_a_name(browser, folder):
+    browser.show(folder / "gated.html", width=DESKTOP)
+    sizes = browser.value("[...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect().height)")
+    assert len(sizes) >= 6
+    assert min(sizes) > 5
+    drawn = browser.value("[...document.querySelectorAll('svg path')].map(p => p.getTotalLength())")
+    assert len(drawn) == 2
+    assert min(drawn) > 50, "the guarantee, and what a test detects"
+    named = browser.value(
+        "[...document.querySelectorAll('svg[role=img]')].map(s => s.querySelector('title').textContent.length"
+        " * s.querySelector('desc').textContent.length)"
+    )
+    assert len(named) == 2
+    assert min(named) > 0
+
+
+def test_page_prints_on_white_even_from_a_dark_screen(browser, folder):
+    for kind in KINDS:
+        browser.show(folder / f"{kind}.html", width=DESKTOP, dark=True)
+        browser("Emulation.setEmulatedMedia", media="print")
+        assert browser.value("getComputedStyle(document.querySelector('h2')).color") == "rgb(28, 33, 38)", "ink"
+        browser("Emulation.setEmulatedMedia", media="")
+        paper = browser.pdf()
+        assert paper.startswith(b"%PDF-")
+        assert 2 <= len(re.findall(rb"/Type\s*/Page\b", paper)) <= 8
+        assert b"/ToUnicode" in paper, "words that can be searched, no picture of them"
+    assert browser.log == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fragment_fits_into_a_notebook_whatever_its_style(browser, folder, kind):
+    browser.show(folder / f"{kind} in a notebook.html", width=PHONE, phone=True)
+    assert browser.log == []
+    assert browser.value("document.documentElement.scrollWidth") <= PHONE
+    edges = browser.value("[...document.querySelectorAll('td')].map(c => getComputedStyle(c).borderTopWidth)")
+    assert set(edges) == {"0px"}
+
+
+def test_this_browser_would_notice(browser, tmp_path):
+    """A page that fails, asks for more and is too wide is seen to do so."""
+    page = tmp_path / "wrong.html"
+    page.write_text(
+        '<!DOCTYPE html><meta name="viewport" content="width=device-width"><p>first</p>'
+        '<div style="width:9999px">wide</div><img src="missing.png"><script>console.error("no"); undefined.x</script>'
+    )
+    browser.show(page, width=PHONE, phone=True)
+    first, log, requests = contents_of(browser)
+    assert first == "first"
+    assert len(log) >= 3
+    assert len(requests) == 2
+    assert browser.value("document.documentElement.scrollWidth") > PHONE
+    assert browser.value(BEYOND)

@@ -1,0 +1,366 @@
+"""Detached signatures: who stands for a certificate, and that nothing else passes for that."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import pickle
+import sys
+import traceback
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, ed448
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
+from zoo import certificate, document, sealed
+
+from ppdp import Certificate, load
+from ppdp.certificate import Signature
+from ppdp.certificate.signature import CONTEXT
+from ppdp.cli import main
+from ppdp.exceptions import CertificateError, InvalidParameter, SignatureError
+
+KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+OTHER = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
+PASSWORD = b"correct horse"
+
+
+def pem(key, encryption=None) -> bytes:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption or NoEncryption())
+
+
+def public_pem(key) -> bytes:
+    return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A certificate, keys of all kinds, a signature."""
+    monkeypatch.chdir(tmp_path)
+    one = certificate("gated, sum")
+    one.save("certificate.json")
+    certificate("seeded").save("other.json")
+    keys = {"key": KEY, "another": OTHER, "curve": ec.generate_private_key(ec.SECP256R1())}
+    for name, key in (keys | {"448": ed448.Ed448PrivateKey.generate()}).items():
+        Path(f"{name}.pem").write_bytes(pem(key))
+        Path(f"{name}.pub").write_bytes(public_pem(key))
+    Path("locked.pem").write_bytes(pem(KEY, BestAvailableEncryption(PASSWORD)))
+    Path("password").write_bytes(PASSWORD + b"\n")
+    Path("wrong").write_bytes(b"battery staple\n")
+    Path("empty").write_bytes(b"")
+    one.sign(KEY).save("signed.sig")
+    return tmp_path
+
+
+class TestSigning:
+    def test_what_is_signed_verifies(self):
+        one = certificate("unconditional")
+        signature = one.sign(KEY)
+        result = one.verify(signature=signature, public_key=KEY.public_key())
+        assert result
+        assert result.signer == signature.key
+        assert f"signed with the key {signature.key}" in repr(result)
+        signature.check(one, KEY.public_key())
+
+    def test_files_do_as_well_as_objects(self, folder):
+        one = certificate("gated, sum")
+        assert one.sign("key.pem") == one.sign(folder / "locked.pem", password=PASSWORD) == one.sign(KEY)
+        assert one.verify(signature="signed.sig", public_key="key.pub")
+
+    def test_a_signature_is_what_the_standard_says(self):
+        """Ed25519 is deterministic; the message is the context, a zero byte and the digest."""
+        one = certificate("seeded")
+        message = CONTEXT.encode() + b"\0" + bytes.fromhex(one.digest.removeprefix("sha256:"))
+        assert one.sign(KEY).value == KEY.sign(message)
+
+    def test_the_digest_alone_is_not_what_is_signed(self):
+        """A signature that the key made for something else does not pass."""
+        one = certificate("seeded")
+        good = one.sign(KEY)
+        seal = bytes.fromhex(one.digest.removeprefix("sha256:"))
+        later = CONTEXT.replace("/1", "/2").encode() + b"\0" + seal
+        for message in (seal, one.digest.encode(), one.to_json().encode(), later):
+            forged = Signature(good.certificate, good.key, KEY.sign(message))
+            assert not one.verify(signature=forged, public_key=KEY.public_key())
+
+    def test_a_certificate_that_does_not_hold_is_not_signed(self):
+        forged = Certificate(sealed({**document("unconditional"), "epsilon": 0.1}))
+        with pytest.raises(CertificateError, match="does not hold"):
+            forged.sign(KEY)
+
+    def test_without_a_signature_nobody_is_named(self):
+        result = certificate("seeded").verify()
+        assert result.signer is None
+        assert "signed" not in repr(result)
+
+
+class TestForgeries:
+    def test_the_certificate_of_another_run(self):
+        """What the replay cannot find: a true statement, but not of the run that was signed."""
+        one = document("unconditional")
+        signature = Certificate(one).sign(KEY)
+        one["released"]["sha256"] = "0" * 64
+        other = Certificate.sealed(one)
+        assert other.verify()
+        result = other.verify(signature=signature, public_key=KEY.public_key())
+        assert result.problems == (
+            "the signature: it is the signature of another certificate, or the certificate was changed.",
+        )
+        assert result.signer is None
+
+    def test_its_recorded_digest_is_not_believed(self):
+        one = document("unconditional")
+        signature = Certificate(one).sign(KEY)
+        one["dataset"] = "another"  # with the digest as it was
+        with pytest.raises(SignatureError, match="another certificate"):
+            signature.check(Certificate(one), KEY.public_key())
+
+    def test_what_the_signature_says_of_itself_is_not_believed(self):
+        one, other = certificate("unconditional"), certificate("seeded")
+        signature = other.sign(OTHER)
+        forged = Signature(one.digest, one.sign(KEY).key, signature.value)
+        with pytest.raises(SignatureError, match="not made with this key"):
+            forged.check(one, KEY.public_key())
+
+    @pytest.mark.parametrize("position", range(0, 64, 7))
+    def test_a_bit(self, position):
+        one = certificate("seeded")
+        good = one.sign(KEY)
+        value = bytearray(good.value)
+        value[position] ^= 1
+        assert not one.verify(
+            signature=Signature(good.certificate, good.key, bytes(value)), public_key=KEY.public_key()
+        )
+
+    def test_another_key(self):
+        one = certificate("seeded")
+        with pytest.raises(SignatureError, match="another key"):
+            one.sign(OTHER).check(one, KEY.public_key())
+        assert not one.verify(signature=one.sign(OTHER), public_key=KEY.public_key())
+
+    def test_a_derivation_that_does_not_hold_is_not_healed(self):
+        """Somebody signs by hand what ppdp refuses to sign."""
+        forged = Certificate(sealed({**document("unconditional"), "epsilon": 0.1}))
+        good = certificate("unconditional").sign(KEY)
+        value = KEY.sign(CONTEXT.encode() + b"\0" + bytes.fromhex(forged.digest.removeprefix("sha256:")))
+        signature = Signature(forged.digest, good.key, value)
+        signature.check(forged, KEY.public_key())
+        result = forged.verify(signature=signature, public_key=KEY.public_key())
+        assert not result
+        assert result.signer is None
+
+    def test_a_document_without_a_canonical_form(self):
+        one = certificate("seeded")
+        broken = Certificate({**one.to_dict(), "epsilon": float("nan")})
+        assert not broken.verify(signature=one.sign(KEY), public_key=KEY.public_key())
+
+
+CHANGES = {
+    "another algorithm": {"algorithm": "RSA"},
+    "no algorithm": {"algorithm": None},
+    "another context": {"context": "ppdp-certificate-signature/2"},
+    "a context that is a list": {"context": [CONTEXT]},
+    "an algorithm that is an object": {"algorithm": {}},
+    "no base64": {"signature": "?" * 88},
+    "too short": {"signature": base64.b64encode(bytes(63)).decode()},
+    "too long": {"signature": base64.b64encode(bytes(65)).decode()},
+    "a number": {"signature": 7},
+    "no ASCII": {"signature": "é" * 88},
+    "line breaks": {"signature": base64.b64encode(bytes(64)).decode() + "\n"},
+    "spare bits": {"signature": base64.b64encode(bytes(64)).decode()[:-3] + "B=="},
+    "a digest that is none": {"certificate": "sha256:0"},
+    "a key that is none": {"key": None},
+    "more": {"comment": "trust me"},
+}
+
+
+class TestFile:
+    def test_comes_back(self, folder):
+        signature = Signature.load("signed.sig")
+        assert signature == certificate("gated, sum").sign(KEY)
+        assert Signature.from_json(signature.to_json()) == signature
+        content = json.loads(Path("signed.sig").read_text())
+        assert sorted(content) == ["algorithm", "certificate", "context", "key", "signature"]
+
+    def test_is_there_whole_or_not_at_all(self, folder, monkeypatch):
+        def broken(*_):
+            raise OSError("full")
+
+        monkeypatch.setattr("ppdp.certificate.document.os.fsync", broken)
+        before = sorted(folder.iterdir())
+        with pytest.raises(OSError, match="full"):
+            Signature.load("signed.sig").save("new.sig")
+        assert sorted(folder.iterdir()) == before
+
+    @pytest.mark.parametrize("length", [0, 1, 100, 300, -3])
+    def test_cut_short(self, folder, length):
+        text = Path("signed.sig").read_text()
+        with pytest.raises(SignatureError, match=r"not a signature|malformed"):
+            Signature.from_json(text[:length])
+
+    @pytest.mark.parametrize("change", CHANGES)
+    def test_garbled(self, change):
+        content = json.loads(certificate("seeded").sign(KEY).to_json())
+        with pytest.raises(SignatureError) as caught:
+            Signature.from_json(json.dumps({**content, **CHANGES[change]}))
+        assert caught.value.fix
+        assert caught.value.code == "signature"
+
+    @pytest.mark.parametrize("text", ["", "[]", "null", "[" * 100_000, '{"context": 1, "context": 1}', b"\xff\xfe\x00"])
+    def test_something_else(self, text):
+        with pytest.raises(SignatureError, match="not a signature"):
+            Signature.from_json(text)
+
+    def test_a_file_that_is_not_there_or_too_large(self, folder):
+        Path("large").write_bytes(b" " * 200_000)
+        for path in ("none.sig", "large", "."):
+            with pytest.raises(SignatureError, match="cannot read"):
+                Signature.load(path)
+
+
+class TestKeys:
+    @pytest.mark.parametrize(
+        "key", ["none.pem", "empty", "curve.pem", "448.pem", "key.pub", "signed.sig", "locked.pem"]
+    )
+    def test_no_private_key(self, folder, key):
+        with pytest.raises(InvalidParameter) as caught:
+            certificate("seeded").sign(key)
+        assert caught.value.fix
+
+    @pytest.mark.parametrize("key", ["none.pem", "empty", "curve.pub", "448.pub", "key.pem", "signed.sig"])
+    def test_no_public_key(self, folder, key):
+        with pytest.raises(InvalidParameter) as caught:
+            certificate("gated, sum").verify(signature="signed.sig", public_key=key)
+        assert caught.value.fix
+
+    @pytest.mark.parametrize("key", [None, 7, b"", KEY.public_key(), ec.generate_private_key(ec.SECP256R1())])
+    def test_objects_that_are_no_private_key(self, key):
+        with pytest.raises(InvalidParameter, match="Ed25519"):
+            certificate("seeded").sign(key)
+
+    def test_a_signature_needs_a_key_and_a_key_a_signature(self):
+        one = certificate("seeded")
+        for given in ({"signature": one.sign(KEY)}, {"public_key": KEY.public_key()}):
+            with pytest.raises(InvalidParameter, match="public key"):
+                one.verify(**given)
+
+    def test_nothing_of_a_private_key_is_said(self, folder, capsys):
+        secret = base64.b64encode(bytes(range(32))).decode().rstrip("=")
+        lines = [line for line in Path("key.pem").read_text().splitlines() if "-" not in line]
+        lines += Path("locked.pem").read_text().splitlines()[1:-1]
+        signature = certificate("gated, sum").sign("key.pem")
+        said = [repr(signature), signature.to_json(), str(pickle.dumps(signature))]
+        garbled = Path("key.pem").read_text().replace("MC4C", "MC4D")
+        Path("garbled.pem").write_text(garbled)
+        for key, password in (
+            ("garbled.pem", None),
+            ("locked.pem", None),
+            ("locked.pem", b"no"),
+            ("key.pem", PASSWORD),
+        ):
+            with pytest.raises(InvalidParameter) as caught:
+                certificate("seeded").sign(key, password=password)
+            assert caught.value.__context__ is None
+            said.append("".join(traceback.format_exception(caught.value)))
+        assert main(["sign", "certificate.json", "--key", "key.pem"]) == 0
+        assert main(["sign", "certificate.json", "--key", "garbled.pem", "--out", "a"]) == 2
+        said += capsys.readouterr()
+        for text in said:
+            assert not any(part in text for part in (secret, "correct horse", *lines))
+
+    def test_without_the_package(self, folder, monkeypatch):
+        monkeypatch.setitem(sys.modules, "cryptography", None)
+        with pytest.raises(InvalidParameter, match="not installed") as caught:
+            certificate("seeded").sign("key.pem")
+        assert "ppdp[sign]" in caught.value.fix
+
+
+class TestExports:
+    def test_the_signature_covers_the_arrays(self, tmp_path):
+        """The certificate holds the hash of the arrays and of the steps, and ``load`` compares them."""
+        from sklearn.datasets import load_iris
+
+        from ppdp import Pipeline
+        from ppdp.mechanisms import GaussianMechanism
+        from ppdp.transformers import MinMaxScaler
+
+        X = load_iris().data
+        pipe = Pipeline(
+            [("range", MinMaxScaler(ranges=(0, 10))), ("mean", GaussianMechanism())], epsilon=1.0, delta=1e-4
+        )
+        first, second = copy.deepcopy(pipe).fit(X), copy.deepcopy(pipe).fit(X)
+        signature = first.certificate_.sign(KEY)
+        for fitted, holds in ((first, True), (second, False)):  # only the noise differs
+            fitted.export(tmp_path / f"{holds}.zip")
+            release = load(tmp_path / f"{holds}.zip")
+            assert bool(release.certificate_.verify(signature=signature, public_key=KEY.public_key())) == holds
+
+
+SIGN = ("sign", "certificate.json", "--key")
+VERIFY = ("verify", "certificate.json", "--signature")
+WRONG = {
+    "no key": (SIGN[:2], "ppdp sign", "--key"),
+    "a key that is not there": ((*SIGN, "none.pem"), "--key", "cannot read"),
+    "a key of another kind": ((*SIGN, "curve.pem"), "--key", "Ed25519"),
+    "a public key": ((*SIGN, "key.pub"), "--key", "cannot be read"),
+    "no password": ((*SIGN, "locked.pem"), "--key", "password"),
+    "another password": ((*SIGN, "locked.pem", "--password", "wrong"), "--key", "password"),
+    "a password that is not there": ((*SIGN, "locked.pem", "--password", "none"), "--password", "cannot be read"),
+    "no certificate": (("sign", "none.json", "--key", "key.pem"), "none.json", "cannot read"),
+    "something else to sign": (("sign", "password", "--key", "key.pem"), "password", "not a JSON"),
+    "a file that is there": ((*SIGN, "key.pem", "--out", "other.json"), "--out", "already there"),
+    "no folder": ((*SIGN, "key.pem", "--out", "no/where.sig"), "--out", "make it first"),
+    "a signature alone": ((*VERIFY, "signed.sig"), "--public-key", "give both"),
+    "a key alone": (("verify", "certificate.json", "--public-key", "key.pub"), "--signature", "give both"),
+    "no signature": ((*VERIFY, "none.sig", "--public-key", "key.pub"), "--signature", "cannot read"),
+    "something else": ((*VERIFY, "other.json", "--public-key", "key.pub"), "--signature", "not a signature"),
+    "a private key": ((*VERIFY, "signed.sig", "--public-key", "key.pem"), "--public-key", "public key"),
+    "another kind": ((*VERIFY, "signed.sig", "--public-key", "curve.pub"), "--public-key", "Ed25519"),
+}
+
+
+class TestCommandLine:
+    def test_signs_and_verifies(self, folder, capsys):
+        assert main(["sign", "certificate.json", "--key", "key.pem"]) == 0
+        assert "written: certificate.json.sig" in capsys.readouterr().out
+        asked = ["verify", "certificate.json", "--signature", "certificate.json.sig", "--public-key"]
+        assert main([*asked, "key.pub"]) == 0
+        assert "signed with the key sha256:" in capsys.readouterr().out
+        assert main([*asked, "key.pub", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["signer"] == Signature.load("signed.sig").key
+        assert main([*asked, "another.pub"]) == 1
+        assert "another key" in capsys.readouterr().out
+        assert main(["verify", "other.json", *asked[2:], "key.pub", "--quiet"]) == 1
+
+    def test_a_locked_key(self, folder):
+        assert (
+            main(["sign", "certificate.json", "--key", "locked.pem", "--password", "password", "--out", "x.sig"]) == 0
+        )
+        assert Path("x.sig").read_bytes() == Path("signed.sig").read_bytes()
+
+    def test_a_certificate_that_does_not_hold_is_not_signed(self, folder, capsys):
+        Path("forged.json").write_text(json.dumps(sealed({**document("gated, sum"), "epsilon": 0.1})))
+        assert main(["sign", "forged.json", "--key", "key.pem"]) == 1
+        assert "cost more" in capsys.readouterr().err
+        assert not Path("forged.json.sig").exists()
+
+    @pytest.mark.parametrize("case", WRONG)
+    def test_what_cannot_be_carried_out(self, folder, case, capsys):
+        arguments, place, what = WRONG[case]
+        before = {path: path.read_bytes() for path in folder.iterdir()}
+        assert main(arguments) == 2
+        assert {path: path.read_bytes() for path in folder.iterdir()} == before
+        out, error = capsys.readouterr()
+        assert out == ""
+        assert error.count("\n") == 1
+        assert error.startswith(f"ppdp: error: {place}")
+        assert what in error
+        assert " Fix: " in error

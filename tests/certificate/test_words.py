@@ -1,0 +1,150 @@
+"""What a certificate says in words, on the page, in a notebook and in a terminal: only what is true of it."""
+
+import re
+
+import pytest
+from pages import Reader
+from zoo import certificate, document
+
+from ppdp import Certificate
+from ppdp.certificate.html import render_fragment, render_page
+from ppdp.certificate.losses import law_of, part_in_words
+from ppdp.certificate.markup import figure
+from ppdp.certificate.text import WIDTH
+from ppdp.exceptions import InvalidParameter
+
+both = pytest.mark.parametrize("render", [render_page, render_fragment])
+OTHER_LAWS = ("gated, Laplace", "gated, whole", "a Laplace mean", "a vote", "diffprivlib's forest")
+
+
+def terminal(content):
+    return Certificate(content).to_text()
+
+
+everywhere = pytest.mark.parametrize("render", [render_page, render_fragment, terminal])
+
+
+def plain(words):
+    return " ".join(words.split())
+
+
+def text_of(render, content):
+    shown = render(content)
+    return Reader(shown).text if shown.startswith("<") else plain(shown)
+
+
+# ---------------------------------------------------------------- covered, and not
+
+
+@everywhere
+def test_what_is_covered_and_what_is_not(render):
+    for name in ("unconditional", "gated, max", "conditional", "transformer-ended", "classes read"):
+        c = document(name)
+        text = text_of(render, c)
+        assert all(words in text for words in c["not_covered"])
+        assert "everything that left this run, taken together" in text
+        assert ("a refusal: had the gate not passed" in text) == (c["gate"] is not None)
+        assert ("invalid values: they are repaired row by row" in text) == (c["invalid"] == "repair")
+        assert ("the cleaning: what the stages took" in text) == (name != "classes read")
+        for release in c["releases"]:
+            assert f"the noisy {release['statistic']} for '" in text
+        assert ("'model' answered" in text) == (c["mechanism"] is not None and c["mechanism"]["name"] == "model")
+
+
+def test_page_covers_nothing_without_its_reservation():
+    covered = re.compile(r"What is covered (Provided that [^:]*: )?everything")
+    assert covered.search(text_of(render_page, document("gated, max")))[1] is None
+    assert covered.search(text_of(render_page, document("conditional")))[1] == "Provided that the assumptions hold: "
+    assert covered.search(text_of(render_page, document("seeded")))[1] == "Provided that nobody can predict the noise: "
+
+
+@everywhere
+def test_warnings_are_shown(render):
+    c = document("a hidden pass")
+    assert c["warnings"]
+    assert all(warning in text_of(render, c) for warning in c["warnings"])
+
+
+# ---------------------------------------------------------------- noise that is not Gaussian
+
+
+@both
+@pytest.mark.parametrize("name", OTHER_LAWS)
+def test_noise_of_another_law_is_not_called_gaussian(name, render):
+    c = document(name)
+    text = text_of(render, c)
+    assert "Gaussian noise was added" not in text
+    assert f"σ = {figure(c['mechanism']['noise_scale'])}" not in text
+    assert law_of(c["mechanism"]) in text
+    assert plain(figure(c["mechanism"]["noise_scale"])) in text
+
+
+@both
+def test_gaussian_noise_is_called_so(render):
+    for name in ("gated, max", "Poisson samples", "a hidden pass"):
+        text = text_of(render, document(name))
+        assert "Noise scale" not in text
+        assert "Laplace" not in text
+
+
+@everywhere
+@pytest.mark.parametrize("name", [*OTHER_LAWS, "fixed batches", "a hidden pass"])
+def test_every_part_of_the_loss_is_described(name, render):
+    c = document(name)
+    text = text_of(render, c)
+    for part in c["total"]["parts"]:
+        words = plain(part_in_words(part))
+        assert words in text or (render is terminal and words.replace(" × 10⁻⁴", "e-4") in text)
+
+
+def test_parts_in_words_name_their_numbers():
+    (part,) = document("Poisson samples")["total"]["parts"]
+    words = part_in_words(part)
+    assert words.startswith("5 noisy sums, each over a random sample of the rows")
+    assert f"every row with probability {figure(part['rate'])}" in words
+    assert part_in_words({"kind": "pure", "count": 2, "epsilon": 0.25}) == (
+        "2 times a mechanism that is 0.25-differentially private by itself"
+    )
+    assert "3 random choices" in part_in_words({"kind": "bounded-range", "count": 3, "range": 1.0})
+
+
+@pytest.mark.parametrize("change", [{"kind": "magic"}, {"scale": float("inf")}, {"more": 1.0}])
+def test_parts_that_are_none_have_no_words(change):
+    with pytest.raises(InvalidParameter):
+        part_in_words({"kind": "laplace", "count": 1, "scale": 1.0, "shift": 1.0, **change})
+
+
+def test_a_hidden_pass_releases_one_iterate():
+    c = document("a hidden pass")
+    assert c["mechanism"]["steps"] > 1
+    assert "LogisticRegression 4 - " in text_of(render_page, c)
+    assert f"{c['mechanism']['steps']} × " not in text_of(render_page, c)
+    assert f"{c['mechanism']['steps']} x " not in certificate("a hidden pass").to_text()
+
+
+# ---------------------------------------------------------------- terminal
+
+
+@pytest.mark.parametrize(
+    "name", ["unconditional", "on a ladder", "conditional", "a vote", "a Laplace mean", "fixed batches"]
+)
+def test_terminal_lines_are_short_plain_and_begin_with_the_status(name):
+    one = certificate(name)
+    lines = one.to_text().splitlines()
+    assert lines[0] == f"{one.status} (3, 1e-06)-differential privacy, end to end"
+    assert max(map(len, lines)) <= WIDTH
+    assert one.to_text().isascii()
+    assert one.digest in lines[-1]
+
+
+def test_terminal_tells_what_a_test_detects():
+    told = " ".join(certificate("conditional").to_text().split())
+    assert "provided that the assumptions hold, a test for one person's rows detects at most 4.67 %" in told
+    assert "means a test for one person's rows detects" in " ".join(certificate("gated, max").to_text().split())
+
+
+def test_long_lists_of_public_values_are_cut_short_in_words_only():
+    c = document("medians chosen")
+    text = text_of(render_page, c)
+    assert len(c["mechanism"]["parameters"]["candidates"]) == 63
+    assert "[-1, -0.9, -0.8, …, 1] (63 values)" in text

@@ -1,0 +1,128 @@
+"""Every label is read by itself, whatever else stands in y and whatever holds it."""
+
+import decimal
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from refusals import N, classifier, labels, rows
+
+from ppdp import Domain, Pipeline
+from ppdp.entrance import check_labels, repaired_labels, repaired_targets
+from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, UnsupportedOrder
+from ppdp.mechanisms import GaussianMechanism, Ridge
+from ppdp.transformers import NormClipper, RowMap
+
+ODD = [
+    "x",
+    "0",
+    b"1",
+    None,
+    math.nan,
+    10**400,
+    2**63,
+    0.5,
+    1j,
+    (1, 2),
+    [3],
+    {},
+    decimal.Decimal("sNaN"),
+    np.array([1, 2]),
+]
+LISTS = {
+    "list": list,
+    "tuple": tuple,
+    "column": lambda y: [[label] for label in y],
+    "objects": lambda y: np.fromiter(y, dtype=object),
+}
+NULLABLE = {
+    "Arrow": pa.array,
+    "Arrow in chunks": lambda y: pa.chunked_array([y[:7], y[7:]]),
+    "polars": lambda y: pl.Series(y, dtype=pl.Int64),
+    "pandas": lambda y: pd.array(y, dtype="Int64"),
+    "a frame": lambda y: pd.DataFrame({"y": pd.array(y, dtype="Int64")}),
+}
+
+
+def codes(y, classes=(0, 1)):
+    return repaired_labels(check_labels(np.zeros((N, 1)), y, Ridge()), classes, "repair")
+
+
+def targets(y):
+    return repaired_targets(check_labels(np.zeros((N, 1)), y, Ridge()), (-1.0, 1.0), "repair")
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("held", LISTS)
+@pytest.mark.parametrize("classes", [(0, 1), ("a", "b"), (2**53, 2**53 + 1)], ids=str)
+def test_an_odd_label_changes_no_other_one(held, classes, odd):
+    y = [classes[code] for code in labels()]
+    plain = codes(LISTS[held](y), classes)
+    np.testing.assert_array_equal(plain, labels())
+    y[0] = odd
+    np.testing.assert_array_equal(codes(LISTS[held](y), classes)[1:], plain[1:])
+
+
+@pytest.mark.parametrize("odd", ODD, ids=repr)
+@pytest.mark.parametrize("held", LISTS)
+def test_an_odd_target_changes_no_other_one(held, odd):
+    y = np.linspace(-1, 1, N).tolist()
+    plain = targets(LISTS[held](y))
+    y[0] = odd
+    np.testing.assert_array_equal(targets(LISTS[held](y))[1:], plain[1:])
+
+
+@pytest.mark.parametrize("held", NULLABLE)
+def test_a_gap_changes_no_other_label(held):
+    large = [2**53 + int(code) for code in labels()]
+    classes = (2**53, 2**53 + 1)
+    np.testing.assert_array_equal(codes(NULLABLE[held](large), classes), labels())
+    np.testing.assert_array_equal(codes(NULLABLE[held]([None, *large[1:]]), classes)[1:], labels()[1:])
+
+
+def test_lists_fit_like_arrays():
+    fits = [classifier().fit(rows(), y) for y in (labels(), labels().tolist(), tuple(labels().tolist()))]
+    assert len({pipe.release_.sha256 for pipe in fits}) == 1
+
+
+def test_classes_can_be_read_from_a_list():
+    pipe = classifier().set_params(model__classes=None).fit(rows(), labels().tolist())
+    assert pipe.classes_.tolist() == [0, 1]
+    with pytest.raises(InvalidInput):
+        classifier().set_params(model__classes=None).fit(rows(), [["a"], 1] * (N // 2))
+
+
+@pytest.mark.parametrize(("y", "classes"), [(np.full(N, "0"), (0, 1)), (np.zeros(N), ("a", "b"))])
+def test_another_kind_of_labels_is_a_wrong_form(y, classes):
+    with pytest.raises(InvalidInput, match="as the declared classes do"):
+        codes(y, classes)
+
+
+def test_without_repair_an_odd_label_is_an_error():
+    y = labels().tolist()
+    y[0] = "x"
+    with pytest.raises(InvalidValue):
+        classifier(invalid="error").fit(rows(), y)
+
+
+class TestGapsAtTheMechanism:
+    """A stage that declares gaps without filling them leaves none to a mechanism."""
+
+    class Careless(RowMap):
+        fills_gaps = True
+
+    def test_is_refused_before_any_data(self):
+        stage = self.Careless(np.tanh, out_ranges=(-1, 1))
+        pipe = Pipeline([("map", stage), ("clip", NormClipper(1.0)), ("mean", GaussianMechanism())])
+        with pytest.raises(UnsupportedOrder, match="may have gaps") as caught:
+            pipe.plan(Domain(n_rows=100, n_features=2))
+        assert caught.value.stage == "mean"
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\x1b[2J", "a\nb"])
+def test_names_of_steps_are_printable(name):
+    with pytest.raises(InvalidParameter, match="printable"):
+        Pipeline([(name, NormClipper(1.0)), ("mean", GaussianMechanism())]).plan(Domain(n_rows=100, n_features=2))
