@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from ppdp import Distance, Domain
 from ppdp.bounds import FORMULAS
 from ppdp.bounds.formula import Formula
+from ppdp.mechanisms.base import Mechanism
+from ppdp.registry import REGISTRY
 
 ROOT = Path(__file__).parents[1]
 THEORY = ROOT / "docs" / "theory"
@@ -65,3 +68,17 @@ def test_code_refers_to_pages_that_exist() -> None:
     sources = "\n".join(text(source) for source in (ROOT / "ppdp").rglob("*.py"))
     named = set(re.findall(r"docs/theory/([\w-]+)\.md", sources)) | {formula.page for formula in FORMULAS.values()}
     assert named <= {page.stem for page in PAGES}
+
+
+@pytest.mark.parametrize("kind", REGISTRY.values(), ids=list(REGISTRY))
+def test_stages_and_mechanisms_say_where_their_formulas_are_proved(kind: type) -> None:
+    facts = {"n_rows": 10_000, "n_features": 3, "row_norm": 1.0, "entry_bound": 1.0, "classes": (0, 1)}
+    gaps = None if getattr(kind, "fills_gaps", False) else 0
+    domain, one = Domain(**facts, y_range=(0.0, 1.0), max_missing=gaps), kind.example()
+    if issubclass(kind, Mechanism):
+        formulas = [one._question(domain).formula]
+    else:
+        formulas = [way.formula for way in one.ways(domain, Distance.neighbours())]
+    assert formulas
+    named = set(re.findall(r"docs/theory/([\w-]+)\.md", kind.__doc__ or ""))
+    assert {FORMULAS[name].page for name in formulas} <= named
