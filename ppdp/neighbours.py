@@ -105,7 +105,9 @@ class World:
         tables, weights, labels = (np.stack([getattr(rows, name) for rows in pair]) for name in ("X", "weight", "y"))
         n, d = self.domain.n, self.domain.d
         side, slot, other, kind = (int(rng.integers(top)) for top in (2, n, n, 8))
-        slot = slot if rng.integers(2) else slot % (max(self.roles[3].stop, self.gaps) + 2) % n  # what differs is worth a look
+        slot = (
+            slot if rng.integers(2) else slot % (max(self.roles[3].stop, self.gaps) + 2) % n
+        )  # what differs is worth a look
         row = tables[side, slot].copy()
         step = size * self.length * rng.standard_normal(d)
         if kind == 0:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdp.exceptions import CertificateError, InvalidParameter
+from ppdp.exceptions import CertificateError, ExportError, InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
 
@@ -154,10 +154,14 @@ class Certificate:
         CertificateError
             If the file cannot be read or is not a certificate.
         """
+        from ppdp.artefact.members import read_file
+
         try:
-            data = Path(path).read_bytes()
+            data = read_file(Path(os.path.realpath(path)))
         except OSError as error:
             raise CertificateError(f"cannot read {os.fspath(path)!r}: {error.strerror}.") from None
+        except ExportError as error:
+            raise CertificateError(error.message) from None
         return cls.from_json(data)
 
     def verify(

@@ -63,6 +63,10 @@ class Layout:
             source.require(name, place("drop", i))
         for name in rules.categories:
             source.require(name, place("categories", name))
+        kind = None if rules.label is None else source.types[rules.label]
+        if kind is not None and not _is_number(kind) and not _is_text(kind):
+            fix = "a column of numbers or text."
+            refuse(f"the column {rules.label!r} holds {kind}, no labels.", place=str(source.path), fix=fix)
         columns = tuple(name for name in source.types if name != rules.label and name not in rules.drop)
         if not columns:
             refuse("no column is left for the features.", place=place("drop"), fix="drop fewer columns.")
@@ -143,14 +147,19 @@ def _is_number(kind: Any) -> bool:
 
 
 def _text(column: Any) -> Any:
-    """Cells without spaces around them, as one array of strings."""
+    """Cells without spaces around them, as one array of strings; what is not UTF-8 becomes U+FFFD, cell by cell."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    whole = column.combine_chunks()
-    return pc.utf8_trim_whitespace(whole.cast(pa.large_string()))
+    text = column.cast(pa.large_string()).combine_chunks()
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        cells = text.cast(pa.large_binary()).to_pylist()
+        text = pa.array([cell and cell.decode(errors="replace") for cell in cells], pa.large_string())
+    return pc.utf8_trim_whitespace(text)
 
 
 def _gaps(text: Any, missing: Sequence[Any]) -> Any:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 from ppdp.commands.errors import one_line, refuse
-from ppdp.commands.output import say
+from ppdp.commands.output import complain, say
 from ppdp.commands.pipeline_file import import_modules
 from ppdp.exceptions import CertificateError, ExportError
 
@@ -29,7 +28,7 @@ def verify(options: Namespace) -> int:
         if options.json:
             say(json.dumps({"holds": False, "problems": [error.message]}, ensure_ascii=False))
         elif not options.quiet:
-            print(f"ppdp: {one_line(error)}", file=sys.stderr)
+            complain(one_line(error))
         return 1
     result = certificate.verify(**asked_signature(options.signature, options.public_key))
     if options.json:
@@ -60,7 +59,7 @@ def show(options: Namespace) -> int:
     certificate = _found(options.path)
     result = certificate.verify()
     if not result:
-        print(f"ppdp: {options.path}: {' '.join(result.problems)}", file=sys.stderr)
+        complain(f"{options.path}: {' '.join(result.problems)}")
         return 1
     if options.html is not None:
         from ppdp.certificate.document import write_atomically

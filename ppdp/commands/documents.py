@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -16,6 +18,8 @@ from ppdp.commands.errors import Misuse, refuse, suggestion
 __all__ = ["place_of", "read_document", "schema"]
 
 _SUFFIXES = (".toml", ".yaml", ".yml")
+_MOST_REPEATED = 10_000  # entries that references of YAML may stand for
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _KINDS = {
     "array": "a list",
     "boolean": "true or false",
@@ -57,7 +61,7 @@ def read_document(path: Path) -> dict[str, Any]:
     content = _toml(text, path) if path.suffix == ".toml" else _yaml(text, path)
     if not isinstance(content, dict) or not content:
         refuse("holds no tables.", place=str(path), fix="write [[steps]] with name and use; see `ppdp help plan`.")
-    _refuse_other_keys(content, str(path))
+    _refuse_odd_values(content, path)
     _check_form(content, path)
     return content
 
@@ -65,13 +69,15 @@ def read_document(path: Path) -> dict[str, Any]:
 def _toml(text: str, path: Path) -> Any:
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except tomllib.TOMLDecodeError as error:
         what, _, where = str(error).partition(" (at ")
         refuse(
             f"is not TOML: {what}.",
             place=f"{path}, {where.rstrip(')')}" if where else str(path),
             fix="correct the line; text stands in quotes, lists in [ ].",
         )
+    except (ValueError, RecursionError):
+        refuse("a number is too long, or nested too deeply.", place=str(path), fix="plain tables, lists and numbers.")
 
 
 def _yaml(text: str, path: Path) -> Any:
@@ -83,51 +89,70 @@ def _yaml(text: str, path: Path) -> Any:
             place=str(path),
             fix="pip install 'ppdp[yaml]', or write the file as TOML.",
         )
-    try:
+    with _yaml_errors(path):
         node = yaml.compose(text, Loader=yaml.SafeLoader)
-        content = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+    _refuse_repetition(node, path)
+    with _yaml_errors(path):
+        return yaml.safe_load(text)
+
+
+@contextlib.contextmanager
+def _yaml_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # PyYAML lets pass whatever Python raises: a KeyError for `!!bool x`
         mark = getattr(error, "problem_mark", None)
         refuse(
             f"is not YAML: {getattr(error, 'problem', None) or 'it cannot be read'}.",
             place=str(path) if mark is None else f"{path}, line {mark.line + 1}, column {mark.column + 1}",
             fix="correct the line; what belongs together has the same indentation.",
         )
-    _refuse_repetition(node, path)
-    return content
 
 
 def _refuse_repetition(node: Any, path: Path) -> None:
-    """YAML itself would take the last of two equal keys, and follow an alias into itself."""
-    todo, seen = [node], set()
+    """YAML itself would take the last of two equal keys, and follow references without end."""
+    todo, seen, repeated = [node], set(), 0
     while todo:
         one = todo.pop()
-        if id(one) in seen or not isinstance(getattr(one, "value", None), list):
-            continue
+        repeated += id(one) in seen
         seen.add(id(one))
-        if one.id == "sequence":
+        if repeated > _MOST_REPEATED:
+            fix = "write out what they stand for."
+            refuse("its references (*name) stand for too many entries.", place=str(path), fix=fix)
+        if getattr(one, "id", None) == "sequence":
             todo += one.value
-            continue
-        keys = [key.value for key, _ in one.value if isinstance(key.value, str)]
-        for key, value in one.value:
-            if keys.count(key.value) > 1:
-                refuse(
-                    f"the key {key.value!r} is there twice.",
-                    place=f"{path}, line {key.start_mark.line + 1}",
-                    fix="leave one of them out.",
-                )
-            todo.append(value)
+        if getattr(one, "id", None) == "mapping":
+            _refuse_equal_keys(one, path)
+            todo += [part for pair in one.value for part in pair]
 
 
-def _refuse_other_keys(content: Any, place: str, depth: int = 0) -> None:
-    """All keys are text; YAML has others."""
-    if depth > 20:
-        refuse("is nested too deeply.", place=place, fix="write plain tables and lists.")
-    items = enumerate(content) if isinstance(content, list) else ()
-    for key, value in content.items() if isinstance(content, Mapping) else items:
-        if isinstance(content, Mapping) and not isinstance(key, str):
-            refuse(f"the key {key!r} is not text.", place=place, fix=f'write "{key}".')
-        _refuse_other_keys(value, place, depth + 1)
+def _refuse_equal_keys(node: Any, path: Path) -> None:
+    keys = [key for key, _ in node.value if isinstance(key.value, str)]
+    times = Counter(key.value for key in keys)
+    for key in keys:
+        if times[key.value] > 1:
+            refuse(
+                f"the key {key.value!r} is there twice.",
+                place=f"{path}, line {key.start_mark.line + 1}",
+                fix="leave one of them out.",
+            )
+
+
+def _refuse_odd_values(value: Any, path: Path, keys: tuple[str | int, ...] = ()) -> None:
+    """Keys are text, text is UTF-8, whole numbers have 64 bits; YAML and TOML have others."""
+    if len(keys) > 20:
+        refuse("is nested too deeply.", place=str(path), fix="write plain tables and lists.")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        refuse("a whole number is too long.", place=place_of(path, keys), fix="at most 18 digits.")
+    if isinstance(value, str) and _SURROGATE.search(value):
+        refuse("holds half a character.", place=place_of(path, keys), fix="write the character itself, in UTF-8.")
+    items = enumerate(value) if isinstance(value, list) else ()
+    for key, inner in value.items() if isinstance(value, Mapping) else items:
+        if isinstance(value, Mapping):
+            if not isinstance(key, str):
+                refuse(f"the key {key!r} is not text.", place=str(path), fix=f'write "{key}".')
+            _refuse_odd_values(key, path, keys)
+        _refuse_odd_values(inner, path, (*keys, key))
 
 
 def place_of(path: Path, keys: Any) -> str:
@@ -206,7 +231,10 @@ _WORDS: dict[str, Callable[[Any, Any], tuple[str, str]]] = {
     "minItems": lambda value, wanted: (f"holds {len(value)} entries", f"give at least {wanted}"),
     "minLength": lambda value, wanted: ("is empty", "write a name, or leave the line out"),
     "minimum": _limit("at least"),
-    "pattern": lambda value, wanted: (f"{value!r} holds a point or '__'", 'a plain word, as in name = "scale"'),
+    "pattern": lambda value, wanted: (
+        f"{value!r} holds a point, '__' or a control character",
+        'a plain word, as in name = "scale"',
+    ),
     "type": _type,
     "uniqueItems": lambda value, wanted: (f"holds an entry twice: {value!r}", "leave one of them out"),
 }

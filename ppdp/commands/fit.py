@@ -18,7 +18,7 @@ from ppdp.commands.output import say
 from ppdp.commands.pipeline_file import PipelineFile, read_pipeline_file
 from ppdp.commands.planning import planned
 from ppdp.commands.tables import open_source
-from ppdp.exceptions import InvalidValue
+from ppdp.exceptions import ExportError, InvalidValue
 
 __all__ = ["fit"]
 
@@ -31,7 +31,7 @@ def fit(options: Namespace) -> int:
     All that is public is checked first, so that no budget is spent on something that could not be written.
     """
     file = read_pipeline_file(options.file, options.imports)
-    _check_out(options.out)
+    _check_out(options.out, options.ledger)
     layout = Layout.of(open_source(options.data), file)
     plan = planned(file, layout, file.pipeline(dataset=options.dataset))
     _check_exportable(file, plan, conditional=options.conditional)
@@ -54,15 +54,27 @@ def fit(options: Namespace) -> int:
     return 0
 
 
-def _check_out(out: Path) -> None:
-    """Refuse a folder that could not be made in the end."""
+def _check_out(out: Path, ledger: Path | None) -> None:
+    """Refuse a folder that could not be made in the end, by making one beside it and taking it away again."""
+    from ppdp.artefact.members import write_folder
+
     if os.path.lexists(out):
         refuse(f"{str(out)!r} is already there.", place="--out", fix="another name; nothing is replaced.")
     parent = out.absolute().parent
     if not parent.is_dir():
         refuse(f"there is no folder {str(parent)!r}.", place="--out", fix="make it first.")
-    if not os.access(parent, os.W_OK):
-        refuse(f"the folder {str(parent)!r} cannot be written.", place="--out", fix="another place.")
+    if ledger is not None and os.path.realpath(ledger) == os.path.realpath(out):
+        refuse(f"{str(out)!r} is the ledger.", place="--out", fix="another name.")
+    try:
+        with _beside(out) as folder:
+            write_folder(Path(folder) / out.name, {PAGE: b""})
+    except (OSError, ExportError):
+        refuse(f"{str(out)!r} cannot be written.", place="--out", fix="another place, or a shorter name.")
+
+
+def _beside(out: Path) -> tempfile.TemporaryDirectory[str]:
+    """A hidden place on the disk of what will be written."""
+    return tempfile.TemporaryDirectory(dir=out.absolute().parent, prefix=f".{out.name}.")
 
 
 def _check_exportable(file: PipelineFile, plan: Any, *, conditional: bool) -> None:
@@ -130,7 +142,7 @@ def _write(pipe: Any, out: Path, *, conditional: bool) -> str:
     """Write the folder, whole or not at all."""
     from ppdp.artefact.members import write_folder
 
-    with tempfile.TemporaryDirectory() as folder:
+    with _beside(out) as folder:
         path = Path(folder) / EXPORT
         sha256: str = pipe.export(path, conditional=conditional)
         members = {

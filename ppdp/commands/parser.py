@@ -81,7 +81,9 @@ def make_parser() -> Parser:
     fit.add_argument(
         "--limit", type=float, nargs=2, metavar=("EPSILON", "DELTA"), help="limit of a new ledger, for each dataset"
     )
-    fit.add_argument("--dataset", metavar="NAME", help="public name of the private data, for ledger and certificate")
+    fit.add_argument(
+        "--dataset", type=_name, metavar="NAME", help="public name of the private data, for ledger and certificate"
+    )
     fit.add_argument("--conditional", action="store_true", help="also write a certificate that is CONDITIONAL")
     fit.add_argument("--quiet", action="store_true", help="print nothing")
     _imports(fit)
@@ -157,9 +159,15 @@ def _json(parser: argparse.ArgumentParser) -> None:
 
 def _count(text: str) -> int:
     value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
+    if not 1 <= value < 2**63:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1 and at most 18 digits, got {text!r}")
     return value
 
 
 _count.__name__ = "whole number"
+
+
+def _name(text: str) -> str:
+    if not text or re.search("[\ud800-\udfff]", text):
+        raise argparse.ArgumentTypeError(f"must be a name in UTF-8, got {text!r}")
+    return text

@@ -158,7 +158,7 @@ def import_modules(names: Sequence[str]) -> dict[str, type[Any]]:
     for name in names:
         try:
             module = importlib.import_module(name)
-        except Exception as error:  # a module of somebody else may raise anything
+        except (Exception, SystemExit) as error:  # a module of somebody else may raise anything
             refuse(
                 f"cannot be imported: {type(error).__name__}: {error}",
                 place=f"--import {name}",

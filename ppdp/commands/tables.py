@@ -6,6 +6,7 @@ Messages of pyarrow may quote a cell, so none is passed on.
 from __future__ import annotations
 
 import contextlib
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,7 +103,7 @@ class _unquoted:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         import pyarrow as pa
 
-        if isinstance(error, (pa.ArrowException, UnicodeDecodeError, EOFError, KeyError)):
+        if isinstance(error, (pa.ArrowException, UnicodeDecodeError, EOFError, KeyError, zlib.error)):
             fix = "rows as long as the header, UTF-8, quotes closed." if _is_csv(self.path) else "write the file again."
             refuse("cannot be read as what its name says.", place=str(self.path), fix=fix)
 
@@ -122,7 +123,10 @@ def _open_csv(path: Path) -> Source:
     import pyarrow as pa
     from pyarrow import csv
 
-    parse = csv.ParseOptions(delimiter="\t" if path.name.lower().endswith(".tsv") else ",", newlines_in_values=True)
+    delimiter = "\t" if path.name.lower().endswith(".tsv") else ","
+    names = _unique(_header(path, delimiter), path)
+    # in a file of one column an empty line is a row, whose cell is a gap
+    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1)
 
     def stream(columns: Sequence[str] | None) -> Any:
         """Cells as text: what they are is decided by public rules, not by what stands in other rows."""
@@ -132,7 +136,6 @@ def _open_csv(path: Path) -> Source:
         read = csv.ReadOptions(block_size=1 << 24)
         return csv.open_csv(path, read_options=read, parse_options=parse, convert_options=convert)
 
-    names = _unique(_header(path, parse.delimiter), path)
     sizes = [batch.num_rows for batch in stream(names)]
 
     def pieces(columns: Sequence[str]) -> Iterator[Any]:

@@ -37,6 +37,9 @@ def lint(options: Namespace) -> int:
         report = linted(workflow)
     except InvalidParameter as error:
         refuse(error.message, place=options.pipeline, fix=error.fix or "the name of a pipeline.")
+    except (Exception, SystemExit) as error:  # and so may an attribute of somebody else's object
+        fix = "an estimator that can be asked for its parameters."
+        refuse(f"cannot be looked at: {type(error).__name__}: {error}", place=options.pipeline, fix=fix)
     say(report.to_json() if options.json else repr(report))
     return 0 if report.severity == "none" else 1
 
@@ -54,7 +57,7 @@ def _named(place: str) -> Any:
         else:
             sys.path.insert(0, "")
             found = vars(importlib.import_module(module))
-    except Exception as error:  # somebody else's code may raise anything
+    except (Exception, SystemExit) as error:  # somebody else's code may raise anything
         refuse(
             f"{module} cannot be run: {type(error).__name__}: {error}",
             place="lint",

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.preprocessing import PolynomialFeatures
 
+from ppdp.callables import refuse_fitted
+from ppdp.checks import number
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.statistics import row_norms
 from ppdp.transformers.probe import call_surely, output_width
@@ -58,7 +60,33 @@ class ColumnFacts:
     @classmethod
     def within(cls, names: Sequence[str], ranges: Array) -> ColumnFacts:
         """In a box."""
-        return cls(tuple(names), ranges, float((np.abs(ranges).max(axis=1) ** 2).sum()))
+        with np.errstate(over="ignore"):  # then the box alone bounds the rows
+            return cls(tuple(names), ranges, float((np.abs(ranges).max(axis=1) ** 2).sum()))
+
+    @property
+    def middle(self) -> Array:
+        """The middle of every range."""
+        return np.asarray(self.ranges[:, 0] / 2 + self.ranges[:, 1] / 2)
+
+    def after(self, step: PublicMap) -> ColumnFacts:
+        """What is known once a map has run.
+
+        Raises
+        ------
+        InvalidParameter
+            If a range runs backwards, or no float holds it.
+        """
+        made = step._facts(self)
+        with np.errstate(all="ignore"):
+            widths = made.ranges[:, 1] - made.ranges[:, 0]
+        unknown = np.isnan(made.ranges).any(axis=1) & bool(np.isnan(self.ranges).any())
+        if not (unknown | (np.isfinite(widths) & (widths >= 0))).all():
+            raise InvalidParameter(
+                "what comes out of it has no range that a float can hold.",
+                stage=step.step or type(step).__name__,
+                fix="narrower public ranges, or parameters that are finite.",
+            )
+        return made
 
     def bounded(self, where: str) -> ColumnFacts:
         """These facts.
@@ -119,13 +147,12 @@ class Filled(PublicMap):
     def _facts(self, given: ColumnFacts) -> ColumnFacts:
         if self.value is None:
             return given.bounded(self.step)
-        ranges = np.column_stack(
-            [np.minimum(given.ranges[:, 0], self.value), np.maximum(given.ranges[:, 1], self.value)]
-        )
+        value = number("the constant for gaps", self.value, self.step)
+        ranges = np.column_stack([np.minimum(given.ranges[:, 0], value), np.maximum(given.ranges[:, 1], value)])
         return ColumnFacts.within(given.names, ranges)
 
     def _apply(self, X: Array, given: ColumnFacts) -> Array:
-        return np.where(np.isnan(X), given.ranges.mean(axis=1) if self.value is None else self.value, X)
+        return np.where(np.isnan(X), given.middle if self.value is None else self.value, X)
 
 
 @dataclass(frozen=True)
@@ -176,6 +203,7 @@ class Mapped(PublicMap):
         return self.out_ranges is not None
 
     def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        refuse_fitted(partial(self.function, **self.keywords), self.step)
         if self.out_ranges is None:
             return ColumnFacts.within(given.names, self._ends(given))
         width = output_width(self._called, len(given.names), self.step)
@@ -202,7 +230,7 @@ class Mapped(PublicMap):
         # NaN or a failure in a row without gaps is the middle of the range: a row never gains a gap.
         mapped = call_surely(self._called, X, len(out.names))
         complete = ~np.isnan(X).any(axis=1, keepdims=True)
-        return np.where(np.isnan(mapped) & complete, out.ranges.mean(axis=1), mapped)
+        return np.where(np.isnan(mapped) & complete, out.middle, mapped)
 
 
 @dataclass(frozen=True)
@@ -281,7 +309,8 @@ class Powers(PublicMap):
 
     def _facts(self, given: ColumnFacts) -> ColumnFacts:
         made = self._polynomials(given)
-        largest = np.prod(np.abs(given.bounded(self.step).ranges).max(axis=1) ** made.powers_, axis=1)
+        with np.errstate(all="ignore"):  # what no float holds is refused
+            largest = np.prod(np.abs(given.bounded(self.step).ranges).max(axis=1) ** made.powers_, axis=1)
         names = made.get_feature_names_out(np.asarray(given.names, dtype=object))
         return ColumnFacts.within(tuple(map(str, names)), np.column_stack([-largest, largest]))
 

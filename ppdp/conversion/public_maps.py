@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ppdp.callables import refuse_fitted
+from ppdp.checks import choice, number, pair
 from ppdp.conversion.categories import Encoded, OneHot
 from ppdp.conversion.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, PublicMap, Scaled
 from ppdp.conversion.parameters import Step
@@ -105,7 +108,11 @@ def _function(step: Step, columns: Any, declared: Declared) -> PublicMap | None:
     given = step.read("func", "kw_args")
     if given["func"] is None:
         return None
-    return Mapped(given["func"], dict(given["kw_args"] or {}), declared.functions.get(step.name), step=step.name)
+    if not callable(given["func"]):
+        step.refuse("func is not callable.", "func=np.log1p, or a function of your own.")
+    keywords = dict(given["kw_args"] or {})
+    refuse_fitted(partial(given["func"], **keywords), step.name)
+    return Mapped(given["func"], keywords, declared.functions.get(step.name), step=step.name)
 
 
 def _constant(step: Step, columns: Any, declared: Declared) -> PublicMap:
@@ -114,7 +121,9 @@ def _constant(step: Step, columns: Any, declared: Declared) -> PublicMap:
     if value is not None and not (isinstance(value, float) and math.isnan(value)):
         step.refuse(f"missing_values={value!r} has no twin.", "put NaN for gaps before the pipeline.")
     fill = 0.0 if given["fill_value"] is None else _plain(given["fill_value"])
-    return _Label(fill, step.name) if isinstance(fill, str) else Filled(float(fill), step.name)
+    if isinstance(fill, str):
+        return _Label(fill, step.name)
+    return Filled(number("fill_value", int(fill) if isinstance(fill, bool) else fill, step.name), step.name)
 
 
 @dataclass(frozen=True)
@@ -130,12 +139,11 @@ def _scaler(step: Step, columns: Any, declared: Declared) -> PublicMap:
     step.changed.append("by public ranges instead of the smallest and largest values")
     if step.kind == "MaxAbsScaler":
         return Scaled(None, step.name)
-    low, high = given["feature_range"]
-    return Scaled((float(low), float(high)), step.name)
+    return Scaled(pair("feature_range", given["feature_range"], step.name), step.name)
 
 
 def _normaliser(step: Step, columns: Any, declared: Declared) -> PublicMap:
-    return Normalised(step.read("norm")["norm"], step.name)
+    return Normalised(choice("norm", step.read("norm")["norm"], ["l1", "l2", "max"], step.name), step.name)
 
 
 def _threshold(step: Step, columns: Any, declared: Declared) -> PublicMap:

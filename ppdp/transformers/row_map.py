@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.callables import refuse_fitted
 from ppdp.checks import length, positive
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -31,7 +32,8 @@ class RowMap(RowWiseTransformer):
     function : callable, optional
         ``function(X) -> array`` for a float64 array X of shape (n, d) with NaN for gaps. It must treat rows one by one:
         before any data is seen it is run on made-up rows, together and one at a time, and refused if the results
-        differ. What made-up rows cannot show remains the user's declaration. Default: the identity.
+        differ. What made-up rows cannot show remains the user's declaration. A method of an estimator is refused: it
+        may carry what that was fitted to. Default: the identity.
     out_ranges : mapping, pair, or sequence of pairs, optional
         Public (low, high) of every output column, to which it is clipped. Either this or ``out_norm`` is needed.
     lipschitz : float, optional
@@ -80,6 +82,7 @@ class RowMap(RowWiseTransformer):
         """One public way."""
         if self.function is not None and not callable(self.function):
             raise InvalidParameter(f"function must be callable, got {self.function!r}.", stage="RowMap")
+        refuse_fitted(self.function, "RowMap")
         table = self._table(domain)
         check_row_by_row(self._called, domain.d, len(table), "RowMap", gaps=domain.missing_rows > 0)
         largest = np.abs(table).max(axis=1)
@@ -144,4 +147,4 @@ class RowMap(RowWiseTransformer):
             return clipped_to_ball(X, out, float(self.out_norm))
         complete = ~np.isnan(X).any(axis=1, keepdims=True)
         out = np.clip(out, low, high)
-        return np.where(np.isnan(out) & complete, (low + high) / 2, out)
+        return np.where(np.isnan(out) & complete, low / 2 + high / 2, out)

@@ -59,7 +59,7 @@ class StandardScaler(Transformer):
     Notes
     -----
     **Guarantee** (``docs/theory/standard-scaling.md``; corrects Proposition 6 of "Provable privacy with non-private
-    pre-processing", whose printed bound is exceeded from 50 rows on). All rows move.
+    pre-processing", whose printed bound is exceeded from 22 rows on). All rows move.
 
     Examples
     --------
