@@ -6,7 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-__all__ = ["CONTAINERS", "LEAKS", "SEVERITIES", "Leak", "leak_of"]
+from ppdp.callables import estimator_in
+
+__all__ = ["CHOOSES", "CONTAINERS", "LEAKS", "SEVERITIES", "UNREADABLE", "Leak", "leak_of"]
 
 SEVERITIES = ("none", "low", "high")
 
@@ -231,8 +233,16 @@ _FAMILIES: tuple[tuple[str, Leak], ...] = (
 
 LEAKS: dict[str, Leak] = {name: leak for names, leak in _FAMILIES for name in names.split()}
 
-CONTAINERS = ("Pipeline", "FeatureUnion", "ColumnTransformer")
-"""They only pass rows on to what is inside."""
+CONTAINERS = {"ColumnTransformer": "transformers", "FeatureUnion": "transformer_list", "Pipeline": "steps"}
+"""They only pass rows on to what this parameter holds."""
+
+CHOOSES = Leak("high", "which columns it takes: a function of the data decides", "", "name them: ['age', 'dose'].")
+UNREADABLE = Leak(
+    "high",
+    "unknown: it cannot be read, so assume that it leaks everything",
+    "",
+    "give a list of (name, estimator): names are strings, estimators are instances, and none contains itself.",
+)
 
 _RESAMPLES = Leak(
     "high",
@@ -249,13 +259,17 @@ _UNKNOWN = Leak(
 )
 
 
-def _explicit(parameter: str) -> Callable[[dict[str, Any]], bool]:
-    return lambda given: not isinstance(given.get(parameter), str)
+_CARRIED = Leak(
+    "high",
+    "whatever the estimator in its function was fitted on",
+    "Public",
+    "Public(transformer) if those were public data.",
+)
 
 
 def _fixed_categories(given: dict[str, Any]) -> bool:
     rare = given.get("min_frequency") is None and given.get("max_categories") is None
-    return rare and _explicit("categories")(given)
+    return rare and not isinstance(given.get("categories"), str | None)
 
 
 _HARMLESS: dict[str, Callable[[dict[str, Any]], bool]] = {
@@ -268,7 +282,7 @@ _HARMLESS: dict[str, Callable[[dict[str, Any]], bool]] = {
     "CountVectorizer": lambda given: given.get("vocabulary") is not None,
     "TfidfTransformer": lambda given: not given.get("use_idf"),
     "MultiLabelBinarizer": lambda given: given.get("classes") is not None,
-    "TransformedTargetRegressor": lambda given: given.get("transformer") is None,
+    "TransformedTargetRegressor": lambda given: given.get("transformer") is None and given.get("regressor") is not None,
 }
 """Parameters with which a class that usually looks at values does not."""
 
@@ -300,15 +314,27 @@ def leak_of(estimator: Any) -> Leak:
     """
     kind = type(estimator)
     root, name = kind.__module__.partition(".")[0], kind.__name__
-    if root == "ppdp":
-        return _PRIVATE
-    if root == "imblearn" and hasattr(estimator, "fit_resample"):
+    if root == "imblearn" and hasattr(kind, "fit_resample"):
         return _RESAMPLES
-    if root != "sklearn" or name not in LEAKS:
+    if root != "ppdp" and (root != "sklearn" or name not in LEAKS):
         return _UNKNOWN
-    given = estimator.get_params(deep=False)
+    try:
+        given = estimator.get_params(deep=False)
+    except Exception:  # it is broken, or only looks like one of scikit-learn's
+        return _UNKNOWN
+    leak = _PRIVATE if root == "ppdp" else _by_parameters(name, given)
+    return _CARRIED if leak.severity != "high" and any(map(_carries, given.values())) else leak
+
+
+def _by_parameters(name: str, given: dict[str, Any]) -> Leak:
     if name in _HARMLESS and _HARMLESS[name](given):
         return replace(LEAKS[name], severity="none", leaks=_NOTHING)
     if name in _WORSE and _WORSE[name][0](given):
         return _WORSE[name][1]
     return LEAKS[name]
+
+
+def _carries(value: Any) -> bool:
+    """Whether a function, or the arguments of one, hold on to an estimator."""
+    held = value.values() if isinstance(value, dict) else [value] if callable(value) else []
+    return any(not isinstance(one, type) and estimator_in(one) is not None for one in held)

@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from ppdp.exceptions import InvalidParameter
-from ppdp.leaks import CONTAINERS, SEVERITIES, leak_of
+from ppdp.leaks import CHOOSES, CONTAINERS, SEVERITIES, UNREADABLE, Leak, leak_of
 
 __all__ = ["Finding", "Report", "lint"]
 
@@ -125,7 +125,7 @@ def lint(estimator: Any) -> Report:
     Returns
     -------
     Report
-        A table; ``report.severity`` is the worst of it.
+        A table; ``report.severity`` is the worst of it. What cannot be read is "high".
 
     Examples
     --------
@@ -142,37 +142,90 @@ def lint(estimator: Any) -> Report:
     return Report(tuple(_walk(estimator, "", frozenset())))
 
 
+DEEPEST = 50  # workflows inside workflows
+
+
 def _walk(estimator: Any, step: str, above: frozenset[int]) -> Iterator[Finding]:
     """Findings of an estimator and of all in its parameters."""
-    kind = type(estimator)
-    root = kind.__module__.partition(".")[0]
-    known_container = root in ("sklearn", "imblearn", "ppdp") and kind.__name__ in CONTAINERS
-    if not known_container:
-        leak = leak_of(estimator)
-        yield Finding(step, kind.__name__, leak.severity, leak.leaks, leak.twin, leak.fix)
-    for name, inner in _inside(estimator):
-        if id(inner) not in above:
-            yield from _walk(inner, f"{step}__{name}" if step else name, above | {id(estimator)})
+    if id(estimator) in above or len(above) > DEEPEST:
+        yield _finding(step, estimator, UNREADABLE)
+        return
+    if _container(estimator) is None:
+        yield _finding(step, estimator, leak_of(estimator))
+    for name, inner, leak in _inside(estimator):
+        where = f"{step}__{name}" if step else name
+        if leak is not None:
+            yield _finding(where, inner, leak)
+        elif not _is_estimator(inner):
+            yield _finding(where, inner, UNREADABLE)
+        else:
+            yield from _walk(inner, where, above | {id(estimator)})
 
 
-def _inside(estimator: Any) -> Iterator[tuple[str, Any]]:
-    """Estimators in parameters, alone or in lists of named ones; a ``FrozenEstimator`` is taken as a whole."""
+def _finding(step: str, what: Any, leak: Leak) -> Finding:
+    return Finding(step, type(what).__name__, leak.severity, leak.leaks, leak.twin, leak.fix)
+
+
+Inner = tuple[str, Any, Leak | None]
+"""Name, what stands there, and what is known of it without a closer look."""
+
+
+def _inside(estimator: Any) -> Iterator[Inner]:
+    """What stands in its parameters; a ``FrozenEstimator`` is taken as a whole."""
     if type(estimator).__name__ == "FrozenEstimator":
         return
+    holder = _container(estimator)
     try:
         parameters = estimator.get_params(deep=False)
     except Exception:  # somebody else's class; it was reported as unknown
-        return
+        parameters = {}
     for name, value in parameters.items():
-        if _is_estimator(value):
-            yield name, value
-        elif isinstance(value, (list, tuple)):
-            for position, item in enumerate(value):
-                named = isinstance(item, (list, tuple)) and len(item) >= 2 and isinstance(item[0], str)
-                label, inner = (item[0], item[1]) if named else (str(position), item)
-                if _is_estimator(inner):
-                    yield label, inner
+        if name == holder:
+            yield from _members(name, value, 3 if holder == "transformers" else 2)
+        elif _is_estimator(value):
+            yield name, value, None
+        elif isinstance(value, type) and hasattr(value, "fit"):
+            yield name, value, UNREADABLE
+        elif holder is None and issubclass(type(value), list | tuple):
+            yield from _listed(value)
+    if holder is not None and holder not in parameters:
+        yield holder, estimator, UNREADABLE
+
+
+def _members(parameter: str, members: Any, size: int) -> Iterator[Inner]:
+    """The named members of a container, and whatever is none."""
+    if not issubclass(type(members), list | tuple):
+        yield parameter, members, UNREADABLE
+        return
+    for position, member in enumerate(members):
+        if not (issubclass(type(member), list | tuple) and len(member) == size and issubclass(type(member[0]), str)):
+            yield str(position), member, UNREADABLE
+            continue
+        name, inner, *columns = member
+        if columns and callable(columns[0]):
+            yield name, columns[0], CHOOSES
+        if not (inner is None or (issubclass(type(inner), str) and inner in ("drop", "passthrough"))):
+            yield name, inner, None
+
+
+def _listed(value: Any) -> Iterator[Inner]:
+    """Estimators in a list, by name if they have one."""
+    for position, item in enumerate(value):
+        named = issubclass(type(item), list | tuple) and len(item) >= 2 and issubclass(type(item[0]), str)
+        label, inner = (item[0], item[1]) if named else (str(position), item)
+        if _is_estimator(inner):
+            yield label, inner, None
+
+
+def _container(estimator: Any) -> str | None:
+    """The parameter in which a container has its members; None for any other estimator."""
+    kind = type(estimator)
+    known = kind.__module__.partition(".")[0] in ("sklearn", "imblearn", "ppdp")
+    return CONTAINERS.get(kind.__name__) if known else None
 
 
 def _is_estimator(value: Any) -> bool:
-    return not isinstance(value, type) and hasattr(value, "get_params") and hasattr(value, "fit")
+    try:
+        return not isinstance(value, type) and hasattr(value, "get_params") and hasattr(value, "fit")
+    except Exception:  # somebody else's class may raise anything
+        return False

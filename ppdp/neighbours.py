@@ -162,7 +162,8 @@ class World:
         n, d = self.domain.n, self.domain.d
         table = TABLES[rng.integers(len(TABLES))](n, d, self._scale(rng) / self.length, rng)
         X = np.asarray(table * self.length, dtype=np.float64)
-        X[: self.gaps] = self._gapped(X[: self.gaps], rng)
+        gaps = min(self.gaps, int(self.gaps ** rng.choice([1.0, rng.random()])))  # often in few rows only
+        X[:gaps] = self._gapped(X[:gaps], rng)
         return X
 
     def _gapped(self, X: Array, rng: np.random.Generator) -> Array:

@@ -138,7 +138,7 @@ def build(section: Section) -> None:
         "Excess empirical risk, certified; in brackets what Table 4 prints (1,000 rows; no excess losses, they rise)."
     )
     rows = []
-    with threadpool_limits(2):
+    with threadpool_limits(1):  # small products wait for each other's threads
         for (n, data), form in product(sets.items(), FORMS):
             for epsilon in EPSILONS[:1] if section.quick else EPSILONS:
                 found = [
@@ -149,9 +149,10 @@ def build(section: Section) -> None:
     section.table(("rows", "order", "ε", *(f"C = {c:g}" for c in CLIPS), "no clip"), rows)
     nothing = [f"{data.zero_risk:.3f}" for data in sets.values()]
     section.text(
-        f"The model 0 has {' and '.join(nothing)}. **Does not survive**: with 1,000 rows nothing is released, "
-        "whatever the clip, because one row may move the gap by more than a gate can test. **Survives in part**: "
-        "the clip matters, but only if it comes first, and then because the gap shrinks less than C²."
+        f"The model 0 has {' and '.join(nothing)}. **Does not survive**: with 1,000 rows nothing is released, whatever the "
+        "clip, because one row moves the gap by more than a gate can test. **Survives in part**: a short clip helps, and "
+        "more if it comes first: rows of equal length have the widest gap for their length. Without pre-processing the "
+        "risk is far lower (Figure 3)."
     )
 
 

@@ -33,6 +33,7 @@ CHOOSING = 0.2
 LEAST_RUNS = 4 * SLICE
 _USUAL_DOUBT = 0.01  # of a count that serves to choose: thresholds in the tails must be worth their doubt
 _THRESHOLDS = 199
+_CLEARLY = 0.1  # more, as a share
 
 
 class Event(NamedTuple):
@@ -238,7 +239,11 @@ def _chosen(
     runs: int,
     doubt: float,
 ) -> dict[str, tuple[Score, float]]:
-    """For each purpose the statistic and the threshold that promise most; half of the runs make the statistics."""
+    """For each purpose the statistic and the threshold that promise most; half of the runs make the statistics.
+
+    The simpler statistic is kept unless the other one promises clearly more: who takes the best of several guesses
+    takes the luckiest.
+    """
     left, right = choosing
     best: dict[str, tuple[float, Score, float]] = {}
     for score in scores(left[::2], right[::2], shift):
@@ -251,7 +256,7 @@ def _chosen(
         for purpose, worth in purposes.items():
             promised = worth(p, q)
             at = int(np.argmax(promised))
-            if purpose not in best or promised[at] > best[purpose][0]:
+            if purpose not in best or promised[at] > best[purpose][0] + _CLEARLY * abs(best[purpose][0]):
                 best[purpose] = (float(promised[at]), score, float(thresholds[at]))
     return {purpose: (score, threshold) for purpose, (_, score, threshold) in best.items()}
 

@@ -37,7 +37,7 @@ class Score:
 
 
 def scores(left: Array, right: Array, shift: Array | None) -> list[Score]:
-    """All statistics that are tried.
+    """All statistics that are tried, the simplest first.
 
     Parameters
     ----------
@@ -46,7 +46,8 @@ def scores(left: Array, right: Array, shift: Array | None) -> list[Score]:
     shift : ndarray of shape (width,), optional
         By how much the released numbers differ where noise is Gaussian, if it is known.
     """
-    found = [_histogram(left, right), *_classifiers(left, right)]
+    linear, boosting = _classifiers(left, right)
+    found = [linear, _histogram(left, right), boosting]
     if shift is not None and shift.shape == (left.shape[1] - 1,) and shift.any():
         found.insert(0, _likelihood_ratio(left, right, shift))
     return found

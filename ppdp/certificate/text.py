@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import Any
 
 from ppdp.certificate.losses import ONLY_THE_LAST, law_of, part_in_words
-from ppdp.certificate.markup import figure
+from ppdp.certificate.markup import figure, printable
 from ppdp.certificate.meaning import (
     FALSE_ALARMS,
     covered_in_words,
@@ -29,7 +29,8 @@ _POWER = re.compile(r"(?:([\d.]+)\u00a0×\u00a0)?10([⁻⁰¹²³⁴⁵⁶⁷⁸
 
 
 def render_text(c: dict[str, Any]) -> str:
-    """Plain text of a certificate, first word its status."""
+    """Plain text of a certificate, first word its status; no name in it can move a cursor or begin a line."""
+    c = printable(c)
     lines = [f"{c['status']} ({c['epsilon']:g}, {c['delta']:g})-differential privacy, end to end"]
     for name, words in _lines(c):
         first, *more = wrap(words, WIDTH - NAME - 2, break_long_words=False, break_on_hyphens=False) or [""]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ppdp.commands.errors import one_line, refuse
-from ppdp.commands.output import complain, say
+from ppdp.commands.output import complain, escaped, say
 from ppdp.commands.pipeline_file import import_modules
 from ppdp.exceptions import CertificateError, ExportError
 
@@ -37,7 +38,7 @@ def verify(options: Namespace) -> int:
             found["signer"] = result.signer
         say(json.dumps(found, indent=2, ensure_ascii=False))
     elif not options.quiet:
-        say(repr(result))
+        say(repr(replace(result, problems=tuple(escaped(problem) for problem in result.problems))))
         say(f"{certificate.status} ({certificate.epsilon:g}, {certificate.delta:g}) {certificate.digest}")
     return 0 if result else 1
 

@@ -10,6 +10,8 @@ exit status:
   1  the answer is no: a certificate does not hold, a stage tells of the rows, the gate or the ledger refuses
   2  the command cannot be carried out as given: one line on standard error says where and what to change
   3  a fault in ppdp; what it says may hold private values and is not shown
+  4  done, and what is written into files is there, but standard output cannot be written
+  130  interrupted by Ctrl-C
 
 examples:
   ppdp demo                                          certificate, picture and numbers on bundled medical data

@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TextIO
+from unicodedata import category
 
 __all__ = ["Unprinted", "complain", "escaped", "prepare", "printing", "say", "silence", "table"]
 
@@ -40,14 +41,14 @@ def complain(text: str) -> None:
 
 
 def escaped(text: str) -> str:
-    r"""Every character that is not printable as an escape of JSON.
+    r"""Every character that is neither printable nor a space as an escape of JSON.
 
     Examples
     --------
     >>> escaped("clinic" + chr(27) + "[2J")
     'clinic\\u001b[2J'
     """
-    return "".join(c if c.isprintable() else _as_json(c) for c in text)
+    return "".join(c if c.isprintable() or category(c) == "Zs" else _as_json(c) for c in text)
 
 
 def _as_json(text: str) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 from ppdp.commands.errors import refuse
-from ppdp.commands.output import say
+from ppdp.commands.output import complain, say
 from ppdp.commands.pipeline_file import import_modules
 from ppdp.exceptions import CertificateError, InvalidParameter, SignatureError
 
@@ -32,7 +31,7 @@ def sign(options: Namespace) -> int:
         refuse(error.message, place=str(options.certificate), fix=error.fix or "a certificate.json as it was issued.")
     result = certificate.verify()
     if not result:
-        print(f"ppdp: {options.certificate}: {' '.join(result.problems)}", file=sys.stderr)
+        complain(f"{options.certificate}: {' '.join(result.problems)}")
         return 1
     password = None if options.password is None else _password(options.password)
     try:

@@ -51,13 +51,39 @@ class Categorical(PublicMap):
                 f"categories of {len(self.categories)} columns are declared for {len(given.names)} columns.",
                 stage=self.step,
             )
+        for categories in self.categories:
+            self._check_distinct(categories)
         return self.categories
+
+    def _check_distinct(self, categories: Sequence[Any]) -> None:
+        """Every entry is one category at most.
+
+        Raises
+        ------
+        InvalidParameter
+            If two categories repeat, or are the same float.
+        """
+        try:
+            known = [target for target in _targets(categories) if not math.isnan(target)]
+            distinct = len(set(known)) == len(known)
+        except (TypeError, OverflowError):  # what is no plain label, or larger than any float
+            distinct = False
+        if not distinct or sum(self._is_fallback(c) for c in categories) > 1:
+            raise InvalidParameter(
+                "categories must be distinct, whole numbers also as floats, and at most one stands for gaps.",
+                stage=self.step,
+                fix="name every category once, larger numbers than 2**53 as text.",
+            )
+
+    def _is_fallback(self, category: Any) -> bool:
+        """Whether gaps count as it."""
+        return _is_gap(category) or (self.gap is not None and bool(category == self.gap))
 
     def _same(self, column: Array, categories: Sequence[Any]) -> NDArray[np.bool_]:
         """Which category every entry is, as an array of shape (n, n_categories)."""
         targets = np.array(_targets(categories))
         where = column[:, None] == targets
-        fallback = [_is_gap(c) or (self.gap is not None and c == self.gap) for c in categories]
+        fallback = [self._is_fallback(c) for c in categories]
         return np.where(np.isnan(column)[:, None], fallback, where)
 
 
@@ -93,7 +119,8 @@ class Encoded(Categorical):
     @property
     def fills(self) -> bool:  # type: ignore[override]
         """Whether gaps become something."""
-        return self.gap is not None or not math.isnan(self.missing)
+        named = all(any(map(_is_gap, categories)) for categories in self.categories)
+        return named or self.gap is not None or not math.isnan(self.missing)
 
     def _facts(self, given: ColumnFacts) -> ColumnFacts:
         extra = [self.unknown, *([] if math.isnan(self.missing) else [self.missing])]

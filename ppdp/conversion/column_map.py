@@ -20,9 +20,8 @@ from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.frames import readable
 from ppdp.planning.ways import Way
 from ppdp.rows import Rows, encode_labels
-from ppdp.statistics import clip_norms
 from ppdp.transformers.base import RowWiseTransformer, Statistics
-from ppdp.transformers.probe import check_row_by_row
+from ppdp.transformers.probe import check_row_by_row, clipped_to_ball
 from ppdp.transformers.ranges import resolve_ranges
 
 __all__ = ["Block", "ColumnMap"]
@@ -53,6 +52,16 @@ class Block:
     prefix: str = ""
     rest: bool = False
     drop: bool = False
+
+    @property
+    def expects(self) -> bool:
+        """Whether gaps are declared to come in."""
+        return any(step.expects for step in self.maps)
+
+    @property
+    def fills(self) -> bool:
+        """Whether no gap is left."""
+        return self.drop or any(step.fills for step in self.maps)
 
     def positions(self, names: Sequence[str] | None, count: int) -> list[int]:
         """Where the columns are.
@@ -91,10 +100,9 @@ def _by_position(columns: slice, names: Sequence[str] | None, count: int) -> sli
 class _Part:
     """A block whose columns were found."""
 
+    block: Block
     positions: list[int]
-    maps: tuple[PublicMap, ...]
     facts: tuple[ColumnFacts, ...]
-    prefix: str
 
     @property
     def end(self) -> ColumnFacts:
@@ -102,7 +110,7 @@ class _Part:
 
     def apply(self, X: Array) -> Array:
         values = _clipped(X[:, self.positions], self.facts[0])
-        for step, given, out in zip(self.maps, self.facts, self.facts[1:]):
+        for step, given, out in zip(self.block.maps, self.facts, self.facts[1:]):
             values = _clipped(step._apply(values, given), out)
         return values
 
@@ -130,6 +138,7 @@ class ColumnMap(RowWiseTransformer):
     -----
     **Guarantee** (``docs/theory/row-wise.md``, `row-wise.row-map`): row-wise, moves nothing. What comes out is clipped
     to the box and the ball that follow from the maps. Labels that are no numbers are read by their public categories.
+    A row without gaps never gains one, nor does any row if every column is filled: 0 stands for what is not a number.
     """
 
     _statistic_names = ("names", "reach", "norm")
@@ -153,16 +162,18 @@ class ColumnMap(RowWiseTransformer):
 
     @property
     def fills_gaps(self) -> bool:  # type: ignore[override]
-        """Whether some columns may have gaps that it fills."""
-        return any(step.expects for block in self.blocks for step in block.maps)
+        """Whether columns may have gaps, all of which it fills."""
+        return any(block.expects for block in self.blocks) and all(block.fills for block in self.blocks)
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """One public way."""
         parts = self._parts(domain.feature_names, domain.d, _reach(domain))
         norm, entry, width = self._bounds(parts)
         gaps = domain.missing_rows > 0
+        if not gaps:
+            _check_filled(parts)
         check_row_by_row(lambda X: _mapped_by(parts, X, norm), domain.d, width, "ColumnMap", gaps=gaps)
-        fills = gaps and all(any(step.fills for step in part.maps) for part in parts)
+        fills = gaps and all(part.block.fills for part in parts)
         facts: dict[str, Any] = {"n_features": width, "row_norm": norm, "entry_bound": entry, "lipschitz": None}
         facts["feature_names"] = _names(parts) if domain.feature_names is not None else None
         if fills:
@@ -195,8 +206,8 @@ class ColumnMap(RowWiseTransformer):
                 start[positions] = np.nan  # ranges are for numbers: labels come as codes
             facts = [ColumnFacts.within([labels[i] for i in positions], start[positions])]
             for step in block.maps:
-                facts.append(step._facts(facts[-1]))
-            parts.append(_Part(positions, block.maps, tuple(facts), block.prefix))
+                facts.append(facts[-1].after(step))
+            parts.append(_Part(block, positions, tuple(facts)))
         return parts
 
     def _found(self, names: Sequence[str] | None, count: int) -> list[tuple[Block, list[int]]]:
@@ -318,12 +329,31 @@ def _reach(domain: Domain) -> float:
 
 
 def _names(parts: Sequence[_Part]) -> list[str] | None:
-    made = [f"{part.prefix}{name}" for part in parts for name in part.end.names]
+    made = [f"{part.block.prefix}{name}" for part in parts for name in part.end.names]
     return made if len(set(made)) == len(made) else None
 
 
+def _check_filled(parts: Sequence[_Part]) -> None:
+    """Where no gap may come in, filling those of some columns only is a mistake.
+
+    Raises
+    ------
+    InvalidParameter
+        Naming the columns that are not filled.
+    """
+    bare = [name for part in parts if not part.block.fills for name in part.facts[0].names]
+    if bare and any(part.block.expects for part in parts):
+        raise InvalidParameter(
+            f"no gap may come in: those of {', '.join(map(repr, bare))} are not filled, those of other columns are.",
+            stage="ColumnMap",
+            fix="fill these columns as well, or put an imputer behind it.",
+        )
+
+
+@np.errstate(all="ignore")  # a warning would be an answer about the rows
 def _mapped_by(parts: Sequence[_Part], X: Array, norm: float) -> Array:
-    return clip_norms(np.concatenate([part.apply(X) for part in parts], axis=1), norm)
+    out = np.concatenate([part.apply(X) for part in parts], axis=1)
+    return clipped_to_ball(X, out, norm, fills=all(part.block.fills for part in parts))
 
 
 def _codes(column: NDArray[Any], labels: Sequence[Any]) -> Array:

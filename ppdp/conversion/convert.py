@@ -184,7 +184,8 @@ class _Made:
         )
         if self.facts.scales and not sized:
             own.append(Scaled())
-        filled_later = any(step.kind in IMPUTERS or getattr(step.estimator, "fills_gaps", False) for step in rest)
+        filling = any(step.kind in IMPUTERS or getattr(step.estimator, "fills_gaps", False) for step in rest)
+        filled_later = filling and self.facts.domain.max_missing != 0
         if any(m.expects for m in maps) and not filled_later and not any(m.fills for m in own):
             own.append(Filled(None))
         return replace(block, maps=tuple(own))

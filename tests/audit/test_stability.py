@@ -1,0 +1,204 @@
+"""The stability attack finds what is false by search, finds nothing where a bound holds, and comes close to it."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import printed_claims as printed
+import pytest
+
+from ppdp import Distance, Domain, make_pipeline
+from ppdp.audit import Claim, StabilityFinding, StabilityReport, attack_stability, worst_pair
+from ppdp.audit import optimise as climbing
+from ppdp.exceptions import InvalidParameter
+from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
+from ppdp.rows import Rows
+from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
+
+
+DOMAIN = Domain(n_rows=12, n_features=2)
+
+FALSE = {
+    "deduplication, 1 column": (printed.deduplication(12, 1), "linf"),
+    "deduplication, 2 columns": (printed.deduplication(30, 2), "linf"),
+    "quantization, 2 columns": (printed.quantization(30, 2), "linf"),
+    "standard scaling, 50 rows": (printed.scaling(50, 0.35), "l2"),
+    "mean imputation": (printed.imputation(40, 3, 3), "l2"),
+    "PCA to 1 of 2 columns": (printed.projection(50, 2, 1), "l2"),
+}
+
+
+def slots_that_differ(pair):
+    left, right = (np.nan_to_num(rows.X, nan=9.0) for rows in pair)
+    return np.flatnonzero((left != right).any(axis=1))
+
+
+class TestPrintedClaims:
+    @pytest.mark.parametrize("name", FALSE)
+    def test_what_is_false_is_found_by_search(self, name):
+        claim, quantity = FALSE[name]
+        report = attack_stability(claim, until_violated=True, seed=2 if quantity == "l2" else 0)
+        (finding,) = report.violations
+        assert finding.quantity == quantity
+        assert finding.ratio > 1.001
+        assert slots_that_differ(finding.pair).tolist() == [0]
+        assert claim.uses(finding.pair)[quantity] == (finding.attained, finding.claimed)
+
+    def test_the_pair_of_a_deduplication_is_checked_by_hand(self):
+        claim, _ = FALSE["deduplication, 1 column"]
+        (finding,) = attack_stability(claim, until_violated=True).violations
+        kept = [printed.deduplicated(rows.X, printed.ETA)[1][1:] for rows in finding.pair]
+        assert (kept[0] != kept[1]).sum() == finding.attained
+        assert printed.twice_the_largest_cluster(*(rows.X for rows in finding.pair)) == finding.claimed
+
+    def test_what_holds_is_not_exceeded_and_nearly_reached(self):
+        centring = Claim(lambda X: X - X.mean(axis=0), printed.ball(10, 2), {"l2": 2 / 10, "linf": 9})
+        report = attack_stability(centring, evaluations=400)
+        assert not report.violated
+        assert {f.quantity: round(f.ratio, 6) for f in report.findings} == {"l2": 1.0, "linf": 1.0}
+
+
+class TestOurs:
+    @pytest.mark.parametrize("distance", [None, Distance(replaced=1, moved=3, radius=0.05, total=0.1)])
+    def test_no_stage_exceeds_what_it_certifies(self, distance):
+        ball = Domain(n_rows=20, n_features=2, max_missing=0)
+        reports = [
+            attack_stability(stage, ball, distance=distance, evaluations=250)
+            for stage in (StandardScaler(0.3, clip=2.0), PCA(1, min_gap=0.1))
+        ]
+        assert not any(report.violated for report in reports)
+        assert all(report.worst.ratio > 0.3 for report in reports)
+
+    def test_a_bound_that_is_reached(self):
+        report = attack_stability(MeanImputer(statistics="exact"), Domain(n_rows=12, n_features=1), evaluations=400)
+        radius = next(f for f in report.findings if (f.name, f.quantity) == ("MeanImputer, exact", "radius"))
+        assert 0.99 < radius.ratio <= 1 + 1e-9
+
+    def test_a_pipeline_part_by_part(self):
+        pipe = make_pipeline(MinMaxScaler(ranges=(0, 50)), MeanImputer(statistics="noisy"), GaussianMechanism())
+        report = attack_stability(pipe, DOMAIN.but(n_rows=40), evaluations=150)
+        assert not report.violated
+        assert {finding.name for finding in report.findings} == {
+            "minmaxscaler, public",
+            "meanimputer, noisy",
+            "meanimputer, release of means",
+            "all stages",
+            "gaussianmechanism, end to end",
+        }
+        entries = next(finding for finding in report.findings if finding.quantity == "entry_bound")
+        assert entries.ratio == pytest.approx(1.0)  # rows are as long as the ranges are wide
+
+    def test_all_stages_together(self):
+        steps = NormClipper(), MeanImputer(max_missing=3, statistics="exact"), PCA(1, 0.1, statistics="exact")
+        plan = make_pipeline(*steps, GaussianMechanism(), epsilon=20, gate=None).plan(DOMAIN.but(n_rows=60))
+        report = attack_stability(plan, evaluations=200)
+        together = {finding.quantity: finding.ratio for finding in report.findings if finding.name == "all stages"}
+        assert not report.violated
+        assert 0 < together["radius"] <= 1
+
+    def test_half_a_sensitivity_is_found(self):
+        plan = make_pipeline(NormClipper(), Deduplicator(), GaussianMechanism(), epsilon=5.0).plan(DOMAIN)
+        broken = replace(plan.mechanism, sensitivity=plan.mechanism.sensitivity / 2)
+        report = attack_stability(replace(plan, mechanism=broken), evaluations=200)
+        assert [(f.name, f.quantity) for f in report.violations] == [("gaussianmechanism, end to end", "answer")]
+
+    def test_half_a_distance_behind_a_stage_is_found(self):
+        pipe = make_pipeline(NormClipper(), MeanImputer(statistics="exact"), GaussianMechanism())
+        plan = pipe.plan(DOMAIN.but(n_features=1))
+        step = plan.steps[1]
+        less = replace(step.way, distance=replace(step.way.distance, radius=step.way.distance.radius / 2))
+        broken = replace(plan, steps=(plan.steps[0], replace(step, way=less)), end=(less.domain, less.distance))
+        report = attack_stability(broken, evaluations=300)
+        assert {(f.name, f.quantity) for f in report.violations} >= {("meanimputer, exact", "radius")}
+
+    def test_without_a_sensitivity_there_is_nothing_to_exceed(self):
+        report = attack_stability(make_pipeline(NormClipper(), LaplaceMechanism()), DOMAIN, evaluations=20)
+        assert [name for name, _ in report.skipped] == ["laplacemechanism"]
+        assert "not attacked: laplacemechanism" in repr(report)
+
+
+class TestWorstPair:
+    def test_of_a_model_that_answers_many_times(self):
+        model = LogisticRegression(classes=(0, 1), max_iter=5)
+        plan = make_pipeline(NormClipper(), model, epsilon=5.0).plan(DOMAIN)
+        left, right, ratio = worst_pair(plan, evaluations=400)
+        assert 0.9 < ratio <= 1 + 1e-9
+        differ = slots_that_differ((left, right)).tolist() + np.flatnonzero(left.y != right.y).tolist()
+        assert set(differ) == {0}
+
+    @pytest.mark.parametrize("last", [LaplaceMechanism(), StandardScaler()], ids=["Laplace", "a transformer"])
+    def test_of_whatever_is_released(self, last):
+        plan = make_pipeline(NormClipper(), last, epsilon=5.0).plan(DOMAIN.but(n_rows=40))
+        _, _, ratio = worst_pair(plan, evaluations=200)
+        assert 0.9 < ratio <= 1 + 1e-9
+
+    def test_every_condition_has_the_margin_that_is_asked(self):
+        pipe = make_pipeline(NormClipper(), PCA(1, 0.2, statistics="exact"), GaussianMechanism(), epsilon=20, gate=None)
+        plan = pipe.plan(DOMAIN.but(n_rows=60))
+        left, right, _ = worst_pair(plan, evaluations=150, margin=20)
+        condition = plan.conditions[0][1]
+        assert min(condition.margin(rows) for rows in (left, right)) > 20
+        with pytest.raises(InvalidParameter, match="held on none of the pairs"):
+            worst_pair(plan, evaluations=20, margin=1000)
+
+
+class TestSearch:
+    @pytest.mark.parametrize("installed", [True, False], ids=["CMA-ES", "Powell"])
+    def test_is_a_function_of_the_seed(self, monkeypatch, installed):
+        monkeypatch.setattr(climbing, "find_spec", lambda name: installed or None)
+        claim = Claim(lambda X: X / (1 + X.std(axis=0)), printed.ball(5, 2), {"l2": 1.0})
+        one, same, other = (attack_stability(claim, evaluations=300, seed=seed) for seed in (1, 1, 2))
+        facts = [[(f.attained, f.pair[0].X.tobytes()) for f in report.findings] for report in (one, same, other)]
+        assert facts[0] == facts[1] != facts[2]
+
+    def test_ends_in_time(self):
+        report = attack_stability(printed.scaling(10, 0.5), evaluations=10**6, seconds=0.05)
+        assert 0 < report.worst.evaluations < 10_000
+
+    def test_climbing_gains(self):
+        """To the last digits: no drawn pair has all of its rows where they strain the bound most."""
+        claim = Claim(lambda X: X - 1e3 * (X - 0.123).mean(axis=0) ** 2, printed.ball(5, 1), {"l2": 1.0})
+        drawn, climbed = (attack_stability(claim, evaluations=count).worst.ratio for count in (40, 400))
+        assert drawn < climbed
+
+
+class TestReport:
+    def finding(self, attained, claimed):
+        return StabilityFinding("it", "l2", attained, claimed, (Rows.of([[0.0]]), Rows.of([[1.0]])), 7, 0.5)
+
+    def test_rounding_is_no_violation(self):
+        assert not self.finding(1 + 1e-10, 1).violated
+        assert self.finding(1 + 1e-8, 1).violated
+
+    def test_a_bound_of_nothing(self):
+        assert self.finding(0, 0).ratio == 0
+        assert self.finding(0.1, 0).ratio == math.inf
+        assert self.finding(0.1, 0).to_dict()["ratio"] is None
+
+    def test_shows_what_was_found(self):
+        report = StabilityReport((self.finding(3, 2), self.finding(1, 2)), (("last", "it is random"),))
+        assert repr(report).splitlines() == [
+            "stability attack: 1 violations, 7 pairs of neighbouring datasets",
+            "not attacked: last: it is random",
+            "what  quantity  attained  claimed  ratio",
+            "it    l2        3         2        1.5000  VIOLATED",
+            "it    l2        1         2        0.5000",
+        ]
+        assert "VIOLATED" in report._repr_html_()
+        assert report.worst.ratio == 1.5
+        assert [line["violated"] for line in report.to_dict()["findings"]] == [True, False]
+
+
+class TestErrors:
+    def test_what_cannot_be_attacked(self):
+        with pytest.raises(InvalidParameter, match="a list cannot be attacked"):
+            attack_stability([1])
+        with pytest.raises(InvalidParameter, match="in a domain"):
+            attack_stability(NormClipper())
+        with pytest.raises(InvalidParameter, match="evaluations"):
+            attack_stability(NormClipper(), DOMAIN, evaluations=0)
+
+    def test_a_claim_about_nothing(self):
+        claim = Claim(lambda X: X, printed.ball(5, 1), {"l2": 1.0}, holds=lambda X: False, name="nothing")
+        with pytest.raises(InvalidParameter, match="nothing could be attacked: nothing: its conditions held"):
+            attack_stability(claim, evaluations=10)
