@@ -184,7 +184,7 @@ def _inside(estimator: Any) -> Iterator[Inner]:
             yield from _members(name, value, 3 if holder == "transformers" else 2)
         elif _is_estimator(value):
             yield name, value, None
-        elif isinstance(value, type) and hasattr(value, "fit"):
+        elif (name == "estimator" and value is not None) or (isinstance(value, type) and hasattr(value, "fit")):
             yield name, value, UNREADABLE
         elif holder is None and issubclass(type(value), list | tuple):
             yield from _listed(value)

@@ -24,7 +24,7 @@ TITLE = """# Reproductions
 
 "Provable privacy with non-private pre-processing" (Hu, Sanyal and Schölkopf, ICML 2024) beside ppdp. Every section is
 written by its own command, `python reproductions/<name>.py`, and every number in it is computed by that command or
-printed in the paper. δ = 10⁻⁶ and one replaced row throughout.
+printed in the paper. One replaced row and, unless another is named, δ = 10⁻⁶ throughout.
 """
 
 

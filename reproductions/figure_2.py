@@ -156,7 +156,7 @@ def projection(sizes: list[int]) -> Iterator[Point]:
         case = rotation(n, gap, everywhere=True)
         claimed = printed.table_two("gaussian", "pca", BASE, gap=case.stage.min_gap)
         stages = [PCA(1, min_gap=case.stage.min_gap, statistics="exact"), BOTH]
-        yield measured(n, f"gap {gap:g}", claimed, n - 1, stages, case.pair)
+        yield measured(n, f"gap ≈ {gap:g}", claimed, n - 1, stages, case.pair)
 
 
 PANELS = (

@@ -221,7 +221,7 @@ def sampled() -> Iterator[str]:
     for setting in COLUMNS[2:]:
         n, d = setting.n, setting.ours
         largest = math.log(n * BASE) / BASE**2 / 2
-        facts = {"replaced": 1, "toggled": 0, "moved": d.moved, "radius": d.radius, "total": d.total}
+        facts: dict[str, Any] = {"replaced": 1, "toggled": 0, "moved": d.moved, "radius": d.radius, "total": d.total}
         part = Part.of("poisson", count=n * n, rate=1 / n, noise_scale=1 / BASE, bound=1.0, lipschitz=1.0, **facts)
         yield f"{shown(setting.entry('samples', BASE, largest))} / {shown(PrivacyLoss(parts=(part,)).epsilon(DELTA))}"
 
@@ -232,7 +232,14 @@ def iterated() -> Iterator[str]:
     for setting in COLUMNS[:2]:
         n, d = setting.n, setting.ours
         noise = 8 * math.sqrt(2 * math.log(n)) / (base * math.sqrt(n))
-        facts = {"mass": d.mass, "total": d.total, "moved": d.moved, "n_rows": n, "bound": 1.0, "lipschitz": 1.0}
+        facts: dict[str, Any] = {
+            "mass": d.mass,
+            "total": d.total,
+            "moved": d.moved,
+            "n_rows": n,
+            "bound": 1.0,
+            "lipschitz": 1.0,
+        }
         loss = PrivacyLoss(parts=(Part.of("hidden", noise_scale=noise, **facts),))
         more = {"n": n} if "n" not in setting.facts else {}
         yield f"{shown(setting.entry('iteration', base, **more))} / {shown(loss.epsilon(DELTA))}"

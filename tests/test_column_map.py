@@ -5,17 +5,23 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from ppdp import Distance, Domain
+from ppdp import Distance, Domain, Pipeline
 from ppdp.conversion import Block, ColumnMap
 from ppdp.conversion.categories import Encoded, OneHot
 from ppdp.conversion.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, Scaled
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
+from ppdp.mechanisms import GaussianMechanism
 from ppdp.testing import check_stage
+from ppdp.transformers import MeanImputer
 
 BOX = (-10.0, 10.0)
 HOT = OneHot(((0, 1, 2),), step="hot")
+FITTED = StandardScaler().fit([[0.0], [1.0]])
 
 STAGES = {
     "scaled": ColumnMap((Block(None, (Scaled(),)),), BOX),
@@ -114,11 +120,81 @@ def test_labels_are_read_by_public_categories_and_what_is_left_out_may_hold_anyt
         (ColumnMap((Block(np.array([True])),), BOX), DomainMismatch, "another length"),
         (ColumnMap((Block(None, (HOT,)),)), InvalidParameter, "categories of 1 columns are declared for 2 columns"),
         (ColumnMap((Block(None, (Mapped(np.log),)),), BOX), MissingBound, "has no public range"),
+        (ColumnMap((Block(None, (Filled(np.nan),)),), max_norm=1.0), InvalidParameter, "a finite number, got nan"),
+        (ColumnMap((Block(None, (Scaled((1.0, 0.0)),)),), BOX), InvalidParameter, "no range that a float"),
+        (ColumnMap((Block(None, (Scaled((np.nan, 1.0)),)),), BOX), InvalidParameter, "no range that a float"),
+        (ColumnMap((Block(None, (Filled(1e308),)),), (-1e308, 5e307)), InvalidParameter, "no range that a float"),
+        (ColumnMap((Block(None, (Powers(4),)),), (0, 1e90), 1.0), InvalidParameter, "no range that a float"),
+        (ColumnMap((Block(None, (Mapped(FITTED.transform),)),), BOX), InvalidParameter, "a StandardScaler, which"),
     ],
 )
 def test_impossible_parameters_are_found_before_any_data(stage, kind, words):
     with pytest.raises(kind, match=re.escape(words)):
         stage.ways(Domain(n_rows=10, n_features=2), Distance.neighbours())
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [("a", "a"), (1, 1.0), (True, 1), (2**53, 2**53 + 1), (1, 10**400), (None, np.nan), ("none", None), (["a"], "b")],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", [OneHot, Encoded])
+def test_an_entry_is_one_category_at_most(kind, labels):
+    stage = ColumnMap((Block(None, (kind((labels,), gap="none", step="ward"),)),))
+    with pytest.raises(InvalidParameter, match="categories must be distinct"):
+        stage.ways(Domain(n_rows=10, n_features=1), Distance.neighbours())
+
+
+def test_distinct_categories_are_one_each():
+    for labels in (("1", "2"), (2**53, 2**53 + 2), (0.0, np.nan), ("a", 1), (True, False), ()):
+        ColumnMap((Block([0], (OneHot((labels,)),)), Block([1])), BOX).ways(
+            Domain(n_rows=10, n_features=2), Distance.neighbours()
+        )
+
+
+class TestGapsOfSomeColumns:
+    half = ColumnMap((Block(["a"], (Filled(0.5),)), Block(["b"])), BOX)
+    X = pd.DataFrame(np.random.default_rng(0).uniform(-1, 1, (400, 2)), columns=["a", "b"])
+
+    @pytest.mark.parametrize("invalid", ["error", "repair"])
+    @pytest.mark.parametrize("domain", [None, Domain(max_missing=0.1)])
+    def test_the_columns_that_are_not_filled_are_named(self, invalid, domain):
+        X = self.X.mask(self.X < -0.99)
+        pipe = Pipeline([("half", self.half), ("mean", GaussianMechanism())], domain=domain, invalid=invalid)
+        with pytest.raises(InvalidParameter, match="those of 'b' are not filled") as refused:
+            pipe.fit(X)
+        assert refused.value.stage == "half"
+        assert "put an imputer behind it" in refused.value.fix
+
+    def test_an_imputer_behind_fills_the_others(self):
+        X = self.X.mask(self.X < -0.9)
+        steps = [("half", self.half), ("rest", MeanImputer()), ("mean", GaussianMechanism())]
+        pipe = Pipeline(steps, epsilon=5.0, delta=1e-5).fit(X)
+        assert pipe.certificate_.verify()
+        assert np.isfinite(pipe.release_.arrays["mean.answer"]).all()
+
+    def test_what_it_says_and_what_its_way_says_is_the_same(self):
+        domain = Domain(n_rows=10, n_features=2, feature_names=("a", "b"))
+        codes = Encoded(((0, 1, None),), expects=True)
+        for blocks in (
+            (Block(["a"], (Filled(0.5),)), Block(["b"])),
+            (Block(["a"], (Filled(0.5),)), Block(["b"], (Filled(None),))),
+            (Block(["a"], (Filled(0.5),)), Block(["b"], drop=True)),
+            (Block(["a"], (codes,)), Block(["b"], (Filled(None),))),
+        ):
+            stage = ColumnMap(blocks, BOX)
+            (way,) = stage.ways(domain, Distance.neighbours())
+            assert stage.fills_gaps == (way.domain.max_missing == 0)
+
+    def test_a_conversion_knows_that_no_gap_comes_in(self):
+        parts = [("a", SimpleImputer(strategy="constant"), ["a"]), ("b", SimpleImputer(), ["b"])]
+        for domain in (None, Domain(max_missing=0)):
+            pipe = Pipeline.from_sklearn(ColumnTransformer(parts), ranges=(-1, 1), domain=domain, epsilon=5.0)
+            pipe.plan(Domain(n_rows=1000, n_features=2, feature_names=("a", "b"), **given(domain)))
+
+
+def given(domain):
+    return {} if domain is None else {"max_missing": domain.max_missing}
 
 
 def test_ranges_are_for_numbers_and_do_not_clip_labels():

@@ -1,5 +1,7 @@
 """Steps of scikit-learn that have no twin are refused, by name and with what to do."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from imblearn.over_sampling import RandomOverSampler
@@ -23,11 +25,16 @@ from sklearn.linear_model import (
 )
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.pipeline import Pipeline as SklearnPipeline
 from sklearn.preprocessing import (
+    Binarizer,
     FunctionTransformer,
     KBinsDiscretizer,
     MinMaxScaler,
+    Normalizer,
     OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
     RobustScaler,
     StandardScaler,
 )
@@ -61,6 +68,16 @@ def columns(numbers=None, labels=None, **settings):
     )
     return ColumnTransformer([("numbers", numbers, NUMBERS), ("labels", labels, ["ward"])], **settings)
 
+
+def containing_itself():
+    pipe = SklearnPipeline([("scaler", StandardScaler())])
+    pipe.steps.append(("self", pipe))
+    return pipe
+
+
+FITTED = StandardScaler().fit([[0.0], [1.0]])
+NOT_FINITE = (np.nan, np.inf, -np.inf)
+UNKNOWN = {"handle_unknown": "use_encoded_value"}
 
 REFUSALS = {
     "no bound": ([StandardScaler(), MODEL], {}, MissingBound, "ranges={'column': (low, high), ...}"),
@@ -164,6 +181,26 @@ REFUSALS = {
         InvalidParameter,
         "put an encoder",
     ),
+    "no function": ([FunctionTransformer(5)], {}, InvalidParameter, "np.log1p"),
+    "no keywords": ([FunctionTransformer(np.log1p, kw_args=5)], {}, InvalidParameter, "kw_args"),
+    "a method": ([FunctionTransformer(FITTED.transform), MODEL], {}, InvalidParameter, "Public(transformer)"),
+    "a method in a partial": (
+        [FunctionTransformer(partial(partial(FITTED.transform))), MODEL],
+        {"functions": {"functiontransformer": (-5, 5)}},
+        InvalidParameter,
+        "Public(transformer)",
+    ),
+    "an argument": (
+        [FunctionTransformer(np.tanh, kw_args={"by": FITTED}), MODEL],
+        {},
+        InvalidParameter,
+        "Public(transformer)",
+    ),
+    "no lists": ([OneHotEncoder(categories=5)], {}, InvalidParameter, "categories=[["),
+    "steps by number": (SklearnPipeline([(1, MODEL)]), {}, InvalidParameter, "names are strings"),
+    "steps by name alone": (SklearnPipeline({"model": MODEL}), {}, InvalidParameter, "names are strings"),
+    "half a column": ([ColumnTransformer([("a", Normalizer())])], {}, InvalidParameter, "names are strings"),
+    "a pipeline in itself": (containing_itself(), {}, InvalidParameter, "one list"),
     "dropped label": ([OneHotEncoder(categories=[["a", "b"]], drop=["c"])], {}, InvalidParameter, "drop='first'"),
 }
 
@@ -210,3 +247,34 @@ def test_a_subclass_may_do_anything_and_is_not_known():
 
     with pytest.raises(UnknownStage, match="assume that it leaks everything"):
         convert([StandardScaler(), MODEL], ranges=RANGES)
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        *((SimpleImputer(strategy="constant", fill_value=f), "fill_value must be a finite") for f in NOT_FINITE),
+        *((MinMaxScaler(pair), "feature_range must be") for pair in [(np.nan, 1), (1, 0), (0, 0), (-np.inf, 1)]),
+        (MinMaxScaler((-1e308, 1e308)), "feature_range must be"),
+        (Normalizer("l7"), "norm must be one of"),
+        (Binarizer(threshold="1"), "threshold must be a finite number"),
+    ],
+)
+@pytest.mark.parametrize("bound", [{"ranges": (0, 1)}, {"max_norm": 1.0}, {"domain": Domain(row_norm=1e90)}])
+def test_parameters_that_would_make_something_else_than_numbers(step, words, bound):
+    with pytest.raises(InvalidParameter, match=words) as refused:
+        convert([step, MODEL], **bound, **ANSWER)
+    assert refused.value.stage == type(step).__name__.lower()
+
+
+@pytest.mark.parametrize(
+    ("steps", "declared"),
+    [
+        ([PolynomialFeatures(4), MODEL], {"domain": Domain(row_norm=1e90), "max_norm": 1.0}),
+        ([SimpleImputer(strategy="constant", fill_value=1e308), MinMaxScaler(), MODEL], {"ranges": (-1e308, 5e307)}),
+        ([OrdinalEncoder(categories=[[0]], **UNKNOWN, unknown_value=np.inf), MODEL], {"ranges": (0, 1)}),
+    ],
+)
+def test_what_no_float_can_hold_is_found_before_any_data(steps, declared):
+    pipe = convert(steps, **declared, **ANSWER)
+    with pytest.raises(InvalidParameter, match="no range that a float can hold"):
+        pipe.plan(Domain(n_rows=100, n_features=1, row_norm=getattr(declared.get("domain"), "row_norm", None)))

@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from imblearn.over_sampling import SMOTE
 from imblearn.pipeline import Pipeline as ImbalancedPipeline
 from sklearn.base import BaseEstimator
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.decomposition import PCA
 from sklearn.ensemble import VotingClassifier
 from sklearn.experimental import enable_halving_search_cv, enable_iterative_imputer  # noqa: F401
@@ -18,9 +19,16 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import FeatureUnion, make_pipeline
-from sklearn.preprocessing import MinMaxScaler, Normalizer, OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
 from sklearn.utils import all_estimators
 
 import ppdp
@@ -165,6 +173,9 @@ class TestWorkflows:
 
         assert lint(Odd()).severity == "high"
 
+    def test_a_regressor_that_nobody_named_is_fitted_nevertheless(self):
+        assert lint(TransformedTargetRegressor()).severity == "high"
+
     def test_a_converted_workflow_tells_nothing(self):
         pipe = ppdp.Pipeline.from_sklearn(make_pipeline(StandardScaler(), LogisticRegression()), ranges=(0, 1))
         assert lint(pipe).severity == "none"
@@ -187,6 +198,105 @@ class TestWorkflows:
     def test_only_estimators_are_looked_at(self, wrong):
         with pytest.raises(InvalidParameter, match="an estimator is needed"):
             lint(wrong)
+
+
+class Raises:
+    def __getattr__(self, name):
+        raise RuntimeError("private")
+
+
+def containing_itself():
+    pipe = Pipeline([("a", Normalizer())])
+    pipe.steps.append(("self", pipe))
+    return pipe
+
+
+def deep():
+    pipe = Normalizer()
+    for _ in range(500):
+        pipe = Pipeline([("a", pipe)])
+    return pipe
+
+
+class TestUnreadable:
+    """Nothing is passed over in silence: what cannot be read may leak everything."""
+
+    @pytest.mark.parametrize(
+        ("workflow", "step", "kind"),
+        [
+            (Pipeline("abc"), "steps", "str"),
+            (Pipeline({"s": StandardScaler()}), "steps", "dict"),
+            (Pipeline(step for step in [("s", StandardScaler())]), "steps", "generator"),
+            (Pipeline(np.array([("s", StandardScaler())], dtype=object)), "steps", "ndarray"),
+            (Pipeline(None), "steps", "NoneType"),
+            (Pipeline([("s",)]), "0", "tuple"),
+            (Pipeline([("s", Normalizer(), 1)]), "0", "tuple"),
+            (Pipeline([(1, Normalizer())]), "0", "tuple"),
+            (Pipeline([Normalizer()]), "0", "Normalizer"),
+            (Pipeline([("s", StandardScaler)]), "s", "type"),
+            (Pipeline([("s", "scaler")]), "s", "str"),
+            (Pipeline([("s", 3)]), "s", "int"),
+            (Pipeline([("s", Raises())]), "s", "Raises"),
+            (ppdp.Pipeline([("s", Raises())]), "s", "Raises"),
+            (FeatureUnion("abc"), "transformer_list", "str"),
+            (FeatureUnion([("s", MinMaxScaler)]), "s", "type"),
+            (ColumnTransformer([("a",)]), "0", "tuple"),
+            (ColumnTransformer([("a", Normalizer())]), "0", "tuple"),
+            (ColumnTransformer([("a", MinMaxScaler, [0])]), "a", "type"),
+            (ColumnTransformer([], remainder=MinMaxScaler), "remainder", "type"),
+            (FixedThresholdClassifier(MinMaxScaler), "estimator", "type"),
+            (FixedThresholdClassifier("model"), "estimator", "str"),
+            (containing_itself(), "self", "Pipeline"),
+        ],
+    )
+    def test_it_is_reported_as_the_worst(self, workflow, step, kind):
+        found = next(found for found in lint(workflow) if found.step == step)
+        assert (found.estimator, found.severity) == (kind, "high")
+        assert "cannot be read" in found.leaks
+        assert "(name, estimator)" in found.fix
+
+    def test_a_nest_without_end(self):
+        assert lint(deep()).severity == "high"
+
+    def test_a_generator_is_not_used_up(self):
+        pipe = Pipeline(step for step in [("s", StandardScaler())])
+        lint(pipe)
+        assert len(list(pipe.steps)) == 1
+
+    def test_parameters_that_are_gone(self):
+        scaler = StandardScaler()
+        del scaler.with_mean
+        pipe = make_pipeline(Normalizer())
+        del pipe.steps
+        assert lint(scaler).severity == "high"
+        assert lint(pipe).severity == "high"
+
+    @pytest.mark.parametrize("columns", [lambda X: X.columns[X.mean() > 0], make_column_selector(dtype_include=float)])
+    def test_columns_that_a_function_of_the_data_chooses(self, columns):
+        (found, _) = lint(ColumnTransformer([("a", Normalizer(), columns)]))
+        assert (found.step, found.severity) == ("a", "high")
+        assert "which columns" in found.leaks
+        assert "name them" in found.fix
+
+    @pytest.mark.parametrize("passing", [None, "passthrough"])
+    def test_what_only_passes_is_no_finding(self, passing):
+        assert len(lint(Pipeline([("a", passing)]))) == 0
+
+    def test_something_else_than_an_estimator(self):
+        with pytest.raises(InvalidParameter, match="an estimator is needed"):
+            lint(Raises())
+
+
+@pytest.mark.parametrize("stage", [FunctionTransformer, transformers.RowMap])
+def test_a_function_that_carries_an_estimator_carries_its_rows(stage):
+    assert lint(stage(np.tanh)).severity == "none"
+    (found,) = lint(stage(partial(StandardScaler().transform)))
+    assert (found.severity, found.twin) == ("high", "Public")
+
+
+def test_arguments_of_a_function_are_carried_as_well():
+    assert lint(FunctionTransformer(np.tanh, kw_args={"by": MinMaxScaler()})).severity == "high"
+    assert lint(FunctionTransformer(np.tanh, inverse_func=StandardScaler().inverse_transform)).severity == "high"
 
 
 class TestReport:

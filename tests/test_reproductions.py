@@ -33,7 +33,7 @@ def cells(page: str, *start: str) -> list[str]:
 def test_figure_2(tmp_path):
     page = figure_2.main(["--quick", "--out", str(tmp_path)])
     assert (tmp_path / "images" / "figure_2.png").stat().st_size > 10_000
-    for start in (("n = 100", "50"), ("η = 0.1, B within 8η", "100"), ("gap 0.15", "500")):
+    for start in (("n = 100", "50"), ("η = 0.1, B within 8η", "100"), ("gap ≈ 0.15", "500")):
         assert cells(page, *start) == cells(COMMITTED, *start)
     group, printed, worst, ours, _ = cells(page, "n = 53", "50")
     assert (group, printed, worst, ours) == ("129", "721", "70.9", "70.9")

@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ppdp.audit.claims import Claim
+    from ppdp.audit.lab import audit
     from ppdp.audit.output import Event, OutputFinding, attack_output
+    from ppdp.audit.report import AuditReport
     from ppdp.audit.stability import StabilityFinding, StabilityReport, attack_stability, worst_pair
     from ppdp.audit.target import FunctionTarget, GateTarget, PlanTarget, Target
 
 __all__ = [
+    "AuditReport",
     "Claim",
     "Event",
     "FunctionTarget",
@@ -21,11 +24,13 @@ __all__ = [
     "Target",
     "attack_output",
     "attack_stability",
+    "audit",
     "worst_pair",
 ]
 
 # Where each name is defined; imported when it is first used.
 _HOMES = {
+    "AuditReport": "report",
     "Claim": "claims",
     "Event": "output",
     "FunctionTarget": "target",
@@ -37,6 +42,7 @@ _HOMES = {
     "Target": "target",
     "attack_output": "output",
     "attack_stability": "stability",
+    "audit": "lab",
     "worst_pair": "stability",
 }
 

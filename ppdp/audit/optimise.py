@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -62,8 +63,8 @@ class Search:
         It ends as soon as a ratio exceeds this.
     best : dict of str to Found
         For each quantity.
-    tried, counted : int
-        Pairs that were tried, and those of which anything is claimed.
+    tried : int
+        Pairs that were tried.
     """
 
     target: StabilityTarget
@@ -72,7 +73,6 @@ class Search:
     enough: float = math.inf
     best: dict[str, Found] = field(default_factory=dict)
     tried: int = 0
-    counted: int = 0
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -88,8 +88,7 @@ class Search:
         uses = self.target.uses(pair)
         if uses is None:
             return {}
-        self.counted += 1
-        ratios = {name: _ratio(*use) for name, use in uses.items()}
+        ratios = {name: _ratio(*use) for name, use in uses.items() if not math.isnan(use[0])}
         for name, ratio in ratios.items():
             if name not in self.best or ratio > self.best[name].ratio:
                 self.best[name] = Found(ratio, *uses[name], pair)
@@ -173,9 +172,11 @@ def _minimise(loss: Callable[[Array], float], start: Array, size: float, rng: np
             "maxstd": 10 * size,  # nothing is gained far away, and a flat loss would lead there
         }
         strategy = cma.CMAEvolutionStrategy(start, size, options)
-        while not strategy.stop() and np.isfinite(strategy.sigma):
-            trials = strategy.ask()
-            strategy.tell(trials, [loss(trial) for trial in trials])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it speaks of its own state, which may be degenerate
+            while not strategy.stop() and np.isfinite(strategy.sigma):
+                trials = strategy.ask()
+                strategy.tell(trials, [loss(trial) for trial in trials])
     elif len(start):
         from scipy.optimize import minimize
 

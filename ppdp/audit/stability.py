@@ -150,7 +150,8 @@ def attack_stability(
     """Search for neighbouring datasets on which a claimed stability is exceeded.
 
     Pairs are drawn at random and from families on which bounds are usually tight or false, then climbed from. What is
-    found is a proof by example; that nothing is found proves nothing.
+    found is a proof by example; that nothing is found proves nothing. Where a condition is assumed, pairs count on
+    which it holds on both datasets.
 
     Parameters
     ----------
@@ -159,7 +160,7 @@ def attack_stability(
         and what the mechanism answers without noise.
     domain : Domain, optional
         Public facts at the entrance; of a claim and of a plan they are known. ``n_rows`` and ``n_features`` are
-        needed.
+        needed; of a stage ``row_norm`` is 1 unless it is declared.
     distance : Distance, optional
         Of a stage: how far apart the datasets are before it. Default: one replaced row.
     evaluations : int, default=20000

@@ -9,9 +9,9 @@ from typing import Any
 
 from ppdp.certificate import derivation, sections
 from ppdp.certificate.fragment import render_fragment
-from ppdp.certificate.markup import element, printable, to_html
+from ppdp.certificate.markup import Element, element, printable, to_html
 
-__all__ = ["render_fragment", "render_page"]
+__all__ = ["html_page", "render_fragment", "render_page"]
 
 
 @lru_cache(maxsize=1)
@@ -19,8 +19,20 @@ def _style() -> str:
     return files("ppdp.certificate").joinpath("page.css").read_text(encoding="utf-8")
 
 
+def html_page(title: str, main: Element) -> str:
+    """One HTML file that reads on a phone, on a screen and on paper."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", title),
+        element("style", _style()),
+    )
+    return "<!DOCTYPE html>\n" + to_html(element("html", head, element("body", main), lang="en")) + "\n"
+
+
 def render_page(content: Mapping[str, Any]) -> str:
-    """One HTML file that reads on a phone, on a screen and on paper.
+    """The certificate as a page.
 
     Parameters
     ----------
@@ -29,13 +41,6 @@ def render_page(content: Mapping[str, Any]) -> str:
     """
     c = printable(content)
     title = f"{c['status']} ({c['epsilon']:g}, {c['delta']:g}) certificate"
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("title", f"{title}: {c['dataset']}" if c["dataset"] else title),
-        element("style", _style()),
-    )
     parts = (
         sections.opening(c),
         *sections.meaning(c),
@@ -50,4 +55,4 @@ def render_page(content: Mapping[str, Any]) -> str:
         sections.closing(c),
     )
     main = element("main", *parts, class_=c["status"].lower())
-    return "<!DOCTYPE html>\n" + to_html(element("html", head, element("body", main), lang="en")) + "\n"
+    return html_page(f"{title}: {c['dataset']}" if c["dataset"] else title, main)

@@ -9,8 +9,9 @@ from ppdp.conversion.column_map import Block
 from ppdp.conversion.parameters import Step, own_name
 from ppdp.conversion.public_maps import Declared, is_public, public_map
 from ppdp.conversion.stages import IMPUTERS, SCALERS
+from ppdp.exceptions import InvalidParameter
 
-__all__ = ["Split", "flattened", "hoisted", "split_columns"]
+__all__ = ["Split", "flattened", "hoisted", "named_parts", "split_columns"]
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,42 @@ class Split:
     partly: bool
 
 
-def flattened(name: str, estimator: Any) -> list[Step]:
-    """The steps of a pipeline of scikit-learn or imbalanced-learn, also in it; steps that only pass are gone."""
+DEEPEST = 50  # pipelines inside pipelines
+
+
+def flattened(name: str, estimator: Any, depth: int = 0) -> list[Step]:
+    """The steps of a pipeline of scikit-learn or imbalanced-learn, also in it; steps that only pass are gone.
+
+    Raises
+    ------
+    InvalidParameter
+        If steps are no list of (name, estimator), or nested without end.
+    """
     if estimator is None or (isinstance(estimator, str) and estimator == "passthrough"):
         return []
     if type(estimator).__name__ == "Pipeline" and type(estimator).__module__.startswith(("sklearn.", "imblearn.")):
-        inner = estimator.get_params(deep=False)["steps"]
-        return [step for label, one in inner for step in flattened(f"{name}-{label}" if name else label, one)]
+        if depth > DEEPEST:
+            raise InvalidParameter("a pipeline contains itself, or too many others.", fix="one list of steps.")
+        inner = named_parts(name, "steps", estimator.get_params(deep=False)["steps"], "(name, estimator)")
+        return [
+            step for label, one in inner for step in flattened(f"{name}-{label}" if name else label, one, depth + 1)
+        ]
     return [Step((name or type(estimator).__name__.lower()).replace(".", "-").replace("__", "-"), estimator)]
+
+
+def named_parts(name: str, parameter: str, parts: Any, form: str) -> list[Any]:
+    """What a container of scikit-learn holds.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is no list of tuples of this form with a string in front.
+    """
+    size = form.count(",") + 1
+    listed = list(parts) if isinstance(parts, (list, tuple)) else [None]
+    if all(isinstance(part, (list, tuple)) and len(part) == size and isinstance(part[0], str) for part in listed):
+        return listed
+    raise InvalidParameter(f"{parameter} must be a list of {form}.", stage=name or None, fix="names are strings.")
 
 
 def hoisted(steps: list[Step]) -> list[Step]:
@@ -75,7 +104,8 @@ def split_columns(step: Step, declared: Declared) -> tuple[Split, list[Step]]:
         "verbose_feature_names_out",
         fixes={"transformer_weights": "leave it out, and use feature_range of a MinMaxScaler."},
     )
-    branches = [(name, one, columns, False) for name, one, columns in given["transformers"]]
+    parts = named_parts(step.name, "transformers", given["transformers"], "(name, transformer, columns)")
+    branches = [(name, one, columns, False) for name, one, columns in parts]
     branches.append(("remainder", given["remainder"], None, True))
     prefixed = given["verbose_feature_names_out"] is True
     blocks, inside, tails = [], [], []

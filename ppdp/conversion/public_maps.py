@@ -47,7 +47,10 @@ def _lists(step: Step, given: Any, columns: Any, declared: Declared) -> tuple[tu
                 "which categories occur would be read off the rows.", f"categories={{{shown}}} from public knowledge."
             )
         given = [declared.categories[name] for name in known]
-    return tuple(tuple(_plain(c) for c in categories) for categories in given)
+    try:
+        return tuple(tuple(_plain(c) for c in categories) for categories in given)
+    except TypeError:
+        step.refuse("categories are no lists of labels.", "one list for each column: categories=[['a', 'b']].")
 
 
 def _plain(category: Any) -> Any:
@@ -110,9 +113,11 @@ def _function(step: Step, columns: Any, declared: Declared) -> PublicMap | None:
         return None
     if not callable(given["func"]):
         step.refuse("func is not callable.", "func=np.log1p, or a function of your own.")
-    keywords = dict(given["kw_args"] or {})
+    keywords = given["kw_args"] or {}
+    if not isinstance(keywords, Mapping):
+        step.refuse("kw_args is no mapping.", "kw_args={'name': value}.")
     refuse_fitted(partial(given["func"], **keywords), step.name)
-    return Mapped(given["func"], keywords, declared.functions.get(step.name), step=step.name)
+    return Mapped(given["func"], dict(keywords), declared.functions.get(step.name), step=step.name)
 
 
 def _constant(step: Step, columns: Any, declared: Declared) -> PublicMap:
@@ -147,7 +152,7 @@ def _normaliser(step: Step, columns: Any, declared: Declared) -> PublicMap:
 
 
 def _threshold(step: Step, columns: Any, declared: Declared) -> PublicMap:
-    return Binarized(float(step.read("threshold")["threshold"]), step.name)
+    return Binarized(number("threshold", step.read("threshold")["threshold"], step.name), step.name)
 
 
 def _powers(step: Step, columns: Any, declared: Declared) -> PublicMap:

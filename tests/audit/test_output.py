@@ -69,12 +69,14 @@ def test_half_of_the_noise_is_found_where_batches_are_secret(name):
     assert attack_output(halved(TARGETS[name]()), runs=BATCHES[name], random_state=0).violated
 
 
-@pytest.mark.parametrize("name", ["mean imputation", "choice of a candidate", "released means"])
-def test_all_of_the_noise_is_not_refuted(name):
-    finding = attack_output(TARGETS[name](), runs=RUNS, random_state=1)
+@pytest.mark.parametrize(
+    ("name", "least"), [("Gaussian mean", 0.5), ("choice of a candidate", 0.2), ("released means", 0.5)]
+)
+def test_all_of_the_noise_is_not_refuted(name, least):
+    finding = attack_output(TARGETS[name](), runs=3000, random_state=1)
     assert not finding.violated
     assert finding.excess <= 0
-    assert 0.1 < finding.ratio < 1  # informative
+    assert least < finding.ratio < 1  # informative
     assert "nothing found" in str(finding)
 
 

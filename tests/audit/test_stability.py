@@ -15,7 +15,6 @@ from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegress
 from ppdp.rows import Rows
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
-
 DOMAIN = Domain(n_rows=12, n_features=2)
 
 FALSE = {

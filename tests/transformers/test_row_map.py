@@ -1,10 +1,14 @@
 """RowMap with a public norm instead of public ranges, and what it makes of failing rows."""
 
+from functools import partial, wraps
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.preprocessing import StandardScaler as OwnScaler
 
 from ppdp import Distance, Domain, make_pipeline
+from ppdp.callables import estimator_in
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.testing import check_stage
@@ -116,6 +120,51 @@ def test_functions_that_cannot_be_row_wise(function, words):
     with pytest.raises(InvalidParameter, match=words) as caught:
         make_pipeline(NormClipper(), RowMap(function, out_norm=1.0), GaussianMechanism()).plan(DOMAIN)
     assert caught.value.stage == "RowMap"
+
+
+class Applies:
+    """A user's own function, which keeps what it applies."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __call__(self, X):
+        return self.inner.transform(X)
+
+    def mapped(self, X):
+        return self(X)
+
+
+SECRET = OwnScaler().fit([[0.0, 0.0], [1.0, 3.0]])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        SECRET.transform,
+        partial(SECRET.transform, copy=True),
+        partial(partial(SECRET.transform)),
+        partial(np.clip, a_min=SECRET, a_max=1),
+        np.vectorize(SECRET.transform),
+        wraps(SECRET.transform)(lambda X: X),
+        Applies(SECRET),
+        Applies(SECRET).mapped,
+        Applies(SECRET.transform),
+        SECRET,
+        make_pipeline(NormClipper()).transform,
+    ],
+)
+def test_a_method_of_an_estimator_may_carry_private_statistics(function):
+    if not callable(function):
+        function = type("Callable", (OwnScaler,), {"__call__": OwnScaler.transform})()
+    with pytest.raises(InvalidParameter, match="may be fitted to private rows") as refused:
+        RowMap(function, out_norm=1.0).ways(DOMAIN, MOVED)
+    assert refused.value.fix == "Public(transformer) if it was fitted on public data."
+
+
+@pytest.mark.parametrize("function", [np.tanh, partial(np.clip, a_min=0, a_max=1), Applies(None).mapped, [].append])
+def test_other_functions_carry_none(function):
+    assert estimator_in(function) is None
 
 
 @pytest.mark.parametrize("ranges", [[[0, 1], [2]], [(0, 1), 2], [(0, 1, 2)], ["ab"], []], ids=repr)

@@ -1,0 +1,192 @@
+"""What an audit found: for a terminal, a notebook, a machine and a reviewer."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+from ppdp.audit.output import OutputFinding
+from ppdp.audit.stability import StabilityReport
+from ppdp.certificate.document import write_atomically
+from ppdp.certificate.drawing import budget_bar
+from ppdp.certificate.html import html_page
+from ppdp.certificate.layout import Cell, items, pairs, table
+from ppdp.certificate.markup import Element, bound, element, number, printable
+from ppdp.tables import html_table
+
+__all__ = ["AuditReport"]
+
+NOTHING = (
+    "That nothing was found proves nothing: the certificate's derivation is the proof, and this is an attack on it."
+)
+BROKEN = "A violation is a proof by example: the certificate must not be used. Please report it with the seed."
+HEAD = "what", "lower bound", "upper bound", "reached"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """What attacks on a plan reached, beside what is certified.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        What is certified.
+    steps : tuple of str
+        Names of the steps.
+    n_rows : int
+        Public number of rows.
+    stability : StabilityReport
+        How far neighbouring datasets were pushed apart.
+    output : OutputFinding or None
+        How well they could be told apart by what was released.
+    not_run : str or None
+        Why there is no output attack.
+    seconds : float
+        How long it took.
+    """
+
+    epsilon: float
+    delta: float
+    steps: tuple[str, ...]
+    n_rows: int
+    stability: StabilityReport
+    output: OutputFinding | None
+    not_run: str | None
+    seconds: float
+
+    @property
+    def violated(self) -> bool:
+        """Whether anything that is claimed was exceeded."""
+        return self.stability.violated or (self.output is not None and self.output.violated)
+
+    @property
+    def word(self) -> str:
+        """REFUTED or NOT REFUTED."""
+        return "REFUTED" if self.violated else "NOT REFUTED"
+
+    def bounds(self) -> list[tuple[str, float, float]]:
+        """What was attained and what is certified of μ and ε: (name, lower, upper)."""
+        if self.output is None:
+            return []
+        found = self.output
+        lines = [("ε at δ = " + f"{found.delta:.3g}", max(found.epsilon_low, 0.0), found.epsilon)]
+        if found.mu is not None:
+            lines.insert(0, ("μ", max(found.mu_low, 0.0), found.mu))
+        return lines
+
+    def _caption(self) -> str:
+        claim = f"({self.epsilon:g}, {self.delta:g}) of {' > '.join(self.steps)}, {self.n_rows} rows"
+        return f"AUDIT: {self.word} in {self.seconds:.0f} s: {claim}"
+
+    def _lines(self) -> Iterator[tuple[str, ...]]:
+        for name, low, high in self.bounds():
+            yield name, f"{low:.4g}", f"{high:.4g}", f"{low / high:.3f}" if high else ""
+
+    def __repr__(self) -> str:
+        parts = [self._caption(), repr(self.stability)]
+        parts.append(f"output attack: {self.output}" if self.output else f"output attack: not run: {self.not_run}")
+        return "\n".join([*parts, BROKEN if self.violated else NOTHING])
+
+    def _repr_html_(self) -> str:
+        note = f"<p>{html.escape(BROKEN if self.violated else NOTHING)}</p>"
+        return html_table(self._caption(), HEAD, self._lines()) + self.stability._repr_html_() + note
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        found = self.output
+        return {
+            "violated": self.violated,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "steps": list(self.steps),
+            "n_rows": self.n_rows,
+            "stability": self.stability.to_dict(),
+            "output": found
+            and {
+                "runs": found.runs,
+                "confidence": found.confidence,
+                "mu_low": found.mu_low,
+                "mu": found.mu,
+                "epsilon_low": found.epsilon_low,
+                "epsilon": found.epsilon,
+                "delta": found.delta,
+                "violated": found.violated,
+                "events": [event._asdict() for event in found.events],
+            },
+            "not_run": self.not_run,
+            "seconds": self.seconds,
+            "ppdp": version("ppdp"),
+        }
+
+    def to_html(self) -> str:
+        """One self-contained page, to stand beside the certificate's."""
+        parts = [self._opening(), *self._told_apart(), *self._pushed_apart(), self._closing()]
+        kind = "conditional" if self.violated else "unconditional"
+        return html_page(f"Audit: {self.word}", element("main", *parts, class_=kind))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page, atomically."""
+        write_atomically(path, self.to_html())
+
+    def _opening(self) -> Element:
+        claim = (" an attack on (ε, δ) = (", bound(self.epsilon), ", ", bound(self.delta), ")")
+        return element(
+            "header",
+            element("h1", element("span", self.word, class_="status"), *claim),
+            element("p", BROKEN if self.violated else NOTHING, class_="lede"),
+            pairs(
+                ("Steps", printable(" > ".join(self.steps))),
+                ("Rows", number(self.n_rows)),
+                ("Data", "made up: neighbouring datasets that were searched for; no private row was read"),
+            ),
+        )
+
+    def _told_apart(self) -> Iterator[Element]:
+        yield element("h2", "How well the two datasets can be told apart")
+        found = self.output
+        if found is None:
+            yield element("p", f"Not tried: {self.not_run}.")
+            return
+        yield element(
+            "p",
+            f"The plan was executed {found.runs:,} times on the worst pair found, with its own noise. Bounds from"
+            f" counts hold together at confidence 1 - {1 - found.confidence:.1g}: below the lower bound the claim would"
+            " be false, and the upper bound is what is certified.",
+        )
+        lines: list[tuple[Cell, ...]] = [
+            (name, number(low), number(high), (budget_bar(low / high if high else 0.0), f"{100 * low / high:.0f} %"))
+            for name, low, high in self.bounds()
+            if high
+        ]
+        yield table([("Loss", ""), ("Lower bound", "n"), ("Upper bound", "n"), ("Reached", "")], lines, class_="cards")
+        events: list[tuple[Cell, ...]] = [
+            (event.statistic, event.purpose, number(event.tpr), number(event.fpr)) for event in found.events
+        ]
+        heads = [("Statistic", ""), ("Chosen for", ""), ("At least, on one", "n"), ("At most, on the other", "n")]
+        yield table(heads, events, class_="cards")
+
+    def _pushed_apart(self) -> Iterator[Element]:
+        yield element("h2", "How far the two datasets can be pushed apart")
+        lines: list[tuple[Cell, ...]] = [
+            (
+                printable(f.name),
+                f.quantity,
+                number(f.attained),
+                number(f.claimed),
+                (budget_bar(f.ratio), "VIOLATED" if f.violated else f"{100 * f.ratio:.0f} %"),
+                number(f.evaluations),
+            )
+            for f in self.stability.findings
+            if f.claimed > 0 or f.violated
+        ]
+        heads = [("What", ""), ("Quantity", ""), ("Attained", "n"), ("Claimed", "n"), ("Reached", ""), ("Pairs", "n")]
+        yield table(heads, lines, class_="cards")
+        if self.stability.skipped:
+            yield items([printable(f"Not attacked: {name}: {reason}.") for name, reason in self.stability.skipped])
+
+    def _closing(self) -> Element:
+        return element("footer", element("p", f"ppdp {version('ppdp')}, {self.seconds:.0f} seconds.", class_="note"))

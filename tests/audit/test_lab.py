@@ -1,0 +1,99 @@
+"""The whole audit of a pipeline, and its report."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from ppdp import Domain, Pipeline
+from ppdp.audit import AuditReport, audit
+from ppdp.exceptions import InvalidParameter
+from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
+from ppdp.transformers import Deduplicator, MeanImputer, NormClipper, StandardScaler
+
+DOMAIN = Domain(n_rows=8, n_features=1)
+QUICK = {"evaluations": 60, "runs": 4000}
+
+
+def mean(mechanism=None, **parameters) -> Pipeline:
+    parameters = {"epsilon": 5.0, "delta": 1e-6, **parameters}
+    return Pipeline([("clip", NormClipper(1.0)), ("mean", mechanism or GaussianMechanism())], **parameters)
+
+
+@pytest.fixture(scope="module")
+def sound() -> AuditReport:
+    return audit(mean(), DOMAIN, **QUICK)
+
+
+@pytest.fixture(scope="module")
+def broken() -> AuditReport:
+    plan = mean().plan(DOMAIN)
+    halved = replace(plan.mechanism, noise_scale=plan.mechanism.noise_scale / 2)
+    return audit(replace(plan, mechanism=halved), **QUICK)
+
+
+class TestVerdict:
+    def test_a_true_claim_is_not_refuted_and_nearly_reached(self, sound):
+        assert not sound.violated
+        (name, low, high), (_, epsilon, certified) = sound.bounds()
+        assert name == "μ"
+        assert 0.6 * high < low <= high
+        assert 0 < epsilon <= certified == 5.0
+
+    def test_half_of_the_noise_is_found(self, broken):
+        assert broken.violated
+        assert broken.output.violated
+        assert not broken.stability.violated
+
+    def test_runs_are_kept(self, tmp_path):
+        first = audit(mean(), DOMAIN, folder=tmp_path, **QUICK)
+        again = audit(mean(), DOMAIN, folder=tmp_path, **QUICK)
+        assert first.output.events == again.output.events
+
+
+class TestKinds:
+    def test_noise_that_is_not_gaussian(self):
+        found = audit(mean(LaplaceMechanism()), DOMAIN, **QUICK)
+        assert not found.violated
+        assert [name for name, _, _ in found.bounds()] == ["ε at δ = 1e-06"]
+
+    def test_a_map_that_is_released_has_no_answers(self):
+        steps = [("clip", NormClipper(1.0)), ("dedup", Deduplicator()), ("scale", StandardScaler())]
+        found = audit(Pipeline(steps, epsilon=5.0, delta=1e-6), DOMAIN.but(n_rows=500), evaluations=30)
+        assert found.output is None
+        assert "transformer" in repr(found)
+        assert "Not tried" in found.to_html()
+
+    def test_a_gate_is_passed_with_the_margin_it_needs(self):
+        imputer = MeanImputer(max_missing=60, statistics="exact")
+        steps = [("clip", NormClipper(1.0)), ("impute", imputer), ("mean", GaussianMechanism())]
+        found = audit(Pipeline(steps, epsilon=5.0, delta=1e-2), DOMAIN.but(n_rows=80), **QUICK)
+        assert not found.violated
+        assert found.output is not None
+
+    def test_a_stage_is_no_pipeline(self):
+        with pytest.raises(InvalidParameter, match="cannot be audited"):
+            audit(NormClipper(1.0), DOMAIN)
+
+
+class TestReport:
+    def test_first_word_is_the_verdict(self, sound, broken):
+        assert repr(sound).startswith("AUDIT: NOT REFUTED")
+        assert repr(broken).startswith("AUDIT: REFUTED")
+        assert "proves nothing" in repr(sound)
+        assert "must not be used" in repr(broken)
+
+    def test_page_shows_both_bounds(self, sound, broken, tmp_path):
+        broken.save(tmp_path / "audit.html")
+        page = (tmp_path / "audit.html").read_text("utf-8")
+        assert page.startswith("<!DOCTYPE html>")
+        for shown in ("Lower bound", "Upper bound", "REFUTED", "clip", "must not be used"):
+            assert shown in page
+        assert "http" not in page.replace("http://www.w3.org", "")
+        assert "NOT REFUTED" in sound.to_html()
+
+    def test_notebook_and_json(self, sound, broken):
+        assert "<table" in sound._repr_html_()
+        document = json.loads(json.dumps(broken.to_dict(), allow_nan=False))
+        assert document["violated"] is True
+        assert document["output"]["mu_low"] > document["output"]["mu"]
