@@ -6,11 +6,11 @@ import os
 import time
 from typing import Any
 
-from ppdp.audit.output import OutputFinding, attack_output
+from ppdp.audit.output import LEAST_RUNS, OutputFinding, attack_output
 from ppdp.audit.report import AuditReport
 from ppdp.audit.stability import attack_stability, worst_pair
 from ppdp.audit.target import PlanTarget
-from ppdp.checks import positive
+from ppdp.checks import integer, number, positive
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter
 from ppdp.planning.plan import Plan
@@ -73,6 +73,8 @@ def audit(
             fix="pass a Pipeline or a Plan; a stage or a claim goes to attack_stability.",
         )
     positive("seconds", seconds)
+    integer("runs", runs, least=LEAST_RUNS)
+    number("confidence", confidence, above=0, most=1 - 1e-15)
     started = time.monotonic()
     plan = subject if isinstance(subject, Plan) else subject.plan(domain)
     stability = attack_stability(plan, evaluations=evaluations, seconds=seconds, seed=seed)

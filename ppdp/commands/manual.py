@@ -19,6 +19,7 @@ examples:
   ppdp fit study.toml --data study.csv --out release
   ppdp show release                                  the certificate in words
   ppdp verify release/certificate.json               compute it again
+  ppdp audit study.toml --rows 30                    try to break it
   ppdp help fit                                      the manual of a command
 """
 
@@ -130,6 +131,21 @@ what is compared:
 examples:
   ppdp compare study.toml --rows 5000
   ppdp compare with_pca.toml without_pca.toml --rows 5000 --json
+""",
+    "audit": """\
+what is attacked, on made-up data only:
+  stages      neighbouring datasets are searched for that a stage pushes further apart than it claims
+  answers     the same, for what the mechanism would answer without noise
+  releases    the plan is executed many times on the worst pair, and what is released is told apart: a lower bound
+              on epsilon at confidence 1 - 1e-6, beside what is certified
+  With few rows (--rows 30) the runs are fast, and one row tells more.
+
+exit status:
+  0 if nothing was found (which proves nothing), 1 if a claim is false.
+
+examples:
+  ppdp audit study.toml --rows 30 --out audit.html
+  ppdp audit study.toml --rows 30 --runs 100000 --jobs -1 --folder runs
 """,
     "completion": """\
 examples:

@@ -64,7 +64,7 @@ def prepare() -> None:
 
 
 @contextlib.contextmanager
-def printing(stream: TextIO) -> Iterator[None]:
+def printing(stream: TextIO | None) -> Iterator[None]:
     """Print to the end: what a stream refuses is no error of the command.
 
     Raises
@@ -74,7 +74,8 @@ def printing(stream: TextIO) -> Iterator[None]:
     """
     try:
         yield
-        print(end="", file=stream, flush=True)
+        if stream is not None:  # a process may be started without
+            stream.flush()
     except BrokenPipeError:
         silence(stream)
     except OSError as error:
@@ -82,10 +83,11 @@ def printing(stream: TextIO) -> Iterator[None]:
         raise Unprinted(error.errno, error.strerror) from None
 
 
-def silence(stream: TextIO) -> None:
+def silence(stream: TextIO | None) -> None:
     """Let nothing of what the stream still holds fail when the process ends."""
-    with contextlib.suppress(OSError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    if stream is not None:
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

@@ -13,6 +13,7 @@ from ppdp.commands.manual import MANUAL, OVERVIEW
 __all__ = ["RUN", "commands_of", "make_parser"]
 
 RUN = {
+    "audit": ("auditing", "audit"),
     "compare": ("planning", "compare"),
     "completion": ("completion", "completion"),
     "demo": ("workflows", "demo"),
@@ -118,6 +119,21 @@ def make_parser() -> Parser:
     compare = command("compare", "compare what other people's claims for the same steps are worth")
     compare.add_argument("file", type=Path, nargs="+", metavar="FILE", help="pipeline files")
     _facts(compare)
+
+    audit = command("audit", "try to break what a pipeline file would certify, on made-up data")
+    audit.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
+    audit.add_argument("--out", type=Path, metavar="OUT", help="also write the report as a page")
+    audit.add_argument(
+        "--runs", type=_count, default=20_000, metavar="N", help="executions of the plan (default: 20000)"
+    )
+    audit.add_argument(
+        "--evaluations", type=_count, default=20_000, metavar="N", help="pairs tried on each stage (default: 20000)"
+    )
+    audit.add_argument("--seconds", type=float, default=20.0, help="longest search on each stage (default: 20)")
+    audit.add_argument("--folder", type=Path, metavar="PATH", help="keep runs here; an interrupted audit goes on")
+    audit.add_argument("--jobs", type=int, metavar="N", help="processes for the runs; -1 for one per processor")
+    audit.add_argument("--seed", type=int, default=0, help="of the search (default: 0)")
+    _facts(audit)
 
     shell = command("completion", "print a script that completes commands and options in a shell")
     shell.add_argument("shell", choices=SHELLS, help="for which shell")

@@ -16,13 +16,13 @@ from ppdp.commands.output import say, table
 from ppdp.commands.pipeline_file import PipelineFile, read_pipeline_file
 from ppdp.commands.tables import open_source
 
-__all__ = ["compare", "plan", "planned"]
+__all__ = ["compare", "plan", "planned", "planned_of"]
 
 
 def plan(options: Namespace) -> int:
     """Print the plan of a pipeline file."""
     file = read_pipeline_file(options.file, options.imports)
-    made = _plan(file, options)
+    made = planned_of(file, options)
     if options.json:
         say(json.dumps(as_plain(made), indent=2, ensure_ascii=False))
         return 0
@@ -45,7 +45,7 @@ def planned(file: PipelineFile, layout: Layout, pipe: Any) -> Any:
         return pipe._plan(pipe.domain, shape=layout.shape, names=layout.names)
 
 
-def _plan(file: PipelineFile, options: Namespace) -> Any:
+def planned_of(file: PipelineFile, options: Namespace) -> Any:
     """The plan for the public facts of the file, of the command line or of a data file."""
     pipe = file.pipeline()
     if options.data is not None:
@@ -144,7 +144,7 @@ def compare(options: Namespace) -> int:
 
 def _compared(path: Path, options: Namespace) -> Any:
     file = read_pipeline_file(path, options.imports)
-    made = _plan(file, options)
+    made = planned_of(file, options)
     if made.mechanism is None:
         refuse(
             "a pipeline that ends in a transformer has no last noise to compare.",
