@@ -14,6 +14,7 @@ from ppdp.bounds.rounding import inflate
 from ppdp.checks import columns_of, length
 from ppdp.conversion.categories import Categorical, labels_only
 from ppdp.conversion.maps import ColumnFacts, Mapped, PublicMap
+from ppdp.declared import Value, plain, ranges_by_column
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import DomainMismatch, InvalidParameter
@@ -27,6 +28,8 @@ from ppdp.transformers.ranges import resolve_ranges
 __all__ = ["Block", "ColumnMap"]
 
 Array = NDArray[np.float64]
+
+_CONSTANTS = {"value": "what fills gaps", "threshold": "threshold", "n_bins": "number of bins"}
 
 
 @dataclass(frozen=True)
@@ -310,6 +313,18 @@ class ColumnMap(RowWiseTransformer):
             width = self._bounds(self._parts(None, len(given), self.reach_))[2]
             made = [f"columnmap{i}" for i in range(width)]
         return np.asarray(made, dtype=object)
+
+    def declared(self, domain: Domain) -> tuple[Value, ...]:
+        """Ranges, and what the maps take from the user's word, with the columns it is for."""
+        values = list(super().declared(domain))
+        for part in self._parts(domain.feature_names, domain.d, _reach(domain)):
+            for step, given in zip(part.block.maps, part.facts):
+                if isinstance(step, Mapped) and step.out_ranges is not None:
+                    values += ranges_by_column(step.out_ranges, None, f"range of what {step.step!r} returns in")
+                for name, words in _CONSTANTS.items():
+                    if getattr(step, name, None) is not None:
+                        values.append((f"{words} of {', '.join(given.names)}", plain(getattr(step, name))))
+        return tuple(values)
 
     def declarations(self) -> tuple[str, ...]:
         """What the certificate takes from the user's word."""

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 
 from ppdp.bounds import lookup
 from ppdp.checks import positive
+from ppdp.declared import Value, constants
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, MissingBudget
@@ -162,6 +163,16 @@ class Mechanism(BaseEstimator):
     def declarations(self) -> tuple[str, ...]:
         """What the privacy map takes from the user's word, in public words."""
         return ()
+
+    def declared(self, domain: Domain) -> tuple[Value, ...]:
+        """Ranges and constants that the user declares: pairs of a name and a value, in public words.
+
+        Parameters
+        ----------
+        domain : Domain
+            Public facts at the input, once the question was found right.
+        """
+        return tuple(constants(self, domain.feature_names))
 
     def assumptions(self) -> tuple[tuple[str, str], ...]:
         """What is taken on somebody else's word, and on whose; certificates are then CONDITIONAL."""

@@ -21,7 +21,7 @@ def plan_text(plan: Plan) -> str:
     """The plan for a terminal."""
     steps = [f"{s.name:<12} {s.way.name:<7} -> {s.way.distance.describe()}" for s in plan.steps]
     warnings = [f"warning: {warning}" for warning in plan.warnings]
-    return "\n  ".join([TITLE, _promise(plan), *steps, *_noise(plan), *warnings])
+    return "\n  ".join([TITLE, _promise(plan), *steps, *_noise(plan), *_trusted(plan), *warnings])
 
 
 def plan_html(plan: Plan) -> str:
@@ -39,7 +39,7 @@ def plan_html(plan: Plan) -> str:
             for s in plan.steps
         ),
     )
-    lines = "".join(f"<div>{escape(visible(line.strip()))}</div>" for line in _noise(plan))
+    lines = "".join(f"<div>{escape(visible(line.strip()))}</div>" for line in (*_noise(plan), *_trusted(plan)))
     warnings = "".join(f"<div>⚠ {escape(visible(warning))}</div>" for warning in plan.warnings)
     best = ranked(plan)[:MOST]
     routes = html_table(
@@ -62,6 +62,13 @@ def ranked(plan: Plan) -> list[Alternative]:
 
 def _promise(plan: Plan) -> str:
     return f"(epsilon, delta) = ({plan.epsilon:g}, {plan.delta:g}), {plan.domain.describe()}"
+
+
+def _trusted(plan: Plan) -> list[str]:
+    """Ranges and constants that nobody can check, a line each."""
+    told = [fact for fact in plan.facts if fact.origin.startswith("declared, ")]
+    lines = [visible(" ".join(f"{f.name}: {f.value} ({f.origin})".split())) for f in told[:MOST]]
+    return [*lines, *([f"and {len(told) - MOST} more that are declared"] if len(told) > MOST else [])]
 
 
 def _noise(plan: Plan) -> list[str]:

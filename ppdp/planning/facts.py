@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from ppdp.checks import classes_of, pair
 from ppdp.domain import Domain
 from ppdp.exceptions import DomainMismatch
 
-__all__ = ["Fact", "complete"]
+__all__ = ["Fact", "complete", "taken_on_trust"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,10 @@ def complete(
     else:
         bounding = next((name for name, stage in stages if getattr(stage, "bounds_rows", False)), None)
         facts.append(Fact("row_norm", "see the steps", f"stage {bounding!r}" if bounding else "not declared"))
+    if domain.entry_bound is not None:
+        facts.append(Fact("entry_bound", _shown(domain.entry_bound), "declared; entries above it are clipped"))
+    if domain.min_present:
+        facts.append(Fact("min_present", str(domain.min_present), "declared"))
     imputer = next((name for name, stage in stages if getattr(stage, "fills_gaps", False)), None)
     if imputer is None:
         domain = domain.but(max_missing=0)
@@ -115,6 +119,23 @@ def complete(
     if domain.n_rows is not None and domain.min_present == 0:
         domain = domain.but(min_present=domain.n_rows)
     return domain, tuple(facts)
+
+
+def taken_on_trust(steps: Iterable[tuple[str, Any, Domain]]) -> tuple[Fact, ...]:
+    """A fact for every range and constant that the user declares for a step.
+
+    Nothing can tell where a user has them from, so whoever relies on a certificate must see each of them.
+
+    Parameters
+    ----------
+    steps : iterable of (name, stage or mechanism, domain at its input)
+        Planned, so that their parameters were checked.
+    """
+    return tuple(
+        Fact(words, value, f"declared, step {name!r}")
+        for name, step, domain in steps
+        for words, value in getattr(step, "declared", lambda _: ())(domain)
+    )
 
 
 def _classes(domain: Domain, mechanism: Any, read: tuple[Any, ...] | None) -> tuple[Domain, Fact]:

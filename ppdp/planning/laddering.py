@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from ppdp.bounds import lookup
+from ppdp.declared import plain
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
@@ -73,7 +74,9 @@ def ladder_plan(
             f"no route can be certified within the budget ({'; '.join(sorted(reasons))}).",
             fix="more rows or a larger epsilon.",
         )
-    return min(plans, key=lambda plan: plan.rungs[0].mechanism.relative_noise)
+    best = min(plans, key=lambda plan: plan.rungs[0].mechanism.relative_noise)
+    rungs = Fact(f"rungs of {gate.parameter}", plain(gate.values), "declared, the last of them below")
+    return replace(best, facts=(*best.facts, rungs)).with_declared()
 
 
 def _predicts(mechanism: tuple[str, Any] | None) -> bool:

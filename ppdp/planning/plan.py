@@ -13,7 +13,7 @@ from ppdp.domain import Domain
 from ppdp.gate import Gate, certain_share
 from ppdp.mechanisms.base import Question, behind
 from ppdp.planning.display import plan_html, plan_text
-from ppdp.planning.facts import Fact
+from ppdp.planning.facts import Fact, taken_on_trust
 from ppdp.planning.route import PlannedRelease, PlannedStep
 from ppdp.privacy.loss import PrivacyLoss
 
@@ -118,6 +118,12 @@ class Plan:
             return self
         own = self.rungs[rung]
         return replace(self, steps=own.steps, mechanism=own.mechanism, end=own.end, rung=rung)
+
+    def with_declared(self) -> Plan:
+        """The plan with a fact for every range and constant that a step takes from the user's word."""
+        steps = [(step.name, step.stage, step.domain) for step in self.steps]
+        last = [(self.mechanism.name, self.mechanism.stage, self.end[0])] if self.mechanism is not None else []
+        return replace(self, facts=(*self.facts, *taken_on_trust([*steps, *last])))
 
     @property
     def conditions(self) -> tuple[tuple[str, Condition], ...]:

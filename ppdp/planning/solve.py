@@ -15,7 +15,7 @@ from ppdp.planning.budget import Split, check_budget, check_shares
 from ppdp.planning.facts import Fact
 from ppdp.planning.gating import Deltas, gated_split, rivals
 from ppdp.planning.plan import Alternative, Plan, PlannedMechanism, loss_before, out_of_reach
-from ppdp.planning.route import Route, routes
+from ppdp.planning.route import PlannedStep, Route, routes
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise import TOTAL_VARIATION_PER_DRAW
@@ -92,7 +92,7 @@ def make_plan(
     )
     plan = chosen.kept_plan
     warnings = (*plan.warnings, *([f"{chosen.reason}: nothing better can be had."] if chosen.reason else []))
-    return replace(plan, alternatives=table, warnings=warnings)
+    return replace(plan, alternatives=table, warnings=warnings).with_declared()
 
 
 def _eligible(tried: Sequence[_Tried], has_mechanism: bool) -> list[_Tried]:
@@ -154,12 +154,7 @@ class Solver:
             hopeless = [step.name for step in route.steps if step.stage.chooses and out_of_reach(step, plan.gate)]
             if hopeless:
                 return _Tried(route, None, f"no data could pass the gate of {', '.join(hopeless)}")
-        vague = {route.steps[i].name for i in split_.imprecise if route.steps[i].stage.chooses}
-        if vague:
-            return _Tried(
-                route, plan, f"released statistics of {', '.join(sorted(vague))} would be too noisy at this n"
-            )
-        return _Tried(route, plan)
+        return _Tried(route, plan, _too_noisy([route.steps[i] for i in split_.imprecise]))
 
     def plan(self, route: Route) -> tuple[Plan, Split]:
         """Of all kinds of gate that may be used the one that leaves the mechanism the least noise."""
@@ -239,6 +234,17 @@ class Solver:
             most = self.mechanism[1]._question(route.domain, gaussian_mu(self.epsilon, self.delta))
             draws += most.steps * most.size
         return (1 + math.exp(self.epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
+
+
+def _too_noisy(imprecise: Sequence[PlannedStep]) -> str:
+    """Why statistics that are released are no use, by what they are for; empty if a user insists on them."""
+    vague = [step for step in imprecise if step.stage.chooses]
+    fitted = sorted({step.name for step in vague if step.way.name == "noisy"})
+    predicting = sorted({step.name for step in vague if step.way.name != "noisy"})
+    whose = [f"of {', '.join(fitted)}"] if fitted else []
+    if predicting:  # what the rows are fitted with is exact; new rows get what was released
+        whose.append(f"that predictions need in place of the exact ones of {', '.join(predicting)}")
+    return f"released statistics {' and those '.join(whose)} would be too noisy at this n" if vague else ""
 
 
 def _warnings(gate: Gate | None, mechanism: PlannedMechanism | None, route: Route, n: int) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ppdp.checks import choice
 from ppdp.conditions import Condition
+from ppdp.declared import Value, constants
 from ppdp.distance import Distance, Sensitivity
 from ppdp.domain import Domain
 from ppdp.exceptions import MissingBudget
@@ -62,6 +63,16 @@ class Stage(BaseEstimator):
     def declarations(self) -> tuple[str, ...]:
         """What the stability map takes from the user's word, in public words."""
         return ()
+
+    def declared(self, domain: Domain) -> tuple[Value, ...]:
+        """Ranges and constants that the user declares: pairs of a name and a value, in public words.
+
+        Parameters
+        ----------
+        domain : Domain
+            Public facts at the input, once :meth:`ways` has found the parameters right.
+        """
+        return tuple(constants(self, domain.feature_names))
 
     @property
     def chooses(self) -> bool:

@@ -1,0 +1,167 @@
+"""Claims of diffprivlib 0.6.6: its parameter ``epsilon``, delta = 0. It does not say for which neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from _claims import Claimed
+from sklearn.base import clone
+from sklearn.preprocessing import MinMaxScaler
+
+from ppdp.audit.adapters import ForeignTarget, diffprivlib_target
+
+LIBRARY, MODULE = "diffprivlib", "diffprivlib"
+
+ZEROS, ONE = np.zeros((3, 1)), np.array([[0.0], [0.0], [1.0]])
+EAST, NORTH = np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])
+HALVES = np.repeat([0.0, 1.0], 10)[:, None]
+OUTLIER = np.vstack([HALVES[:-1], [[1000.0]]])
+WARNED = "the library warns (PrivacyLeakWarning)"
+
+
+def statistic(name: str, left: Any, right: Any, **settings: Any) -> ForeignTarget:
+    """A function of ``diffprivlib.tools`` with epsilon 1."""
+    from diffprivlib import BudgetAccountant, tools
+
+    def release(data: Any, noise: object) -> Any:
+        return getattr(tools, name)(data, epsilon=1.0, accountant=BudgetAccountant(), **settings)
+
+    return ForeignTarget(f"diffprivlib tools.{name}", release, left, right, 1.0, library=LIBRARY)
+
+
+def quantile() -> ForeignTarget:
+    return statistic("quantile", ONE, np.array([[0.0], [1.0], [1.0]]), quant=0.5, bounds=(0, 1))
+
+
+def scaler() -> ForeignTarget:
+    from diffprivlib.models import StandardScaler
+
+    return diffprivlib_target("diffprivlib StandardScaler", StandardScaler(bounds=(0, 1)), (ZEROS,), (ONE,))
+
+
+def components(**settings: Any) -> ForeignTarget:
+    from diffprivlib.models import PCA
+
+    return diffprivlib_target(f"diffprivlib PCA {sorted(settings)}", PCA(1, **settings), (EAST,), (NORTH,))
+
+
+def principal_outlier() -> ForeignTarget:
+    from diffprivlib.models import PCA
+
+    near = np.repeat(NORTH, 4, axis=0)
+    far = np.vstack([near[:-1], [[0.0, 1000.0]]])
+    return diffprivlib_target("diffprivlib PCA by itself", PCA(1), (near,), (far,))
+
+
+def least_squares(**settings: Any) -> ForeignTarget:
+    """One row with x = 1 and y = 0, or none: the sum of squares is 1 or next to nothing."""
+    from diffprivlib.models import LinearRegression
+
+    X, y = np.array([[1e-3], [1e-3], [1e-3]]), np.array([0.0, 1.0, 0.0])
+    other = np.array([[1e-3], [1e-3], [1.0]])
+    model = LinearRegression(bounds_X=(0, 1), bounds_y=(0, 1), **settings)
+    return diffprivlib_target(f"diffprivlib LinearRegression {settings}", model, (X, y), (other, y))
+
+
+def logistic(**settings: Any) -> ForeignTarget:
+    from diffprivlib.models import LogisticRegression
+
+    X = np.array([[1.0], [-1.0], [1.0]])
+    model = LogisticRegression(data_norm=1.0, **settings)
+    name = f"diffprivlib LogisticRegression {settings}"
+    return diffprivlib_target(name, model, (X, np.array([1, 0, 1])), (X, np.array([1, 0, 0])))
+
+
+def intercept() -> ForeignTarget:
+    """Seen is whether the curve is steep and rises at 0, where only a row of 0 can hold it; as steep as it can be."""
+    from diffprivlib.models import LogisticRegression
+
+    def seen(model: Any) -> Any:
+        slope, middle = float(model.coef_[0, 0]), float(model.intercept_[0])
+        return float(slope > 5 and abs(middle) < 3)
+
+    X, other, y = np.array([[1.0], [-1.0], [0.0]]), np.array([[1.0], [-1.0], [1.0]]), np.array([1, 0, 1])
+    model = LogisticRegression(data_norm=1.0)
+    return diffprivlib_target("diffprivlib intercept", model, (X, y), (other, y), seen=seen)
+
+
+def labels() -> ForeignTarget:
+    from diffprivlib.models import GaussianNB
+
+    X = np.array([[0.0], [0.5], [1.0], [0.5]])
+    model = GaussianNB(bounds=(0, 1))
+    sides = [(X, np.array([0, 0, 1, last])) for last in (1, 2)]
+    return diffprivlib_target("diffprivlib labels", model, *sides, learned=["classes_"])
+
+
+def bayes() -> ForeignTarget:
+    """The row that is replaced changes its class, so two counts and two sums move."""
+    from diffprivlib.models import GaussianNB
+
+    X = np.array([[0.0], [0.0], [1.0], [1.0], [1.0]])
+    other = np.array([[0.0], [0.0], [1.0], [1.0], [0.0]])
+    sides = (X, np.array([0, 0, 1, 1, 0])), (other, np.array([0, 0, 1, 1, 1]))
+    return diffprivlib_target("diffprivlib GaussianNB", GaussianNB(epsilon=2.0, bounds=(0, 1)), *sides)
+
+
+def inertia() -> ForeignTarget:
+    from diffprivlib.models import KMeans
+
+    model = KMeans(1, bounds=(0, 1))
+    return diffprivlib_target("diffprivlib KMeans", model, (ZEROS,), (ONE,), learned=["cluster_centers_", "inertia_"])
+
+
+def copies() -> ForeignTarget:
+    """Fits of five copies and of the model; the claim is what the accountant that was handed in counts afterwards."""
+    from diffprivlib import BudgetAccountant
+    from diffprivlib.models import StandardScaler
+
+    def fits(data: Any, accountant: Any) -> list[Any]:
+        model = StandardScaler(epsilon=0.5, bounds=(0, 1), with_std=False, accountant=accountant)
+        return [one.fit(data).mean_ for one in [*(clone(model) for _ in range(5)), model]]
+
+    counted = BudgetAccountant()
+    fits(ZEROS, counted)
+    epsilon = counted.total()[0]
+
+    def release(data: Any, noise: object) -> Any:
+        return fits(data, BudgetAccountant())
+
+    return ForeignTarget("diffprivlib accountant", release, ZEROS, ONE, epsilon, library=LIBRARY)
+
+
+def scaled_first() -> ForeignTarget:
+    from diffprivlib import BudgetAccountant, tools
+
+    def release(data: Any, noise: object) -> Any:
+        scaled = MinMaxScaler().fit_transform(data)
+        return tools.mean(scaled, epsilon=1.0, bounds=(0, 1), accountant=BudgetAccountant())
+
+    return ForeignTarget("diffprivlib behind a scaler", release, HALVES, OUTLIER, 1.0, library=LIBRARY)
+
+
+LAST = "three rows of 0; one of them is 1"
+AXES = "two rows along one axis; one of them along the other"
+FAR = "ten rows of 0 and ten of 1; one of them is 1000"
+CLAIMS = (
+    Claimed(
+        "tools.mean(bounds=(0, 1))", LAST, lambda: statistic("mean", ZEROS, ONE, bounds=(0, 1)), "expected to hold"
+    ),
+    Claimed("tools.var(bounds=(0, 1))", LAST, lambda: statistic("var", ZEROS, ONE, bounds=(0, 1)), "expected to hold"),
+    Claimed("tools.quantile(0.5, bounds=(0, 1))", "0, 0, 1; one 0 is 1", quantile, "expected to hold"),
+    Claimed("tools.mean without bounds", FAR, lambda: statistic("mean", HALVES, OUTLIER), f"bounds are read off the rows; {WARNED}"),
+    Claimed("StandardScaler(bounds=(0, 1))", LAST, scaler, "expected to hold"),
+    Claimed("PCA(1, centered=True, data_norm=1)", AXES, lambda: components(centered=True, data_norm=1.0), "its Bingham sampler draws from another distribution than the published one"),
+    Claimed("PCA(1, bounds=(0, 1), data_norm=2)", AXES, lambda: components(bounds=(0, 1), data_norm=2.0), "as above, with a noisy mean"),
+    Claimed("PCA(1)", "eight rows at distance 1 from 0; one of them at 1000", principal_outlier, f"mean and norm are bounded by the rows; {WARNED}"),
+    Claimed("LogisticRegression(data_norm=1, fit_intercept=False)", "a label is flipped", lambda: logistic(fit_intercept=False), "expected to hold", 2000),
+    Claimed("LogisticRegression(data_norm=1), its default", "rows (1, yes), (-1, no), (0, yes); the last is (1, yes)", intercept, "the intercept is not penalised", 40_000),
+    Claimed("LinearRegression(bounds_X=(0, 1), bounds_y=(0, 1), fit_intercept=False)", "x is 0.001 in three rows; in one of them 1", lambda: least_squares(fit_intercept=False), "the noise on the sum of squares is for the lower bound alone"),
+    Claimed("LinearRegression(bounds_X=(0, 1), bounds_y=(0, 1)), its default", "the same", least_squares, "as above; the mean of x and that of y cost ε/2 each, and the rest ε/2"),
+    Claimed("GaussianNB(bounds=(0, 1))", "a row changes its value and its class", bayes, "by its proof 5/3 of ε for a replaced row"),
+    Claimed("GaussianNB(bounds=(0, 1)).classes_", "the label of one row is 1; it is 2, which nobody else has", labels, "which labels occur is read off the rows", 2000),
+    Claimed("KMeans(1, bounds=(0, 1)).inertia_", LAST, inertia, "a documented attribute of scikit-learn's, computed without noise", 2000),
+    Claimed("BudgetAccountant after cloning", f"{LAST}; five clones and the model are fitted with ε = 0.5 each", copies, "clones count on copies of the accountant, so it says 0.5"),
+    Claimed("MinMaxScaler of scikit-learn, then tools.mean(bounds=(0, 1))", FAR, scaled_first, "the naive claim: that of the last step; diffprivlib does not make it"),
+)

@@ -1,0 +1,105 @@
+"""Claims of OpenDP 0.16: its privacy maps, for pure privacy, and the parameter ``epsilon`` of its PCA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from _claims import Claimed
+from sklearn.preprocessing import MinMaxScaler
+
+from ppdp.audit.adapters import ForeignTarget, opendp_pca_target, opendp_target
+
+LIBRARY, MODULE = "opendp", "opendp.prelude"
+
+PAIR = np.vstack([[[1.0, 0.0], [1.0, 0.0]], np.zeros((98, 2))]), np.vstack([[[1.0, 0.0], [0.0, 1.0]], np.zeros((98, 2))])
+ZEROS, ONE = [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]
+HALVES = np.repeat([0.0, 1.0], 10)[:, None]
+OUTLIER = np.vstack([HALVES[:-1], [[1000.0]]])
+
+
+def library() -> Any:
+    """OpenDP, with the features that its documentation asks users to enable."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib", "idealized-numerics", "honest-but-curious")
+    return dp
+
+
+def searched_once() -> None:
+    """Noise scales are searched for in every run of OpenDP's PCA, from public numbers: remember what was found."""
+    from opendp import mod
+
+    search, found = mod.binary_search_param, {}
+    if getattr(search, "remembers", False):
+        return
+
+    def remembered(make_chain: Any, d_in: Any, d_out: Any, bounds: Any = None, T: Any = None) -> Any:
+        key = make_chain.__code__, d_in, d_out
+        if key not in found:
+            found[key] = search(make_chain, d_in, d_out, bounds, T)
+        return found[key]
+
+    remembered.remembers = True
+    mod.binary_search_param = remembered
+
+
+def numbers(transformation: Callable[[Any, Any], Any], rows: int, scale: float) -> Any:
+    """Clamped numbers, a statistic and Laplace noise, for a public number of rows."""
+    dp = library()
+    space = dp.vector_domain(dp.atom_domain(T=float, nan=False), size=rows), dp.symmetric_distance()
+    return space >> dp.t.then_clamp((0.0, 1.0)) >> transformation(dp) >> dp.m.then_laplace(scale)
+
+
+def mean() -> ForeignTarget:
+    return opendp_target("OpenDP mean", numbers(lambda dp: dp.t.then_mean(), 3, 1 / 3), ZEROS, ONE)
+
+
+def variance() -> ForeignTarget:
+    return opendp_target("OpenDP variance", numbers(lambda dp: dp.t.then_variance(), 3, 1 / 3), ZEROS, ONE)
+
+
+def histogram() -> ForeignTarget:
+    dp = library()
+    space = dp.vector_domain(dp.atom_domain(T=str)), dp.symmetric_distance()
+    counts = space >> dp.t.then_count_by_categories(["a", "b"], null_category=False) >> dp.m.then_laplace(2.0)
+    return opendp_target("OpenDP histogram", counts, ["a", "a", "b"], ["a", "b", "b"])
+
+
+def known_centre() -> ForeignTarget:
+    dp = library()
+    searched_once()
+    domain = dp.numpy.array2_domain(num_columns=2, size=2, T=float, p=2, norm=1.0, origin=np.zeros(2))
+    measurement = dp.sklearn.decomposition.make_private_pca(domain, dp.symmetric_distance(), 1.0)
+    left, right = (side[:2] for side in PAIR)
+    return opendp_target("OpenDP PCA, centre known", measurement, left, right, seen=lambda found: [found.S, found.Vt])
+
+
+def principal(by_its_map: bool = False) -> ForeignTarget:
+    dp = library()
+    searched_once()
+    model = dp.sklearn.decomposition.PCA(epsilon=3.0, row_norm=1.0, n_samples=100, n_features=2)
+    claimed = model.measurement().map(2) if by_its_map else None
+    return opendp_pca_target("OpenDP PCA", model, *PAIR, epsilon=claimed)
+
+
+def scaled_first() -> ForeignTarget:
+    measurement = numbers(lambda dp: dp.t.then_mean(), 20, 0.05)
+
+    def release(rows: Any, noise: object) -> Any:
+        return measurement(MinMaxScaler().fit_transform(rows).ravel().tolist())
+
+    return ForeignTarget("OpenDP behind a scaler", release, HALVES, OUTLIER, measurement.map(2), library=LIBRARY)
+
+
+LAST = "three rows of 0; one of them is 1"
+ROWS = "of 100 rows two are (1, 0), all others 0; one of the two is (0, 1)"
+CLAIMS = (
+    Claimed("clamp, mean, Laplace: its privacy map", LAST, mean, "expected to hold"),
+    Claimed("clamp, variance, Laplace: its privacy map", LAST, variance, "expected to hold"),
+    Claimed("count by categories, Laplace: its privacy map", "a, a, b; one a is b", histogram, "expected to hold"),
+    Claimed("make_private_pca, norm and centre declared: its privacy map", "two rows (1, 0); one of them is (0, 1)", known_centre, "expected to hold"),
+    Claimed("sklearn.decomposition.PCA(epsilon=3, row_norm=1)", ROWS, principal, "its own privacy map says 6 for one replaced row, and as much for one added or removed", 8000),
+    Claimed("MinMaxScaler of scikit-learn, then clamp, mean, Laplace", "ten rows of 0 and ten of 1; one of them is 1000", scaled_first, "the naive claim: the map of the last step; OpenDP does not make it"),
+)

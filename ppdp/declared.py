@@ -1,0 +1,150 @@
+"""What a step takes from the user's word, in public words: ranges and constants, one by one.
+
+A reviewer must be able to ask of each of them whether it was read off the data; nothing that is computed can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from inspect import signature
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+__all__ = ["EVERY_COLUMN", "Value", "constants", "plain", "ranges_by_column"]
+
+Value = tuple[str, str]
+"""Name and value of something that was declared."""
+
+EVERY_COLUMN = "every column"
+
+RANGES = {"ranges": "range of", "out_ranges": "range of what comes out in"}
+WORDS = {
+    "bands": "bands of a signature",
+    "bins": "bins",
+    "candidates": "candidates",
+    "cell": "width of a cell",
+    "clip": "clip",
+    "coef_norm": "largest norm of the coefficients",
+    "eta": "distance of rows in one cluster",
+    "gap": "smallest gap between order statistics",
+    "lipschitz": "Lipschitz constant",
+    "max_cluster": "most rows in one cluster",
+    "max_missing": "most rows with gaps",
+    "max_norm": "largest norm of a row",
+    "min_alignment": "smallest alignment with the public basis",
+    "min_eigenvalue": "smallest eigenvalue",
+    "min_gap": "smallest eigengap",
+    "min_observed": "fewest observed entries of a column",
+    "min_std": "smallest standard deviation of a column",
+    "min_width": "smallest width of a column",
+    "n_components": "number of components",
+    "out_norm": "largest norm of a row that comes out",
+    "row_norm": "largest norm of a row that comes out",
+}
+ALWAYS = {"max_norm", "cell"}  # shown where they are at their default too: bounds rest on them
+ELSEWHERE = {"classes", "y_range", "noise_scale", "random_state", "seed", "epsilon"}  # facts of their own, or no facts
+
+
+def plain(value: Any) -> str:
+    """A declared value with all its digits.
+
+    Examples
+    --------
+    >>> plain(18.0), plain(0.1), plain((1, 2.5)), plain(None), plain("a")
+    ('18', '0.1', '1, 2.5', 'none', 'a')
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, (bool, np.bool_, str)):
+        return str(value)
+    if isinstance(value, Real):
+        return repr(float(value)).removesuffix(".0") if not isinstance(value, (int, np.integer)) else str(int(value))
+    if isinstance(value, (Sequence, np.ndarray)):
+        return ", ".join(plain(one) for one in value)
+    return str(value)
+
+
+def ranges_by_column(ranges: Any, names: Sequence[str] | None, words: str = "range of") -> Iterator[Value]:
+    """One value for each declared range; columns that have none (None or NaN) are left out.
+
+    Parameters
+    ----------
+    ranges : mapping, pair, or sequence of pairs
+        As a stage takes them.
+    names : sequence of str or None
+        Of the columns, if they have names.
+    words : str
+        Before the name of the column.
+
+    Examples
+    --------
+    >>> list(ranges_by_column({"age": (18, 110)}, ["age"]))
+    [('range of age', '18 to 110')]
+    >>> list(ranges_by_column((-1, 1), None)), list(ranges_by_column([(0, 1)], None))
+    ([('range of every column', '-1 to 1')], [('range of column 0', '0 to 1')])
+    """
+    if isinstance(ranges, Mapping):
+        pairs = [(_column(key, names), pair) for key, pair in ranges.items()]
+    elif len(ranges) == 2 and all(isinstance(end, Real) for end in ranges):
+        pairs = [(EVERY_COLUMN, ranges)]
+    else:
+        pairs = [(_column(position, names), pair) for position, pair in enumerate(ranges)]
+    for column, pair in pairs:
+        if pair is not None and not np.isnan(np.asarray(pair, dtype=np.float64)).any():
+            low, high = pair
+            yield f"{words} {column}", f"{plain(low)} to {plain(high)}"
+
+
+def _column(key: Any, names: Sequence[str] | None) -> str:
+    """The name of a column, or its position."""
+    if isinstance(key, str):
+        return key
+    return names[key] if names is not None and 0 <= key < len(names) else f"column {key}"
+
+
+def constants(step: Any, names: Sequence[str] | None) -> Iterator[Value]:
+    """Every range and every number among a step's parameters that is not at its default.
+
+    Parameters
+    ----------
+    step : estimator
+        Whose parameters were checked.
+    names : sequence of str or None
+        Of the columns that come in, if they have names.
+    """
+    defaults = signature(type(step).__init__).parameters
+    for name in step._get_param_names():
+        value = getattr(step, name)
+        default = defaults[name].default if name in defaults else None
+        if name in RANGES and value is not None:
+            yield from _ranges(value, names if name == "ranges" else None, RANGES[name])
+        elif name not in ELSEWHERE and _numeric(value):
+            if not _same(value, default):
+                yield WORDS.get(name, name), plain(value)
+            elif name in ALWAYS:
+                yield WORDS.get(name, name), f"{plain(value)} (the default)"
+
+
+def _ranges(value: Any, names: Sequence[str] | None, words: str) -> list[Value]:
+    """Ranges by column, or as they stand where a stage of somebody else takes them in another form."""
+    try:
+        return list(ranges_by_column(value, names, words))
+    except (IndexError, TypeError, ValueError):
+        return [(f"{words} {EVERY_COLUMN}", plain(value))]
+
+
+def _numeric(value: Any) -> bool:
+    """Whether it is a number, or a sequence of numbers or labels."""
+    if isinstance(value, (bool, np.bool_, str, bytes)):
+        return False
+    if isinstance(value, Real):
+        return True
+    return isinstance(value, (list, tuple, range, np.ndarray)) and all(
+        isinstance(one, (str, Real)) or _numeric(one) for one in value
+    )
+
+
+def _same(value: Any, default: Any) -> bool:
+    return type(value) is type(default) and not isinstance(value, np.ndarray) and bool(value == default)
