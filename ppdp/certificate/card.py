@@ -8,7 +8,7 @@ from typing import Any
 
 from ppdp.certificate.markup import figure, printable
 from ppdp.certificate.meaning import FALSE_ALARMS, detection_power, reservation, rounded_up, status_in_words
-from ppdp.domain import unit_in_words
+from ppdp.certificate.wording import ON_TRUST, protected_in_words, shown_facts, title
 from ppdp.exceptions import InvalidParameter
 
 __all__ = ["HEADING", "add_to_card", "render_card"]
@@ -51,23 +51,24 @@ def render_card(c: Document) -> str:
         The document.
     """
     c = printable(c)
-    claim = f"({figure(c['epsilon'], upward=True)}, {figure(c['delta'], upward=True)})"
+    claim = f"(ε, δ) = ({figure(c['epsilon'], upward=True)}, {figure(c['delta'], upward=True)})"
+    reach = "" if c["status"] == "SEEDED" else ": of everything that was released, with all stages in front of it"
     facts = [
         ("ε", figure(c["epsilon"], upward=True)),
         ("δ", figure(c["delta"], upward=True)),
         ("Neighbouring datasets", c["adjacency"]),
-        ("Unit of privacy", unit_in_words(c["rows_per_unit"])),
+        ("Unit of privacy", protected_in_words(c)),
         *([("Data", c["dataset"])] if c["dataset"] else []),
         ("Stages", " > ".join(f"{step['name']} ({step['class']}, {step['way']})" for step in c["steps"])),
         ("Digest", c["digest"]),
     ]
     parts = [
-        f"**{c['status']}**: (ε, δ) = {claim}-differential privacy, end to end: of everything that was released, with"
-        f" all stages in front of it. {status_in_words(c)}",
+        f"**{c['status']}**: {title(c, claim)}{reach}. {status_in_words(c)}",
         _items(c["reasons"]),
         "| | |\n|---|---|\n" + "\n".join(f"| {name} | {_plain(value)} |" for name, value in facts),
         _meaning(c),
-        _items((f"{f['name']} = {f['value']} ({f['origin']})" for f in c["facts"]), "Public facts:"),
+        _items((f"{name} = {value} ({origin})" for name, value, origin in shown_facts(c)), "Public facts:"),
+        ON_TRUST,
         _items(c["warnings"], "Warnings:"),
         _items(c["not_covered"], "Not covered:"),
         "`ppdp verify certificate.json` computes every figure again, without the data. The digest is that of the"

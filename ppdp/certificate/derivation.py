@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ppdp.certificate.drawing import budget_bar, distance_bars
@@ -11,6 +11,7 @@ from ppdp.certificate.losses import ONLY_THE_LAST, law_of, part_in_words
 from ppdp.certificate.markup import Element, bound, element, figure, number
 from ppdp.certificate.meaning import told
 from ppdp.certificate.points import points_of, spreads
+from ppdp.certificate.wording import terms
 
 __all__ = ["gate", "mechanism", "releases", "stages"]
 
@@ -64,7 +65,16 @@ def stages(c: Document) -> Sequence[Element]:
             class_="note legend",
         ),
         element("p", *_glossary(c), class_="note"),
+        _explained(label.split()[1] for point in points for label in point.labels),
     )
+
+
+def _explained(words: Iterable[str]) -> Element | None:
+    """A line that says what these words mean, where they need it."""
+    parts: list[Element | str] = []
+    for word, meaning in terms(words):
+        parts += ["; " if parts else "", element("b", word), f": {meaning}"]
+    return element("p", *parts, ".", class_="note") if parts else None
 
 
 def _entrance(c: Document) -> str:
@@ -124,8 +134,15 @@ def releases(c: Document) -> Sequence[Element | None]:
         element("p", *_noise(c, laws)),
         table([*heads, ("Proof", "")], list(_released(c, laws)), class_="released cards"),
         items([part_in_words(part) for part in parts]) if parts else None,
-        element("p", "Arrays that left: ", element("code", arrays), ".", class_="note") if arrays else None,
+        _explained(release["statistic"] for release in c["releases"]),
+        element("p", "Arrays that left: ", element("code", arrays), f".{_sizes(c)}", class_="note") if arrays else None,
     )
+
+
+def _sizes(c: Document) -> str:
+    """What the first "27 × 11" means."""
+    shapes = (shape for shape in c["released"]["names"].values() if len(shape) == 2)
+    return next((f" {rows} × {columns}: {rows} rows of {columns} numbers." for rows, columns in shapes), "")
 
 
 def _noise(c: Document, laws: set[str]) -> Iterator[Element | str]:
@@ -247,6 +264,7 @@ def mechanism(c: Document) -> Sequence[Element]:
             (_noise_of(m), number(m["noise_scale"])),
             *((name, _plain(value)) for name, value in m["parameters"].items()),
         ),
+        *filter(None, [_explained(m["parameters"])]),
     )
 
 

@@ -17,7 +17,7 @@ from ppdp.certificate.meaning import (
     status_in_words,
 )
 from ppdp.certificate.points import points_of, spreads
-from ppdp.domain import unit_in_words
+from ppdp.certificate.wording import around_the_claim, protected_in_words
 
 __all__ = ["render_fragment"]
 
@@ -48,6 +48,7 @@ def render_fragment(content: Mapping[str, Any]) -> str:
         The certificate's document. Whatever text it holds is shown as text.
     """
     c = printable(content)
+    before, after = around_the_claim(c)
     status = element("strong", c["status"], style=f"{BADGE};background:{STATUS[c['status']]}")
     power = " and ".join(
         f"{rounded_up(detection_power(c, alarm))} at {figure(100 * alarm)}\u00a0% false alarms"
@@ -59,18 +60,18 @@ def render_fragment(content: Mapping[str, Any]) -> str:
         element(
             "div",
             status,
-            " (ε, δ) = (",
+            f" {before}(ε, δ) = (",
             bound(c["epsilon"]),
             ", ",
             bound(c["delta"]),
-            ")-differential privacy, end to end",
+            f"){after}",
         ),
         element("div", status_in_words(c), style=SOFT),
         *(
             element("div", reason, style="margin:.35rem 0 0;padding-left:.7rem;border-left:3px solid #c9852b")
             for reason in (*c["reasons"], *(f"Warning: {warning}" for warning in c["warnings"]))
         ),
-        element("div", f"Protected: {unit_in_words(c['rows_per_unit'])}; {c['adjacency']}.", style=SOFT),
+        element("div", f"Protected: {protected_in_words(c)}; {c['adjacency']}.", style=SOFT),
         element("div", promise[0].upper() + promise[1:], style=SOFT),
         _stages(c),
         element("div", "The bars are logarithmic.", style=f"{SOFT};font-size:11px")

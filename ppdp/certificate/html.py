@@ -40,7 +40,12 @@ def render_page(content: Mapping[str, Any]) -> str:
         The certificate's document. Whatever text it holds is shown as text.
     """
     c = printable(content)
-    title = f"{c['status']} ({c['epsilon']:g}, {c['delta']:g}) certificate"
+    pair = f"({c['epsilon']:g}, {c['delta']:g})"
+    title = {
+        "UNCONDITIONAL": f"UNCONDITIONAL {pair} certificate",
+        "CONDITIONAL": f"CONDITIONAL certificate: {pair} if what it assumes holds",
+        "SEEDED": "SEEDED certificate: nothing is protected",
+    }[c["status"]]
     parts = (
         sections.opening(c),
         *sections.meaning(c),

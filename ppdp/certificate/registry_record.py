@@ -13,6 +13,7 @@ from typing import Any
 from ppdp.certificate.document import Certificate
 from ppdp.certificate.markup import figure
 from ppdp.certificate.meaning import status_in_words
+from ppdp.certificate.wording import ON_TRUST, protected_in_words, shown_facts, title
 from ppdp.domain import unit_in_words
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.parts import Part
@@ -130,10 +131,15 @@ def _known(c: Document) -> dict[str, dict[str, Any]]:
     domain, units = c["entrance"]["domain"], unit_in_words(c["rows_per_unit"])
     loss: dict[str, Any] = {
         "privacy_unit": f"Row level: {units}" if c["rows_per_unit"] == 1 else f"Person level: {units}",
-        "privacy_unit_details": f"Neighbouring datasets: {c['adjacency']}. Protected is {units}.",
+        "privacy_unit_details": f"Neighbouring datasets: {c['adjacency']}. Protected is {protected_in_words(c)}.",
         "privacy_parameters": {"epsilon": c["epsilon"], "delta": c["delta"]},
         "privacy_parameters_details": _sentences(
-            [f"{c['status']}: {status_in_words(c).replace(' below', '')}", *c["reasons"], f"Certificate {c['digest']}"]
+            [
+                f"{c['status']}: {title(c, f'({c["epsilon"]:g}, {c["delta"]:g})').replace(' below', '')}",
+                status_in_words(c).replace(" below", ""),
+                *c["reasons"],
+                f"Certificate {c['digest']}",
+            ]
         ),
     }
     if c["rows_per_unit"] == 1:
@@ -145,7 +151,8 @@ def _known(c: Document) -> dict[str, dict[str, Any]]:
             " facts of the certificate, with labels or targets where a model needs them.",
             "unprotected_quantities": _sentences(
                 ["Public facts that the derivation rests on and the certificate publishes"]
-                + [f"{fact['name']} = {fact['value']} ({fact['origin']})" for fact in c["facts"]]
+                + [f"{name} = {value} ({origin})" for name, value, origin in shown_facts(c)]
+                + [ON_TRUST]
             ),
         },
         "privacy_loss": loss,

@@ -20,7 +20,7 @@ from ppdp.certificate.meaning import (
     status_in_words,
 )
 from ppdp.certificate.profile import privacy_profile
-from ppdp.domain import unit_in_words
+from ppdp.certificate.wording import ON_TRUST, around_the_claim, besides, owner_in_words, shown_facts
 
 __all__ = ["closing", "coverage", "curve", "facts", "meaning", "opening", "routes"]
 
@@ -34,14 +34,15 @@ FACTS = {
     "rows_per_unit": "rows per person",
     "row_norm": "norm of a row",
     "gaps": "missing values",
+    "entry_bound": "largest entry",
+    "min_present": "fewest rows that count",
 }
 
 
 def opening(c: Document) -> Element:
     """Status, guarantee, and what everything else hangs on."""
-    claim = ("(ε, δ) = (", bound(c["epsilon"]), ", ", bound(c["delta"]), ")-differential privacy, end to end")
-    k = c["rows_per_unit"]
-    owner = "one person, who owns one row" if k == 1 else f"one person, who owns up to {k} rows ({unit_in_words(k)})"
+    before, after = around_the_claim(c)
+    claim = (before, "(ε, δ) = (", bound(c["epsilon"]), ", ", bound(c["delta"]), f"){after}")
     return element(
         "header",
         element("h1", element("span", c["status"], class_="status"), " ", *claim),
@@ -51,7 +52,7 @@ def opening(c: Document) -> Element:
         pairs(
             ("Data", c["dataset"]) if c["dataset"] else None,
             ("Neighbouring datasets", c["adjacency"]),
-            ("Unit of privacy", owner),
+            ("Unit of privacy", owner_in_words(c)),
         ),
     )
 
@@ -97,8 +98,13 @@ def coverage(c: Document) -> Sequence[Element | None]:
         element("p", f"{provided[:-2]}:") if provided else None,
         items(covered_in_words(c)),
         element("h2", "What is not covered"),
-        items(c["not_covered"]),
+        element("ul", *(_with_plain_words(words) for words in c["not_covered"])),
     )
+
+
+def _with_plain_words(sentence: str) -> Element:
+    plainly = besides(sentence)
+    return element("li", sentence, element("small", plainly, class_="plainly") if plainly else None)
 
 
 def curve(c: Document) -> Sequence[Element]:
@@ -118,10 +124,10 @@ def facts(c: Document) -> Sequence[Element]:
     """Public facts with their origins."""
     return (
         element("h2", "Public facts"),
-        element("p", "The derivation rests on these, and they are published with it."),
+        element("p", "The derivation rests on these, and they are published with it.", f" {ON_TRUST}"),
         table(
             [("Fact", ""), ("Value", "wide"), ("Origin", "")],
-            [(FACTS.get(f["name"], f["name"]), f["value"], f["origin"]) for f in c["facts"]],
+            [(FACTS.get(name, name), value, origin) for name, value, origin in shown_facts(c)],
             class_="facts cards",
         ),
     )

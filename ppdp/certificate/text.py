@@ -17,8 +17,8 @@ from ppdp.certificate.meaning import (
     rounded_up,
     status_in_words,
 )
+from ppdp.certificate.wording import ON_TRUST, besides, protected_in_words, shown_facts, title
 from ppdp.distance import Distance
-from ppdp.domain import unit_in_words
 
 __all__ = ["render_text"]
 
@@ -31,7 +31,8 @@ _POWER = re.compile(r"(?:([\d.]+)\u00a0×\u00a0)?10([⁻⁰¹²³⁴⁵⁶⁷⁸
 def render_text(c: dict[str, Any]) -> str:
     """Plain text of a certificate, first word its status; no name in it can move a cursor or begin a line."""
     c = printable(c)
-    lines = [f"{c['status']} ({c['epsilon']:g}, {c['delta']:g})-differential privacy, end to end"]
+    colon = "" if c["status"] == "UNCONDITIONAL" else ":"
+    lines = [f"{c['status']}{colon} {title(c, f'({c["epsilon"]:g}, {c["delta"]:g})')}"]
     for name, words in _lines(c):
         first, *more = wrap(words, WIDTH - NAME - 2, break_long_words=False, break_on_hyphens=False) or [""]
         lines += [f"  {name:<{NAME}}{first}".rstrip(), *(" " * (NAME + 2) + line for line in more)]
@@ -43,10 +44,12 @@ def _lines(c: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "", status_in_words(c)
     yield from (("because", reason) for reason in c["reasons"])
     yield from (("warning", warning) for warning in c["warnings"])
+    yield from [("data", c["dataset"])] if c["dataset"] else []
     yield "adjacency", c["adjacency"]
-    yield "protects", unit_in_words(c["rows_per_unit"])
+    yield "protects", protected_in_words(c)
     yield "means", _power(c)
-    yield from (("fact", f"{f['name']} = {f['value']} ({f['origin']})") for f in c["facts"])
+    yield from (("fact", f"{name} = {value} ({origin})") for name, value, origin in shown_facts(c))
+    yield "trusted", ON_TRUST.replace("“", '"').replace("”", '"')
     for step in c["steps"]:
         distance = Distance.from_dict(step["distance"]).describe()
         yield "stage", f"{step['name']} ({step['class']}, {step['way']}): {distance}  [{step['page']}]"
@@ -56,7 +59,9 @@ def _lines(c: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "total", f"mu {c['total']['mu']:.6g}"
     yield from (("and", _typed(part_in_words(part))) for part in c["total"]["parts"])
     yield from (("covered", words) for words in covered_in_words(c))
-    yield from (("not covered", words) for words in c["not_covered"])
+    for words in c["not_covered"]:
+        yield "not covered", words
+        yield from [("", besides(words))] if besides(words) else []
     yield "digest", c["digest"]
 
 

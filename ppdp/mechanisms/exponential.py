@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ppdp.bounds.exponential import quantile_shape, utility_shape
 from ppdp.bounds.queries import by_column
+from ppdp.callables import refuse_fitted
 from ppdp.checks import choice, number, positive
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter
@@ -131,6 +132,7 @@ class ExponentialMechanism(FitsAlone, Mechanism):
                 stage="ExponentialMechanism",
                 fix="pass utility=function of an array of rows.",
             )
+        refuse_fitted(self.utility, "ExponentialMechanism")
         spread = float(domain.require("row_norm", "ExponentialMechanism")) / math.sqrt(domain.d)
         made_up = np.random.default_rng(0).uniform(-spread, spread, (8, domain.d))
         made_up[1], made_up[2] = made_up[0], 0.0

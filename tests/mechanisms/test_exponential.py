@@ -192,3 +192,11 @@ def test_calibration_fills_the_budget():
 def test_noise_that_is_too_fine_for_floats_is_refused_before_any_row():
     with pytest.raises(ImpossibleBudget):
         ExponentialMechanism(noise_scale=1e-9).privacy_map(LINE, ONE)
+
+
+def test_a_utility_that_carries_what_was_fitted_is_refused():
+    from sklearn.preprocessing import StandardScaler
+
+    secret = StandardScaler().fit(np.arange(6.0).reshape(-1, 1))
+    with pytest.raises(InvalidParameter, match="belongs to a StandardScaler"):
+        ExponentialMechanism("utility", candidates=[0], utility=secret.transform).privacy_map(LINE, ONE)
