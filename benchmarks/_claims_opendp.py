@@ -11,8 +11,9 @@ from sklearn.preprocessing import MinMaxScaler
 
 from ppdp.audit.adapters import ForeignTarget, opendp_pca_target, opendp_target
 
-LIBRARY, MODULE = "opendp", "opendp.prelude"
+LIBRARY = "opendp"
 
+EAST = (1.0, 0.0)
 PAIR = np.vstack([[[1.0, 0.0], [1.0, 0.0]], np.zeros((98, 2))]), np.vstack([[[1.0, 0.0], [0.0, 1.0]], np.zeros((98, 2))])
 ZEROS, ONE = [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]
 HALVES = np.repeat([0.0, 1.0], 10)[:, None]
@@ -67,21 +68,26 @@ def histogram() -> ForeignTarget:
     return opendp_target("OpenDP histogram", counts, ["a", "a", "b"], ["a", "b", "b"])
 
 
-def known_centre() -> ForeignTarget:
+def known_centre(moved: tuple[float, float]) -> ForeignTarget:
+    """Errors count: whoever calls a measurement sees them."""
     dp = library()
     searched_once()
     domain = dp.numpy.array2_domain(num_columns=2, size=2, T=float, p=2, norm=1.0, origin=np.zeros(2))
     measurement = dp.sklearn.decomposition.make_private_pca(domain, dp.symmetric_distance(), 1.0)
-    left, right = (side[:2] for side in PAIR)
-    return opendp_target("OpenDP PCA, centre known", measurement, left, right, seen=lambda found: [found.S, found.Vt])
+    left, right = np.array([EAST, EAST]), np.array([EAST, moved])
+
+    def seen(found: Any) -> Any:
+        return [found.S, np.abs(found.Vt)]
+
+    name, errors = f"OpenDP PCA, centre known, {moved}", (dp.OpenDPException,)
+    return opendp_target(name, measurement, left, right, seen=seen, errors=errors)
 
 
-def principal(by_its_map: bool = False) -> ForeignTarget:
+def principal() -> ForeignTarget:
     dp = library()
     searched_once()
     model = dp.sklearn.decomposition.PCA(epsilon=3.0, row_norm=1.0, n_samples=100, n_features=2)
-    claimed = model.measurement().map(2) if by_its_map else None
-    return opendp_pca_target("OpenDP PCA", model, *PAIR, epsilon=claimed)
+    return opendp_pca_target("OpenDP PCA", model, *PAIR)
 
 
 def scaled_first() -> ForeignTarget:
@@ -95,11 +101,13 @@ def scaled_first() -> ForeignTarget:
 
 LAST = "three rows of 0; one of them is 1"
 ROWS = "of 100 rows two are (1, 0), all others 0; one of the two is (0, 1)"
+PRINCIPAL = "make_private_pca, norm and centre declared: its privacy map"
 CLAIMS = (
     Claimed("clamp, mean, Laplace: its privacy map", LAST, mean, "expected to hold"),
     Claimed("clamp, variance, Laplace: its privacy map", LAST, variance, "expected to hold"),
     Claimed("count by categories, Laplace: its privacy map", "a, a, b; one a is b", histogram, "expected to hold"),
-    Claimed("make_private_pca, norm and centre declared: its privacy map", "two rows (1, 0); one of them is (0, 1)", known_centre, "expected to hold"),
+    Claimed(PRINCIPAL, "two rows (1, 0); one of them is (0.6, 0.8)", lambda: known_centre((0.6, 0.8)), "expected to hold"),
+    Claimed(f"{PRINCIPAL}; errors are seen", "two rows (1, 0); one of them is (0, 1)", lambda: known_centre((0.0, 1.0)), "where all eigenvalues are equal it raises: the decision boundary of the predicate is outside the bounds"),
     Claimed("sklearn.decomposition.PCA(epsilon=3, row_norm=1)", ROWS, principal, "its own privacy map says 6 for one replaced row, and as much for one added or removed", 8000),
     Claimed("MinMaxScaler of scikit-learn, then clamp, mean, Laplace", "ten rows of 0 and ten of 1; one of them is 1000", scaled_first, "the naive claim: the map of the last step; OpenDP does not make it"),
 )

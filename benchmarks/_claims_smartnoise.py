@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from _claims import Claimed
-from sklearn.preprocessing import MinMaxScaler as PlainMinMaxScaler
 
 from ppdp.audit.adapters import ForeignTarget, smartnoise_query_target, smartnoise_target
 
-LIBRARY, MODULE = "smartnoise-synth", "snsynth.transform"
+LIBRARY = "smartnoise-synth"
 
 ZEROS, ONE = [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]
 MANY, FAR = [1.5] * 40, [1.5] * 40 + [1e6]
@@ -46,11 +45,34 @@ def query(sql: str) -> ForeignTarget:
 
     column = {"type": "float", "lower": 0.0, "upper": 1.0}
     metadata = {"": {"s": {"t": {"row_privacy": True, "rows": 3, "x": column}}}}
-    sides = (pd.DataFrame({"x": side}) for side in (ZEROS, ONE[1:] + [0.0] * 0))
-    return smartnoise_query_target(f"SmartNoise {sql}", sql, *sides, metadata=metadata, epsilon=1.0, delta=1e-6)
+    left, right = (pd.DataFrame({"x": side}) for side in (ZEROS, [*ZEROS, 1.0]))
+    return smartnoise_query_target(f"SmartNoise {sql}", sql, left, right, metadata=metadata, epsilon=1.0, delta=1e-6)
 
 
 LAST = "three rows of 0; one of them is 1"
+ADDED = "three rows of 0; a row of 1 is added"
+SUM, AVERAGE = "SELECT SUM(x) AS s FROM s.t", "SELECT AVG(x) AS m FROM s.t"
 CLAIMS = (
-    Claimed("transform.StandardScaler(lower=0, upper=1, epsilon=1)", LAST, lambda: scaler(lower=0.0, upper=1.0), "noise is searched for at distance 1 where the number of rows is public and distances are even"),
+    Claimed(
+        "transform.StandardScaler(lower=0, upper=1, epsilon=1)",
+        LAST,
+        lambda: scaler(lower=0.0, upper=1.0),
+        "noise is searched for at distance 1, where the number of rows is declared and all distances are even",
+    ),
+    Claimed(
+        "transform.MinMaxTransformer(epsilon=1); errors are seen",
+        "forty rows of 1.5; a row of a million is added",
+        guessed_bounds,
+        "expected to hold; where it finds no bounds it raises",
+        2000,
+    ),
+    Claimed(
+        "transform.LabelTransformer, which spends nothing (ε = 0)",
+        "a, b, a; one a is c",
+        categories,
+        "categories are read off the column; no ε is claimed, nothing is charged",
+        2000,
+    ),
+    Claimed(f"private reader, {SUM}: get_privacy_cost", ADDED, lambda: query(SUM), "expected to hold", 2000),
+    Claimed(f"private reader, {AVERAGE}: get_privacy_cost", ADDED, lambda: query(AVERAGE), "expected to hold", 2000),
 )

@@ -14,8 +14,8 @@ import numpy as np
 
 __all__ = ["EVERY_COLUMN", "Value", "constants", "plain", "ranges_by_column"]
 
-Value = tuple[str, str]
-"""Name and value of something that was declared."""
+Value = tuple[str, str, str]
+"""Name, value, and "declared" or "default"."""
 
 EVERY_COLUMN = "every column"
 
@@ -81,9 +81,9 @@ def ranges_by_column(ranges: Any, names: Sequence[str] | None, words: str = "ran
     Examples
     --------
     >>> list(ranges_by_column({"age": (18, 110)}, ["age"]))
-    [('range of age', '18 to 110')]
+    [('range of age', '18 to 110', 'declared')]
     >>> list(ranges_by_column((-1, 1), None)), list(ranges_by_column([(0, 1)], None))
-    ([('range of every column', '-1 to 1')], [('range of column 0', '0 to 1')])
+    ([('range of every column', '-1 to 1', 'declared')], [('range of column 0', '0 to 1', 'declared')])
     """
     if isinstance(ranges, Mapping):
         pairs = [(_column(key, names), pair) for key, pair in ranges.items()]
@@ -94,7 +94,7 @@ def ranges_by_column(ranges: Any, names: Sequence[str] | None, words: str = "ran
     for column, pair in pairs:
         if pair is not None and not np.isnan(np.asarray(pair, dtype=np.float64)).any():
             low, high = pair
-            yield f"{words} {column}", f"{plain(low)} to {plain(high)}"
+            yield f"{words} {column}", f"{plain(low)} to {plain(high)}", "declared"
 
 
 def _column(key: Any, names: Sequence[str] | None) -> str:
@@ -105,7 +105,7 @@ def _column(key: Any, names: Sequence[str] | None) -> str:
 
 
 def constants(step: Any, names: Sequence[str] | None) -> Iterator[Value]:
-    """Every range and every number among a step's parameters that is not at its default.
+    """Every range and every number among a step's parameters that is not at its default, or that bounds rest on.
 
     Parameters
     ----------
@@ -121,10 +121,9 @@ def constants(step: Any, names: Sequence[str] | None) -> Iterator[Value]:
         if name in RANGES and value is not None:
             yield from _ranges(value, names if name == "ranges" else None, RANGES[name])
         elif name not in ELSEWHERE and _numeric(value):
-            if not _same(value, default):
-                yield WORDS.get(name, name), plain(value)
-            elif name in ALWAYS:
-                yield WORDS.get(name, name), f"{plain(value)} (the default)"
+            origin = "default" if _same(value, default) else "declared"
+            if origin == "declared" or name in ALWAYS:
+                yield WORDS.get(name, name), plain(value), origin
 
 
 def _ranges(value: Any, names: Sequence[str] | None, words: str) -> list[Value]:
@@ -132,7 +131,7 @@ def _ranges(value: Any, names: Sequence[str] | None, words: str) -> list[Value]:
     try:
         return list(ranges_by_column(value, names, words))
     except (IndexError, TypeError, ValueError):
-        return [(f"{words} {EVERY_COLUMN}", plain(value))]
+        return [(f"{words} {EVERY_COLUMN}", plain(value), "declared")]
 
 
 def _numeric(value: Any) -> bool:

@@ -30,7 +30,7 @@ WAYS = {
 }
 
 
-def stages(c: Document) -> Sequence[Element]:
+def stages(c: Document) -> Sequence[Element | None]:
     """How far apart neighbouring datasets can be, stage by stage."""
     points = points_of(c)
     bars = distance_bars(points)

@@ -129,13 +129,14 @@ def _joined(known: dict[str, Any], further: Mapping[str, Any]) -> dict[str, Any]
 def _known(c: Document) -> dict[str, dict[str, Any]]:
     """Sections that the certificate fills."""
     domain, units = c["entrance"]["domain"], unit_in_words(c["rows_per_unit"])
+    claim = f"({c['epsilon']:g}, {c['delta']:g})"
     loss: dict[str, Any] = {
         "privacy_unit": f"Row level: {units}" if c["rows_per_unit"] == 1 else f"Person level: {units}",
         "privacy_unit_details": f"Neighbouring datasets: {c['adjacency']}. Protected is {protected_in_words(c)}.",
         "privacy_parameters": {"epsilon": c["epsilon"], "delta": c["delta"]},
         "privacy_parameters_details": _sentences(
             [
-                f"{c['status']}: {title(c, f'({c["epsilon"]:g}, {c["delta"]:g})').replace(' below', '')}",
+                f"{c['status']}: {title(c, claim).replace(' below', '')}",
                 status_in_words(c).replace(" below", ""),
                 *c["reasons"],
                 f"Certificate {c['digest']}",

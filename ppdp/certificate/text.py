@@ -31,8 +31,9 @@ _POWER = re.compile(r"(?:([\d.]+)\u00a0×\u00a0)?10([⁻⁰¹²³⁴⁵⁶⁷⁸
 def render_text(c: dict[str, Any]) -> str:
     """Plain text of a certificate, first word its status; no name in it can move a cursor or begin a line."""
     c = printable(c)
-    colon = "" if c["status"] == "UNCONDITIONAL" else ":"
-    lines = [f"{c['status']}{colon} {title(c, f'({c["epsilon"]:g}, {c["delta"]:g})')}"]
+    dash = "" if c["status"] == "UNCONDITIONAL" else " -"  # the first word is the status and nothing else
+    claim = f"({c['epsilon']:g}, {c['delta']:g})"
+    lines = [f"{c['status']}{dash} {title(c, claim)}"]
     for name, words in _lines(c):
         first, *more = wrap(words, WIDTH - NAME - 2, break_long_words=False, break_on_hyphens=False) or [""]
         lines += [f"  {name:<{NAME}}{first}".rstrip(), *(" " * (NAME + 2) + line for line in more)]

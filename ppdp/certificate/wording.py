@@ -87,7 +87,8 @@ def protected_in_words(c: Document) -> str:
 
 def shown_facts(c: Document) -> list[tuple[str, str, str]]:
     """Name, value and origin of the facts that people are shown; the document has all, in full."""
-    shown, left_out = [], 0
+    shown: list[tuple[str, str, str]] = []
+    left_out = 0
     for fact in c["facts"]:
         on_trust = fact["origin"].startswith("declared, step")
         if on_trust and sum(origin.startswith("declared, step") for _, _, origin in shown) >= MOST_FACTS:

@@ -323,7 +323,7 @@ class ColumnMap(RowWiseTransformer):
                     values += ranges_by_column(step.out_ranges, None, f"range of what {step.step!r} returns in")
                 for name, words in _CONSTANTS.items():
                     if getattr(step, name, None) is not None:
-                        values.append((f"{words} of {', '.join(given.names)}", plain(getattr(step, name))))
+                        values.append((f"{words} of {', '.join(given.names)}", plain(getattr(step, name)), "declared"))
         return tuple(values)
 
     def declarations(self) -> tuple[str, ...]:

@@ -165,7 +165,7 @@ class Mechanism(BaseEstimator):
         return ()
 
     def declared(self, domain: Domain) -> tuple[Value, ...]:
-        """Ranges and constants that the user declares: pairs of a name and a value, in public words.
+        """Ranges and constants that the user declares: name, value, and "declared" or "default", in public words.
 
         Parameters
         ----------

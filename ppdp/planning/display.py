@@ -66,7 +66,7 @@ def _promise(plan: Plan) -> str:
 
 def _trusted(plan: Plan) -> list[str]:
     """Ranges and constants that nobody can check, a line each."""
-    told = [fact for fact in plan.facts if fact.origin.startswith("declared, ")]
+    told = [fact for fact in plan.facts if fact.origin.startswith(("declared, ", "default, "))]
     lines = [visible(" ".join(f"{f.name}: {f.value} ({f.origin})".split())) for f in told[:MOST]]
     return [*lines, *([f"and {len(told) - MOST} more that are declared"] if len(told) > MOST else [])]
 

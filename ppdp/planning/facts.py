@@ -132,9 +132,9 @@ def taken_on_trust(steps: Iterable[tuple[str, Any, Domain]]) -> tuple[Fact, ...]
         Planned, so that their parameters were checked.
     """
     return tuple(
-        Fact(words, value, f"declared, step {name!r}")
+        Fact(words, value, f"{origin}, step {name!r}")
         for name, step, domain in steps
-        for words, value in getattr(step, "declared", lambda _: ())(domain)
+        for words, value, origin in getattr(step, "declared", lambda _: ())(domain)
     )
 
 

@@ -26,7 +26,12 @@ def test_the_first_word_is_the_status(documents):
     found = {re.match(r"\*\*(\w+)\*\*", render_card(c))[1] for c in documents.values()}
     assert found == {"UNCONDITIONAL", "CONDITIONAL", "SEEDED"}
     for c in documents.values():
-        assert render_card(c).startswith(f"**{c['status']}**: (ε, δ) = (")
+        promise = {
+            "UNCONDITIONAL": "(ε, δ) = (1, 10⁻⁶)-differential privacy, end to end: of everything",
+            "CONDITIONAL": "if what is assumed below holds, (ε, δ) = (1, 10⁻⁶)-differential privacy, end to end: of",
+            "SEEDED": "nothing is protected; with secret noise",
+        }[c["status"]]
+        assert render_card(c).startswith(f"**{c['status']}**: {promise}")
 
 
 def test_everything_that_a_reader_needs_is_said(documents):
@@ -36,7 +41,7 @@ def test_everything_that_a_reader_needs_is_said(documents):
             assert said in text
         assert "| ε | 1 |" in text
         assert "| δ | 10⁻⁶ |" in text
-        assert "| Unit of privacy | any one row |" in text
+        assert "| Unit of privacy | any one row; that a person owns one row only is assumed, nobody decl" in text
         assert all(step["name"] in text for step in c["steps"])
         assert all(f"{f['name']} = {f['value']} ({f['origin']})" in text for f in c["facts"])
 

@@ -159,8 +159,22 @@ def test_invisible_characters_can_neither_hide_nor_reorder(documents):
 @both
 def test_first_words_are_status_and_guarantee(documents, kind, render):
     c = documents[kind]
-    claim = f"{c['status']} (ε, δ) = ({figure(c['epsilon'])}, {figure(c['delta'])})-differential privacy, end to end"
-    assert Reader(render(c)).text.startswith(claim)
+    pair = f"(ε, δ) = ({figure(c['epsilon'])}, {figure(c['delta'])})"
+    promise = {
+        "UNCONDITIONAL": f"{pair}-differential privacy, end to end",
+        "CONDITIONAL": f"if what is assumed below holds, {pair}-differential privacy, end to end",
+        "SEEDED": "nothing is protected; with secret noise",
+    }[c["status"]]
+    assert Reader(render(c)).text.startswith(f"{c['status']} {promise}")
+    assert ("-differential privacy, end to end" in render(c)) == (c["status"] != "SEEDED")
+
+
+def test_the_title_of_the_page_makes_no_promise_without_its_if(documents):
+    titles = {kind: re.search("<title>(.*)</title>", render_page(c))[1] for kind, c in documents.items()}
+    assert titles["gated"].startswith("UNCONDITIONAL (1, 1e-06) certificate")
+    assert titles["conditional"].startswith("CONDITIONAL certificate: (1, 1e-06) if what it assumes holds")
+    assert titles["seeded"].startswith("SEEDED certificate: nothing is protected")
+    assert "(1, 1e-06)" not in titles["seeded"]
 
 
 @both
@@ -196,7 +210,9 @@ def test_a_promise_is_never_made_without_its_reservation(documents, render):
 def test_unit_of_privacy(documents):
     owner = replaced(documents["unconditional"], ("rows_per_unit",), 3)
     assert "one person, who owns up to 3 rows" in Reader(render_page(owner)).text
-    assert "one person, who owns one row" in Reader(render_page(documents["unconditional"])).text
+    assert "assumed: one person" not in Reader(render_page(owner)).text
+    undeclared = Reader(render_page(documents["unconditional"])).text
+    assert "assumed: one person, who owns one row (rows_per_unit was left at its default)" in undeclared
     assert documents["unconditional"]["adjacency"] in Reader(render_page(owner)).text
 
 

@@ -131,10 +131,22 @@ def test_a_hidden_pass_releases_one_iterate():
 def test_terminal_lines_are_short_plain_and_begin_with_the_status(name):
     one = certificate(name)
     lines = one.to_text().splitlines()
-    assert lines[0] == f"{one.status} (3, 1e-06)-differential privacy, end to end"
+    condition = " - if what is assumed below holds," if name == "conditional" else ""
+    assert lines[0] == f"{one.status}{condition} (3, 1e-06)-differential privacy, end to end"
     assert max(map(len, lines)) <= WIDTH
     assert one.to_text().isascii()
     assert one.digest in lines[-1]
+
+
+def test_terminal_of_seeded_noise_promises_nothing():
+    first, *_ = certificate("seeded").to_text().splitlines()
+    assert first.startswith("SEEDED - nothing is protected; with secret noise it would be (3, 1e-06)-")
+    assert "end to end" not in first
+
+
+def test_terminal_names_the_data():
+    assert "data        people" in certificate("three rows each").to_text()
+    assert "\n  data  " not in certificate("seeded").to_text()
 
 
 def test_terminal_tells_what_a_test_detects():

@@ -199,4 +199,4 @@ def test_a_utility_that_carries_what_was_fitted_is_refused():
 
     secret = StandardScaler().fit(np.arange(6.0).reshape(-1, 1))
     with pytest.raises(InvalidParameter, match="belongs to a StandardScaler"):
-        ExponentialMechanism("utility", candidates=[0], utility=secret.transform).privacy_map(LINE, ONE)
+        ExponentialMechanism("utility", candidates=[0, 1], utility=secret.transform).privacy_map(LINE, ONE)

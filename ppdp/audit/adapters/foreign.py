@@ -22,7 +22,7 @@ from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise import Noise
 from ppdp.privacy.parts import Part
 
-__all__ = ["ForeignTarget", "foreign", "installed", "numbers_of", "seed_of"]
+__all__ = ["ForeignTarget", "foreign", "numbers_of", "seed_of"]
 
 Array = NDArray[np.float64]
 
@@ -130,15 +130,6 @@ def foreign(module: str, fix: str) -> Any:
         return import_module(module)
     except ImportError:
         raise InvalidParameter(f"{module.partition('.')[0]} is not installed.", fix=fix) from None
-
-
-def installed(module: str) -> bool:
-    """Whether a library can be imported here."""
-    try:
-        import_module(module)
-    except ImportError:
-        return False
-    return True
 
 
 def seed_of(noise: Noise) -> int | None:

@@ -22,6 +22,7 @@ def opendp_target(
     d_in: float = 2,
     epsilon: float | None = None,
     seen: Callable[[Any], Any] | None = None,
+    errors: tuple[type[Exception], ...] = (),
 ) -> ForeignTarget:
     """Invocations of a measurement whose output measure is the max divergence: pure privacy.
 
@@ -39,6 +40,8 @@ def opendp_target(
         As claimed; by default what ``measurement.map(d_in)`` says.
     seen : callable, optional
         The numbers in what the measurement returns, where it returns something else than numbers.
+    errors : tuple of exception types, default=()
+        That are outcomes, see :class:`ForeignTarget`.
 
     Raises
     ------
@@ -52,7 +55,7 @@ def opendp_target(
         found = measurement(data)
         return found if seen is None else seen(found)
 
-    return ForeignTarget(name, invoked, left, right, claimed, library="opendp")
+    return ForeignTarget(name, invoked, left, right, claimed, library="opendp", errors=errors)
 
 
 def opendp_pca_target(name: str, model: Any, left: Any, right: Any, *, epsilon: float | None = None) -> ForeignTarget:
