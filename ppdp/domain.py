@@ -10,7 +10,7 @@ from typing import Any
 from ppdp.checks import classes_of, integer, labels, length, number, pair
 from ppdp.exceptions import InvalidParameter, MissingBound
 
-__all__ = ["Domain", "unit_in_words"]
+__all__ = ["Domain", "check_domain", "unit_in_words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,25 @@ class Domain:
             raise InvalidParameter(f"unknown domain facts: {sorted(set(data) - known)}.")
         plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
         return cls(**plain)
+
+
+def check_domain(value: Any) -> None:
+    """A domain, or None where none is declared.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is anything else; for a table with what to declare instead.
+    """
+    if value is None or isinstance(value, Domain):
+        return
+    fix = "pass Domain(n_rows=..., n_features=...)."
+    named = next((name for name in ("column_names", "columns") if hasattr(value, name)), None)
+    if named is not None:
+        fix = f"pass Domain(n_rows=len(X), feature_names=tuple(X.{named}))."
+    elif hasattr(value, "shape"):
+        fix = "pass Domain(n_rows=len(X), n_features=X.shape[1])."
+    raise InvalidParameter(f"domain must be a Domain or None, got {type(value).__name__}.", fix=fix)
 
 
 def unit_in_words(rows_per_unit: int) -> str:

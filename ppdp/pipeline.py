@@ -20,7 +20,7 @@ from ppdp.certificate.issue import content_hash, issue
 from ppdp.checks import choice
 from ppdp.composition import Composition, check_steps
 from ppdp.conversion import FromSklearn
-from ppdp.domain import Domain
+from ppdp.domain import Domain, check_domain
 from ppdp.exceptions import InvalidParameter, NoRoute, PrivacyRefusal
 from ppdp.execute import Outcome, execute
 from ppdp.gate_noise import GATE_KINDS
@@ -136,10 +136,9 @@ class Pipeline(Composition, FromSklearn, BaseEstimator):
         Parameters
         ----------
         domain : Domain, optional
-            Public facts, instead of the pipeline's own; needs ``n_rows`` and ``n_features``.
+            Public facts, instead of the pipeline's own; needs ``n_rows``, and ``n_features`` or ``feature_names``.
         """
-        if domain is not None and not isinstance(domain, Domain):
-            raise InvalidParameter(f"domain must be a Domain or None, got {type(domain).__name__}.")
+        check_domain(domain)
         declared = domain if domain is not None else self.domain
         return self._plan(declared)
 

@@ -189,7 +189,7 @@ class TestFit:
 
     def test_an_undeclared_cell_is_charged_before_it_is_an_error(self, study, capsys):
         rows().assign(sex="X").to_csv(study / "study.csv", index=False)
-        assert fitted(study, "--ledger", "spent.db") == 2
+        assert fitted(study, "--ledger", "spent.db", "--limit", "50", "1e-3") == 2
         assert [entry.status for entry in Ledger(study / "spent.db").entries()] == ["failed"]
         assert not (study / "out").exists()
 
@@ -207,7 +207,7 @@ class TestFit:
         )
         (study / "study.toml").write_text(text)
         rows().assign(age=50.0, sex="F", ward="A").to_csv(study / "study.csv", index=False)
-        assert fitted(study, "--ledger", "spent.db") == 1
+        assert fitted(study, "--ledger", "spent.db", "--limit", "50", "1e-3") == 1
         assert re_line(capsys) == "ppdp: refused:"
         assert not (study / "out").exists()
 

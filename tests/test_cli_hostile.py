@@ -26,7 +26,7 @@ from ppdp.commands.tables import open_source
 
 PLAN = ["plan", "study.toml", "--rows", "1200"]
 FIT = ["fit", "study.toml", "--data", "study.csv", "--out", "out"]
-SPENT = ["--ledger", "spent.db"]
+SPENT = ["--ledger", "spent.db", "--limit", "50", "1e-3"]
 LONG = "9" * 400
 
 

@@ -115,7 +115,7 @@ def test_labels_are_read_by_public_categories_and_what_is_left_out_may_hold_anyt
     [
         (ColumnMap(), MissingBound, "no public range of 'x0', 'x1' is declared"),
         (ColumnMap(ranges={0: (0, 1)}), MissingBound, "ranges={'x1': (low, high)}"),
-        (ColumnMap((Block(["a"]),), BOX), DomainMismatch, "'a' of columns does not exist"),
+        (ColumnMap((Block(["a"]),), BOX), DomainMismatch, "columns are taken by name ('a')"),
         (ColumnMap((Block([]),), BOX), InvalidParameter, "no column is left"),
         (ColumnMap((Block(np.array([True])),), BOX), DomainMismatch, "another length"),
         (ColumnMap((Block(None, (HOT,)),)), InvalidParameter, "categories of 1 columns are declared for 2 columns"),

@@ -8,12 +8,14 @@ import sys
 import tempfile
 from argparse import Namespace
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ppdp.commands.cells import Layout
 from ppdp.commands.documents import place_of
 from ppdp.commands.errors import Misuse, refuse
+from ppdp.commands.ledgers import account_of, balance
 from ppdp.commands.output import say
 from ppdp.commands.pipeline_file import PipelineFile, read_pipeline_file
 from ppdp.commands.planning import planned
@@ -30,12 +32,15 @@ def fit(options: Namespace) -> int:
 
     All that is public is checked first, so that no budget is spent on something that could not be written.
     """
+    from ppdp.ledger import _DEFAULT_DATASET
+
     file = read_pipeline_file(options.file, options.imports)
     _check_out(options.out, options.ledger)
     layout = Layout.of(open_source(options.data), file)
     plan = planned(file, layout, file.pipeline(dataset=options.dataset))
     _check_exportable(file, plan, conditional=options.conditional)
-    pipe = file.pipeline(ledger=_ledger(options), dataset=options.dataset)
+    account = account_of(options)
+    pipe = file.pipeline(ledger=account, dataset=options.dataset)
     with _busy("reading and fitting", quiet=options.quiet):
         X, y = layout.read(plan.domain.classes)
         try:
@@ -45,12 +50,16 @@ def fit(options: Namespace) -> int:
             raise _about_cells(error, options.data) from None
         sha256 = _write(pipe, options.out, conditional=options.conditional)
     certificate = pipe.certificate_
+    after = None if account is None else balance(account, pipe.dataset or _DEFAULT_DATASET, certificate.delta)
     if options.json:
         written = {"out": str(options.out), "sha256": sha256, "certificate": certificate.to_dict()}
+        written |= {} if after is None else {"ledger": {"path": str(options.ledger), **asdict(after)}}
         say(json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False))
     elif not options.quiet:
-        say(certificate.to_text())
-        say(f"written: {options.out}/{EXPORT} (sha256 {sha256}), {CERTIFICATE}, {PAGE}")
+        lines = [f"written: {options.out}/{EXPORT} (sha256 {sha256}), {CERTIFICATE}, {PAGE}"]
+        if after is not None:
+            lines.append(f"charged to {options.ledger}: ({certificate.epsilon:g}, {certificate.delta:g})\n{after}")
+        say("\n".join([certificate.to_text(), *lines]))
     return 0
 
 
@@ -96,26 +105,6 @@ def _check_exportable(file: PipelineFile, plan: Any, *, conditional: bool) -> No
             place=place,
             fix=f"{fix} if whoever receives it shall rely on that.",
         )
-
-
-def _ledger(options: Namespace) -> Any:
-    """The account, made if it is not there yet."""
-    if options.ledger is None:
-        if options.limit is not None:
-            refuse("a limit needs a ledger.", place="--limit", fix="add --ledger PATH.")
-        return None
-    from ppdp.exceptions import PpdpError
-    from ppdp.ledger import Ledger
-
-    epsilon, delta = options.limit or (None, None)
-    if not options.ledger.absolute().parent.is_dir():
-        refuse(f"the folder of {str(options.ledger)!r} is not there.", place="--ledger", fix="make it first.")
-    try:
-        return Ledger(options.ledger, epsilon=epsilon, delta=delta)
-    except PpdpError as error:
-        raise Misuse(
-            error.message, place="--ledger", fix=error.fix or "--limit EPSILON DELTA, as in --limit 3 1e-5."
-        ) from None
 
 
 def _busy(words: str, *, quiet: bool) -> AbstractContextManager[Any]:

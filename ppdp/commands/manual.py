@@ -19,6 +19,7 @@ examples:
   ppdp fit study.toml --data study.csv --out release
   ppdp show release                                  the certificate in words
   ppdp verify release/certificate.json               compute it again
+  ppdp ledger spent.db                               what was spent, and what remains
   ppdp audit study.toml --rows 30                    try to break it
   ppdp help fit                                      the manual of a command
 """
@@ -79,6 +80,7 @@ what is written:
 
 ledger:
   With --ledger the fit is charged before it looks at a row, and what is charged stays, whatever happens afterwards.
+  A new account is made with --limit only, so that a mistyped path is an error. `ppdp ledger` says what remains.
 
 examples:
   ppdp fit study.toml --data study.csv --out release
@@ -111,6 +113,16 @@ exit status:
 examples:
   ppdp sign release/certificate.json --key key.pem     writes release/certificate.json.sig
   ppdp sign certificate.json --key key.pem --password password.txt --out signed.sig
+""",
+    "ledger": """\
+what is printed:
+  Every entry, and for each dataset the epsilon of all its entries together at the delta of the limit (without a limit:
+  at --delta, 1e-6 by default), and the limit minus that. Spends add up to less than their sum; whether one more has
+  room is decided when it is charged.
+
+examples:
+  ppdp ledger spent.db
+  ppdp ledger spent.db --json
 """,
     "lint": """\
 exit status:

@@ -18,6 +18,7 @@ RUN = {
     "completion": ("completion", "completion"),
     "demo": ("workflows", "demo"),
     "fit": ("fit", "fit"),
+    "ledger": ("ledgers", "ledger"),
     "lint": ("workflows", "lint"),
     "plan": ("planning", "plan"),
     "show": ("certificates", "show"),
@@ -78,7 +79,7 @@ def make_parser() -> Parser:
     fit.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
     fit.add_argument("--data", type=Path, required=True, metavar="PATH", help="the private rows")
     fit.add_argument("--out", type=Path, required=True, metavar="OUT", help="new folder for what is written")
-    fit.add_argument("--ledger", type=Path, metavar="PATH", help="account that is charged; made if it is not there")
+    fit.add_argument("--ledger", type=Path, metavar="PATH", help="account that is charged; made with --limit")
     fit.add_argument(
         "--limit", type=float, nargs=2, metavar=("EPSILON", "DELTA"), help="limit of a new ledger, for each dataset"
     )
@@ -111,6 +112,11 @@ def make_parser() -> Parser:
     sign.add_argument("--password", type=Path, metavar="FILE", help="file with the password of an encrypted key")
     sign.add_argument("--out", type=Path, metavar="OUT", help="what to write (default: CERTIFICATE.sig)")
     _imports(sign)
+
+    ledger = command("ledger", "say what an account holds, and what remains of its limit")
+    ledger.add_argument("path", type=Path, metavar="PATH", help="as given to `ppdp fit --ledger`")
+    ledger.add_argument("--delta", type=float, metavar="DELTA", help="where epsilon is told, without a limit")
+    _json(ledger)
 
     lint = command("lint", "list what every stage of a scikit-learn pipeline tells about the rows")
     lint.add_argument("pipeline", help="where it is: MODULE:NAME or FILE.py:NAME; the code of that module is run")

@@ -1,6 +1,7 @@
 """Existing scikit-learn pipelines, turned into twins stage by stage."""
 
-from ppdp.conversion.column_map import Block, ColumnMap
+from ppdp.conversion.block import Block
+from ppdp.conversion.column_map import ColumnMap
 from ppdp.conversion.entry import FromSklearn
 from ppdp.conversion.report import Conversion, Converted
 

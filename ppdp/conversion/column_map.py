@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from ppdp.bounds.rounding import inflate
 from ppdp.checks import columns_of, length
+from ppdp.conversion.block import Block
 from ppdp.conversion.categories import Categorical, labels_only
-from ppdp.conversion.maps import ColumnFacts, Mapped, PublicMap
+from ppdp.conversion.maps import ColumnFacts, Mapped
 from ppdp.declared import Value, plain, ranges_by_column
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -30,73 +31,6 @@ __all__ = ["Block", "ColumnMap"]
 Array = NDArray[np.float64]
 
 _CONSTANTS = {"value": "what fills gaps", "threshold": "threshold", "n_bins": "number of bins"}
-
-
-@dataclass(frozen=True)
-class Block:
-    """Some columns, and what is done with them.
-
-    Attributes
-    ----------
-    columns : list of names or positions, slice, mask, or None
-        None is all columns, or those that no other block takes if ``rest``.
-    maps : tuple of PublicMap
-        One after the other.
-    prefix : str
-        Put before the names of what comes out.
-    rest : bool
-        Whether these are the columns that no other block takes.
-    drop : bool
-        Whether they are left out.
-    """
-
-    columns: Any
-    maps: tuple[PublicMap, ...] = ()
-    prefix: str = ""
-    rest: bool = False
-    drop: bool = False
-
-    @property
-    def expects(self) -> bool:
-        """Whether gaps are declared to come in."""
-        return any(step.expects for step in self.maps)
-
-    @property
-    def fills(self) -> bool:
-        """Whether no gap is left."""
-        return self.drop or any(step.fills for step in self.maps)
-
-    def positions(self, names: Sequence[str] | None, count: int) -> list[int]:
-        """Where the columns are.
-
-        Raises
-        ------
-        DomainMismatch
-            If one does not exist.
-        """
-        columns = self.columns
-        if columns is None:
-            return list(range(count))
-        if isinstance(columns, slice):
-            return list(range(count))[_by_position(columns, names, count)]
-        columns = [columns] if isinstance(columns, (str, int)) else list(columns)
-        if columns and all(isinstance(c, (bool, np.bool_)) for c in columns):
-            if len(columns) != count:
-                raise DomainMismatch("a mask of columns has another length.", stage=self.prefix, fix="name them.")
-            return list(np.flatnonzero(columns))
-        plain = [int(c) if isinstance(c, np.integer) else str(c) if isinstance(c, str) else c for c in columns]
-        plain = [count + c if isinstance(c, int) and c < 0 else c for c in plain]
-        return columns_of("columns", plain, names, count, self.prefix or None) if plain else []
-
-
-def _by_position(columns: slice, names: Sequence[str] | None, count: int) -> slice:
-    """A slice by names, which holds both its ends, as one by positions."""
-    start, stop = columns.start, columns.stop
-    if isinstance(start, str):
-        start = columns_of("columns", [start], names, count)[0]
-    if isinstance(stop, str):
-        stop = columns_of("columns", [stop], names, count)[0] + 1
-    return slice(start, stop, columns.step)
 
 
 @dataclass(frozen=True)
@@ -213,8 +147,42 @@ class ColumnMap(RowWiseTransformer):
             parts.append(_Part(block, positions, tuple(facts)))
         return parts
 
+    @property
+    def _asked(self) -> list[str]:
+        """Columns that ranges or blocks name."""
+        ranged = [name for name in self.ranges if isinstance(name, str)] if isinstance(self.ranges, Mapping) else []
+        return list(dict.fromkeys([*ranged, *(name for block in self.blocks for name in block.named)]))
+
+    def named_columns(self) -> tuple[str, ...] | None:
+        """Names of the columns, for a plan without data; None if none is named, or if their order matters."""
+        if _by_order(self.ranges) or any(block.ordered for block in self.blocks):
+            return None
+        return tuple(self._asked) or None
+
+    def _check_named(self, names: Sequence[str] | None) -> None:
+        """Every column that is taken by name is there.
+
+        Raises
+        ------
+        DomainMismatch
+            Naming those that are not.
+        """
+        asked = self._asked
+        missing = [name for name in asked if name not in (names or ())]
+        if not missing:
+            return
+        told = f"X lacks the column(s) {', '.join(map(repr, missing))}, taken by name."
+        if names is None:
+            told = f"columns are taken by name ({', '.join(map(repr, asked))}), and there are no names of columns."
+        raise DomainMismatch(
+            told,
+            fix=f"pass a frame with {', '.join(map(repr, asked))}; to plan or compare, "
+            "Domain(n_rows=..., feature_names=(...)) with all columns.",
+        )
+
     def _found(self, names: Sequence[str] | None, count: int) -> list[tuple[Block, list[int]]]:
         """Blocks that have columns, with their positions."""
+        self._check_named(names)
         taken = {i for block in self.blocks if not block.rest for i in block.positions(names, count)}
         rest = [i for i in range(count) if i not in taken]
         found = [
@@ -336,6 +304,13 @@ class ColumnMap(RowWiseTransformer):
                 shown = "; ".join(", ".join(map(str, labels)) for labels in step.categories)
                 words.append(f"the categories of {step.step!r} are public: {shown}")
         return tuple(words)
+
+
+def _by_order(ranges: Any) -> bool:
+    """Whether the order of the columns tells which range is whose."""
+    if isinstance(ranges, Mapping):
+        return not all(isinstance(name, str) for name in ranges)
+    return isinstance(ranges, (Sequence, np.ndarray)) and any(isinstance(one, (Sequence, np.ndarray)) for one in ranges)
 
 
 def _reach(domain: Domain) -> float:

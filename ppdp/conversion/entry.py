@@ -7,7 +7,7 @@ from inspect import signature
 from typing import Any
 
 from ppdp.conversion.convert import Facts, convert
-from ppdp.domain import Domain
+from ppdp.domain import Domain, check_domain
 
 __all__ = ["FromSklearn"]
 
@@ -65,6 +65,7 @@ class FromSklearn:
         PpdpError
             Naming the first step that has no twin, and what to do.
         """
+        check_domain(domain)
         facts = Facts(ranges, max_norm, classes, y_range, categories or {}, functions or {}, domain or Domain())
         steps, conversion = convert(pipe, facts, frozenset(signature(cls).parameters))
         kind: Any = cls

@@ -10,7 +10,7 @@ from sklearn.base import is_regressor
 
 from ppdp.checks import classes_of, pair
 from ppdp.domain import Domain
-from ppdp.exceptions import DomainMismatch
+from ppdp.exceptions import DomainMismatch, InvalidParameter
 
 __all__ = ["Fact", "complete", "taken_on_trust"]
 
@@ -61,6 +61,8 @@ def complete(
     ------
     DomainMismatch
         If a declared fact differs from the shape or schema of X.
+    InvalidParameter
+        If columns are taken by name, and their names are not known.
     """
     domain = declared or Domain()
     facts: list[Fact] = []
@@ -79,9 +81,12 @@ def complete(
         facts.append(Fact(name, _shown(getattr(domain, name)), "declared" if known is not None else origin))
 
     settle("n_rows", shape[0] if shape else None, "shape of X")
-    settle("n_features", shape[1] if shape else None, "shape of X")
+    if shape is None and domain.n_features is None and domain.feature_names is not None:
+        settle("n_features", len(domain.feature_names), "the declared names of columns")
+    else:
+        settle("n_features", shape[1] if shape else None, "shape of X")
     if shape is None and domain.feature_names is None:
-        settle("feature_names", _named_columns(stages), "the columns that ranges name")
+        settle("feature_names", _named_columns(stages, domain.n_features), "the columns that the first step names")
     elif names is not None or domain.feature_names is not None:
         settle("feature_names", names, "schema of X")
     facts.append(
@@ -164,10 +169,28 @@ def _targets(domain: Domain, mechanism: Any) -> tuple[Domain, Fact]:
     return domain, Fact("y_range", _shown(domain.y_range), origin)
 
 
-def _named_columns(stages: Sequence[tuple[str, Any]]) -> tuple[str, ...] | None:
-    """Columns that the first stage names, for a plan without data."""
-    ranges = getattr(stages[0][1], "ranges", None) if stages else None
-    return tuple(str(name) for name in ranges) if isinstance(ranges, Mapping) else None
+def _named_columns(stages: Sequence[tuple[str, Any]], count: int | None) -> tuple[str, ...] | None:
+    """Columns that the first stage names, for a plan without data.
+
+    Raises
+    ------
+    InvalidParameter
+        If there are more or fewer columns.
+    """
+    stage = stages[0][1] if stages else None
+    ranges = getattr(stage, "ranges", None)
+    if hasattr(stage, "named_columns"):
+        names = stage.named_columns()
+    else:
+        by_name = isinstance(ranges, Mapping) and not all(isinstance(name, int) for name in ranges)
+        names = tuple(map(str, ranges)) if by_name else None
+    if names is not None and count not in (None, len(names)):
+        raise InvalidParameter(
+            f"columns are taken by name, and {len(names)} names are known for {count} columns.",
+            stage=stages[0][0],
+            fix=f"Domain(n_rows=..., feature_names=({names[0]!r}, ...)) with the names of all columns of X, in order.",
+        )
+    return names
 
 
 def _shown(value: Any) -> str:
