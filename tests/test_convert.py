@@ -248,7 +248,7 @@ class TestColumns:
     def test_a_frame_with_other_columns_is_refused(self, table):
         X, y, _ = table
         pipe = convert([columns(), MODEL], ranges=RANGES, **ANSWER)
-        with pytest.raises(DomainMismatch, match="X lacks the column\(s\) 'ward'"):
+        with pytest.raises(DomainMismatch, match=r"X lacks the column\(s\) 'ward'"):
             pipe.fit(X.drop(columns="ward"), y)
 
 

@@ -38,8 +38,8 @@ def test_verify_says_no_to_a_changed_certificate(tmp_path: Path, capsys: pytest.
     assert main(["verify", str(tmp_path / "cheaper.json")]) == 1
     assert "cost more" in capsys.readouterr().out
     (tmp_path / "broken.json").write_text(text[:-30], encoding="utf-8")
-    assert main(["verify", str(tmp_path / "broken.json")]) == 1
-    assert main(["verify", str(tmp_path / "absent.json")]) == 1
+    assert main(["verify", str(tmp_path / "broken.json")]) == 2
+    assert main(["verify", str(tmp_path / "absent.json")]) == 2
 
 
 @pytest.mark.parametrize(("epsilon", "floor"), [(1.0, 0.853), (0.5, 0.848)])

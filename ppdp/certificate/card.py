@@ -8,15 +8,19 @@ from typing import Any
 
 from ppdp.certificate.markup import figure, printable
 from ppdp.certificate.meaning import FALSE_ALARMS, detection_power, reservation, rounded_up, status_in_words
+from ppdp.certificate.verify import verify
 from ppdp.certificate.wording import ON_TRUST, protected_in_words, shown_facts, title
-from ppdp.exceptions import InvalidParameter
+from ppdp.exceptions import CertificateError, InvalidParameter
 
 __all__ = ["HEADING", "add_to_card", "render_card"]
 
 Document = Mapping[str, Any]
 
 HEADING = "Privacy"
-_MARKS = re.compile(r"([\\`*_\[\]<>|&#~$])")
+_MARKS = re.compile(r"[\\`*_\[\]<>|&#~$]|^[-+=]")
+_NUMBERED = re.compile(r"^(\d+)([.)])")
+_LINKED = re.compile(r"@|/(?=/)|www(?=\.)|:(?=[\w+-]+:)", re.IGNORECASE)
+_JOINER = "\u2060"
 
 
 def add_to_card(card: Any, text: str) -> None:
@@ -49,7 +53,16 @@ def render_card(c: Document) -> str:
     ----------
     c : mapping
         The document.
+
+    Raises
+    ------
+    CertificateError
+        If the certificate does not hold: nothing is said in its name.
     """
+    if not verify(dict(c)):
+        raise CertificateError(
+            "the certificate does not hold, so it gets no model card.", fix="ask `ppdp verify` why."
+        )
     c = printable(c)
     claim = f"(ε, δ) = ({figure(c['epsilon'], upward=True)}, {figure(c['delta'], upward=True)})"
     reach = "" if c["status"] == "SEEDED" else ": of everything that was released, with all stages in front of it"
@@ -63,7 +76,7 @@ def render_card(c: Document) -> str:
         ("Digest", c["digest"]),
     ]
     parts = [
-        f"**{c['status']}**: {title(c, claim)}{reach}. {status_in_words(c)}",
+        f"**{_plain(c['status'])}**: {title(c, claim)}{reach}. {status_in_words(c)}",
         _items(c["reasons"]),
         "| | |\n|---|---|\n" + "\n".join(f"| {name} | {_plain(value)} |" for name, value in facts),
         _meaning(c),
@@ -93,5 +106,11 @@ def _items(words: Iterable[str], title: str = "") -> str:
 
 
 def _plain(text: Any) -> str:
-    """Text that no Markdown reader takes for markup, in one line."""
-    return _MARKS.sub(r"\\\1", " ".join(str(text).split()))
+    """Text that no Markdown reader takes for markup, in one line.
+
+    Readers look for addresses, names and emoji after escapes and entities are resolved, so only a character in between
+    stops them: a word joiner, which has no width.
+    """
+    words = _LINKED.sub(rf"\g<0>{_JOINER}", " ".join(str(text).split()))
+    words = _NUMBERED.sub(r"\1\\\2", _MARKS.sub(r"\\\g<0>", words))
+    return words.replace(_JOINER, f"&#{ord(_JOINER)};")

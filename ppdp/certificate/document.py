@@ -201,7 +201,9 @@ class Certificate:
 
         return checked(self, result, signature, public_key)
 
-    def sign(self, private_key: PrivateKey, *, password: bytes | None = None) -> Signature:
+    def sign(
+        self, private_key: PrivateKey, *, password: bytes | None = None, conditional: bool = False
+    ) -> Signature:
         """Vouch for this certificate; needs ``pip install 'ppdp[sign]'``.
 
         Parameters
@@ -210,6 +212,8 @@ class Certificate:
             PEM file, or the key.
         password : bytes, optional
             Of an encrypted PEM file.
+        conditional : bool, default=False
+            Also sign a CONDITIONAL certificate; a SEEDED one never is.
 
         Returns
         -------
@@ -219,13 +223,13 @@ class Certificate:
         Raises
         ------
         CertificateError
-            If the certificate does not hold.
+            If the certificate does not hold, is SEEDED, or is CONDITIONAL and ``conditional`` is not given.
         InvalidParameter
             If the key cannot be read or is not of Ed25519.
         """
         from ppdp.certificate.signature import sign
 
-        return sign(self, private_key, password=password)
+        return sign(self, private_key, password=password, conditional=conditional)
 
     def to_text(self) -> str:
         """The certificate for a terminal."""

@@ -36,6 +36,9 @@ CONTEXT = "ppdp-certificate-signature/1"
 LENGTH = 64  # bytes
 _SHA256 = re.compile("sha256:[0-9a-f]{64}")
 _LARGEST = 100_000  # bytes of a key or a signature
+_PRIME = 2**255 - 19
+_OF_ORDER_EIGHT = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
+_SMALL_ORDER = {0, 1, _PRIME - 1, _OF_ORDER_EIGHT, _PRIME - _OF_ORDER_EIGHT}  # y of the 8 points
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,11 +146,23 @@ class Signature:
         return cls.from_json(_read(path, SignatureError, "the path of a certificate.json.sig."))
 
 
-def sign(certificate: Certificate, private_key: PrivateKey, *, password: bytes | None = None) -> Signature:
+def sign(
+    certificate: Certificate, private_key: PrivateKey, *, password: bytes | None = None, conditional: bool = False
+) -> Signature:
     """Sign a certificate that holds; see :meth:`ppdp.Certificate.sign`."""
     key = _private(private_key, password)
     if not certificate.verify():
         raise CertificateError("the certificate does not hold, so it is not signed.", fix="ask `ppdp verify` why.")
+    if certificate.status == "SEEDED":
+        raise CertificateError(
+            "the certificate is SEEDED: its noise came from a seed and protects nobody, so it is not signed.",
+            fix="fit with random_state=None.",
+        )
+    if certificate.status == "CONDITIONAL" and not conditional:
+        raise CertificateError(
+            f"the certificate is CONDITIONAL: {'; '.join(certificate['reasons'])}.",
+            fix="conditional=True, or `ppdp sign --conditional`, if whoever receives it shall rely on that.",
+        )
     seal = _digest(certificate)
     return Signature(seal, fingerprint(key.public_key()), key.sign(_message(seal)))
 
@@ -228,7 +243,7 @@ def read_public_key(key: PublicKey) -> Ed25519PublicKey:
     Raises
     ------
     InvalidParameter
-        If it cannot be read or is not of Ed25519.
+        If it cannot be read, is not of Ed25519, or is one under which a constant passes for a signature of anything.
     """
     _needs_cryptography()
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -238,7 +253,15 @@ def read_public_key(key: PublicKey) -> Ed25519PublicKey:
     loaded = _loaded(key, "public_key", load_pem_public_key, fix)
     if not isinstance(loaded, Ed25519PublicKey):
         raise InvalidParameter("public_key is not a public key of Ed25519.", fix=fix)
+    if _has_small_order(loaded):
+        raise InvalidParameter("public_key is a point of small order: whoever wants to signs in its name.", fix=fix)
     return loaded
+
+
+def _has_small_order(key: Ed25519PublicKey) -> bool:
+    """Whether 8 times the point is zero, however it is encoded: -x has the same y, and y + p is read as y."""
+    y = int.from_bytes(key.public_bytes_raw(), "little") % 2**255
+    return y % _PRIME in _SMALL_ORDER
 
 
 def _loaded(key: Any, name: str, load: Callable[[bytes], Any], fix: str) -> Any:

@@ -1,4 +1,4 @@
-"""``ppdp verify`` and ``ppdp show``: certificates, alone or in what carries them."""
+"""``ppdp verify``, ``ppdp show`` and ``ppdp card``: certificates, alone or in what carries them."""
 
 from __future__ import annotations
 
@@ -6,44 +6,63 @@ import json
 import os
 from argparse import Namespace
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ppdp.commands.carriers import carried
 from ppdp.commands.errors import one_line, refuse
 from ppdp.commands.output import complain, escaped, say
 from ppdp.commands.pipeline_file import import_modules
-from ppdp.exceptions import CertificateError, ExportError
+from ppdp.exceptions import CertificateError
 
-__all__ = ["show", "verify"]
+if TYPE_CHECKING:
+    from ppdp.certificate import Certificate
+
+__all__ = ["card", "show", "verify"]
 
 
 def verify(options: Namespace) -> int:
-    """Recompute a certificate: 0 if it holds, 1 if not."""
-    from ppdp.certificate import Certificate
+    """Recompute a certificate: 0 if it holds and is what was asked for, 1 if not."""
     from ppdp.commands.signatures import asked_signature
 
+    if options.max_epsilon is not None and not options.max_epsilon >= 0:
+        refuse(f"must be a number of at least 0, got {options.max_epsilon}.", place="--max-epsilon", fix="as in 1.0.")
     import_modules(options.imports)
     try:
-        certificate = Certificate.load(options.certificate)
+        certificate = carried(options.path)
     except CertificateError as error:
         if options.json:
             say(json.dumps({"holds": False, "problems": [error.message]}, ensure_ascii=False))
         elif not options.quiet:
-            complain(one_line(error))
+            complain(f"does not hold: {one_line(error)}")
         return 1
     result = certificate.verify(**asked_signature(options.signature, options.public_key))
+    unmet = _unmet(certificate, options) if result else []
     if options.json:
-        found = {"holds": bool(result), "problems": list(result.problems), **_summary(certificate)}
+        found: dict[str, Any] = {"holds": bool(result), "problems": list(result.problems)}
+        if result:  # what does not hold makes no claim that a machine could take for one
+            found |= {"unmet": unmet, **_summary(certificate)}
         if result.signer:
             found["signer"] = result.signer
         say(json.dumps(found, indent=2, ensure_ascii=False))
     elif not options.quiet:
-        say(repr(replace(result, problems=tuple(escaped(problem) for problem in result.problems))))
-        say(f"{certificate.status} ({certificate.epsilon:g}, {certificate.delta:g}) {certificate.digest}")
-    return 0 if result else 1
+        lines = [repr(replace(result, problems=tuple(escaped(problem) for problem in result.problems)))]
+        if result:
+            lines.append(f"{certificate.status} ({certificate.epsilon:g}, {certificate.delta:g}) {certificate.digest}")
+        say("\n".join([*lines, *(f"REFUSED: {reason}" for reason in unmet)]))
+    return 0 if result and not unmet else 1
 
 
-def _summary(certificate: Any) -> dict[str, Any]:
+def _unmet(certificate: Certificate, options: Namespace) -> list[str]:
+    """What of a certificate that holds is not as it was asked for."""
+    found = []
+    if options.require == "unconditional" and certificate.status != "UNCONDITIONAL":
+        found.append(f"--require unconditional: the certificate is {certificate.status}.")
+    if options.max_epsilon is not None and not certificate.epsilon <= options.max_epsilon:
+        found.append(f"--max-epsilon {options.max_epsilon:g}: epsilon is {certificate.epsilon!r}.")
+    return found
+
+
+def _summary(certificate: Certificate) -> dict[str, Any]:
     return {
         "status": certificate.status,
         "epsilon": certificate.epsilon,
@@ -54,14 +73,9 @@ def _summary(certificate: Any) -> dict[str, Any]:
 
 def show(options: Namespace) -> int:
     """Print a certificate that holds, or write its page: 1 if it does not hold."""
-    import_modules(options.imports)
     if options.html is not None and os.path.lexists(options.html):
         refuse(f"{str(options.html)!r} is already there.", place="--html", fix="another name; nothing is replaced.")
-    certificate = _found(options.path)
-    result = certificate.verify()
-    if not result:
-        complain(f"{options.path}: {' '.join(result.problems)}")
-        return 1
+    certificate = _held(options)
     if options.html is not None:
         from ppdp.certificate.document import write_atomically
 
@@ -72,8 +86,14 @@ def show(options: Namespace) -> int:
     return 0
 
 
-def _found(path: Path) -> Any:
-    """The certificate in a JSON document, an export, a folder of ``ppdp fit`` or a Parquet file.
+def card(options: Namespace) -> int:
+    """Print the section of a model card: 1 if the certificate does not hold."""
+    say(_held(options).to_model_card())
+    return 0
+
+
+def _held(options: Namespace) -> Certificate:
+    """A certificate that holds.
 
     Raises
     ------
@@ -82,24 +102,10 @@ def _found(path: Path) -> Any:
     CertificateError
         If it does not hold.
     """
-    from ppdp.artefact.members import read_members
-    from ppdp.artefact.table import read_parquet
-    from ppdp.certificate import Certificate
-    from ppdp.commands.fit import EXPORT
-    from ppdp.export import EXAMPLE, REQUIRED, _checked
-
-    if not path.exists():
-        refuse("is not there.", place=str(path), fix="a certificate.json, an export or a Parquet file.")
-    try:
-        if path.suffix == ".parquet":
-            return read_parquet(path)[1]
-        if (path / EXPORT).is_file():
-            path = path / EXPORT
-        if path.is_dir() or path.suffix == ".zip":
-            return _checked(read_members(path, REQUIRED | {EXAMPLE}), None)
-    except ExportError as error:
-        refuse(error.message, place=str(path), fix=error.fix or "the export as it was written.")
-    try:
-        return Certificate.load(path)
-    except CertificateError as error:
-        refuse(error.message, place=str(path), fix="a certificate.json as it was issued, an export or a Parquet file.")
+    import_modules(options.imports)
+    certificate = carried(options.path)
+    result = certificate.verify()
+    if not result:
+        problems = " ".join(escaped(problem) for problem in result.problems)
+        raise CertificateError(f"{options.path}: {problems}", fix="the certificate as it was issued.")
+    return certificate

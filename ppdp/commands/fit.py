@@ -32,8 +32,6 @@ def fit(options: Namespace) -> int:
 
     All that is public is checked first, so that no budget is spent on something that could not be written.
     """
-    from ppdp.ledger import _DEFAULT_DATASET
-
     file = read_pipeline_file(options.file, options.imports)
     _check_out(options.out, options.ledger)
     layout = Layout.of(open_source(options.data), file)
@@ -50,7 +48,7 @@ def fit(options: Namespace) -> int:
             raise _about_cells(error, options.data) from None
         sha256 = _write(pipe, options.out, conditional=options.conditional)
     certificate = pipe.certificate_
-    after = None if account is None else balance(account, pipe.dataset or _DEFAULT_DATASET, certificate.delta)
+    after = None if account is None else balance(account, pipe.dataset, certificate.delta)
     if options.json:
         written = {"out": str(options.out), "sha256": sha256, "certificate": certificate.to_dict()}
         written |= {} if after is None else {"ledger": {"path": str(options.ledger), **asdict(after)}}

@@ -73,12 +73,15 @@ def ledger(options: Namespace) -> int:
     return 0
 
 
-def balance(account: Ledger, dataset: str, delta: float | None = None) -> Balance:
-    """What was spent on one dataset, at the delta of the limit or else at this one."""
+def balance(account: Ledger, dataset: str | None, delta: float | None = None) -> Balance:
+    """What was spent on one dataset, or on the one without a name, at the delta of the limit or else at this one."""
+    from ppdp.ledger import _DEFAULT_DATASET
+
+    name = _DEFAULT_DATASET if dataset is None else dataset
     limit, at = account.budget or (None, _DELTA if delta is None else delta)
-    spent = account.epsilon(at, dataset)
+    spent = account.epsilon(at, name)
     remaining = None if limit is None else max(0.0, limit - spent)
-    return Balance(dataset, at, spent if math.isfinite(spent) else None, limit, remaining)
+    return Balance(name, at, spent if math.isfinite(spent) else None, limit, remaining)
 
 
 def account_of(options: Namespace) -> Ledger | None:

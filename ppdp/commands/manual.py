@@ -18,7 +18,7 @@ examples:
   ppdp plan study.toml --rows 5000                   what a fit would cost; needs no data
   ppdp fit study.toml --data study.csv --out release
   ppdp show release                                  the certificate in words
-  ppdp verify release/certificate.json               compute it again
+  ppdp verify release                                compute it again
   ppdp ledger spent.db                               what was spent, and what remains
   ppdp audit study.toml --rows 30                    try to break it
   ppdp help fit                                      the manual of a command
@@ -89,10 +89,13 @@ examples:
 """,
     "verify": """\
 exit status:
-  0 if the derivation holds and the digest matches, and the signature if there is one, 1 if not.
+  0 if the derivation holds and the digest matches, the signature too if there is one, and the certificate is what
+  --require and --max-epsilon ask for; 1 if not; 2 if there is no certificate. Of model.zip, of a folder of `ppdp fit`
+  and of Parquet, the released numbers must be those of the certificate as well.
 
 examples:
-  ppdp verify release/certificate.json
+  ppdp verify release
+  ppdp verify model.zip --require unconditional --max-epsilon 1
   ppdp verify certificate.json --signature certificate.json.sig --public-key public.pem
   ppdp verify certificate.json --import my_stages      for bounds that a module of yours registers
 """,
@@ -102,13 +105,22 @@ examples:
   ppdp show model.zip --html certificate.html
   ppdp show counts.parquet --json
 """,
+    "card": """\
+exit status:
+  0 if it is printed, 1 if the certificate does not hold.
+
+examples:
+  ppdp card release >> README.md
+  ppdp card release/certificate.json
+""",
     "sign": """\
 a key of Ed25519, with openssl:
   openssl genpkey -algorithm ed25519 -out key.pem      keep it; add -aes256 for a password
   openssl pkey -in key.pem -pubout -out public.pem     hand it to whoever verifies
 
 exit status:
-  0 if the signature is written, 1 if the certificate does not hold.
+  0 if the signature is written, 1 if the certificate does not hold, is SEEDED (its noise protects nobody), or is
+  CONDITIONAL and --conditional is not given.
 
 examples:
   ppdp sign release/certificate.json --key key.pem     writes release/certificate.json.sig

@@ -14,6 +14,7 @@ __all__ = ["RUN", "commands_of", "make_parser"]
 
 RUN = {
     "audit": ("auditing", "audit"),
+    "card": ("certificates", "card"),
     "compare": ("planning", "compare"),
     "completion": ("completion", "completion"),
     "demo": ("workflows", "demo"),
@@ -26,6 +27,8 @@ RUN = {
     "verify": ("certificates", "verify"),
 }
 """The function behind each command, by its module; imported when it is run."""
+
+_CARRIERS = "certificate.json, model.zip or another export, folder of `ppdp fit`, Parquet"
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -92,24 +95,31 @@ def make_parser() -> Parser:
     _json(fit)
 
     verify = command("verify", "recompute a certificate; exit status 0 if it holds, 1 if not")
-    verify.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="a certificate.json")
+    verify.add_argument("path", type=Path, metavar="PATH", help=_CARRIERS)
     verify.add_argument("--signature", type=Path, metavar="FILE", help="a signature that must hold as well")
     verify.add_argument("--public-key", type=Path, metavar="PEM", help="public key of whoever must have signed")
-    verify.add_argument("--quiet", action="store_true", help="print nothing")
+    verify.add_argument("--require", choices=("unconditional",), help="refuse what is CONDITIONAL or SEEDED")
+    verify.add_argument("--max-epsilon", type=float, metavar="E", help="refuse a larger epsilon")
+    verify.add_argument("--quiet", action="store_true", help="print nothing but errors")
     _imports(verify)
     _json(verify)
 
     show = command("show", "print a certificate that holds, or write it as a page")
-    show.add_argument("path", type=Path, metavar="PATH", help="certificate.json, export, folder of `ppdp fit`, Parquet")
+    show.add_argument("path", type=Path, metavar="PATH", help=_CARRIERS)
     form = show.add_mutually_exclusive_group()
     form.add_argument("--html", type=Path, metavar="OUT", help="write a page instead")
     form.add_argument("--json", action="store_true", help="print JSON")
     _imports(show)
 
+    card = command("card", "print a certificate that holds as the section Privacy of a model card, in Markdown")
+    card.add_argument("path", type=Path, metavar="PATH", help=_CARRIERS)
+    _imports(card)
+
     sign = command("sign", "vouch for a certificate that holds: write a signature of it")
     sign.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="a certificate.json")
     sign.add_argument("--key", type=Path, required=True, metavar="PEM", help="private key of Ed25519")
     sign.add_argument("--password", type=Path, metavar="FILE", help="file with the password of an encrypted key")
+    sign.add_argument("--conditional", action="store_true", help="also sign a certificate that is CONDITIONAL")
     sign.add_argument("--out", type=Path, metavar="OUT", help="what to write (default: CERTIFICATE.sig)")
     _imports(sign)
 

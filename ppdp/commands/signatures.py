@@ -16,7 +16,7 @@ __all__ = ["asked_signature", "sign"]
 
 
 def sign(options: Namespace) -> int:
-    """Write a signature of a certificate: 1 if the certificate does not hold."""
+    """Write a signature of a certificate: 1 if it does not hold, or protects nobody."""
     from ppdp.certificate import Certificate
 
     import_modules(options.imports)
@@ -35,7 +35,7 @@ def sign(options: Namespace) -> int:
         return 1
     password = None if options.password is None else _password(options.password)
     try:
-        signature = certificate.sign(options.key, password=password)
+        signature = certificate.sign(options.key, password=password, conditional=options.conditional)
     except InvalidParameter as error:
         refuse(error.message, place="--key", fix=str(error.fix))
     signature.save(target)

@@ -15,6 +15,7 @@ from ppdp.checks import columns_of, length
 from ppdp.conversion.block import Block
 from ppdp.conversion.categories import Categorical, labels_only
 from ppdp.conversion.maps import ColumnFacts, Mapped
+from ppdp.conversion.superfluous import nearest
 from ppdp.declared import Value, plain, ranges_by_column
 from ppdp.distance import Distance
 from ppdp.domain import Domain
@@ -172,6 +173,8 @@ class ColumnMap(RowWiseTransformer):
         if not missing:
             return
         told = f"X lacks the column(s) {', '.join(map(repr, missing))}, taken by name."
+        slips = [(name, nearest(name, names or ())) for name in missing]
+        told += "".join(f" For {name!r}, did you mean {meant!r}?" for name, meant in slips if meant is not None)
         if names is None:
             told = f"columns are taken by name ({', '.join(map(repr, asked))}), and there are no names of columns."
         raise DomainMismatch(

@@ -111,7 +111,10 @@ def split_columns(step: Step, declared: Declared) -> tuple[Split, list[Step]]:
     blocks, inside, tails = [], [], []
     for name, one, columns, rest in branches:
         if callable(columns):
-            step.refuse(f"the columns of {name!r} are chosen by a function of the data.", "name them: ['age', 'dose'].")
+            step.refuse(
+                f"the columns of {name!r} are chosen by a function of the data.",
+                "name them in a list, for example ['age', 'dose'].",
+            )
         columns = columns.tolist() if hasattr(columns, "tolist") else columns  # arrays and pandas' own lists of names
         gone = isinstance(one, str) and one == "drop"
         if gone and rest:

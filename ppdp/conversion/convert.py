@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from sklearn.base import clone
 
+from ppdp.conversion.block import Block
 from ppdp.conversion.categories import OneHot
-from ppdp.conversion.column_map import Block, ColumnMap
+from ppdp.conversion.column_map import ColumnMap
 from ppdp.conversion.columns import flattened, hoisted, split_columns
 from ppdp.conversion.maps import Binarized, Binned, Filled, Normalised, PublicMap, Scaled
 from ppdp.conversion.models import MODELS, model_twin
@@ -17,8 +19,9 @@ from ppdp.conversion.parameters import Step
 from ppdp.conversion.public_maps import Declared, is_public, public_map
 from ppdp.conversion.report import Conversion, Converted
 from ppdp.conversion.stages import IMPUTERS, SCALERS, STAGES
+from ppdp.conversion.superfluous import check_asked, check_ranges
 from ppdp.domain import Domain
-from ppdp.exceptions import InvalidParameter, MissingBound, UnsupportedOrder
+from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnknownStage, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers import MinMaxScaler, NormClipper
 from ppdp.transformers.base import Stage
@@ -41,7 +44,7 @@ class Facts:
     functions: Mapping[str, Any] = field(default_factory=dict)
     domain: Domain = field(default_factory=Domain)
 
-    @property
+    @cached_property
     def declared(self) -> Declared:
         """Those for single steps."""
         return Declared(self.categories or {}, self.functions or {})
@@ -72,7 +75,7 @@ def convert(estimator: Any, facts: Facts, reserved: frozenset[str]) -> tuple[lis
     Raises
     ------
     PpdpError
-        Naming the first step that has no twin, and what to do.
+        Naming every step that has no twin, and what to do.
     """
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         raise InvalidParameter(
@@ -85,13 +88,72 @@ def convert(estimator: Any, facts: Facts, reserved: frozenset[str]) -> tuple[lis
     steps = hoisted(flattened("", estimator))
     ahead = next((i for i, step in enumerate(steps) if not is_public(step)), len(steps))
     front, rest = steps[:ahead], steps[ahead:]
+    _check_each(front, rest, facts)
     if rest and rest[0].kind == "ColumnTransformer":
         rest = made.columns(front, rest[0], rest[1:])
     else:
         made.front(front, (Block(None, public_map(front, None, facts.declared)),), rest)
     for position, step in enumerate(rest):
         made.add(step, last=position == len(rest) - 1)
+    first = made.steps[0][1] if made.steps else None
+    check_ranges(facts.ranges, first.blocks if isinstance(first, ColumnMap) else (), facts.domain.feature_names)
+    asked = facts.declared
+    check_asked("categories", asked.categories, asked.columns, "which no encoder without categories of its own takes")
+    check_asked("functions", asked.functions, asked.steps, "which is the name of no FunctionTransformer")
     return made.steps, Conversion(tuple(made.report))
+
+
+def _check_each(front: list[Step], rest: list[Step], facts: Facts) -> None:
+    """Refuse all steps at once that have no twin, wherever they stand.
+
+    Parameters
+    ----------
+    front, rest : list of Step
+        Public maps at the entrance, and what stands behind them.
+    facts : Facts
+        What the user declares.
+
+    Raises
+    ------
+    PpdpError
+        The refusal of the only one; or one that lists all.
+    """
+    errors: list[PpdpError] = []
+    fresh = [Step(step.name, step.estimator) for step in rest]  # what a step notes, the conversion itself notes once
+    try:
+        if fresh and fresh[0].kind == "ColumnTransformer":
+            split_columns(fresh.pop(0), facts.declared)
+        else:
+            public_map([Step(step.name, step.estimator) for step in front], None, facts.declared)
+    except PpdpError as error:
+        errors.append(error)
+    for step in fresh:
+        try:
+            if not is_public(step):
+                _twin(step, facts, last=step is fresh[-1])
+        except PpdpError as error:
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        kind = next((type(error) for error in errors if isinstance(error, UnknownStage)), type(errors[0]))
+        told = "".join(f"\n  {error}" for error in errors)
+        raise kind(f"{len(errors)} steps are refused:{told}")
+
+
+def _twin(step: Step, facts: Facts, *, last: bool) -> Any:
+    """What stands for a step that is no public map."""
+    if isinstance(step.estimator, (Stage, Mechanism)):
+        return clone(step.estimator)  # what it was fitted to stays behind
+    if step.kind in MODELS:
+        if not last:
+            step.refuse("a model must be the last step.", "move it to the end.")
+        return model_twin(step, facts.domain, facts.classes, facts.y_range)
+    if step.kind in STAGES:
+        return STAGES[step.kind](step, facts.domain.n_rows)
+    if step.kind in ("ColumnTransformer", "FeatureUnion"):
+        step.refuse(f"a {step.kind} has no twin here.", "a ColumnTransformer with named columns, as the first step.")
+    step.unknown()
 
 
 @dataclass
@@ -192,30 +254,12 @@ class _Made:
 
     def add(self, step: Step, *, last: bool) -> None:
         """The twin of one step."""
-        if isinstance(step.estimator, (Stage, Mechanism)):
-            twin = clone(step.estimator)  # what it was fitted to stays behind
-        elif step.kind in MODELS:
-            if not last:
-                step.refuse("a model must be the last step.", "move it to the end.")
-            twin = model_twin(step, self.facts.domain, self.facts.classes, self.facts.y_range)
-        elif step.kind in STAGES and not is_public(step):
-            twin = self._stage(step)
-        elif is_public(step):
-            twin = self._late_map(step)
-        elif step.kind in ("ColumnTransformer", "FeatureUnion"):
-            fix = "a ColumnTransformer with named columns, as the first step."
-            step.refuse(f"a {step.kind} has no twin here.", fix)
-        else:
-            step.unknown()
-        self.note(step, self.put(step.name, twin), twin)
-
-    def _stage(self, step: Step) -> Any:
-        twin = STAGES[step.kind](step, self.facts.domain.n_rows)
+        twin = self._late_map(step) if is_public(step) else _twin(step, self.facts, last=last)
         if step.kind in SCALERS:
             self.units = "own"
-        elif step.kind not in IMPUTERS and self.units == "ranges":
+        elif step.kind in STAGES and step.kind not in IMPUTERS and self.units == "ranges":
             step.changed.append("of columns that public ranges have scaled")
-        return twin
+        self.note(step, self.put(step.name, twin), twin)
 
     def _late_map(self, step: Step) -> Any:
         """A public map behind stages that look at the rows."""

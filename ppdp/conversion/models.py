@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from numbers import Real
 from typing import Any
 
 from ppdp import mechanisms
@@ -41,7 +42,11 @@ def _penalty(step: Step, given: dict[str, Any]) -> bool:
 
 def _logistic(step: Step, classes: Any, y_range: Any) -> Any:
     given = step.read("C", "penalty", "l1_ratio", "fit_intercept", fixes=_WEIGHTS)
-    strength = 1 / given["C"] if _penalty(step, given) and math.isfinite(given["C"]) else 0.0
+    if isinstance(given["C"], bool) or not isinstance(given["C"], Real) or not float(given["C"]) > 0:
+        step.refuse(f"C={given['C']!r} is no positive number.", "C=1.0, which becomes alpha=1/C.")
+    inverse = float(given["C"])
+    strength = 1 / inverse if _penalty(step, given) and math.isfinite(inverse) else 0.0
+    step.changed.append(f"C={inverse:g} became alpha={strength:g}" if strength else "no penalty became alpha=0")
     step.changed.append(_TRAINED)
     return mechanisms.LogisticRegression(classes, alpha=strength, fit_intercept=given["fit_intercept"])
 

@@ -81,6 +81,13 @@ class Step:
     def unknown(self) -> NoReturn:
         """Say that the class has no twin, what it would leak, and what to do."""
         leak, kind = leak_of(self.estimator), type(self.estimator).__name__
+        if type(self.estimator).__module__.partition(".")[0] == "ppdp":
+            fix = f"scikit-learn's {kind} here, or ppdp.Pipeline with steps of ppdp's, each of which sees all columns."
+            raise UnknownStage(
+                f"this {kind} is already ppdp's class; from_sklearn takes scikit-learn's here.",
+                stage=self.name,
+                fix="use it as it is: pipe.fit(X, y)." if hasattr(self.estimator, "plan") else fix,
+            )
         raise UnknownStage(
             f"{kind} has no twin here. Fitted without noise it leaks {leak.leaks}.", stage=self.name, fix=leak.fix
         )

@@ -15,6 +15,7 @@ from ppdp.checks import choice, number, pair
 from ppdp.conversion.categories import Encoded, OneHot
 from ppdp.conversion.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, PublicMap, Scaled
 from ppdp.conversion.parameters import Step
+from ppdp.conversion.superfluous import nearest
 
 __all__ = ["PUBLIC", "Declared", "is_public", "public_map"]
 
@@ -29,10 +30,14 @@ class Declared:
         Public categories by column, for encoders that have none.
     functions : mapping
         Public ranges of what functions return, by step.
+    columns, steps : set
+        The columns whose categories, and the steps whose ranges, were asked for so far.
     """
 
     categories: Mapping[Any, Any] = field(default_factory=dict)
     functions: Mapping[str, Any] = field(default_factory=dict)
+    columns: set[Any] = field(default_factory=set)
+    steps: set[str] = field(default_factory=set)
 
 
 def _lists(step: Step, given: Any, columns: Any, declared: Declared) -> tuple[tuple[Any, ...], ...]:
@@ -40,11 +45,21 @@ def _lists(step: Step, given: Any, columns: Any, declared: Declared) -> tuple[tu
     if isinstance(given, str):
         names = [columns] if isinstance(columns, (str, int)) else columns
         known = [] if names is None or isinstance(names, slice) else list(names)
+        declared.columns.update(known)
         missing = [name for name in known if name not in declared.categories]
-        if not known or missing:
-            shown = ", ".join(f"{name!r}: [...]" for name in missing) or "..."
+        if not known:
             step.refuse(
-                "which categories occur would be read off the rows.", f"categories={{{shown}}} from public knowledge."
+                "which categories occur would be read off the rows, and its columns have no names here.",
+                f"{step.kind}(categories=[['a', 'b'], ...]), a list for each column; "
+                "or name its columns in a ColumnTransformer.",
+            )
+        if missing:
+            shown = ", ".join(f"{name!r}: [...]" for name in missing)
+            slips = [(name, nearest(name, declared.categories)) for name in missing]
+            told = "".join(f" {slip!r} is declared: did you mean {name!r}?" for name, slip in slips if slip is not None)
+            step.refuse(
+                "which categories occur would be read off the rows.",
+                f"categories={{{shown}}} from public knowledge.{told}",
             )
         given = [declared.categories[name] for name in known]
     try:
@@ -117,6 +132,7 @@ def _function(step: Step, columns: Any, declared: Declared) -> PublicMap | None:
     if not isinstance(keywords, Mapping):
         step.refuse("kw_args is no mapping.", "kw_args={'name': value}.")
     refuse_fitted(partial(given["func"], **keywords), step.name)
+    declared.steps.add(step.name)
     return Mapped(given["func"], dict(keywords), declared.functions.get(step.name), step=step.name)
 
 

@@ -79,10 +79,13 @@ def _projection(step: Step, n_rows: int | None) -> Any:
         from sklearn.random_projection import johnson_lindenstrauss_min_dim
 
         components = int(johnson_lindenstrauss_min_dim(n_rows, eps=given["eps"]))
+        step.changed.append(f"n_components='auto' became {components}, from the public number of rows and eps")
     seed = given["random_state"]
     if seed is None or isinstance(seed, bool) or not isinstance(seed, int):
         seed = 0
         step.changed.append("drawn from the public seed 0")
+    else:
+        step.changed.append(f"random_state={seed} became the public seed={seed}")
     family = "gaussian" if step.kind == "GaussianRandomProjection" else "sparse"
     return transformers.RandomProjection(_components(step, components), family=family, seed=seed)
 

@@ -7,7 +7,7 @@ Examples
 --------
 >>> from ppdp.literature import claim
 >>> claim("thm-13")
-<thm-13: Theorem 13, RDP, gradient descent (DP-GD): false>
+<thm-13: Theorem 13, RDP, gradient descent (DP-GD): misprint>
 >>> claim("thm-13").bound(alpha=3, epsilon=0.5)
 0.375
 >>> round(claim("thm-13").counterexample().attained, 6)
@@ -30,7 +30,7 @@ def claims(status: Status | None = None) -> tuple[Claim, ...]:
 
     Parameters
     ----------
-    status : {"holds", "loose", "false"}, optional
+    status : {"holds", "loose", "ambiguous", "misprint", "false"}, optional
         Only those.
     """
     return tuple(found for found in CLAIMS if status in (None, found.status))

@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["Claim", "Comparison", "Status"]
+__all__ = ["SHOWN", "Claim", "Comparison", "Status"]
 
-Status = Literal["holds", "loose", "false"]
+Status = Literal["holds", "loose", "ambiguous", "misprint", "false"]
+
+SHOWN: tuple[Status, ...] = ("false", "misprint", "ambiguous")
+"""Statuses of which data exceed the formula: as claimed, as printed, or in one reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +68,11 @@ class Claim:
         The formula as printed.
     bound : callable
         The formula as a function of keywords only: what the paper says, right or wrong.
-    status : {"holds", "loose", "false"}
-        "holds": true, and attained (also in a limit). "loose": true, and data stay well below it. "false": data exceed
-        it, in the cases that ``erratum`` names.
+    status : {"holds", "loose", "ambiguous", "misprint", "false"}
+        "holds": true, and attained (also in a limit). "loose": true, and no data are known to attain it. "ambiguous":
+        data exceed it in one of the readings that the paper leaves open. "misprint": data exceed the formula as
+        printed, and the paper's own proof or table has the right one. "false": data exceed it, in the cases that
+        ``erratum`` names.
     erratum : str
         What is wrong, in which cases, and what is true instead.
     evidence : callable
@@ -92,8 +97,8 @@ class Claim:
     corrected: tuple[str, ...] = ()
 
     def counterexample(self) -> Comparison | None:
-        """Data that exceed the printed bound, run now; None unless the claim is false."""
-        return self.evidence() if self.status == "false" else None
+        """Data that exceed the printed formula, run now; None if the claim holds or is loose."""
+        return self.evidence() if self.status in SHOWN else None
 
     def __repr__(self) -> str:
         return f"<{self.id}: {self.place}, {self.subject}: {self.status}>"

@@ -177,13 +177,15 @@ def _named_columns(stages: Sequence[tuple[str, Any]], count: int | None) -> tupl
     InvalidParameter
         If there are more or fewer columns.
     """
-    stage = stages[0][1] if stages else None
+    if not stages:
+        return None
+    stage = stages[0][1]
     ranges = getattr(stage, "ranges", None)
+    names: tuple[str, ...] | None = None
     if hasattr(stage, "named_columns"):
         names = stage.named_columns()
-    else:
-        by_name = isinstance(ranges, Mapping) and not all(isinstance(name, int) for name in ranges)
-        names = tuple(map(str, ranges)) if by_name else None
+    elif isinstance(ranges, Mapping) and not all(isinstance(name, int) for name in ranges):
+        names = tuple(map(str, ranges))
     if names is not None and count not in (None, len(names)):
         raise InvalidParameter(
             f"columns are taken by name, and {len(names)} names are known for {count} columns.",

@@ -49,7 +49,7 @@ def test_every_field_is_found():
 def test_the_file_of_a_signature_is_described():
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    signature = certificate("seeded").sign(Ed25519PrivateKey.generate())
+    signature = certificate("unconditional").sign(Ed25519PrivateKey.generate())
     assert described("The signature") == re.findall(r'^  "(\w+)":', signature.to_json(), flags=re.M)
 
 

@@ -47,7 +47,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     one = certificate("gated, sum")
     one.save("certificate.json")
-    certificate("seeded").save("other.json")
+    certificate("gated, max").save("other.json")
     keys = {"key": KEY, "another": OTHER, "curve": ec.generate_private_key(ec.SECP256R1())}
     for name, key in (keys | {"448": ed448.Ed448PrivateKey.generate()}).items():
         Path(f"{name}.pem").write_bytes(pem(key))
@@ -77,13 +77,13 @@ class TestSigning:
 
     def test_a_signature_is_what_the_standard_says(self):
         """Ed25519 is deterministic; the message is the context, a zero byte and the digest."""
-        one = certificate("seeded")
+        one = certificate("gated, max")
         message = CONTEXT.encode() + b"\0" + bytes.fromhex(one.digest.removeprefix("sha256:"))
         assert one.sign(KEY).value == KEY.sign(message)
 
     def test_the_digest_alone_is_not_what_is_signed(self):
         """A signature that the key made for something else does not pass."""
-        one = certificate("seeded")
+        one = certificate("gated, max")
         good = one.sign(KEY)
         seal = bytes.fromhex(one.digest.removeprefix("sha256:"))
         later = CONTEXT.replace("/1", "/2").encode() + b"\0" + seal
@@ -97,7 +97,7 @@ class TestSigning:
             forged.sign(KEY)
 
     def test_without_a_signature_nobody_is_named(self):
-        result = certificate("seeded").verify()
+        result = certificate("gated, max").verify()
         assert result.signer is None
         assert "signed" not in repr(result)
 
@@ -124,7 +124,7 @@ class TestForgeries:
             signature.check(Certificate(one), KEY.public_key())
 
     def test_what_the_signature_says_of_itself_is_not_believed(self):
-        one, other = certificate("unconditional"), certificate("seeded")
+        one, other = certificate("unconditional"), certificate("gated, max")
         signature = other.sign(OTHER)
         forged = Signature(one.digest, one.sign(KEY).key, signature.value)
         with pytest.raises(SignatureError, match="not made with this key"):
@@ -132,7 +132,7 @@ class TestForgeries:
 
     @pytest.mark.parametrize("position", range(0, 64, 7))
     def test_a_bit(self, position):
-        one = certificate("seeded")
+        one = certificate("gated, max")
         good = one.sign(KEY)
         value = bytearray(good.value)
         value[position] ^= 1
@@ -141,7 +141,7 @@ class TestForgeries:
         )
 
     def test_another_key(self):
-        one = certificate("seeded")
+        one = certificate("gated, max")
         with pytest.raises(SignatureError, match="another key"):
             one.sign(OTHER).check(one, KEY.public_key())
         assert not one.verify(signature=one.sign(OTHER), public_key=KEY.public_key())
@@ -158,7 +158,7 @@ class TestForgeries:
         assert result.signer is None
 
     def test_a_document_without_a_canonical_form(self):
-        one = certificate("seeded")
+        one = certificate("gated, max")
         broken = Certificate({**one.to_dict(), "epsilon": float("nan")})
         assert not broken.verify(signature=one.sign(KEY), public_key=KEY.public_key())
 
@@ -208,7 +208,7 @@ class TestFile:
 
     @pytest.mark.parametrize("change", CHANGES)
     def test_garbled(self, change):
-        content = json.loads(certificate("seeded").sign(KEY).to_json())
+        content = json.loads(certificate("gated, max").sign(KEY).to_json())
         with pytest.raises(SignatureError) as caught:
             Signature.from_json(json.dumps({**content, **CHANGES[change]}))
         assert caught.value.fix
@@ -232,7 +232,7 @@ class TestKeys:
     )
     def test_no_private_key(self, folder, key):
         with pytest.raises(InvalidParameter) as caught:
-            certificate("seeded").sign(key)
+            certificate("gated, max").sign(key)
         assert caught.value.fix
 
     @pytest.mark.parametrize("key", ["none.pem", "empty", "curve.pub", "448.pub", "key.pem", "signed.sig"])
@@ -244,10 +244,10 @@ class TestKeys:
     @pytest.mark.parametrize("key", [None, 7, b"", KEY.public_key(), ec.generate_private_key(ec.SECP256R1())])
     def test_objects_that_are_no_private_key(self, key):
         with pytest.raises(InvalidParameter, match="Ed25519"):
-            certificate("seeded").sign(key)
+            certificate("gated, max").sign(key)
 
     def test_a_signature_needs_a_key_and_a_key_a_signature(self):
-        one = certificate("seeded")
+        one = certificate("gated, max")
         for given in ({"signature": one.sign(KEY)}, {"public_key": KEY.public_key()}):
             with pytest.raises(InvalidParameter, match="public key"):
                 one.verify(**given)
@@ -267,7 +267,7 @@ class TestKeys:
             ("key.pem", PASSWORD),
         ):
             with pytest.raises(InvalidParameter) as caught:
-                certificate("seeded").sign(key, password=password)
+                certificate("gated, max").sign(key, password=password)
             assert caught.value.__context__ is None
             said.append("".join(traceback.format_exception(caught.value)))
         assert main(["sign", "certificate.json", "--key", "key.pem"]) == 0
@@ -279,7 +279,7 @@ class TestKeys:
     def test_without_the_package(self, folder, monkeypatch):
         monkeypatch.setitem(sys.modules, "cryptography", None)
         with pytest.raises(InvalidParameter, match="not installed") as caught:
-            certificate("seeded").sign("key.pem")
+            certificate("gated, max").sign("key.pem")
         assert "ppdp[sign]" in caught.value.fix
 
 

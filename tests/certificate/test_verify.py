@@ -95,15 +95,15 @@ class TestCommandLine:
         assert capsys.readouterr().out.startswith("Verification: the derivation holds")
         assert main(["verify", str(bad)]) == 1
         assert "FAILED" in capsys.readouterr().out
-        assert main(["verify", str(garbage)]) == 1
-        assert main(["verify", str(tmp_path / "nothing.json")]) == 1
+        assert main(["verify", str(garbage)]) == 2
+        assert main(["verify", str(tmp_path / "nothing.json")]) == 2
         assert "not a ppdp certificate" in capsys.readouterr().err
 
     def test_quiet(self, tmp_path, capsys):
         path = tmp_path / "c.json"
         certificate("seeded").save(path)
         assert main(["verify", str(path), "--quiet"]) == 0
-        path.write_text("[")
+        path.write_text(path.read_text().replace('"replaced": 1', '"replaced": 2', 1))
         assert main(["verify", str(path), "--quiet"]) == 1
         assert capsys.readouterr() == ("", "")
 

@@ -15,7 +15,7 @@ from ppdp.domain import Domain
 from ppdp.literature.claims import Claim, Comparison
 from ppdp.literature.preprocessing.paper import PAPER
 
-__all__ = ["CLAIMS", "changed_rows", "deduplicated", "largest_cluster", "quantized", "two_pentagons"]
+__all__ = ["CLAIMS", "changed_rows", "deduplicated", "flipping_cluster", "largest_cluster", "quantized", "two_pentagons"]
 
 Rows = NDArray[np.float64]
 ETA = 0.02
@@ -76,6 +76,13 @@ def footnote_5(*, largest: int) -> float:
     return float(largest)
 
 
+def flipping_cluster(copies: int, eta: float = ETA) -> tuple[Rows, Rows]:
+    """One cluster in the plane, all of it within η of the replaced row only, which is reflected: all rows move."""
+    rest = np.repeat(np.array([[-0.51, 0.0], [0.51, 0.0]]) * eta, copies, axis=0)
+    left, right = (np.vstack([[0.0, y * eta], rest]) for y in (0.86, -0.86))
+    return left, right
+
+
 def two_pentagons() -> tuple[Rows, Rows]:
     """Five clusters of 100 around each of two points of the unit ball; the replaced row goes from one to the other.
 
@@ -113,32 +120,32 @@ def _pentagons() -> Comparison:
 
 
 def _two_ways() -> Comparison:
-    eta, rest = 100.0, np.array([[-51.0, 0.0], [51.0, 0.0]])
-    left, right = (np.vstack([[0.0, y], rest]) for y in (86.0, -86.0))
+    eta = 1.0
+    left, right = flipping_cluster(1, eta)
 
     def move(pick: Callable[[NDArray[np.intp]], int]) -> float:
         steps = quantized(left, eta, pick) - quantized(right, eta, pick)
         return float(np.linalg.norm(steps[1:], axis=1).max()) / eta
 
-    domain = Domain(n_rows=3, n_features=2, row_norm=1000.0)
+    domain = Domain(n_rows=3, n_features=2, row_norm=1.0)
     certified = lookup("clusters.quantize", "stability")(domain, Distance.neighbours(), eta=eta, max_cluster=3)[1]
     return Comparison(
         "largest move, in η",
         proposition_3_distance(eta=1.0),
         min(move(lambda centres: int(centres[0])), move(lambda centres: int(centres[-1]))),
-        "Three rows in the plane, η = 100: (-51, 0), (51, 0), and (0, 86), which becomes (0, -86). The replaced row "
-        "is the only possible centre both times.",
+        "Three rows in the plane, η = 1: (-0.51, 0), (0.51, 0), and (0, 0.86), which becomes (0, -0.86). The replaced "
+        "row is the only possible centre both times.",
         certified.radius / eta,
         {"left": left, "right": right, "eta": eta},
     )
 
 
 def _added_row() -> Comparison:
-    eta, rows = 10.0, np.array([[-34.0], [-25.0], [-16.0], [16.0], [25.0], [34.0]])
+    eta, rows = 0.1, np.array([[-0.34], [-0.25], [-0.16], [0.16], [0.25], [0.34]])
     more = np.vstack([rows, [[0.0]]])
     changed = int((deduplicated(rows, eta) != deduplicated(more, eta)[:-1]).sum())
     most = largest_cluster(rows, more, eta=eta)
-    domain = Domain(n_rows=7, n_features=1, row_norm=40.0)
+    domain = Domain(n_rows=7, n_features=1, row_norm=1.0)
     certified = lookup("clusters.deduplicate", "stability")(
         domain, Distance(toggled=1), eta=eta, max_cluster=most, low_dimension=True
     )[1]
@@ -146,7 +153,7 @@ def _added_row() -> Comparison:
         "rows that change",
         footnote_5(largest=most),
         float(changed),
-        "Six rows -34, -25, -16, 16, 25, 34 on a line, η = 10; a row 0 is added. It is in no cluster and ends both.",
+        "Six rows ±0.16, ±0.25, ±0.34 on a line, η = 0.1; a row 0 is added. It is in no cluster and ends both.",
         float(certified.toggled - 1),
         {"left": rows, "right": more, "eta": eta},
     )
@@ -185,8 +192,10 @@ CLAIMS = (
         proposition_3_distance,
         "false",
         "The proof compares a row with its own image, not its two images with each other. True: η if a row is added or "
-        "deleted, 2η if one is replaced. The paper leaves open which of several possible centres represents a cluster; "
-        "here there is only one.",
+        "deleted, 2η if one is replaced. Appendix C.1 calls the row x of B(x, η; S) itself the centroid; where several "
+        "rows could be it, the paper leaves the choice open, and here there is only one. With the mean of the cluster "
+        "for its centroid η is exceeded too, 1.93 times: 40 rows at -1/4, one at 0, one at 1/4, and one that leaves "
+        "5/8 (η = 1/4).",
         _two_ways,
         "clusters",
         ("clusters.quantize",),

@@ -69,7 +69,8 @@ def _outside_of_class() -> Comparison:
         "Rényi divergence of order 2",
         max(claimed(inputs), claimed(outputs)),
         gaussian_divergence(alpha, centre(outputs[0]) - centre(outputs[1]), 1.0),
-        f"Rows (1, 0) and (-1, 0); the stage adds a tenth of the mean, so the common row moves by {shift:.4g}. The "
+        f"Rows (1, 0) and (-1, 0); the stage adds a tenth of the mean and clips to [-1, 1], so the common row moves by "
+        f"{shift:.4g}. The "
         "mechanism adds N(0, 1) to the sum of the rows, or to 0 on these two datasets. On L = {(1, 0), (-1, 0)} its "
         "outputs are equal. With L read as the two processed datasets both hypotheses are empty: they differ in two "
         f"rows, by {np.abs(outputs[0] - outputs[1]).sum():.4g} in all.",
@@ -157,13 +158,15 @@ CLAIMS = (
         PAPER,
         "Footnote 2 (Definition 4)",
         "rows that are dropped",
-        "If one of π₁(x), π₂(x) is empty, their distance is 1; with this convention the smooth RDP of Table 1 covers "
-        "deduplication.",
+        "If one of π₁(x), π₂(x) is empty, their distance is 1. Read here: the smooth RDP of Table 1 then covers rows "
+        "that are dropped. No sentence of the paper says so, but Theorem 17 applies it to deduplication.",
         "‖π₁(x) − π₂(x)‖₂ = 1, hence α L² τ² ε² / (2 Δ_f²) with τ = Δ_∞",
         gaussian_smooth,
-        "false",
-        "A Lipschitz constant and a replace-one sensitivity say nothing about a row that is not there. With rows of "
-        "norm at most C behind f the sum is max(L, C)-Lipschitz for the extended distance; statistics that divide by "
+        "ambiguous",
+        "The convention alone claims nothing. It is enough if Lipschitz constants are taken for the extended distance, "
+        "which the paper does not ask of f; on rows alone such a "
+        "constant and a replace-one sensitivity say nothing about a row that is not there. With rows of norm at most C "
+        "behind f the sum is max(L, C)-Lipschitz for the extended distance; statistics that divide by "
         "the number of rows kept are not covered at all. ppdp gives a dropped row weight 0 and charges C.",
         _absent_rows,
         "distance",

@@ -280,9 +280,9 @@ CLAIMS = (
         "“eigenvalue of XᵀX, for any S = (X, Y)”.",
         "Δ₂ = λ_max² / ((λ_max + 1) λ_min²) + 1/λ_min",
         regression_imputation,
-        "false",
-        "The size of the filled column is then in no eigenvalue. The table is ambiguous; the proof takes the other "
-        "reading. Under this one there is no bound at all, unless the matrix is regularised.",
+        "ambiguous",
+        "The size of the filled column is then in no eigenvalue. The proof takes the other reading, X with all "
+        "columns, under which the bound covers these data too. Under this one there is no bound at all, unless the matrix is regularised.",
         _short_regressor,
         "regression-imputation",
         ("regression.exact",),

@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 from ppdp.bounds import lookup
 from ppdp.distance import Distance
 from ppdp.domain import Domain
-from ppdp.literature.preprocessing.clusters import ETA, deduplicated, largest_cluster, quantized, two_pentagons
+from ppdp.literature.preprocessing.clusters import (
+    ETA,
+    changed_rows,
+    deduplicated,
+    flipping_cluster,
+    largest_cluster,
+    quantized,
+    two_pentagons,
+)
 from ppdp.literature.preprocessing.components import eigengap, leading
 from ppdp.literature.preprocessing.scaling import scaled
 
@@ -75,39 +83,43 @@ def _stage(name: str, domain: Domain, **public: object) -> Distance:
     return distance
 
 
-def _clusters(stage: str) -> tuple[Rows, Rows, float, Distance]:
-    """The pentagons, Proposition 3's p, and what is certified."""
-    left, right = two_pentagons()
+def _clusters(stage: str, left: Rows, right: Rows) -> Distance:
+    """What is certified of clusters as large as those of a pair."""
     most = largest_cluster(left, right, eta=ETA)
-    domain = Domain(n_rows=len(left), n_features=3, row_norm=1.0)
-    certified = _stage(f"clusters.{stage}", domain, eta=ETA, max_cluster=most, low_dimension=True)
-    return left, right, 2.0 * most, certified
+    domain = Domain(n_rows=len(left), n_features=left.shape[1], row_norm=1.0)
+    return _stage(f"clusters.{stage}", domain, eta=ETA, max_cluster=most, low_dimension=True)
 
 
 @cache
 def counted() -> Strained:
     """Deduplication of two pentagons of clusters; h is 1/2 on the left and -1/2 on the right."""
-    left, right, p, certified = _clusters("deduplicate")
-    one, other = (X[deduplicated(X, ETA)] for X in (left, right))
+    left, right = two_pentagons()
+    kept = [deduplicated(X, ETA) for X in (left, right)]
+    p = float(changed_rows(*kept))
+    one, other = (X[rows] for X, rows in zip((left, right), kept, strict=True))
     setting = (
-        f"Two pentagons of clusters of 100 rows (n = {len(left)}, p = 2 max|B| = {p:g}); h is 1/2 near one of them "
-        "and -1/2 near the other"
+        f"Two pentagons of clusters of {largest_cluster(left, right, eta=ETA)} rows (n = {len(left)}, η = {ETA}), of "
+        f"which p = {p:g} rows change; h is 1/2 near one of them and -1/2 near the other"
     )
     values = (np.where(one[:, 0] < 0, 0.5, -0.5), np.where(other[:, 0] < 0, 0.5, -0.5))
-    return Strained(setting, {"p": p}, left, right, (one, other), values, certified)
+    return Strained(
+        setting, {"p": p}, left, right, (one, other), values, _clusters("deduplicate", left, right)
+    )
 
 
 @cache
 def quantized_heights() -> Strained:
-    """Quantization of the same rows; h is the height above or below the pentagon, with a sign for each of them."""
-    left, right, p, certified = _clusters("quantize")
+    """Quantization of one cluster in the plane, whose only centre is reflected; h is the second coordinate."""
+    copies = 200
+    left, right = flipping_cluster(copies)
     one, other = (quantized(X, ETA) for X in (left, right))
+    p = float(changed_rows(one, other))
     setting = (
-        f"Two pentagons of clusters of 100 rows (n = {len(left)}, η = {ETA}, p = 2 max|B| = {p:g}); h is a row's "
-        "distance from the plane of the pentagon, negative for one of them"
+        f"{copies} rows at (-0.51η, 0) and {copies} at (0.51η, 0), η = {ETA}, and one that goes from (0, 0.86η) to "
+        f"(0, -0.86η), the only possible centre both times; p = {p:g} rows move, by 1.72η; h(x, y) = y"
     )
-    values = (np.sign(one[:, 0]) * np.abs(one[:, 2]), np.sign(other[:, 0]) * np.abs(other[:, 2]))
-    return Strained(setting, {"p": p, "eta": ETA}, left, right, (one, other), values, certified)
+    certified = _clusters("quantize", left, right)
+    return Strained(setting, {"p": p, "eta": ETA}, left, right, (one, other), (one[:, 1], other[:, 1]), certified)
 
 
 @cache

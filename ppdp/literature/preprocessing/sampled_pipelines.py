@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ppdp.literature.claims import Claim, Comparison
 from ppdp.literature.divergence import Mixture, renyi_divergence
+from ppdp.literature.preprocessing.clusters import changed_rows, flipping_cluster, quantized
 from ppdp.literature.preprocessing.components import eigengap, leading
 from ppdp.literature.preprocessing.iteration import iteration_noise, linear_pass
 from ppdp.literature.preprocessing.paper import PAPER
@@ -71,7 +72,7 @@ def _scaled_draw() -> Comparison:
         f"{n} rows, half at -1 and half at 0, one of which becomes 1 (σ_min = {deviation:.3g}); the gradient of a "
         f"scaled row z is z − 2 between -1 and 1; one step on one row drawn, σ = 1/(εn) = {noise}: orders up to "
         f"{largest_order(n, noise):.3g} are allowed.",
-        data={"left": left, "right": right, "noise": noise},
+        data={"left": left, "right": right, "noise": noise, "gradients": gradients},
     )
 
 
@@ -89,16 +90,17 @@ def _projected_draw() -> Comparison:
         away = np.linalg.norm(X @ component @ component.T - [1.0, 0.0, 0.0], axis=1)
         return np.asarray(0.8 - np.minimum(away, 1.6))
 
+    found = [gradients(X).round(9) for X in (left, right)]
     gap, epsilon = min(eigengap(X, j) for X in (left, right) for j in (1, k)), 1 / (noise * n)
     return Comparison(
         "Rényi divergence of order 11",
         sampled_components(alpha=ALPHA, epsilon=epsilon, gap=gap),
-        _one_draw(gradients(left).round(9), gradients(right).round(9), noise),
+        _one_draw(*found, noise),
         f"{n} rows in a plane of space, a third at each of three places, one of which goes to the opposite side; k = "
         f"2, gap {gap:.3g}, so that no row moves; the gradient of a row is 0.8 less its distance from (1, 0, 0), at "
         f"least -0.8; one step on one row drawn, σ = 1/(εn) = {noise}: orders up to {largest_order(n, noise):.3g} "
         "are allowed.",
-        data={"left": left, "right": right, "noise": noise, "k": k},
+        data={"left": left, "right": right, "noise": noise, "k": k, "gradients": found},
     )
 
 
@@ -121,18 +123,20 @@ def _filled_pass() -> Comparison:
 
 def _quantized_pass() -> Comparison:
     n, epsilon, eta = 1001, 0.01, 1e-3
-    p = n - 1
+    flipping = flipping_cluster(n // 2, eta)
+    p = changed_rows(*(quantized(X, eta) for X in flipping))
     rest = np.repeat([0.5, -0.5], n // 2)
-    left, right = np.append(1.0, rest), np.append(-1.0, rest)
+    left, right = (np.column_stack([np.append(end, rest), np.zeros(n)]) for end in (1.0, -1.0))
     noise = iteration_noise(rows=n, lipschitz=1.0, epsilon=epsilon)
     return Comparison(
         "Rényi divergence of order 11",
         iterated_quantization(alpha=ALPHA, epsilon=epsilon, n=n, p=p, eta=eta),
-        renyi_divergence(ALPHA, linear_pass(left, p, noise), linear_pass(right, p, noise)),
-        f"n = {n} rows on a line, the first 1 or -1, two clusters of {n // 2} equal rows, which quantization (η = "
-        f"{eta:g}) leaves alone (p = κ = 2 max|B| = {p}); the loss θx, ε = {epsilon:g}; T is 1 or 2, and log(n − p) "
-        "= 0.",
-        data={"left": left, "right": right, "epsilon": epsilon, "eta": eta},
+        renyi_divergence(ALPHA, linear_pass(left[:, 0], p, noise), linear_pass(right[:, 0], p, noise)),
+        f"n = {n} rows (x, 0) in the plane, the first x = 1 or -1, the others in two clusters of {n // 2} equal rows, "
+        f"which quantization (η = {eta:g}) leaves alone. L also holds a pair of which all but the replaced row move, "
+        f"so p = κ = {p}: {n // 2} rows each at (∓0.51η, 0), and one that goes from (0, 0.86η) to (0, -0.86η). The "
+        f"loss θx, ε = {epsilon:g}; T is 1 or 2, and log(n − p) = 0.",
+        data={"left": left, "right": right, "epsilon": epsilon, "eta": eta, "also": flipping},
     )
 
 
@@ -142,9 +146,9 @@ _SAMPLES = (
 )
 _PASS = "L = μ = 1, α ≥ 11, κ = p, and otherwise as in Theorem 15: SGD with a secret stopping time behind "
 _CONSTANT = (
-    "With constant 1 in σ: Theorem 14, from which it is derived, is false, and Theorem 2 with c = 2 needs it at "
-    "order 2α, where Table 1's limit on α must hold as well. If it is required to, no dataset of realistic size is "
-    "known to exceed the bound."
+    "Ω leaves the constant open (Theorem 14). With constant 1 the bound is exceeded; with σ² = 64 L²T/(εn)² these data "
+    "do not exceed it. Theorem 2 with c = 2 needs Theorem 14 at order 2α, where Table 1's limit on α must hold as well. "
+    "If it is required to, no dataset of realistic size is known to exceed the bound, with constant 1 either."
 )
 _FEW = (
     "Theorem 15's flaw: only n − p + 1 stopping times are left. False where n − p is a small share of n; where it is "
@@ -161,7 +165,7 @@ CLAIMS = (
         f"{_SAMPLES}rank reduction is Rényi private with the bound below.",
         "1.05 α ε² (2α + 12.2²/δ_min²)",
         sampled_components,
-        "false",
+        "ambiguous",
         _CONSTANT
         + " Its γ = 1, “because Δ_∞ = n”, is unfounded: rows move unequally far; what is needed is the longest move.",
         _projected_draw,
@@ -176,7 +180,7 @@ CLAIMS = (
         f"{_SAMPLES}standard scaling is Rényi private with the bound below.",
         "2.1 α ε² (α + 8/σ_min⁶)",
         sampled_scaling,
-        "false",
+        "ambiguous",
         _CONSTANT,
         _scaled_draw,
         "subsampling",

@@ -117,9 +117,9 @@ CLAIMS = (
         "Δ₂ = 2/(σ_min³ n) + 2/(n σ_min)",
         standard_scaling,
         "false",
-        "The variance of a column in [-1, 1] changes by up to 4(n − 1)/n², not 2/n. The "
-        "leading constant is (1 + √(1 − σ²))³/2, up to 4, not 2. Also, "
-        "no L2 bound is given for min-max scaling, and none can be tested.",
+        "The variance of a column in [-1, 1] changes by up to 4(n − 1)/n², not 2/n. The leading constant is "
+        "(1 + √(1 − σ²))³/2, up to 4, not 2. For min-max scaling the paper gives Δ_∞ only, without a Δ₂; so there is "
+        "nothing to compare it with.",
         _few_rows_below,
         "standard-scaling",
         ("scaling.standard",),
@@ -148,7 +148,8 @@ CLAIMS = (
         "π_S : X → X ∪ ∅",
         unit_ball,
         "false",
-        "Not of scaling, nor of imputation by column means, whose vector has norm up to √d. A public clip repairs it.",
+        "Not of scaling, nor of imputation by column means, whose vector has norm up to √d. A public clip repairs it; a "
+        "mechanism whose constants hold for all rows, as clipped gradients do, is not affected.",
         _out_of_the_ball,
         "standard-scaling",
         ("scaling.standard",),
