@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from _claims import Claimed
+from _claims import Claimed, searched_once
 from sklearn.preprocessing import MinMaxScaler
 
 from ppdp.audit.adapters import ForeignTarget, opendp_pca_target, opendp_target
@@ -14,7 +14,10 @@ from ppdp.audit.adapters import ForeignTarget, opendp_pca_target, opendp_target
 LIBRARY = "opendp"
 
 EAST = (1.0, 0.0)
-PAIR = np.vstack([[[1.0, 0.0], [1.0, 0.0]], np.zeros((98, 2))]), np.vstack([[[1.0, 0.0], [0.0, 1.0]], np.zeros((98, 2))])
+PAIR = (
+    np.vstack([[[1.0, 0.0], [1.0, 0.0]], np.zeros((98, 2))]),
+    np.vstack([[[1.0, 0.0], [0.0, 1.0]], np.zeros((98, 2))]),
+)
 ZEROS, ONE = [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]
 HALVES = np.repeat([0.0, 1.0], 10)[:, None]
 OUTLIER = np.vstack([HALVES[:-1], [[1000.0]]])
@@ -23,27 +26,11 @@ OUTLIER = np.vstack([HALVES[:-1], [[1000.0]]])
 def library() -> Any:
     """OpenDP, with the features that its documentation asks users to enable."""
     import opendp.prelude as dp
-
-    dp.enable_features("contrib", "idealized-numerics", "honest-but-curious")
-    return dp
-
-
-def searched_once() -> None:
-    """Noise scales are searched for in every run of OpenDP's PCA, from public numbers: remember what was found."""
     from opendp import mod
 
-    search, found = mod.binary_search_param, {}
-    if getattr(search, "remembers", False):
-        return
-
-    def remembered(make_chain: Any, d_in: Any, d_out: Any, bounds: Any = None, T: Any = None) -> Any:
-        key = make_chain.__code__, d_in, d_out
-        if key not in found:
-            found[key] = search(make_chain, d_in, d_out, bounds, T)
-        return found[key]
-
-    remembered.remembers = True
-    mod.binary_search_param = remembered
+    dp.enable_features("contrib", "idealized-numerics", "honest-but-curious")
+    searched_once(mod)
+    return dp
 
 
 def numbers(transformation: Callable[[Any, Any], Any], rows: int, scale: float) -> Any:
@@ -71,7 +58,6 @@ def histogram() -> ForeignTarget:
 def known_centre(moved: tuple[float, float]) -> ForeignTarget:
     """Errors count: whoever calls a measurement sees them."""
     dp = library()
-    searched_once()
     domain = dp.numpy.array2_domain(num_columns=2, size=2, T=float, p=2, norm=1.0, origin=np.zeros(2))
     measurement = dp.sklearn.decomposition.make_private_pca(domain, dp.symmetric_distance(), 1.0)
     left, right = np.array([EAST, EAST]), np.array([EAST, moved])
@@ -85,7 +71,6 @@ def known_centre(moved: tuple[float, float]) -> ForeignTarget:
 
 def principal() -> ForeignTarget:
     dp = library()
-    searched_once()
     model = dp.sklearn.decomposition.PCA(epsilon=3.0, row_norm=1.0, n_samples=100, n_features=2)
     return opendp_pca_target("OpenDP PCA", model, *PAIR)
 
@@ -106,8 +91,27 @@ CLAIMS = (
     Claimed("clamp, mean, Laplace: its privacy map", LAST, mean, "expected to hold"),
     Claimed("clamp, variance, Laplace: its privacy map", LAST, variance, "expected to hold"),
     Claimed("count by categories, Laplace: its privacy map", "a, a, b; one a is b", histogram, "expected to hold"),
-    Claimed(PRINCIPAL, "two rows (1, 0); one of them is (0.6, 0.8)", lambda: known_centre((0.6, 0.8)), "expected to hold"),
-    Claimed(f"{PRINCIPAL}; errors are seen", "two rows (1, 0); one of them is (0, 1)", lambda: known_centre((0.0, 1.0)), "where all eigenvalues are equal it raises: the decision boundary of the predicate is outside the bounds"),
-    Claimed("sklearn.decomposition.PCA(epsilon=3, row_norm=1)", ROWS, principal, "its own privacy map says 6 for one replaced row, and as much for one added or removed", 8000),
-    Claimed("MinMaxScaler of scikit-learn, then clamp, mean, Laplace", "ten rows of 0 and ten of 1; one of them is 1000", scaled_first, "the naive claim: the map of the last step; OpenDP does not make it"),
+    Claimed(
+        PRINCIPAL, "two rows (1, 0); one of them is (0.6, 0.8)", lambda: known_centre((0.6, 0.8)), "expected to hold"
+    ),
+    Claimed(
+        f"{PRINCIPAL}; errors are seen",
+        "two rows (1, 0); one of them is (0, 1)",
+        lambda: known_centre((0.0, 1.0)),
+        "where all eigenvalues are equal it raises: the decision boundary of the predicate is outside the bounds",
+        2000,
+    ),
+    Claimed(
+        "sklearn.decomposition.PCA(epsilon=3, row_norm=1)",
+        ROWS,
+        principal,
+        "its own privacy map says 6 for one replaced row, and as much for one added or removed",
+        8000,
+    ),
+    Claimed(
+        "MinMaxScaler of scikit-learn, then clamp, mean, Laplace",
+        "ten rows of 0 and ten of 1; one of them is 1000",
+        scaled_first,
+        "the naive claim: the map of the last step; OpenDP does not make it",
+    ),
 )

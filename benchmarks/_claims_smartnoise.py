@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from _claims import Claimed
+from _claims import Claimed, searched_once
 
 from ppdp.audit.adapters import ForeignTarget, smartnoise_query_target, smartnoise_target
 
 LIBRARY = "smartnoise-synth"
 
 ZEROS, ONE = [0.0, 0.0, 0.0], [0.0, 0.0, 1.0]
-MANY, FAR = [1.5] * 40, [1.5] * 40 + [1e6]
+MANY = [1.5] * 40 + [1e6] * 22
 
 
 def scaler(**bounds: float) -> ForeignTarget:
-    from snsynth.transform import StandardScaler
+    from snsynth.transform import StandardScaler, standard
 
+    searched_once(standard)
     return smartnoise_target("SmartNoise StandardScaler", lambda: StandardScaler(epsilon=1.0, **bounds), ZEROS, ONE)
 
 
@@ -26,7 +27,7 @@ def guessed_bounds() -> ForeignTarget:
     def make() -> Any:
         return MinMaxTransformer(epsilon=1.0)
 
-    return smartnoise_target("SmartNoise MinMaxTransformer", make, MANY, FAR, errors=(ValueError,))
+    return smartnoise_target("SmartNoise MinMaxTransformer", make, MANY, [*MANY, 1e6], errors=(ValueError,))
 
 
 def categories() -> ForeignTarget:
@@ -42,26 +43,29 @@ def categories() -> ForeignTarget:
 
 def query(sql: str) -> ForeignTarget:
     import pandas as pd
+    from snsql.sql._mechanisms import laplace
 
+    searched_once(laplace)
     column = {"type": "float", "lower": 0.0, "upper": 1.0}
-    metadata = {"": {"s": {"t": {"row_privacy": True, "rows": 3, "x": column}}}}
+    metadata = {"": {"s": {"t": {"row_privacy": True, "censor_dims": False, "rows": 3, "x": column}}}}
     left, right = (pd.DataFrame({"x": side}) for side in (ZEROS, [*ZEROS, 1.0]))
     return smartnoise_query_target(f"SmartNoise {sql}", sql, left, right, metadata=metadata, epsilon=1.0, delta=1e-6)
 
 
 LAST = "three rows of 0; one of them is 1"
 ADDED = "three rows of 0; a row of 1 is added"
-SUM, AVERAGE = "SELECT SUM(x) AS s FROM s.t", "SELECT AVG(x) AS m FROM s.t"
+SUM = "SELECT SUM(x) AS s FROM s.t"
 CLAIMS = (
     Claimed(
         "transform.StandardScaler(lower=0, upper=1, epsilon=1)",
         LAST,
         lambda: scaler(lower=0.0, upper=1.0),
         "noise is searched for at distance 1, where the number of rows is declared and all distances are even",
+        2000,
     ),
     Claimed(
         "transform.MinMaxTransformer(epsilon=1); errors are seen",
-        "forty rows of 1.5; a row of a million is added",
+        "forty rows of 1.5 and 22 of a million; a 23rd is added",
         guessed_bounds,
         "expected to hold; where it finds no bounds it raises",
         2000,
@@ -74,5 +78,4 @@ CLAIMS = (
         2000,
     ),
     Claimed(f"private reader, {SUM}: get_privacy_cost", ADDED, lambda: query(SUM), "expected to hold", 2000),
-    Claimed(f"private reader, {AVERAGE}: get_privacy_cost", ADDED, lambda: query(AVERAGE), "expected to hold", 2000),
 )

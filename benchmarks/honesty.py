@@ -20,10 +20,11 @@ from typing import Any
 
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # matrices are tiny
     os.environ.setdefault(threads, "1")
+os.environ.setdefault("RUST_BACKTRACE", "0")  # half a second for every error of OpenDP
 
-from _claims import Claimed
+from _claims import Claimed  # noqa: E402
 
-from ppdp.audit.output import OutputFinding, attack_output
+from ppdp.audit.output import OutputFinding, attack_output  # noqa: E402
 
 HERE = Path(__file__).parent
 LIBRARIES = "diffprivlib", "opendp", "smartnoise"

@@ -25,7 +25,7 @@ class Domain:
     n_rows : int, optional
         Number of rows; public and fixed, because neighbouring datasets differ by *replaced* rows.
     n_features : int, optional
-        Number of columns.
+        Number of columns; a plan counts ``feature_names`` where it is not declared.
     feature_names : tuple of str, optional
         Column names.
     row_norm : float, optional

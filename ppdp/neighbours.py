@@ -21,6 +21,7 @@ from ppdp.statistics import clip_norms, row_norms
 __all__ = ["Pair", "World", "compared", "measured", "through"]
 
 Array = NDArray[np.float64]
+ROUNDING = 1e-12  # of weights and lengths that are pulled back to what is allowed
 Pair = tuple[Rows, Rows]
 """Two datasets; slot i of the one belongs to slot i of the other."""
 
@@ -144,6 +145,7 @@ class World:
         v[toggled] = 1 - w[toggled]
         for part in (moved, equal):
             v[part], u[part] = w[part], y[part]
+        w, v = self._matched(w, v)
         u[reweighted] = y[reweighted]
         Z[equal], Z[reweighted] = X[equal], X[reweighted]
         step = np.nan_to_num(Z[moved]) - np.nan_to_num(X[moved])
@@ -153,6 +155,33 @@ class World:
         raw = Z.copy()
         raw[moved] = X[moved]  # what moved them came after the raw rows
         return Rows(X, y, w, X).settled(), Rows(Z, u, v, raw).settled()
+
+    def allows(self, pair: Pair) -> bool:
+        """Whether two datasets are no further apart than they may be; else nothing is claimed of them."""
+        allowed = self.distance.to_dict() | {"slots": self.distance.replaced + self.distance.toggled}
+        slack = ROUNDING * max(1.0, self.length, self.distance.total, self.distance.mass)
+        if any(np.count_nonzero(rows.weight) < self.domain.min_present for rows in pair):
+            return False
+        return all(value <= allowed[name] + slack for name, value in measured(pair, self.free).items())
+
+    def _matched(self, w: Array, v: Array) -> tuple[Array, Array]:
+        """Weights of which no more is unmatched than the distance has: others come closer, then free rows lose weight.
+
+        What is unmatched of reweighted rows is linear in how far their weights are apart.
+        """
+        limits, free, other = (self.distance.mass, self.distance.one_sided), slice(self.roles[1].stop), self.roles[2]
+        w, v = w.copy(), v.copy()
+        fixed = np.array([w[free].sum(), v[free].sum()])
+        share = min(1.0, *(most / max(size, 1e-300) for most, size in zip(limits, (fixed.sum(), fixed.max()))))
+        if share < 1 - ROUNDING:
+            w[free], v[free] = share * w[free], share * v[free]
+            fixed *= share
+        apart = v[other] - w[other]
+        slopes = np.array([np.maximum(-apart, 0).sum(), np.maximum(apart, 0).sum()])
+        left = [limits[0] - fixed.sum(), *(limits[1] - fixed)]
+        steps = [room / slope for room, slope in zip(left, [slopes.sum(), *slopes]) if slope > 0]
+        v[other] = w[other] + min(1.0, max(0.0, min(steps, default=1.0))) * apart
+        return w, v
 
     def _bounded(self, X: Array) -> Array:
         bound = self.domain.entry_bound

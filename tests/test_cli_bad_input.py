@@ -157,14 +157,15 @@ ARGUMENTS = {
     "a workflow without a name": (["lint", "training"], "lint", "MODULE:NAME"),
     "a workflow that is not there": (["lint", "none.py:pipe"], "lint", "no file"),
     "a workflow that is no estimator": (["lint", "broken.py:number"], "broken.py:number", "an estimator is needed"),
-    "a workflow by another name": (["lint", "broken.py:numbr"], "lint", "did you mean 'number'?"),
+    "a workflow by another name": (["lint", "broken.py:pip"], "lint", "did you mean 'pipe'?"),
 }
 
 
 @pytest.mark.parametrize("case", ARGUMENTS)
 def test_command_lines(case, study, capsys):
     (study / "folder.toml").mkdir()
-    (study / "broken.py").write_text("number = 3\n")
+    code = "from sklearn.preprocessing import Normalizer\nnumber, pip_ = 3, 4\npipe = Normalizer()\n"
+    (study / "broken.py").write_text(code)
     (study / "study.xlsx").write_bytes(b"PK")
     steps = PIPELINE[: PIPELINE.index('[[steps]]\nname = "model"')].replace('label = "outcome"\n', "")
     (study / "scaling.toml").write_text(steps)

@@ -29,6 +29,7 @@ Uses = Mapping[str, tuple[float, float]]
 Bound = float | Callable[[Array, Array], float]
 
 NEIGHBOURS = Distance.neighbours()
+RESOLUTION = 1e-9  # of code that computes in float64
 QUANTITIES = "linf", "l2", "slots", "reweighted", "moved", "radius", "total", "mass", "one_sided"
 
 
@@ -73,8 +74,10 @@ class Claim:
         So many rows may have gaps.
     scales : tuple of float, optional
         Lengths at which the map changes its mind. Default: the numbers among the transformer's parameters.
-    resolution : float, default=1e-9
-        Rows that move by less did not move, as a share of the longest row: foreign code rounds.
+    resolution : float, optional
+        Rows that move by less did not move, and a bound that is exceeded by less is kept, as a share of the longest
+        row: foreign code rounds. Default: 1e-9, or 100 units in the last place of the output's own numbers if they
+        are coarser (1.2e-5 of float32). Give it for code that computes in float32 and answers in float64.
     name : str, optional
         Default: the name of the transform.
 
@@ -96,7 +99,7 @@ class Claim:
     holds: Callable[[Array], Any] | None = None
     gaps: int = 0
     scales: tuple[float, ...] | None = None
-    resolution: float = 1e-9
+    resolution: float | None = None
     name: str = ""
     world: World = field(init=False, repr=False)
 
@@ -137,27 +140,33 @@ class Claim:
             Both datasets; slot i of the one belongs to slot i of the other.
         """
         arrays = [rows.X for rows in pair]
-        if self.holds is not None and not all(self.holds(X) for X in arrays):
+        if not self.world.allows(pair) or (self.holds is not None and not all(self.holds(X) for X in arrays)):
             return None
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
-                left, right = (_mapped(self.transform, rows) for rows in pair)
+                (left, coarse), (right, _) = (_mapped(self.transform, rows) for rows in pair)
             except Exception:  # made-up rows that it refuses show nothing
                 return None
         if left.X.shape != right.X.shape:
             return None
-        left, right = self._settled(left, right)
+        resolution = coarse if self.resolution is None else self.resolution
+        least = resolution * max(self.world.length, float(row_norms(np.nan_to_num(left.X)).max(initial=0.0)))
+        left, right = self._settled(left, right, least)
         found = measured((left, right), self.world.free)
         found |= {"l2": found["radius"], "linf": self._changed(left, right)}
         bounds = {name: bound(*arrays) if callable(bound) else bound for name, bound in self._bounds.items()}
-        return {name: (found[name], float(bound)) for name, bound in bounds.items() if not math.isnan(bound)}
+        slack = {"l2": least, "radius": least, "total": least * left.n}
+        return {
+            name: (_rounded(found[name], float(bound), slack.get(name, 0.0)), float(bound))
+            for name, bound in bounds.items()
+            if not math.isnan(bound)
+        }
 
-    def _settled(self, left: Rows, right: Rows) -> Pair:
+    def _settled(self, left: Rows, right: Rows, least: float) -> Pair:
         """Without the moves that are only rounding."""
         move = row_norms(np.nan_to_num(left.X) - np.nan_to_num(right.X))
         same = (np.isnan(left.X) == np.isnan(right.X)).all(axis=1)
-        least = self.resolution * max(self.world.length, float(row_norms(np.nan_to_num(left.X)).max(initial=0.0)))
         still = same & (move <= least) & (left.weight == right.weight)
         return left, right.with_X(np.where(still[:, None], left.X, right.X))
 
@@ -176,8 +185,13 @@ def lengths(transform: Any) -> Iterator[float]:
             yield value
 
 
-def _mapped(transform: Any, rows: Rows) -> Rows:
-    """What a transform makes of the rows that are present, slot by slot."""
+def _rounded(attained: float, bound: float, slack: float) -> float:
+    """What is attained of a bound, without an excess that is only rounding."""
+    return bound if bound < attained <= bound + slack else attained
+
+
+def _mapped(transform: Any, rows: Rows) -> tuple[Rows, float]:
+    """What a transform makes of the rows that are present, slot by slot, and how coarse its numbers are."""
     present = np.flatnonzero(rows.weight > 0)
     out, kept = _called(transform, rows.X[present], None if rows.y is None else rows.y[present])
     weight = np.zeros(rows.n)
@@ -185,11 +199,12 @@ def _mapped(transform: Any, rows: Rows) -> Rows:
     weight[slots] = rows.weight[slots]
     X = np.zeros((rows.n, out.shape[1]))
     X[slots] = out[kept] if len(out) == len(present) else out
-    return Rows(X, None, weight)
+    coarse = 100 * float(np.finfo(out.dtype).eps) if np.issubdtype(out.dtype, np.floating) else 0.0
+    return Rows(X, None, weight), max(RESOLUTION, coarse)
 
 
-def _called(transform: Any, X: Array, y: Array | None) -> tuple[Array, NDArray[np.intp]]:
-    """Output rows, and positions of the rows that are kept."""
+def _called(transform: Any, X: Array, y: Array | None) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Output rows as they are, and positions of the rows that are kept."""
     kept: Any = np.arange(len(X))
     if hasattr(transform, "fit_resample"):
         own = _copied(transform)
@@ -202,7 +217,9 @@ def _called(transform: Any, X: Array, y: Array | None) -> tuple[Array, NDArray[n
         if isinstance(out, tuple):
             out, mask = out
             kept = np.flatnonzero(mask)
-    out = np.asarray(out.toarray() if hasattr(out, "toarray") else out, dtype=np.float64)
+    out = np.asarray(out.toarray() if hasattr(out, "toarray") else out)
+    if out.dtype == object:  # a table of mixed columns
+        out = out.astype(np.float64)
     if len(out) not in (len(X), len(kept)):
         raise ValueError("rows are lost, and nobody says which.")
     return out.reshape(len(out), -1), np.asarray(kept)
@@ -225,6 +242,8 @@ class StageTarget:
 
     def uses(self, pair: Pair) -> Uses | None:
         """What a pair attains; None where a condition fails on one of the two datasets."""
+        if not self.world.allows(pair):
+            return None
         if any(condition.margin(rows) <= 0 for condition in self.way.conditions for rows in pair):
             return None
         out = through(self.stage, self.way, self.world.domain, pair)

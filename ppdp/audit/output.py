@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from ppdp.audit.confidence import Certified, at_least, at_most, epsilon_at_least, mu_at_least
 from ppdp.audit.scores import Score, scores
 from ppdp.audit.target import Target
-from ppdp.audit.trials import SLICE, Trials, make_trials
+from ppdp.audit.trials import SLICE, Trials, check_verdict, make_trials, record_verdict
 from ppdp.checks import integer, number
 from ppdp.exceptions import InvalidParameter
 
@@ -135,11 +135,12 @@ def attack_output(
         What is attacked: a :class:`PlanTarget`, :class:`GateTarget` or :class:`FunctionTarget`.
     runs : int, default=100_000
         On both datasets together, rounded up to whole slices of 1000; at least 2000. Fixed in advance: whoever adds
-        runs until something is found has no such confidence.
+        runs until something is found has no such confidence, so a folder is judged with one number of runs only.
     confidence : float, default=1 - 1e-6
         Of everything that the finding says.
     folder : path-like, optional
-        Where slices of runs are kept: called again, the attack goes on where it was interrupted.
+        Where slices of runs are kept: called again, the attack goes on where it was interrupted, and once it was
+        judged says the same again.
     n_jobs : int, optional
         Processes; -1 for as many as there are processors.
     random_state : int, optional
@@ -148,7 +149,7 @@ def attack_output(
     Raises
     ------
     InvalidParameter
-        If a number is impossible, or the folder belongs to another target.
+        If a number is impossible, or the folder belongs to another target or was judged with another number of runs.
 
     Examples
     --------
@@ -162,7 +163,11 @@ def attack_output(
     """
     integer("runs", runs, least=LEAST_RUNS)
     slices = -(-runs // (2 * SLICE))
+    if folder is not None:
+        check_verdict(folder, slices)
     trials = make_trials(target, slices, folder=folder, n_jobs=n_jobs, random_state=random_state)
+    if folder is not None:
+        record_verdict(folder, slices)  # before anybody looks
     return judged(target, trials, confidence=confidence)
 
 

@@ -108,7 +108,7 @@ class RowsTarget:
 
     def uses(self, pair: Pair) -> Uses | None:
         """What a pair attains; None where a condition fails on one of the two datasets."""
-        out = _Chain(self.plan.steps).behind(pair)
+        out = _Chain(self.plan.steps).behind(pair) if self.world.allows(pair) else None
         if out is None:
             return None
         granted = self.plan.end[1].by_position()
@@ -136,6 +136,8 @@ class ReleaseTarget:
 
     def uses(self, pair: Pair) -> Uses | None:
         """How far apart the two exact answers are."""
+        if not self.world.allows(pair):
+            return None
         return {"answer": (_apart(self.release, self.world.domain, pair), self.release.sensitivity)}
 
 
@@ -167,7 +169,7 @@ class AnswerTarget:
     def uses(self, pair: Pair) -> Uses | None:
         """What a pair attains; None where a condition fails on one of the two datasets."""
         chain, mechanism = _Chain(self.plan.steps), self.plan.mechanism
-        out = chain.behind(pair, self.margin)
+        out = chain.behind(pair, self.margin) if self.world.allows(pair) else None
         if out is None:
             return None
         if mechanism is None:

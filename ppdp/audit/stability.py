@@ -160,7 +160,9 @@ def attack_stability(
         and what the mechanism answers without noise.
     domain : Domain, optional
         Public facts at the entrance; of a claim and of a plan they are known. ``n_rows`` and ``n_features`` are
-        needed; of a stage ``row_norm`` is 1 unless it is declared.
+        needed; of a stage ``row_norm`` is 1 unless it is declared, and a stage that fills no gaps is attacked with
+        rows without gaps unless ``max_missing`` is declared. Of scalers and PCA 50 rows or more make an attack
+        sharper: with a dozen their bounds are far from what any pair attains.
     distance : Distance, optional
         Of a stage: how far apart the datasets are before it. Default: one replaced row.
     evaluations : int, default=20000
@@ -240,6 +242,8 @@ def _targets(
 
 def _ways(stage: Stage, domain: Domain, distance: Distance) -> Iterator[StabilityTarget]:
     whole = distance.toggled == distance.reweighted == 0
+    if domain.max_missing is None and not stage.fills_gaps:
+        domain = domain.but(max_missing=0)
     facts = domain.but(row_norm=domain.row_norm or 1.0, min_present=domain.n if whole else domain.min_present)
     for way in stage.ways(facts, distance):
         gaps = facts.missing_rows if stage.fills_gaps else 0

@@ -1,7 +1,8 @@
 """Many runs of a target on both of its datasets, in slices that a folder may keep.
 
 A slice is there whole or not at all, whenever the process dies, and a folder belongs to one target: what another plan
-or pair of datasets released is never mixed in.
+or pair of datasets released is never mixed in. Once a verdict was given the number of slices is fixed: runs that are
+added until a verdict pleases prove nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.privacy.noise import Noise
 from ppdp.progress import progress
 
-__all__ = ["SLICE", "Slice", "Trials", "make_trials"]
+__all__ = ["SLICE", "Slice", "Trials", "check_verdict", "make_trials", "record_verdict"]
 
 Array = NDArray[np.float64]
 
@@ -33,6 +34,7 @@ SLICE = 500
 """Runs on each dataset in one slice."""
 
 _HEADER = "target.json"
+_VERDICT = "verdict.json"  # not there in folders that were not judged, or by an older version
 _FORM = 1  # of the files
 
 
@@ -140,6 +142,32 @@ def make_trials(
             write_bytes(_place(home, index), pack_arrays({**one._asdict(), "seconds": np.array([one.seconds])}))
         made[index] = one
     return Trials(tuple(made[index] for index in sorted(made)))
+
+
+def check_verdict(folder: str | os.PathLike[str], slices: int) -> None:
+    """Refuse to judge a folder with another number of slices than it was judged with.
+
+    Raises
+    ------
+    InvalidParameter
+        If it was, or if that cannot be read.
+    """
+    path = Path(folder) / _VERDICT
+    if not path.exists():
+        return
+    known = _known(path)
+    before = known.get("slices") if isinstance(known, dict) else None
+    if before != slices:
+        words = f"with {before} slices, not {slices}" if isinstance(before, int) else "with a number that is lost"
+        raise InvalidParameter(
+            f"the folder was judged {words}: runs that are added after a look have no confidence.",
+            fix="use the same number of runs, or a new folder.",
+        )
+
+
+def record_verdict(folder: str | os.PathLike[str], slices: int) -> None:
+    """Keep that so many slices are judged."""
+    write_bytes(Path(folder) / _VERDICT, json.dumps({"slices": slices}).encode())
 
 
 def _computed(

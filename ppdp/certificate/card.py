@@ -18,7 +18,7 @@ Document = Mapping[str, Any]
 
 HEADING = "Privacy"
 _MARKS = re.compile(r"[\\`*_\[\]<>|&#~$]|^[-+=]")
-_NUMBERED = re.compile(r"^(\d+)([.)])")
+_NUMBERED = re.compile(r"^(\d+)([.)])(?=\s|$)")
 _LINKED = re.compile(r"@|/(?=/)|www(?=\.)|:(?=[\w+-]+:)", re.IGNORECASE)
 _JOINER = "\u2060"
 
@@ -60,9 +60,7 @@ def render_card(c: Document) -> str:
         If the certificate does not hold: nothing is said in its name.
     """
     if not verify(dict(c)):
-        raise CertificateError(
-            "the certificate does not hold, so it gets no model card.", fix="ask `ppdp verify` why."
-        )
+        raise CertificateError("the certificate does not hold, so it gets no model card.", fix="ask `ppdp verify` why.")
     c = printable(c)
     claim = f"(ε, δ) = ({figure(c['epsilon'], upward=True)}, {figure(c['delta'], upward=True)})"
     reach = "" if c["status"] == "SEEDED" else ": of everything that was released, with all stages in front of it"

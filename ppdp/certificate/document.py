@@ -201,9 +201,7 @@ class Certificate:
 
         return checked(self, result, signature, public_key)
 
-    def sign(
-        self, private_key: PrivateKey, *, password: bytes | None = None, conditional: bool = False
-    ) -> Signature:
+    def sign(self, private_key: PrivateKey, *, password: bytes | None = None, conditional: bool = False) -> Signature:
         """Vouch for this certificate; needs ``pip install 'ppdp[sign]'``.
 
         Parameters

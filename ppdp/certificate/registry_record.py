@@ -11,11 +11,12 @@ from importlib.resources import files
 from typing import Any
 
 from ppdp.certificate.document import Certificate
+from ppdp.certificate.losses import ONLY_THE_LAST, law_of
 from ppdp.certificate.markup import figure
 from ppdp.certificate.meaning import status_in_words
 from ppdp.certificate.wording import ON_TRUST, protected_in_words, shown_facts, title
 from ppdp.domain import unit_in_words
-from ppdp.exceptions import InvalidParameter
+from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.privacy.parts import Part
 
 __all__ = ["check_record", "record_schema", "registry_record"]
@@ -44,7 +45,14 @@ def registry_record(
         Who writes the record.
     further : mapping of str to mapping
         Further fields by section; none that the certificate fills.
+
+    Raises
+    ------
+    CertificateError
+        If the certificate does not hold: nothing is said in its name.
     """
+    if not certificate.verify():
+        raise CertificateError("the certificate does not hold, so it gets no record.", fix="ask `ppdp verify` why.")
     c = certificate.to_dict()
     administrative = {"status": "Draft", "registry_authors": list(authors)}
     known = {"basic": _basic(c, basic), **_known(c), "administrative": administrative}
@@ -103,6 +111,8 @@ def _product(c: Document) -> str:
     """What leaves."""
     if c["mechanism"] is None:
         return "Machine learning model"  # a fitted transformer
+    if c["mechanism"]["formula"] == "query.rows":
+        return "Dataset"
     return "Summary statistics" if c["mechanism"]["class"].endswith("Mechanism") else "Machine learning model"
 
 
@@ -129,15 +139,15 @@ def _joined(known: dict[str, Any], further: Mapping[str, Any]) -> dict[str, Any]
 def _known(c: Document) -> dict[str, dict[str, Any]]:
     """Sections that the certificate fills."""
     domain, units = c["entrance"]["domain"], unit_in_words(c["rows_per_unit"])
-    claim = f"({c['epsilon']:g}, {c['delta']:g})"
+    claim = f"({figure(c['epsilon'], upward=True)}, {figure(c['delta'], upward=True)})"
     loss: dict[str, Any] = {
         "privacy_unit": f"Row level: {units}" if c["rows_per_unit"] == 1 else f"Person level: {units}",
         "privacy_unit_details": f"Neighbouring datasets: {c['adjacency']}. Protected is {protected_in_words(c)}.",
         "privacy_parameters": {"epsilon": c["epsilon"], "delta": c["delta"]},
         "privacy_parameters_details": _sentences(
             [
-                f"{c['status']}: {title(c, claim).replace(' below', '')}",
-                status_in_words(c).replace(" below", ""),
+                f"{c['status']}: {title(c, claim)}",
+                status_in_words(c),
                 *c["reasons"],
                 f"Certificate {c['digest']}",
             ]
@@ -204,27 +214,51 @@ def _mechanisms(c: Document) -> str:
         found.append(f"A propose-test-release gate with {c['gate']['kind']} noise")
     m = c["mechanism"]
     if m is not None:
-        times = f"{m['steps']} x {m['size']} numbers" if m["steps"] > 1 else f"{m['size']} numbers"
-        noise = "Gaussian noise, sigma" if m["mu"] is not None else "noise of scale"
-        found.append(f"{m['class']} ({m['formula']}): {times}, {noise} {figure(m['noise_scale'])}")
-    if c["releases"] or (m is not None and m["mu"] is not None):
+        found.append(f"{m['class']} ({m['formula']}): {_answers(m)}, {_noise(m)} {figure(m['noise_scale'])}")
+    laws = [law_of(one) for one in (*c["releases"], c["gate"], m) if one is not None]
+    exact = [name for name in ("Gaussian", "Laplace") if any(law.startswith(name) for law in laws)]
+    if exact:
         found.append(
-            "Gaussian noise is drawn exactly on a public lattice; floating point and the sampler are part of the"
-            " guarantee, running time and memory are not"
+            f"{' and '.join(exact)} noise is drawn exactly on a public lattice; floating point and the sampler are part"
+            " of the guarantee, running time and memory are not"
         )
     return _sentences([*found, f"Implemented by ppdp {c['versions']['ppdp']}"])
 
 
+def _answers(m: Document) -> str:
+    """How many numbers are made noisy."""
+    if m["formula"] in ONLY_THE_LAST:
+        return f"{m['steps']} noisy steps, of which one iterate of {m['size']} numbers is released"
+    return f"{m['steps']} x {m['size']} numbers" if m["steps"] > 1 else f"{m['size']} numbers"
+
+
+def _noise(m: Document) -> str:
+    """Law of the noise and what its scale is called."""
+    law = law_of(m)
+    if law == "Gaussian":
+        return "Gaussian noise, sigma"
+    return f"{law.replace('Laplace', 'Laplace noise')}, scale"
+
+
 def _composition(c: Document) -> str:
     parts = [Part.from_dict(part).describe() for part in c["total"]["parts"]]
-    gaussian = f"Gaussian releases compose to mu = {figure(c['total']['mu'], upward=True)} (Gaussian DP)"
+    mu = _composed(c)
+    further = f"{', also' if mu else ', that is'} {', '.join(parts)}"
     return _sentences(
         [
-            gaussian,
-            f"Everything together, also {', '.join(parts)}, is composed to an upper bound at delta" if parts else "",
+            mu,
+            f"Everything together{further}, is composed to an upper bound at delta" if parts else "",
             "Other releases from the same rows are not included",
         ]
     )
+
+
+def _composed(c: Document) -> str:
+    """What mu is the cost of; empty if nothing costs a mu."""
+    mu = f"mu = {figure(c['total']['mu'], upward=True)} (Gaussian DP)"
+    if any(one is not None and one["mu"] is not None for one in (*c["releases"], c["gate"], c["mechanism"])):
+        return f"Gaussian releases compose to {mu}"
+    return f"The rounding of noise costs {mu}" if c["total"]["mu"] else ""
 
 
 def _sentences(parts: Sequence[str]) -> str:

@@ -44,7 +44,7 @@ pipeline file (TOML, or YAML with `pip install 'ppdp[yaml]'`):
 
   [[steps]]                     in their order; name may be left out, the rest are parameters of the class
   use = "MinMaxScaler"
-  ranges = {age = [0, 110], sex = [0, 1], "ward=A" = [0, 1], "ward=B" = [0, 1]}
+  ranges = {age = [0, 110], sex = [0, 1]}   # columns that one_hot makes have [0, 1]
   [[steps]]
   name = "model"
   use = "LogisticRegression"
@@ -86,6 +86,15 @@ examples:
   ppdp fit study.toml --data study.csv --out release
   ppdp fit study.toml --data study.parquet --out release --ledger spent.db --limit 3 1e-5 --dataset study-2024
   ppdp fit study.yaml --data study.arrow --out release --import my_stages --json
+""",
+    "predict": """\
+what is written:
+  A CSV file with the column prediction, one row for each row of the data. The columns are made by the pipeline file, as
+  they were for the fit: categories become numbers, one_hot columns become columns of 0 and 1. A prediction tells of
+  the row that it is for; the certificate covers the model.
+
+examples:
+  ppdp predict release study.toml --data new.csv --out predictions.csv
 """,
     "verify": """\
 exit status:

@@ -22,6 +22,7 @@ RUN = {
     "ledger": ("ledgers", "ledger"),
     "lint": ("workflows", "lint"),
     "plan": ("planning", "plan"),
+    "predict": ("predict", "predict"),
     "show": ("certificates", "show"),
     "sign": ("signatures", "sign"),
     "verify": ("certificates", "verify"),
@@ -93,6 +94,13 @@ def make_parser() -> Parser:
     fit.add_argument("--quiet", action="store_true", help="print nothing")
     _imports(fit)
     _json(fit)
+
+    predict = command("predict", "write what a released model predicts for the rows of a data file")
+    predict.add_argument("model", type=Path, metavar="MODEL", help="model.zip, or the folder of `ppdp fit`")
+    predict.add_argument("file", type=Path, metavar="FILE", help="the pipeline file it was fitted with: how to read")
+    predict.add_argument("--data", type=Path, required=True, metavar="PATH", help="the rows; labels may be absent")
+    predict.add_argument("--out", type=Path, required=True, metavar="OUT", help="new CSV file")
+    _imports(predict)
 
     verify = command("verify", "recompute a certificate; exit status 0 if it holds, 1 if not")
     verify.add_argument("path", type=Path, metavar="PATH", help=_CARRIERS)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ppdp.commands.column_ranges import keeps_columns, with_hot_ranges
 from ppdp.commands.documents import place_of, read_document
 from ppdp.commands.errors import Misuse, refuse, suggestion
 from ppdp.exceptions import BudgetExceeded, LedgerError, PpdpError, PrivacyRefusal
@@ -189,8 +190,11 @@ def read_pipeline_file(path: Path, modules: Sequence[str] = ()) -> PipelineFile:
     from ppdp.registry import REGISTRY
 
     rules = _rules(content.get("data", {}), path)
-    steps = tuple(_step(step, i, path, {**own, **REGISTRY}) for i, step in enumerate(content["steps"]))
-    made = PipelineFile(path, content, rules, steps)
+    steps: list[tuple[str, Any]] = []
+    for i, step in enumerate(content["steps"]):
+        given = with_hot_ranges(step, rules) if all(keeps_columns(before) for _, before in steps) else step
+        steps.append(_step(given, i, path, {**own, **REGISTRY}))
+    made = PipelineFile(path, content, rules, tuple(steps))
     _check_steps(made)
     return made
 

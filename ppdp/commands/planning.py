@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ppdp.commands.cells import Layout
+from ppdp.commands.column_ranges import check_ranges
 from ppdp.commands.documents import place_of
 from ppdp.commands.errors import refuse
-from ppdp.commands.output import say, table
+from ppdp.commands.output import escaped, say, table
 from ppdp.commands.pipeline_file import PipelineFile, read_pipeline_file
 from ppdp.commands.tables import open_source
 
@@ -29,6 +30,10 @@ def plan(options: Namespace) -> int:
     say(repr(made))
     lines = [(a.route, _noise(a.noise_scale), a.status, a.reason) for a in made.alternatives]
     say(table(("route", "noise", "", "because"), lines))
+    names = made.domain.feature_names
+    if names is not None:
+        origin = "" if options.data is not None else ", which the data must have"
+        say(f"columns{origin}: {', '.join(escaped(name) for name in names)}")
     return 0
 
 
@@ -41,6 +46,7 @@ def planned(file: PipelineFile, layout: Layout, pipe: Any) -> Any:
             place=place_of(file.path, ["domain", "feature_names"]),
             fix="leave the line out: names are read from the file.",
         )
+    check_ranges(file, layout.names)
     with file.located():
         return pipe._plan(pipe.domain, shape=layout.shape, names=layout.names)
 
@@ -54,6 +60,7 @@ def planned_of(file: PipelineFile, options: Namespace) -> Any:
                 "--rows and --columns are read from --data.", place="--data", fix="give either --data or the numbers."
             )
         return planned(file, Layout.of(open_source(options.data), file), pipe)
+    check_ranges(file, pipe.domain.feature_names)
     domain, named = pipe.domain, _columns(file)
     given = {"n_rows": ("--rows", options.rows), "n_features": ("--columns", options.columns or named)}
     if named is not None and options.columns not in (None, named):

@@ -46,6 +46,8 @@ def lint(options: Namespace) -> int:
 
 def _named(place: str) -> Any:
     """An object by its module, or file, and name."""
+    from ppdp.linting import _is_estimator
+
     module, _, name = place.rpartition(":")
     if not module:
         refuse(f"{place!r} names no pipeline.", place="lint", fix="MODULE:NAME or FILE.py:NAME, as training.py:pipe.")
@@ -64,6 +66,7 @@ def _named(place: str) -> Any:
             fix="MODULE:NAME or FILE.py:NAME of code that runs by itself.",
         )
     if name not in found:
-        public = [word for word in found if not word.startswith("_")]
-        refuse(f"{module} holds no {name!r}.", place="lint", fix=suggestion(name, public))
+        estimators = [word for word, value in found.items() if not word.startswith("_") and _is_estimator(value)]
+        fix = suggestion(name, estimators) if estimators else "a file that makes a pipeline where it is imported."
+        refuse(f"{module} holds no {name!r}.", place="lint", fix=fix)
     return found[name]

@@ -136,10 +136,10 @@ class ColumnMap(RowWiseTransformer):
         return norm, min(entry, norm), len(ranges)
 
     def _parts(self, names: Sequence[str] | None, count: int, reach: float) -> list[_Part]:
-        start = self._start(names, count, reach)
+        found, start = self._found(names, count), self._start(names, count, reach)
         labels = list(names) if names is not None else [f"x{i}" for i in range(count)]
         parts = []
-        for block, positions in self._found(names, count):
+        for block, positions in found:
             if any(isinstance(step, Categorical) for step in block.maps):
                 start[positions] = np.nan  # ranges are for numbers: labels come as codes
             facts = [ColumnFacts.within([labels[i] for i in positions], start[positions])]
@@ -168,20 +168,18 @@ class ColumnMap(RowWiseTransformer):
         DomainMismatch
             Naming those that are not.
         """
-        asked = self._asked
-        missing = [name for name in asked if name not in (names or ())]
+        asked, known = self._asked, list(names or ())
+        missing = [name for name in asked if name not in known]
         if not missing:
             return
-        told = f"X lacks the column(s) {', '.join(map(repr, missing))}, taken by name."
-        slips = [(name, nearest(name, names or ())) for name in missing]
-        told += "".join(f" For {name!r}, did you mean {meant!r}?" for name, meant in slips if meant is not None)
         if names is None:
             told = f"columns are taken by name ({', '.join(map(repr, asked))}), and there are no names of columns."
-        raise DomainMismatch(
-            told,
-            fix=f"pass a frame with {', '.join(map(repr, asked))}; to plan or compare, "
-            "Domain(n_rows=..., feature_names=(...)) with all columns.",
-        )
+        else:
+            told = f"X lacks the column(s) {', '.join(map(repr, missing))}, taken by name."
+        slips = [(name, nearest(name, set(known) - set(asked))) for name in missing]
+        meant = " ".join(f"did you mean {near!r} by {name!r}?" for name, near in slips if near is not None)
+        fix = f"pass a frame with {', '.join(map(repr, asked))}; to plan, Domain(feature_names=(...)) with all columns."
+        raise DomainMismatch(told, fix=meant or fix)
 
     def _found(self, names: Sequence[str] | None, count: int) -> list[tuple[Block, list[int]]]:
         """Blocks that have columns, with their positions."""

@@ -54,7 +54,7 @@ class FromSklearn:
         y_range : pair, optional
             Public range of the targets, if it ends in a regressor.
         categories : mapping, optional
-            Public categories by column, for encoders that declare none.
+            Public categories by column, for encoders that declare none; by the names that a ``ColumnTransformer`` gives.
         functions : mapping, optional
             Public range of what a ``FunctionTransformer`` returns, by step.
         domain, **options
@@ -63,7 +63,7 @@ class FromSklearn:
         Raises
         ------
         PpdpError
-            Naming the first step that has no twin, and what to do.
+            Naming every step that has no twin, or a declared fact that no step asks for, and what to do.
         """
         check_domain(domain)
         facts = Facts(ranges, max_norm, classes, y_range, categories or {}, functions or {}, domain or Domain())

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections import Counter
 from collections.abc import Iterable
 
-from ppdp.literature.claims import Claim, Comparison
+from ppdp.literature.claims import SHOWN, Claim, Comparison, Status
+from ppdp.literature.preprocessing.errors import ERRORS
+from ppdp.literature.preprocessing.paper import REFERENCES
 
 __all__ = ["page"]
+
+_WORDS: dict[Status, str] = {"false": "are false", "misprint": "misprints", "ambiguous": "ambiguous", "loose": "loose"}
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 _HEAD = """# Errata of the literature
 
@@ -17,7 +23,9 @@ by `python -m ppdp.literature docs/errata.md`; every figure on it is computed th
 
 * **false**: concrete neighbouring datasets, or a concrete mechanism, exceed what is printed, in the cases that the
   erratum names;
-* **loose**: true, but the closest data known stay well below;
+* **misprint**: data exceed the formula as printed, but the paper's own proof or table has the right one;
+* **ambiguous**: data exceed it in one of the readings that the paper leaves open, such as a constant that Ω hides;
+* **loose**: true, and no data are known to attain it; the closest known stay at least 3 % below;
 * **holds**: true, and attained, at least in a limit.
 
 *Attained* is computed from the datasets, through the stage or mechanism itself. *Ours* is what ppdp certifies in the
@@ -33,19 +41,66 @@ left, right = found.data["left"], found.data["right"]  # the two datasets
 """
 
 
+_NOTATION = """### Notation
+
+Datasets S are n rows x in ℝᵈ of Euclidean norm at most 1; neighbours differ in one row. L is the collection of datasets
+that is allowed.
+
+* **π_S**: the stage fitted on S, applied to a row. **Δ₂**: the farthest that it moves a common row of two neighbours of
+  L, max ‖π_S(x) − π_S′(x)‖. **Δ_∞**: the most common rows of two neighbours that it moves at all.
+* **d₁₂(S, S′)**: the sum of the distances between rows in the same place.
+* **RDP**: A is (α, ε)-RDP if the Rényi divergence of order α of its outputs on neighbours is at most ε. **Smooth RDP**:
+  (α, ε(α, τ)), if the same holds for all pairs of L with d₁₂ ≤ τ.
+* **L, μ**: Lipschitz constant and smoothness of the loss; L also that of the statistic f. **Δ_f**: its global
+  sensitivity. **σ**: noise in each step; **T**: steps; **δ_k**: the eigengap λ_k − λ_{k+1}; **σ_min**: the smallest
+  standard deviation of a column.
+* **p**: Δ_∞ of deduplication, quantization, or mean imputation (there also the number of missing values). **κ**: the
+  most rows in which two datasets of L with d₁₂ ≤ τ differ. **γ**: n over the largest k such that no row moves by more
+  than d₁₂/k. **β**: the eigengap below which Algorithm 1 refuses (in Theorem 15 a constant of the loss).
+* **M_G, M_L, M_E**: Gaussian, Laplace and exponential mechanism. **A_GD**: gradient descent with noise (DP-GD).
+  **A_SGD-samp**: stochastic gradient descent on samples. **A_SGD-iter**: one pass with a secret stopping time.
+* Of ppdp, not the paper: **K_d**: how many points fit into a ball in ℝᵈ at distances of more than its radius.
+"""
+
+
 def page(claims: Iterable[Claim]) -> str:
-    """The whole page in Markdown: a table, then a section for every claim."""
+    """The whole page in Markdown: counts, errors, notation and a table, then a section for every claim."""
     found = [(claim, claim.evidence()) for claim in claims]
     parts = [_HEAD]
     for paper in dict.fromkeys(claim.paper for claim, _ in found):
         own = [(claim, evidence) for claim, evidence in found if claim.paper == paper]
-        parts += [f"## {paper}\n", _summary(own), _table(own), *(_section(*pair) for pair in own)]
+        head = (
+            f"## {paper}\n",
+            f"{_wrapped(REFERENCES[paper])}\n",
+            _summary(own),
+            _errors(),
+            _NOTATION,
+            "### Claims\n",
+        )
+        parts += [*head, _table(own), *(_section(*pair) for pair in own)]
     return "\n".join(parts)
 
 
 def _summary(found: list[tuple[Claim, Comparison]]) -> str:
-    count = {status: sum(claim.status == status for claim, _ in found) for status in ("false", "loose", "holds")}
-    return f"Of {len(found)} claims {count['false']} are false, {count['loose']} loose, and {count['holds']} hold.\n"
+    """How many claims have each status, and which of the false ones nothing else rests on."""
+    count = Counter(claim.status for claim, _ in found)
+    several = ", ".join(f"{count[status]} {words}" for status, words in _WORDS.items())
+    local = [f"[{name}](#{name})" for error in ERRORS if error.local for name in error.claims]
+    text = (
+        f"Of {len(found)} claims {several}, and {count['holds']} hold. A claim that is repeated in several cells of a "
+        f"table is counted in each: the {count['false']} false ones go back to {len(ERRORS)} independent errors. "
+        f"Of these {' and '.join(local)} leave the reach of the paper as it is; their sections say why."
+    )
+    return f"{_wrapped(text)}\n"
+
+
+def _errors() -> str:
+    """The independent errors, and the false claims that rest on each."""
+    lines = ["| independent error | false claims |", "|---|---|"]
+    for error in ERRORS:
+        links = ", ".join(f"[{name}](#{name})" for name in error.claims)
+        lines.append(f"| {error.words} | {links} |")
+    return "\n".join(lines) + "\n"
 
 
 def _table(found: list[tuple[Claim, Comparison]]) -> str:
@@ -60,7 +115,7 @@ def _table(found: list[tuple[Claim, Comparison]]) -> str:
 def _section(claim: Claim, evidence: Comparison) -> str:
     ours = "" if evidence.ours is None else f", ours {_figure(evidence.ours)}"
     formulas = ", ".join(f"`{name}`" for name in claim.corrected)
-    remark = "Erratum" if claim.status == "false" else "Remark"
+    remark = "Erratum" if claim.status in SHOWN else "Remark"
     quantity = evidence.quantity[:1].upper() if evidence.quantity[0].isascii() else evidence.quantity[0]
     quantity += evidence.quantity[1:]
     figures = f"printed {_figure(evidence.printed)}, attained {_figure(evidence.attained)}{_ratio(evidence)}{ours}"
@@ -103,4 +158,4 @@ def _figure(value: float | None) -> str:
     if 1e-3 <= abs(value) < 1e7:
         return f"{float(f'{value:.4g}'):,.10g}"
     mantissa, exponent = f"{value:.3e}".split("e")
-    return f"{float(mantissa):g}·10^{int(exponent)}"
+    return f"{float(mantissa):g}·10{str(int(exponent)).translate(_RAISED)}"

@@ -12,7 +12,7 @@ from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from ppdp.transformers import Deduplicator, MeanImputer, NormClipper, StandardScaler
 
 DOMAIN = Domain(n_rows=8, n_features=1)
-QUICK = {"evaluations": 60, "runs": 4000}
+QUICK = {"evaluations": 60, "runs": 2000}
 
 
 def mean(mechanism=None, **parameters) -> Pipeline:
@@ -37,7 +37,7 @@ class TestVerdict:
         assert not sound.violated
         (name, low, high), (_, epsilon, certified) = sound.bounds()
         assert name == "μ"
-        assert 0.6 * high < low <= high
+        assert 0.5 * high < low <= high
         assert 0 < epsilon <= certified == 5.0
 
     def test_half_of_the_noise_is_found(self, broken):
@@ -59,15 +59,15 @@ class TestKinds:
 
     def test_a_map_that_is_released_has_no_answers(self):
         steps = [("clip", NormClipper(1.0)), ("dedup", Deduplicator()), ("scale", StandardScaler())]
-        found = audit(Pipeline(steps, epsilon=5.0, delta=1e-6), DOMAIN.but(n_rows=500), evaluations=30)
+        found = audit(Pipeline(steps, epsilon=5.0, delta=1e-6), DOMAIN.but(n_rows=200), evaluations=20)
         assert found.output is None
         assert "transformer" in repr(found)
         assert "Not tried" in found.to_html()
 
     def test_a_gate_is_passed_with_the_margin_it_needs(self):
-        imputer = MeanImputer(max_missing=60, statistics="exact")
+        imputer = MeanImputer(max_missing=40, statistics="exact")
         steps = [("clip", NormClipper(1.0)), ("impute", imputer), ("mean", GaussianMechanism())]
-        found = audit(Pipeline(steps, epsilon=5.0, delta=1e-2), DOMAIN.but(n_rows=80), **QUICK)
+        found = audit(Pipeline(steps, epsilon=5.0, delta=1e-2), DOMAIN.but(n_rows=50), **QUICK)
         assert not found.violated
         assert found.output is not None
 

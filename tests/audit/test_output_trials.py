@@ -60,6 +60,30 @@ def test_a_folder_gives_the_finding_again(tmp_path):
     assert attack_output(TARGET, runs=2000, folder=tmp_path / "new", random_state=0) == first
 
 
+class TestVerdict:
+    """A folder is judged with one number of runs: whoever adds runs until a verdict pleases has no confidence."""
+
+    def test_more_runs_are_refused_once_it_was_judged(self, tmp_path):
+        first = attack_output(TARGET, runs=2000, folder=tmp_path, random_state=0)
+        for runs in (3000, 10_000):
+            with pytest.raises(InvalidParameter, match="judged with 2 slices, not"):
+                attack_output(TARGET, runs=runs, folder=tmp_path, random_state=0)
+        assert len(list(tmp_path.glob("slice-*"))) == 2
+        assert attack_output(TARGET, runs=2000, folder=tmp_path, random_state=0) == first
+
+    def test_a_verdict_that_is_lost_is_not_given_again(self, tmp_path):
+        attack_output(TARGET, runs=2000, folder=tmp_path, random_state=0)
+        (tmp_path / "verdict.json").write_text("[]", encoding="utf-8")
+        with pytest.raises(InvalidParameter, match="a number that is lost"):
+            attack_output(TARGET, runs=2000, folder=tmp_path, random_state=0)
+
+    def test_runs_that_nobody_judged_go_on(self, tmp_path):
+        """As they are made by an audit that was interrupted, or that judges by itself."""
+        make_trials(TARGET, 1, folder=tmp_path, random_state=0)
+        assert not (tmp_path / "verdict.json").exists()
+        assert attack_output(TARGET, runs=3000, folder=tmp_path, random_state=0).runs == 3000
+
+
 def test_a_folder_belongs_to_one_target(tmp_path):
     make_trials(TARGET, 2, folder=tmp_path, **SMALL)
     others = [
@@ -102,7 +126,11 @@ def test_time_that_is_up_leaves_what_is_there(tmp_path):
 
 
 def test_processes_make_the_same_runs():
-    assert same(make_trials(TARGET, 4, n_jobs=2, **SMALL), make_trials(TARGET, 4, **SMALL))
+    from joblib import parallel_config
+
+    with parallel_config(backend="threading"):  # a slice has a seed of its own, wherever it is made
+        made = make_trials(TARGET, 4, n_jobs=2, **SMALL)
+    assert same(made, make_trials(TARGET, 4, **SMALL))
 
 
 def test_noise_is_the_systems_unless_it_is_seeded():

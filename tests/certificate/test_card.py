@@ -1,20 +1,52 @@
 """The section of a model card says what the certificate says, and no name in it becomes markup."""
 
+import html
 import re
 
+import numpy as np
 import pytest
 import zoo
 from pages import real_documents
 from sklearn.linear_model import LogisticRegression
 
-from ppdp import Certificate
-from ppdp.certificate.card import render_card
-from ppdp.exceptions import InvalidParameter
+from ppdp import Certificate, make_pipeline
+from ppdp.certificate.card import _items, render_card
+from ppdp.exceptions import CertificateError, InvalidParameter
+from ppdp.mechanisms import GaussianMechanism
+from ppdp.transformers import NormClipper
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "[x](http://x)",
+    "a | b",
+    "`x`",
+    "**UNCONDITIONAL**",
+    "a\n\n# b",
+    "$x$",
+    "&lt;",
+    "https://evil.example/login HTTP://evil.example //evil.example",
+    "www.evil.example WWW.evil.example",
+    "@torvalds a@evil.example",
+    ":tada:",
+    "- nested",
+    "+ nested",
+    "1. nested",
+    "2) nested",
+    "-",
+    "3.",
+    "---",
+    "===",
+    "- - -",
+]
 
 
 def words(markdown):
-    """What a reader sees."""
-    return re.sub(r"\\(.)", r"\1", markdown)
+    """What a reader sees; a word joiner is not seen."""
+    return re.sub(r"\\(.)", r"\1", markdown).replace("&#8288;", "")
+
+
+def named(document, name):
+    return Certificate.sealed({**document, "dataset": name}).to_dict()
 
 
 @pytest.fixture(scope="module", name="documents")
@@ -55,8 +87,10 @@ def test_what_it_rests_on_stands_before_the_figures(documents):
     assert "Provided" not in render_card(documents["unconditional"])
 
 
-def test_bounds_are_never_shown_smaller_than_they_are(documents):
-    text = render_card({**documents["unconditional"], "epsilon": 1.0000001, "delta": 1.23451e-7})
+def test_bounds_are_never_shown_smaller_than_they_are():
+    rows = np.zeros((1000, 2))
+    pipe = make_pipeline(NormClipper(), GaussianMechanism(), epsilon=1.0000001, delta=1.23451e-7)
+    text = pipe.fit(rows).certificate_.to_model_card()
     assert "(1.001, 1.235\u00a0×\u00a010⁻⁷)" in text
 
 
@@ -64,16 +98,40 @@ def test_persons_with_several_rows():
     assert "any 3 rows of one person" in zoo.certificate("three rows each").to_model_card()
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["<script>alert(1)</script>", "[x](http://x)", "a | b", "`x`", "**UNCONDITIONAL**", "a\n\n# b", "$x$", "&lt;"],
-)
+@pytest.mark.parametrize("name", HOSTILE)
 def test_a_name_is_text(documents, name):
-    text = render_card({**documents["unconditional"], "dataset": name})
+    text = render_card(named(documents["unconditional"], name))
     (line,) = [line for line in text.splitlines() if line.startswith("| Data | ")]
     shown = line.removeprefix("| Data | ").removesuffix(" |")
-    assert not re.search(r"(?<!\\)[`*_\[\]<>|&#~$]", shown)
+    assert not re.search(r"(?<!\\)[`*_\[\]<>|&#~$]", shown.replace("&#8288;", ""))
     assert words(shown) == "".join(c if c.isprintable() else "\ufffd" for c in name)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_reader_finds_markup_addresses_or_names_in_text(name):
+    """Also those who look for them after escapes and entities are resolved."""
+    reader = pytest.importorskip("markdown_it").MarkdownIt("gfm-like", {"linkify": False})
+    (item,) = re.findall(r"<li>(.*?)</li>", reader.render(_items([name])), re.DOTALL)
+    seen = html.unescape(item)
+    assert "<" not in item
+    assert seen.replace("\u2060", "") == " ".join(name.split())
+    assert not re.search(r"(?i)//|www\.|@\w|:\w+:", seen)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"epsilon": 0.001},
+        {"status": "UNCONDITIONAL** <script>"},
+        {"dataset": "another"},
+        {"steps": 3},
+    ],
+)
+def test_a_certificate_that_does_not_hold_gets_no_card(documents, change):
+    with pytest.raises(CertificateError, match="does not hold"):
+        Certificate({**documents["unconditional"], **change}).to_model_card()
+    with pytest.raises(CertificateError, match="does not hold"):
+        Certificate({}).to_model_card()
 
 
 class TestWithSkops:

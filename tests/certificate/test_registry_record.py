@@ -8,8 +8,9 @@ import pytest
 import zoo
 from jsonschema import Draft202012Validator
 
+from ppdp import Certificate
 from ppdp.certificate.registry_record import check_record, record_schema
-from ppdp.exceptions import ExportError, InvalidParameter
+from ppdp.exceptions import CertificateError, ExportError, InvalidParameter
 
 yaml = pytest.importorskip("yaml")
 
@@ -98,10 +99,43 @@ def test_units_are_counted_only_where_a_row_is_one():
 
 def test_what_leaves_follows_from_the_last_step():
     kinds = {"a sum": "Summary statistics", "unconditional": "Machine learning model"}
-    kinds["transformer-ended"] = "Machine learning model"
+    kinds |= {"transformer-ended": "Machine learning model", "rows": "Dataset", "a Laplace mean": "Summary statistics"}
     for name, kind in kinds.items():
         assert record(name)["deployment"]["basic"]["data_product_type"] == kind
     assert record(product_type="Dataset")["deployment"]["basic"]["data_product_type"] == "Dataset"
+
+
+@pytest.mark.parametrize(
+    ("name", "noise", "exact"),
+    [
+        ("a sum", "Gaussian noise, sigma ", "Gaussian"),
+        ("Poisson samples", "5 x 12 numbers, Gaussian noise, sigma ", "Gaussian"),
+        ("fixed batches", "5 x 4 numbers, Gaussian noise, sigma ", "Gaussian"),
+        ("a hidden pass", "one iterate of 4 numbers is released, Gaussian noise, sigma ", "Gaussian"),
+        ("a whole count", "1 numbers, Laplace noise, scale ", "Laplace"),
+        ("a Laplace mean", "Laplace noise, scale ", "Laplace"),
+        ("medians chosen", "random choice, scale ", None),
+        ("diffprivlib's forest", "drawn by diffprivlib, scale ", None),
+    ],
+)
+def test_noise_is_named_and_only_our_own_is_said_to_be_exact(name, noise, exact):
+    told = record(name, conditional=True)["deployment"]["implementation"]["mechanisms"]
+    assert noise in told
+    assert ("drawn exactly on a public lattice" in told) == (exact is not None)
+    assert exact is None or f"{exact} noise is drawn exactly on a public lattice" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "composed"),
+    [
+        ("unconditional", "Gaussian releases compose to mu = 0.6478 (Gaussian DP). Other"),
+        ("a whole count", "Everything together, that is 1 x discrete-laplace"),
+        ("Poisson samples", "The rounding of noise costs mu = "),
+        ("a vote", "Gaussian releases compose to mu = 0.1449 (Gaussian DP). Everything together, also 1 x bounded"),
+    ],
+)
+def test_what_composes_to_a_mu_is_what_costs_one(name, composed):
+    assert record(name)["deployment"]["implementation"]["composition"].startswith(composed)
 
 
 def test_a_draft_with_an_address_a_day_and_a_tier():
@@ -119,6 +153,11 @@ class TestRefusals:
                 record(name, conditional=True)
         with pytest.raises(ExportError, match="CONDITIONAL"):
             record("conditional")
+
+    @pytest.mark.parametrize("change", [{"epsilon": 0.001}, {"dataset": "another"}, {"status": "PROVED"}])
+    def test_what_does_not_hold(self, change):
+        with pytest.raises(CertificateError, match="does not hold"):
+            Certificate({**zoo.document("unconditional"), **change}).to_registry_record(**FACTS)
 
     @pytest.mark.parametrize(
         ("section", "field"),

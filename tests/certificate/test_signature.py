@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed448
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -24,13 +24,31 @@ from zoo import certificate, document, sealed
 
 from ppdp import Certificate, load
 from ppdp.certificate import Signature
-from ppdp.certificate.signature import CONTEXT
+from ppdp.certificate.signature import CONTEXT, fingerprint
 from ppdp.cli import main
 from ppdp.exceptions import CertificateError, InvalidParameter, SignatureError
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 OTHER = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
 PASSWORD = b"correct horse"
+
+
+P = 2**255 - 19
+
+
+def heights_of_small_order() -> set[int]:
+    """y of the 8 points whose eightfold is zero: 2(x, y) has height (y² + x²)/(2 + x² - y²) (RFC 8032, 5.1.4)."""
+    d = -121665 * pow(121666, -1, P) % P
+    # Orders 1, 2 and 4 have heights 1, -1 and 0; order 8 doubles to 0: x² = -y², so d y⁴ + 2 y² - 1 = 0.
+    half = [(-1 + s * root(1 + d)) * pow(d, -1, P) % P for s in (1, -1)]
+    eight = {y for square in half if pow(square, (P - 1) // 2, P) == 1 for y in (root(square), P - root(square))}
+    return {1, P - 1, 0} | eight
+
+
+def root(square: int) -> int:
+    """A square root modulo P, P = 5 modulo 8."""
+    found = pow(square, (P + 3) // 8, P)
+    return found if found * found % P == square % P else found * pow(2, (P - 1) // 4, P) % P
 
 
 def pem(key, encryption=None) -> bytes:
@@ -240,6 +258,19 @@ class TestKeys:
         with pytest.raises(InvalidParameter) as caught:
             certificate("gated, sum").verify(signature="signed.sig", public_key=key)
         assert caught.value.fix
+
+    @pytest.mark.parametrize("again", [False, True])
+    @pytest.mark.parametrize("sign", [0, 1])
+    def test_no_key_of_small_order(self, sign, again):
+        """Under such a key a constant is a signature of everything, or of every eighth message."""
+        encoded = [y + again * P for y in heights_of_small_order() if y + again * P < 2**255]
+        assert len(encoded) == (2 if again else 5)
+        for y in encoded:
+            weak = Ed25519PublicKey.from_public_bytes((y | sign << 255).to_bytes(32, "little"))
+            one = certificate("seeded")
+            forged = Signature(one.digest, fingerprint(weak), (1).to_bytes(64, "little"))
+            with pytest.raises(InvalidParameter, match="small order"):
+                one.verify(signature=forged, public_key=weak)
 
     @pytest.mark.parametrize("key", [None, 7, b"", KEY.public_key(), ec.generate_private_key(ec.SECP256R1())])
     def test_objects_that_are_no_private_key(self, key):

@@ -2,8 +2,10 @@
 
 import ast
 import math
+import re
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -14,13 +16,74 @@ from ppdp.bounds import FORMULAS
 from ppdp.exceptions import InvalidParameter
 from ppdp.literature import __main__ as program
 from ppdp.literature import claim, claims
+from ppdp.literature.claims import SHOWN, Status
+from ppdp.literature.divergence import Mixture, gaussian_divergence, renyi_divergence
 from ppdp.literature.page import page
 from ppdp.literature.preprocessing import iteration, pairs
-from ppdp.literature.preprocessing.clusters import quantized
+from ppdp.literature.preprocessing.clusters import (
+    ETA,
+    changed_rows,
+    deduplicated,
+    largest_cluster,
+    quantized,
+    two_pentagons,
+)
+from ppdp.literature.preprocessing.errors import ERRORS
+from ppdp.literature.preprocessing.noise import gaussian_smooth
 from ppdp.literature.preprocessing.sampled_pipelines import largest_order
+from ppdp.privacy.renyi import laplace_curve
 
 ROOT = Path(ppdp.__file__).parents[1]
 PAGE = ROOT / "docs" / "errata.md"
+
+
+def with_all_columns(shown):
+    """Table 3 with X read as all columns, as the proof does."""
+    values = np.concatenate([np.linalg.eigvalsh(X.T @ X) for X in (shown.data["left"], shown.data["right"])])
+    return shown.attained, claim("table-3-regressors").bound(largest=values.max(), smallest=values.min())
+
+
+def with_the_lemma_s_constant(shown):
+    """Noise of constant 64, that is 8 times as large, at the same ε."""
+    one, other = (Mixture.of(each, 8 * shown.data["noise"]) for each in shown.data["gradients"])
+    return renyi_divergence(11.0, one, other), shown.printed
+
+
+def one_draw_with_constant_64(shown):
+    n = shown.data["n"]
+    rest = np.full(n - 1, -1.0)
+    return (
+        renyi_divergence(4.0, Mixture.of(np.append(-1.0, rest), 8.0), Mixture.of(np.append(1.0, rest), 8.0)),
+        shown.printed,
+    )
+
+
+def with_the_larger_threshold(shown):
+    """δ needed at most: the probability that data of margin 1 pass 1 + log(1/(2δ))/ε is δ."""
+    epsilon, log_delta = shown.data["epsilon"], shown.data["log_delta"]
+    threshold = 1 + (-log_delta - math.log(2)) / epsilon
+    return math.exp(-epsilon * (threshold - 1) - math.log(2) - log_delta), shown.printed
+
+
+RIGHT_READINGS = {
+    "thm-10": lambda shown: (
+        shown.attained,
+        gaussian_smooth(alpha=2.0, lipschitz=1.0, tau=0.5, epsilon=1.0, sensitivity=0.5),
+    ),
+    "thm-13": lambda shown: (shown.attained, claim("table-1-descent").bound(alpha=3.0, epsilon=0.5)),
+    "thm-17-ii-scaling": lambda shown: (
+        shown.attained,
+        claim("table-2-pure-standard-scaling").bound(alpha=11.0, epsilon=1e-4, deviation=0.1),
+    ),
+    "footnote-2": lambda shown: (shown.attained, gaussian_divergence(2.0, 4 * 5.5, 1.0)),  # Lipschitz when extended
+    "table-3-regressors": with_all_columns,
+    "thm-14": one_draw_with_constant_64,
+    "section-5.2": with_the_larger_threshold,
+    "table-2-samples-pca": with_the_lemma_s_constant,
+    "table-2-samples-standard-scaling": with_the_lemma_s_constant,
+}
+"""What the same data reach, and the bound, as the proof, another table, or the other reading has it."""
+
 every_claim = pytest.mark.parametrize("found", claims(), ids=lambda found: found.id)
 
 
@@ -33,9 +96,9 @@ class TestStatus:
     @every_claim
     def test_is_what_the_data_say(self, found):
         shown = evidence(found.id)
-        assert shown.exceeded == (found.status == "false")
+        assert shown.exceeded == (found.status in SHOWN)
         share = shown.attained / shown.printed if shown.printed else math.inf
-        assert (share > 1) if found.status == "false" else (share < 0.97) == (found.status == "loose")
+        assert (share > 1) if found.status in SHOWN else (share < 0.97) == (found.status == "loose")
         assert found.status != "holds" or 0.985 < share <= 1 + 1e-9
 
     @every_claim
@@ -44,8 +107,19 @@ class TestStatus:
         assert shown.ours is None or shown.attained <= shown.ours * (1 + 1e-9)
 
     @every_claim
-    def test_a_counterexample_is_given_for_what_is_false_only(self, found):
-        assert (found.counterexample() is None) == (found.status != "false")
+    def test_a_counterexample_is_given_for_what_is_exceeded_only(self, found):
+        assert (found.counterexample() is None) == (found.status in ("holds", "loose"))
+
+    def test_every_misprint_and_ambiguity_has_a_right_reading_below(self):
+        named = {found.id for found in (*claims("misprint"), *claims("ambiguous"))}
+        assert named == set(RIGHT_READINGS)
+
+    @pytest.mark.parametrize("name", RIGHT_READINGS)
+    def test_what_is_a_misprint_or_ambiguous_is_not_exceeded_by_the_same_data_in_another_reading(self, name):
+        shown = evidence(name)
+        attained, bound = RIGHT_READINGS[name](shown)
+        assert attained <= bound * (1 + 1e-9)
+        assert bound > shown.printed or attained < shown.attained
 
     @every_claim
     def test_printed_is_a_number_of_the_printed_formula(self, found):
@@ -64,7 +138,7 @@ MOVES = {
 }
 """Claims on moved rows, or whose two datasets are further apart, and by how many rows."""
 
-OTHER_UNITS = {"appendix-f2": 10.0, "prop-3-distance": 100.0, "footnote-5": 34.0}
+OTHER_UNITS = {"appendix-f2": 10.0}
 """Claims whose rows are in a larger ball, and its radius."""
 
 
@@ -129,14 +203,29 @@ class TestData:
         """Also at 2 alpha, as c = 2 needs it, and for the whole move that Table 2 charges."""
         data = evidence(name).data
         n, p = len(data["left"]), len(data["left"]) - 1
-        tau = p * data["eta"] if "eta" in data else 2 * p
+        tau = 2 * p * data["eta"] if "eta" in data else 2 * p
         noise = iteration.iteration_noise(rows=n, lipschitz=1.0, epsilon=data["epsilon"])
         assert max(1.0, tau) * math.sqrt(2 * 22 * 21) < noise
 
     def test_the_cluster_in_the_pass_stays_where_it_is(self):
         data = evidence("table-2-iteration-quantization").data
         for X in (data["left"], data["right"]):
-            assert np.array_equal(quantized(X[:, None], data["eta"])[:, 0], X)
+            assert np.array_equal(quantized(X, data["eta"]), X)
+
+    def test_p_of_pipelines_is_the_sensitivity_that_the_paper_defines(self):
+        """The pair that L also holds moves all other rows; of the other pairs p is counted."""
+        data = evidence("table-2-iteration-quantization").data
+        one, other = data["also"]
+        assert (one != other).any(axis=1).sum() == 1
+        assert np.linalg.norm(one, axis=1).max() <= 1
+        assert one.shape == data["left"].shape
+        moved = changed_rows(quantized(one, data["eta"]), quantized(other, data["eta"]))
+        assert moved == len(one) - 1
+        assert evidence("table-2-iteration-quantization").printed == pytest.approx(1.1 * 11 * data["epsilon"] ** 2)
+        found = pairs.quantized_heights()
+        assert found.public["p"] == changed_rows(*found.points) == len(found.left) - 1
+        found = pairs.counted()
+        assert found.public["p"] == len(found.points[0]) - len(found.points[1])
 
     def test_theorem_8_is_tried_within_its_conditions(self):
         data = evidence("thm-8").data
@@ -159,10 +248,32 @@ class TestFavourableReadings:
     def test_quantization_whatever_the_centre(self):
         data = evidence("prop-3-distance").data
         moves = {
-            float(np.linalg.norm(quantized(data["left"], 100, pick) - quantized(data["right"], 100, pick), axis=1)[1])
+            float(np.linalg.norm(quantized(data["left"], 1.0, pick) - quantized(data["right"], 1.0, pick), axis=1)[1])
             for pick in (min, max)
         }
-        assert moves == {172.0}
+        assert moves == {1.72}
+
+    def test_quantization_to_means(self):
+        """The mean of a cluster for its centroid: the rows of a cluster that ends move by almost 2η."""
+        eta, rest = 0.25, np.repeat([0.0, 0.25, -0.25], [1, 1, 40])[:, None]
+        left, right = (np.vstack([[[end]], rest]) for end in (0.625, -1.0))
+        assert np.array_equal(quantized(left, eta), left)
+        assert (quantized(right, eta)[1:] == 0).all()  # one good cluster, its centre at 0
+        assert np.abs(rest - rest.mean()).max() / eta == pytest.approx(1.93, abs=0.005)
+
+    @pytest.mark.parametrize("name", ["gaussian", "descent", "pure"])
+    def test_deduplication_is_false_only_with_the_value_of_proposition_3_for_p(self, name):
+        left, right = two_pentagons()
+        kept = [deduplicated(X, ETA) for X in (left, right)]
+        sums = [np.where(X[rows][:, 0] < 0, 0.5, -0.5).sum() for X, rows in zip((left, right), kept, strict=True)]
+        change = abs(sums[0] - sums[1])
+        reached = laplace_curve(change)(11.0) if name == "pure" else gaussian_divergence(11.0, change, 1.0)
+        entry = claim(f"table-2-{name}-deduplication")
+        wrong = 2.0 * largest_cluster(left, right, eta=ETA)
+        printed = entry.bound(alpha=11.0, epsilon=1.0, p=wrong)
+        assert printed < reached <= entry.bound(alpha=11.0, epsilon=1.0, p=float(changed_rows(*kept)))
+        for figure in (printed, reached):
+            assert f"{float(f'{figure:.4g}'):,.10g}" in entry.erratum
 
 
 class TestCollection:
@@ -186,7 +297,11 @@ class TestCollection:
         assert [claim(name) for name in names] == list(claims())
 
     def test_statuses_divide_it(self):
-        assert sum(len(claims(status)) for status in ("holds", "loose", "false")) == len(claims())
+        assert sum(len(claims(status)) for status in get_args(Status)) == len(claims())
+
+    def test_every_false_claim_rests_on_one_of_the_errors(self):
+        named = [name for error in ERRORS for name in error.claims]
+        assert sorted(named) == sorted(found.id for found in claims("false"))
 
     def test_an_unknown_id_is_refused_with_a_close_one(self):
         with pytest.raises(InvalidParameter, match="thm-13"):
@@ -196,7 +311,7 @@ class TestCollection:
 
     def test_is_shown_in_short_and_in_full(self):
         found = claim("thm-13")
-        assert repr(found) == "<thm-13: Theorem 13, RDP, gradient descent (DP-GD): false>"
+        assert repr(found) == "<thm-13: Theorem 13, RDP, gradient descent (DP-GD): misprint>"
         assert "attained 1.5" in found._repr_html_()
         assert "not certified" in claim("lemma-3")._repr_html_()
 
@@ -212,6 +327,18 @@ class TestPage:
         for found in claims():
             assert f"](#{found.id}) |" in text
             assert text.count(f'<a id="{found.id}"></a>') == 1
+
+    def test_counts_by_status_and_names_the_errors(self):
+        text = " ".join(PAGE.read_text("utf-8").split())
+        assert f"{len(claims('false'))} are false, {len(claims('misprint'))} misprints" in text
+        assert f"go back to {len(ERRORS)} independent errors" in text
+        assert all(error.words in text for error in ERRORS)
+
+    def test_defines_its_symbols_and_writes_powers_of_ten_in_one_way(self):
+        text = PAGE.read_text("utf-8")
+        for symbol in ("Δ₂", "Δ_∞", "d₁₂", "Smooth RDP", "p", "κ", "M_G, M_L, M_E", "A_GD", "β", "L, μ"):
+            assert f"**{symbol}" in text, symbol
+        assert not re.search(r"10\^|\de-\d", text)
 
     def test_goes_to_the_terminal_without_a_file(self, capsys):
         assert program.main([]) == 0

@@ -15,7 +15,15 @@ from ppdp.domain import Domain
 from ppdp.literature.claims import Claim, Comparison
 from ppdp.literature.preprocessing.paper import PAPER
 
-__all__ = ["CLAIMS", "changed_rows", "deduplicated", "flipping_cluster", "largest_cluster", "quantized", "two_pentagons"]
+__all__ = [
+    "CLAIMS",
+    "changed_rows",
+    "deduplicated",
+    "flipping_cluster",
+    "largest_cluster",
+    "quantized",
+    "two_pentagons",
+]
 
 Rows = NDArray[np.float64]
 ETA = 0.02

@@ -239,8 +239,8 @@ CLAIMS = (
         clipped_projection,
         "false",
         "The turn of the projector is that of the rows it was fitted on, so C R² belongs where C is (and R³ where R "
-        "is). Exceeded for R > √12 only: on the unit ball, where the rest of the paper is, it holds. And R may not be "
-        "read off the data, as the paper does.",
+        "is). These data exceed it for R > √12 only; on the unit ball, where the rest of the paper is, it holds. And R "
+        "may not be read off the data, as the paper does.",
         _clipped,
         "pca",
         ("pca.rank",),

@@ -163,11 +163,11 @@ CLAIMS = (
         "‖π₁(x) − π₂(x)‖₂ = 1, hence α L² τ² ε² / (2 Δ_f²) with τ = Δ_∞",
         gaussian_smooth,
         "ambiguous",
-        "The convention alone claims nothing. It is enough if Lipschitz constants are taken for the extended distance, "
-        "which the paper does not ask of f; on rows alone such a "
-        "constant and a replace-one sensitivity say nothing about a row that is not there. With rows of norm at most C "
-        "behind f the sum is max(L, C)-Lipschitz for the extended distance; statistics that divide by "
-        "the number of rows kept are not covered at all. ppdp gives a dropped row weight 0 and charges C.",
+        "The convention alone claims nothing. It is enough if Lipschitz constants are taken for the extended distance,"
+        " which the paper does not ask of f; on rows alone such a constant and a replace-one sensitivity say nothing "
+        "about a row that is not there. With rows of norm at most C behind f the sum is max(L, C)-Lipschitz for the "
+        "extended distance; statistics that divide by the number of rows kept are not covered at all. ppdp gives a "
+        "dropped row weight 0 and charges C.",
         _absent_rows,
         "distance",
         ("deduplication.whole-record", "clusters.deduplicate"),

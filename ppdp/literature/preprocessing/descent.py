@@ -215,11 +215,11 @@ CLAIMS = (
         "α² ε² / 2",
         sampled_rdp,
         "ambiguous",
-        "Ω leaves the constant open. With constant 1 the bound is exceeded by orders of magnitude. With σ² = "
-        "64 L²T/(εn)² and σ ≥ 1, as the lemma behind it assumes, these data and their like reach 0.083 of it at most, "
-        "and no dataset is known to exceed it. The lemma behind it is "
-        "on log-moments of Poisson samples when a row is added or deleted, with an unspecified remainder; here "
-        "samples have fixed size and a row is replaced. ppdp composes exact profiles of both kinds of samples.",
+        "Ω leaves the constant open. With constant 1 the bound is exceeded by orders of magnitude. With σ² = 64 "
+        "L²T/(εn)² and σ ≥ 1, as the lemma behind it assumes, these data and their like reach 0.083 of it at most, and"
+        " no dataset is known to exceed it. The lemma behind it is on log-moments of Poisson samples when a row is "
+        "added or deleted, with an unspecified remainder; here samples have fixed size and a row is replaced. ppdp "
+        "composes exact profiles of both kinds of samples.",
         _rare_row,
         "subsampling",
         ("learning.poisson", "learning.fixed-size"),

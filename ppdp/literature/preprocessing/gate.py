@@ -147,8 +147,8 @@ CLAIMS = (
         "Theorem 8",
         "Algorithm 1: PCA and gradient descent behind a test",
         "For an L-Lipschitz, μ-smooth loss, n > 101 (n ≥ 101 in Appendix E) and δ ≤ exp(−1.05ε²(1 + 12.2²μ²/(L²β²))), "
-        "Algorithm 1 (Laplace noise 1/ε on the number of rows to a gap below β, refusal up to log(2/δ)/ε, then DP-GD on projected rows "
-        "with σ = 2L√T/(εn)) is (ε̂ + ε, δ)-DP.",
+        "Algorithm 1 (Laplace noise 1/ε on the number of rows to a gap below β, refusal up to log(2/δ)/ε, then DP-GD "
+        "on projected rows with σ = 2L√T/(εn)) is (ε̂ + ε, δ)-DP.",
         "ε̂ = 3ε √(1.05 (1 + 12.2²μ²/(L²β²)) log(1/δ))",
         theorem_8,
         "loose",

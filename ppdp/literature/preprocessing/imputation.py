@@ -282,7 +282,8 @@ CLAIMS = (
         regression_imputation,
         "ambiguous",
         "The size of the filled column is then in no eigenvalue. The proof takes the other reading, X with all "
-        "columns, under which the bound covers these data too. Under this one there is no bound at all, unless the matrix is regularised.",
+        "columns, under which the bound covers these data too. Under this one there is no bound at all, unless the "
+        "matrix is regularised.",
         _short_regressor,
         "regression-imputation",
         ("regression.exact",),

@@ -147,8 +147,9 @@ CLAIMS = (
         "false",
         "ε² is lost (the proof's last line gives ε²/16 times this), so it is false for large ε and does not go to 0 "
         "with ε. Table 1 has the same formula under one more condition, ε = O(1/(nα²)), which Theorem 15 does not "
-        "have; there no data are known to exceed it, and at ε = 1/(nα²) these reach 0.0022 of it. The proof also takes H_m ≤ log(m + 1), which is reversed. True instead, whatever the order of the "
-        "rows: log(mean over j ≤ n of exp(α(α − 1)V²/(2σ²j)))/(α − 1) with V = 2L for the replaced row plus μτ.",
+        "have; there no data are known to exceed it, and at ε = 1/(nα²) these reach 0.0022 of it. The proof also takes"
+        " H_m ≤ log(m + 1), which is reversed. True instead, whatever the order of the rows: log(mean over j ≤ n of "
+        "exp(α(α − 1)V²/(2σ²j)))/(α − 1) with V = 2L for the replaced row plus μτ.",
         _large_epsilon,
         "renyi",
     ),

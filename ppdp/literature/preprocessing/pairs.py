@@ -23,7 +23,6 @@ from ppdp.literature.preprocessing.clusters import (
     flipping_cluster,
     largest_cluster,
     quantized,
-    two_pentagons,
 )
 from ppdp.literature.preprocessing.components import eigengap, leading
 from ppdp.literature.preprocessing.scaling import scaled
@@ -54,6 +53,8 @@ class Strained:
         What ppdp certifies of the stage.
     width : float
         Length of the interval of h.
+    bound : float or None
+        Largest |h|, where rows are dropped; else h may be taken less the middle of its interval.
     """
 
     setting: str
@@ -64,6 +65,7 @@ class Strained:
     values: tuple[Rows, Rows] = field(repr=False)
     certified: Distance
     width: float = 1.0
+    bound: float | None = None
 
     @property
     def change(self) -> float:
@@ -73,8 +75,8 @@ class Strained:
 
     @property
     def ours(self) -> float:
-        """What ppdp charges for the sum of h, less the middle of its interval."""
-        return self.certified.shift(self.width / 2, 1.0)
+        """What ppdp charges for the sum of h."""
+        return self.certified.shift(self.width / 2 if self.bound is None else self.bound, 1.0)
 
 
 def _stage(name: str, domain: Domain, **public: object) -> Distance:
@@ -92,19 +94,20 @@ def _clusters(stage: str, left: Rows, right: Rows) -> Distance:
 
 @cache
 def counted() -> Strained:
-    """Deduplication of two pentagons of clusters; h is 1/2 on the left and -1/2 on the right."""
-    left, right = two_pentagons()
+    """Deduplication of one cluster, ended by the replaced row; h is 1 near the cluster and 0 far from it."""
+    copies = 200
+    rest = np.full((copies, 1), -0.5)
+    left, right = (np.vstack([[[end]], rest]) for end in (-0.5 + 2 * ETA, 0.5 + 2 * ETA))
     kept = [deduplicated(X, ETA) for X in (left, right)]
     p = float(changed_rows(*kept))
     one, other = (X[rows] for X, rows in zip((left, right), kept, strict=True))
     setting = (
-        f"Two pentagons of clusters of {largest_cluster(left, right, eta=ETA)} rows (n = {len(left)}, η = {ETA}), of "
-        f"which p = {p:g} rows change; h is 1/2 near one of them and -1/2 near the other"
+        f"{copies} rows at -0.5 and one that goes from {left[0, 0]:.3g} to {right[0, 0]:.3g}, η = {ETA}: p = {p:g} of "
+        f"them are then dropped; h(x) is {right[0, 0]:.3g} − x between 0 and 1"
     )
-    values = (np.where(one[:, 0] < 0, 0.5, -0.5), np.where(other[:, 0] < 0, 0.5, -0.5))
-    return Strained(
-        setting, {"p": p}, left, right, (one, other), values, _clusters("deduplicate", left, right)
-    )
+    values = (np.clip(right[0, 0] - one[:, 0], 0, 1), np.clip(right[0, 0] - other[:, 0], 0, 1))
+    certified = _clusters("deduplicate", left, right)
+    return Strained(setting, {"p": p}, left, right, (one, other), values, certified, bound=1.0)
 
 
 @cache

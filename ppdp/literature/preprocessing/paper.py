@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["PAPER"]
+__all__ = ["PAPER", "REFERENCES"]
 
 PAPER = "Provable privacy with non-private pre-processing (Hu, Sanyal and Schölkopf, ICML 2024)"
+
+REFERENCES = {
+    PAPER: "Yaxi Hu, Amartya Sanyal and Bernhard Schölkopf: *Provable Privacy with Non-Private Pre-Processing*. "
+    "Proceedings of the 41st International Conference on Machine Learning, Vienna, PMLR 235, 2024."
+}
+"""In full."""

@@ -95,7 +95,7 @@ def _projected_draw() -> Comparison:
     return Comparison(
         "Rényi divergence of order 11",
         sampled_components(alpha=ALPHA, epsilon=epsilon, gap=gap),
-        _one_draw(*found, noise),
+        _one_draw(found[0], found[1], noise),
         f"{n} rows in a plane of space, a third at each of three places, one of which goes to the opposite side; k = "
         f"2, gap {gap:.3g}, so that no row moves; the gradient of a row is 0.8 less its distance from (1, 0, 0), at "
         f"least -0.8; one step on one row drawn, σ = 1/(εn) = {noise}: orders up to {largest_order(n, noise):.3g} "
@@ -116,7 +116,7 @@ def _filled_pass() -> Comparison:
         iterated_imputation(alpha=ALPHA, epsilon=epsilon, n=n, p=p),
         renyi_divergence(ALPHA, linear_pass(one, p, noise), linear_pass(other, p, noise)),
         f"n = {n} rows in one column, of which the first is 1 or -1 and the others are gaps (p = κ = {p}); the loss "
-        f"θx, ε = {epsilon:g}; T is 1 or 2, and log(n − p) = 0.",
+        "θx, ε = 10⁻⁵; T is 1 or 2, and log(n − p) = 0.",
         data={"left": left, "right": right, "epsilon": epsilon},
     )
 
@@ -146,9 +146,9 @@ _SAMPLES = (
 )
 _PASS = "L = μ = 1, α ≥ 11, κ = p, and otherwise as in Theorem 15: SGD with a secret stopping time behind "
 _CONSTANT = (
-    "Ω leaves the constant open (Theorem 14). With constant 1 the bound is exceeded; with σ² = 64 L²T/(εn)² these data "
-    "do not exceed it. Theorem 2 with c = 2 needs Theorem 14 at order 2α, where Table 1's limit on α must hold as well. "
-    "If it is required to, no dataset of realistic size is known to exceed the bound, with constant 1 either."
+    "Ω leaves the constant open (Theorem 14). With constant 1 the bound is exceeded; with σ² = 64 L²T/(εn)² these data"
+    " do not exceed it. Theorem 2 with c = 2 needs Theorem 14 at order 2α, where Table 1's limit on α must hold as "
+    "well. If it is required to, no dataset of realistic size is known to exceed the bound, with constant 1 either."
 )
 _FEW = (
     "Theorem 15's flaw: only n − p + 1 stopping times are left. False where n − p is a small share of n; where it is "

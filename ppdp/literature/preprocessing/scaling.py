@@ -148,8 +148,8 @@ CLAIMS = (
         "π_S : X → X ∪ ∅",
         unit_ball,
         "false",
-        "Not of scaling, nor of imputation by column means, whose vector has norm up to √d. A public clip repairs it; a "
-        "mechanism whose constants hold for all rows, as clipped gradients do, is not affected.",
+        "Not of scaling, nor of imputation by column means, whose vector has norm up to √d. A public clip repairs it; "
+        "a mechanism whose constants hold for all rows, as clipped gradients do, is not affected.",
         _out_of_the_ball,
         "standard-scaling",
         ("scaling.standard",),

@@ -1,0 +1,302 @@
+"""What somebody who sees the command line for the first time gets wrong is said, and costs nothing."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from studies import PIPELINE, features, rows, write_study
+
+from ppdp import Certificate, Ledger, load
+from ppdp.cli import main
+
+sys.path.insert(0, str(Path(__file__).parent / "certificate"))
+from zoo import certificate
+
+FIT = ["fit", "study.toml", "--data", "study.csv", "--out"]
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return write_study(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    """A folder of ``ppdp fit``, written once."""
+    folder = write_study(tmp_path_factory.mktemp("released"))
+    arguments = ["--data", str(folder / "study.csv"), "--out", str(folder / "out"), "--quiet"]
+    assert main(["fit", str(folder / "study.toml"), *arguments]) == 0
+    return folder / "out"
+
+
+@pytest.fixture
+def out(released, tmp_path, monkeypatch):
+    """A copy of it that may be changed."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(released, tmp_path / "out")
+    return tmp_path / "out"
+
+
+def refused(arguments, capsys, status=2):
+    """The one line of a command that does not say yes."""
+    assert main(arguments) == status
+    printed, line = capsys.readouterr()
+    assert printed == ""
+    assert line.count("\n") == 1
+    assert "Fix: " in line
+    return line
+
+
+class TestLedger:
+    @pytest.mark.parametrize("there", [False, True])
+    def test_a_mistyped_path_opens_no_account(self, there, study, capsys):
+        if there:  # an empty file has no limit either
+            (study / "other.db").touch()
+        line = refused([*FIT, "out", "--ledger", "other.db"], capsys)
+        assert "--ledger: no ledger at 'other.db'. Fix: --limit EPSILON DELTA makes one" in line
+        assert not (study / "out").exists()
+        assert (study / "other.db").exists() is there
+
+    def test_a_fit_says_what_was_charged_and_what_is_left(self, study, capsys):
+        assert main([*FIT, "one", "--ledger", "spent.db", "--limit", "20", "1e-4", "--dataset", "people"]) == 0
+        charged, left = capsys.readouterr().out.splitlines()[-2:]
+        account = Ledger(study / "spent.db")
+        spent = account.epsilon(1e-4, "people")
+        assert charged == "charged to spent.db: (5, 1e-05)"
+        assert left == f"people: spent epsilon {spent:.4g} at delta 0.0001, of a limit of 20; {20 - spent:.4g} remains"
+        assert main([*FIT, "two", "--ledger", "spent.db", "--dataset", "people", "--json"]) == 0
+        printed = json.loads(capsys.readouterr().out)["ledger"]
+        spent = account.epsilon(1e-4, "people")
+        assert printed == {
+            "path": "spent.db",
+            "dataset": "people",
+            "delta": 1e-4,
+            "spent": spent,
+            "limit": 20.0,
+            "remaining": 20 - spent,
+        }
+
+    def test_an_account_is_read_and_not_changed(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        account = Ledger("spent.db", 2.0, 1e-5)
+        account.settle(account.reserve(mu=0.2, dataset="a", label="mean\nof\x1b ages"), "released")
+        account.reserve(mu=0.1, dataset="b")
+        before = (tmp_path / "spent.db").read_bytes()
+        assert main(["ledger", "spent.db"]) == 0
+        printed = capsys.readouterr().out
+        assert "limit (2, 1e-05) for each dataset" in printed
+        assert "mean\\nof\\u001b ages" in printed
+        assert f"a: spent epsilon {account.epsilon(1e-5, 'a'):.4g} at delta 1e-05, of a limit of 2; " in printed
+        assert main(["ledger", "spent.db", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert [entry["status"] for entry in found["entries"]] == ["released", "reserved"]
+        assert [one["dataset"] for one in found["datasets"]] == ["a", "b"]
+        assert found["datasets"][1]["remaining"] == 2.0 - account.epsilon(1e-5, "b")
+        assert (tmp_path / "spent.db").read_bytes() == before
+
+    def test_an_account_without_a_limit(self, study, capsys):
+        account = Ledger("spent.db")
+        assert main(["ledger", "spent.db"]) == 0
+        assert "no limit" in capsys.readouterr().out
+        account.reserve(mu=0.2, delta=1e-7, dataset="clinic")
+        assert main(["ledger", "spent.db", "--delta", "1e-9"]) == 0
+        assert "clinic: no epsilon covers what was spent at delta 1e-09, without a limit" in capsys.readouterr().out
+        assert main([*FIT, "out", "--ledger", "spent.db"]) == 0
+        assert ", without a limit" in capsys.readouterr().out
+
+    @pytest.mark.parametrize("name", ["none.db", "study.csv", "."])
+    def test_what_is_no_account(self, name, study, capsys):
+        before = sorted(study.iterdir())
+        assert name in refused(["ledger", name], capsys)
+        assert sorted(study.iterdir()) == before
+
+
+class TestVerify:
+    def test_whatever_show_takes(self, out, tmp_path, capsys):
+        load(out / "model.zip").release_.to_parquet(tmp_path / "model.parquet")
+        shutil.unpack_archive(out / "model.zip", tmp_path / "folder")
+        for path in ("out", "out/certificate.json", "out/model.zip", "folder", "model.parquet"):
+            assert main(["verify", path]) == 0
+            assert capsys.readouterr().out.splitlines()[-1].startswith("UNCONDITIONAL (5, 1e-05) sha256:")
+
+    def test_what_fails_makes_no_claim(self, out, capsys):
+        text = (out / "certificate.json").read_text()
+        (out / "certificate.json").write_text(text.replace('"epsilon": 5.0', '"epsilon": 0.5'))
+        assert main(["verify", "out/certificate.json"]) == 1
+        printed = capsys.readouterr().out
+        assert printed.startswith("Verification: FAILED")
+        assert "UNCONDITIONAL" not in printed
+        assert main(["verify", "out/certificate.json", "--json"]) == 1
+        assert set(json.loads(capsys.readouterr().out)) == {"holds", "problems"}
+
+    @pytest.mark.parametrize("command", ["verify", "show", "card"])
+    def test_a_folder_of_two_certificates(self, command, out, capsys):
+        certificate("unconditional").save(out / "certificate.json")
+        assert "another certificate" in refused([command, "out"], capsys, status=1)
+
+    def test_changed_files_do_not_hold(self, out, tmp_path, capsys):
+        load(out / "model.zip").release_.to_parquet(tmp_path / "model.parquet")
+        shutil.unpack_archive(out / "model.zip", tmp_path / "folder")
+        for path in (tmp_path / "folder").iterdir():
+            if path.name == "manifest.json":  # holds the checksums of the others
+                continue
+            before = path.read_bytes()
+            path.write_bytes(before + b" ")
+            assert "not the one that was written" in refused(["verify", "folder"], capsys, status=1)
+            path.write_bytes(before)
+        table = pq.read_table(tmp_path / "model.parquet")
+        pq.write_table(table.slice(1), tmp_path / "model.parquet")
+        assert "another number of values" in refused(["verify", "model.parquet"], capsys, status=1)
+
+    @pytest.mark.parametrize("content", ["{}", "[", "", '{"schema": "other"}', "text"])
+    def test_what_is_no_certificate_cannot_be_verified(self, content, study, capsys):
+        (study / "c.json").write_text(content)
+        for command in ("verify", "show", "card"):
+            assert "c.json: " in refused([command, "c.json"], capsys)
+
+    def test_a_certificate_of_another_form_does_not_hold(self, study, capsys):
+        content = certificate("unconditional").to_dict()
+        del content["total"]
+        (study / "c.json").write_text(json.dumps(content))
+        assert "form of a certificate" in refused(["verify", "c.json"], capsys, status=1)
+
+    @pytest.mark.parametrize("path", [".", "none.json", "study.csv", "study.parquet", "study.zip"])
+    def test_what_carries_none(self, path, study, capsys):
+        (study / "study.zip").write_bytes(b"PK")
+        assert f"ppdp: error: {path}: " in refused(["verify", path], capsys)
+
+    def test_more_may_be_asked_for(self, study, capsys):
+        for name in ("unconditional", "conditional", "seeded"):
+            certificate(name).save(f"{name}.json")
+        assert main(["verify", "unconditional.json", "--require", "unconditional", "--max-epsilon", "1e6"]) == 0
+        for name in ("conditional", "seeded"):
+            assert main(["verify", f"{name}.json"]) == 0
+            capsys.readouterr()
+            assert main(["verify", f"{name}.json", "--require", "unconditional"]) == 1
+            assert f"REFUSED: --require unconditional: the certificate is {name.upper()}." in capsys.readouterr().out
+        epsilon = Certificate.load("unconditional.json").epsilon
+        assert main(["verify", "unconditional.json", "--max-epsilon", repr(epsilon)]) == 0
+        capsys.readouterr()
+        assert main(["verify", "unconditional.json", "--max-epsilon", repr(epsilon / 2), "--json"]) == 1
+        printed = json.loads(capsys.readouterr().out)
+        assert printed["holds"] is True
+        assert len(printed["unmet"]) == 1
+        assert "--max-epsilon" in refused(["verify", "unconditional.json", "--max-epsilon", "nan"], capsys)
+
+
+def test_a_card_is_that_of_python(out, capsys):
+    assert main(["card", "out"]) == 0
+    assert capsys.readouterr().out == Certificate.load("out/certificate.json").to_model_card() + "\n"
+
+
+class TestPredict:
+    PREDICT = ("predict", "out", "study.toml", "--data", "new.csv", "--out", "predictions.csv")
+
+    def test_is_what_the_model_predicts_by_hand(self, out, tmp_path, capsys):
+        write_study(tmp_path)
+        table = rows()
+        table.drop(columns=["id", "outcome"]).iloc[:, ::-1].to_csv("new.csv", index=False)
+        assert main([*self.PREDICT]) == 0
+        assert capsys.readouterr().out == "written: predictions.csv, 1200 rows\n"
+        predicted = pd.read_csv("predictions.csv")
+        assert list(predicted.columns) == ["prediction"]
+        assert np.array_equal(predicted["prediction"], load(out / "model.zip").predict(features(table)))
+        assert "already there" in refused([*self.PREDICT], capsys)
+
+    def test_what_is_refused(self, out, tmp_path, capsys):
+        write_study(tmp_path)
+        rows().assign(sex="X").to_csv("new.csv", index=False)
+        assert "does not declare" in refused([*self.PREDICT], capsys)
+        rows().drop(columns="age").to_csv("new.csv", index=False)
+        assert "new.csv: lacks the columns 'age'." in refused([*self.PREDICT], capsys)
+        assert "study.csv" in refused(["predict", "study.csv", *self.PREDICT[2:]], capsys)
+        assert not (tmp_path / "predictions.csv").exists()
+
+
+class TestSign:
+    @pytest.fixture
+    def key(self, tmp_path, monkeypatch):
+        serialization = pytest.importorskip("cryptography.hazmat.primitives.serialization")
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        monkeypatch.chdir(tmp_path)
+        key = Ed25519PrivateKey.from_private_bytes(bytes(32))
+        form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        (tmp_path / "key.pem").write_bytes(key.private_bytes(*form))
+        return key
+
+    def test_nobody_vouches_for_seeded_noise(self, key, tmp_path, capsys):
+        from ppdp.exceptions import CertificateError
+
+        certificate("seeded").save("c.json")
+        for more in ([], ["--conditional"]):
+            assert "SEEDED" in refused(["sign", "c.json", "--key", "key.pem", *more], capsys, status=1)
+        assert not (tmp_path / "c.json.sig").exists()
+        with pytest.raises(CertificateError, match="protects nobody"):
+            certificate("seeded").sign(key, conditional=True)
+
+    def test_a_condition_is_vouched_for_only_if_asked(self, key, tmp_path, capsys):
+        certificate("conditional").save("c.json")
+        assert "CONDITIONAL" in refused(["sign", "c.json", "--key", "key.pem"], capsys, status=1)
+        assert not (tmp_path / "c.json.sig").exists()
+        assert main(["sign", "c.json", "--key", "key.pem", "--conditional"]) == 0
+        assert certificate("conditional").verify(signature="c.json.sig", public_key=key.public_key())
+
+
+RANGES = {  # what stands there, what stands there instead, what the line says
+    "a mistyped column": (
+        "age = [0",
+        "agge = [0",
+        "'agge', which is no column of the data, and lacks 'age'",
+        "'age'?",
+    ),
+    "one too many": ("age = [0", "height = [0, 3]\nage = [0", "'height', which is no column of the data.", "age"),
+    "one too few": ("age = [0, 110]\n", "", "ranges lacks the columns ['age'].", "or list it in [data] drop"),
+    "a category too many": ('"ward=B"', '"ward=C"', "'ward' has no category 'C'.", "one of A, B."),
+    "a column of labels": ("age = [0", "outcome = [0, 1]\nage = [0", "'outcome', which is the column of labels", "out"),
+    "a dropped column": ("age = [0", "id = [0, 1]\nage = [0", "'id', which is dropped in [data]", "leave it out"),
+    "a one-hot column": ("age = [0", "ward = [0, 1]\nage = [0", "'ward', which is one of the one_hot", "leave it out"),
+    "no range of categories": ("sex = [0, 1]\n", "", "ranges lacks the columns ['sex'].", "sex = [0, 1] here"),
+}
+UNSEEN = ("a mistyped column", "one too many", "one too few")
+
+
+class TestRanges:
+    @pytest.mark.parametrize("case", RANGES)
+    def test_they_are_those_of_the_columns(self, case, study, capsys):
+        old, new, what, fix = RANGES[case]
+        assert old in PIPELINE
+        (study / "study.toml").write_text(PIPELINE.replace(old, new, 1), encoding="utf-8")
+        facts = [["--data", "study.csv"]] if case in UNSEEN else [["--data", "study.csv"], ["--rows", "1200"]]
+        for more in facts:
+            line = refused(["plan", "study.toml", *more], capsys)
+            assert line.startswith("ppdp: error: study.toml: steps[0].ranges: ")
+            assert what in line
+            assert fix in line.partition("Fix: ")[2]
+
+    def test_columns_of_0_and_1_need_none(self, study, capsys):
+        assert main(["plan", "study.toml", "--data", "study.csv", "--json"]) == 0
+        wanted = json.loads(capsys.readouterr().out)
+        (study / "study.toml").write_text(PIPELINE.replace('"ward=A" = [0, 1]\n"ward=B" = [0, 1]\n', ""))
+        assert main(["plan", "study.toml", "--data", "study.csv", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out) == wanted
+
+    def test_a_plan_says_which_columns_it_assumes(self, study, capsys):
+        for more, said in ((["--rows", "1200"], ", which the data must have"), (["--data", "study.csv"], "")):
+            assert main(["plan", "study.toml", *more]) == 0
+            assert capsys.readouterr().out.splitlines()[-1] == f"columns{said}: age, sex, ward=A, ward=B"
+
+
+def test_lint_proposes_estimators_only(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code = "from sklearn.preprocessing import Normalizer\nnope_data = [1]\nscaling = Normalizer()\n"
+    (tmp_path / "mine.py").write_text(code)
+    assert refused(["lint", "mine.py:nope"], capsys).endswith("Fix: one of scaling.\n")
+    (tmp_path / "mine.py").write_text(code.replace("Normalizer()", "Normalizer"))
+    assert "makes a pipeline" in refused(["lint", "mine.py:nope"], capsys)

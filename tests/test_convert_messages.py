@@ -1,0 +1,235 @@
+"""What a stranger sees: columns by name, slips in declarations, all refusals at once, words of errors."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.random_projection import GaussianRandomProjection
+
+from ppdp import Domain, Pipeline, transformers
+from ppdp.conversion.superfluous import nearest
+from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, UnknownStage
+
+N = 400
+NUMBERS = ["age", "dose", "bmi", "level"]
+RANGES = dict.fromkeys(NUMBERS, (0, 1))
+WARDS = {"ward": ["north", "south"], "sex": ["F", "M"]}
+ALL = (*NUMBERS, "ward", "sex")
+MODEL = LogisticRegression()
+
+
+def columns(numbers=None, labels=None, where=NUMBERS, **settings):
+    numbers = make_pipeline(SimpleImputer(), StandardScaler()) if numbers is None else numbers
+    return ColumnTransformer([("num", numbers, where), ("cat", labels or OneHotEncoder(), ["ward", "sex"])], **settings)
+
+
+def convert(*steps, **declared):
+    facts = {"ranges": RANGES, "categories": WARDS, "classes": (0, 1), "epsilon": 5.0, "delta": 1e-5, **declared}
+    return Pipeline.from_sklearn(make_pipeline(*steps), **facts)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(size=(N, 4)), columns=NUMBERS)
+    X["ward"], X["sex"] = rng.choice(["north", "south"], N), rng.choice(["F", "M"], N)
+    return X, (X["age"] > 0.5).astype(int)
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    return convert(columns(), MODEL).fit(*table)
+
+
+class TestNamesOfColumns:
+    """A plan knows the columns that the pipeline names."""
+
+    def test_a_plan_takes_them_from_the_conversion(self):
+        pipe = convert(columns(), MODEL)
+        plan = pipe.plan(Domain(n_rows=4000, n_features=6))
+        assert plan.domain.feature_names == ALL
+        assert pipe.compare(Domain(n_rows=4000, n_features=6)).domain == "4000 rows x 6 columns, 2 classes"
+
+    def test_they_are_as_good_as_declared_ones(self, table):
+        pipe = convert(columns(), MODEL)
+        declared = pipe.plan(Domain(n_rows=N, feature_names=tuple(table[0].columns)))
+        assert declared.domain == pipe.plan(Domain(n_rows=N, n_features=6)).domain
+        assert declared.mechanism.noise_scale == pipe.plan(Domain(n_rows=N, n_features=6)).mechanism.noise_scale
+
+    def test_declared_names_are_the_number_of_columns(self):
+        plan = convert(columns(), MODEL).plan(Domain(n_rows=4000, feature_names=("id", *ALL)))
+        assert plan.domain.n_features == 7
+
+    def test_columns_that_nobody_names_are_asked_for(self):
+        with pytest.raises(InvalidParameter, match="6 names are known for 7 columns") as refused:
+            convert(columns(), MODEL).plan(Domain(n_rows=4000, n_features=7))
+        assert "feature_names=('age', ...)" in refused.value.fix
+
+    @pytest.mark.parametrize("where", [[0, 1], slice("age", "level"), [True, True, False, False, False, False]])
+    def test_where_their_order_matters_they_are_asked_for(self, where):
+        pipe = convert(columns(where=where), MODEL)
+        with pytest.raises(DomainMismatch, match="taken by name") as refused:
+            pipe.plan(Domain(n_rows=4000, n_features=6))
+        assert "feature_names" in refused.value.fix
+        assert pipe.plan(Domain(n_rows=4000, feature_names=ALL)).domain.n_features == 6
+
+    def test_positions_are_no_names(self):
+        numbers = ColumnTransformer([("num", StandardScaler(), [0, 1])])
+        pipe = convert(numbers, MODEL, ranges={0: (0, 1), 1: (0, 1)}, categories=None)
+        assert pipe.plan(Domain(n_rows=4000, n_features=3)).domain.feature_names is None
+
+    @pytest.mark.parametrize(
+        ("make", "fix"),
+        [
+            (lambda X: X, "feature_names=tuple(X.columns)"),
+            (pa.Table.from_pandas, "feature_names=tuple(X.column_names)"),
+            (lambda X: X.to_numpy(), "n_features=X.shape[1]"),
+            (lambda X: "X", "Domain(n_rows=..., n_features=...)"),
+        ],
+        ids=["pandas", "arrow", "numpy", "text"],
+    )
+    def test_data_are_no_domain(self, table, make, fix):
+        pipe = convert(columns(), MODEL)
+        for ask in (pipe.plan, pipe.compare, lambda X: convert(MODEL, domain=X)):
+            with pytest.raises(InvalidParameter, match="domain must be a Domain") as refused:
+                ask(make(table[0]))
+            assert fix in refused.value.fix
+
+
+SLIPS = {
+    "categories": ({"categories": {**WARDS, "wards": ["north"]}}, "did you mean 'ward'?"),
+    "categories that are needed": ({"categories": {"wards": ["north"], "sex": ["F"]}}, "did you mean 'ward'?"),
+    "categories of nothing": ({"categories": {**WARDS, 17: ["north"]}}, "leave it out"),
+    "ranges": ({"ranges": {**RANGES, "bmj": (0, 1)}}, "did you mean 'bmi'?"),
+    "a range of nothing": ({"ranges": {**RANGES, "unlike": (0, 1)}}, "leave it out"),
+    "a range of labels": ({"ranges": {**RANGES, "sex": (0, 1)}}, "leave it out of ranges"),
+    "functions": ({"functions": {"functiontransformer": (0, 1)}}, "leave it out"),
+}
+
+
+class TestSlips:
+    """What is declared and asked for by nobody is refused before any data."""
+
+    @pytest.mark.parametrize("name", SLIPS)
+    def test_is_refused_with_what_was_meant(self, name):
+        declared, fix = SLIPS[name]
+        with pytest.raises(InvalidParameter) as refused:
+            convert(columns(), MODEL, **declared)
+        assert fix in refused.value.fix
+
+    def test_an_encoder_with_categories_of_its_own_asks_for_none(self):
+        own = OneHotEncoder(categories=list(WARDS.values()))
+        with pytest.raises(InvalidParameter, match="no encoder without categories of its own"):
+            convert(columns(labels=own), MODEL)
+        assert convert(columns(labels=own), MODEL, categories=None).conversion
+
+    def test_a_function_by_another_name(self):
+        with pytest.raises(InvalidParameter) as refused:
+            convert(FunctionTransformer(np.tanh), MODEL, categories=None, functions={"functiontransformr": (-1, 1)})
+        assert "did you mean 'functiontransformer'?" in refused.value.fix
+
+    def test_declared_names_of_columns_are_compared(self):
+        domain = Domain(feature_names=("age", "dose"))
+        with pytest.raises(InvalidParameter, match="no column of the domain") as refused:
+            convert(StandardScaler(), MODEL, ranges={"agee": (0, 1)}, categories=None, domain=domain)
+        assert "did you mean 'age'?" in refused.value.fix
+
+    def test_where_the_rest_passes_they_are_found_in_the_columns(self, table):
+        X = table[0].rename(columns={"level": "stage"})
+        rest = columns(where=NUMBERS[:3], remainder="passthrough")
+        ranges = {**dict.fromkeys(NUMBERS[:3], (0, 1)), "staeg": (0, 1)}
+        with pytest.raises(DomainMismatch, match=r"lacks the column\(s\) 'staeg'") as refused:
+            convert(rest, MODEL, ranges=ranges).fit(X, table[1])
+        assert refused.value.fix == "did you mean 'stage' by 'staeg'?"
+
+    def test_a_dropped_column_needs_no_range(self):
+        pipe = convert(columns(numbers="drop"), MODEL, ranges=None)
+        assert pipe.plan(Domain(n_rows=4000, n_features=6)).domain.feature_names == ALL
+
+    def test_what_is_no_name_is_near_to_nothing(self):
+        assert nearest(3, ["3"]) is None
+        assert nearest("3x", [3]) is None
+
+
+class TestRefusals:
+    """All steps that have no twin in one error."""
+
+    def test_a_model_without_twin_is_named_at_once(self):
+        late = make_pipeline(StandardScaler(), SimpleImputer())
+        with pytest.raises(UnknownStage, match="2 steps are refused") as refused:
+            convert(columns(numbers=late), RandomForestClassifier())
+        assert "an imputer, then a scaler" in str(refused.value)
+        assert "stage 'randomforestclassifier': RandomForestClassifier has no twin here" in str(refused.value)
+
+    def test_every_step_is_listed_in_order(self):
+        steps = OneHotEncoder(), StandardScaler(with_std=False), PCA(0.9), LogisticRegression(class_weight="balanced")
+        with pytest.raises(InvalidParameter, match="4 steps are refused") as refused:
+            convert(*steps, categories=None)
+        assert re.findall("stage '(.*?)'", str(refused.value)) == [type(step).__name__.lower() for step in steps]
+        assert str(refused.value).count("Fix: ") == 4
+
+    def test_one_refusal_is_itself(self):
+        with pytest.raises(UnknownStage) as refused:
+            convert(columns(), RandomForestClassifier())
+        assert refused.value.stage == "randomforestclassifier"
+
+    def test_the_bound_of_rows_comes_after_them(self):
+        with pytest.raises(UnknownStage):
+            convert(columns(), RandomForestClassifier(), ranges=None)
+        with pytest.raises(MissingBound):
+            convert(columns(), MODEL, ranges=None)
+
+    def test_a_class_of_ppdp_between_columns(self):
+        with pytest.raises(UnknownStage, match="already ppdp's class; from_sklearn takes scikit-learn's") as refused:
+            convert(columns(numbers=transformers.StandardScaler()), MODEL)
+        assert "ppdp.Pipeline" in refused.value.fix
+
+    def test_a_pipeline_of_ppdp(self):
+        with pytest.raises(UnknownStage, match="already ppdp's class") as refused:
+            Pipeline.from_sklearn(convert(columns(), MODEL))
+        assert "as it is" in refused.value.fix
+
+    def test_an_encoder_without_names_is_told_where_to_put_categories(self):
+        with pytest.raises(InvalidParameter, match="no names here") as refused:
+            convert(OneHotEncoder(), MODEL)
+        assert "OneHotEncoder(categories=[[" in refused.value.fix
+
+    @pytest.mark.parametrize("strength", [0, -1.0, "a", True])
+    def test_an_impossible_strength(self, strength):
+        with pytest.raises(InvalidParameter, match="no positive number"):
+            convert(LogisticRegression(C=strength), categories=None)
+
+
+class TestPrediction:
+    """Which column of X is missing."""
+
+    def test_all_missing_columns_are_named(self, fitted, table):
+        with pytest.raises(DomainMismatch, match=r"X lacks the column\(s\) 'bmi', 'ward', taken by name"):
+            fitted.predict(table[0].drop(columns=["bmi", "ward"]))
+
+    def test_arrays_have_no_names(self, fitted, table):
+        with pytest.raises(DomainMismatch, match="there are no names of columns") as refused:
+            fitted.predict(table[0].to_numpy(dtype=object))
+        assert "pass a frame with 'age', 'dose'" in refused.value.fix
+
+
+@pytest.mark.parametrize(
+    ("steps", "words", "domain"),
+    [
+        ([LogisticRegression(C=0.1)], "C=0.1 became alpha=10", None),
+        ([LogisticRegression(C=np.inf)], "no penalty became alpha=0", None),
+        ([GaussianRandomProjection(3, random_state=7), MODEL], "random_state=7 became the public seed=7", None),
+        ([GaussianRandomProjection(eps=0.9), MODEL], "n_components='auto' became", Domain(n_rows=1000)),
+    ],
+)
+def test_parameters_that_were_translated_are_told(steps, words, domain):
+    assert words in repr(convert(*steps, categories=None, domain=domain).conversion)
