@@ -75,7 +75,7 @@ def convert(estimator: Any, facts: Facts, reserved: frozenset[str]) -> tuple[lis
     Raises
     ------
     PpdpError
-        Naming every step that has no twin, and what to do.
+        Naming the steps that have no twin, and what to do.
     """
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         raise InvalidParameter(

@@ -54,7 +54,7 @@ class FromSklearn:
         y_range : pair, optional
             Public range of the targets, if it ends in a regressor.
         categories : mapping, optional
-            Public categories by column, for encoders that declare none; by the names that a ``ColumnTransformer`` gives.
+            Public categories by column, for encoders in a ``ColumnTransformer`` that declare none.
         functions : mapping, optional
             Public range of what a ``FunctionTransformer`` returns, by step.
         domain, **options
@@ -63,7 +63,7 @@ class FromSklearn:
         Raises
         ------
         PpdpError
-            Naming every step that has no twin, or a declared fact that no step asks for, and what to do.
+            Naming the steps that have no twin, or a declared fact that no step asks for, and what to do.
         """
         check_domain(domain)
         facts = Facts(ranges, max_norm, classes, y_range, categories or {}, functions or {}, domain or Domain())
