@@ -31,7 +31,7 @@ def statistic(name: str, left: Any, right: Any, **settings: Any) -> ForeignTarge
 
 
 def quantile() -> ForeignTarget:
-    return statistic("quantile", ONE, np.array([[0.0], [1.0], [1.0]]), quant=0.5, bounds=(0, 1))
+    return statistic("quantile", np.array([0.3, 0.3, 0.6]), np.array([0.3, 0.6, 0.6]), quant=0.5, bounds=(0, 1))
 
 
 def scaler() -> ForeignTarget:
@@ -149,7 +149,7 @@ CLAIMS = (
         "tools.mean(bounds=(0, 1))", LAST, lambda: statistic("mean", ZEROS, ONE, bounds=(0, 1)), "expected to hold"
     ),
     Claimed("tools.var(bounds=(0, 1))", LAST, lambda: statistic("var", ZEROS, ONE, bounds=(0, 1)), "expected to hold"),
-    Claimed("tools.quantile(0.5, bounds=(0, 1))", "0, 0, 1; one 0 is 1", quantile, "expected to hold"),
+    Claimed("tools.quantile(0.5, bounds=(0, 1))", "0.3, 0.3, 0.6; one 0.3 is 0.6", quantile, "expected to hold"),
     Claimed(
         "tools.mean without bounds",
         FAR,

@@ -18,13 +18,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):  # matrices are tiny
-    os.environ.setdefault(threads, "1")
-os.environ.setdefault("RUST_BACKTRACE", "0")  # half a second for every error of OpenDP
+from _claims import Claimed
+from threadpoolctl import threadpool_limits
 
-from _claims import Claimed  # noqa: E402
-
-from ppdp.audit.output import OutputFinding, attack_output  # noqa: E402
+from ppdp.audit.output import OutputFinding, attack_output
 
 HERE = Path(__file__).parent
 LIBRARIES = "diffprivlib", "opendp", "smartnoise"
@@ -117,9 +114,11 @@ def main(library: str = "", *words: str) -> int:
     if library not in LIBRARIES:
         print(__doc__)
         return 2
+    os.environ.setdefault("RUST_BACKTRACE", "0")  # OpenDP would take half a second for every error
     module = import_module(f"_claims_{library}")
     for claimed in (one for one in module.CLAIMS if " ".join(words) in one.name):
-        row = measured(module.LIBRARY, claimed)
+        with threadpool_limits(1):  # matrices are tiny
+            row = measured(module.LIBRARY, claimed)
         written(kept(table(), row))
         print(" ".join(row[key] for key in ("claim", "verdict", "epsilon_low", "epsilon", "seconds")), flush=True)
     return 0

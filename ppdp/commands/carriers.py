@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["carried"]
 
 _FIX = "a certificate.json as it was issued, model.zip or another export, a folder of `ppdp fit`, a Parquet file."
+_FIX_ISSUED = "the files as they were issued."
 
 
 def carried(path: Path) -> Certificate:
@@ -46,9 +47,6 @@ def carried(path: Path) -> Certificate:
     if path.is_dir() or path.suffix == ".zip":
         return _of_export(path)
     return _of_document(path)
-
-
-_FIX_ISSUED = "the files as they were issued."
 
 
 def _of_export(path: Path) -> Certificate:

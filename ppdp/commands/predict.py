@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ppdp.commands.cells import Layout
-from ppdp.commands.column_ranges import hot_names
 from ppdp.commands.errors import refuse, words_of
 from ppdp.commands.fit import EXPORT
 from ppdp.commands.output import say
@@ -40,8 +39,8 @@ def predict(options: Namespace) -> int:
     wanted = tuple(model.feature_names_in_)
     absent = [name for name in wanted if name not in layout.names]
     if absent:
-        made = "from one_hot and categories" if set(absent) & set(hot_names(file.rules)) else "as they were fitted"
-        refuse(f"lacks the columns {words_of(absent)}.", place=str(options.data), fix=f"columns {made}.")
+        fix = f"data like those of the fit, and the file of the fit: {options.file} makes {words_of(layout.names)}."
+        refuse(f"lacks the columns {words_of(absent)}.", place=str(options.data), fix=fix)
     X = layout.read(None)[0][list(wanted)]
     try:
         predicted = model.predict(X)

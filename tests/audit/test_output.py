@@ -24,10 +24,9 @@ MECHANISMS = (
     "Laplace mean",
     "quantile",
     "choice of a candidate",
-    "counts",
+    "noisy gradient descent",
     "output perturbation",
     "released means",
-    "released moments",
 )
 BATCHES = {"Poisson samples": 5000, "fixed-size batches": 5000, "hidden iterate": 5000, "epochs": 8000}
 

@@ -58,7 +58,15 @@ def opendp_target(
     return ForeignTarget(name, invoked, left, right, claimed, library="opendp", errors=errors)
 
 
-def opendp_pca_target(name: str, model: Any, left: Any, right: Any, *, epsilon: float | None = None) -> ForeignTarget:
+def opendp_pca_target(
+    name: str,
+    model: Any,
+    left: Any,
+    right: Any,
+    *,
+    epsilon: float | None = None,
+    seen: Callable[[Any], Any] | None = None,
+) -> ForeignTarget:
     """Fits of ``opendp.extras.sklearn.decomposition.PCA``, claimed to be ``model.epsilon``-private.
 
     One run is one invocation of the measurement that ``fit`` invokes, without scikit-learn around it.
@@ -73,6 +81,8 @@ def opendp_pca_target(name: str, model: Any, left: Any, right: Any, *, epsilon: 
         Datasets that differ by ``model.n_changes`` replaced rows.
     epsilon : float, optional
         As claimed; by default that of the model.
+    seen : callable, optional
+        What an attacker makes of the fitted model, instead of its mean, variances and components.
 
     Raises
     ------
@@ -82,8 +92,9 @@ def opendp_pca_target(name: str, model: Any, left: Any, right: Any, *, epsilon: 
     foreign("opendp.prelude", INSTALL)
     measurement = model.measurement()
 
-    def seen(found: Any) -> Any:
-        return [found.mean_, found.explained_variance_, found.components_]
-
     claimed = float(model.epsilon) if epsilon is None else epsilon
-    return opendp_target(name, measurement, left, right, epsilon=claimed, seen=seen)
+    return opendp_target(name, measurement, left, right, epsilon=claimed, seen=seen or _learned)
+
+
+def _learned(model: Any) -> Any:
+    return [model.mean_, model.explained_variance_, model.components_]
