@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, NamedTuple
 
-from ppdp.audit.target import Target
+from ppdp.audit.adapters import ForeignTarget
 
 
 class Claimed(NamedTuple):
@@ -28,7 +28,7 @@ class Claimed(NamedTuple):
 
     name: str
     pair: str
-    target: Callable[[], Target]
+    target: Callable[[], ForeignTarget]
     remark: str
     runs: int = 4000
 

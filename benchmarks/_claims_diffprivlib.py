@@ -79,7 +79,7 @@ def intercept() -> ForeignTarget:
 
     def seen(model: Any) -> Any:
         slope, middle = float(model.coef_[0, 0]), float(model.intercept_[0])
-        return float(slope > 5 and abs(middle) < 3)
+        return float(slope > 8 and abs(middle) < 4)
 
     X, other, y = np.array([[1.0], [-1.0], [0.0]]), np.array([[1.0], [-1.0], [1.0]]), np.array([1, 0, 1])
     model = LogisticRegression(data_norm=1.0)
@@ -186,7 +186,7 @@ CLAIMS = (
         "LogisticRegression(data_norm=1), its default",
         "rows (1, yes), (-1, no), (0, yes); the last is (1, yes)",
         intercept,
-        "the intercept is not penalised",
+        "the intercept is not penalised; a first attempt with 20,000 runs showed 0.99",
         40_000,
     ),
     Claimed(
@@ -218,7 +218,7 @@ CLAIMS = (
         "KMeans(1, bounds=(0, 1)).inertia_",
         LAST,
         inertia,
-        "a documented attribute of scikit-learn's, computed without noise",
+        "documented as an attribute, computed without noise",
         2000,
     ),
     Claimed(

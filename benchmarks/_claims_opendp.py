@@ -117,7 +117,7 @@ CLAIMS = (
         ROWS,
         principal,
         "its own privacy map says 6 for one replaced row, and as much for one added or removed",
-        40_000,
+        8000,
     ),
     Claimed(
         "MinMaxScaler of scikit-learn, then clamp, mean, Laplace",

@@ -33,12 +33,13 @@ FIELDS = (
 )
 
 
-def measured(library: str, claimed: Claimed) -> dict[str, Any]:
+def measured(claimed: Claimed) -> dict[str, Any]:
     """A row of the table."""
-    found = attack_output(claimed.target(), runs=claimed.runs, confidence=CONFIDENCE)
+    target = claimed.target()
+    found = attack_output(target, runs=claimed.runs, confidence=CONFIDENCE)
     return {
-        "library": library,
-        "version": version(library),
+        "library": target.library,
+        "version": version(target.library),
         "claim": claimed.name,
         "pair": claimed.pair,
         "epsilon": f"{found.epsilon:.3g}",
@@ -118,7 +119,7 @@ def main(library: str = "", *words: str) -> int:
     module = import_module(f"_claims_{library}")
     for claimed in (one for one in module.CLAIMS if " ".join(words) in one.name):
         with threadpool_limits(1):  # matrices are tiny
-            row = measured(module.LIBRARY, claimed)
+            row = measured(claimed)
         written(kept(table(), row))
         print(" ".join(row[key] for key in ("claim", "verdict", "epsilon_low", "epsilon", "seconds")), flush=True)
     return 0

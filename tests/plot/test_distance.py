@@ -92,7 +92,7 @@ def test_words_and_numbers_of_each_stage():
     words = [label.get_text().split("\n")[1] for label in ax.get_yticklabels()]
     moved = plan.end[1]
     assert words[:3] == ["1 replaced"] * 3
-    assert words[3] == f"1 replaced, {moved.moved:g} moved by ≤\u00a0{moved.radius:.3g}"
+    assert words[3] == f"1 replaced, {moved.moved:g} moved by ≤\u00a0{figure(moved.radius, 3, upward=True)}"
     assert [float(text.get_text()) for text in ax.texts] == pytest.approx(levels_of(plan), rel=1e-3)
 
 
