@@ -23,7 +23,7 @@ max_norm = 1.0
 name = "mean"
 use = "GaussianMechanism"
 """
-QUICK = ["--rows", "8", "--evaluations", "50", "--runs", "2000"]
+QUICK = ["--rows", "8", "--evaluations", "50", "--runs", "6000"]
 
 
 @pytest.fixture
