@@ -256,6 +256,8 @@ class Certificate:
 
         Raises
         ------
+        CertificateError
+            If the certificate does not hold.
         InvalidParameter
             If ``card`` is none.
         """
