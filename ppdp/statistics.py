@@ -41,6 +41,7 @@ T = TypeVar("T")
 CACHED = 2**17  # entries
 NARROW = 128  # columns
 SPAN = 8  # blocks that a thread takes at a time
+TINY, HUGE = 1e-250, 1e250  # squares between are neither lost nor infinite
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +222,20 @@ def top_eigenvectors(moment: Array, k: int) -> tuple[Array, Array]:
 
 
 def row_norms(X: Array) -> Array:
-    """Euclidean norm of every row over its observed entries; infinite only if it exceeds float64."""
-    size, share = _polar(X)
-    with np.errstate(over="ignore"):
-        return np.asarray(size * share)
+    """Euclidean norm of every row over its observed entries; infinite only if it exceeds float64.
+
+    Equal rows may have norms that differ in their last bits.
+    """
+    norms = np.empty(X.shape[0])
+    for part in blocks(*X.shape):
+        rows = X[part]
+        with np.errstate(all="ignore"):
+            squares = np.einsum("ij,ij->i", rows, rows)
+            norms[part] = np.sqrt(squares)
+            if (rest := np.flatnonzero(~((squares > TINY) & (squares < HUGE)))).size:
+                size, share = _polar(rows[rest])
+                norms[part][rest] = size * share
+    return norms
 
 
 def clip_norms(X: Array, bound: float | None, out: Array | None = None) -> Array:
@@ -258,12 +269,11 @@ def clip_norms(X: Array, bound: float | None, out: Array | None = None) -> Array
 def _polar(X: Array) -> tuple[Array, Array]:
     """Largest observed entry of every row, and the norm of the row divided by it.
 
-    Column after column, so that a row's result does not depend on where it stands; no overflow.
+    Entry after entry, never in pairs, so that a row's result does not depend on where it stands; no overflow.
     """
-    size = np.nanmax(np.abs(X), axis=1, initial=0.0)
+    size = np.fmax.reduce(np.abs(X), axis=1, initial=0.0)
     size = np.where(size > 0, size, 1.0)
-    squares = np.zeros(X.shape[0])
-    for column in X.T:
-        part = column / size
-        squares += np.where(np.isnan(part), 0.0, part * part)
-    return size, np.sqrt(squares)
+    squares = X / size[:, None]
+    squares *= squares
+    np.copyto(squares, 0.0, where=np.isnan(squares))
+    return size, np.sqrt(np.add.accumulate(squares, axis=1, out=squares)[:, -1])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import repeat
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,8 @@ from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound
 from ppdp.mechanisms.base import Question
 from ppdp.mechanisms.batches import batches, secret_one
-from ppdp.mechanisms.descent import ClippedGradient, descend, minimise, path, projected
+from ppdp.mechanisms.descent import ClippedGradient, descend, descend_faster, minimise, path, projected
+from ppdp.mechanisms.secants import Secants, clear
 from ppdp.mechanisms.solvers import SOLVERS, Training, question
 from ppdp.privacy.noise import Noise
 from ppdp.rows import Rows, encode_labels, encode_targets, observed_domain
@@ -119,7 +119,7 @@ class LinearModel:
         parameters, steps = question.parameters, question.steps
         radius, solver = parameters["coef_norm"], self.solver
         gradient = ClippedGradient.of(rows, self._residuals, parameters["clip"], parameters["fit_intercept"])
-        width = gradient.X.shape[1]
+        width = gradient.width
         start = np.zeros((question.size // width, width))
 
         def answer(value: Array) -> Array:
@@ -138,20 +138,15 @@ class LinearModel:
         d = rows.X.shape[1]
         penalty = np.zeros(width)  # the intercept is free
         penalty[:d] = (self._usual_alpha if is_auto(self.alpha) else self.alpha) / rows.n
-        gradients: Iterable[ClippedGradient] = repeat(gradient)
-        if solver != "dpgd":
+        how = {"steps": steps, "step_size": question.step_size, "radius": radius, "penalty": penalty}
+        if solver == "dpgd":
+            faster = clear(noise_scale, parameters["clip"], question.size)
+            secants = Secants(question.step_size, noise_scale) if faster else None
+            iterates = descend_faster(gradient, answer, start, secants=secants, **how)
+        else:
             size = parameters["batch_size"]
             gradients = (gradient.on(batch, size) for batch in batches(solver, noise, rows.n, size, steps))
-        iterates = descend(
-            gradients,
-            answer,
-            start,
-            steps=steps,
-            step_size=question.step_size,
-            radius=radius,
-            penalty=penalty,
-            momentum=solver == "dpgd",
-        )
+            iterates = descend(gradients, answer, start, **how)
         if solver == "hidden":
             return {"theta": secret_one(noise, iterates, steps).ravel()}
         models = path(iterates, steps).reshape(-1, question.size)

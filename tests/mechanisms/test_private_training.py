@@ -11,6 +11,7 @@ import pytest
 
 from ppdp import Domain, make_pipeline
 from ppdp.bounds.learning import augmented_norm, kept_steps, logistic_gradient_norm, softmax_gradient_norm
+from ppdp.bounds.rounding import BLOCK
 from ppdp.execute import execute
 from ppdp.mechanisms import LinearRegression, LinearSVC, LogisticRegression, Ridge
 from ppdp.mechanisms.descent import ClippedGradient, descend, minimise, path
@@ -70,6 +71,23 @@ def test_every_gradient_is_taken_inside_the_ball(monkeypatch, name):
     assert max(visited) <= radius * (1 + 1e-12)
     if "minimised" not in name:
         assert max(visited) == pytest.approx(radius)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("classes", [(0, 1), (0, 1, 2)], ids=["logistic", "softmax"])
+def test_the_gradient_is_the_sum_of_the_clipped_gradients_of_all_rows(classes, intercept):
+    """Taken block by block: more rows than a block has, and no whole number of blocks."""
+    rng, n, clip = np.random.default_rng(0), 2 * BLOCK + 77, 0.3
+    X, y = rng.standard_normal((n, 3)), rng.choice(classes, n).astype(float)
+    rows = Rows(X, y, rng.choice([0.0, 0.5, 1.0], n))
+    scores = 1 if len(classes) == 2 else len(classes)
+    theta = rng.standard_normal((scores, 3 + intercept))
+    residuals = LogisticRegression(classes)._residuals
+    ones = np.column_stack([X, np.ones(n)]) if intercept else X
+    each = residuals(ones @ theta.T, y)[:, :, None] * ones[:, None, :]
+    each *= np.minimum(1.0, clip / np.linalg.norm(each, axis=(1, 2)))[:, None, None]
+    gradient = ClippedGradient.of(rows, residuals, clip, intercept)
+    np.testing.assert_allclose(gradient(theta), np.einsum("n,nij->ij", rows.weight, each) / n, rtol=1e-10, atol=1e-15)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

@@ -1,0 +1,105 @@
+"""Longer steps where released gradients show that the loss is flat.
+
+A difference of two noisy gradients says how curved the loss is between them. All of this is made from what was
+released, so it costs nothing: ``docs/theory/noisy-gradient-descent.md``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import LbfgsInvHessProduct
+
+__all__ = ["Secants", "clear"]
+
+Array = NDArray[np.float64]
+
+MOST = 20  # secants that are remembered
+STEADY = 100.0  # a step moves noise alone by at most this part of the coefficients
+CLEAR = 30.0  # how many times shorter than the longest gradient noise must be for its changes to say something
+
+
+def clear(noise_scale: float, clip: float, size: int) -> bool:
+    """Whether noise of this scale on every entry leaves enough of a gradient: a rule of public facts.
+
+    Parameters
+    ----------
+    noise_scale, clip : float
+        Standard deviation of the noise on an entry, and the greatest norm of a mean gradient.
+    size : int
+        Number of entries.
+    """
+    return noise_scale * math.sqrt(size) * CLEAR <= clip
+
+
+class Secants:
+    """Estimate of a loss's curvature from noisy gradients (limited-memory BFGS), wary of the noise.
+
+    Parameters
+    ----------
+    step_size : float
+        Length of a step where nothing is known.
+    noise_scale : float
+        Standard deviation of the noise on every entry of a gradient.
+    """
+
+    def __init__(self, step_size: float, noise_scale: float) -> None:
+        self.step_size = step_size
+        self.noise_scale = noise_scale
+        self._longest = step_size
+        self._last: tuple[Array, Array] | None = None
+        self._moves: list[Array] = []
+        self._changes: list[Array] = []
+
+    def see(self, at: Array, gradient: Array) -> None:
+        """Learn from how the gradient changed since the last point; what may be noise only asks for longer steps.
+
+        Parameters
+        ----------
+        at, gradient : ndarray of the same shape
+            Point, and noisy gradient of the loss there.
+        """
+        last, self._last = self._last, (at.ravel(), gradient.ravel())
+        if last is None:
+            return
+        move, change = (new - old for new, old in zip(self._last, last))
+        along = float(move @ change)
+        if along <= math.sqrt(2) * self.noise_scale * float(np.linalg.norm(move)):
+            self._longest *= 1.5
+            return
+        self._moves = [*self._moves, move][-MOST:]
+        self._changes = [*self._changes, change][-MOST:]
+        self._longest = max(self.step_size, min(along / float(change @ change), 3 * self._longest))
+
+    def step(self, at: Array, gradient: Array, penalty: Array | float) -> Array:
+        """Where to go from a point: a Newton step on the loss as far as it is known, plus a squared penalty.
+
+        The loss is taken to be curved enough everywhere that noise does not carry the coefficients away, but no more
+        than a step of the usual length takes for granted.
+
+        Parameters
+        ----------
+        at, gradient : ndarray of the same shape
+            As for :meth:`see`.
+        penalty : ndarray or float
+            Strength of the penalty on every coefficient.
+        """
+        length = float(np.linalg.norm(at))
+        noise = STEADY * self.noise_scale * math.sqrt(at.size)
+        least = min(noise / length if length > 0 else math.inf, 1 / self.step_size)
+        ridge = np.broadcast_to(np.asarray(penalty, dtype=np.float64), at.shape).ravel()
+        unit = 1 / np.sqrt(max(1 / self._longest, least) + ridge)  # in these units the first guess is 1
+        slope = (gradient + penalty * at).ravel()
+        downhill = unit * slope
+        if self._moves:
+            moves, changes = np.stack(self._moves), np.stack(self._changes)
+            curvature = np.einsum("ij,ij->i", moves, changes) / np.einsum("ij,ij->i", moves, moves)
+            changes = changes + (np.maximum(0.0, least - curvature)[:, None] + ridge) * moves
+            downhill = LbfgsInvHessProduct(moves / unit, changes * unit).matvec(downhill)
+        move = unit * downhill
+        longest, asked = float(np.linalg.norm(slope)) / least, float(np.linalg.norm(move))
+        if asked > longest:  # secants that are mostly noise may ask for more
+            move *= longest / asked
+        return np.asarray(at - move.reshape(at.shape))

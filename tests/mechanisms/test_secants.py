@@ -1,0 +1,89 @@
+"""Longer steps from released gradients: fewer of them where noise is small, none that noise alone decides."""
+
+import numpy as np
+import pytest
+
+from ppdp import make_pipeline
+from ppdp.mechanisms import LogisticRegression
+from ppdp.mechanisms.descent import ClippedGradient, descend_faster
+from ppdp.mechanisms.secants import Secants, clear
+from ppdp.transformers import NormClipper
+
+CURVATURE = np.concatenate([[1.0], np.linspace(0.005, 0.02, 30)])  # one steep direction, as that of an intercept
+GOAL = np.linspace(1.0, 2.0, 31)
+
+
+def distance_after(steps, noise_scale, secants, radius=1e9, penalty=0.0, seed=0):
+    """How far the last iterate is from the minimiser of a quadratic; gradients are noisy."""
+    rng = np.random.default_rng(seed)
+
+    def answer(gradient):
+        return gradient + noise_scale * rng.standard_normal(gradient.shape)
+
+    start = np.zeros((1, 31))
+    *_, last = descend_faster(
+        lambda theta: CURVATURE * (theta - GOAL),
+        answer,
+        start,
+        steps=steps,
+        step_size=1.2,
+        radius=radius,
+        penalty=penalty,
+        secants=Secants(1.2, noise_scale) if secants else None,
+    )
+    return float(np.linalg.norm(last - CURVATURE * GOAL / (CURVATURE + penalty)))
+
+
+class TestSteps:
+    def test_far_fewer_are_needed(self):
+        assert distance_after(25, 1e-7, secants=True) < 0.05 < 0.5 < distance_after(25, 1e-7, secants=False)
+
+    @pytest.mark.parametrize("penalty", [0.1, 10.0, 1e4])
+    def test_are_stable_under_any_penalty(self, penalty):
+        assert distance_after(40, 1e-7, secants=True, penalty=penalty) < 1e-3
+
+    def test_the_first_has_the_usual_length(self):
+        gradient = np.array([[1.0, -2.0]])
+        step = Secants(0.5, 0.1).step(np.zeros((1, 2)), gradient, np.array([0.0, 4.0]))
+        np.testing.assert_allclose(step, -gradient / (2 + np.array([0.0, 4.0])))
+
+
+class TestNoise:
+    def test_where_all_is_noise_it_moves_coefficients_by_a_hundredth_at_most(self):
+        """A flat loss: whatever was learnt from noise, and however much longer steps were asked for."""
+        rng, noise_scale = np.random.default_rng(0), 1e-3
+        secants, at = Secants(1.0, noise_scale), np.full((1, 50), 10.0)
+        for _ in range(50):
+            gradient = noise_scale * rng.standard_normal(at.shape)
+            secants.see(at + rng.standard_normal(at.shape), gradient)
+            moved = np.linalg.norm(secants.step(at, gradient, 0.0) - at)
+            expected = noise_scale * np.sqrt(at.size)
+            assert moved <= 0.01 * np.linalg.norm(at) * np.linalg.norm(gradient) / expected * (1 + 1e-9)
+
+    @pytest.mark.parametrize(
+        ("noise_scale", "size", "enough"), [(0.01, 9, True), (0.0112, 9, False), (0.01, 16, False)]
+    )
+    def test_must_be_a_thirtieth_of_the_longest_gradient(self, noise_scale, size, enough):
+        assert clear(noise_scale, 1.0, size) is enough
+
+
+def test_every_gradient_is_taken_inside_the_ball(monkeypatch):
+    visited, learnt = [], []
+    gradient, see = ClippedGradient.__call__, Secants.see
+    monkeypatch.setattr(
+        ClippedGradient, "__call__", lambda self, theta: visited.append(np.linalg.norm(theta)) or gradient(self, theta)
+    )
+    monkeypatch.setattr(Secants, "see", lambda self, at, noisy: learnt.append(at) or see(self, at, noisy))
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((3000, 3))
+    model = LogisticRegression((0, 1), coef_norm=2.0, max_iter=30, step_size=50.0)
+    make_pipeline(NormClipper(), model, epsilon=20, delta=1e-4, random_state=0).fit(X, (X[:, 0] > 0).astype(int))
+    assert len(learnt) == len(visited) == 30
+    assert 2 * (1 - 1e-9) <= max(visited) <= 2 * (1 + 1e-12)
+
+
+def test_no_secant_is_used_where_noise_is_large(monkeypatch):
+    monkeypatch.setattr(Secants, "see", lambda *_: pytest.fail("noise is too large for that"))
+    X = np.random.default_rng(0).standard_normal((300, 3))
+    model = LogisticRegression((0, 1))
+    make_pipeline(NormClipper(), model, epsilon=1, delta=1e-4, random_state=0).fit(X, (X[:, 0] > 0).astype(int))
