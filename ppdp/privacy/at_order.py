@@ -16,8 +16,9 @@ from scipy import special
 from ppdp.checks import integer, number
 from ppdp.distance import Distance
 from ppdp.exceptions import InvalidParameter
+from ppdp.privacy.fixed_size import fixed_size_split
 from ppdp.privacy.parts import Part
-from ppdp.privacy.subsampling import fixed_size_split, poisson_mixtures
+from ppdp.privacy.subsampling import poisson_mixtures
 
 __all__ = ["fixed_size_renyi", "loss_renyi", "part_renyi", "poisson_renyi"]
 
@@ -80,7 +81,7 @@ def fixed_size_renyi(
 ) -> float:
     """Rényi divergence of one noisy sum over a batch of fixed size, both ways round.
 
-    The noise is split as in :func:`~ppdp.privacy.subsampling.fixed_size_step`; what hides the moved rows is Gaussian,
+    The noise is split as in :func:`~ppdp.privacy.fixed_size.fixed_size_split`; what hides the moved rows is Gaussian,
     the rest is the integral over the profile of the sampled step.
     """
     mu, sampled = fixed_size_split(

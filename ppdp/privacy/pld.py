@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from ppdp.checks import integer, number, positive
 from ppdp.distance import Distance
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, UnsupportedOrder
+from ppdp.privacy.fixed_size import fixed_size_step
 from ppdp.privacy.gaussian import gaussian_mu
-from ppdp.privacy.subsampling import Profile, fixed_size_step, gaussian_profile, poisson_profiles
+from ppdp.privacy.subsampling import Profile, gaussian_profile, poisson_profiles
 
 __all__ = [
     "INTERVAL",
@@ -48,6 +49,7 @@ _FFT_ERROR, _FFT_ERROR_PER_STEP = 1e-12, 2e-16  # of a delta; measured: 5e-17 pe
 _INFLATION = 1 + 1e-7  # of a profile: more than evaluating it and differencing it can lose
 _FINENESS = 200  # grid points near a loss l are about l / 200 apart, or one interval if that is more
 _TINY = 1e-18  # a profile is followed until it is below
+_MOST_POINTS = 2**24  # more in a composition would cost minutes and gigabytes; a million runs of epsilon 500 have fewer
 _MOST_DOUBLINGS = 20  # a step whose losses reach beyond 2^20 intervals counts as unbounded
 
 
@@ -89,10 +91,13 @@ class LossDistribution:
         return LossDistribution(sides, self.interval, self.steps + other.steps, self.confined and other.confined)
 
     def __mul__(self, times: int) -> LossDistribution:
-        """``times``-fold composition on one and the same pair of datasets."""
+        """``times``-fold composition on one and the same pair of datasets.
+
+        Counts as that of an unbounded loss where about ``2^24`` grid points are not enough.
+        """
         if integer("times", times) == 1:
             return self
-        sides = tuple(side.self_compose(times) for side in self.sides)
+        sides = tuple(_repeated(side, times) for side in self.sides)
         return LossDistribution(sides, self.interval, self.steps * times, self.confined)
 
     __rmul__ = __mul__
@@ -212,15 +217,15 @@ def fixed_size_distribution(
 ) -> LossDistribution:
     """Loss of ``steps`` noisy sums over batches of fixed size at this distance.
 
-    The arguments are those of :func:`~ppdp.privacy.subsampling.fixed_size_step`, which splits the noise.
+    The arguments are those of :func:`~ppdp.privacy.fixed_size.fixed_size_step`.
     """
     mu, profile = fixed_size_step(
         distance, n_rows=n_rows, batch_size=batch_size, bound=bound, lipschitz=lipschitz, noise_scale=noise_scale
     )
-    run = gaussian_distribution(math.sqrt(integer("steps", steps)) * mu, interval)
-    if profile is not None:
-        sampled = loss_distribution(profile, interval) * steps
-        run = run + sampled if mu else sampled
+    if profile is None:
+        run = gaussian_distribution(math.sqrt(integer("steps", steps)) * mu, interval)
+    else:
+        run = loss_distribution(profile, interval) * steps
     return LossDistribution(run.sides, interval, run.steps, _single_row(distance))
 
 
@@ -329,8 +334,25 @@ def _between(low: float, high: float, above: float, below: float, margin: float)
 def _composed(mine: Any, theirs: Any) -> Any:
     """Composition of two mass functions; where hardly anything is finite, nothing is."""
     if mine._probs.sum() * theirs._probs.sum() <= 1e-12:
-        return type(mine)(mine._discretization, 0, np.zeros(1), 1.0, pessimistic_estimate=True)
+        return _unbounded(mine)
     return mine.compose(theirs, 1e-15)
+
+
+def _repeated(side: Any, times: int) -> Any:
+    """A mass function composed with itself; where that takes too many points, nothing is finite."""
+    return side.self_compose(times) if _points(side._probs, times) <= _MOST_POINTS else _unbounded(side)
+
+
+def _points(masses: Floats, times: int) -> float:
+    """About how many points dp-accounting computes: its Chernoff bounds, for a normal law of the same variance."""
+    places, orders = np.arange(len(masses)), np.arange(1, 21) / len(masses)
+    likely = masses / (masses.sum() or 1.0)
+    variance = float(likely @ (places - likely @ places) ** 2)
+    return float(np.min(float(times) * variance * orders + 2 * math.log(2e15) / orders))
+
+
+def _unbounded(like: Any) -> Any:
+    return type(like)(like._discretization, 0, np.zeros(1), 1.0, pessimistic_estimate=True)
 
 
 def _single_row(distance: Distance) -> bool:

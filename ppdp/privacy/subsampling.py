@@ -1,4 +1,4 @@
-"""Steps of noisy gradient descent on sampled rows: dominating pairs and exact profiles, moved rows included.
+"""Steps of noisy gradient descent on Poisson samples: dominating pairs and exact profiles, moved rows included.
 
 One step releases the sum of the rows' contributions in a random batch plus Gaussian noise; ``noise_scale`` is always
 the standard deviation on that *sum*. Every contribution has norm at most ``bound`` and is ``lipschitz`` in its row.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,23 +23,27 @@ from ppdp.distance import Distance
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 
 __all__ = [
+    "EXACT",
+    "TAILS",
     "GaussianMixturePair",
     "Profile",
     "epoch_mu",
-    "fixed_size_profile",
-    "fixed_size_split",
-    "fixed_size_step",
+    "gathered",
     "gaussian_profile",
+    "moves",
     "poisson_mixtures",
     "poisson_pair",
     "poisson_profiles",
+    "rounded_up",
+    "whole_rows",
 ]
 
 Floats = NDArray[np.float64]
 
-_EXACT = 64  # a binomial law with at most this many values is used as it is, a larger one is rounded up
+EXACT = 64  # a law with at most this many values is used as it is, a larger one is rounded up to where its tails are
+TAILS = np.concatenate([np.linspace(0.98, 0.02, 65), 10.0 ** -np.arange(2, 21)])
 _SPLITS = 16  # more toggled rows than this are charged as replaced
-_BDTRC = 1 + 1e-5  # more than the relative error of scipy's tail of a binomial law
+_TAIL_ERROR = 1 + 1e-5  # more than the relative error of tails of binomial and hypergeometric laws
 _COUNTABLE = 2**31 - 1  # of more rows than this, all are charged
 _FAR = 40.0  # standard deviations beyond which a Gaussian has no mass in float64
 _REACH = 5000.0  # longest range of a quadrature, in standard deviations
@@ -197,10 +202,10 @@ def poisson_mixtures(
     distance: Distance, *, rate: float, bound: float, lipschitz: float, noise_scale: float
 ) -> list[tuple[Floats, list[GaussianMixturePair]]]:
     """What :func:`poisson_profiles` takes the mean of: for every split the law of K and a pair for each value."""
-    replaced, toggled = _rows(distance)
+    replaced, toggled = whole_rows(distance)
     number("rate", rate, above=0, most=1)
     contribution = positive("bound", bound) / positive("noise_scale", noise_scale)
-    each, all_moves = _moves(distance, bound, lipschitz, 1), _moves(distance, bound, lipschitz, math.inf)
+    each, all_moves = moves(distance, bound, lipschitz, 1), moves(distance, bound, lipschitz, math.inf)
     if each > 0:
         k, weights = _binomial(math.ceil(distance.moved), rate, most=math.ceil(all_moves / each))
         shifts = np.minimum(each * k, all_moves) / noise_scale
@@ -216,93 +221,6 @@ def poisson_mixtures(
     return [(weights, pairs(here)) for here in range(toggled // 2 + 1)]
 
 
-def fixed_size_profile(fraction: float, mu: float) -> Profile:
-    """Profile of one step on a batch of fixed size, drawn without replacement, one row replaced; attained.
-
-    ``fraction * delta_mu(log(1 + (exp(epsilon) - 1) / fraction))``, ``mu`` being the Gaussian parameter of the step if
-    the batch were public, ``2 bound / noise_scale`` (Balle, Barthe and Gaboardi, 2018).
-    """
-    number("fraction", fraction, above=0, most=1)
-    inner = gaussian_profile(mu).forward
-
-    def delta(epsilon: Floats) -> Floats:
-        epsilon = np.atleast_1d(np.asarray(epsilon, float))
-        near = np.log1p(np.expm1(np.minimum(epsilon, 30.0)) / fraction)
-        far = epsilon - math.log(fraction) + np.log1p(-(1 - fraction) * np.exp(-epsilon)) if fraction < 1 else epsilon
-        return fraction * inner(np.where(epsilon < 30, near, far))
-
-    return Profile.symmetric(delta)
-
-
-def fixed_size_step(
-    distance: Distance,
-    *,
-    n_rows: int,
-    batch_size: int,
-    bound: float,
-    lipschitz: float,
-    noise_scale: float,
-    share: float | None = None,
-) -> tuple[float, Profile | None]:
-    """One step on a batch of fixed size as two: a Gaussian release (its mu), then a sampled step (its profile).
-
-    The noise is split: a ``share`` of its variance hides the moved rows, without amplification, and the rest the one
-    replaced or toggled row, with it (``docs/theory/subsampling.md``, 4). Without moved rows all of it hides the row;
-    without such a row there is no second part. By default the share is the one with the least second moment of the
-    loss; every share is a bound.
-
-    Raises
-    ------
-    UnsupportedOrder
-        If more than one row is replaced or toggled, or rows are reweighted.
-    """
-    fraction = integer("batch_size", batch_size, most=integer("n_rows", n_rows)) / n_rows
-    mu, sampled = fixed_size_split(
-        distance,
-        n_rows=n_rows,
-        batch_size=batch_size,
-        bound=bound,
-        lipschitz=lipschitz,
-        noise_scale=noise_scale,
-        share=share,
-    )
-    return mu, None if sampled is None else fixed_size_profile(fraction, sampled)
-
-
-def fixed_size_split(
-    distance: Distance,
-    *,
-    n_rows: int,
-    batch_size: int,
-    bound: float,
-    lipschitz: float,
-    noise_scale: float,
-    share: float | None = None,
-) -> tuple[float, float | None]:
-    """The two Gaussian parameters of :func:`fixed_size_step`: of the moved rows, and of the row if it were sampled."""
-    replaced, toggled = _rows(distance)
-    if replaced + toggled > 1:
-        raise UnsupportedOrder(
-            "batches of fixed size are proved for one replaced row.", fix="use Poisson sampling or full batches."
-        )
-    positive("noise_scale", noise_scale)
-    integer("batch_size", batch_size, most=integer("n_rows", n_rows))
-    moves = _moves(distance, bound, lipschitz, batch_size)
-    if replaced + toggled == 0:
-        return moves / noise_scale, None
-    if moves == 0:
-        return 0.0, 2 * bound / noise_scale
-    # The replaced row takes the place of another row of the batch, which may have moved.
-    change = 2 * bound + _moves(distance, bound, lipschitz, 1)
-    fraction = batch_size / n_rows
-    if share is None:
-        shares = np.linspace(0.001, 0.999, 999)
-        sampled = fraction**2 * np.expm1(np.minimum((change / noise_scale) ** 2 / (1 - shares), 700.0))
-        share = float(shares[np.argmin((moves / noise_scale) ** 2 / shares + sampled)])
-    number("share", share, above=0, most=math.nextafter(1, 0))
-    return moves / (noise_scale * math.sqrt(share)), change / (noise_scale * math.sqrt(1 - share))
-
-
 def epoch_mu(
     distance: Distance, *, batch_size: int, epochs: int, bound: float, lipschitz: float, noise_scale: float
 ) -> float:
@@ -314,12 +232,12 @@ def epoch_mu(
     """
     distance = distance.by_position()
     integer("batch_size", batch_size)
-    one, all_batches = (_moves(distance, bound, lipschitz, rows) for rows in (batch_size, math.inf))
+    one, all_batches = (moves(distance, bound, lipschitz, rows) for rows in (batch_size, math.inf))
     shift = bound * distance.mass + math.sqrt(one) * math.sqrt(all_batches)
     return math.sqrt(integer("epochs", epochs)) * shift / positive("noise_scale", noise_scale) * (1 + 1e-12)
 
 
-def _rows(distance: Distance) -> tuple[int, int]:
+def whole_rows(distance: Distance) -> tuple[int, int]:
     """How many rows are replaced and toggled; sampling looks at slots, so their weight does not matter."""
     if distance.reweighted:
         raise UnsupportedOrder(
@@ -329,7 +247,7 @@ def _rows(distance: Distance) -> tuple[int, int]:
     return math.ceil(distance.replaced), math.ceil(distance.toggled)
 
 
-def _moves(distance: Distance, bound: float, lipschitz: float, rows: float) -> float:
+def moves(distance: Distance, bound: float, lipschitz: float, rows: float) -> float:
     """Most that at most ``rows`` of the moved rows change the sum of their contributions."""
     positive("bound", bound)
     if not lipschitz >= 0:
@@ -344,16 +262,25 @@ def _binomial(count: int, rate: float, most: int | None = None) -> tuple[Floats,
     """Values and weights of a law above that of min(K, most), K ~ Bin(count, rate): the same, or rounded up."""
     if rate == 1 or count > _COUNTABLE:
         k, weights = np.array([count]), np.ones(1)
-    elif count <= _EXACT:
+    elif count <= EXACT:
         k = np.arange(count + 1)
         weights = np.array([math.comb(count, int(i)) * rate**i * (1 - rate) ** (count - i) for i in k])
     else:
-        tails = np.concatenate([np.linspace(0.98, 0.02, 65), 10.0 ** -np.arange(2, 21)])
-        k = np.array(sorted({0, count, *(_quantile(count, rate, float(tail)) for tail in tails)}))
-        above = np.append(np.minimum(special.bdtrc(k[:-1], count, rate) * _BDTRC, 1.0), 0.0)
-        weights = -np.diff(above, prepend=1.0)
+        k = np.array(sorted({0, count, *(_quantile(count, rate, float(tail)) for tail in TAILS)}))
+        weights = rounded_up(special.bdtrc(k[:-1], count, rate))
+    return gathered(k, weights, most)
+
+
+def rounded_up(tails: Floats) -> Floats:
+    """Weights of ascending values, of a law above the one that exceeds each value but the last with these tails."""
+    above = np.append(np.minimum(tails * _TAIL_ERROR, 1.0), 0.0)
+    return -np.diff(above, prepend=1.0)
+
+
+def gathered(k: NDArray[Any], weights: Floats, most: int | None) -> tuple[Floats, Floats]:
+    """Values of positive weight, no larger than ``most``, each once."""
     likely = weights > 0  # the others underflow
-    values, which = np.unique(np.minimum(k[likely], count if most is None else most), return_inverse=True)
+    values, which = np.unique(k[likely] if most is None else np.minimum(k[likely], most), return_inverse=True)
     return values.astype(float), np.asarray(np.bincount(which, weights[likely]), float)
 
 

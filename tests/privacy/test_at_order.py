@@ -12,8 +12,8 @@ from scipy.stats import norm
 from ppdp.distance import Distance
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.privacy.at_order import fixed_size_renyi, loss_renyi, part_renyi, poisson_renyi
+from ppdp.privacy.fixed_size import fixed_size_profile
 from ppdp.privacy.parts import Part
-from ppdp.privacy.subsampling import fixed_size_profile
 
 STEP = {"replaced": 1, "toggled": 0, "moved": 3, "radius": 0.1, "total": 0.2, "bound": 1.0, "lipschitz": 1.0}
 ORDERS = (1.2, 2.0, 3.5, 10.0, 30.0)

@@ -14,6 +14,7 @@ from sampled_steps import COARSE, sampled
 
 from ppdp.distance import Distance
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, UnsupportedOrder
+from ppdp.privacy.fixed_size import fixed_size_profile
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.pld import (
@@ -31,7 +32,7 @@ from ppdp.privacy.renyi import (
     renyi_epsilon,
     repeated,
 )
-from ppdp.privacy.subsampling import Profile, fixed_size_profile, poisson_pair
+from ppdp.privacy.subsampling import Profile, poisson_pair
 
 
 def enumerated(p, q, times):

@@ -11,7 +11,6 @@ from sampled_steps import (
     EPSILONS,
     NEGLIGIBLE,
     QUADRATURE,
-    fixed_samples,
     hockey_stick,
     poisson_samples,
     true_delta,
@@ -22,13 +21,12 @@ from scipy.stats import binom
 
 from ppdp.distance import Distance
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
+from ppdp.privacy.fixed_size import fixed_size_step
 from ppdp.privacy.gaussian import gaussian_delta
 from ppdp.privacy.renyi import gaussian_curve, renyi_epsilon
 from ppdp.privacy.subsampling import (
     GaussianMixturePair,
     epoch_mu,
-    fixed_size_profile,
-    fixed_size_step,
     gaussian_profile,
     poisson_pair,
     poisson_profiles,
@@ -228,84 +226,6 @@ class TestPoisson:
         answer = self.bound(distance, rate, 1.0)
         assert (exact <= answer * (1 + 1e-9)).all()
         np.testing.assert_allclose(answer, exact, rtol=0.01)
-
-
-class TestFixedSize:
-    @staticmethod
-    def truth(left, right, size, sigma):
-        samples, weights = fixed_samples(len(left), size)
-        return true_profile_1d(left, right, samples, weights, sigma)
-
-    @pytest.mark.parametrize(("n", "size"), [(2, 1), (5, 2), (6, 5), (7, 3), (4, 4)])
-    def test_one_replaced_row_against_its_opposites_attains_it(self, n, size):
-        left, right = -np.ones(n), -np.ones(n)
-        left[0] = 1.0
-        for sigma in (0.8, 2.0):
-            answer = fixed_size_profile(size / n, 2 / sigma).forward(EPSILONS)
-            np.testing.assert_allclose(answer, self.truth(left, right, size, sigma), rtol=2e-5, atol=NEGLIGIBLE)
-
-    def test_brute_force_without_drift(self):
-        rng, worst = np.random.default_rng(6), 0.0
-        for distance in (Distance(replaced=1), Distance(toggled=1)):
-            for _ in range(40):
-                left, right = within(distance, 1.0, 1.25, rng)
-                left, right = (np.append(side[:, 0], rng.uniform(-1, 1, 3)) for side in (left, right))
-                right[-3:] = left[-3:]
-                size, sigma = int(rng.integers(1, len(left) + 1)), rng.choice([0.7, 1.5])
-                mu, profile = fixed_size_step(
-                    distance, n_rows=len(left), batch_size=size, bound=1.0, lipschitz=1.25, noise_scale=sigma
-                )
-                assert mu == 0
-                ratio = self.truth(left, right, size, sigma) / (profile.forward(EPSILONS) * QUADRATURE + NEGLIGIBLE)
-                worst = max(worst, float(ratio.max()))
-        assert 0.7 < worst <= 1
-
-    def test_brute_force_with_drift(self):
-        """The two parts are one Gaussian pair and one sampled pair: their product is integrated here."""
-        rng, worst = np.random.default_rng(7), 0.0
-        for _ in range(25):
-            distance = Distance(replaced=1, moved=3, radius=0.3, total=rng.choice([0.9, 0.5]))
-            left, right = (side[:, 0] for side in within(distance, 1.0, 1.25, rng))
-            size, sigma = int(rng.integers(1, len(left))), rng.choice([1.0, 2.0])
-            mu, profile = fixed_size_step(
-                distance, n_rows=len(left), batch_size=size, bound=1.0, lipschitz=1.25, noise_scale=sigma
-            )
-            losses = np.linspace(-8, 8, 2001)  # of the Gaussian part: N(mu²/2, mu²) under P
-            density = np.exp(-(losses**2) / 2) * (losses[1] - losses[0]) / math.sqrt(2 * math.pi)
-            total = []
-            for epsilon in EPSILONS:
-                left_over = epsilon - (mu * losses + mu**2 / 2)
-                ahead = profile.forward(np.abs(left_over))  # delta(-e) = 1 - exp(-e) + exp(-e) delta(e)
-                behind = 1 - np.exp(left_over) + np.exp(left_over) * ahead
-                total.append((density * np.where(left_over >= 0, ahead, behind)).sum())
-            ratio = self.truth(left, right, size, sigma) / (np.array(total) * (1 + 1e-4) + 1e-6)
-            worst = max(worst, float(ratio.max()))
-        assert 0.5 < worst <= 1
-
-    def test_only_one_row_may_be_replaced(self):
-        for distance in (Distance(replaced=2), Distance(replaced=1, toggled=1), Distance(toggled=2)):
-            with pytest.raises(UnsupportedOrder, match="one replaced row"):
-                fixed_size_step(distance, n_rows=9, batch_size=3, bound=1.0, lipschitz=1.0, noise_scale=1.0)
-
-    def test_moved_rows_alone_are_a_gaussian_release(self):
-        step = {"n_rows": 100, "batch_size": 10, "bound": 1.0, "lipschitz": 1.25, "noise_scale": 2.0}
-        assert fixed_size_step(Distance(moved=40, radius=0.01), **step) == (0.0625, None)  # ten of them in the batch
-        assert fixed_size_step(Distance(moved=40, radius=0.01, total=0.05), **step) == (0.03125, None)
-        mu, _ = fixed_size_step(Distance(moved=40, radius=9.0), **step)
-        assert mu == 10.0  # as if ten rows were replaced
-        mu, profile = fixed_size_step(Distance(replaced=1, moved=40, radius=0.01), **step, share=0.25)
-        assert mu == pytest.approx(0.125)
-        inner = (2 + 1.25 * 0.01) / (2 * math.sqrt(0.75))
-        expected = fixed_size_profile(0.1, inner).forward(EPSILONS)
-        np.testing.assert_allclose(profile.forward(EPSILONS), expected, rtol=1e-12)
-        for share in (0.0, 1.0, -0.1):
-            with pytest.raises(InvalidParameter):
-                fixed_size_step(Distance(replaced=1, moved=40, radius=0.01), **step, share=share)
-
-    def test_is_finite_far_out(self):
-        values = fixed_size_profile(1e-3, 2.0).forward(np.array([0.0, 29.999999, 30.0, 30.000001, 500.0]))
-        assert (np.diff(values) <= 0).all()
-        assert np.isfinite(values).all()
 
 
 class TestEpochs:

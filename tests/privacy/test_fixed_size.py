@@ -1,0 +1,143 @@
+"""Batches of fixed size against brute force over all batches, and against the worst four places: never below."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sampled_steps import EPSILONS, NEGLIGIBLE, QUADRATURE, fixed_samples, hockey_stick, true_profile_1d, within
+from scipy.stats import hypergeom, norm
+
+from ppdp.distance import Distance
+from ppdp.exceptions import UnsupportedOrder
+from ppdp.privacy.fixed_size import _moved as moved_in_batch
+from ppdp.privacy.fixed_size import fixed_size_profile, fixed_size_step
+
+
+class TestFixedSize:
+    @staticmethod
+    def truth(left, right, size, sigma):
+        samples, weights = fixed_samples(len(left), size)
+        return true_profile_1d(left, right, samples, weights, sigma)
+
+    @pytest.mark.parametrize(("n", "size"), [(2, 1), (5, 2), (6, 5), (7, 3), (4, 4)])
+    def test_one_replaced_row_against_its_opposites_attains_it(self, n, size):
+        left, right = -np.ones(n), -np.ones(n)
+        left[0] = 1.0
+        for sigma in (0.8, 2.0):
+            answer = fixed_size_profile(size / n, 2 / sigma).forward(EPSILONS)
+            np.testing.assert_allclose(answer, self.truth(left, right, size, sigma), rtol=2e-5, atol=NEGLIGIBLE)
+
+    def test_brute_force_without_drift(self):
+        rng, worst = np.random.default_rng(6), 0.0
+        for distance in (Distance(replaced=1), Distance(toggled=1)):
+            for _ in range(40):
+                left, right = within(distance, 1.0, 1.25, rng)
+                left, right = (np.append(side[:, 0], rng.uniform(-1, 1, 3)) for side in (left, right))
+                right[-3:] = left[-3:]
+                size, sigma = int(rng.integers(1, len(left) + 1)), rng.choice([0.7, 1.5])
+                mu, profile = fixed_size_step(
+                    distance, n_rows=len(left), batch_size=size, bound=1.0, lipschitz=1.25, noise_scale=sigma
+                )
+                assert mu == 0
+                ratio = self.truth(left, right, size, sigma) / (profile.forward(EPSILONS) * QUADRATURE + NEGLIGIBLE)
+                worst = max(worst, float(ratio.max()))
+        assert 0.7 < worst <= 1
+
+    @pytest.mark.parametrize("total", [math.inf, 0.5])
+    def test_brute_force_with_drift(self, total):
+        """All batches of rows that move as they like, and as is worst."""
+        rng, worst = np.random.default_rng(7), 0.0
+        for trial in range(25):
+            distance = Distance(replaced=1, moved=3, radius=0.3, total=min(total, 0.9))
+            left, right = (side[:, 0] for side in within(distance, 1.0, 1.25, rng))
+            if trial < 10:
+                each = 1.25 * distance.total / 3
+                left, right = (np.array([end, *[-1.0 + move] * 3, -1.0]) for end, move in ((1.0, each), (-1.0, 0.0)))
+            size, sigma = int(rng.integers(1, len(left))), rng.choice([1.0, 2.0])
+            mu, profile = fixed_size_step(
+                distance, n_rows=len(left), batch_size=size, bound=1.0, lipschitz=1.25, noise_scale=sigma
+            )
+            assert mu == 0
+            ratio = self.truth(left, right, size, sigma) / (profile.forward(EPSILONS) * QUADRATURE + NEGLIGIBLE)
+            worst = max(worst, float(ratio.max()))
+        assert 0.8 < worst <= 1
+
+    @pytest.mark.parametrize(("n", "size"), [(5, 2), (6, 5), (7, 3)])
+    @pytest.mark.parametrize("sigma", [0.8, 2.0])
+    def test_rows_that_all_move_towards_the_replaced_one_attain_it(self, n, size, sigma):
+        """But for the move of the one whose place it takes, which the clip keeps from moving further."""
+        radius = 1e-3
+        left, right = np.full(n, -1 + radius), -np.ones(n)
+        left[0] = 1.0
+        distance = Distance(replaced=1, moved=n - 1, radius=radius)
+        _, profile = fixed_size_step(distance, n_rows=n, batch_size=size, bound=1.0, lipschitz=1.0, noise_scale=sigma)
+        still = fixed_size_profile(size / n, 2 / sigma).forward(EPSILONS)
+        answer, truth = profile.forward(EPSILONS), self.truth(left, right, size, sigma)
+        large = (truth > 1e-6) & (radius * size * (2 + radius * size) / sigma**2 < EPSILONS)
+        assert large.sum() >= 3
+        assert (truth <= answer * QUADRATURE + NEGLIGIBLE)[large].all()
+        assert (still < truth)[large].all()
+        np.testing.assert_allclose(truth[large], answer[large], rtol=1e-2, atol=1e-7)
+
+    def test_no_four_places_exceed_it_and_some_attain_it(self):
+        """With or without the row, on either side: in the plane, and the worst ones on the line."""
+        rng, worst = np.random.default_rng(3), 0.0
+        grid = np.linspace(-9, 9, 181)
+        cell = (grid[1] - grid[0]) ** 2
+        plane = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
+        q, mu, shift = 0.3, 1.0, 0.5
+        bound = fixed_size_profile(q, mu, shift).forward(EPSILONS)
+
+        def loss(places):
+            """Of P, at the first two places, against Q, at the others."""
+            ends = [np.exp(-((plane - place) ** 2).sum(axis=1) / 2) / (2 * math.pi) for place in places]
+            return hockey_stick((1 - q) * ends[0] + q * ends[1], (1 - q) * ends[2] + q * ends[3], EPSILONS, cell)
+
+        for _ in range(60):
+            without, moved, here, there = (rng.normal(size=2) for _ in range(4))
+            lengths = [0.0, shift, mu, mu] * rng.choice([1.0, rng.random()], size=4)
+            without, moved, here, there = (
+                v / np.linalg.norm(v) * length for v, length in zip((without, moved, here, there), lengths)
+            )
+            there = there + moved
+            if np.linalg.norm(here - there) <= mu + shift:
+                worst = max(worst, float((loss((without, here, moved, there)) / (bound + NEGLIGIBLE)).max()))
+        assert 0.5 < worst <= 1 + 1e-4
+        line = np.linspace(-12, 12, 48_001)
+        for epsilon, most in zip(EPSILONS, bound):
+            here = min(mu / 2 + epsilon * (1 / shift - 1 / (mu + shift)), mu)
+            ends = [norm.pdf(line, place) for place in (0.0, here, -shift, here - mu - shift)]
+            first, second = ((1 - q) * other + q * own for other, own in (ends[:2], ends[2:]))
+            truth = np.maximum(first - math.exp(epsilon) * second, 0).sum() * (line[1] - line[0])
+            assert truth == pytest.approx(most, rel=1e-4, abs=NEGLIGIBLE)
+
+    @pytest.mark.parametrize(
+        ("moved", "others", "size"), [(40, 99, 10), (300, 999, 200), (5, 99, 98), (4000, 5000, 900)]
+    )
+    def test_the_number_of_moved_rows_is_rounded_up_by_little(self, moved, others, size):
+        k, weights = moved_in_batch(moved, others, size, 10**9)
+        assert weights.sum() == pytest.approx(1, abs=1e-12)
+        law = hypergeom(others, moved, size)
+        at = np.arange(min(moved, size) + 1)
+        above = np.array([weights[k > value].sum() for value in at])
+        assert (above >= law.sf(at) * (1 - 1e-9) - 1e-15).all()
+        assert (weights * k).sum() <= law.mean() * 1.02
+
+    def test_only_one_row_may_be_replaced(self):
+        for distance in (Distance(replaced=2), Distance(replaced=1, toggled=1), Distance(toggled=2)):
+            with pytest.raises(UnsupportedOrder, match="one replaced row"):
+                fixed_size_step(distance, n_rows=9, batch_size=3, bound=1.0, lipschitz=1.0, noise_scale=1.0)
+
+    def test_moved_rows_alone_are_a_gaussian_release(self):
+        step = {"n_rows": 100, "batch_size": 10, "bound": 1.0, "lipschitz": 1.25, "noise_scale": 2.0}
+        assert fixed_size_step(Distance(moved=40, radius=0.01), **step) == (0.0625, None)  # ten of them in the batch
+        assert fixed_size_step(Distance(moved=40, radius=0.01, total=0.05), **step) == (0.03125, None)
+        mu, _ = fixed_size_step(Distance(moved=40, radius=9.0), **step)
+        assert mu == 10.0  # as if ten rows were replaced
+
+    def test_is_finite_far_out(self):
+        values = fixed_size_profile(1e-3, 2.0).forward(np.array([0.0, 29.999999, 30.0, 30.000001, 500.0]))
+        assert (np.diff(values) <= 0).all()
+        assert np.isfinite(values).all()
