@@ -25,9 +25,9 @@ from ppdp.artefact.members import (
 from ppdp.artefact.table import verified
 from ppdp.artefact.twins import mapped, noise_scales
 from ppdp.certificate import Certificate
-from ppdp.certificate.document import strict_json
 from ppdp.certificate.issue import content_hash
 from ppdp.certificate.leaving import refuse_unsafe
+from ppdp.certificate.strict import strict_json
 from ppdp.exceptions import ExportError, PpdpError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline import Pipeline

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ppdp import mechanisms, transformers
-from ppdp.certificate.document import strict_json
+from ppdp.certificate.strict import strict_json
 from ppdp.conversion.categories import Encoded, OneHot
 from ppdp.conversion.column_map import Block, ColumnMap
 from ppdp.conversion.maps import RISING, Binarized, Binned, Filled, Mapped, Normalised, Powers, Scaled

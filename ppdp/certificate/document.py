@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ppdp.certificate.broken import typed
+from ppdp.certificate.strict import strict_json
 from ppdp.exceptions import CertificateError, ExportError, InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from ppdp.certificate.signature import PrivateKey, PublicKey, Signature
     from ppdp.certificate.verify import Verification
 
-__all__ = ["SCHEMA_NAME", "Certificate", "strict_json", "write_atomically"]
+__all__ = ["SCHEMA_NAME", "Certificate", "write_atomically"]
 
 SCHEMA_NAME = "ppdp-certificate/1"
 
@@ -28,7 +30,8 @@ SCHEMA_NAME = "ppdp-certificate/1"
 class Certificate:
     """An end-to-end (epsilon, delta) guarantee with everything it rests on.
 
-    Only :meth:`ppdp.Pipeline.fit` makes one. It holds public numbers only, so it may be handed to anybody.
+    Only :meth:`ppdp.Pipeline.fit` makes one. It holds public numbers only, so it may be handed to anybody. What cannot
+    be read of a broken document is a CertificateError; only :meth:`verify` says that what can be read is true.
 
     Examples
     --------
@@ -65,36 +68,43 @@ class Certificate:
         body = {k: v for k, v in content.items() if k != "digest"}
         return cls({**body, "digest": digest(body)})
 
+    @typed
     def __getitem__(self, name: str) -> Any:
         """A copy of one field of the document."""
         return copy.deepcopy(self._content[name])
 
     @property
+    @typed
     def status(self) -> str:
         """UNCONDITIONAL, CONDITIONAL or SEEDED."""
         return str(self._content["status"])
 
     @property
+    @typed
     def epsilon(self) -> float:
         """The guaranteed epsilon, end to end."""
         return float(self._content["epsilon"])
 
     @property
+    @typed
     def delta(self) -> float:
         """The guaranteed delta, end to end."""
         return float(self._content["delta"])
 
     @property
+    @typed
     def mu(self) -> float:
         """Gaussian parameter of everything that was released, composed."""
         return float(self._content["total"]["mu"])
 
     @property
+    @typed
     def digest(self) -> str:
         """SHA-256 of the canonical form."""
         return str(self._content["digest"])
 
     @property
+    @typed
     def loss(self) -> PrivacyLoss:
         """Privacy loss of everything that was released."""
         gate = self._content["gate"]
@@ -102,6 +112,7 @@ class Certificate:
         parts = tuple(Part.from_dict(part) for part in self._content["total"]["parts"])
         return PrivacyLoss(self.mu, float(self._content["total"]["failure"]), front, parts)
 
+    @typed
     def epsilon_at(self, delta: float) -> float:
         """Guaranteed epsilon at another delta; infinite below what gate and sampler need."""
         per_draw = float(self._content["total"]["allowance"]) / (1 + math.exp(self.epsilon))
@@ -116,6 +127,7 @@ class Certificate:
         """The whole document, as a copy."""
         return copy.deepcopy(self._content)
 
+    @typed
     def to_json(self) -> str:
         """The whole document, indented."""
         return json.dumps(self._content, indent=2, ensure_ascii=False, allow_nan=False)
@@ -229,18 +241,21 @@ class Certificate:
 
         return sign(self, private_key, password=password, conditional=conditional)
 
+    @typed
     def to_text(self) -> str:
         """The certificate for a terminal."""
         from ppdp.certificate.text import render_text
 
         return render_text(self._content)
 
+    @typed
     def to_html(self) -> str:
         """The certificate as one self-contained page."""
         from ppdp.certificate.html import render_page
 
         return render_page(self._content)
 
+    @typed
     def to_model_card(self, card: Any = None) -> str:
         """The certificate as the section "Privacy" of a model card, in Markdown.
 
@@ -268,6 +283,7 @@ class Certificate:
             add_to_card(card, text)
         return text
 
+    @typed
     def to_registry_record(
         self,
         *,
@@ -314,8 +330,10 @@ class Certificate:
 
         Raises
         ------
+        CertificateError
+            If the certificate does not hold.
         ExportError
-            If the certificate may not leave as what it is.
+            If it may not leave as what it is.
         InvalidParameter
             If the registry would not read a field, or ``further`` says otherwise than the certificate.
         """
@@ -334,13 +352,17 @@ class Certificate:
         }
         return registry_record(self, basic, authors, further or {})
 
+    @typed
     def _repr_html_(self) -> str:
         from ppdp.certificate.html import render_fragment
 
         return render_fragment(self._content)
 
     def __repr__(self) -> str:
-        return self.to_text()
+        try:
+            return self.to_text()
+        except CertificateError as error:  # a representation never fails
+            return f"Certificate: {error}"
 
 
 def digest(body: dict[str, Any]) -> str:
@@ -363,25 +385,3 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-
-
-def strict_json(text: str | bytes) -> Any:
-    """Read JSON without NaN, infinity or repeated keys; anything else is a ValueError or a RecursionError."""
-    return json.loads(text, parse_float=_finite, parse_constant=_no_constant, object_pairs_hook=_no_repetition)
-
-
-def _no_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(dict(pairs)) != len(pairs):
-        raise ValueError("a key is there twice")
-    return dict(pairs)
-
-
-def _finite(number: str) -> float:
-    value = float(number)
-    if math.isinf(value):
-        raise ValueError("1e400 is read as infinity")
-    return value
-
-
-def _no_constant(_: str) -> float:
-    raise ValueError("NaN and infinity are not JSON")

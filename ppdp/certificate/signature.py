@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdp.certificate.document import Certificate, digest, strict_json, write_atomically
+from ppdp.certificate.document import Certificate, digest, write_atomically
+from ppdp.certificate.strict import strict_json
 from ppdp.certificate.verify import Verification
 from ppdp.exceptions import CertificateError, InvalidParameter, SignatureError
 
@@ -192,7 +193,7 @@ def fingerprint(key: Ed25519PublicKey) -> str:
 
 def _digest(certificate: Certificate) -> str:
     """The digest that follows from the content, whatever is recorded."""
-    with contextlib.suppress(TypeError, ValueError, RecursionError):
+    with contextlib.suppress(AttributeError, TypeError, ValueError, RecursionError):
         return digest({name: value for name, value in certificate.to_dict().items() if name != "digest"})
     raise CertificateError("the certificate has no canonical form.")
 

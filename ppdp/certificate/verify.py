@@ -184,8 +184,10 @@ def _check_total(c: dict[str, Any], loss: PrivacyLoss, draws: int, found: list[s
         found.append("total.allowance: the noise sampler needs another part of delta.")
     if found and loss.parts:  # to account for what nobody issued may take any time and memory
         return
-    rest = c["delta"] - total["allowance"]
-    if not loss.epsilon(rest) <= c["epsilon"] * (1 + TOLERANCE):
+    spent = loss.epsilon(c["delta"] - total["allowance"])
+    if math.isinf(spent) and loss.parts:
+        found.append("total.parts: they promise nothing, or take more grid points than this is worth (2^24).")
+    elif not spent <= c["epsilon"] * (1 + TOLERANCE):
         found.append("epsilon: the releases cost more than (epsilon, delta).")
 
 

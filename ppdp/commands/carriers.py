@@ -111,7 +111,7 @@ def _names_a_certificate(path: Path) -> bool:
 def _is_called_certificate(path: Path) -> bool:
     """Whether a file is a JSON document that names a schema of ppdp, so that its form alone is wrong."""
     from ppdp.artefact.members import read_file
-    from ppdp.certificate.document import strict_json
+    from ppdp.certificate.strict import strict_json
 
     with contextlib.suppress(ExportError, OSError, ValueError, RecursionError):
         content = strict_json(read_file(Path(os.path.realpath(path))))

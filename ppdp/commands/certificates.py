@@ -17,7 +17,7 @@ from ppdp.exceptions import CertificateError
 if TYPE_CHECKING:
     from ppdp.certificate import Certificate
 
-__all__ = ["card", "show", "verify"]
+__all__ = ["card", "held", "show", "verify"]
 
 
 def verify(options: Namespace) -> int:
@@ -75,7 +75,7 @@ def show(options: Namespace) -> int:
     """Print a certificate that holds, or write its page: 1 if it does not hold."""
     if options.html is not None and os.path.lexists(options.html):
         refuse(f"{str(options.html)!r} is already there.", place="--html", fix="another name; nothing is replaced.")
-    certificate = _held(options)
+    certificate = held(options)
     if options.html is not None:
         from ppdp.certificate.document import write_atomically
 
@@ -88,11 +88,11 @@ def show(options: Namespace) -> int:
 
 def card(options: Namespace) -> int:
     """Print the section of a model card: 1 if the certificate does not hold."""
-    say(_held(options).to_model_card())
+    say(held(options).to_model_card())
     return 0
 
 
-def _held(options: Namespace) -> Certificate:
+def held(options: Namespace) -> Certificate:
     """A certificate that holds.
 
     Raises

@@ -15,7 +15,7 @@ from typing import Any
 
 from ppdp.commands.errors import Misuse, refuse, suggestion
 
-__all__ = ["place_of", "read_document", "schema"]
+__all__ = ["check_form", "place_of", "read_document", "read_tables", "schema"]
 
 _SUFFIXES = (".toml", ".yaml", ".yml")
 _MOST_REPEATED = 10_000  # entries that references of YAML may stand for
@@ -50,19 +50,40 @@ def read_document(path: Path) -> dict[str, Any]:
     Misuse
         If it cannot be read, is not TOML or YAML, or has another form.
     """
+    content = read_tables(path, "a pipeline file", "write [[steps]] with name and use; see `ppdp help plan`.")
+    check_form(content, path, schema())
+    return content
+
+
+def read_tables(path: Path, what: str, fix: str) -> dict[str, Any]:
+    """The content of a file in TOML or YAML, whatever its form.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    what : str
+        What it should be, for messages.
+    fix : str
+        What to do if it is empty.
+
+    Raises
+    ------
+    Misuse
+        If it cannot be read, is not TOML or YAML, or holds what JSON has not.
+    """
     if path.suffix not in _SUFFIXES:
-        refuse("a pipeline file ends in .toml, .yaml or .yml.", place=str(path), fix="rename it.")
+        refuse(f"{what} ends in .toml, .yaml or .yml.", place=str(path), fix="rename it.")
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        refuse(f"cannot be read: {error.strerror}.", place=str(path), fix="the path of a pipeline file.")
+        refuse(f"cannot be read: {error.strerror}.", place=str(path), fix=f"the path of {what}.")
     except UnicodeDecodeError:
         refuse("is not UTF-8 text.", place=str(path), fix="save it as UTF-8.")
     content = _toml(text, path) if path.suffix == ".toml" else _yaml(text, path)
     if not isinstance(content, dict) or not content:
-        refuse("holds no tables.", place=str(path), fix="write [[steps]] with name and use; see `ppdp help plan`.")
+        refuse("holds no tables.", place=str(path), fix=fix)
     _refuse_odd_values(content, path)
-    _check_form(content, path)
     return content
 
 
@@ -163,13 +184,19 @@ def place_of(path: Path, keys: Any) -> str:
     return f"{path}: {text}" if text else str(path)
 
 
-def _check_form(content: dict[str, Any], path: Path) -> None:
-    """Refuse the first thing, in the order of the file, that the schema does not allow."""
+def check_form(content: dict[str, Any], path: Path, schema: Mapping[str, Any]) -> None:
+    """Refuse the first thing, in the order of the file, that the schema does not allow.
+
+    Raises
+    ------
+    Misuse
+        Naming its place.
+    """
     from jsonschema import Draft202012Validator
 
     order = {name: position for position, name in enumerate(content)}
     found = sorted(
-        Draft202012Validator(schema()).iter_errors(content),
+        Draft202012Validator(schema).iter_errors(content),
         key=lambda e: (order.get(next(iter(e.absolute_path), ""), -1), [str(key) for key in e.absolute_path]),
     )
     if found:

@@ -122,6 +122,31 @@ examples:
   ppdp card release >> README.md
   ppdp card release/certificate.json
 """,
+    "record": """\
+file of facts (TOML, or YAML with `pip install 'ppdp[yaml]'`):
+  name = "Visits"
+  description = "A model of visits."
+  intended_use = "Planning of shifts."
+  region = "Norway"                      whom the data describe, or whose laws apply
+  publication_date = 2026-11-21
+  authors = ["Ann Author"]               who writes the record
+  product_type = "Machine learning model"    may be left out: it follows from the last step
+  [curators]                             who publishes, each "Government", "Industry" or "Nonprofit"
+  "Our clinic" = "Nonprofit"
+  [further.deployment_model]             further fields of the registry, by section; may be left out
+  release_type = "One release"
+
+  All else follows from the certificate, and the file cannot say otherwise. YAML is printed with
+  `pip install 'ppdp[yaml]'`; --json needs nothing.
+
+exit status:
+  0 if it is printed, 1 if the certificate does not hold, is SEEDED, names classes that were read from the data, or is
+  CONDITIONAL and --conditional is not given; 2 if the file says what the registry would not read.
+
+examples:
+  ppdp record release about.toml > record.yaml
+  ppdp record release/certificate.json about.toml --json
+""",
     "sign": """\
 a key of Ed25519, with openssl:
   openssl genpkey -algorithm ed25519 -out key.pem      keep it; add -aes256 for a password

@@ -23,6 +23,7 @@ RUN = {
     "lint": ("workflows", "lint"),
     "plan": ("planning", "plan"),
     "predict": ("predict", "predict"),
+    "record": ("records", "record"),
     "show": ("certificates", "show"),
     "sign": ("signatures", "sign"),
     "verify": ("certificates", "verify"),
@@ -122,6 +123,13 @@ def make_parser() -> Parser:
     card = command("card", "print a certificate that holds as the section Privacy of a model card, in Markdown")
     card.add_argument("path", type=Path, metavar="PATH", help=_CARRIERS)
     _imports(card)
+
+    record = command("record", "print a certificate that holds as a draft for the OpenDP Deployments Registry, in YAML")
+    record.add_argument("path", type=Path, metavar="PATH", help=_CARRIERS)
+    record.add_argument("about", type=Path, metavar="FILE", help="what only people know: name, curators, region, ...")
+    record.add_argument("--conditional", action="store_true", help="also print that of a CONDITIONAL certificate")
+    _imports(record)
+    _json(record)
 
     sign = command("sign", "vouch for a certificate that holds: write a signature of it")
     sign.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="a certificate.json")

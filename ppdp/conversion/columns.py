@@ -1,22 +1,24 @@
-"""A ``ColumnTransformer`` as one public stage and the statistics that all its columns share."""
+"""A ``ColumnTransformer`` or ``FeatureUnion`` as one public stage and the statistics that all its columns share."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ppdp.conversion.column_map import Block
+from ppdp.conversion.flatten import flattened, named_parts
 from ppdp.conversion.parameters import Step, own_name
 from ppdp.conversion.public_maps import Declared, is_public, public_map
 from ppdp.conversion.stages import IMPUTERS, SCALERS
-from ppdp.exceptions import InvalidParameter
+from ppdp.conversion.unions import branches
 
-__all__ = ["Split", "flattened", "hoisted", "named_parts", "split_columns"]
+__all__ = ["Split", "hoisted", "split_columns"]
 
 
 @dataclass(frozen=True)
 class Split:
-    """What a ``ColumnTransformer`` becomes.
+    """What a ``ColumnTransformer`` or ``FeatureUnion`` becomes.
 
     Attributes
     ----------
@@ -34,44 +36,6 @@ class Split:
     partly: bool
 
 
-DEEPEST = 50  # pipelines inside pipelines
-
-
-def flattened(name: str, estimator: Any, depth: int = 0) -> list[Step]:
-    """The steps of a pipeline of scikit-learn or imbalanced-learn, also in it; steps that only pass are gone.
-
-    Raises
-    ------
-    InvalidParameter
-        If steps are no list of (name, estimator), or nested without end.
-    """
-    if estimator is None or (isinstance(estimator, str) and estimator == "passthrough"):
-        return []
-    if type(estimator).__name__ == "Pipeline" and type(estimator).__module__.startswith(("sklearn.", "imblearn.")):
-        if depth > DEEPEST:
-            raise InvalidParameter("a pipeline contains itself, or too many others.", fix="one list of steps.")
-        inner = named_parts(name, "steps", estimator.get_params(deep=False)["steps"], "(name, estimator)")
-        return [
-            step for label, one in inner for step in flattened(f"{name}-{label}" if name else label, one, depth + 1)
-        ]
-    return [Step((name or type(estimator).__name__.lower()).replace(".", "-").replace("__", "-"), estimator)]
-
-
-def named_parts(name: str, parameter: str, parts: Any, form: str) -> list[Any]:
-    """What a container of scikit-learn holds.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is no list of tuples of this form with a string in front.
-    """
-    size = form.count(",") + 1
-    listed = list(parts) if isinstance(parts, (list, tuple)) else [None]
-    if all(isinstance(part, (list, tuple)) and len(part) == size and isinstance(part[0], str) for part in listed):
-        return listed
-    raise InvalidParameter(f"{parameter} must be a list of {form}.", stage=name or None, fix="names are strings.")
-
-
 def hoisted(steps: list[Step]) -> list[Step]:
     """Scaling by ranges in front of an imputer of means or medians: both orders give the same."""
     ordered = list(steps)
@@ -83,21 +47,66 @@ def hoisted(steps: list[Step]) -> list[Step]:
     return ordered
 
 
-def split_columns(step: Step, declared: Declared) -> tuple[Split, list[Step]]:
+@dataclass(frozen=True)
+class _Branch:
+    """Some columns and the steps for them; None if they are dropped."""
+
+    columns: Any
+    steps: list[Step] | None
+    prefix: str
+    rest: bool = False
+
+
+def split_columns(step: Step, declared: Declared, front: list[Step]) -> tuple[Split, list[Step]]:
     """Public maps by column and shared statistics; and all steps inside, for the report.
 
     Parameters
     ----------
     step : Step
-        The ``ColumnTransformer``.
+        The ``ColumnTransformer``, or the ``FeatureUnion``, each part of which takes all columns.
     declared : Declared
         What the user declares for steps.
+    front : list of Step
+        What stands in front of a ``FeatureUnion``, and so in front of each of its parts.
 
     Raises
     ------
     InvalidParameter
         If columns are not public, or statistics are not shared.
     """
+    if step.kind == "FeatureUnion":
+        parts = [_Branch(None, steps, prefix) for prefix, steps in branches("", [*front, step])]
+    else:
+        parts = list(_column_branches(step))
+    blocks: list[Block] = []
+    inside: list[Step] = []
+    tails: list[list[Step]] = []
+    for branch in parts:
+        steps = hoisted(branch.steps or [])
+        public = [inner for inner in steps if is_public(inner)]
+        if steps[: len(public)] != public:
+            late = next(s for s, f in zip([*steps], [*public, None]) if s is not f)
+            public[-1].refuse(
+                f"it stands behind {late.name!r}, which looks at the rows, so that units are not public here.",
+                "put it first: gaps stay gaps in it.",
+            )
+        maps = public_map(public, branch.columns, declared)
+        if branch.steps is None:
+            blocks.append(Block(branch.columns, drop=True))
+            continue
+        tails.append(steps[len(public) :])
+        blocks.append(Block(branch.columns, maps, branch.prefix, branch.rest))
+        inside += [inner for inner in steps if all(inner is not known for known in inside)]
+    imputer = _shared(step, [_only(tail, IMPUTERS, 0) for tail in tails])
+    scalers = [_only(tail, SCALERS, 1 if tail and tail[0].kind in IMPUTERS else 0) for tail in tails]
+    scaler = _shared(step, scalers)
+    for tail in tails:
+        _check_tail(step, tail)
+    return Split(tuple(blocks), imputer, scaler, scaler is not None and None in scalers), inside
+
+
+def _column_branches(step: Step) -> Iterator[_Branch]:
+    """Those of a ``ColumnTransformer``; a union in one of them is several with the same columns."""
     given = step.read(
         "transformers",
         "remainder",
@@ -105,51 +114,35 @@ def split_columns(step: Step, declared: Declared) -> tuple[Split, list[Step]]:
         fixes={"transformer_weights": "leave it out, and use feature_range of a MinMaxScaler."},
     )
     parts = named_parts(step.name, "transformers", given["transformers"], "(name, transformer, columns)")
-    branches = [(name, one, columns, False) for name, one, columns in parts]
-    branches.append(("remainder", given["remainder"], None, True))
-    prefixed = given["verbose_feature_names_out"] is True
-    blocks, inside, tails = [], [], []
-    for name, one, columns, rest in branches:
+    listed = [(name, one, columns, False) for name, one, columns in parts]
+    for name, one, columns, rest in [*listed, ("remainder", given["remainder"], None, True)]:
         if callable(columns):
             step.refuse(
                 f"the columns of {name!r} are chosen by a function of the data.",
                 "name them in a list, for example ['age', 'dose'].",
             )
         columns = columns.tolist() if hasattr(columns, "tolist") else columns  # arrays and pandas' own lists of names
-        gone = isinstance(one, str) and one == "drop"
-        if gone and rest:
+        prefix = f"{name}__" if given["verbose_feature_names_out"] is True else ""
+        if isinstance(one, str) and one == "drop":
+            if not rest:
+                yield _Branch(columns, None, prefix)
             continue
-        steps = [] if gone else hoisted(flattened(name, one))
-        front = [inner for inner in steps if is_public(inner)]
-        if steps[: len(front)] != front:
-            late = next(s for s, f in zip([*steps], [*front, None]) if s is not f)
-            front[-1].refuse(
-                f"it stands behind {late.name!r}, which looks at the rows, so that units are not public here.",
-                "put it first: gaps stay gaps in it.",
-            )
-        tail = steps[len(front) :]
-        maps = public_map(front, columns, declared)
-        if gone:
-            blocks.append(Block(columns, drop=True))
-            continue
-        tails.append(tail)
-        blocks.append(Block(columns, maps, f"{name}__" if prefixed else "", rest))
-        inside += steps
-    imputer = _shared(step, [_only(tail, IMPUTERS, 0) for tail in tails])
-    scalers = [_only(tail, SCALERS, 1 if tail and tail[0].kind in IMPUTERS else 0) for tail in tails]
-    scaler = _shared(step, scalers)
-    for tail in tails:
-        known = [s for s in tail if s.kind in IMPUTERS or s.kind in SCALERS]
-        if known != tail or len(tail) > 2 or [s.kind in IMPUTERS for s in tail] == [False, True]:
-            extra = next((s for s in tail if s not in known), tail[-1])
-            if extra.kind in ("PCA", "TruncatedSVD", "GaussianRandomProjection", "SparseRandomProjection"):
-                extra.refuse(
-                    "it works on some of the columns.", "put it behind the ColumnTransformer, for all columns."
-                )
-            extra.unknown() if extra not in known else extra.refuse(
-                "the order has no twin.", "an imputer, then a scaler."
-            )
-    return Split(tuple(blocks), imputer, scaler, scaler is not None and None in scalers), inside
+        for own, steps in branches(prefix, flattened(name, one)):
+            yield _Branch(columns, steps, own, rest)
+
+
+def _check_tail(step: Step, tail: list[Step]) -> None:
+    """Behind the public maps come an imputer, a scaler, or both in this order."""
+    known = [s for s in tail if s.kind in IMPUTERS or s.kind in SCALERS]
+    if known == tail and len(tail) <= 2 and [s.kind in IMPUTERS for s in tail] != [False, True]:
+        return
+    extra = next((s for s in tail if s not in known), tail[-1])
+    if extra.kind in ("PCA", "TruncatedSVD", "GaussianRandomProjection", "SparseRandomProjection"):
+        why = "it works on some of the columns."
+        if step.kind == "FeatureUnion":
+            why = "what it makes stands beside other columns, and no bound is proved for both together."
+        extra.refuse(why, f"put it behind the {step.kind}, for all columns.")
+    extra.unknown() if extra not in known else extra.refuse("the order has no twin.", "an imputer, then a scaler.")
 
 
 def _only(tail: list[Step], kinds: Any, position: int) -> Step | None:

@@ -12,7 +12,8 @@ from sklearn.base import clone
 from ppdp.conversion.block import Block
 from ppdp.conversion.categories import OneHot
 from ppdp.conversion.column_map import ColumnMap
-from ppdp.conversion.columns import flattened, hoisted, split_columns
+from ppdp.conversion.columns import hoisted, split_columns
+from ppdp.conversion.flatten import flattened
 from ppdp.conversion.maps import Binarized, Binned, Filled, Normalised, PublicMap, Scaled
 from ppdp.conversion.models import MODELS, model_twin
 from ppdp.conversion.parameters import Step
@@ -30,6 +31,7 @@ __all__ = ["Facts", "convert"]
 
 _ANYWHERE = ("Binarizer", "FunctionTransformer", "Normalizer", "PolynomialFeatures")
 _FIRST = "put it first: gaps stay gaps in it."
+CONTAINERS = ("ColumnTransformer", "FeatureUnion")
 
 
 @dataclass(frozen=True)
@@ -86,10 +88,10 @@ def convert(estimator: Any, facts: Facts, reserved: frozenset[str]) -> tuple[lis
         raise InvalidParameter("ranges and max_norm are both given.", fix="give one bound at the entrance.")
     made = _Made(facts, reserved)
     steps = hoisted(flattened("", estimator))
-    ahead = next((i for i, step in enumerate(steps) if not is_public(step)), len(steps))
+    ahead = _ahead(steps)
     front, rest = steps[:ahead], steps[ahead:]
     _check_each(front, rest, facts)
-    if rest and rest[0].kind == "ColumnTransformer":
+    if rest and rest[0].kind in CONTAINERS:
         rest = made.columns(front, rest[0], rest[1:])
     else:
         made.front(front, (Block(None, public_map(front, None, facts.declared)),), rest)
@@ -101,6 +103,13 @@ def convert(estimator: Any, facts: Facts, reserved: frozenset[str]) -> tuple[lis
     check_asked("categories", asked.categories, asked.columns, "which no encoder without categories of its own takes")
     check_asked("functions", asked.functions, asked.steps, "which is the name of no FunctionTransformer")
     return made.steps, Conversion(tuple(made.report))
+
+
+def _ahead(steps: list[Step]) -> int:
+    """How many steps stand at the entrance: public maps, and imputers that go into the ``FeatureUnion`` behind them."""
+    public = next((i for i, step in enumerate(steps) if not is_public(step)), len(steps))
+    union = next((i for i, step in enumerate(steps) if step.kind == "FeatureUnion"), 0)
+    return union if all(is_public(step) or step.kind in IMPUTERS for step in steps[:union]) and union else public
 
 
 def _check_each(front: list[Step], rest: list[Step], facts: Facts) -> None:
@@ -121,10 +130,11 @@ def _check_each(front: list[Step], rest: list[Step], facts: Facts) -> None:
     errors: list[PpdpError] = []
     fresh = [Step(step.name, step.estimator) for step in rest]  # what a step notes, the conversion itself notes once
     try:
-        if fresh and fresh[0].kind == "ColumnTransformer":
-            split_columns(fresh.pop(0), facts.declared)
+        entrance = [Step(step.name, step.estimator) for step in front]
+        if fresh and fresh[0].kind in CONTAINERS:
+            split_columns(fresh.pop(0), facts.declared, entrance)
         else:
-            public_map([Step(step.name, step.estimator) for step in front], None, facts.declared)
+            public_map(entrance, None, facts.declared)
     except PpdpError as error:
         errors.append(error)
     for step in fresh:
@@ -151,7 +161,12 @@ def _twin(step: Step, facts: Facts, *, last: bool) -> Any:
         return model_twin(step, facts.domain, facts.classes, facts.y_range)
     if step.kind in STAGES:
         return STAGES[step.kind](step, facts.domain.n_rows)
-    if step.kind in ("ColumnTransformer", "FeatureUnion"):
+    if step.kind == "FeatureUnion":
+        step.refuse(
+            "a FeatureUnion has no twin behind a stage that looks at the rows.",
+            "put that stage behind the FeatureUnion, for all columns, or give its columns to one stage only.",
+        )
+    if step.kind == "ColumnTransformer":
         step.refuse(f"a {step.kind} has no twin here.", "a ColumnTransformer with named columns, as the first step.")
     step.unknown()
 
@@ -178,18 +193,20 @@ class _Made:
         """Remember what became of a step."""
         shown = f"{became} ({type(twin).__name__})"
         given = type(step.estimator).__name__
-        self.report.append(Converted(step.name, given, shown, tuple(step.changed), tuple(step.ignored)))
+        self.report.append(
+            Converted(step.name, given, shown, tuple(dict.fromkeys(step.changed)), tuple(dict.fromkeys(step.ignored)))
+        )
 
     def columns(self, front: list[Step], step: Step, behind: list[Step]) -> list[Step]:
-        """A ``ColumnTransformer``; returns the steps behind its public part."""
-        if front:
+        """A ``ColumnTransformer`` or ``FeatureUnion``; returns the steps behind its public part."""
+        if front and step.kind == "ColumnTransformer":
             front[0].refuse("it stands in front of a ColumnTransformer.", "move it into the branches.")
-        split, inside = split_columns(step, self.facts.declared)
+        split, inside = split_columns(step, self.facts.declared, front)
         if split.scaler is not None and split.partly:
             if any(s.kind not in MODELS for s in behind):
                 split.scaler.refuse(
-                    "it scales some of the columns, and what stands behind the ColumnTransformer would see others.",
-                    "put the scaler behind the ColumnTransformer, or MinMaxScaler in its place.",
+                    f"it scales some of the columns, and what stands behind the {step.kind} would see others.",
+                    f"put the scaler behind the {step.kind}, or MinMaxScaler in its place.",
                 )
             split.scaler.changed.append("all columns are scaled, encoded ones too: for a linear model that is the same")
         tail = [s for s in (split.imputer, split.scaler) if s is not None]

@@ -17,7 +17,6 @@ from sklearn.preprocessing import PolynomialFeatures
 from ppdp.callables import refuse_fitted
 from ppdp.checks import number
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.statistics import row_norms
 from ppdp.transformers.probe import call_surely, output_width
 from ppdp.transformers.ranges import resolve_ranges
 
@@ -250,11 +249,10 @@ class Normalised(PublicMap):
         X = X / np.where(largest > 0, largest, 1.0)  # sums of huge entries would overflow
         if self.norm == "max":
             return X
-        if self.norm == "l2":
-            return X / np.maximum(row_norms(X), 1.0)[:, None]
         length = np.zeros(len(X))
         for column in np.abs(np.nan_to_num(X)).T:  # column after column: a row's sum is the same wherever it stands
-            length += column
+            length += column**2 if self.norm == "l2" else column
+        length = np.sqrt(length) if self.norm == "l2" else length
         return X / np.maximum(length, 1.0)[:, None]
 
 

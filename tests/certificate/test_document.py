@@ -5,6 +5,7 @@ import copy
 import json
 import math
 import pickle
+from operator import attrgetter
 from pathlib import Path
 
 import jsonschema
@@ -177,3 +178,69 @@ class TestFigures:
     def test_what_is_not_covered(self):
         assert "exceptions" in document("gated, max")["not_covered"][0]
         assert not any("exceptions" in words for words in document("classes read")["not_covered"])
+
+
+READ = {name: attrgetter(name) for name in ("status", "epsilon", "delta", "mu", "digest", "loss")} | {
+    "a field": lambda one: one["steps"],
+    "hash": hash,
+    "epsilon_at": lambda one: one.epsilon_at(1e-6),
+    "to_text": Certificate.to_text,
+    "to_html": Certificate.to_html,
+    "to_model_card": Certificate.to_model_card,
+    "_repr_html_": Certificate._repr_html_,
+    "to_registry_record": lambda one: one.to_registry_record(
+        name="n", curators={}, description="d", intended_use="i", region="r", publication_date="2026-11-21", authors=[]
+    ),
+}
+
+
+class TestBrokenDocuments:
+    @pytest.mark.parametrize("read", READ)
+    @pytest.mark.parametrize("content", [{}, {"schema": "ppdp-certificate/1"}, [], None, "certificate"], ids=str)
+    def test_what_cannot_be_read_is_a_typed_error(self, content, read):
+        with pytest.raises(CertificateError):
+            READ[read](Certificate(content))
+
+    @pytest.mark.parametrize(
+        ("kind", "place", "value"),
+        [
+            ("on a ladder", ("gate", "ladder", "rung"), 7),
+            ("on a ladder", ("gate", "kind"), "none"),
+            ("Poisson samples", ("total", "parts", 0, "kind"), "none"),
+            ("Poisson samples", ("total", "mu"), -1.0),
+            ("gated, max", ("steps", 0, "distance"), {}),
+            ("gated, max", ("mechanism", "formula"), None),
+            ("gated, max", ("epsilon",), "three"),
+            ("gated, max", ("facts",), 3),
+        ],
+    )
+    def test_where_only_one_thing_is_broken(self, kind, place, value):
+        content = document(kind)
+        at = content
+        for key in place[:-1]:
+            at = at[key]
+        at[place[-1]] = value
+        one, failed = Certificate(content), 0
+        for name in READ:
+            try:
+                READ[name](one)
+            except CertificateError:
+                failed += 1
+        assert failed >= 2  # the card and the record at least; nothing fails otherwise
+
+    def test_what_json_cannot_hold(self):
+        for content in ({"epsilon": math.nan}, {"epsilon": object()}):
+            with pytest.raises(CertificateError, match="broken"):
+                Certificate(content).to_json()
+
+    def test_the_representation_says_so_and_never_fails(self):
+        assert repr(Certificate({})) == (
+            "Certificate: the document is broken: no ppdp issued it. Fix: ask `ppdp verify` why."
+        )
+
+    def test_an_error_about_another_argument_stays_what_it_is(self):
+        one = certificate("gated, max")
+        with pytest.raises(KeyError, match="no such field"):
+            one["no such field"]
+        with pytest.raises(TypeError):
+            one.epsilon_at("1e-6")

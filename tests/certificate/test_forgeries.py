@@ -328,3 +328,23 @@ def test_the_certificate_of_another_run_verifies(claim):
         OTHER_RUNS[claim](forged)
         forged = rederived(forged)
     assert verify(sealed(forged))
+
+
+@pytest.mark.parametrize("steps", [10**6, 10**9])
+def test_what_costs_too_much_to_check_is_refused(steps):
+    """All of it follows but epsilon, and to say what that is would take minutes and gigabytes."""
+    c = document("Poisson samples")
+    own = c["mechanism"]
+    own["steps"] = own["parameters"]["steps"] = steps
+    kept = lookup(own["formula"], "privacy").arrays(steps, own["size"])
+    c["released"]["names"] = {f"{own['name']}.{name}": shape for name, shape in kept.items()}
+    domain, distance = (
+        kind.from_dict(c["steps"][-1][name]) for kind, name in ((Domain, "domain"), (Distance, "distance"))
+    )
+    loss = lookup(own["formula"], "privacy")(domain, distance, noise_scale=own["noise_scale"], **own["parameters"])
+    allowance = (1 + math.exp(c["epsilon"])) * (1 + steps * own["size"]) * 2.0**-60 * (1 + 1e-12)
+    c["total"] = {"mu": loss.mu, "failure": 0.0, "allowance": allowance, "parts": [p.to_dict() for p in loss.parts]}
+    result = verify(sealed(c))
+    assert result.problems == (
+        "total.parts: they promise nothing, or take more grid points than this is worth (2^24).",
+    )

@@ -16,7 +16,7 @@ from zoo import sealed
 
 from ppdp import Certificate
 from ppdp.certificate import verify
-from ppdp.certificate.document import strict_json
+from ppdp.certificate.strict import strict_json
 from ppdp.exceptions import CertificateError
 
 SLOW = {name for name in NAMES if issued(name)["total"]["parts"]}  # their accounting takes a while

@@ -111,8 +111,14 @@ class TestSigning:
 
     def test_a_certificate_that_does_not_hold_is_not_signed(self):
         forged = Certificate(sealed({**document("unconditional"), "epsilon": 0.1}))
-        with pytest.raises(CertificateError, match="does not hold"):
-            forged.sign(KEY)
+        for one in (forged, Certificate({}), Certificate(None)):
+            with pytest.raises(CertificateError, match="does not hold"):
+                one.sign(KEY)
+
+    def test_a_document_that_is_none_has_no_canonical_form(self):
+        signature = certificate("unconditional").sign(KEY)
+        with pytest.raises(CertificateError, match="no canonical form"):
+            signature.check(Certificate(None), KEY.public_key())
 
     def test_without_a_signature_nobody_is_named(self):
         result = certificate("gated, max").verify()

@@ -18,7 +18,9 @@ from ppdp.privacy.fixed_size import fixed_size_profile
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.pld import (
+    _MOST_POINTS,
     LEAST_DELTA,
+    _points,
     discrete_laplace_distribution,
     gaussian_distribution,
     in_parallel,
@@ -209,6 +211,30 @@ class TestAnswers:
         assert gaussian_distribution(40.0, 2.0**-5).epsilon(1e-6) == pytest.approx(
             gaussian_epsilon(40.0, 1e-6), rel=0.01
         )
+
+    @pytest.mark.parametrize("loss", [laplace_distribution(1.0), gaussian_distribution(1.0)], ids=["Laplace", "Gauss"])
+    def test_what_takes_too_many_points_counts_as_unbounded(self, loss):
+        for times in (10**6, 10**12, 10**300):
+            run = loss * times
+            assert all(side.size == 1 for side in run.sides)
+            if 10 * run.slack < 0.1:
+                assert run.epsilon(0.1) == math.inf
+            assert run.delta(1000.0) == 1.0
+
+    @pytest.mark.parametrize("times", [10, 1000, 10**5, 10**6])
+    def test_no_million_of_runs_of_epsilon_500_takes_too_many(self, times):
+        mu = gaussian_mu(500.0, 1e-6) / math.sqrt(times)
+        (side,) = gaussian_distribution(mu).sides
+        assert _points(side._probs, times) <= _MOST_POINTS
+
+    @pytest.mark.parametrize("times", [2, 30, 3000])
+    def test_points_are_counted_well(self, times):
+        skewed = poisson_distribution(
+            Distance(replaced=1), rate=0.01, bound=1.0, lipschitz=1.0, noise_scale=0.8, steps=1, interval=COARSE
+        )
+        for loss in (skewed, laplace_distribution(0.3, COARSE), gaussian_distribution(0.3, COARSE)):
+            composed = (loss * times).sides[0].size
+            assert composed / 2 <= _points(loss.sides[0]._probs, times) <= 4 * composed
 
     def test_intervals_do_not_mix(self):
         with pytest.raises(InvalidParameter, match="interval"):
