@@ -111,11 +111,12 @@ class World:
             w[toggled] = np.arange(toggled.stop - toggled.start) % 2  # both sides lose equally many
         v[toggled] = 1 - w[toggled]
         Z[equal] = X[equal]
-        step = np.nan_to_num(Z[moved]) - np.nan_to_num(X[moved])
-        length = row_norms(step)
-        step *= np.minimum(1.0, self.distance.radius / np.maximum(length, 1e-300))[:, None]
-        step *= min(1.0, self.distance.total / max(row_norms(step).sum(), 1e-300))
-        Z[moved] = self.bounded(X[moved] + step)
+        if self.distance.moved:
+            step = _filled(Z[moved]) - _filled(X[moved])
+            length = row_norms(step)
+            step *= np.minimum(1.0, self.distance.radius / np.maximum(length, 1e-300))[:, None]
+            step *= min(1.0, self.distance.total / max(row_norms(step).sum(), 1e-300))
+            Z[moved] = self.bounded(X[moved] + step)
         y, u = left.y, right.y
         if y is not None and u is not None:
             u = u.copy()
@@ -123,9 +124,8 @@ class World:
         return Pair(Rows(X, y, w).settled(), Rows(Z, u, v).settled())
 
     def _rows(self, rows: Rows) -> Rows:
-        X = np.nan_to_num(rows.X) if self.gaps == 0 else rows.X.copy()
-        if self.gaps:
-            X[self.gaps :] = np.nan_to_num(X[self.gaps :])
+        X = rows.X.copy()
+        X[self.gaps :] = _filled(X[self.gaps :])
         weight = rows.weight.copy()
         if not self.deleted:
             weight[self.roles[2]] = weight[self.roles[3]] = 1.0
@@ -164,7 +164,7 @@ class World:
         if kind == 1:
             return np.zeros_like(rows)
         fresh = self._table(rng)[: len(rows)]
-        return np.where(np.isnan(fresh), np.nan, np.nan_to_num(rows)) if kind == 2 else fresh
+        return np.where(np.isnan(fresh), np.nan, _filled(rows)) if kind == 2 else fresh
 
     def varied(self, pair: Pair, rng: np.random.Generator, size: float) -> Pair:
         """A legal pair near this one."""
@@ -183,7 +183,7 @@ class World:
             move = step * rng.standard_normal(d)
             tables = [table + move for table in tables]
         elif kind == 4:
-            same = (np.nan_to_num(X) == np.nan_to_num(X[slot])).all(axis=1)
+            same = (_filled(X) == _filled(X[slot])).all(axis=1)
             move = step * rng.standard_normal(d)
             tables = [table + np.where(same[:, None], move, 0.0) for table in tables]
         elif kind == 5:
@@ -198,6 +198,11 @@ class World:
         else:
             X[slot] *= 1 + size * rng.standard_normal()
         return self.legal(Pair(*map(Rows, tables, labels, weights)))
+
+
+def _filled(X: Array) -> Array:
+    """Zeros in place of gaps; far faster than ``np.nan_to_num``, which also looks for what is infinite."""
+    return np.where(np.isnan(X), 0.0, X)
 
 
 def _unit(n: int, d: int, rng: np.random.Generator) -> Array:

@@ -55,7 +55,8 @@ def by_position(pair: Pair, free: Collection[int] = ()) -> Distance:
     if left.y is not None and right.y is not None:
         other |= left.y != right.y
     move = np.linalg.norm(np.nan_to_num(left.X) - np.nan_to_num(right.X), axis=1)
-    is_free = np.isin(np.arange(left.n), list(free))
+    is_free = np.zeros(left.n, dtype=bool)
+    is_free[list(free)] = True
     replaced = both & (other | (is_free & (move > 0)))
     moves = move[both & ~other & ~is_free & (move > 0)]
     only_left, only_right = int((here & ~there).sum()), int((there & ~here).sum())

@@ -106,6 +106,7 @@ def is_estimator(kind):
     return isinstance(kind, type) and issubclass(kind, BaseEstimator)
 
 
+@cache
 def loaded_by(code):
     """Modules that are loaded once a fresh interpreter has run some code."""
     script = f"{code}\nimport json, sys\nprint(json.dumps(list(sys.modules)))"
@@ -140,6 +141,11 @@ class TestImport:
         brought = loaded - loaded_by("".join(f"import {name}\n" for name in named))
         assert not {name.split(".")[0] for name in brought} & HEAVY
         assert {name.split(".")[0] for name in brought} <= {"ppdp", *sys.stdlib_module_names}
+
+    def test_pictures_and_contract_tests_bring_nothing_until_they_are_used(self):
+        """Matplotlib is for drawing; a stage is checked without a test framework and without this folder."""
+        loaded = loaded_by("import ppdp, ppdp.plot, ppdp.comparison, ppdp.testing")
+        assert not loaded & {"matplotlib", "pytest", "neighbours", "adversary"}
 
     def test_heavy_packages_are_imported_where_they_are_used(self):
         shipped = loaded_by("from ppdp import *")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,7 @@ def issue(
             "sha256": content_hash(released),
             "inference": inference,
         },
-        "versions": _versions(),
+        "versions": dict(_versions()),
     }
     return Certificate.sealed(content)
 
@@ -194,7 +195,9 @@ def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {k: list(v) if isinstance(v, (tuple, list)) else v for k, v in parameters.items()}
 
 
-def _versions() -> dict[str, str]:
+@cache
+def _versions() -> Mapping[str, str]:
+    """Versions of what runs; to ask four packages took as long as everything else in a small fit."""
     from importlib.metadata import version
 
     return {

@@ -16,7 +16,7 @@ from ppdp.bounds.rounding import BLOCK
 from ppdp.mechanisms.secants import Secants
 from ppdp.progress import progress
 from ppdp.rows import Rows
-from ppdp.statistics import row_norms, threads_for
+from ppdp.statistics import row_norms
 
 __all__ = ["ClippedGradient", "descend", "descend_faster", "minimise", "path", "projected"]
 
@@ -80,9 +80,7 @@ class ClippedGradient:
             residuals = residuals * (self.weight[part] * scale)[:, None]
             return np.column_stack([residuals.T @ X, *[residuals.sum(axis=0)] * (self.width - d)])
 
-        with threads_for(d):
-            total = sum(map(block, range(0, len(self.X), BLOCK)), np.zeros_like(theta))
-        return np.asarray(total / self.divisor)
+        return np.asarray(sum(map(block, range(0, len(self.X), BLOCK)), np.zeros_like(theta)) / self.divisor)
 
 
 def projected(theta: Array, radius: float) -> Array:

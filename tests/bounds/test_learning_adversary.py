@@ -21,10 +21,11 @@ def model(clip=1.0, coef_norm=5.0, fit_intercept=True):
 
 
 def use(model_, domain, distance, theta):
-    bound = model_._question(domain).sensitivity(domain, distance)
+    question = model_._question(domain)
+    bound = question.sensitivity(domain, distance)
 
     def ratio(pair):
-        left, right = (gradient_at(theta, model_, model_._question(domain), rows) for rows in (pair.left, pair.right))
+        left, right = (gradient_at(theta, model_, question, rows) for rows in (pair.left, pair.right))
         return float(np.linalg.norm(left - right)) / bound
 
     return ratio

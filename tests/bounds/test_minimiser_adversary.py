@@ -68,7 +68,7 @@ def test_no_pair_exceeds_the_sensitivity(loss, distance, max_iter):
 
 @pytest.mark.parametrize("loss", MODELS)
 @pytest.mark.parametrize("distance", [Distance(replaced=1), Distance(toggled=1)], ids=named)
-@pytest.mark.parametrize("max_iter", [1, 7, 10_000])
+@pytest.mark.parametrize("max_iter", [1, 7, 1000])  # after 1000 the bound no longer grows
 def test_a_row_whose_gradient_is_clipped_attains_it(loss, distance, max_iter):
     """A slope that depends on the row alone and changes by its clip; every iterate of a flat loss attains the bound."""
     X = np.zeros((N, 2))
@@ -97,8 +97,9 @@ def test_the_solver_is_as_close_as_it_says(loss, coef_norm, clip):
     def slope(theta):
         return gradient(theta[None])[0] + strength * theta
 
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+
     def objective(theta):  # the integral of its gradient along the ray
-        nodes, weights = np.polynomial.legendre.leggauss(200)
         return sum(w / 2 * slope((u + 1) / 2 * theta) @ theta for u, w in zip(nodes, weights))
 
     ball = {"type": "ineq", "fun": lambda t: coef_norm**2 - t @ t, "jac": lambda t: -2 * t}

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from zoo import ZOO, Document, document, sealed
+from zoo import ZOO, document, sealed
 
 from ppdp.certificate import verify
 
@@ -37,21 +37,21 @@ def other_values(value: Any) -> list[Any]:
     return [v if v != value else value + 1 for v in scaled]
 
 
-def put(content: Document, path: tuple, value: Any) -> Document:
-    changed = copy.deepcopy(content)
-    parent = changed
-    for key in path[:-1]:
-        parent = parent[key]
-    parent[path[-1]] = value
+def put(content: Any, path: tuple, value: Any) -> Any:
+    """A copy that shares whatever is not on the way to the changed place."""
+    if not path:
+        return value
+    changed = copy.copy(content)
+    changed[path[0]] = put(changed[path[0]], path[1:], value)
     return changed
 
 
-def without(content: Document, path: tuple) -> Document:
-    changed = put(content, path, None)
-    parent = changed
-    for key in path[:-1]:
-        parent = parent[key]
-    del parent[path[-1]]
+def without(content: Any, path: tuple) -> Any:
+    changed = copy.copy(content)
+    if path[1:]:
+        changed[path[0]] = without(changed[path[0]], path[1:])
+    else:
+        del changed[path[0]]
     return changed
 
 
@@ -159,12 +159,11 @@ class TestEveryLeaf:
         unfound = set()
         for path, value in leaves(content):
             for other in other_values(value):
-                if path == ("digest",) or not verify(sealed(put(content, path, other))):
-                    continue
                 place = pattern(path)
                 pure = place == "delta" and content["total"]["parts"]  # what is pure holds at every delta
                 harmless = pure or place in WORDS or place in WITHOUT_EFFECT or (place in WEAKER and other > value)
-                if not harmless or (moved and place in WITHOUT_MOVES):
+                harmful = not harmless or (moved and place in WITHOUT_MOVES)
+                if harmful and path != ("digest",) and verify(sealed(put(content, path, other))):
                     unfound.add(place)
         assert not unfound, sorted(unfound)
 

@@ -12,6 +12,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler as PublicScaler
 
 from ppdp import Certificate, Domain, Ladder, Ledger, Pipeline
+from ppdp.certificate.document import digest
 from ppdp.exceptions import PrivacyRefusal
 from ppdp.interop import Diffprivlib
 from ppdp.mechanisms import (
@@ -266,4 +267,5 @@ zoo = pytest.mark.parametrize("name", ZOO)
 
 def sealed(content: Document) -> Document:
     """What a forger hands over: a digest that matches."""
-    return Certificate.sealed(content).to_dict()
+    body = {k: v for k, v in content.items() if k != "digest"}
+    return {**body, "digest": digest(body)}
