@@ -1,4 +1,4 @@
-"""Structured tables: datasets on which bounds are usually tight, or false.
+"""Structured tables, and tables with a row to replace: datasets on which bounds are usually tight, or false.
 
 Every family draws n rows of d columns in units of the largest row, and is neither clipped nor checked. ``scale`` is a
 length at which a map of datasets may change its mind, such as the radius within which rows count as duplicates.
@@ -11,11 +11,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MASKS", "STEPS", "TABLES", "units"]
+__all__ = ["MASKS", "PAIRS", "STEPS", "TABLES", "units"]
 
 Array = NDArray[np.float64]
 Random = np.random.Generator
 Table = Callable[[int, int, float, Random], Array]
+Scales = Callable[[], float]
+Neighbours = Callable[[int, int, Scales, Random], tuple[Array, Array]]
+"""A table, and the row that its first row becomes; every call of ``scales`` draws a length."""
 Mask = Callable[[int, int, Random], NDArray[np.bool_]]
 
 FEW = 0.0, 0.5, 1.0
@@ -137,6 +140,134 @@ TABLES: tuple[Table, ...] = (
     _one_of_its_kind,
     _kissing,
     _chain,
+)
+
+
+def _few_points(n: int, d: int, scales: Scales, rng: Random) -> tuple[Array, Array]:
+    """All rows but two at two points; the first row is turned around, or reflected, or becomes another point."""
+    axes = _frame(d, rng)[: rng.choice([1, 2, 3])]
+    first, strained, some, rest, other = _points(axes, rng)
+    some = _turned(rest, rng) if rng.integers(2) else some
+    many = int(rng.choice([0.0, n ** rng.random(), n * rng.random()]))
+    z = other if rng.random() < 0.2 else _turned(first, rng)
+    return _stacked(n, (first, 1), (strained, 1), (some, many), (rest, n)) @ axes, z @ axes
+
+
+def _stacked(n: int, *points: tuple[Array, int]) -> Array:
+    """Every point so many times, n rows in all."""
+    return np.vstack([np.tile(point, (count, 1)) for point, count in points])[:n]
+
+
+def _frame(d: int, rng: Random) -> Array:
+    """Up to three orthonormal directions: columns, in any order, or any others."""
+    frame = np.eye(d)[rng.permutation(d)] if rng.integers(2) else np.linalg.qr(rng.standard_normal((d, d)))[0]
+    return np.asarray(frame[:3])
+
+
+def _points(axes: Array, rng: Random) -> Array:
+    """Five points in coordinates of the axes: 0, on an axis, or anywhere on the sphere."""
+    k = len(axes)
+    poles = rng.choice([-1.0, 1.0], (5, 1)) * np.eye(k)[rng.integers(k, size=5)]
+    choices = np.stack([0 * poles, poles, poles, rng.random((5, 1)) * poles, units(5, k, rng), units(5, k, rng)])
+    return np.asarray(choices[rng.integers(len(choices), size=5), np.arange(5)])
+
+
+def _turned(point: Array, rng: Random) -> Array:
+    """Opposite to a point, or reflected along one axis."""
+    return -point if rng.integers(2) else np.where(np.arange(len(point)) == rng.integers(len(point)), -point, point)
+
+
+def _spread_by_one(n: int, d: int, scales: Scales, rng: Random) -> tuple[Array, Array]:
+    """On a line, often along a column: most rows at one end, few at another place; the first goes from end to end.
+
+    The smaller the variance, the more one row changes it: that of the second row is strained most.
+    """
+    direction = _frame(d, rng)[0] * rng.choice([-1.0, 1.0])
+    place = rng.choice([-1.0, 1.0, rng.uniform(-1, 1)])
+    second = -rng.choice([1.0, rng.random(), rng.random()])
+    few = int(rng.choice([0.0, n ** rng.uniform(0, 0.7)]))
+    z = rng.choice([-1.0, 1.0])
+    values = np.concatenate([[z, second], np.full(few, place), np.ones(n)])[:n]
+    return np.outer(values, direction), -z * direction
+
+
+def _decides_a_slope(n: int, d: int, scales: Scales, rng: Random) -> tuple[Array, Array]:
+    """The first row is reflected along the first axis, on which there are few others; the rest are one or two points.
+
+    So it turns the slope, or the leading direction, that it has decided; the second row lies where that matters.
+    """
+    axes = _frame(d, rng)
+    if len(axes) < 2:
+        return _spread_by_one(n, d, scales, rng)
+    lead = np.eye(len(axes))[0]
+    upright, aside = (np.append(0.0, units(1, len(axes) - 1, rng)[0]) for _ in range(2))
+    tilt, lean = rng.uniform(0.4, 0.9), rng.random()
+    tilt = rng.choice([np.sqrt(0.5), tilt])
+    first, z = (sign * tilt * lead + np.sqrt(1 - tilt**2) * upright for sign in (1, -1))
+    if rng.random() < 0.3:  # a mean far out, and as many on both sides of it
+        strained, count = upright, n // 2 - 1
+        some, rest = (sign * lean * lead + np.sqrt(1 - lean**2) * aside for sign in (1, -1))
+    else:
+        strained, count = lead, int(rng.choice([0.0, n * rng.random()]))
+        some, rest = lead, rng.choice([0.0, 1.0]) * aside
+    return _stacked(n, (first, 1), (strained, 1), (some, count), (rest, n)) @ axes, z @ axes
+
+
+def _changes_sides(n: int, d: int, scales: Scales, rng: Random) -> tuple[Array, Array]:
+    """Most rows at one point; the first comes before them in every order, at a scale on one side, then on the other."""
+    away = -rng.uniform(0, 0.5) * np.eye(d)[0]
+    side = np.eye(d)[-1] * (d > 1) + 1e-3 * rng.standard_normal(d)
+    size = scales() * rng.choice([0.3, 0.5, 0.99, 1 - 1e-6])
+    first, z = (size * point / np.linalg.norm(point) for point in (away + side, away - side))
+    far = int(rng.choice([0.0, n * rng.random()]))
+    return _stacked(n, (first, 1), (0 * first, n - 1 - far), (5 * first, n)), z
+
+
+def _staircase(n: int, d: int, scales: Scales, rng: Random) -> tuple[Array, Array]:
+    """Equal columns of sorted values, the first of which goes from end to end: so all the others change their ranks.
+
+    They are evenly spaced, or tied but for steps below some of three order statistics and two steps in between. A few
+    at the end are anywhere.
+    """
+    step, level = sorted((scales(), scales()))
+    share = rng.choice([0.25, 0.25, rng.uniform(0, 0.5)])
+    ranks = np.ceil(n * np.array([share, 0.5, 1 - share]) - 1e-9).astype(int).clip(1, n - 1)
+    steps = np.zeros(n) if rng.integers(3) else np.ones(n)
+    steps[ranks] = ((1, 1, 1), (0, 1, 1), (1, 1, 0), rng.integers(2, size=3))[rng.integers(4)]
+    steps *= step * rng.choice([0.5, 1 - 1e-6, 1 - 1e-6]) / np.sqrt(d)
+    steps[(ranks[:-1] + ranks[1:]) // 2] += level * rng.choice([0.0, 0.5, 0.5, 1.0])
+    values = np.cumsum(steps)
+    values -= rng.choice([values[n // 2], 0.0])
+    few = int(rng.uniform(0.0, 0.25) * n)
+    values[n - few :] = np.maximum(values[n - few :], np.sort(rng.random(few)))
+    values[0] = -1.0
+    direction = _corner(1, d, rng)[0]
+    return values[:, None] * direction, direction
+
+
+def _looks_alike(n: int, d: int, scales: Scales, rng: Random) -> tuple[Array, Array]:
+    """Rows around the first one at angles whose cosines are around the scale, the same around its mirror image.
+
+    So that it hides rows that do not look alike.
+    """
+    z = units(1, d, rng)[0]
+    angle = np.arccos(min(scales(), 0.99)) * rng.choice([0.5, 0.9, 1.0, 1.0, 1.1], n - 1)
+    away = rng.standard_normal((n - 1, d))
+    away -= np.outer(away @ z, z)
+    away /= np.maximum(np.linalg.norm(away, axis=1, keepdims=True), 1e-300)
+    around = np.cos(angle)[:, None] * z + np.sin(angle)[:, None] * away
+    side = np.where(np.arange(n - 1) % 2 & rng.integers(4), -1.0, 1.0)
+    return np.vstack([z, side[:, None] * around]), -z
+
+
+PAIRS: tuple[Neighbours, ...] = (
+    _few_points,
+    _spread_by_one,
+    _decides_a_slope,
+    _changes_sides,
+    _staircase,
+    _staircase,
+    _looks_alike,
 )
 
 

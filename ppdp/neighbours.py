@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ppdp.distance import Distance
 from ppdp.domain import Domain
-from ppdp.families import MASKS, STEPS, TABLES, units
+from ppdp.families import MASKS, PAIRS, STEPS, TABLES, units
 from ppdp.planning.ways import Way
 from ppdp.release_points import STATISTICS
 from ppdp.rows import Rows
@@ -21,6 +21,7 @@ from ppdp.statistics import clip_norms, row_norms
 __all__ = ["Pair", "World", "compared", "measured", "through"]
 
 Array = NDArray[np.float64]
+STRUCTURED = 0.5, 0.2  # share of pairs that are drawn as pairs: without gaps, and with gaps, which matter more
 ROUNDING = 1e-12  # of weights and lengths that are pulled back to what is allowed
 Pair = tuple[Rows, Rows]
 """Two datasets; slot i of the one belongs to slot i of the other."""
@@ -81,13 +82,8 @@ class World:
     def drawn(self, rng: np.random.Generator) -> Pair:
         """A random or structured pair; what changes is reversed, erased, copied from another row or drawn afresh."""
         n, (replaced, _, reweighted, moved, _) = self.domain.n, self.roles
-        X, fresh = self._table(rng), self._table(rng)
-        Z = X.copy()
-        another = X[rng.permutation(n)]
-        near = another + self._scale(rng) * rng.choice(STEPS) * units(n, self.domain.d, rng)
-        turned = rng.choice([-1, 1]) * np.roll(X, 1, axis=1)  # other columns have its gaps
-        choices = [-X, np.zeros_like(X), fresh, another, near, *[turned] * (3 if self.gaps else 1)]
-        Z[replaced] = choices[rng.integers(len(choices))][replaced]
+        fresh = self._table(rng)
+        X, Z = self._replaced(fresh, rng)
         together = np.tile(fresh[-1], (n, 1))
         alone = together * (np.arange(n) == moved.start)[:, None]
         Z[moved] += (together, alone, fresh, X, -X)[rng.integers(5)][moved]
@@ -100,6 +96,33 @@ class World:
         w[reweighted], v[reweighted] = rng.uniform(0.5, 1.0, (2, n))[:, reweighted]
         labels = np.asarray(rng.choice(self.labels, (2, n)) * rng.integers(2), dtype=np.float64)
         return self.legal(np.stack([X, Z]), np.stack([w, v]), labels)
+
+    def _replaced(self, fresh: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Two tables that differ in the rows that are replaced."""
+        n, replaced = self.domain.n, self.roles[0]
+        if n > 2 and replaced.stop and rng.random() < STRUCTURED[self.gaps > 0]:
+            return self._structured(rng)
+        X = self._table(rng)
+        Z = X.copy()
+        another = X[rng.permutation(n)]
+        near = another + self._scale(rng) * rng.choice(STEPS) * units(n, self.domain.d, rng)
+        turned = rng.choice([-1, 1]) * np.roll(X, 1, axis=1)  # other columns have its gaps
+        choices = [-X, np.zeros_like(X), fresh, another, near, *[turned] * (3 if self.gaps else 1)]
+        Z[replaced] = choices[rng.integers(len(choices))][replaced]
+        return X, Z
+
+    def _structured(self, rng: np.random.Generator) -> tuple[Array, Array]:
+        """The same, all rows chosen for the row that is replaced; some or all others have gaps."""
+        (n, d), first = (self.domain.n, self.domain.d), self.roles[0].stop
+        pair = PAIRS[rng.integers(len(PAIRS))]
+        table, row = pair(n, d, lambda: self._scale(rng) / self.length, rng)
+        X = np.asarray(table * self.length, dtype=np.float64)
+        last = min(self.gaps, int(rng.choice([first + 1, n - 1, rng.integers(n + 1)])))
+        missing = np.arange(d) == rng.integers(d) if rng.integers(4) else np.ones(d, dtype=bool)
+        X[first:last, missing] = np.nan
+        Z = X.copy()
+        Z[:first] = row * self.length
+        return X, Z
 
     def varied(self, pair: Pair, rng: np.random.Generator, size: float) -> Pair:
         """A pair near this one: all rows, equal rows, one row or one entry moves, or a row becomes another one."""
@@ -199,8 +222,9 @@ class World:
         return np.where(MASKS[rng.integers(len(MASKS))](len(X), X.shape[1], rng), np.nan, X)
 
     def _scale(self, rng: np.random.Generator) -> float:
-        if self.scales and rng.random() < 0.8:
-            return float(rng.choice(self.scales))
+        scales = [scale for scale in self.scales if scale <= 2 * self.length]
+        if scales and rng.random() < 0.8:
+            return float(rng.choice(scales))
         return float(self.length * 10.0 ** rng.uniform(-3, 0))
 
 

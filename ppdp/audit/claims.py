@@ -29,6 +29,7 @@ Uses = Mapping[str, tuple[float, float]]
 Bound = float | Callable[[Array, Array], float]
 
 NEIGHBOURS = Distance.neighbours()
+SHARES = {"lower", "upper"}  # of the rows: no lengths
 RESOLUTION = 1e-9  # of code that computes in float64
 QUANTITIES = "linf", "l2", "slots", "reweighted", "moved", "radius", "total", "mass", "one_sided"
 
@@ -177,12 +178,12 @@ class Claim:
         return float((shared & ~(same & (left.weight == right.weight))).sum())
 
 
-def lengths(transform: Any) -> Iterator[float]:
-    """Numbers among the parameters of a transform, which may be lengths at which it changes its mind."""
+def lengths(transform: Any, *ways: Way) -> Iterator[float]:
+    """Numbers among the parameters of a transform and its ways: perhaps lengths at which it changes its mind."""
     found = transform.get_params() if hasattr(transform, "get_params") else getattr(transform, "keywords", {})
-    for value in found.values():
-        if isinstance(value, float) and 0 < value < math.inf:
-            yield value
+    resolved = [way.parameters[name] for way in ways for name in way.parameters if name not in SHARES]
+    numbers = [*found.values(), *resolved]
+    yield from dict.fromkeys(value for value in numbers if isinstance(value, float) and 0 < value < math.inf)
 
 
 def _rounded(attained: float, bound: float, slack: float) -> float:

@@ -62,7 +62,7 @@ def _entrance(plan: Plan) -> World:
 
 
 def _drawn(domain: Domain, distance: Distance, gaps: int, steps: Sequence[PlannedStep], plan: Plan) -> World:
-    scales = tuple(scale for step in steps for scale in lengths(step.stage))
+    scales = tuple(scale for step in steps for scale in lengths(step.stage, step.way))
     classes, target = plan.domain.classes, plan.domain.y_range
     labels = tuple(map(float, range(len(classes)))) if classes else (-1.0, 0.0, 1.0) if target else (0.0, 1.0)
     return World(domain, distance, gaps, scales, _unit(steps[0].stage) if steps else 1.0, labels)

@@ -17,10 +17,12 @@ from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, Norm
 
 DOMAIN = Domain(n_rows=12, n_features=2)
 
+QUANTIZATION = printed.quantization(30, 2)
 FALSE = {
     "deduplication, 1 column": (printed.deduplication(12, 1), "linf"),
     "deduplication, 2 columns": (printed.deduplication(30, 2), "linf"),
-    "quantization, 2 columns": (printed.quantization(30, 2), "linf"),
+    "quantization, 2 columns": (replace(QUANTIZATION, claimed={"linf": QUANTIZATION.claimed["linf"]}), "linf"),
+    "quantization, how far": (replace(QUANTIZATION, claimed={"l2": QUANTIZATION.claimed["l2"]}), "l2"),
     "standard scaling, 50 rows": (printed.scaling(50, 0.35), "l2"),
     "mean imputation": (printed.imputation(40, 3, 3), "l2"),
     "PCA to 1 of 2 columns": (printed.projection(50, 2, 1), "l2"),
