@@ -97,9 +97,11 @@ class Secants:
             moves, changes = np.stack(self._moves), np.stack(self._changes)
             curvature = np.einsum("ij,ij->i", moves, changes) / np.einsum("ij,ij->i", moves, moves)
             changes = changes + (np.maximum(0.0, least - curvature)[:, None] + ridge) * moves
-            downhill = LbfgsInvHessProduct(moves / unit, changes * unit).matvec(downhill)
+            with np.errstate(all="ignore"):
+                downhill = LbfgsInvHessProduct(moves / unit, changes * unit).matvec(downhill)
         move = unit * downhill
-        longest, asked = float(np.linalg.norm(slope)) / least, float(np.linalg.norm(move))
-        if asked > longest:  # secants that are mostly noise may ask for more
-            move *= longest / asked
+        longest = float(np.linalg.norm(slope)) / least
+        asked = float(np.linalg.norm(move)) if (np.abs(move) < 1e150).all() else math.inf
+        if not asked <= longest:  # secants that are mostly noise may ask for more, or for what no number can say
+            move = move * (longest / asked) if math.isfinite(asked) else unit**2 * slope
         return np.asarray(at - move.reshape(at.shape))

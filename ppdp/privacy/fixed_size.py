@@ -30,7 +30,7 @@ __all__ = ["fixed_size_profile", "fixed_size_split", "fixed_size_step"]
 
 Floats = NDArray[np.float64]
 
-_SUPPORT = 2**22  # longer laws are not tabulated: as many rows as can have moved
+_SUPPORT, _POPULATION = 2**22, 10**8  # a law of more values is not tabulated, one of more rows not precise enough
 
 
 def fixed_size_profile(fraction: float, mu: float, shift: float = 0.0) -> Profile:
@@ -50,6 +50,8 @@ def fixed_size_profile(fraction: float, mu: float, shift: float = 0.0) -> Profil
     number("fraction", fraction, above=0, most=1)
     if shift == 0:
         return Profile.symmetric(_still(fraction, mu))
+    if fraction == 1:
+        return gaussian_profile(mu + shift)
     some, certain = np.array([1 - fraction, fraction]), np.ones(1)
     one_sided = GaussianMixturePair(some, np.array([0.0, mu]), certain, np.array([shift])).delta
     hidden, shown = gaussian_profile(shift).forward, gaussian_profile(mu + shift).forward
@@ -150,7 +152,7 @@ def _moved(moved: int, others: int, batch_size: int, most: int) -> tuple[Floats,
     """Values and weights of a law above that of min(K, most), K of the ``moved`` among ``batch_size`` of the others."""
     drawn = min(batch_size, others)
     least, last = max(0, drawn - (others - moved)), min(moved, drawn)
-    if moved >= others or last - least > _SUPPORT:
+    if moved >= others or last - least > _SUPPORT or others > _POPULATION:  # then all that can have moved are charged
         return np.array([float(min(last, most))]), np.ones(1)
     from scipy.stats import hypergeom
 

@@ -60,6 +60,19 @@ class TestNoise:
             expected = noise_scale * np.sqrt(at.size)
             assert moved <= 0.01 * np.linalg.norm(at) * np.linalg.norm(gradient) / expected * (1 + 1e-9)
 
+    def test_secants_that_contradict_each_other_end_in_a_usual_step(self):
+        """Nearly orthogonal pairs: what limited-memory BFGS makes of them is beyond float64."""
+        secants, rng = Secants(1.0, 1e-30), np.random.default_rng(0)
+        at = gradient = np.zeros((1, 30))
+        for _ in range(21):
+            move, other = rng.standard_normal((2, 1, 30))
+            other -= move * float((move * other).sum() / (move * move).sum())
+            at, gradient = at + move, gradient + 1e-20 * move + 1e10 * other
+            secants.see(at, gradient)
+        there = secants.step(at, gradient, 0.0)
+        assert np.isfinite(there).all()
+        assert np.linalg.norm(there - at) > 0
+
     @pytest.mark.parametrize(
         ("noise_scale", "size", "enough"), [(0.01, 9, True), (0.0112, 9, False), (0.01, 16, False)]
     )

@@ -55,7 +55,7 @@ class TestFixedSize:
             if trial < 10:
                 each = 1.25 * distance.total / 3
                 left, right = (np.array([end, *[-1.0 + move] * 3, -1.0]) for end, move in ((1.0, each), (-1.0, 0.0)))
-            size, sigma = int(rng.integers(1, len(left))), rng.choice([1.0, 2.0])
+            size, sigma = int(rng.integers(1, len(left) + 1)), rng.choice([1.0, 2.0])
             mu, profile = fixed_size_step(
                 distance, n_rows=len(left), batch_size=size, bound=1.0, lipschitz=1.25, noise_scale=sigma
             )
@@ -141,3 +141,8 @@ class TestFixedSize:
         values = fixed_size_profile(1e-3, 2.0).forward(np.array([0.0, 29.999999, 30.0, 30.000001, 500.0]))
         assert (np.diff(values) <= 0).all()
         assert np.isfinite(values).all()
+
+    def test_of_very_many_rows_all_that_can_have_moved_are_charged(self):
+        """There the law is known to six digits only."""
+        k, weights = moved_in_batch(10**9, 2 * 10**9, 1000, 10**9)
+        assert (k.tolist(), weights.tolist()) == ([1000.0], [1.0])
