@@ -94,7 +94,7 @@ class Runs:
 
 
 def train(X: Array, y: Array, columns: int, runs: Runs, rng: np.random.Generator) -> Array:
-    """Descent as in ppdp (momentum, projection on the ball, average of the last half), all runs together.
+    """Descent as in ppdp (momentum, projection, average of the last half; usual steps only), all runs together.
 
     Returns
     -------

@@ -17,7 +17,7 @@ import figure_2
 import phase_diagram
 import table_2
 
-from ppdp.mechanisms.descent import ClippedGradient, descend, path
+from ppdp.mechanisms.descent import ClippedGradient, descend_faster, path
 from ppdp.rows import Rows
 
 FOLDER = Path(__file__).parents[1] / "reproductions"
@@ -81,8 +81,8 @@ def test_all_runs_together_are_the_descent_of_the_library():
         Rows.of(X, y), lambda scores, y: 1 / (1 + np.exp(-scores)) - y[:, None], clip=1.0, fit_intercept=False
     )
     for k in range(2):
-        settings = {"steps": 12, "step_size": runs.step[k], "radius": runs.radius[k], "momentum": True}
-        iterates = descend([gradient] * 12, lambda value: value, np.zeros((1, 3)), **settings)
+        settings = {"steps": 12, "step_size": runs.step[k], "radius": runs.radius[k]}
+        iterates = descend_faster(gradient, lambda value: value, np.zeros((1, 3)), **settings)
         np.testing.assert_allclose(together[k], path(iterates, 12)[-1][0], rtol=1e-10)
 
 
