@@ -140,6 +140,8 @@ class TweedieRegressor(_LogLink, Mechanism):
     coef_norm : float, default=4.0
         Radius D of the ball of coefficients, intercept included.
     step_size : float or "auto", default="auto"
+        Of the first step: where noise is small, later ones are longer if released gradients show that the
+        loss is flat.
         "auto": ``2.25 / √d``.
     noise_scale : float, optional
         Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
@@ -244,6 +246,8 @@ class PoissonRegressor(_FixedPower, Mechanism):
     coef_norm : float, default=4.0
         Radius D of the ball of coefficients, intercept included.
     step_size : float or "auto", default="auto"
+        Of the first step: where noise is small, later ones are longer if released gradients show that the
+        loss is flat.
         "auto": ``2.25 / √d``.
     noise_scale : float, optional
         Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
@@ -287,6 +291,8 @@ class GammaRegressor(_FixedPower, Mechanism):
     coef_norm : float, default=4.0
         Radius D of the ball of coefficients, intercept included.
     step_size : float or "auto", default="auto"
+        Of the first step: where noise is small, later ones are longer if released gradients show that the
+        loss is flat.
         "auto": ``2.25 / √d``.
     noise_scale : float, optional
         Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.

@@ -51,6 +51,8 @@ class LinearRegression(LinearRegressor, Mechanism):
         Radius D of the ball of coefficients, intercept included, targets being rescaled.
         "auto": ``2 max(1, √d / R)``, R the norm of the rows.
     step_size : float or "auto", default="auto"
+        Of the first step under "dpgd": where noise is small, later ones are longer if released gradients show that the
+        loss is flat.
         "auto": ``1.2 / max(1, min(R², d) / √d)``; under "hidden" at most 1 / smoothness.
     noise_scale : float, optional
         Standard deviation of the noise on the mean gradient (of a batch, over B), per step, targets being rescaled; a
@@ -155,6 +157,8 @@ class Ridge(LinearRegression):
         Radius D of the ball of coefficients, intercept included, targets being rescaled.
         "auto": ``2 max(1, √d / R)``, R the norm of the rows.
     step_size : float or "auto", default="auto"
+        Of the first step under "dpgd": where noise is small, later ones are longer if released gradients show that the
+        loss is flat.
         "auto": ``1.2 / max(1, min(R², d) / √d)``; under "hidden" at most 1 / smoothness; of no effect under "output".
     noise_scale : float, optional
         Standard deviation of the noise, targets being rescaled: on the mean gradient (of a batch, over B), per step;

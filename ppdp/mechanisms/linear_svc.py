@@ -53,6 +53,8 @@ class LinearSVC(LinearClassifier, Mechanism):
         Radius D of the ball of coefficients, intercept included.
         "auto": ``5 max(1, √d / R)``, R the norm of the rows.
     step_size : float or "auto", default="auto"
+        Of the first step under "dpgd": where noise is small, later ones are longer if released gradients show that the
+        loss is flat.
         "auto": ``2.4 / max(1, min(R², d) / √d)``; under "hidden" at most 1 / smoothness.
     noise_scale : float, optional
         Standard deviation of the noise on the mean gradient (of a batch, over B), per step; a pipeline sets it.

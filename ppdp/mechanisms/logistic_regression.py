@@ -59,6 +59,8 @@ class LogisticRegression(LinearClassifier, Mechanism):
         Radius D of the ball of coefficients, intercept included; of k > 2 classes all together, ``D √k``.
         "auto": ``5 max(1, √d / R)``, R the norm of the rows.
     step_size : float or "auto", default="auto"
+        Of the first step under "dpgd": where noise is small, later ones are longer if released gradients show that the
+        loss is flat.
         "auto": ``4.8 / max(1, min(R², d) / √d)``, k / 3 times that for k > 3 classes; under "hidden" at most 1 /
         smoothness; of no effect under "output".
     noise_scale : float, optional

@@ -17,7 +17,7 @@ __all__ = ["Secants", "clear"]
 Array = NDArray[np.float64]
 
 MOST = 20  # secants that are remembered
-STEADY = 100.0  # a step moves noise alone by at most this part of the coefficients
+STEADY = 100.0  # noise alone moves the coefficients in a step by at most one part in so many
 CLEAR = 30.0  # how many times shorter than the longest gradient noise must be for its changes to say something
 
 
