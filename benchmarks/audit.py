@@ -13,15 +13,18 @@ import sys
 import time
 from dataclasses import replace
 
-from ppdp.audit import OutputFinding, PlanTarget, attack_output
+from ppdp.audit import OutputFinding, PlanTarget, SelectionTarget, Target, attack_output
 from ppdp.audit.catalogue import TARGETS
 
 RUNS = 25_000
 NAMES = "deduplication", "mean imputation", "noisy gradient descent"
 
 
-def halved(target: PlanTarget) -> PlanTarget:
-    """The same with half of the noise that the plan asks for: a bug that an audit must find."""
+def halved(target: PlanTarget | SelectionTarget) -> Target:
+    """The same with half of the noise that is planned: a bug that an audit must find."""
+    if isinstance(target, SelectionTarget):
+        chosen, scored = (scale and scale / 2 for scale in (target.selection.temperature, target.selection.noise_scale))
+        return replace(target, selection=replace(target.selection, temperature=chosen, noise_scale=scored))
     plan = target.plan
     releases = tuple(replace(release, noise_scale=release.noise_scale / 2) for release in plan.releases)
     mechanism = plan.mechanism and replace(plan.mechanism, noise_scale=plan.mechanism.noise_scale / 2)

@@ -18,7 +18,7 @@ from ppdp.release_points import STATISTICS
 from ppdp.rows import Rows
 from ppdp.statistics import clip_norms, row_norms
 
-__all__ = ["Pair", "World", "compared", "measured", "through"]
+__all__ = ["Pair", "World", "compared", "differing", "measured", "through"]
 
 Array = NDArray[np.float64]
 STRUCTURED = 0.5, 0.2  # share of pairs that are drawn as pairs: without gaps, and with gaps, which matter more
@@ -230,6 +230,12 @@ class World:
 
 def _labels(rows: Rows) -> Array:
     return np.zeros(rows.n) if rows.y is None else rows.y
+
+
+def differing(pair: Pair) -> NDArray[np.bool_]:
+    """Slots in which row, gaps, label or weight differ; either both datasets have labels or none."""
+    one, other = (np.column_stack([rows.X, rows.weight, _labels(rows)]) for rows in pair)
+    return ~((one == other) | (np.isnan(one) & np.isnan(other))).all(axis=1)
 
 
 def measured(pair: Pair, free: Collection[int]) -> dict[str, float]:

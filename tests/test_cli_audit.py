@@ -63,6 +63,9 @@ def test_a_false_claim_is_found(study, capsys, monkeypatch):
         (["--runs", "many"], "--runs"),
         (["--seconds", "-1"], "seconds"),
         (["--out", "."], "already there"),
+        (["--out", "nowhere/audit.html"], "cannot be written"),
+        (["--seed", "-1"], "seed"),
+        (["--jobs", "0"], "n_jobs"),
         ([], "n_rows"),
     ],
 )

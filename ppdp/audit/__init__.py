@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from ppdp.audit.output import Event, OutputFinding, attack_output
     from ppdp.audit.report import AuditReport
     from ppdp.audit.stability import StabilityFinding, StabilityReport, attack_stability, worst_pair
-    from ppdp.audit.target import FunctionTarget, GateTarget, PlanTarget, Target
+    from ppdp.audit.target import FunctionTarget, GateTarget, PlanTarget, SelectionTarget, Target
 
 __all__ = [
     "AuditReport",
@@ -19,6 +19,7 @@ __all__ = [
     "GateTarget",
     "OutputFinding",
     "PlanTarget",
+    "SelectionTarget",
     "StabilityFinding",
     "StabilityReport",
     "Target",
@@ -37,6 +38,7 @@ _HOMES = {
     "GateTarget": "target",
     "OutputFinding": "output",
     "PlanTarget": "target",
+    "SelectionTarget": "target",
     "StabilityFinding": "stability",
     "StabilityReport": "stability",
     "Target": "target",

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.audit.target import GateTarget, PlanTarget, Target
+from ppdp.audit.target import GateTarget, PlanTarget, SelectionTarget, Target
 from ppdp.domain import Domain
 from ppdp.gate import Gate
 from ppdp.ladder import Ladder
@@ -33,6 +33,7 @@ from ppdp.mechanisms import (
 from ppdp.pipeline import Pipeline
 from ppdp.planning.plan import Plan
 from ppdp.rows import Rows
+from ppdp.search_plan import Selection
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, NormClipper, StandardScaler
 
 __all__ = ["TARGETS"]
@@ -40,6 +41,7 @@ __all__ = ["TARGETS"]
 Array = NDArray[np.float64]
 
 N = 12
+CROWD = 300
 GAP = np.nan
 BOX = Domain(n_rows=N, n_features=1, row_norm=1.0, entry_bound=1.0, min_present=N)
 TRAINING: dict[str, Any] = {"fit_intercept": False, "clip": 0.25, "coef_norm": 1e3}
@@ -142,6 +144,32 @@ def _imputed(name: str) -> Target:
     return _reversed(name, *stages, rest=GAP, domain=BOX.but(max_missing=N))
 
 
+def _drifting(name: str) -> Target:
+    """Batches of fixed size in which all other rows follow the one that is replaced."""
+    model = LogisticRegression((0, 1), solver="fixed-size", **SAMPLED, **TRAINING | {"coef_norm": 1.0})
+    return _reversed(name, MeanImputer(statistics="exact"), model, rest=GAP, domain=BOX.but(max_missing=N))
+
+
+def _clear(name: str) -> Target:
+    """So many rows that gradients are heard through the noise, and curvature is learnt from them."""
+    model = LogisticRegression((0, 1), max_iter=5, **TRAINING)
+    X = np.zeros((CROWD, 1))
+    Z = X.copy()
+    X[0], Z[0] = 1.0, -1.0
+    plan = _plan(model, domain=BOX.but(n_rows=CROWD, min_present=CROWD))
+    y = np.ones(CROWD)
+    return PlanTarget(name, plan, Rows.of(X, y), Rows.of(Z, y))
+
+
+def _selected(name: str, scores: str) -> Target:
+    """The replaced row is right for one candidate or for the other; all others are right for none."""
+    X = np.zeros((N, 2))
+    Z = X.copy()
+    X[0], Z[0] = [1.0, 0.0], [0.0, 1.0]
+    selection = Selection.of_budget(N, 1, 2, scores, 1.0)
+    return SelectionTarget(name, selection, selection.loss, X, Z)
+
+
 def _missing(few: int, many: int) -> tuple[Rows, Rows]:
     """Rows of which few or, one replaced, many have gaps."""
     X, Z = np.full((N, 1), 0.5), np.full((N, 1), 0.5)
@@ -186,6 +214,10 @@ _ALL: list[tuple[Any, ...]] = [
     ("choice of a candidate", _chosen),
     *((name, _reversed, model) for name, model in MODELS.items()),
     ("fixed-size batches", _opposed),
+    ("fixed-size batches of moved rows", _drifting),
+    ("gradient descent with curvature", _clear),
+    ("search by noisy scores", _selected, "all"),
+    ("search by chance", _selected, "best"),
     *((name, _released, stage) for name, stage in STATISTICS.items()),
     *((f"{kind} gate, closed", _gate, kind, True) for kind in _KINDS),
     *((f"{kind} gate, open", _gate, kind, False) for kind in _KINDS),

@@ -5,14 +5,15 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.checks import integer
+from ppdp.checks import integer, number
 from ppdp.distance import Distance, Sensitivity
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter
@@ -20,18 +21,23 @@ from ppdp.neighbours import Pair, World, compared, measured, through
 from ppdp.planning.ways import Way
 from ppdp.rows import Rows
 from ppdp.statistics import row_norms
+from ppdp.tables import visible
 
-__all__ = ["Claim", "StabilityTarget", "StageTarget", "lengths"]
+__all__ = ["Claim", "StabilityTarget", "StageTarget", "lengths", "one_line"]
 
 Array = NDArray[np.float64]
 Uses = Mapping[str, tuple[float, float]]
 """For each quantity what a pair of datasets attains, and what is claimed."""
 Bound = float | Callable[[Array, Array], float]
+_Answer = tuple[Any, NDArray[Any] | None]  # rows, and which ones they are: positions or a mask; None for all
 
 NEIGHBOURS = Distance.neighbours()
 SHARES = {"lower", "upper"}  # of the rows: no lengths
 RESOLUTION = 1e-9  # of code that computes in float64
 QUANTITIES = "linf", "l2", "slots", "reweighted", "moved", "radius", "total", "mass", "one_sided"
+REPLACED = {"slots", "mass", "one_sided"}  # where one of these is claimed, it counts a row whose gaps are others
+FITTED = "fit_transform", "fit_resample"
+SAID = 200  # characters of somebody else's error that are shown
 
 
 class StabilityTarget(Protocol):
@@ -59,14 +65,17 @@ class Claim:
         Fitted on each of two neighbouring datasets and compared row by row: ``transform(X)`` of an array of shape
         (n, d), NaN for gaps; or ``fit_transform`` or ``fit_resample`` of a transformer, which is copied first. A
         callable may return the output rows, as many as came in; or (rows, kept), with a mask of shape (n,) of the
-        rows that are kept. What ``fit_resample`` keeps is read from ``sample_indices_``.
+        rows that are kept. What ``fit_resample`` keeps is read from ``sample_indices_``, in whatever order; a row that
+        it repeats has the number of its copies as weight. It must map the same dataset to the same rows each time.
     domain : Domain
         Public facts of both datasets; ``n_rows`` and ``n_features`` are needed.
     claimed : Distance, Sensitivity, mapping or callable
         The bound. A mapping holds numbers for "linf" (how many of the rows that both datasets share change), "l2" (how
         far any of them moves, in units of the output) or fields of a Distance. Instead of a number, a function of
         both arrays is the bound for just these two datasets. A stability map ``(Domain, Distance) -> (Domain,
-        Distance)`` is evaluated.
+        Distance)`` is evaluated. A row with other gaps (NaN) or infinities than its counterpart has moved infinitely
+        far; one with other gaps is a replaced one where "slots", "mass" or "one_sided" is claimed. Datasets of
+        different widths are infinitely far apart in everything.
     distance : Distance, default=one replaced row
         How far apart the two datasets are before it.
     holds : callable, optional
@@ -81,6 +90,11 @@ class Claim:
         are coarser (1.2e-5 of float32). Give it for code that computes in float32 and answers in float64.
     name : str, optional
         Default: the name of the transform.
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter is impossible.
 
     Examples
     --------
@@ -103,10 +117,11 @@ class Claim:
     resolution: float | None = None
     name: str = ""
     world: World = field(init=False, repr=False)
+    bounds: Mapping[str, Bound] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self._check()
         n = self.domain.n
-        integer("Claim.gaps", self.gaps, least=0)
         if not self.name:
             kind = self.transform if hasattr(self.transform, "__name__") else type(self.transform)
             object.__setattr__(self, "name", kind.__name__)
@@ -114,55 +129,144 @@ class Claim:
         facts = self.domain.but(max_missing=self.gaps, min_present=n if whole else 0)
         scales = tuple(lengths(self.transform)) if self.scales is None else self.scales
         object.__setattr__(self, "world", World(facts, self.distance, min(self.gaps, n), scales))
-        unknown = sorted(set(self._bounds) - set(QUANTITIES))
-        if unknown:
-            raise InvalidParameter(f"unknown quantities: {unknown}.", stage=self.name, fix=f"use {QUANTITIES}.")
+        object.__setattr__(self, "bounds", self._bounds())
 
-    @property
+    def _check(self) -> None:
+        """Of what kind the parameters are."""
+        maps = callable(self.transform) or any(hasattr(self.transform, name) for name in FITTED)
+        wanted = {
+            "transform": (maps, "a function of rows, or something with fit_transform or fit_resample"),
+            "domain": (isinstance(self.domain, Domain), "a Domain"),
+            "distance": (isinstance(self.distance, Distance), "a Distance"),
+            "holds": (self.holds is None or callable(self.holds), "a function of rows"),
+            "name": (isinstance(self.name, str), "a string"),
+        }
+        for name, (right, words) in wanted.items():
+            if not right:
+                kind = type(getattr(self, name)).__name__
+                raise InvalidParameter(f"{name} is of type {kind}.", stage="Claim", fix=f"pass {words}.")
+        integer("Claim.gaps", self.gaps, least=0)
+        if self.resolution is not None:
+            number("Claim.resolution", self.resolution, least=0)
+
     def _bounds(self) -> Mapping[str, Bound]:
-        claimed = self.claimed
+        """What is claimed, by name: numbers, and functions of both arrays."""
+        claimed: Any = self.claimed
         if callable(claimed):
-            _, claimed = claimed(self.world.domain, self.distance)
+            found = claimed(self.world.domain, self.distance)
+            claimed = found[1] if isinstance(found, tuple) and len(found) == 2 else None
         if isinstance(claimed, Sensitivity):
             return {"linf": claimed.linf, "l2": claimed.l2}
         if isinstance(claimed, Distance):
-            found = claimed.by_position()
-            return {"slots": found.replaced + found.toggled} | {
-                name: value for name, value in found.to_dict().items() if name in QUANTITIES
+            far = claimed.by_position()
+            return {"slots": far.replaced + far.toggled} | {
+                name: value for name, value in far.to_dict().items() if name in QUANTITIES
             }
-        return claimed
+        if not isinstance(claimed, Mapping) or not claimed:
+            fix = "claim a Distance, a Sensitivity, a map to (Domain, Distance), or numbers: {'l2': 0.2}."
+            raise InvalidParameter("nothing is claimed.", stage=self.name, fix=fix)
+        unknown = sorted(str(name) for name in claimed if name not in QUANTITIES)
+        if unknown:
+            raise InvalidParameter(f"unknown quantities: {unknown}.", stage=self.name, fix=f"use {QUANTITIES}.")
+        return {name: bound if callable(bound) else self._number(name, bound) for name, bound in claimed.items()}
+
+    def _number(self, name: str, bound: Any) -> float:
+        """A bound that is a number; below zero by rounding at most."""
+        plain = bound.item() if isinstance(bound, np.ndarray) and bound.size == 1 else bound
+        if isinstance(plain, Real) and not float(plain) < -RESOLUTION:
+            return float(plain)
+        fix = "claim a number of at least 0, or a function of both arrays that returns one."
+        raise InvalidParameter(f"the bound of {name} is {bound!r}.", stage=self.name, fix=fix)
 
     def uses(self, pair: Pair) -> Uses | None:
-        """What a pair attains, and what is claimed of it.
+        """What a pair attains, and what is claimed of it; None where nothing is, or where the transform refuses it.
 
         Parameters
         ----------
         pair : tuple of Rows
             Both datasets; slot i of the one belongs to slot i of the other.
+
+        Raises
+        ------
+        InvalidParameter
+            If its output is no table of numbers, or it is unclear which output row comes from which row.
         """
+        if not self._about(pair):
+            return None
+        try:
+            answers = [self._answer(rows) for rows in pair]
+        except Exception:  # made-up rows that it refuses show nothing
+            return None
         arrays = [rows.X for rows in pair]
-        if not self.world.allows(pair) or (self.holds is not None and not all(self.holds(X) for X in arrays)):
-            return None
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            try:
-                (left, coarse), (right, _) = (_mapped(self.transform, rows) for rows in pair)
-            except Exception:  # made-up rows that it refuses show nothing
-                return None
-        if left.X.shape != right.X.shape:
-            return None
-        resolution = coarse if self.resolution is None else self.resolution
-        least = resolution * max(self.world.length, float(row_norms(np.nan_to_num(left.X)).max(initial=0.0)))
-        left, right = self._settled(left, right, least)
-        found = measured((left, right), self.world.free)
-        found |= {"l2": found["radius"], "linf": self._changed(left, right)}
-        bounds = {name: bound(*arrays) if callable(bound) else bound for name, bound in self._bounds.items()}
-        slack = {"l2": least, "radius": least, "total": least * left.n}
+        with np.errstate(all="ignore"):
+            found, slack = self._found(pair, answers)
+            bounds = {
+                name: self._number(name, bound(*arrays)) if callable(bound) else float(bound)
+                for name, bound in self.bounds.items()
+            }
         return {
-            name: (_rounded(found[name], float(bound), slack.get(name, 0.0)), float(bound))
+            name: (_rounded(found[name], bound, slack.get(name, 0.0)), bound)
             for name, bound in bounds.items()
             if not math.isnan(bound)
         }
+
+    def failure(self, pair: Pair) -> str | None:
+        """What the transform raises on a pair of which something is claimed, in one line; None if nothing."""
+        if self._about(pair):
+            try:
+                for rows in pair:
+                    self._answer(rows)
+            except Exception as error:
+                return one_line(error)
+        return None
+
+    def refuse_random(self, *datasets: Rows) -> None:
+        """Map each of some datasets twice.
+
+        Raises
+        ------
+        InvalidParameter
+            If the answers to one dataset differ by more than rounding: that would pass for what a row does.
+        """
+        for rows in datasets:
+            try:
+                answers = [self._answer(rows), self._answer(rows)]
+            except Exception:  # made-up rows that it refuses show nothing
+                continue
+            with np.errstate(all="ignore"):
+                found, _ = self._found((rows, rows), answers)
+            if any(found.values()):
+                problem = "it maps the same dataset to different rows: it is random, or remembers what it mapped."
+                fix = "fix its random_state, or claim each draw by itself."
+                raise InvalidParameter(problem, stage=self.name, fix=fix)
+
+    def _about(self, pair: Pair) -> bool:
+        """Whether anything is claimed of a pair."""
+        with np.errstate(all="ignore"):
+            return self.world.allows(pair) and (self.holds is None or all(self.holds(rows.X) for rows in pair))
+
+    def _answer(self, rows: Rows) -> _Answer:
+        """What the transform makes of the rows that are present."""
+        there = rows.weight > 0
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return _answered(self.transform, rows.X[there], None if rows.y is None else rows.y[there])
+
+    def _found(self, pair: Pair, answers: Sequence[_Answer]) -> tuple[dict[str, float], dict[str, float]]:
+        """What two answers attain of every quantity, and how much of it may be rounding."""
+        (left, coarse), (right, other) = (_placed(*answer, rows, self.name) for answer, rows in zip(answers, pair))
+        if left.X.shape != right.X.shape:
+            return dict.fromkeys(QUANTITIES, math.inf), {}
+        resolution = max(coarse, other) if self.resolution is None else self.resolution
+        finite = np.where(np.isfinite(left.X), left.X, 0.0)
+        least = resolution * max(self.world.length, float(row_norms(finite).max(initial=0.0)))
+        left, right = self._settled(left, right, least)
+        found = measured((left, right), self.world.free)
+        torn, radius = self._torn(left, right), found["radius"]
+        if torn and not REPLACED & set(self.bounds):
+            found |= {"moved": found["moved"] + torn, "radius": math.inf, "total": math.inf}
+        found |= {"l2": math.inf if torn else radius, "linf": self._changed(left, right)}
+        return found, {"l2": least, "radius": least, "total": least * left.n}
 
     def _settled(self, left: Rows, right: Rows, least: float) -> Pair:
         """Without the moves that are only rounding."""
@@ -171,11 +275,20 @@ class Claim:
         still = same & (move <= least) & (left.weight == right.weight)
         return left, right.with_X(np.where(still[:, None], left.X, right.X))
 
+    def _torn(self, left: Rows, right: Rows) -> int:
+        """How many of the rows that both datasets share, before and behind it, have other gaps behind it."""
+        there = (left.weight > 0) & (right.weight > 0)
+        return int((there & (np.isnan(left.X) != np.isnan(right.X)).any(axis=1))[len(self.world.free) :].sum())
+
     def _changed(self, left: Rows, right: Rows) -> float:
         """How many of the rows that both datasets share are not the same behind it."""
         same = ((left.X == right.X) | (np.isnan(left.X) & np.isnan(right.X))).all(axis=1)
-        shared = np.arange(left.n) >= len(self.world.free)
-        return float((shared & ~(same & (left.weight == right.weight))).sum())
+        return float((~same | (left.weight != right.weight))[len(self.world.free) :].sum())
+
+
+def one_line(error: Exception) -> str:
+    """Type and text of somebody else's error, harmless on a terminal; about made-up rows, so it may be shown."""
+    return visible(" ".join(f"{type(error).__name__}: {error}".split()))[:SAID].removesuffix(": ")
 
 
 def lengths(transform: Any, *ways: Way) -> Iterator[float]:
@@ -191,39 +304,53 @@ def _rounded(attained: float, bound: float, slack: float) -> float:
     return bound if bound < attained <= bound + slack else attained
 
 
-def _mapped(transform: Any, rows: Rows) -> tuple[Rows, float]:
-    """What a transform makes of the rows that are present, slot by slot, and how coarse its numbers are."""
-    present = np.flatnonzero(rows.weight > 0)
-    out, kept = _called(transform, rows.X[present], None if rows.y is None else rows.y[present])
-    weight = np.zeros(rows.n)
-    slots = present[kept]
-    weight[slots] = rows.weight[slots]
-    X = np.zeros((rows.n, out.shape[1]))
-    X[slots] = out[kept] if len(out) == len(present) else out
-    coarse = 100 * float(np.finfo(out.dtype).eps) if np.issubdtype(out.dtype, np.floating) else 0.0
-    return Rows(X, None, weight), max(RESOLUTION, coarse)
-
-
-def _called(transform: Any, X: Array, y: Array | None) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """Output rows as they are, and positions of the rows that are kept."""
-    kept: Any = np.arange(len(X))
+def _answered(transform: Any, X: Array, y: Array | None) -> _Answer:
+    """What a transform answers; whatever it raises is its own."""
     if hasattr(transform, "fit_resample"):
         own = _copied(transform)
-        out = own.fit_resample(X, y)[0]
-        kept = own.sample_indices_
-    elif hasattr(transform, "fit_transform"):
-        out = _copied(transform).fit_transform(X)
-    else:
-        out = transform(X)
-        if isinstance(out, tuple):
-            out, mask = out
-            kept = np.flatnonzero(mask)
-    out = np.asarray(out.toarray() if hasattr(out, "toarray") else out)
-    if out.dtype == object:  # a table of mixed columns
-        out = out.astype(np.float64)
-    if len(out) not in (len(X), len(kept)):
-        raise ValueError("rows are lost, and nobody says which.")
-    return out.reshape(len(out), -1), np.asarray(kept)
+        return own.fit_resample(X, y)[0], np.asarray(own.sample_indices_)
+    if hasattr(transform, "fit_transform"):
+        return _copied(transform).fit_transform(X), None
+    out = transform(X)
+    if not isinstance(out, tuple):
+        return out, None
+    table, kept = out[0], np.asarray(out[1])
+    return table, kept.astype(bool) if np.isin(kept, (0, 1)).all() else kept
+
+
+def _placed(answer: Any, kept: NDArray[Any] | None, rows: Rows, name: str) -> tuple[Rows, float]:
+    """An answer slot by slot, and how coarse its numbers are; a row that is repeated has its copies as weight."""
+    present = np.flatnonzero(rows.weight > 0)
+    table, coarse = _numbers(answer, name)
+    kept = np.ones(len(present), dtype=bool) if kept is None else kept
+    if kept.dtype == bool and kept.shape == present.shape:
+        table = table[kept] if len(table) == len(present) else table
+        kept = np.flatnonzero(kept)
+    named = kept.dtype.kind in "iu" or not kept.size
+    if not named or kept.shape != table.shape[:1] or not np.isin(kept, np.arange(len(present))).all():
+        fix = "return all rows, or (rows, mask of the rows that are kept); a sampler has sample_indices_."
+        raise InvalidParameter("it is unclear which output row comes from which row.", stage=name, fix=fix)
+    slots = present[kept.astype(np.intp)]
+    X = np.zeros((rows.n, table.shape[1]))
+    X[slots] = table
+    if not np.array_equal(X[slots], table, equal_nan=True):
+        fix = "claim what becomes of one copy of each row."
+        raise InvalidParameter("copies of one row differ, so they cannot be counted.", stage=name, fix=fix)
+    return Rows(X, None, rows.weight * np.bincount(slots, minlength=rows.n)), coarse
+
+
+def _numbers(answer: Any, name: str) -> tuple[Array, float]:
+    """A table of float64, and how coarse its numbers were."""
+    fix = "return rows of numbers; of complex ones the real and the imaginary parts as columns."
+    try:
+        table = np.asarray(answer.toarray() if hasattr(answer, "toarray") else answer)
+        if np.iscomplexobj(table) or not table.ndim:
+            raise TypeError(f"{table.ndim}-dimensional output of type {table.dtype}")
+        numbers = np.asarray(table, dtype=np.float64).reshape(len(table), math.prod(table.shape[1:]))
+    except (TypeError, ValueError) as error:
+        raise InvalidParameter("its output is no table of real numbers.", stage=name, fix=fix) from error
+    coarse = 100 * float(np.finfo(table.dtype).eps) if np.issubdtype(table.dtype, np.floating) else 0.0
+    return numbers, max(RESOLUTION, coarse)
 
 
 def _copied(transform: Any) -> Any:
@@ -248,7 +375,18 @@ class StageTarget:
         if any(condition.margin(rows) <= 0 for condition in self.way.conditions for rows in pair):
             return None
         out = through(self.stage, self.way, self.world.domain, pair)
-        return {**compared(out, pair, self.world, self.way.distance), **_outgrown(out, self.way.domain)}
+        self._check(out)
+        with np.errstate(all="ignore"):
+            return {**compared(out, pair, self.world, self.way.distance), **_outgrown(out, self.way.domain)}
+
+    def _check(self, out: Pair) -> None:
+        """Refuse output that is no dataset of the certified width, slot by slot."""
+        wanted = self.world.domain.n, self.way.domain.d
+        for rows in out:
+            if rows.X.shape != wanted or rows.weight.shape != wanted[:1]:
+                problem = f"its output has the shape {rows.X.shape} instead of {wanted}."
+                fix = "keep every slot, of deleted rows too, and certify the width of the output."
+                raise InvalidParameter(problem, stage=self.name, fix=fix)
 
 
 def _outgrown(out: Pair, domain: Domain) -> dict[str, tuple[float, float]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,46 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 from scipy.stats import beta
 
+from ppdp.checks import number
+from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 
-__all__ = ["Certified", "at_least", "at_most", "epsilon_at_least", "mu_at_least"]
+__all__ = ["Certified", "at_least", "at_most", "check_claim", "check_confidence", "epsilon_at_least", "mu_at_least"]
 
 Array = NDArray[np.float64]
 
 _EPSILONS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)  # where profiles are compared
 _ROUNDING = 1e-9  # more than the bounds on probabilities may be off by
+
+
+def check_confidence(confidence: Any) -> float:
+    """A probability that leaves some doubt.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is 0 or less, so near to 1 that float64 cannot tell, or no number.
+    """
+    real = isinstance(confidence, Real) and not isinstance(confidence, bool)
+    if not real or not 0 < confidence <= 1 - 1e-15:
+        raise InvalidParameter(
+            f"confidence must be a number above 0 and below 1, got {confidence!r}.", fix="such as 1 - 1e-6."
+        )
+    return float(confidence)
+
+
+def check_claim(loss: Any, delta: Any) -> None:
+    """A loss, and a delta in [0, 1) at which its epsilon is compared.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are anything else.
+    """
+    if not isinstance(loss, PrivacyLoss):
+        raise InvalidParameter(f"loss must be a PrivacyLoss, not a {type(loss).__name__}.", fix="PrivacyLoss(mu=1.0).")
+    if number("delta", delta, least=0, fix="0 <= delta < 1.") >= 1:
+        raise InvalidParameter(f"delta must be below 1, got {delta!r}.", fix="0 <= delta < 1.")
 
 
 def at_least(successes: ArrayLike, runs: float, doubt: float) -> Array:

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from ppdp.audit.output import LEAST_RUNS, OutputFinding, attack_output
+from ppdp.audit.confidence import check_confidence
+from ppdp.audit.datasets import keep_pair, kept_pair
+from ppdp.audit.output import LEAST_RUNS, attack_output
 from ppdp.audit.report import AuditReport
 from ppdp.audit.stability import attack_stability, worst_pair
+from ppdp.audit.surroundings import best_surroundings
 from ppdp.audit.target import PlanTarget
-from ppdp.checks import integer, number, positive
+from ppdp.audit.trials import MOST_RUNS
+from ppdp.checks import integer, positive
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter
+from ppdp.neighbours import Pair
 from ppdp.planning.plan import Plan
 
 __all__ = ["audit"]
+
+SEEDED = "random_state", "whoever knows the seed knows the noise; the audit draws its own from the operating system"
 
 
 def audit(
@@ -24,7 +33,7 @@ def audit(
     *,
     evaluations: int = 20_000,
     seconds: float = 20.0,
-    runs: int = 20_000,
+    runs: int = 50_000,
     confidence: float = 1 - 1e-6,
     folder: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
@@ -46,12 +55,13 @@ def audit(
         Pairs that are tried on each stage, release and mechanism.
     seconds : float, default=20
         Longest time for each of them.
-    runs : int, default=20000
+    runs : int, default=50000
         Of the whole plan, on both datasets together.
     confidence : float, default=1 - 1e-6
         Of everything that the output attack says.
     folder : path-like, optional
-        Where runs are kept, so that an interrupted audit goes on.
+        Where the pair and its runs are kept, so that an interrupted output attack goes on; the stability attack is
+        made again.
     n_jobs : int, optional
         Processes for the runs; -1 for as many as there are processors.
     seed : int, default=0
@@ -65,22 +75,31 @@ def audit(
     Raises
     ------
     InvalidParameter
-        If the subject is neither, or a number is impossible.
+        If the subject is neither, if a plan comes with another domain, or if a number is impossible.
     """
     if not isinstance(subject, Plan) and not hasattr(subject, "plan"):
         raise InvalidParameter(
             f"a {type(subject).__name__} cannot be audited.",
             fix="pass a Pipeline or a Plan; a stage or a claim goes to attack_stability.",
         )
+    if isinstance(subject, Plan) and domain is not None:
+        raise InvalidParameter("a Plan has its own domain.", fix="leave domain out, or pass the Pipeline.")
     positive("seconds", seconds)
-    integer("runs", runs, least=LEAST_RUNS)
-    number("confidence", confidence, above=0, most=1 - 1e-15)
+    integer("seed", seed, least=0)
+    integer("runs", runs, least=LEAST_RUNS, most=MOST_RUNS)
+    check_confidence(confidence)
     started = time.monotonic()
     plan = subject if isinstance(subject, Plan) else subject.plan(domain)
     stability = attack_stability(plan, evaluations=evaluations, seconds=seconds, seed=seed)
-    output, skipped = None, "it ends in a transformer, so no answers follow the stages"
+    if getattr(subject, "random_state", None) is not None:
+        stability = replace(stability, skipped=(*stability.skipped, SEEDED))
+    output, pair, skipped = None, None, "it ends in a transformer, so no answers follow the stages"
     if plan.mechanism is not None:
-        output, skipped = _output(plan, evaluations, seconds, seed, runs, confidence, folder, n_jobs)
+        pair, skipped = _worst(plan, evaluations, seconds, seed, folder, n_jobs)
+    if pair is not None:
+        target = PlanTarget("all that is released", plan, *pair)
+        runs_at = None if folder is None else Path(folder) / "runs"
+        output = attack_output(target, runs=runs, confidence=confidence, folder=runs_at, n_jobs=n_jobs)
     return AuditReport(
         epsilon=plan.epsilon,
         delta=plan.delta,
@@ -88,26 +107,34 @@ def audit(
         n_rows=plan.domain.n,
         stability=stability,
         output=output,
+        pair=pair,
+        seed=seed,
         not_run=None if output else skipped,
         seconds=time.monotonic() - started,
     )
 
 
-def _output(
+def _worst(
     plan: Plan,
     evaluations: int,
     seconds: float,
     seed: int,
-    runs: int,
-    confidence: float,
     folder: str | os.PathLike[str] | None,
     n_jobs: int | None,
-) -> tuple[OutputFinding | None, str]:
-    """What many runs show, or why there are none."""
+) -> tuple[Pair | None, str]:
+    """The pair that a folder holds, or else the worst that is found, or why there is none.
+
+    A search that ends by the clock does not find the same pair twice, so it is kept.
+    """
+    kept = None if folder is None else kept_pair(Path(folder), plan.domain.n, plan.domain.d)
+    if kept is not None:
+        return kept, ""
     margin = plan.gate.needed_margin() if plan.gate is not None else 0.0
     try:
         left, right, _ = worst_pair(plan, evaluations=evaluations, seconds=seconds, margin=margin, seed=seed)
     except InvalidParameter as error:
-        return None, error.message
-    target = PlanTarget("all that is released", plan, left, right)
-    return attack_output(target, runs=runs, confidence=confidence, folder=folder, n_jobs=n_jobs), ""
+        return None, str(error)
+    pair = best_surroundings(plan, (left, right), margin, n_jobs) if plan.loss.parts else (left, right)
+    if folder is not None:
+        keep_pair(Path(folder), pair)
+    return pair, ""

@@ -10,18 +10,22 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.audit.claims import StabilityTarget
+from ppdp.audit.claims import StabilityTarget, Uses, one_line
+from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.neighbours import Pair
 from ppdp.progress import progress
+from ppdp.tables import visible
 
-__all__ = ["Found", "Search", "search"]
+__all__ = ["Found", "Search", "search", "share"]
 
 Array = NDArray[np.float64]
 
@@ -31,6 +35,7 @@ FRESH = 0, 5, 25, 2  # climbs begin in turn at the best so far and at the best o
 FEW = 80  # coordinates for which a full covariance is worth learning
 NOT_CLIMBED = {"row_norm", "entry_bound"}  # facts about single rows
 WORST = 1e3  # stands for what nothing is claimed of
+TICKS = 200  # of a progress bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,10 @@ class Search:
         For each quantity.
     tried : int
         Pairs that were tried.
+    counted : int
+        Pairs of which something is claimed, and that what is attacked did not refuse.
+    ticks : iterator of int
+        Advanced up to :data:`TICKS` as the search spends what it has.
     """
 
     target: StabilityTarget
@@ -73,6 +82,9 @@ class Search:
     enough: float = math.inf
     best: dict[str, Found] = field(default_factory=dict)
     tried: int = 0
+    counted: int = 0
+    ticks: Iterator[int] = field(default_factory=lambda: iter(range(TICKS)), repr=False)
+    ticked: int = 0
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -84,17 +96,37 @@ class Search:
         """Share of each bound that a pair attains; more than 1 is a violation. Empty if nothing is claimed of it."""
         if self.tried >= self.evaluations or self.elapsed > self.seconds:
             raise _Spent
+        self._tick()
         self.tried += 1
-        uses = self.target.uses(pair)
-        if uses is None:
+        uses = self._uses(pair)
+        if not uses:
             return {}
-        ratios = {name: _ratio(*use) for name, use in uses.items() if not math.isnan(use[0])}
+        self.counted += 1
+        ratios = {name: share(*use) for name, use in uses.items() if not math.isnan(use[0])}
         for name, ratio in ratios.items():
             if name not in self.best or ratio > self.best[name].ratio:
                 self.best[name] = Found(ratio, *uses[name], pair)
         if max(ratios.values(), default=0.0) > self.enough:
             raise _Spent
         return ratios
+
+    def _uses(self, pair: Pair) -> Uses | None:
+        """What the pair attains; what the code of others raises says whose it is."""
+        try:
+            return self.target.uses(pair)
+        except PpdpError:
+            raise
+        except Exception as error:
+            problem = f"it raised {one_line(error)} on made-up rows."
+            fix = "mend it: it must take whatever rows its domain allows."
+            raise InvalidParameter(problem, stage=self.target.name, fix=fix) from error
+
+    def _tick(self) -> None:
+        """Advance the progress bar by the pairs that were tried, or by the time, whichever is spent sooner."""
+        done = TICKS * max(self.tried / self.evaluations, self.elapsed / self.seconds)
+        while self.ticked <= done:
+            next(self.ticks, None)
+            self.ticked += 1
 
     def draw(self, rng: np.random.Generator) -> None:
         """Try a drawn pair."""
@@ -135,7 +167,10 @@ class Search:
         _minimise(loss, values, 0.1 * self.target.world.length, rng)
 
 
-def _ratio(attained: float, claimed: float) -> float:
+def share(attained: float, claimed: float) -> float:
+    """Attained over claimed; of a claim of nothing infinite, of an infinite one nothing."""
+    if claimed == math.inf:
+        return 0.0
     if claimed > 0:
         return attained / claimed
     return math.inf if attained > 0 else 0.0
@@ -207,21 +242,22 @@ def search(
         Of everything that is random.
     """
     rng = np.random.default_rng(seed)
-    found = Search(target, evaluations, seconds, enough)
     drawn = max(1, int(DRAWN * evaluations))
     rounds = 1 + (evaluations - drawn) // CLIMB  # each takes at least one climb
-    try:
-        for step in progress(range(drawn + rounds), f"attacking {target.name}"):
-            if step < drawn:
-                found.draw(rng)
-                continue
+    bar = cast("Generator[int]", progress(range(TICKS), f"attacking {visible(target.name)}"))
+    with closing(bar) as ticks, suppress(_Spent):
+        found = Search(target, evaluations, seconds, enough, ticks=ticks)
+        for _ in range(drawn):
+            found.draw(rng)
+        for turn in range(rounds):
             names = sorted(name for name, best in found.best.items() if _climbable(name, best))
-            if not names:
+            if names:
+                found.climb(names[turn % len(names)], FRESH[turn // len(names) % len(FRESH)], rng)
+                continue
+            if not found.best or any(best.ratio for best in found.best.values()):
                 break
-            turn = step - drawn
-            found.climb(names[turn % len(names)], FRESH[turn // len(names) % len(FRESH)], rng)
-    except _Spent:
-        pass
+            for _ in range(CLIMB):  # of claims of nothing every pair attains the same, so none is worth climbing from
+                found.draw(rng)
     return found
 
 

@@ -7,20 +7,21 @@ give, at a stated confidence, a lower bound on mu and epsilon, or refute what is
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ppdp.audit.confidence import Certified, at_least, at_most, epsilon_at_least, mu_at_least
+from ppdp.audit.confidence import Certified, at_least, at_most, check_confidence, epsilon_at_least, mu_at_least
 from ppdp.audit.scores import Score, scores
 from ppdp.audit.target import Target
-from ppdp.audit.trials import SLICE, Trials, check_verdict, make_trials, record_verdict
-from ppdp.checks import integer, number
+from ppdp.audit.trials import MOST_RUNS, SLICE, Trials, check_verdict, make_trials, record_verdict
+from ppdp.checks import integer
 from ppdp.exceptions import InvalidParameter
 
 __all__ = ["Event", "OutputFinding", "attack_output", "judged"]
@@ -108,12 +109,26 @@ class OutputFinding:
         """What told the datasets apart best."""
         return max(self.events, key=lambda event: event.tpr - event.fpr)
 
+    @property
+    def told(self) -> bool:
+        """Whether any event tells the datasets apart."""
+        return max(self.mu_low, self.epsilon_low) > 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; None where a number is infinite, such as the mu of which nothing at all is shown."""
+        names = "runs", "confidence", "mu_low", "mu", "epsilon_low", "epsilon", "delta", "violated"
+        values = {name: getattr(self, name) for name in names}
+        plain = {name: value if value is None or math.isfinite(value) else None for name, value in values.items()}
+        return {**plain, "events": [event._asdict() for event in self.events]}
+
     def __str__(self) -> str:
         mu = "" if self.mu is None else f"mu {max(self.mu_low, 0.0):.3f} of {self.mu:.3f}, "
         word = "REFUTED" if self.violated else "nothing found"
+        more = f", one by {self.excess:.3g} more likely than certified" if self.violated else ""
+        event = f"{self.best.statistic}: probability {self.best.tpr:.4f} against {self.best.fpr:.4f}"
         return (
             f"{self.target}: {word} ({mu}epsilon {self.epsilon_low:.3f} of {self.epsilon:.3f} at delta"
-            f" {self.delta:.3g}; {self.best.statistic}: probability {self.best.tpr:.4f} against {self.best.fpr:.4f};"
+            f" {self.delta:.3g}; {event if self.told else 'no event tells the two datasets apart'}{more};"
             f" {self.runs} runs, confidence 1 - {1 - self.confidence:.1g}, {self.seconds:.0f} s)"
         )
 
@@ -137,7 +152,7 @@ def attack_output(
         On both datasets together, rounded up to whole slices of 1000; at least 2000. Fixed in advance: whoever adds
         runs until something is found has no such confidence, so a folder is judged with one number of runs only.
     confidence : float, default=1 - 1e-6
-        Of everything that the finding says.
+        Of everything that the finding says; a folder is judged at one confidence only.
     folder : path-like, optional
         Where slices of runs are kept: called again, the attack goes on where it was interrupted, and once it was
         judged says the same again.
@@ -149,7 +164,8 @@ def attack_output(
     Raises
     ------
     InvalidParameter
-        If a number is impossible, or the folder belongs to another target or was judged with another number of runs.
+        If a number is impossible, the folder belongs to another target or was judged with another number of runs or
+        at another confidence, or runs repeat one another, see :class:`FunctionTarget`.
 
     Examples
     --------
@@ -161,13 +177,17 @@ def attack_output(
     >>> attack_output(target, runs=4000, random_state=0).violated
     True
     """
-    integer("runs", runs, least=LEAST_RUNS)
-    slices = -(-runs // (2 * SLICE))
+    if not isinstance(target, Target):
+        raise InvalidParameter(
+            f"a {type(target).__name__} is no target.", fix="FunctionTarget(name, release, loss), or a PlanTarget."
+        )
+    slices = -(-integer("runs", runs, least=LEAST_RUNS, most=MOST_RUNS) // (2 * SLICE))
+    confidence = check_confidence(confidence)
     if folder is not None:
-        check_verdict(folder, slices)
+        check_verdict(folder, slices, confidence)
     trials = make_trials(target, slices, folder=folder, n_jobs=n_jobs, random_state=random_state)
     if folder is not None:
-        record_verdict(folder, slices)  # before anybody looks
+        record_verdict(folder, slices, confidence)  # before anybody looks
     return judged(target, trials, confidence=confidence)
 
 
@@ -188,7 +208,7 @@ def judged(target: Target, trials: Trials, *, confidence: float = 1 - 1e-6) -> O
     InvalidParameter
         If there are fewer slices, or the confidence is impossible.
     """
-    number("confidence", confidence, above=0, most=1 - 1e-15)
+    confidence = check_confidence(confidence)
     if len(trials.slices) < 2:
         raise InvalidParameter("an audit needs two slices at least: one to choose, one to count.", fix="more runs.")
     certified = target.certified

@@ -5,30 +5,29 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from ppdp.audit.answers import Exact, exact_answers, says_what_it_answers
 from ppdp.audit.claims import StabilityTarget, StageTarget, Uses, lengths
 from ppdp.bounds import lookup
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.neighbours import Pair, World, measured, through
-from ppdp.planning.plan import Plan, PlannedMechanism
+from ppdp.planning.plan import Plan
 from ppdp.planning.route import PlannedRelease, PlannedStep
 from ppdp.release_points import STATISTICS
-from ppdp.rows import Rows
 from ppdp.statistics import row_norms
 
 __all__ = ["AnswerTarget", "ReleaseTarget", "RowsTarget", "plan_targets"]
 
 Array = NDArray[np.float64]
 
-PUSH = 10.0  # how far the first answer leads a model, in bounds on answers
 
-
-def plan_targets(plan: Plan) -> tuple[Sequence[StabilityTarget], list[tuple[str, str]]]:
+def plan_targets(plan: Plan) -> tuple[list[StabilityTarget], list[tuple[str, str]]]:
     """Everything that a plan claims, and what cannot be attacked by distances.
 
     Parameters
@@ -42,11 +41,11 @@ def plan_targets(plan: Plan) -> tuple[Sequence[StabilityTarget], list[tuple[str,
     targets += [ReleaseTarget.of(plan, release) for release in plan.releases]
     if len(plan.steps) > 1:
         targets.append(RowsTarget("all stages", plan, _entrance(plan)))
-    mechanism = plan.mechanism
-    if mechanism is not None and mechanism.question.gaussian:
-        return [*targets, AnswerTarget.of(plan)], []
-    reason = "it adds no Gaussian noise to its answers, so no sensitivity is claimed"
-    return targets, [] if mechanism is None else [(mechanism.name, reason)]
+    if plan.mechanism is None:
+        return targets, []
+    if not says_what_it_answers(plan.mechanism):
+        return targets, [(plan.mechanism.name, "another library answers, with its own noise")]
+    return [*targets, AnswerTarget.of(plan)], []
 
 
 def _world(step: PlannedStep, plan: Plan) -> World:
@@ -149,10 +148,11 @@ def _apart(release: PlannedRelease, domain: Domain, pair: Pair) -> float:
 
 @dataclass(frozen=True)
 class AnswerTarget:
-    """How far apart the answers are that a plan gives without noise, against their sensitivity.
+    """How far apart the answers are that a plan gives without noise, against what is claimed of them.
 
-    Of a mechanism that adds no Gaussian noise: how far apart the sums of its rows are, against what their distance
-    allows. Of a plan without a mechanism: the statistics that it releases.
+    Of a Gaussian mechanism that is the L2 sensitivity (over the batches of a pass the root of the mean square), of
+    sampled batches that of the mean gradient of all rows, of Laplace noise the L1 shift, of a choice the range of the
+    changes of utilities. Of a plan without a mechanism: the statistics that it releases.
     """
 
     name: str
@@ -166,64 +166,23 @@ class AnswerTarget:
         name = "releases" if plan.mechanism is None else f"{plan.mechanism.name}, end to end"
         return cls(name, plan, _entrance(plan), margin)
 
+    @cached_property
+    def _exact(self) -> Exact:
+        """What the mechanism answers without noise, and what is claimed of it."""
+        assert self.plan.mechanism is not None
+        return exact_answers(self.plan.mechanism, *self.plan.end)
+
     def uses(self, pair: Pair) -> Uses | None:
         """What a pair attains; None where a condition fails on one of the two datasets."""
-        chain, mechanism = _Chain(self.plan.steps), self.plan.mechanism
-        out = chain.behind(pair, self.margin) if self.world.allows(pair) else None
+        out = _Chain(self.plan.steps).behind(pair, self.margin) if self.world.allows(pair) else None
         if out is None:
             return None
-        if mechanism is None:
+        if self.plan.mechanism is None:
             return {"answer": max(self._released(pair), key=lambda use: use[0] / use[1], default=(0.0, 1.0))}
-        if mechanism.question.gaussian and mechanism.sensitivity is not None:
-            return {"answer": (max(_answers_apart(mechanism, out)), mechanism.sensitivity)}
-        domain, distance = self.plan.end
-        one, other = (rows.weight @ rows.X for rows in out)
-        return {"answer": (float(np.linalg.norm(one - other)), distance.shift(domain.row_norm or self.world.length, 1))}
+        return {"answer": (self._exact.apart(out), self._exact.claimed)}
 
     def _released(self, pair: Pair) -> Iterator[tuple[float, float]]:
         for release in self.plan.releases:
             before = _Chain(self.plan.steps).behind(pair, self.margin, release.at)
             if before is not None:
                 yield _apart(release, self.plan.steps[release.at].domain, before), release.sensitivity
-
-
-class _Rehearsal:
-    """Stands in for the noise: says what it was told to say, then the exact values, and remembers these."""
-
-    def __init__(self, given: Sequence[Array] = ()) -> None:
-        self.given, self.asked = list(given), list[Array]()
-
-    def release(self, value: ArrayLike, noise_scale: float, bound: float) -> Array:
-        """Answer without noise."""
-        exact = np.array(value, dtype=np.float64)
-        self.asked.append(exact)
-        if len(self.asked) > len(self.given):
-            self.given.append(exact)
-        return self.given[len(self.asked) - 1]
-
-
-def _answers_apart(mechanism: PlannedMechanism, pair: Pair) -> Iterator[float]:
-    """Distances of the exact answers on both datasets, all earlier ones being the same.
-
-    Once with the answers that the left dataset gives; if there are several, once more after a first answer that leads
-    both to where they differ more.
-    """
-    apart = _differences(mechanism, pair, [])
-    yield from (float(np.linalg.norm(difference)) for difference in apart)
-    first = apart[0]
-    if len(apart) > 1 and first.any():
-        lead = -PUSH * mechanism.question.bound * first / np.linalg.norm(first)
-        yield from (float(np.linalg.norm(difference)) for difference in _differences(mechanism, pair, [lead]))
-
-
-def _differences(mechanism: PlannedMechanism, pair: Pair, given: Sequence[Array]) -> list[Array]:
-    """Differences of the exact answers, all earlier answers being those of the left dataset or ``given``."""
-    one = _Rehearsal(given)
-    _rehearse(mechanism, pair[0], one)
-    other = _Rehearsal(one.given)
-    _rehearse(mechanism, pair[1], other)
-    return [a - b for a, b in zip(one.asked, other.asked)]
-
-
-def _rehearse(mechanism: PlannedMechanism, rows: Rows, rehearsal: _Rehearsal) -> None:
-    mechanism.stage._release(rows, mechanism.question, cast(Any, rehearsal), mechanism.noise_scale)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
+from ppdp.audit.datasets import pair_to_dict
 from ppdp.audit.output import OutputFinding
 from ppdp.audit.stability import StabilityReport
 from ppdp.certificate.document import write_atomically
@@ -16,6 +17,7 @@ from ppdp.certificate.drawing import budget_bar
 from ppdp.certificate.html import html_page
 from ppdp.certificate.layout import Cell, items, pairs, table
 from ppdp.certificate.markup import Element, bound, element, number, printable
+from ppdp.neighbours import Pair
 from ppdp.tables import html_table
 
 __all__ = ["AuditReport"]
@@ -23,7 +25,9 @@ __all__ = ["AuditReport"]
 NOTHING = (
     "That nothing was found proves nothing: the certificate's derivation is the proof, and this is an attack on it."
 )
-BROKEN = "A violation is a proof by example: the certificate must not be used. Please report it with the seed."
+PUSHED = "Datasets were found that are pushed further apart than is claimed, which proves the claim false."
+TOLD = "The two datasets were told apart better than is certified, at the confidence given."
+REPORT = "The certificate must not be used. Please report it with the JSON form, which holds the seed and the datasets."
 HEAD = "what", "lower bound", "upper bound", "reached"
 
 
@@ -43,6 +47,10 @@ class AuditReport:
         How far neighbouring datasets were pushed apart.
     output : OutputFinding or None
         How well they could be told apart by what was released.
+    pair : tuple of Rows or None
+        The datasets on which that was tried, made up.
+    seed : int
+        Of the search.
     not_run : str or None
         Why there is no output attack.
     seconds : float
@@ -55,6 +63,8 @@ class AuditReport:
     n_rows: int
     stability: StabilityReport
     output: OutputFinding | None
+    pair: Pair | None
+    seed: int
     not_run: str | None
     seconds: float
 
@@ -67,6 +77,13 @@ class AuditReport:
     def word(self) -> str:
         """REFUTED or NOT REFUTED."""
         return "REFUTED" if self.violated else "NOT REFUTED"
+
+    @property
+    def verdict(self) -> str:
+        """What that means, in words."""
+        told = self.output is not None and self.output.violated
+        found = [words for words, so in ((PUSHED, self.stability.violated), (TOLD, told)) if so]
+        return " ".join([*found, REPORT]) if found else NOTHING
 
     def bounds(self) -> list[tuple[str, float, float]]:
         """What was attained and what is certified of μ and ε: (name, lower, upper)."""
@@ -89,15 +106,18 @@ class AuditReport:
     def __repr__(self) -> str:
         parts = [self._caption(), repr(self.stability)]
         parts.append(f"output attack: {self.output}" if self.output else f"output attack: not run: {self.not_run}")
-        return "\n".join([*parts, BROKEN if self.violated else NOTHING])
+        return "\n".join([*parts, self.verdict])
 
     def _repr_html_(self) -> str:
-        note = f"<p>{html.escape(BROKEN if self.violated else NOTHING)}</p>"
+        note = f"<p>{html.escape(self.verdict)}</p>"
         return html_table(self._caption(), HEAD, self._lines()) + self.stability._repr_html_() + note
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        found = self.output
+        """JSON form; of what is refuted with the datasets."""
+        found, violations = self.output, self.stability.violations
+        pairs = [{"name": f.name, "quantity": f.quantity, **pair_to_dict(f.pair)} for f in violations]
+        if found is not None and found.violated and self.pair is not None:
+            pairs.append({"name": found.target, "quantity": "output", **pair_to_dict(self.pair)})
         return {
             "violated": self.violated,
             "epsilon": self.epsilon,
@@ -105,19 +125,10 @@ class AuditReport:
             "steps": list(self.steps),
             "n_rows": self.n_rows,
             "stability": self.stability.to_dict(),
-            "output": found
-            and {
-                "runs": found.runs,
-                "confidence": found.confidence,
-                "mu_low": found.mu_low,
-                "mu": found.mu,
-                "epsilon_low": found.epsilon_low,
-                "epsilon": found.epsilon,
-                "delta": found.delta,
-                "violated": found.violated,
-                "events": [event._asdict() for event in found.events],
-            },
+            "output": found and found.to_dict(),
             "not_run": self.not_run,
+            "pairs": pairs,
+            "seed": self.seed,
             "seconds": self.seconds,
             "ppdp": version("ppdp"),
         }
@@ -137,7 +148,7 @@ class AuditReport:
         return element(
             "header",
             element("h1", element("span", self.word, class_="status"), *claim),
-            element("p", BROKEN if self.violated else NOTHING, class_="lede"),
+            element("p", self.verdict, class_="lede"),
             pairs(
                 ("Steps", printable(" > ".join(self.steps))),
                 ("Rows", number(self.n_rows)),
@@ -157,6 +168,12 @@ class AuditReport:
             f" counts hold together at confidence 1 - {1 - found.confidence:.1g}: below the lower bound the claim would"
             " be false, and the upper bound is what is certified.",
         )
+        if found.violated:
+            yield element(
+                "p",
+                f"An event is at least {found.excess:.3g} more likely on one dataset than what is certified allows for"
+                " how likely it is on the other. The whole loss is compared, so epsilon at this one delta may be kept.",
+            )
         lines: list[tuple[Cell, ...]] = [
             (name, number(low), number(high), (budget_bar(low / high if high else 0.0), f"{100 * low / high:.0f} %"))
             for name, low, high in self.bounds()
@@ -189,4 +206,7 @@ class AuditReport:
             yield items([printable(f"Not attacked: {name}: {reason}.") for name, reason in self.stability.skipped])
 
     def _closing(self) -> Element:
-        return element("footer", element("p", f"ppdp {version('ppdp')}, {self.seconds:.0f} seconds.", class_="note"))
+        return element(
+            "footer",
+            element("p", f"ppdp {version('ppdp')}, seed {self.seed}, {self.seconds:.0f} seconds.", class_="note"),
+        )

@@ -1,20 +1,26 @@
 """Statistics that tell two datasets apart: from an outcome to a number that is larger where it speaks for the left one.
 
-Each is made from runs that are not counted afterwards, so whatever it is, what it finds is a proof.
+Each is made from runs that are not counted afterwards, so whatever it is, what it finds is a proof. Before that,
+outcomes of any form become rows of finite numbers: a function of one outcome, whatever it is, proves nothing false.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Score", "scores"]
+from ppdp.exceptions import InvalidParameter
+
+__all__ = ["Score", "finite", "joined", "numbers_of", "scores", "with_widths"]
 
 Array = NDArray[np.float64]
+
+_LARGE = 1e100  # squares of what an attacker sees must not overflow
+_NAN, _ABSENT = -2.75 * _LARGE, -3 * _LARGE
 
 _QUANTILES = np.concatenate([[0.002, 0.01], np.linspace(0.03, 0.97, 29), [0.99, 0.998]])  # edges of a histogram
 _MOST_TRAINING = 50_000  # outcomes of each side that a classifier is trained on
@@ -101,3 +107,73 @@ def _classifiers(left: Array, right: Array) -> list[Score]:
         "boosting": boosting,
     }
     return [Score(name, model.fit(X, y).decision_function) for name, model in models.items()]
+
+
+def numbers_of(found: Any) -> Array:
+    """All numbers in what was published, one behind the other, as :func:`finite` ones.
+
+    Parameters
+    ----------
+    found : object
+        Numbers, arrays, and lists or dictionaries of those; dictionaries are read in the order of their keys.
+
+    Raises
+    ------
+    InvalidParameter
+        If anything else is in it.
+
+    Examples
+    --------
+    >>> numbers_of({"b": [1, 2], "a": 0.5})
+    array([0.5, 1. , 2. ])
+    """
+    if isinstance(found, Mapping):
+        found = [found[key] for key in sorted(found)]
+    try:
+        plain = np.asarray(found)
+        if plain.dtype.kind != "c":
+            return finite(plain.astype(np.float64).ravel())
+    except (TypeError, ValueError, OverflowError):
+        if isinstance(found, (list, tuple)):
+            return np.concatenate([np.zeros(0), *map(numbers_of, found)])
+    raise InvalidParameter(
+        f"what is released holds a {type(found).__name__}, which is no real number.",
+        fix="release numbers, arrays, or lists or dictionaries of those.",
+    )
+
+
+def finite(numbers: Array) -> Array:
+    """The same numbers, but what is not finite or above 3e100 becomes a number about 2e100 of its own.
+
+    What has become one stays it.
+    """
+    size = np.abs(numbers)
+    if (size <= 3 * _LARGE).all():
+        return numbers
+    with np.errstate(all="ignore"):
+        squeezed = np.copysign(_LARGE * (2 + np.minimum(np.log(size / _LARGE), 1000) / 2000), numbers)
+    return np.where(size <= 3 * _LARGE, numbers, np.where(np.isnan(numbers), _NAN, squeezed))
+
+
+def joined(parts: Sequence[Array]) -> Array:
+    """Outcomes one below the other; numbers that were not released are marked as such, behind a refusal they are 0."""
+    width = max((part.shape[1] for part in parts), default=1)
+    if all(part.shape[1] == width for part in parts):
+        return np.concatenate(parts)
+    return np.concatenate([_padded(part, width) for part in parts])
+
+
+def _padded(part: Array, width: int) -> Array:
+    filler = np.where(part[:, :1] > 0, _ABSENT, 0.0)
+    return np.hstack([part, np.repeat(filler, width - part.shape[1], axis=1)])
+
+
+def with_widths(left: Array, right: Array) -> tuple[Array, Array]:
+    """Outcomes with 0 for what was not released and, if that happened, how much was in a last column."""
+    if not any((side == _ABSENT).any() for side in (left, right)):
+        return left, right
+    absent = left == _ABSENT, right == _ABSENT
+    one, other = (
+        np.column_stack([np.where(gone, 0.0, side), (~gone).sum(axis=1)]) for side, gone in zip((left, right), absent)
+    )
+    return one, other

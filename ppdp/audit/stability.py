@@ -7,17 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ppdp.audit.claims import Claim, StabilityTarget, StageTarget, lengths
-from ppdp.audit.optimise import Search, search
+from ppdp.audit.optimise import Search, search, share
 from ppdp.audit.plans import AnswerTarget, plan_targets
-from ppdp.checks import integer, positive
+from ppdp.checks import integer, number, positive
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter
 from ppdp.neighbours import Pair, World
 from ppdp.planning.plan import Plan
 from ppdp.rows import Rows
-from ppdp.tables import html_table
+from ppdp.tables import html_table, visible
 from ppdp.transformers.base import Stage
 
 __all__ = ["StabilityFinding", "StabilityReport", "attack_stability", "worst_pair"]
@@ -25,6 +27,7 @@ __all__ = ["StabilityFinding", "StabilityReport", "attack_stability", "worst_pai
 EXCESS = 1 + 1e-9  # what rounding may add to a bound
 EVALUATIONS = 20_000
 SECONDS = 60.0
+LOOKED = 100  # pairs, for what a claim's transform raises
 HEAD = "what", "quantity", "attained", "claimed", "ratio", ""
 
 
@@ -38,7 +41,7 @@ class StabilityFinding:
         What was attacked.
     quantity : str
         What was measured: a field of a Distance, "slots" (replaced or toggled), "linf", "l2", "row_norm",
-        "entry_bound" or "answer" (L2 distance of what a mechanism answers without noise).
+        "entry_bound" or "answer" (how far apart a mechanism's answers without noise are, in the metric of its claim).
     attained, claimed : float
         The largest share of the claim, as two numbers.
     pair : tuple of Rows
@@ -47,6 +50,8 @@ class StabilityFinding:
         Pairs that were tried on what was attacked.
     seconds : float
         Time that took.
+    counted : int, optional
+        So many of the pairs count: the conditions held on them, and what was attacked did not refuse them.
     """
 
     name: str
@@ -56,13 +61,12 @@ class StabilityFinding:
     pair: Pair
     evaluations: int
     seconds: float
+    counted: int | None = None
 
     @property
     def ratio(self) -> float:
         """Attained over claimed."""
-        if self.claimed > 0:
-            return self.attained / self.claimed
-        return math.inf if self.attained > 0 else 0.0
+        return share(self.attained, self.claimed)
 
     @property
     def violated(self) -> bool:
@@ -71,13 +75,15 @@ class StabilityFinding:
 
     def __repr__(self) -> str:
         words = "VIOLATED" if self.violated else "not exceeded"
-        return f"{self.name}: {self.quantity} {self.attained:.6g} of {self.claimed:.6g} ({self.ratio:.4g}, {words})"
+        numbers = f"{self.attained:.6g} of {self.claimed:.6g} ({self.ratio:.4g}, {words})"
+        return f"{_plain(self.name)}: {self.quantity} {numbers}"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form, without the pair."""
-        numbers = {name: getattr(self, name) for name in ("attained", "claimed", "evaluations", "seconds")}
-        ratio = self.ratio if math.isfinite(self.ratio) else None
-        return {"name": self.name, "quantity": self.quantity, **numbers, "ratio": ratio, "violated": self.violated}
+        sizes = {"attained": self.attained, "claimed": self.claimed, "ratio": self.ratio}
+        numbers = {name: size if math.isfinite(size) else None for name, size in sizes.items()}
+        effort = {name: getattr(self, name) for name in ("evaluations", "counted", "seconds")}
+        return {"name": self.name, "quantity": self.quantity, **numbers, **effort, "violated": self.violated}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +118,24 @@ class StabilityReport:
 
     def _lines(self) -> list[tuple[str, ...]]:
         return [
-            (f.name, f.quantity, f"{f.attained:.4g}", f"{f.claimed:.4g}", f"{f.ratio:.4f}", "VIOLATED" * f.violated)
+            (
+                _plain(f.name),
+                f.quantity,
+                f"{f.attained:.4g}",
+                f"{f.claimed:.4g}",
+                f"{f.ratio:.4f}",
+                "VIOLATED" * f.violated,
+            )
             for f in self.findings
             if f.claimed > 0 or f.violated
         ]
 
     def _caption(self) -> str:
         tried = sum({f.name: f.evaluations for f in self.findings}.values())
+        counted = sum({f.name: f.evaluations if f.counted is None else f.counted for f in self.findings}.values())
         words = f"stability attack: {len(self.violations)} violations, {tried} pairs of neighbouring datasets"
-        return "\n".join([words, *(f"not attacked: {name}: {reason}" for name, reason in self.skipped)])
+        words += f", {counted} of them count" * (counted < tried)
+        return "\n".join([words, *(f"not attacked: {_plain(name)}: {reason}" for name, reason in self.skipped)])
 
     def __repr__(self) -> str:
         lines = [HEAD, *self._lines()]
@@ -137,6 +152,11 @@ class StabilityReport:
         return {"findings": [finding.to_dict() for finding in self.findings], "skipped": skipped}
 
 
+def _plain(name: str) -> str:
+    """A name in one line, harmless on a terminal."""
+    return visible(" ".join(name.split()))
+
+
 def attack_stability(
     subject: Any,
     domain: Domain | None = None,
@@ -151,7 +171,8 @@ def attack_stability(
 
     Pairs are drawn at random and from families on which bounds are usually tight or false, then climbed from. What is
     found is a proof by example; that nothing is found proves nothing. Where a condition is assumed, pairs count on
-    which it holds on both datasets.
+    which it holds on both datasets. A claim's transform maps a dataset twice at the start, and again where the claim is
+    exceeded: if it is random, nothing can be said.
 
     Parameters
     ----------
@@ -183,7 +204,8 @@ def attack_stability(
     Raises
     ------
     InvalidParameter
-        If the subject is none of these, or nothing is claimed of any pair that was tried.
+        If the subject is none of these, if it is random, or raises an error, or if nothing is claimed of any pair that
+        was tried.
 
     Examples
     --------
@@ -196,9 +218,12 @@ def attack_stability(
     """
     budget = integer("evaluations", evaluations, least=1)
     longest = math.inf if seconds is None else positive("seconds", seconds)
+    seed = integer("seed", seed, least=0)
     targets, skipped = _targets(subject, domain, distance)
     found: list[StabilityFinding] = []
     for target in targets:
+        if isinstance(target, Claim):
+            target.refuse_random(target.world.drawn(np.random.default_rng(seed))[0])
         done = search(
             target,
             evaluations=budget,
@@ -207,11 +232,11 @@ def attack_stability(
             seed=seed,
         )
         if not done.best:
-            skipped.append((target.name, "its conditions held, or it ran, on none of the pairs"))
+            skipped.append((target.name, _why_nothing(target, seed)))
         found += _findings(done)
     if not found:
         raise InvalidParameter(
-            f"nothing could be attacked: {'; '.join(f'{name}: {reason}' for name, reason in skipped)}.",
+            f"nothing could be attacked: {'; '.join(f'{_plain(name)}: {reason}' for name, reason in skipped)}.",
             fix="more evaluations, more rows, or other parameters.",
         )
     return StabilityReport(tuple(found), tuple(skipped))
@@ -219,14 +244,32 @@ def attack_stability(
 
 def _findings(done: Search) -> Iterator[StabilityFinding]:
     for quantity, best in done.best.items():
-        numbers = best.attained, best.claimed, best.pair, done.tried, done.elapsed
-        yield StabilityFinding(done.target.name, quantity, *numbers)
+        numbers = best.attained, best.claimed, best.pair, done.tried, done.elapsed, done.counted
+        finding = StabilityFinding(done.target.name, quantity, *numbers)
+        if finding.violated and isinstance(done.target, Claim):
+            done.target.refuse_random(*best.pair)
+        yield finding
+
+
+def _why_nothing(target: StabilityTarget, seed: int) -> str:
+    """Why no pair counted, with the first error of a claim's transform on the pairs that were drawn first."""
+    words = "its conditions held, or it ran, on none of the pairs"
+    if not isinstance(target, Claim):
+        return words
+    rng = np.random.default_rng(seed)
+    failures = (target.failure(target.world.drawn(rng)) for _ in range(LOOKED))
+    first = next((failure for failure in failures if failure is not None), None)
+    return words if first is None else f"{words} ({first})"
 
 
 def _targets(
     subject: Any, domain: Domain | None, distance: Distance | None
 ) -> tuple[Sequence[StabilityTarget], list[tuple[str, str]]]:
     """What is to be attacked, and what cannot be."""
+    for name, given, kind in (("domain", domain, Domain), ("distance", distance, Distance)):
+        if given is not None and not isinstance(given, kind):
+            fix = f"pass a {kind.__name__}, or leave it out."
+            raise InvalidParameter(f"{name} is of type {type(given).__name__}.", fix=fix)
     if isinstance(subject, Claim):
         return [subject], []
     if isinstance(subject, Stage):
@@ -281,15 +324,20 @@ def worst_pair(
     left, right : Rows
         Before the first stage.
     ratio : float
-        Share of the sensitivity that is attained; of a mechanism without one, of the shift of the mean of its rows.
+        Share of what is claimed of the answers that is attained; of another library's, of the shift of its rows' sum.
 
     Raises
     ------
     InvalidParameter
-        If the conditions held on no pair.
+        If a parameter is impossible, or the conditions held on no pair.
     """
-    target = AnswerTarget.of(plan, margin)
-    done = search(target, evaluations=evaluations, seconds=math.inf if seconds is None else seconds, seed=seed)
+    if not isinstance(plan, Plan):
+        fix = "pass what pipeline.plan(domain) returns."
+        raise InvalidParameter(f"a {type(plan).__name__} is no plan.", fix=fix)
+    budget, seed = integer("evaluations", evaluations), integer("seed", seed, least=0)
+    longest = math.inf if seconds is None else positive("seconds", seconds)
+    target = AnswerTarget.of(plan, number("margin", margin))
+    done = search(target, evaluations=budget, seconds=longest, seed=seed)
     best = done.best.get("answer")
     if best is None:
         raise InvalidParameter(

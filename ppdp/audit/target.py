@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,17 +14,23 @@ from numpy.typing import NDArray
 
 from ppdp.artefact.description import describe
 from ppdp.artefact.members import hashed
-from ppdp.audit.confidence import Certified
+from ppdp.audit.confidence import Certified, check_claim
+from ppdp.audit.scores import joined, numbers_of
+from ppdp.candidates import select
 from ppdp.certificate.issue import content_hash
+from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
 from ppdp.execute import Outcome, execute
 from ppdp.gate import Gate
+from ppdp.neighbours import differing
 from ppdp.planning.plan import Plan
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise import Noise
 from ppdp.rows import Rows
+from ppdp.search_plan import Selection
+from ppdp.statistics import column_sums, row_norms
 
-__all__ = ["FunctionTarget", "GateTarget", "PlanTarget", "Target", "joined"]
+__all__ = ["FunctionTarget", "GateTarget", "PlanTarget", "SelectionTarget", "Target"]
 
 Array = NDArray[np.float64]
 
@@ -54,7 +60,7 @@ class Target(ABC):
     def outcome(self, side: int, noise: Noise) -> Array:
         """One run on the left (0) or right (1) dataset.
 
-        The first number tells what happened, 0 for a refusal; the others were released.
+        The first number tells what happened, 0 for a refusal; the others were released. Runs must be independent.
         """
 
     def shift(self) -> Array | None:
@@ -62,7 +68,7 @@ class Target(ABC):
         return None
 
     def outcomes(self, side: int, runs: int, noise: Noise) -> Array:
-        """Independent runs, shape (runs, 1 + width)."""
+        """Independent runs, shape (runs, 1 + width), as :func:`~ppdp.audit.scores.joined` puts them together."""
         return joined([self.outcome(side, noise)[None, :] for _ in range(runs)])
 
 
@@ -78,12 +84,20 @@ class PlanTarget(Target):
         What is executed.
     left, right : Rows
         Neighbouring datasets, made up, best those on which it loses most.
+
+    Raises
+    ------
+    InvalidParameter
+        If the two are no neighbours, or not in the domain of the plan, of which alone something is certified.
     """
 
     name: str
     plan: Plan
     left: Rows
     right: Rows
+
+    def __post_init__(self) -> None:
+        _check_pair(self.plan, self.left, self.right)
 
     @property
     def certified(self) -> Certified:
@@ -133,6 +147,11 @@ class GateTarget(Target):
         is one noisy answer.
     rung : int, default=-1
         Of a ladder: the loosest rung that counts; -1 for any.
+
+    Raises
+    ------
+    InvalidParameter
+        If the plan has no gate, or the two are no neighbours in its domain.
     """
 
     name: str
@@ -143,6 +162,7 @@ class GateTarget(Target):
     rung: int = -1
 
     def __post_init__(self) -> None:
+        _check_pair(self.plan, self.left, self.right)
         if self.plan.gate is None:
             raise InvalidParameter("a GateTarget needs a plan with a gate.", fix="a stage with a condition.")
 
@@ -178,8 +198,66 @@ class GateTarget(Target):
         return np.array([float(passed * (1 + side * self.fails))])
 
 
+class _ClaimedTarget(Target):
+    """A target with a loss that is claimed of it, and a delta at which epsilon is compared."""
+
+    loss: PrivacyLoss
+    delta: float
+
+    @property
+    def certified(self) -> Certified:
+        """The loss."""
+        return Certified(self.loss, self.loss.epsilon(self.delta), self.delta)
+
+
 @dataclass(frozen=True)
-class FunctionTarget(Target):
+class SelectionTarget(_ClaimedTarget):
+    """The choice of a candidate by its scores, as :class:`~ppdp.PrivateSearchCV` makes it.
+
+    Attributes
+    ----------
+    name : str
+        For people.
+    selection : Selection
+        How it is chosen, and which scores are released.
+    loss : PrivacyLoss
+        What is claimed; the selection's own, unless a bug is planted.
+    left, right : ndarray of shape (rows, candidates)
+        Scores in [0, 1] of the validation rows, one of them replaced.
+    delta : float, default=1e-6
+        Where epsilon is compared, in [0, 1).
+
+    Raises
+    ------
+    InvalidParameter
+        If the loss is none, or delta impossible.
+    """
+
+    name: str
+    selection: Selection
+    loss: PrivacyLoss
+    left: Array
+    right: Array
+    delta: float = 1e-6
+
+    def __post_init__(self) -> None:
+        check_claim(self.loss, self.delta)
+
+    @property
+    def digest(self) -> str:
+        """Of the selection, the claim and the scores."""
+        scores = content_hash({"left": self.left, "right": self.right})
+        return _hash(self.name, repr(self.selection), repr(self.loss), repr(self.delta), scores)
+
+    def outcome(self, side: int, noise: Noise) -> Array:
+        """The chosen candidate and the noisy scores."""
+        scores = (self.left, self.right)[side]
+        chosen, noisy = select(column_sums(scores, np.ones(len(scores)), 1.0), self.selection, noise)
+        return np.array([1.0, chosen, *noisy])
+
+
+@dataclass(frozen=True)
+class FunctionTarget(_ClaimedTarget):
     """Anything that releases.
 
     Attributes
@@ -187,11 +265,19 @@ class FunctionTarget(Target):
     name : str
         For people, and for the digest: a name stands for one function.
     release : callable
-        ``release(side, noise)`` with side 0 or 1: the released numbers, None for a refusal.
+        ``release(side, noise)`` with side 0 or 1: the released numbers, None for a refusal. All that is random in it
+        must come from ``noise`` or from the operating system, such as by ``np.random.default_rng()`` within the call.
+        A generator that is made once outside starts anew in every process and after every interruption, so runs that
+        are taken for independent repeat one another; that is refused where it is seen.
     loss : PrivacyLoss
         What is claimed.
     delta : float, default=1e-6
-        Where epsilon is compared.
+        Where epsilon is compared, in [0, 1).
+
+    Raises
+    ------
+    InvalidParameter
+        If the release cannot be called, the loss is none, or delta impossible.
     """
 
     name: str
@@ -199,10 +285,12 @@ class FunctionTarget(Target):
     loss: PrivacyLoss
     delta: float = 1e-6
 
-    @property
-    def certified(self) -> Certified:
-        """The loss."""
-        return Certified(self.loss, self.loss.epsilon(self.delta), self.delta)
+    def __post_init__(self) -> None:
+        if not callable(self.release):
+            raise InvalidParameter(
+                f"release must be a function, not a {type(self.release).__name__}.", fix="release(side, noise)."
+            )
+        check_claim(self.loss, self.delta)
 
     @property
     def digest(self) -> str:
@@ -212,15 +300,7 @@ class FunctionTarget(Target):
     def outcome(self, side: int, noise: Noise) -> Array:
         """What the function says."""
         found = self.release(side, noise)
-        return _REFUSED if found is None else np.append(1.0, np.asarray(found, dtype=np.float64).ravel())
-
-
-def joined(parts: Sequence[Array]) -> Array:
-    """Outcomes one below the other; what fewer numbers were released is filled with zeros."""
-    width = max((part.shape[1] for part in parts), default=1)
-    if all(part.shape[1] == width for part in parts):
-        return np.concatenate(parts)
-    return np.concatenate([np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in parts])
+        return _REFUSED if found is None else np.append(1.0, numbers_of(found))
 
 
 class _Silent(Noise):
@@ -243,6 +323,46 @@ def _vector(found: Outcome) -> Array:
 def _sampler(plan: Plan) -> float:
     """Total variation of everything that is drawn."""
     return plan.allowance / (1 + math.exp(plan.epsilon))
+
+
+def _check_pair(plan: Any, left: Any, right: Any) -> None:
+    """Two datasets of which the plan certifies something: as they come in behind its entrance, and neighbours."""
+    if not isinstance(plan, Plan):
+        raise InvalidParameter(f"plan must be a Plan, not a {type(plan).__name__}.", fix="pipeline.plan(domain).")
+    for name, rows in (("left", left), ("right", right)):
+        if not isinstance(rows, Rows):
+            raise InvalidParameter(f"{name} must be Rows, not a {type(rows).__name__}.", fix="Rows.of(X, y).")
+        wrong = next((words for words, holds in _facts(plan.domain, rows) if not holds), None)
+        if wrong is not None:
+            raise InvalidParameter(
+                f"{name} is not in the domain of the plan: {wrong}.", fix="other rows or a new plan."
+            )
+    if (left.y is None) != (right.y is None):
+        raise InvalidParameter("only one of the two datasets has labels.", fix="Rows.of(X, y) for both.")
+    apart = differing((left, right))
+    if apart.sum() > plan.domain.rows_per_unit:
+        raise InvalidParameter(
+            f"the two datasets differ in {apart.sum()} rows, but neighbours in at most {plan.domain.rows_per_unit}.",
+            fix="replace fewer rows, or plan with Domain(rows_per_unit=...).",
+        )
+
+
+def _facts(domain: Domain, rows: Rows) -> Iterator[tuple[str, bool]]:
+    """What a dataset must be, and whether it is; each may be asked once those before it hold."""
+    most = 1 + 1e-9  # rounding of who clipped
+    yield f"X must have the shape ({domain.n}, {domain.d})", np.shape(rows.X) == (domain.n, domain.d)
+    yield "there must be one weight for every row", np.shape(rows.weight) == (domain.n,)
+    yield "there must be one label for every row", rows.y is None or np.shape(rows.y) == (domain.n,)
+    yield "X must not be infinite", not bool(np.isinf(rows.X).any())
+    yield "weights must lie in [0, 1]", bool(((rows.weight >= 0) & (rows.weight <= 1)).all())
+    yield "too few rows have weight", int(np.count_nonzero(rows.weight)) >= domain.min_present
+    yield "too many rows have gaps", int(np.count_nonzero(rows.incomplete)) <= domain.missing_rows
+    if domain.row_norm is not None:
+        longest = float(row_norms(rows.X).max(initial=0.0))
+        yield "a row is longer than row_norm", longest <= most * domain.row_norm
+    if domain.entry_bound is not None:
+        largest = float(np.abs(np.nan_to_num(rows.X)).max(initial=0.0))
+        yield "an entry is larger than entry_bound", largest <= most * domain.entry_bound
 
 
 def _digest(name: str, plan: Plan, left: Rows, right: Rows) -> str:

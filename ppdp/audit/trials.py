@@ -1,8 +1,8 @@
 """Many runs of a target on both of its datasets, in slices that a folder may keep.
 
 A slice is there whole or not at all, whenever the process dies, and a folder belongs to one target: what another plan
-or pair of datasets released is never mixed in. Once a verdict was given the number of slices is fixed: runs that are
-added until a verdict pleases prove nothing.
+or pair of datasets released is never mixed in. Once a verdict was given the number of slices and the confidence are
+fixed: who adds runs or doubt until a verdict pleases proves nothing. Neither do runs that repeat earlier ones.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,22 +22,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.artefact.members import pack_arrays, unpack_arrays, write_bytes
-from ppdp.audit.target import Target, joined
+from ppdp.audit.scores import finite, joined, with_widths
+from ppdp.audit.target import Target
 from ppdp.checks import integer
-from ppdp.exceptions import InvalidParameter, PpdpError
+from ppdp.exceptions import ExportError, InvalidParameter, PpdpError
 from ppdp.privacy.noise import Noise
 from ppdp.progress import progress
 
-__all__ = ["SLICE", "Slice", "Trials", "check_verdict", "make_trials", "record_verdict"]
+__all__ = ["MOST_RUNS", "SLICE", "Slice", "Trials", "check_verdict", "make_trials", "record_verdict"]
 
 Array = NDArray[np.float64]
 
 SLICE = 500
 """Runs on each dataset in one slice."""
 
+MOST_RUNS = 10**9
+"""On both datasets together."""
+
 _HEADER = "target.json"
 _VERDICT = "verdict.json"  # not there in folders that were not judged, or by an older version
 _FORM = 1  # of the files
+_SURE = 64  # bits: chance makes what is refused once in so many
 
 
 class Slice(NamedTuple):
@@ -74,6 +81,7 @@ class Trials:
         first = max(1, round(share * len(self.slices)))
         left, right = joined([one.left for one in self.slices]), joined([one.right for one in self.slices])
         left, right = joined([left, right[:0]]), joined([right, left[:0]])  # equally wide
+        left, right = with_widths(left, right)
         cut = sum(len(one.left) for one in self.slices[:first])
         return (left[:cut], right[:cut]), (left[cut:], right[cut:])
 
@@ -112,7 +120,7 @@ def make_trials(
     folder : path-like, optional
         Where slices are kept and looked for; made if it is not there.
     n_jobs : int, optional
-        Processes; -1 for as many as there are processors.
+        Processes; -1 for as many as there are processors, -2 for one less.
     random_state : int, optional
         Seeds all noise, for tests of the audit itself. By default noise is that of a fit.
     seconds : float, optional
@@ -122,18 +130,20 @@ def make_trials(
     Raises
     ------
     InvalidParameter
-        If the folder belongs to another target, or a number is impossible.
+        If the folder belongs to another target, a number is impossible, or runs repeat one another.
     ExportError
         If a file cannot be read or written.
     """
-    wanted = range(integer("slices", slices, least=1))
+    runs = integer("slice_runs", slice_runs, least=1, most=MOST_RUNS)
+    wanted = range(integer("slices", slices, least=1, most=max(1, MOST_RUNS // (2 * runs))))
     if random_state is not None:
         integer("random_state", random_state, least=0)
-    runs = integer("slice_runs", slice_runs, least=1)
-    home = (
-        None if folder is None else _home(Path(folder), _Header(_FORM, target.name, target.digest, runs, random_state))
-    )
-    made = {} if home is None else {index: _read(home, index) for index in wanted if _place(home, index).exists()}
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise InvalidParameter(f"n_jobs must be an integer other than 0, got {n_jobs!r}.", fix="-1 for all processors.")
+    home = None
+    if folder is not None:
+        home = _home(_path(folder), _Header(_FORM, target.name, target.digest, runs, random_state))
+    made = {} if home is None else {i: _read(home, i, runs) for i in wanted if _place(home, i).exists()}
     todo = [index for index in wanted if index not in made]
     deadline = time.monotonic() + seconds
     results = _computed(target, todo, runs, n_jobs, random_state, deadline)
@@ -141,33 +151,81 @@ def make_trials(
         if home is not None:
             write_bytes(_place(home, index), pack_arrays({**one._asdict(), "seconds": np.array([one.seconds])}))
         made[index] = one
-    return Trials(tuple(made[index] for index in sorted(made)))
+    found = tuple(made[index] for index in sorted(made))
+    for side in ([one.left for one in found], [one.right for one in found]):
+        _check_fresh(side)
+    return Trials(found)
 
 
-def check_verdict(folder: str | os.PathLike[str], slices: int) -> None:
-    """Refuse to judge a folder with another number of slices than it was judged with.
+def check_verdict(folder: str | os.PathLike[str], slices: int, confidence: float) -> None:
+    """Refuse to judge a folder with other runs, or at another confidence, than it was judged.
+
+    Parameters
+    ----------
+    folder : path-like
+        Of slices of :data:`SLICE` runs.
+    slices : int
+        How many there shall be.
+    confidence : float
+        At which they shall be judged. Older versions did not keep it: then any will do, once.
 
     Raises
     ------
     InvalidParameter
-        If it was, or if that cannot be read.
+        If it was judged otherwise, or if how cannot be read.
     """
-    path = Path(folder) / _VERDICT
+    path = _path(folder) / _VERDICT
     if not path.exists():
         return
     known = _known(path)
     before = known.get("slices") if isinstance(known, dict) else None
     if before != slices:
-        words = f"with {before} slices, not {slices}" if isinstance(before, int) else "with a number that is lost"
+        each = 2 * SLICE
+        words = (
+            f"with {each * before} runs, not {each * slices}"
+            if isinstance(before, int)
+            else "with a number that is lost"
+        )
         raise InvalidParameter(
             f"the folder was judged {words}: runs that are added after a look have no confidence.",
             fix="use the same number of runs, or a new folder.",
         )
+    if known.get("confidence", confidence) != confidence:
+        raise InvalidParameter(
+            "the folder was judged at another confidence: one that is chosen after a look is none.",
+            fix=f"confidence={known['confidence']!r}, or a new folder.",
+        )
 
 
-def record_verdict(folder: str | os.PathLike[str], slices: int) -> None:
-    """Keep that so many slices are judged."""
-    write_bytes(Path(folder) / _VERDICT, json.dumps({"slices": slices}).encode())
+def record_verdict(folder: str | os.PathLike[str], slices: int, confidence: float) -> None:
+    """Keep that so many slices are judged at this confidence."""
+    write_bytes(Path(folder) / _VERDICT, json.dumps({"slices": slices, "confidence": confidence}).encode())
+
+
+def _check_fresh(slices: Sequence[Array]) -> None:
+    """Refuse runs of one dataset in which several slices hold the same numbers in the same order.
+
+    Of n independent runs with one law, a sequence with the empirical entropy of h bits a run has probability at most
+    2^(-n h), whatever the law. So k slices are all the same such sequence with probability at most 2^(-(k - 1) n h),
+    and there are at most s^k ways to take k of s slices. A number that hardly varies is therefore never refused.
+    """
+    for column in range(max((one.shape[1] for one in slices), default=0)):
+        seen = Counter(one[:, column].tobytes() for one in slices if column < one.shape[1])
+        for sequence, times in seen.items():
+            chance = times * math.log2(len(slices)) + math.log2(2 * (column + 1) ** 2)
+            if times > 1 and (times - 1) * _bits(sequence) >= _SURE + chance:
+                raise InvalidParameter(
+                    f"{times} of {len(slices)} slices of runs on one dataset hold the same numbers in the same order:"
+                    " what is released draws from a generator that starts anew in every process, or when an audit goes"
+                    " on, so its runs are not independent.",
+                    fix="draw everything from the noise that is passed, or from the operating system; in a new folder.",
+                )
+
+
+def _bits(sequence: bytes) -> float:
+    """Empirical entropy of all runs together."""
+    counts = np.unique(np.frombuffer(sequence, dtype=np.int64), return_counts=True)[1]
+    return float(-(counts * np.log2(counts / counts.sum())).sum())
 
 
 def _computed(
@@ -190,8 +248,14 @@ def _slice(target: Target, index: int, runs: int, random_state: int | None) -> t
         noise = Noise()
     else:
         noise = Noise(np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=(index,))))
-    left, right = (target.outcomes(side, runs, noise) for side in (0, 1))
+    left, right = (finite(target.outcomes(side, runs, noise)) for side in (0, 1))
+    if not (_shaped(left, runs) and _shaped(right, runs)):
+        raise InvalidParameter("outcomes must have the shape (runs, 1 + width).", fix="mend the target's outcomes().")
     return index, Slice(left, right, time.process_time() - start)
+
+
+def _shaped(outcomes: Array, runs: int) -> bool:
+    return outcomes.ndim == 2 and len(outcomes) == runs and outcomes.shape[1] > 0
 
 
 def _home(folder: Path, header: _Header) -> Path:
@@ -204,11 +268,21 @@ def _home(folder: Path, header: _Header) -> Path:
                 fix="use another folder, or remove this one.",
             )
         return folder
-    if folder.exists() and any(folder.iterdir()):
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        empty = not any(folder.iterdir())
+    except OSError as error:
+        raise ExportError(f"cannot use the folder {str(folder)!r}: {error.strerror}.") from None
+    if not empty:
         raise InvalidParameter("the folder holds something that is not of an audit.", fix="use another folder.")
-    folder.mkdir(parents=True, exist_ok=True)
     write_bytes(path, json.dumps(asdict(header), indent=1).encode())
     return folder
+
+
+def _path(folder: Any) -> Path:
+    if not isinstance(folder, str | os.PathLike):
+        raise InvalidParameter(f"folder must be a path, not a {type(folder).__name__}.", fix="folder='audit-runs'.")
+    return Path(folder)
 
 
 def _known(path: Path) -> Any:
@@ -222,11 +296,13 @@ def _place(home: Path, index: int) -> Path:
     return home / f"slice-{index:06d}.npz"
 
 
-def _read(home: Path, index: int) -> Slice:
-    """A slice that was kept."""
+def _read(home: Path, index: int, runs: int) -> Slice:
+    """A slice that was kept, of so many runs."""
     path = _place(home, index)
     try:
         arrays = unpack_arrays(path.read_bytes(), {"left": None, "right": None, "seconds": [1]})
     except (OSError, PpdpError):
-        raise InvalidParameter(f"{path.name} is damaged.", fix="remove the file; it is then made again.") from None
+        arrays = {}
+    if not arrays or not all(_shaped(arrays[side], runs) for side in ("left", "right")):
+        raise InvalidParameter(f"{path.name} is damaged.", fix="remove the file; it is then made again.")
     return Slice(arrays["left"], arrays["right"], float(arrays["seconds"][0]))

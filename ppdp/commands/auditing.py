@@ -20,6 +20,8 @@ def audit(options: Namespace) -> int:
 
     if options.out is not None and os.path.lexists(options.out):
         refuse(f"{str(options.out)!r} is already there.", place="--out", fix="another name; nothing is replaced.")
+    if options.out is not None and not os.access(options.out.absolute().parent, os.W_OK):
+        refuse(f"{str(options.out)!r} cannot be written.", place="--out", fix="a folder that is there and yours.")
     file = read_pipeline_file(options.file, options.imports)
     plan = planned_of(file, options)
     report = attack(

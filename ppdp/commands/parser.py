@@ -156,7 +156,7 @@ def make_parser() -> Parser:
     audit.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
     audit.add_argument("--out", type=Path, metavar="OUT", help="also write the report as a page")
     audit.add_argument(
-        "--runs", type=_count, default=20_000, metavar="N", help="executions of the plan (default: 20000)"
+        "--runs", type=_count, default=50_000, metavar="N", help="executions of the plan (default: 50000)"
     )
     audit.add_argument(
         "--evaluations", type=_count, default=20_000, metavar="N", help="pairs tried on each stage (default: 20000)"

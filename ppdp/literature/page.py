@@ -19,7 +19,8 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _HEAD = """# Errata of the literature
 
 What is printed, exactly, and what is true: every claim has a status, and datasets that decide it. This page is written
-by `python -m ppdp.literature docs/errata.md`; every figure on it is computed then, and a test compares the two.
+by `python -m ppdp.literature docs/errata.md`; every figure of the table and under Data is computed then, and a test
+compares the two.
 
 * **false**: concrete neighbouring datasets, or a concrete mechanism, exceed what is printed, in the cases that the
   erratum names;
@@ -54,9 +55,9 @@ that is allowed.
 * **L, μ**: Lipschitz constant and smoothness of the loss; L also that of the statistic f. **Δ_f**: its global
   sensitivity. **σ**: noise in each step; **T**: steps; **δ_k**: the eigengap λ_k − λ_{k+1}; **σ_min**: the smallest
   standard deviation of a column.
-* **p**: Δ_∞ of deduplication, quantization, or mean imputation (there also the number of missing values). **κ**: the
-  most rows in which two datasets of L with d₁₂ ≤ τ differ. **γ**: n over the largest k such that no row moves by more
-  than d₁₂/k. **β**: the eigengap below which Algorithm 1 refuses (in Theorem 15 a constant of the loss).
+* **p**: Δ_∞ of deduplication, quantization, or mean imputation (there the paper also calls the number of missing values
+  p). **κ**: the most rows in which two datasets of L with d₁₂ ≤ τ differ. **γ**: n over the largest k such that no row
+  moves by more than d₁₂/k. **β**: the eigengap below which Algorithm 1 refuses (in Theorem 15 a constant of the loss).
 * **M_G, M_L, M_E**: Gaussian, Laplace and exponential mechanism. **A_GD**: gradient descent with noise (DP-GD).
   **A_SGD-samp**: stochastic gradient descent on samples. **A_SGD-iter**: one pass with a secret stopping time.
 * Of ppdp, not the paper: **K_d**: how many points fit into a ball in ℝᵈ at distances of more than its radius.
@@ -85,11 +86,11 @@ def _summary(found: list[tuple[Claim, Comparison]]) -> str:
     """How many claims have each status, and which of the false ones nothing else rests on."""
     count = Counter(claim.status for claim, _ in found)
     several = ", ".join(f"{count[status]} {words}" for status, words in _WORDS.items())
-    local = [f"[{name}](#{name})" for error in ERRORS if error.local for name in error.claims]
+    local = " and ".join(f"[{name}](#{name})" for error in ERRORS if error.local for name in error.claims)
     text = (
         f"Of {len(found)} claims {several}, and {count['holds']} hold. A claim that is repeated in several cells of a "
         f"table is counted in each: the {count['false']} false ones go back to {len(ERRORS)} independent errors. "
-        f"Of these {' and '.join(local)} leave the reach of the paper as it is; their sections say why."
+        f"Without that of {local} the reach of the paper is the same; it is said there why."
     )
     return f"{_wrapped(text)}\n"
 

@@ -42,7 +42,7 @@ Floats = NDArray[np.float64]
 
 EXACT = 64  # a law with at most this many values is used as it is, a larger one is rounded up to where its tails are
 TAILS = np.concatenate([np.linspace(0.98, 0.02, 65), 10.0 ** -np.arange(2, 21)])
-_SPLITS = 16  # more toggled rows than this are charged as replaced
+_SPLITS = 256  # toggled times differing rows; where they are more, toggled rows are charged as replaced
 _TAIL_ERROR = 1 + 1e-5  # more than the relative error of tails of binomial and hypergeometric laws
 _COUNTABLE = 2**31 - 1  # of more rows than this, all are charged
 _FAR = 40.0  # standard deviations beyond which a Gaussian has no mass in float64
@@ -211,7 +211,7 @@ def poisson_mixtures(
         shifts = np.minimum(each * k, all_moves) / noise_scale
     else:
         shifts, weights = np.zeros(1), np.ones(1)
-    if toggled > _SPLITS:
+    if toggled * (replaced + toggled) > _SPLITS:
         replaced, toggled = replaced + toggled, 0
 
     def pairs(here: int) -> list[GaussianMixturePair]:

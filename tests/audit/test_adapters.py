@@ -174,6 +174,8 @@ class TestDiffprivlib:
 class Measurement:
     """In the form of OpenDP's."""
 
+    output_measure = "MaxDivergence"
+
     def map(self, d_in):
         return d_in / 2
 
@@ -193,6 +195,45 @@ class TestOpendp:
         assert [found.outcome(side, Noise()).tolist() for side in (0, 1)] == [[1, 0], [1, 1]]
         assert opendp_target("mean", Measurement(), 0.0, 1.0).epsilon == 1.0
         assert opendp_target("mean", Measurement(), 0.0, 1.0, epsilon=0.2).epsilon == 0.2
+
+    @pytest.mark.parametrize(
+        ("measure", "says", "delta", "claimed"),
+        [
+            ("MaxDivergence", 0.5, None, (0.5, 0.0)),
+            ("Approximate(MaxDivergence)", (0.5, 1e-3), None, (0.5, 1e-3)),
+            ("SmoothedMaxDivergence", SimpleNamespace(epsilon=lambda delta: 100 * delta), 0.02, (2.0, 0.02)),
+            ("ZeroConcentratedDivergence", 0.5, 0.01, (2.7530, 0.01)),
+        ],
+    )
+    def test_what_the_map_says_is_read_by_its_measure(self, measure, says, delta, claimed):
+        measurement = SimpleNamespace(output_measure=measure, map=lambda d_in: says)
+        found = opendp_target("release", measurement, 0.0, 1.0, delta=delta)
+        assert (found.epsilon, found.delta) == pytest.approx(claimed, abs=2e-3)
+
+    def test_a_concentrated_claim_holds_and_can_be_refuted(self):
+        """Standard normal noise on a number that moves by 1: rho is 1/2; taken as epsilon it would be a false alarm."""
+
+        class Gaussian(SimpleNamespace):
+            def __call__(self, data):
+                return data + np.random.default_rng().normal(scale=self.scale)
+
+        for scale, violated in ((1.0, False), (0.25, True)):
+            measurement = Gaussian(
+                output_measure="ZeroConcentratedDivergence", map=lambda d_in: d_in**2 / 2, scale=scale
+            )
+            found = attack_output(opendp_target("Gaussian", measurement, 0.0, 1.0, d_in=1, delta=0.01), runs=RUNS)
+            assert found.violated == violated
+
+    @pytest.mark.parametrize("measure", ["ZeroConcentratedDivergence", "SmoothedMaxDivergence", "RenyiDivergence"])
+    def test_a_measure_without_an_epsilon_is_named(self, measure):
+        measurement = SimpleNamespace(output_measure=measure, map=lambda d_in: 0.5)
+        with pytest.raises(InvalidParameter, match=measure):
+            opendp_target("release", measurement, 0.0, 1.0)
+
+    @pytest.mark.parametrize("delta", [0.0, 1.0, -1.0, "x"])
+    def test_impossible_deltas_are_refused(self, delta):
+        with pytest.raises(InvalidParameter, match="delta must be"):
+            opendp_target("release", Measurement(), 0.0, 1.0, delta=delta)
 
     def test_the_claim_of_its_pca_is_the_models_epsilon(self):
         model = SimpleNamespace(epsilon=3.0, measurement=Measurement)

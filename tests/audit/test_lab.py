@@ -3,12 +3,15 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ppdp import Domain, Pipeline
 from ppdp.audit import AuditReport, audit
+from ppdp.audit.datasets import keep_pair, kept_pair
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
+from ppdp.rows import Rows
 from ppdp.transformers import Deduplicator, MeanImputer, NormClipper, StandardScaler
 
 DOMAIN = Domain(n_rows=8, n_features=1)
@@ -50,6 +53,40 @@ class TestVerdict:
         again = audit(mean(), DOMAIN, folder=tmp_path, **QUICK)
         assert first.output.events == again.output.events
 
+    def test_an_interrupted_audit_goes_on_with_the_pair_it_found(self, tmp_path, monkeypatch):
+        """However long another search takes, or whatever it would find."""
+        monkeypatch.setattr(
+            "ppdp.audit.lab.attack_output", lambda target, **_: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
+        with pytest.raises(KeyboardInterrupt):
+            audit(mean(), DOMAIN, folder=tmp_path, **QUICK)
+        monkeypatch.undo()
+        monkeypatch.setattr("ppdp.audit.lab.worst_pair", None)
+        found = audit(mean(), DOMAIN, folder=tmp_path, **QUICK)
+        kept = json.loads((tmp_path / "pair.json").read_text("utf-8"))
+        assert kept["left"]["X"] == found.pair[0].X.tolist()
+        assert kept["right"]["X"] == found.pair[1].X.tolist()
+
+    @pytest.mark.parametrize("text", ["", "{}", '{"left": {"X": [[1]], "y": null, "weight": [1, 1]}, "right": 3}'])
+    def test_a_damaged_pair_is_refused(self, tmp_path, text):
+        (tmp_path / "pair.json").write_text(text)
+        with pytest.raises(InvalidParameter, match=r"pair\.json is damaged"):
+            audit(mean(), DOMAIN, folder=tmp_path, **QUICK)
+
+    def test_a_pair_of_another_plan_is_refused(self, tmp_path):
+        audit(mean(), DOMAIN, folder=tmp_path, **QUICK)
+        with pytest.raises(InvalidParameter, match="another plan"):
+            audit(mean(), DOMAIN.but(n_rows=9), folder=tmp_path, **QUICK)
+
+    def test_gaps_and_labels_are_kept(self, tmp_path):
+        X = np.array([[np.nan, -0.0], [0.1, 1 / 3]])
+        left, right = (Rows(X * size, np.array([0.0, 1.0]), np.array([1.0, 0.0]), X) for size in (1.0, 0.5))
+        keep_pair(tmp_path / "new", (left, right))
+        for rows, found in zip((left, right), kept_pair(tmp_path / "new", 2, 2), strict=True):
+            np.testing.assert_array_equal(found.X, rows.X)
+            np.testing.assert_array_equal(np.signbit(found.X), np.signbit(rows.X))
+            assert (found.y.tolist(), found.weight.tolist()) == ([0.0, 1.0], [1.0, 0.0])
+
 
 class TestKinds:
     def test_noise_that_is_not_gaussian(self):
@@ -71,6 +108,19 @@ class TestKinds:
         assert not found.violated
         assert found.output is not None
 
+    def test_noise_from_a_seed_is_named(self):
+        found = audit(mean(random_state=0), DOMAIN, **QUICK)
+        assert "not attacked: random_state: whoever knows the seed" in repr(found)
+
+    def test_a_plan_has_its_domain(self):
+        with pytest.raises(InvalidParameter, match="own domain"):
+            audit(mean().plan(DOMAIN), DOMAIN)
+
+    @pytest.mark.parametrize("wrong", [{"seed": -1}, {"confidence": 1.0}, {"runs": 10**12}, {"seconds": 0}])
+    def test_impossible_numbers_are_refused_before_anything_is_tried(self, wrong):
+        with pytest.raises(InvalidParameter, match=next(iter(wrong))):
+            audit(mean(), DOMAIN, **wrong)
+
     def test_a_stage_is_no_pipeline(self):
         with pytest.raises(InvalidParameter, match="cannot be audited"):
             audit(NormClipper(1.0), DOMAIN)
@@ -90,6 +140,8 @@ class TestReport:
         for shown in ("Lower bound", "Upper bound", "REFUTED", "clip", "must not be used"):
             assert shown in page
         assert "http" not in page.replace("http://www.w3.org", "")
+        assert f"at least {broken.output.excess:.3g} more likely" in page
+        assert "more likely" not in sound.to_html()
         assert "NOT REFUTED" in sound.to_html()
 
     def test_notebook_and_json(self, sound, broken):
@@ -97,3 +149,10 @@ class TestReport:
         document = json.loads(json.dumps(broken.to_dict(), allow_nan=False))
         assert document["violated"] is True
         assert document["output"]["mu_low"] > document["output"]["mu"]
+        assert document["seed"] == 0
+        (pair,) = document["pairs"]  # refuted by what was released, on these datasets
+        assert pair["quantity"] == "output"
+        assert pair["left"]["X"] == broken.pair[0].X.tolist() != pair["right"]["X"]
+        assert sound.to_dict()["pairs"] == []
+        assert "told apart" in broken.verdict
+        assert "pushed" not in broken.verdict

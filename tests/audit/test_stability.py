@@ -112,10 +112,23 @@ class TestOurs:
         report = attack_stability(broken, evaluations=300)
         assert {(f.name, f.quantity) for f in report.violations} >= {("meanimputer, exact", "radius")}
 
-    def test_without_a_sensitivity_there_is_nothing_to_exceed(self):
+    def test_noise_that_is_not_gaussian_hides_answers_too(self):
         report = attack_stability(make_pipeline(NormClipper(), LaplaceMechanism()), DOMAIN, evaluations=20)
-        assert [name for name, _ in report.skipped] == ["laplacemechanism"]
-        assert "not attacked: laplacemechanism" in repr(report)
+        (answer,) = (finding for finding in report.findings if finding.quantity == "answer")
+        assert answer.name == "laplacemechanism, end to end"
+        assert 0 < answer.ratio <= 1
+
+    def test_what_no_pair_meets_is_not_attacked(self):
+        """No two columns of rows in a ball of radius 1 have standard deviations of 0.9."""
+        wide = StandardScaler(0.9, floor=False, statistics="exact")
+        pipe = make_pipeline(NormClipper(), wide, GaussianMechanism(), epsilon=20, gate=None)
+        report = attack_stability(pipe, DOMAIN.but(n_rows=60), evaluations=20)
+        assert {name for name, _ in report.skipped} == {
+            "standardscaler, exact",
+            "all stages",
+            "gaussianmechanism, end to end",
+        }
+        assert "not attacked: standardscaler, exact: its conditions held" in repr(report)
 
 
 class TestWorstPair:

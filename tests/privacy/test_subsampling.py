@@ -169,10 +169,12 @@ class TestPoisson:
     def test_toggled_rows_may_be_split_in_any_way(self):
         profiles = poisson_profiles(Distance(toggled=4), rate=0.2, bound=1.0, lipschitz=1.0, noise_scale=1.0)
         assert len(profiles) == 3  # 0 + 4, 1 + 3, 2 + 2; the other two are reverses
-        many = poisson_profiles(Distance(toggled=40), rate=0.2, bound=1.0, lipschitz=1.0, noise_scale=1.0)
-        replaced = poisson_profiles(Distance(replaced=40), rate=0.2, bound=1.0, lipschitz=1.0, noise_scale=1.0)
-        assert len(many) == 1  # too many to try: charged as replaced
-        np.testing.assert_array_equal(many[0].forward(EPSILONS), replaced[0].forward(EPSILONS))
+
+    @pytest.mark.parametrize("distance", [Distance(toggled=40), Distance(replaced=30, toggled=10)])
+    def test_too_many_splits_to_try_are_charged_as_replaced(self, distance):
+        (many,) = poisson_profiles(distance, rate=0.2, bound=1.0, lipschitz=1.0, noise_scale=1.0)
+        (replaced,) = poisson_profiles(Distance(replaced=40), rate=0.2, bound=1.0, lipschitz=1.0, noise_scale=1.0)
+        np.testing.assert_array_equal(many.forward(EPSILONS), replaced.forward(EPSILONS))
 
     def test_weight_does_not_matter_rows_do(self):
         """Four rows of weight 1/8 are hidden less well than half a row: a mass of 0.5 must not be cheap."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ppdp.artefact.members import hashed
 from ppdp.audit.confidence import Certified
+from ppdp.audit.scores import numbers_of
 from ppdp.audit.target import Target
 from ppdp.checks import number
 from ppdp.exceptions import InvalidParameter
@@ -27,7 +28,6 @@ __all__ = ["ForeignTarget", "foreign", "numbers_of", "seed_of"]
 Array = NDArray[np.float64]
 
 _REFUSED = np.zeros(1)
-_LARGEST = 1e100  # squares of what an attacker sees must not overflow
 
 
 @dataclass(frozen=True)
@@ -88,27 +88,6 @@ class ForeignTarget(Target):
             except self.errors:
                 return _REFUSED
         return np.append(1.0, numbers_of(found))
-
-
-def numbers_of(found: Any) -> Array:
-    """All numbers in what was published, one behind the other; what is not finite becomes a large number.
-
-    Parameters
-    ----------
-    found : object
-        Numbers, arrays, and lists or dictionaries of those; dictionaries are read in the order of their keys.
-
-    Examples
-    --------
-    >>> numbers_of({"b": [1, 2], "a": 0.5})
-    array([0.5, 1. , 2. ])
-    """
-    if isinstance(found, Mapping):
-        found = [found[key] for key in sorted(found)]
-    if isinstance(found, (list, tuple)):
-        return np.concatenate([np.zeros(0), *map(numbers_of, found)])
-    plain = np.asarray(found, dtype=np.float64).ravel()
-    return np.where(np.isnan(plain), -2 * _LARGEST, np.clip(plain, -_LARGEST, _LARGEST))
 
 
 def foreign(module: str, fix: str) -> Any:

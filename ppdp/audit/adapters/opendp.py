@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 from ppdp.audit.adapters.foreign import ForeignTarget, foreign
-from ppdp.checks import positive
+from ppdp.checks import number, positive
+from ppdp.exceptions import InvalidParameter
+from ppdp.privacy.renyi import gaussian_curve, renyi_epsilon
 
 __all__ = ["opendp_pca_target", "opendp_target"]
 
@@ -21,10 +24,16 @@ def opendp_target(
     *,
     d_in: float = 2,
     epsilon: float | None = None,
+    delta: float | None = None,
     seen: Callable[[Any], Any] | None = None,
     errors: tuple[type[Exception], ...] = (),
 ) -> ForeignTarget:
-    """Invocations of a measurement whose output measure is the max divergence: pure privacy.
+    """Invocations of a measurement, claimed to be as private as its privacy map says.
+
+    What the map says is read by its output measure: epsilon under the max divergence, (epsilon, delta) under its
+    approximate form. Under the zero-concentrated divergence it says rho, which bounds the Rényi curve by ``alpha rho``
+    and does not promise Gaussian privacy: what is attacked is the epsilon that this curve gives at ``delta``. Under the
+    smoothed max divergence it is the profile's epsilon at ``delta``.
 
     Parameters
     ----------
@@ -38,6 +47,9 @@ def opendp_target(
         In its input metric: under ``symmetric_distance`` 1 for a row that is added or removed, 2 for one replaced.
     epsilon : float, optional
         As claimed; by default what ``measurement.map(d_in)`` says.
+    delta : float, optional
+        In (0, 1): that which is claimed with ``epsilon``, or where a measure that has no epsilon of its own is
+        compared. A large one, such as 0.01, needs fewer runs.
     seen : callable, optional
         The numbers in what the measurement returns, where it returns something else than numbers.
     errors : tuple of exception types, default=()
@@ -46,16 +58,42 @@ def opendp_target(
     Raises
     ------
     InvalidParameter
-        If OpenDP is not installed.
+        If OpenDP is not installed, or the claim is under another measure or needs a delta.
     """
     foreign("opendp.prelude", INSTALL)
-    claimed = float(measurement.map(d_in)) if epsilon is None else positive("epsilon", epsilon)
+    if delta is not None and number("delta", delta, above=0, fix="0 < delta < 1.") >= 1:
+        raise InvalidParameter(f"delta must be below 1, got {delta!r}.", fix="0 < delta < 1.")
+    if epsilon is None:
+        claimed = _claimed(str(measurement.output_measure), measurement.map(d_in), delta)
+    else:
+        claimed = positive("epsilon", epsilon), delta or 0.0
 
     def invoked(data: Any, noise: object) -> Any:
         found = measurement(data)
         return found if seen is None else seen(found)
 
-    return ForeignTarget(name, invoked, left, right, claimed, library="opendp", errors=errors)
+    return ForeignTarget(name, invoked, left, right, *claimed, library="opendp", errors=errors)
+
+
+def _claimed(measure: str, found: Any, delta: float | None) -> tuple[float, float]:
+    """Epsilon and delta of what a privacy map says under an output measure."""
+    if measure == "MaxDivergence":
+        return float(found), 0.0
+    if measure == "Approximate(MaxDivergence)":
+        return float(found[0]), float(found[1])
+    if measure not in ("ZeroConcentratedDivergence", "SmoothedMaxDivergence"):
+        raise InvalidParameter(
+            f"the output measure {measure} is not known, so what the privacy map says is no epsilon.",
+            fix="pass the epsilon and delta that it stands for.",
+        )
+    if delta is None:
+        raise InvalidParameter(
+            f"under the output measure {measure} the privacy map says no epsilon, but one for every delta.",
+            fix="pass delta=, at which the claim is attacked.",
+        )
+    if measure == "SmoothedMaxDivergence":
+        return float(found.epsilon(delta)), delta
+    return renyi_epsilon(gaussian_curve(math.sqrt(2 * float(found))), delta), delta
 
 
 def opendp_pca_target(

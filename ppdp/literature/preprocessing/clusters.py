@@ -217,8 +217,8 @@ CLAIMS = (
         "Δ_∞ = max_{S, B ∈ B(S)} |B|",
         footnote_5,
         "false",
-        "As in Proposition 3: the added row need not be in any of the clusters that it ends, and the proof's case I, "
-        "no row within η of it, says that nothing changes.",
+        "As in Proposition 3: the added row need not be in any of the clusters that it ends; the proof takes for "
+        "granted that a row within η of it is there.",
         _added_row,
         "clusters",
         ("clusters.deduplicate", "clusters.quantize"),

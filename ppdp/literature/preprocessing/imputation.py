@@ -137,7 +137,7 @@ def _trimmed() -> Comparison:
         turned,
         float(np.linalg.norm(means[0] - means[1])),
         f"{_columns(d)}: it is filled with the means without the {m} smallest and largest. Printed is the reading "
-        f"with the ranks exchanged; as printed the bound is {as_printed:.4g}.",
+        f"with the ranks exchanged, p = {p} the row with gaps; as printed the bound is {as_printed:.4g}.",
         lookup("release.trimmed-means", "release")(domain, ONE, min_observed=n - 1, trimmed=m),
         {"left": left, "right": right, "m": m},
     )
@@ -234,7 +234,7 @@ CLAIMS = (
         median_imputation,
         "false",
         "One row changes the medians of all d columns, so √d is missing; also, with gaps the ranks are those of the "
-        "values that are there. True for one column without gaps.",
+        "values that are there. True for one column, with those ranks.",
         _median,
         "order-statistics",
         ("imputation.median", "release.medians"),
@@ -248,8 +248,9 @@ CLAIMS = (
         "Δ₂ = x^max_(m) − x^min_(n−m) / n − 2m − p",
         trimmed_imputation,
         "false",
-        "Negative as printed. With the two ranks exchanged √d is missing, as for the median. A condition on the data "
-        "is not needed: with n₀ values in every column K/(n₀ − 2m) is true for all data, K at most √6.",
+        "Negative as printed, if ranks ascend. With the two ranks exchanged √d is missing, as for the median. A "
+        "condition on the data is not needed: with n₀ values in every column K/(n₀ − 2m) is true for all data, with "
+        "K = √(4 + 2A²) for A = min(√d, √(n/(n₀ − 2m))) up to √2, and √2 + A beyond.",
         _trimmed,
         "trimmed-mean",
         ("imputation.trimmed-mean", "release.trimmed-means"),

@@ -59,30 +59,31 @@ def _moved_sum() -> Comparison:
 
 
 def _laplace() -> Comparison:
-    alpha, epsilon = 2.0, 0.1
+    alpha, epsilon = math.inf, 0.1
     return Comparison(
-        "Rényi divergence of order 2",
+        "Rényi divergence of order ∞",
         pure_smooth(alpha=alpha, lipschitz=1.0, tau=1.0, epsilon=epsilon, sensitivity=1.0),
         laplace_curve(epsilon)(alpha),
-        "One row goes from -1/2 to 1/2; the sum with Laplace noise of scale 1/ε, ε = 0.1.",
+        "One row goes from -1/2 to 1/2; the sum with Laplace noise of scale 1/ε, ε = 0.1. At order 2 it is "
+        f"{laplace_curve(epsilon)(2.0):.4g}.",
         laplace_curve(epsilon)(alpha),
         {"left": -0.5, "right": 0.5, "alpha": alpha, "epsilon": epsilon},
     )
 
 
 def _exponential() -> Comparison:
-    alpha, epsilon, candidates = 2.0, 0.1, np.array([-1.0, 1.0])
+    alpha, epsilon, others = math.inf, 0.1, 9999
+    candidates = np.repeat([1.0, -1.0], [1, others])
     laws = []
     for row in (-0.5, 0.5):
         weights = np.exp(candidates * row * epsilon / 2)  # Q(c, S) = c row: Δ_Q = L = 1
         laws.append(weights / weights.sum())
-    p, q = laws
-    divergence = math.log(float((p**alpha * q ** (1 - alpha)).sum())) / (alpha - 1)
     return Comparison(
-        "Rényi divergence of order 2",
+        "Rényi divergence of order ∞",
         pure_smooth(alpha=alpha, lipschitz=1.0, tau=1.0, epsilon=epsilon, sensitivity=1.0),
-        divergence,
-        "One row, -1/2 or 1/2; two candidates c = -1, 1 with score c times the row (Δ_Q = L = 1), ε = 0.1.",
+        float(np.abs(np.log(laws[0] / laws[1])).max()),
+        f"One row, -1/2 or 1/2; a candidate whose score is the row, and {others} whose score is its negative (Δ_Q = L "
+        "= 1), ε = 0.1.",
         bounded_range_curve(epsilon)(alpha),
         {"left": -0.5, "right": 0.5, "alpha": alpha, "epsilon": epsilon},
     )
@@ -125,7 +126,7 @@ CLAIMS = (
         "f(S) + Lap(Δ_f/ε) of an L-Lipschitz f is (α, ε)-RDP and (α, Lτε/Δ_f)-smooth RDP for every α ≥ 1.",
         "ε;  L τ ε / Δ_f",
         pure_smooth,
-        "loose",
+        "holds",
         "True for one number, and attained as α → ∞; at finite orders the loss is quadratic in ε for small ε. For "
         "vectors Δ_f and L must be those into the L1 norm, up to √d times larger than the Euclidean ones.",
         _laplace,
@@ -141,9 +142,9 @@ CLAIMS = (
         "(α, Lτε/Δ_Q)-smooth RDP for every α ≥ 1.",
         "ε;  L τ ε / Δ_Q",
         pure_smooth,
-        "loose",
-        "True, and attained as α → ∞; at finite orders never more than αε²/8. Scores such as ranks are not "
-        "Lipschitz: a row that moves then costs what a replaced one does.",
+        "holds",
+        "True, and attained as α → ∞ with ever more candidates; at finite orders never more than αε²/8. Scores such "
+        "as ranks are not Lipschitz: a row that moves then costs what a replaced one does.",
         _exponential,
         "exponential",
         ("exponential.utility", "exponential.quantile"),

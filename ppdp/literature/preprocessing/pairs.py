@@ -119,27 +119,32 @@ def quantized_heights() -> Strained:
     p = float(changed_rows(one, other))
     setting = (
         f"{copies} rows at (-0.51η, 0) and {copies} at (0.51η, 0), η = {ETA}, and one that goes from (0, 0.86η) to "
-        f"(0, -0.86η), the only possible centre both times; p = {p:g} rows move, by 1.72η; h(x, y) = y"
+        f"(0, -0.86η), the only possible centre both times; p = {p:g} rows move, by 1.72η; h(x, y) = y between -1/2 "
+        "and 1/2"
     )
     certified = _clusters("quantize", left, right)
-    return Strained(setting, {"p": p, "eta": ETA}, left, right, (one, other), (one[:, 1], other[:, 1]), certified)
+    values = (np.clip(one[:, 1], -0.5, 0.5), np.clip(other[:, 1], -0.5, 0.5))
+    return Strained(setting, {"p": p, "eta": ETA}, left, right, (one, other), values, certified)
 
 
 @cache
 def filled(width: float = 1.0) -> Strained:
-    """Mean imputation of one column, a third of it gaps; h is x + 1, at most ``width``."""
-    n, p = 150, 50
-    rest = np.repeat([math.nan, -1.0], [p, n - 1 - p])[:, None]
-    left, right = (np.vstack([[[end]], rest]) for end in (-1.0, 1.0))
-    one, other = (np.where(np.isnan(X), np.nanmean(X), X) for X in (left, right))
+    """Mean imputation of two columns, some rows of gaps; h is along the axis on which the means turn."""
+    n, empty, a = 150, 60, math.sqrt(0.5)
+    rest = np.repeat([[math.nan, math.nan], [-a, -a]], [empty, n - 1 - empty], axis=0)
+    left, right = (np.vstack([row, rest]) for row in ([1.0, math.nan], [math.nan, 1.0]))
+    one, other = (np.where(np.isnan(X), np.nanmean(X, axis=0), X) for X in (left, right))
+    p, gaps = (int(count) for count in (np.isnan(left).any(axis=1).sum(), np.isnan(left).sum()))
     setting = (
-        f"n = {n} rows in one column, p = {p} of them gaps, the others -1; one row goes from -1 to 1; "
-        f"h is min(x + 1, {width:g})"
+        f"n = {n} rows in two columns, {empty} of them gaps only, the others (-a, -a) with a = 1/√2; one row is (1, "
+        f"gap) or (gap, 1). p = {p} counts rows with gaps, of which {empty} move; gaps are {gaps}. h(x, y) is (x − "
+        f"y)/√2 between -{width / 2:g} and {width / 2:g}"
     )
-    domain = Domain(n_rows=n, n_features=1, row_norm=1.0)
+    domain = Domain(n_rows=n, n_features=2, row_norm=1.0)
     certified = _stage("imputation.mean", domain, min_observed=n - p, max_missing=p)
-    values = (np.minimum(one[:, 0] + 1, width), np.minimum(other[:, 0] + 1, width))
-    return Strained(setting, {"p": p, "n": n}, left, right, (one, other), values, certified, width)
+    values = tuple(np.clip((X[:, 0] - X[:, 1]) * a, -width / 2, width / 2) for X in (one, other))
+    public = {"p": float(p), "n": float(n)}
+    return Strained(setting, public, left, right, (one, other), (values[0], values[1]), certified, width)
 
 
 def axes(n: int, gap: float) -> tuple[Rows, Rows, float]:
