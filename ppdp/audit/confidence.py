@@ -7,6 +7,7 @@ event alone refutes a claim. Its complement, seen from the right, is judged by t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from numbers import Real
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 from scipy.stats import beta
 
 from ppdp.checks import number
@@ -26,6 +27,7 @@ __all__ = ["Certified", "at_least", "at_most", "check_claim", "check_confidence"
 Array = NDArray[np.float64]
 
 _EPSILONS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)  # where profiles are compared
+_LARGE = 700.0  # an epsilon that no number of runs refutes
 _ROUNDING = 1e-9  # more than the bounds on probabilities may be off by
 
 
@@ -128,18 +130,24 @@ class Certified:
         return np.maximum(p - self.off, 0.0), np.minimum(q + self.off, 1.0)
 
     def excess(self, p: ArrayLike, q: ArrayLike) -> Array:
-        """By how much an event breaks ``p - e^ε q <= δ(ε)``, at the worst of some epsilons; above 0 it is refuted."""
-        p, q = np.asarray(p, dtype=np.float64)[..., None], np.asarray(q, dtype=np.float64)[..., None]
+        """By how much an event, or its complement, is more likely than certified; above 0 the claim is refuted.
+
+        What is certified allows for ``p <= e^ε q + δ(ε)``, of which the worst of some epsilons counts, the end-to-end
+        promise among them, and where all is Gaussian for ``p <= Φ(mu + Φ⁻¹(q))``.
+        """
+        p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
         ratios, deltas = np.exp(_EPSILONS), _profile(self.loss)
-        return np.asarray((np.maximum(p - ratios * q, 1 - q - ratios * (1 - p)) - deltas).max(axis=-1))
+        if self.epsilon < _LARGE:
+            ratios, deltas = np.append(ratios, math.exp(self.epsilon)), np.append(deltas, self.delta)
+        return np.maximum(*(self._more(high, low, ratios, deltas) for high, low in ((p, q), (1 - q, 1 - p))))
+
+    def _more(self, high: Array, low: Array, ratios: Array, deltas: Array) -> Array:
+        found = np.asarray((high[..., None] - ratios * low[..., None] - deltas).max(axis=-1))
+        return np.maximum(found, high - ndtr(self.loss.mu + ndtri(low))) if self.gaussian else found
 
     def refuted(self, p: ArrayLike, q: ArrayLike) -> bool:
         """Whether an event refutes the claim: its loss, its mu, or its epsilon at delta."""
-        found: Any = self.excess(p, q) > _ROUNDING
-        found |= epsilon_at_least(p, q, self.delta) > self.epsilon + _ROUNDING
-        if self.gaussian:
-            found |= mu_at_least(p, q) > self.loss.mu + _ROUNDING
-        return bool(np.any(found))
+        return bool(np.any(self.excess(p, q) > _ROUNDING))
 
 
 @lru_cache(maxsize=64)

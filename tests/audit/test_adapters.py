@@ -214,10 +214,12 @@ class TestOpendp:
         """Standard normal noise on a number that moves by 1: rho is 1/2; taken as epsilon it would be a false alarm."""
 
         class Gaussian(SimpleNamespace):
-            def __call__(self, data):
-                return data + np.random.default_rng().normal(scale=self.scale)
+            noise = np.random.default_rng(0)
 
-        for scale, violated in ((1.0, False), (0.25, True)):
+            def __call__(self, data):
+                return data + self.noise.normal(scale=self.scale)
+
+        for scale, violated in ((1.0, False), (0.1, True)):
             measurement = Gaussian(
                 output_measure="ZeroConcentratedDivergence", map=lambda d_in: d_in**2 / 2, scale=scale
             )

@@ -94,3 +94,25 @@ class TestClaims:
             "Laplace": PrivacyLoss(parts=(Part.of("scalar-laplace", shift=1.0, scale=0.8),)),
         }[law]
         assert certified(smaller).refuted(p, EVENTS)
+
+
+class TestExcess:
+    def test_of_a_gaussian_it_is_what_the_trade_off_does_not_allow(self):
+        q = np.array([0.02, 0.3, 0.9])
+        p = ndtr(ndtri(q) + 1.2)
+        expected = np.maximum(p - ndtr(ndtri(q) + 1.0), 1 - q - ndtr(ndtri(1 - p) + 1.0))
+        assert certified(PrivacyLoss(1.0)).excess(p, q) == pytest.approx(expected)
+
+    def test_the_promised_epsilon_counts(self):
+        """Between the epsilons of the grid a loss may be broken there only."""
+        loss = PrivacyLoss(parts=(Part.of("scalar-laplace", shift=1.0, scale=1 / 2.6),))
+        claim = Certified(loss, 2.6, 0.0)
+        q = 1e-4
+        assert float(claim.excess(1.01 * math.exp(2.6) * q, q)) == pytest.approx(0.01 * math.exp(2.6) * q, rel=1e-3)
+
+    def test_no_event_refutes_an_infinite_epsilon(self):
+        loss = PrivacyLoss(failure=0.5)
+        claim = certified(loss)
+        assert claim.epsilon == math.inf
+        assert not claim.refuted(0.5 + 0.5 * EVENTS, EVENTS)
+        assert claim.refuted(0.999, 1e-7)
