@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 _EPSILONS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)  # where profiles are compared
 _LARGE = 700.0  # an epsilon that no number of runs refutes
 _ROUNDING = 1e-9  # more than the bounds on probabilities may be off by
+_LEAST = 2.0**-52  # what is left of 1 - p where p is rounded
 
 
 def check_confidence(confidence: Any) -> float:
@@ -78,13 +79,22 @@ def at_most(successes: ArrayLike, runs: float, doubt: float) -> Array:
     return np.asarray(1 - at_least(runs - np.asarray(successes, dtype=np.float64), runs, doubt))
 
 
-def mu_at_least(p: ArrayLike, q: ArrayLike) -> Array:
-    """Least mu of a mu-GDP mechanism with an event of at least probability ``p`` against at most ``q``.
+def mu_at_least(p: ArrayLike, q: ArrayLike, lost: float = 0.0) -> Array:
+    """Least mu of a mechanism that is mu-GDP, but for a probability, with such an event; negative: nothing is shown.
 
-    The trade-off of N(0, 1) and N(mu, 1) is ``p <= Φ(mu + Φ⁻¹(q))`` (Dong, Roth and Su, 2022). Negative: nothing is
-    shown.
+    The trade-off of N(0, 1) and N(mu, 1) is ``p <= Φ(mu + Φ⁻¹(q))`` (Dong, Roth and Su, 2022); of what is promised but
+    for a probability f, ``f + (1 - f) Φ(mu + Φ⁻¹(q / (1 - f)))``.
+
+    Parameters
+    ----------
+    p, q : array_like
+        At least this probability on the left dataset, at most this one on the right one.
+    lost : float, default=0
+        With this probability nothing is promised, below 1.
     """
-    return np.asarray(ndtri(p) - ndtri(q))
+    kept = 1 - lost
+    high, low = np.maximum(np.asarray(p) - lost, 0.0) / kept, np.minimum(np.asarray(q) / kept, 1.0)
+    return np.asarray(ndtri(np.where(low < 1, high, 0.0)) - ndtri(low))
 
 
 def epsilon_at_least(p: ArrayLike, q: ArrayLike, delta: float) -> Array:
@@ -92,7 +102,7 @@ def epsilon_at_least(p: ArrayLike, q: ArrayLike, delta: float) -> Array:
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     found = np.zeros(np.broadcast(p, q).shape)
     for high, low in ((p, q), (1 - q, 1 - p)):
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             found = np.fmax(found, np.log((high - delta) / low))
     return found
 
@@ -118,8 +128,20 @@ class Certified:
 
     @property
     def gaussian(self) -> bool:
-        """Whether the claim is mu-GDP and nothing else."""
-        return not (self.loss.parts or self.loss.failure or self.loss.gate)
+        """Whether the claim is mu-GDP, but for a probability with which nothing is promised."""
+        return not self.loss.parts and self.lost < 1
+
+    @property
+    def lost(self) -> float:
+        """With which probability nothing is promised: that of a failure, or of a gate that lets pass what it must not.
+
+        Behind a gate one of the two is the case, so the larger one covers both.
+        """
+        return max(self.loss.failure, self.loss.gate)
+
+    def mu_at_least(self, p: ArrayLike, q: ArrayLike) -> Array:
+        """What an event shows of mu, see :func:`mu_at_least`; nothing where the claim is another one."""
+        return mu_at_least(p, q, self.lost if self.lost < 1 else 0.0)
 
     def bounds(self, hits: ArrayLike, alarms: ArrayLike, runs: float, doubt: float) -> tuple[Array, Array]:
         """Bounds (p, q) on an event's probabilities from its counts in ``runs`` runs on each side.
@@ -133,7 +155,7 @@ class Certified:
         """By how much an event, or its complement, is more likely than certified; above 0 the claim is refuted.
 
         What is certified allows for ``p <= e^ε q + δ(ε)``, of which the worst of some epsilons counts, the end-to-end
-        promise among them, and where all is Gaussian for ``p <= Φ(mu + Φ⁻¹(q))``.
+        promise among them, and where all is Gaussian for the trade-off of :func:`mu_at_least`.
         """
         p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
         ratios, deltas = np.exp(_EPSILONS), _profile(self.loss)
@@ -142,8 +164,13 @@ class Certified:
         return np.maximum(*(self._more(high, low, ratios, deltas) for high, low in ((p, q), (1 - q, 1 - p))))
 
     def _more(self, high: Array, low: Array, ratios: Array, deltas: Array) -> Array:
+        low = np.minimum(low + _LEAST, 1.0)
         found = np.asarray((high[..., None] - ratios * low[..., None] - deltas).max(axis=-1))
-        return np.maximum(found, high - ndtr(self.loss.mu + ndtri(low))) if self.gaussian else found
+        if not self.gaussian:
+            return found
+        kept = 1 - self.lost
+        allowed = self.lost + kept * ndtr(self.loss.mu + ndtri(np.minimum(low / kept, 1.0)))
+        return np.maximum(found, high - allowed)
 
     def refuted(self, p: ArrayLike, q: ArrayLike) -> bool:
         """Whether an event refutes the claim: its loss, its mu, or its epsilon at delta."""

@@ -25,19 +25,19 @@ def pair_to_dict(pair: Pair) -> dict[str, Any]:
     return {side: _listed(rows) for side, rows in zip(SIDES, pair)}
 
 
-def keep_pair(folder: Path, pair: Pair) -> None:
-    """Write a pair into a folder, which is made if it is not there."""
+def keep_pair(folder: Path, pair: Pair, seed: int) -> None:
+    """Write a pair, and the seed of the search that found it, into a folder, which is made if it is not there."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_bytes(folder / PAIR, json.dumps(pair_to_dict(pair), allow_nan=False).encode())
+    write_bytes(folder / PAIR, json.dumps({"seed": seed, **pair_to_dict(pair)}, allow_nan=False).encode())
 
 
-def kept_pair(folder: Path, n_rows: int, n_features: int) -> Pair | None:
+def kept_pair(folder: Path, n_rows: int, n_features: int, seed: int) -> Pair | None:
     """The pair of a folder, if it has one.
 
     Raises
     ------
     InvalidParameter
-        If it holds anything else, or datasets of another shape.
+        If it holds anything else, datasets of another shape, or what another seed found.
     """
     path = folder / PAIR
     if not path.exists():
@@ -45,10 +45,13 @@ def kept_pair(folder: Path, n_rows: int, n_features: int) -> Pair | None:
     try:
         found = json.loads(path.read_text("utf-8"))
         left, right = (_rows(found[side]) for side in SIDES)
+        known = int(found["seed"])
     except (OSError, ValueError, KeyError, TypeError):
         raise InvalidParameter(f"{PAIR} is damaged.", fix="remove the folder, or use another one.") from None
     if {rows.X.shape for rows in (left, right)} != {(n_rows, n_features)}:
         raise InvalidParameter("the folder holds runs of another plan.", fix="use another folder, or remove this one.")
+    if known != seed:
+        raise InvalidParameter(f"the folder holds what seed {known} found.", fix=f"seed={known}, or another folder.")
     return left, right
 
 

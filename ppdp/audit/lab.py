@@ -93,8 +93,8 @@ def audit(
     stability = attack_stability(plan, evaluations=evaluations, seconds=seconds, seed=seed)
     if getattr(subject, "random_state", None) is not None:
         stability = replace(stability, skipped=(*stability.skipped, SEEDED))
-    output, pair, skipped = None, None, "it ends in a transformer, so no answers follow the stages"
-    if plan.mechanism is not None:
+    output, pair, skipped = None, None, "it ends in a transformer, and no statistic is released"
+    if plan.mechanism is not None or plan.releases:
         pair, skipped = _worst(plan, evaluations, seconds, seed, folder, n_jobs)
     if pair is not None:
         target = PlanTarget("all that is released", plan, *pair)
@@ -126,7 +126,7 @@ def _worst(
 
     A search that ends by the clock does not find the same pair twice, so it is kept.
     """
-    kept = None if folder is None else kept_pair(Path(folder), plan.domain.n, plan.domain.d)
+    kept = None if folder is None else kept_pair(Path(folder), plan.domain.n, plan.domain.d, seed)
     if kept is not None:
         return kept, ""
     margin = plan.gate.needed_margin() if plan.gate is not None else 0.0
@@ -136,5 +136,5 @@ def _worst(
         return None, str(error)
     pair = best_surroundings(plan, (left, right), margin, n_jobs) if plan.loss.parts else (left, right)
     if folder is not None:
-        keep_pair(Path(folder), pair)
+        keep_pair(Path(folder), pair, seed)
     return pair, ""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ppdp.audit.confidence import Certified, at_least, at_most, check_confidence, epsilon_at_least, mu_at_least
+from ppdp.audit.confidence import Certified, at_least, at_most, check_confidence, epsilon_at_least
 from ppdp.audit.scores import Score, scores
 from ppdp.audit.target import Target
 from ppdp.audit.trials import MOST_RUNS, SLICE, Trials, check_verdict, make_trials, record_verdict
@@ -28,12 +28,15 @@ __all__ = ["Event", "OutputFinding", "attack_output", "judged"]
 
 Array = NDArray[np.float64]
 
+NOTHING_TOLD = "no event that was tried tells the two datasets apart"
+
 CHOOSING = 0.2
 """Share of the runs that choose statistics and thresholds."""
 
 LEAST_RUNS = 4 * SLICE
 _USUAL_DOUBT = 0.01  # of a count that serves to choose: thresholds in the tails must be worth their doubt
-_THRESHOLDS = 199
+_TAILS = np.array([1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 2e-3])
+_LEVELS = np.concatenate([_TAILS, np.linspace(0.005, 0.995, 199), 1 - _TAILS])  # of what is rare, and of what is not
 _CLEARLY = 0.1  # more, as a share
 
 
@@ -74,7 +77,7 @@ class OutputFinding:
         The mechanism is not mu-GDP for a smaller mu, and not (epsilon, ``delta``)-private for a smaller epsilon.
         Of mu, nothing is shown where it is negative.
     mu : float or None
-        As certified; None where nothing is Gaussian, or not everything.
+        As certified, but for failures and what a gate may let pass; None where not everything is Gaussian.
     epsilon, delta : float
         As certified.
     excess : float
@@ -83,6 +86,8 @@ class OutputFinding:
         Whether the certificate is refuted.
     seconds : float
         Of processors, for the runs.
+    refused : int, default=0
+        Runs that ended in a refusal.
     """
 
     target: str
@@ -97,6 +102,7 @@ class OutputFinding:
     excess: float
     violated: bool
     seconds: float
+    refused: int = 0
 
     @property
     def ratio(self) -> float:
@@ -116,7 +122,7 @@ class OutputFinding:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; None where a number is infinite, such as the mu of which nothing at all is shown."""
-        names = "runs", "confidence", "mu_low", "mu", "epsilon_low", "epsilon", "delta", "violated"
+        names = "runs", "refused", "confidence", "mu_low", "mu", "epsilon_low", "epsilon", "delta", "violated"
         values = {name: getattr(self, name) for name in names}
         plain = {name: value if value is None or math.isfinite(value) else None for name, value in values.items()}
         return {**plain, "events": [event._asdict() for event in self.events]}
@@ -126,10 +132,11 @@ class OutputFinding:
         word = "REFUTED" if self.violated else "nothing found"
         more = f", one by {self.excess:.3g} more likely than certified" if self.violated else ""
         event = f"{self.best.statistic}: probability {self.best.tpr:.4f} against {self.best.fpr:.4f}"
+        refused = f", {self.refused} of them refused" if self.refused else ""
         return (
             f"{self.target}: {word} ({mu}epsilon {self.epsilon_low:.3f} of {self.epsilon:.3f} at delta"
-            f" {self.delta:.3g}; {event if self.told else 'no event tells the two datasets apart'}{more};"
-            f" {self.runs} runs, confidence 1 - {1 - self.confidence:.1g}, {self.seconds:.0f} s)"
+            f" {self.delta:.3g}; {event if self.told else NOTHING_TOLD}{more};"
+            f" {self.runs} runs{refused}, confidence 1 - {1 - self.confidence:.1g}, {self.seconds:.0f} s)"
         )
 
 
@@ -224,14 +231,15 @@ def judged(target: Target, trials: Trials, *, confidence: float = 1 - 1e-6) -> O
         runs=sum(len(side) for side in (*choosing, *counted)),
         confidence=confidence,
         events=tuple(events),
-        mu_low=float(mu_at_least(p, q).max()),
+        mu_low=float(certified.mu_at_least(p, q).max()),
         epsilon_low=float(epsilon_at_least(p, q, certified.delta).max()),
-        mu=None if certified.loss.parts or not certified.loss.mu else certified.loss.mu,
+        mu=certified.loss.mu if certified.gaussian and certified.loss.mu else None,
         epsilon=certified.epsilon,
         delta=certified.delta,
         excess=float(certified.excess(p, q).max()),
         violated=certified.refuted(p, q),
         seconds=trials.seconds,
+        refused=sum(int((side[:, 0] == 0).sum()) for side in (*choosing, *counted)),
     )
 
 
@@ -250,7 +258,7 @@ Purpose = Callable[[Array, Array], Array]
 def _purposes(certified: Certified) -> dict[str, Purpose]:
     """What an event may be good for, as a function of the bounds on its probabilities."""
     return {
-        "mu": mu_at_least,
+        "mu": certified.mu_at_least,
         "epsilon": lambda p, q: epsilon_at_least(p, q, certified.delta),
         "loss": certified.excess,
     }
@@ -291,6 +299,6 @@ def _thresholds(values: Array) -> Array:
     distinct = np.unique(values)
     if distinct.size == 1:
         return distinct
-    if distinct.size > _THRESHOLDS:
-        return np.unique(np.quantile(values, np.linspace(0, 1, _THRESHOLDS + 2)[1:-1]))
+    if distinct.size > _LEVELS.size:
+        return np.unique(np.quantile(values, _LEVELS))
     return (distinct[1:] + distinct[:-1]) / 2

@@ -26,8 +26,10 @@ NOTHING = (
     "That nothing was found proves nothing: the certificate's derivation is the proof, and this is an attack on it."
 )
 PUSHED = "Datasets were found that are pushed further apart than is claimed, which proves the claim false."
+LONGER = "A row was found that is longer, or an entry that is larger, than is claimed, which proves the claim false."
 TOLD = "The two datasets were told apart better than is certified, at the confidence given."
 REPORT = "The certificate must not be used. Please report it with the JSON form, which holds the seed and the datasets."
+SIZES = {"row_norm", "entry_bound"}  # of a single dataset
 HEAD = "what", "lower bound", "upper bound", "reached"
 
 
@@ -82,7 +84,9 @@ class AuditReport:
     def verdict(self) -> str:
         """What that means, in words."""
         told = self.output is not None and self.output.violated
-        found = [words for words, so in ((PUSHED, self.stability.violated), (TOLD, told)) if so]
+        false = {finding.quantity for finding in self.stability.violations}
+        said = (PUSHED, bool(false - SIZES)), (LONGER, bool(false & SIZES)), (TOLD, told)
+        found = [words for words, so in said if so]
         return " ".join([*found, REPORT]) if found else NOTHING
 
     def bounds(self) -> list[tuple[str, float, float]]:
@@ -166,7 +170,9 @@ class AuditReport:
             "p",
             f"The plan was executed {found.runs:,} times on the worst pair found, with its own noise. Bounds from"
             f" counts hold together at confidence 1 - {1 - found.confidence:.1g}: below the lower bound the claim would"
-            " be false, and the upper bound is what is certified.",
+            " be false, and the upper bound is what is certified."
+            + f" {found.refused:,} of them ended in a refusal."
+            * bool(found.refused),
         )
         if found.violated:
             yield element(
@@ -187,7 +193,8 @@ class AuditReport:
         yield table(heads, events, class_="cards")
 
     def _pushed_apart(self) -> Iterator[Element]:
-        yield element("h2", "How far the two datasets can be pushed apart")
+        yield element("h2", "How far neighbouring datasets were pushed apart")
+        yield element("p", "In every line on a pair of its own, the worst that was found for it.")
         lines: list[tuple[Cell, ...]] = [
             (
                 printable(f.name),
@@ -196,11 +203,13 @@ class AuditReport:
                 number(f.claimed),
                 (budget_bar(f.ratio), "VIOLATED" if f.violated else f"{100 * f.ratio:.0f} %"),
                 number(f.evaluations),
+                number(f.evaluations if f.counted is None else f.counted),
             )
             for f in self.stability.findings
             if f.claimed > 0 or f.violated
         ]
-        heads = [("What", ""), ("Quantity", ""), ("Attained", "n"), ("Claimed", "n"), ("Reached", ""), ("Pairs", "n")]
+        heads = [("What", ""), ("Quantity", ""), ("Attained", "n"), ("Claimed", "n"), ("Reached", "")]
+        heads += [("Pairs tried", "n"), ("That count", "n")]
         yield table(heads, lines, class_="cards")
         if self.stability.skipped:
             yield items([printable(f"Not attacked: {name}: {reason}.") for name, reason in self.stability.skipped])

@@ -308,7 +308,7 @@ def worst_pair(
     Parameters
     ----------
     plan : Plan
-        With a mechanism.
+        With a mechanism or released statistics.
     evaluations : int, default=20000
         Pairs that are tried.
     seconds : float or None, default=60

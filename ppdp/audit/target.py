@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.artefact.description import describe
-from ppdp.artefact.members import hashed
 from ppdp.audit.confidence import Certified, check_claim
+from ppdp.audit.digests import code_of, digest_of, digest_of_plan
 from ppdp.audit.scores import joined, numbers_of
 from ppdp.candidates import select
 from ppdp.certificate.issue import content_hash
@@ -107,7 +106,7 @@ class PlanTarget(Target):
     @property
     def digest(self) -> str:
         """Of the plan and the datasets."""
-        return _digest(self.name, self.plan, self.left, self.right)
+        return digest_of_plan(self.name, self.plan, self.left, self.right)
 
     def outcome(self, side: int, noise: Noise) -> Array:
         """What was released, or a refusal."""
@@ -186,7 +185,7 @@ class GateTarget(Target):
     @property
     def digest(self) -> str:
         """Of the plan with the gate that is tested, and the datasets."""
-        return _digest(f"{self.name} {self.fails} {self.rung}", self.tested, self.left, self.right)
+        return digest_of_plan(f"{self.name} {self.fails} {self.rung}", self.tested, self.left, self.right)
 
     def outcome(self, side: int, noise: Noise) -> Array:
         """Whether it passed, or which side it was."""
@@ -230,7 +229,7 @@ class SelectionTarget(_ClaimedTarget):
     Raises
     ------
     InvalidParameter
-        If the loss is none, or delta impossible.
+        If the selection or the loss is none, or delta impossible.
     """
 
     name: str
@@ -241,13 +240,18 @@ class SelectionTarget(_ClaimedTarget):
     delta: float = 1e-6
 
     def __post_init__(self) -> None:
+        if not isinstance(self.selection, Selection):
+            raise InvalidParameter(
+                f"selection must be a Selection, not a {type(self.selection).__name__}.",
+                fix="as PrivateSearchCV plans one.",
+            )
         check_claim(self.loss, self.delta)
 
     @property
     def digest(self) -> str:
         """Of the selection, the claim and the scores."""
         scores = content_hash({"left": self.left, "right": self.right})
-        return _hash(self.name, repr(self.selection), repr(self.loss), repr(self.delta), scores)
+        return digest_of(self.name, repr(self.selection), repr(self.loss), repr(self.delta), scores)
 
     def outcome(self, side: int, noise: Noise) -> Array:
         """The chosen candidate and the noisy scores."""
@@ -263,7 +267,7 @@ class FunctionTarget(_ClaimedTarget):
     Attributes
     ----------
     name : str
-        For people, and for the digest: a name stands for one function.
+        For people, and for the digest: with the function's own code it stands for all that decides what is released.
     release : callable
         ``release(side, noise)`` with side 0 or 1: the released numbers, None for a refusal. All that is random in it
         must come from ``noise`` or from the operating system, such as by ``np.random.default_rng()`` within the call.
@@ -294,8 +298,8 @@ class FunctionTarget(_ClaimedTarget):
 
     @property
     def digest(self) -> str:
-        """Of name and claim."""
-        return _hash(self.name, repr(self.loss), repr(self.delta))
+        """Of name, claim, and the code of the function."""
+        return digest_of(self.name, repr(self.loss), repr(self.delta), code_of(self.release))
 
     def outcome(self, side: int, noise: Noise) -> Array:
         """What the function says."""
@@ -363,29 +367,3 @@ def _facts(domain: Domain, rows: Rows) -> Iterator[tuple[str, bool]]:
     if domain.entry_bound is not None:
         largest = float(np.abs(np.nan_to_num(rows.X)).max(initial=0.0))
         yield "an entry is larger than entry_bound", largest <= most * domain.entry_bound
-
-
-def _digest(name: str, plan: Plan, left: Rows, right: Rows) -> str:
-    """Of public numbers and of the datasets, which are made up."""
-    ladder = [plan.on(rung) for rung in range(len(plan.rungs))] or [plan]
-    arrays = {f"{side}.X": rows.X for side, rows in (("left", left), ("right", right))}
-    arrays |= {f"{side}.y": rows.y for side, rows in (("left", left), ("right", right)) if rows.y is not None}
-    arrays |= {"left.weight": left.weight, "right.weight": right.weight}
-    return _hash(name, *map(_described, ladder), content_hash(arrays))
-
-
-def _described(plan: Plan) -> str:
-    """Everything of a plan that decides what is released and what is certified."""
-    steps: list[tuple[str, Any]] = [(step.name, step.stage) for step in plan.steps]
-    ways = [(s.way.name, s.way.formula, s.way.parameters, s.way.domain, s.way.distance) for s in plan.steps]
-    found: list[Any] = [plan.epsilon, plan.delta, plan.domain, plan.distance, ways, plan.releases, plan.gate, plan.loss]
-    if plan.mechanism is not None:
-        steps.append((plan.mechanism.name, plan.mechanism.stage))
-        found += [plan.mechanism.question, plan.mechanism.noise_scale]
-    return f"{describe(steps, None)} {found!r}"
-
-
-def _hash(*words: str) -> str:
-    from importlib.metadata import version
-
-    return hashed("\n".join([version("ppdp"), *words]).encode())

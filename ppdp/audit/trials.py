@@ -130,7 +130,8 @@ def make_trials(
     Raises
     ------
     InvalidParameter
-        If the folder belongs to another target, a number is impossible, or runs repeat one another.
+        If the folder belongs to another target or lost runs that were judged, a number is impossible, or runs repeat
+        one another.
     ExportError
         If a file cannot be read or written.
     """
@@ -143,7 +144,7 @@ def make_trials(
     home = None
     if folder is not None:
         home = _home(_path(folder), _Header(_FORM, target.name, target.digest, runs, random_state))
-    made = {} if home is None else {i: _read(home, i, runs) for i in wanted if _place(home, i).exists()}
+    made = {} if home is None else _kept(home, wanted, runs)
     todo = [index for index in wanted if index not in made]
     deadline = time.monotonic() + seconds
     results = _computed(target, todo, runs, n_jobs, random_state, deadline)
@@ -296,7 +297,17 @@ def _place(home: Path, index: int) -> Path:
     return home / f"slice-{index:06d}.npz"
 
 
-def _read(home: Path, index: int, runs: int) -> Slice:
+def _kept(home: Path, wanted: range, runs: int) -> dict[int, Slice]:
+    """The slices that a folder holds: all of them once they were judged, as others would be another look."""
+    judged = (home / _VERDICT).exists()
+    there = [index for index in wanted if _place(home, index).exists()]
+    fix = "use a new folder: a verdict was given on the old runs." if judged else "remove the file; it is made again."
+    if judged and len(there) < len(wanted):
+        raise InvalidParameter(f"{len(wanted) - len(there)} slices are gone that were judged.", fix=fix)
+    return {index: _read(home, index, runs, fix) for index in there}
+
+
+def _read(home: Path, index: int, runs: int, fix: str) -> Slice:
     """A slice that was kept, of so many runs."""
     path = _place(home, index)
     try:
@@ -304,5 +315,5 @@ def _read(home: Path, index: int, runs: int) -> Slice:
     except (OSError, PpdpError):
         arrays = {}
     if not arrays or not all(_shaped(arrays[side], runs) for side in ("left", "right")):
-        raise InvalidParameter(f"{path.name} is damaged.", fix="remove the file; it is then made again.")
+        raise InvalidParameter(f"{path.name} is damaged.", fix=fix)
     return Slice(arrays["left"], arrays["right"], float(arrays["seconds"][0]))

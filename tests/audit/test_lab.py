@@ -78,11 +78,16 @@ class TestVerdict:
         with pytest.raises(InvalidParameter, match="another plan"):
             audit(mean(), DOMAIN.but(n_rows=9), folder=tmp_path, **QUICK)
 
+    def test_a_pair_of_another_seed_is_refused(self, tmp_path):
+        audit(mean(), DOMAIN, folder=tmp_path, **QUICK)
+        with pytest.raises(InvalidParameter, match="seed 0"):
+            audit(mean(), DOMAIN, folder=tmp_path, seed=1, **QUICK)
+
     def test_gaps_and_labels_are_kept(self, tmp_path):
         X = np.array([[np.nan, -0.0], [0.1, 1 / 3]])
         left, right = (Rows(X * size, np.array([0.0, 1.0]), np.array([1.0, 0.0]), X) for size in (1.0, 0.5))
-        keep_pair(tmp_path / "new", (left, right))
-        for rows, found in zip((left, right), kept_pair(tmp_path / "new", 2, 2), strict=True):
+        keep_pair(tmp_path / "new", (left, right), 3)
+        for rows, found in zip((left, right), kept_pair(tmp_path / "new", 2, 2, 3), strict=True):
             np.testing.assert_array_equal(found.X, rows.X)
             np.testing.assert_array_equal(np.signbit(found.X), np.signbit(rows.X))
             assert (found.y.tolist(), found.weight.tolist()) == ([0.0, 1.0], [1.0, 0.0])
@@ -94,11 +99,20 @@ class TestKinds:
         assert not found.violated
         assert [name for name, _, _ in found.bounds()] == ["ε at δ = 1e-06"]
 
-    def test_a_map_that_is_released_has_no_answers(self):
-        steps = [("clip", NormClipper(1.0)), ("dedup", Deduplicator()), ("scale", StandardScaler())]
-        found = audit(Pipeline(steps, epsilon=5.0, delta=1e-6), DOMAIN.but(n_rows=200), evaluations=20)
+    def test_statistics_of_a_map_that_is_released_are_told_apart(self):
+        steps = [("clip", NormClipper(1.0)), ("scale", StandardScaler(statistics="noisy"))]
+        plan = Pipeline(steps, epsilon=5.0, delta=1e-6).plan(DOMAIN.but(n_rows=40))
+        assert not audit(plan, **QUICK).violated
+        halved = tuple(replace(release, noise_scale=release.noise_scale / 2) for release in plan.releases)
+        found = audit(replace(plan, releases=halved), **QUICK)
+        assert found.output.violated
+        assert not found.stability.violated
+
+    def test_a_map_without_statistics_releases_nothing(self):
+        steps = [("clip", NormClipper(1.0)), ("dedup", Deduplicator())]
+        found = audit(Pipeline(steps, epsilon=5.0, delta=1e-6), DOMAIN, evaluations=20)
         assert found.output is None
-        assert "transformer" in repr(found)
+        assert "no statistic is released" in repr(found)
         assert "Not tried" in found.to_html()
 
     def test_a_gate_is_passed_with_the_margin_it_needs(self):

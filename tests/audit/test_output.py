@@ -8,6 +8,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
 from ppdp.audit import FunctionTarget, PlanTarget, SelectionTarget, attack_output
 from ppdp.audit.catalogue import TARGETS
@@ -137,6 +138,20 @@ class TestPower:
         finding = attack_output(FunctionTarget("xor", release, PrivacyLoss(1.0)), runs=RUNS, random_state=0)
         assert finding.violated
         assert finding.best.statistic == "boosting"
+
+    def test_what_happens_once_in_a_thousand_runs(self):
+        @dataclasses.dataclass(frozen=True)
+        class Rarely(Gaussian):
+            """A number of noise; one time in a thousand a huge one that tells the side."""
+
+            def outcomes(self, side, runs, noise):
+                found = super().outcomes(0, runs, noise)
+                rare = noise.standard_lattice(runs) * 2.0**-37 > ndtri(0.999)
+                found[rare, 1] = 1e9 * (1 - 2 * side)
+                return found
+
+        claimed = Rarely("rarely", lambda side, noise: None, PrivacyLoss(0.1))
+        assert attack_output(claimed, runs=400_000, random_state=0).violated
 
     def test_a_refusal_is_an_outcome(self):
         """Nothing is released but whether something is."""

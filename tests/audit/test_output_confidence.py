@@ -116,3 +116,36 @@ class TestExcess:
         assert claim.epsilon == math.inf
         assert not claim.refuted(0.5 + 0.5 * EVENTS, EVENTS)
         assert claim.refuted(0.999, 1e-7)
+
+    @pytest.mark.parametrize("mu", [3.0, 6.0, 8.0])
+    def test_what_is_left_of_one_is_not_taken_for_nothing(self, mu):
+        """The complement of an event that all but surely happens is rounded to probability 0."""
+        q = np.concatenate([EVENTS, [1 - 1e-8]])
+        assert not certified(PrivacyLoss(mu)).refuted(ndtr(ndtri(q) + mu), q)
+
+    @pytest.mark.parametrize("epsilon", [30.0, 50.0, 690.0])
+    def test_nor_is_it_in_randomised_response(self, epsilon):
+        p = 1 / (1 + math.exp(-epsilon))
+        claim = certified(PrivacyLoss(parts=(Part.of("pure", epsilon=epsilon),)), delta=0.0)
+        assert not claim.refuted(p, 1 / (1 + math.exp(epsilon)))
+
+    @pytest.mark.filterwarnings("error")
+    def test_limits_are_numbers(self):
+        for loss in (PrivacyLoss(math.inf), PrivacyLoss(1.0), PrivacyLoss(failure=1.0), PrivacyLoss(gate=0.1)):
+            claim = Certified(loss, 1.0, 0.1)
+            assert np.isfinite(claim.excess([0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 0.0, 1.0])).all()
+        assert not Certified(PrivacyLoss(math.inf), math.inf, 0.0).refuted(1.0, 0.0)
+        assert float(epsilon_at_least(1.0, 5e-324, 0.0)) > 700
+
+
+class TestMu:
+    @pytest.mark.parametrize("loss", [PrivacyLoss(0.8, failure=0.03), PrivacyLoss(0.8, gate=0.03)])
+    def test_what_is_lost_is_not_taken_for_mu(self, loss):
+        kept = 1 - 0.03
+        p = 0.03 + kept * ndtr(ndtri(np.minimum(EVENTS / kept, 1.0)) + 0.8)
+        found = certified(loss, 0.1).mu_at_least(p, EVENTS)
+        assert found[kept > EVENTS] == pytest.approx(0.8)
+        assert (found < 0.8 + 1e-9).all()
+
+    def test_alone_it_shows_nothing(self):
+        assert float(certified(PrivacyLoss(0.1, gate=0.05), 0.1).mu_at_least(0.05, 1e-9)) == -math.inf

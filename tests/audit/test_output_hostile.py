@@ -176,7 +176,7 @@ class TestNumbersThatAreNone:
 
     def test_lists_and_dictionaries_are_read(self):
         found = FunctionTarget("nested", lambda side, noise: {"b": [1, [2, 3]], "a": 0}, ANY).outcome(0, None)
-        assert found.tolist() == [1, 0, 1, 2, 3]
+        assert found[[0, 2, 3, 4, 5]].tolist() == [1, 0, 1, 2, 3]  # what stands for the keys comes first
 
 
 class TestWidths:
@@ -345,6 +345,18 @@ class TestFolders:
         with pytest.raises(InvalidParameter, match=r"slice-000001\.npz is damaged"):
             attacked(self.release, folder=tmp_path)
 
+    def test_what_was_judged_is_not_made_again(self, tmp_path):
+        """Other runs would be another look."""
+        attacked(self.release, folder=tmp_path)
+        (tmp_path / "slice-000001.npz").unlink()
+        with pytest.raises(InvalidParameter, match="1 slices are gone that were judged"):
+            attacked(self.release, folder=tmp_path)
+
+    def test_another_function_of_the_same_name_is_another_target(self, tmp_path):
+        attacked(lambda side, noise: normal(noise) + side, folder=tmp_path)
+        with pytest.raises(InvalidParameter, match="another target"):
+            attacked(lambda side, noise: normal(noise) + 9 * side, folder=tmp_path)
+
     def test_a_file_is_no_folder(self, tmp_path):
         (tmp_path / "file").touch()
         with pytest.raises(ExportError, match="cannot use the folder"):
@@ -355,8 +367,10 @@ class TestFinding:
     def test_where_nothing_is_told_the_words_say_so(self):
         finding = attacked(lambda side, noise: None)
         assert finding.mu_low == -math.inf
-        assert "no event tells the two datasets apart" in str(finding)
+        assert "no event that was tried tells the two datasets apart" in str(finding)
         assert "probability" not in str(finding)
+        assert finding.refused == 2000
+        assert "2000 of them refused" in str(finding)
         assert "probability" in str(attacked(lambda side, noise: float(side)))
 
     def test_its_json_form_is_json(self):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.artefact.members import hashed
 from ppdp.audit.confidence import Certified
+from ppdp.audit.digests import code_of, digest_of
 from ppdp.audit.scores import numbers_of
 from ppdp.audit.target import Target
 from ppdp.checks import number
@@ -40,7 +40,7 @@ class ForeignTarget(Target):
     Attributes
     ----------
     name : str
-        For people, and for the digest: a name stands for one ``release`` and one pair.
+        For people, and for the digest: with the code of ``release`` it stands for all that decides what is published.
     release : callable
         ``release(data, noise)``: what is published of one dataset; ``noise`` tells whether the run is seeded.
     left, right : object
@@ -75,9 +75,9 @@ class ForeignTarget(Target):
 
     @property
     def digest(self) -> str:
-        """Of the name, the claim, and the version of the library."""
-        words = [self.name, repr(self.epsilon), repr(self.delta), self.library, _version(self.library)]
-        return hashed("\n".join(words).encode())
+        """Of the name, the claim, the code of the release, and the version of the library."""
+        claim = repr(self.epsilon), repr(self.delta)
+        return digest_of(self.name, *claim, self.library, _version(self.library), code_of(self.release))
 
     def outcome(self, side: int, noise: Noise) -> Array:
         """What was published, or that the library raised one of its errors."""
