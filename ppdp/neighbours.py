@@ -36,7 +36,7 @@ class World:
     Attributes
     ----------
     domain : Domain
-        Kept by every row; nobody is absent if ``min_present`` is the number of rows.
+        Kept by every row; no fewer than ``min_present`` rows are present, nobody is absent if that is all of them.
     distance : Distance
         How far apart two datasets may be.
     gaps : int, default=0
@@ -46,7 +46,7 @@ class World:
     unit : float, default=1.0
         Usual length of a row where the domain does not bound it.
     labels : tuple of float, default=(0.0, 1.0)
-        Rows have one of these.
+        Rows that are present have one of these; the label of a deleted row is 0.
     """
 
     domain: Domain
@@ -160,7 +160,7 @@ class World:
     def legal(self, tables: Array, weights: Array, labels: Array) -> Pair:
         """The pair of tables, weights and labels (left, right), changed as little as needed to be allowed."""
         X, Z = (self._bounded(table) for table in tables)
-        (w, v), (y, u), distance = weights.copy(), labels.copy(), self.distance
+        (w, v), (y, u), distance = weights.copy(), self._labelled(labels), self.distance
         _, toggled, reweighted, moved, equal = self.roles
         if distance.one_sided < distance.replaced + distance.toggled:
             w[toggled] = np.arange(toggled.stop - toggled.start) % 2  # both sides lose equally many
@@ -168,7 +168,7 @@ class World:
         v[toggled] = 1 - w[toggled]
         for part in (moved, equal):
             v[part], u[part] = w[part], y[part]
-        w, v = self._matched(w, v)
+        w, v = self._matched(*self._restored(w, v))
         u[reweighted] = y[reweighted]
         Z[equal], Z[reweighted] = X[equal], X[reweighted]
         step = np.nan_to_num(Z[moved]) - np.nan_to_num(X[moved])
@@ -186,6 +186,22 @@ class World:
         if any(np.count_nonzero(rows.weight) < self.domain.min_present for rows in pair):
             return False
         return all(value <= allowed[name] + slack for name, value in measured(pair, self.free).items())
+
+    def _labelled(self, labels: Array) -> Array:
+        """Labels that rows may have; those of deleted rows, which may come back, are 0 even where 0 is none."""
+        return labels.copy() if 0.0 in self.labels else np.where(np.isin(labels, self.labels), labels, self.labels[0])
+
+    def _restored(self, w: Array, v: Array) -> tuple[Array, Array]:
+        """Weights of which enough are present: rows that both datasets lack come back first, replaced ones last."""
+        weights, toggled = np.stack([w, v]), self.roles[1]
+        short = self.domain.min_present - np.count_nonzero(weights, axis=1)
+        for slot in (*range(toggled.stop, self.domain.n), *range(toggled.start)):
+            if short.max() <= 0:
+                break
+            gone = weights[:, slot] == 0
+            weights[gone, slot] = 1.0
+            short -= gone
+        return weights[0], weights[1]
 
     def _matched(self, w: Array, v: Array) -> tuple[Array, Array]:
         """Weights of which no more is unmatched than the distance has: others come closer, then free rows lose weight.

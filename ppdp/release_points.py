@@ -41,7 +41,8 @@ class Statistic:
     error : callable of (noise_scale, Domain)
         Largest standard error of what is read, as a share of its public range.
     moments : bool
-        Whether it is moments of complete rows, which one release gives to all stages that affine maps connect.
+        Whether it is moments of complete rows, of which one release, with the mean, serves all stages that affine maps
+        connect.
     """
 
     formula: str
@@ -92,22 +93,32 @@ def _read_squares(answer: Array, domain: Domain) -> Moments:
     return Moments(answer[:d], answer[d:] * entry / BOX_WEIGHT)
 
 
-def _measure_matrix(rows: Rows, domain: Domain, _: Mapping[str, Any]) -> Array:
-    norm = _norm(domain)
-    mean = column_sums(rows.X, rows.weight, _entry(domain)) / rows.n
+def _measure_moment(rows: Rows, domain: Domain, _: Mapping[str, Any]) -> Array:
     moment = second_moment(rows.X, rows.weight) / rows.n
-    upper = np.triu_indices(domain.d)
-    doubled = np.where(upper[0] == upper[1], 1.0, math.sqrt(2))  # the vector then has the Frobenius norm
-    return np.concatenate([mean, moment[upper] * doubled / (math.sqrt(2) * norm)])
+    upper, doubled = _triangle(domain.d)
+    return np.asarray(moment[upper] * doubled / (math.sqrt(2) * _norm(domain)))
+
+
+def _read_moment(answer: Array, domain: Domain) -> Array:
+    upper, doubled = _triangle(domain.d)
+    matrix = np.zeros((domain.d, domain.d))
+    matrix[upper] = answer * math.sqrt(2) * _norm(domain) / doubled
+    return matrix + np.triu(matrix, 1).T
+
+
+def _triangle(d: int) -> tuple[tuple[NDArray[np.intp], ...], Array]:
+    """Places of the entries that are released, and factors with which they have the Frobenius norm."""
+    upper = np.triu_indices(d)
+    return upper, np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+
+
+def _measure_matrix(rows: Rows, domain: Domain, _: Mapping[str, Any]) -> Array:
+    mean = column_sums(rows.X, rows.weight, _entry(domain)) / rows.n
+    return np.concatenate([mean, _measure_moment(rows, domain, _)])
 
 
 def _read_matrix(answer: Array, domain: Domain) -> Moments:
-    d = domain.d
-    upper = np.triu_indices(d)
-    doubled = np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
-    matrix = np.zeros((d, d))
-    matrix[upper] = answer[d:] * math.sqrt(2) * _norm(domain) / doubled
-    return Moments.of_matrix(answer[:d], matrix + np.triu(matrix, 1).T)
+    return Moments.of_matrix(answer[: domain.d], _read_moment(answer[domain.d :], domain))
 
 
 def without_gaps(rows: Rows) -> Rows:
@@ -161,12 +172,21 @@ STATISTICS = {
         error=lambda sigma, domain: math.sqrt(2) * sigma / _norm(domain),
         moments=True,
     ),
+    "moment": Statistic(
+        formula="release.complete-moment",
+        size=lambda domain: domain.d * (domain.d + 1) // 2,
+        bound=_norm,
+        measure=_measure_moment,
+        read=lambda answer, domain: Moments.of_matrix(np.full(domain.d, np.nan), _read_moment(answer, domain)),
+        error=lambda sigma, domain: math.sqrt(2) * sigma / _norm(domain),
+        moments=True,
+    ),
     "complete-matrix": Statistic(
         formula="release.complete-moment",
         size=lambda domain: domain.d * (domain.d + 1) // 2,
         bound=_norm,
-        measure=lambda rows, domain, _: _measure_matrix(without_gaps(rows), domain, _)[domain.d :],
-        read=lambda answer, domain: _read_matrix(np.concatenate([np.zeros(domain.d), answer]), domain).matrix,
+        measure=lambda rows, domain, _: _measure_moment(without_gaps(rows), domain, _),
+        read=_read_moment,
         error=lambda sigma, domain: math.sqrt(2) * sigma / _norm(domain),
     ),
     "trimmed-means": _columnwise(

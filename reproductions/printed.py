@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from ppdp.literature import claim
-from ppdp.privacy.renyi import ORDERS, renyi_epsilon_classic
+from ppdp.privacy.renyi import ORDERS, gaussian_curve, linear_weak_triangle, renyi_epsilon_classic
 
 DELTA = 1e-6
 ALPHAS = tuple(order for order in ORDERS if order >= 11)
@@ -35,6 +35,37 @@ def table_two(mechanism: str, stage: str, base: float, largest: float = math.inf
         return entry(alpha=11.0, epsilon=base, **facts)
     orders = [alpha for alpha in ALPHAS if alpha <= largest]
     return renyi_epsilon_classic(lambda alpha: entry(alpha=alpha, epsilon=base, **facts), DELTA, orders)
+
+
+def theorem_two(base: float, total: float, c: float | None = None) -> float:
+    """Theorem 2 for M_G as an epsilon at DELTA, by Lemma M at the best order.
+
+    Parameters
+    ----------
+    base : float
+        The epsilon of M_G in Table 1, ``alpha eps² / 2``.
+    total : float
+        ``Δ₂ Δ_∞``, as printed for a stage.
+    c : float, optional
+        Both ``c₁`` and ``c₂``. Default: the best of each.
+    """
+    moved, replaced = gaussian_curve(base * total), gaussian_curve(base)
+    if c is None:
+        best = linear_weak_triangle((base * total) ** 2 / 2, base**2 / 2)
+        return renyi_epsilon_classic(best, DELTA)
+
+    def larger(alpha: float) -> float:
+        share, other = (alpha * c - 1) / (c * (alpha - 1)), (c * alpha - 1) / (c - 1)
+        return max(share * moved(alpha * c) + replaced(other), share * replaced(alpha * c) + moved(other))
+
+    return renyi_epsilon_classic(larger, DELTA)
+
+
+def status(*names: str) -> str:
+    """What ``docs/errata.md`` says of these claims."""
+    found = [claim(name) for name in names]
+    places = [f"Table 2, {c.subject}" if c.place.startswith("Table 2") else c.place for c in found]
+    return "; ".join(f"{place}: {c.status}" for place, c in zip(places, found))
 
 
 def moves(stage: str, **facts: float) -> float:

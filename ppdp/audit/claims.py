@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import math
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Protocol
@@ -13,7 +12,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.checks import integer, number
+from ppdp.audit.maps import (
+    FITTED,
+    RESOLUTION,
+    Answer,
+    answered,
+    label_values,
+    labels_as_declared,
+    placed,
+    present,
+    quiet,
+)
+from ppdp.checks import integer, number, positive
 from ppdp.distance import Distance, Sensitivity
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter
@@ -29,14 +39,10 @@ Array = NDArray[np.float64]
 Uses = Mapping[str, tuple[float, float]]
 """For each quantity what a pair of datasets attains, and what is claimed."""
 Bound = float | Callable[[Array, Array], float]
-_Answer = tuple[Any, NDArray[Any] | None]  # rows, and which ones they are: positions or a mask; None for all
 
-NEIGHBOURS = Distance.neighbours()
 SHARES = {"lower", "upper"}  # of the rows: no lengths
-RESOLUTION = 1e-9  # of code that computes in float64
 QUANTITIES = "linf", "l2", "slots", "reweighted", "moved", "radius", "total", "mass", "one_sided"
 REPLACED = {"slots", "mass", "one_sided"}  # where one of these is claimed, it counts a row whose gaps are others
-FITTED = "fit_transform", "fit_resample"
 SAID = 200  # characters of somebody else's error that are shown
 
 
@@ -67,19 +73,25 @@ class Claim:
         callable may return the output rows, as many as came in; or (rows, kept), with a mask of shape (n,) of the
         rows that are kept. What ``fit_resample`` keeps is read from ``sample_indices_``, in whatever order; a row that
         it repeats has the number of its copies as weight. It must map the same dataset to the same rows each time.
+        Whatever the distance, it is handed the rows that are present, each once, and not their weights; so are
+        ``holds`` and a bound that is a function. Only ``fit_resample`` is handed labels.
     domain : Domain
-        Public facts of both datasets; ``n_rows`` and ``n_features`` are needed.
+        Public facts of both datasets; ``n_rows`` and ``n_features`` are needed. No fewer than ``min_present`` rows are
+        present; where none is toggled or reweighted before the map, all are. Labels are the ``classes``, else the ends
+        of ``y_range``, else 0 and 1; classes that are words stand in a pair as their positions.
     claimed : Distance, Sensitivity, mapping or callable
         The bound. A mapping holds numbers for "linf" (how many of the rows that both datasets share change), "l2" (how
         far any of them moves, in units of the output) or fields of a Distance. Instead of a number, a function of
-        both arrays is the bound for just these two datasets. A stability map ``(Domain, Distance) -> (Domain,
+        both arrays is the bound for just these two datasets; where it answers NaN, nothing is claimed. The arrays are
+        of different lengths where rows are present on one side only. A stability map ``(Domain, Distance) -> (Domain,
         Distance)`` is evaluated. A row with other gaps (NaN) or infinities than its counterpart has moved infinitely
         far; one with other gaps is a replaced one where "slots", "mass" or "one_sided" is claimed. Datasets of
         different widths are infinitely far apart in everything.
-    distance : Distance, default=one replaced row
-        How far apart the two datasets are before it.
+    distance : Distance, optional
+        How far apart the two datasets are before it. Default: ``rows_per_unit`` of the domain are replaced.
     holds : callable, optional
-        ``holds(X) -> bool``: what the claim assumes of each of the two datasets.
+        ``holds(X) -> bool``: what the claim assumes of each of the two datasets, read off the rows that are present,
+        perhaps none.
     gaps : int, default=0
         So many rows may have gaps.
     scales : tuple of float, optional
@@ -110,7 +122,7 @@ class Claim:
     transform: Any
     domain: Domain
     claimed: Distance | Sensitivity | Mapping[str, Bound] | Callable[[Domain, Distance], tuple[Domain, Distance]]
-    distance: Distance = NEIGHBOURS
+    distance: Distance | None = None
     holds: Callable[[Array], Any] | None = None
     gaps: int = 0
     scales: tuple[float, ...] | None = None
@@ -125,10 +137,12 @@ class Claim:
         if not self.name:
             kind = self.transform if hasattr(self.transform, "__name__") else type(self.transform)
             object.__setattr__(self, "name", kind.__name__)
-        whole = self.distance.toggled == self.distance.reweighted == 0
-        facts = self.domain.but(max_missing=self.gaps, min_present=n if whole else 0)
-        scales = tuple(lengths(self.transform)) if self.scales is None else self.scales
-        object.__setattr__(self, "world", World(facts, self.distance, min(self.gaps, n), scales))
+        distance = self.distance or Distance.neighbours(self.domain.rows_per_unit)
+        whole = distance.toggled == distance.reweighted == 0
+        facts = self.domain.but(max_missing=self.gaps, min_present=n if whole else self.domain.min_present)
+        world = World(facts, distance, min(self.gaps, n), self._scales(), labels=label_values(self.domain))
+        object.__setattr__(self, "distance", distance)
+        object.__setattr__(self, "world", world)
         object.__setattr__(self, "bounds", self._bounds())
 
     def _check(self) -> None:
@@ -137,7 +151,8 @@ class Claim:
         wanted = {
             "transform": (maps, "a function of rows, or something with fit_transform or fit_resample"),
             "domain": (isinstance(self.domain, Domain), "a Domain"),
-            "distance": (isinstance(self.distance, Distance), "a Distance"),
+            "distance": (isinstance(self.distance, Distance | None), "a Distance"),
+            "scales": (self.scales is None or isinstance(self.scales, Iterable), "a tuple of lengths"),
             "holds": (self.holds is None or callable(self.holds), "a function of rows"),
             "name": (isinstance(self.name, str), "a string"),
         }
@@ -146,22 +161,28 @@ class Claim:
                 kind = type(getattr(self, name)).__name__
                 raise InvalidParameter(f"{name} is of type {kind}.", stage="Claim", fix=f"pass {words}.")
         integer("Claim.gaps", self.gaps, least=0)
+        integer("Domain.min_present", self.domain.min_present, least=0, most=self.domain.n)
         if self.resolution is not None:
             number("Claim.resolution", self.resolution, least=0)
+
+    def _scales(self) -> tuple[float, ...]:
+        """Lengths at which the map may change its mind."""
+        if self.scales is None:
+            return tuple(lengths(self.transform))
+        return tuple(positive("every one of Claim.scales", scale) for scale in self.scales)
 
     def _bounds(self) -> Mapping[str, Bound]:
         """What is claimed, by name: numbers, and functions of both arrays."""
         claimed: Any = self.claimed
         if callable(claimed):
-            found = claimed(self.world.domain, self.distance)
+            found = claimed(self.world.domain, self.world.distance)
             claimed = found[1] if isinstance(found, tuple) and len(found) == 2 else None
         if isinstance(claimed, Sensitivity):
-            return {"linf": claimed.linf, "l2": claimed.l2}
+            claimed = {"linf": claimed.linf, "l2": claimed.l2}
         if isinstance(claimed, Distance):
             far = claimed.by_position()
-            return {"slots": far.replaced + far.toggled} | {
-                name: value for name, value in far.to_dict().items() if name in QUANTITIES
-            }
+            fields = {name: value for name, value in far.to_dict().items() if name in QUANTITIES}
+            claimed = {"slots": far.replaced + far.toggled} | fields
         if not isinstance(claimed, Mapping) or not claimed:
             fix = "claim a Distance, a Sensitivity, a map to (Domain, Distance), or numbers: {'l2': 0.2}."
             raise InvalidParameter("nothing is claimed.", stage=self.name, fix=fix)
@@ -172,11 +193,20 @@ class Claim:
 
     def _number(self, name: str, bound: Any) -> float:
         """A bound that is a number; below zero by rounding at most."""
-        plain = bound.item() if isinstance(bound, np.ndarray) and bound.size == 1 else bound
-        if isinstance(plain, Real) and not float(plain) < -RESOLUTION:
-            return float(plain)
+        plain = _scalar(bound)
+        with suppress(OverflowError):
+            if isinstance(plain, Real) and float(plain) >= -RESOLUTION:
+                return float(plain)
         fix = "claim a number of at least 0, or a function of both arrays that returns one."
         raise InvalidParameter(f"the bound of {name} is {bound!r}.", stage=self.name, fix=fix)
+
+    def _bound(self, name: str, pair: Pair) -> float | None:
+        """What is claimed of a pair; None where a function answers NaN."""
+        bound = self.bounds[name]
+        if not callable(bound):
+            return bound
+        found = _scalar(bound(*map(present, pair)))
+        return None if isinstance(found, Real) and found != found else self._number(name, found)
 
     def uses(self, pair: Pair) -> Uses | None:
         """What a pair attains, and what is claimed of it; None where nothing is, or where the transform refuses it.
@@ -197,17 +227,13 @@ class Claim:
             answers = [self._answer(rows) for rows in pair]
         except Exception:  # made-up rows that it refuses show nothing
             return None
-        arrays = [rows.X for rows in pair]
-        with np.errstate(all="ignore"):
+        with quiet():
             found, slack = self._found(pair, answers)
-            bounds = {
-                name: self._number(name, bound(*arrays)) if callable(bound) else float(bound)
-                for name, bound in self.bounds.items()
-            }
+            bounds = {name: self._bound(name, pair) for name in self.bounds}
         return {
             name: (_rounded(found[name], bound, slack.get(name, 0.0)), bound)
             for name, bound in bounds.items()
-            if not math.isnan(bound)
+            if bound is not None
         }
 
     def failure(self, pair: Pair) -> str | None:
@@ -242,19 +268,18 @@ class Claim:
 
     def _about(self, pair: Pair) -> bool:
         """Whether anything is claimed of a pair."""
-        with np.errstate(all="ignore"):
-            return self.world.allows(pair) and (self.holds is None or all(self.holds(rows.X) for rows in pair))
+        with quiet():
+            return self.world.allows(pair) and (self.holds is None or all(self.holds(present(rows)) for rows in pair))
 
-    def _answer(self, rows: Rows) -> _Answer:
+    def _answer(self, rows: Rows) -> Answer:
         """What the transform makes of the rows that are present."""
-        there = rows.weight > 0
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            return _answered(self.transform, rows.X[there], None if rows.y is None else rows.y[there])
+        y = None if rows.y is None else labels_as_declared(rows.y[rows.weight > 0], self.domain)
+        with quiet():
+            return answered(self.transform, present(rows), y)
 
-    def _found(self, pair: Pair, answers: Sequence[_Answer]) -> tuple[dict[str, float], dict[str, float]]:
+    def _found(self, pair: Pair, answers: Sequence[Answer]) -> tuple[dict[str, float], dict[str, float]]:
         """What two answers attain of every quantity, and how much of it may be rounding."""
-        (left, coarse), (right, other) = (_placed(*answer, rows, self.name) for answer, rows in zip(answers, pair))
+        (left, coarse), (right, other) = (placed(*answer, rows, self.name) for answer, rows in zip(answers, pair))
         if left.X.shape != right.X.shape:
             return dict.fromkeys(QUANTITIES, math.inf), {}
         resolution = max(coarse, other) if self.resolution is None else self.resolution
@@ -299,64 +324,14 @@ def lengths(transform: Any, *ways: Way) -> Iterator[float]:
     yield from dict.fromkeys(value for value in numbers if isinstance(value, float) and 0 < value < math.inf)
 
 
+def _scalar(found: Any) -> Any:
+    """The number in an array of one."""
+    return found.item() if isinstance(found, np.ndarray) and found.size == 1 else found
+
+
 def _rounded(attained: float, bound: float, slack: float) -> float:
     """What is attained of a bound, without an excess that is only rounding."""
     return bound if bound < attained <= bound + slack else attained
-
-
-def _answered(transform: Any, X: Array, y: Array | None) -> _Answer:
-    """What a transform answers; whatever it raises is its own."""
-    if hasattr(transform, "fit_resample"):
-        own = _copied(transform)
-        return own.fit_resample(X, y)[0], np.asarray(own.sample_indices_)
-    if hasattr(transform, "fit_transform"):
-        return _copied(transform).fit_transform(X), None
-    out = transform(X)
-    if not isinstance(out, tuple):
-        return out, None
-    table, kept = out[0], np.asarray(out[1])
-    return table, kept.astype(bool) if np.isin(kept, (0, 1)).all() else kept
-
-
-def _placed(answer: Any, kept: NDArray[Any] | None, rows: Rows, name: str) -> tuple[Rows, float]:
-    """An answer slot by slot, and how coarse its numbers are; a row that is repeated has its copies as weight."""
-    present = np.flatnonzero(rows.weight > 0)
-    table, coarse = _numbers(answer, name)
-    kept = np.ones(len(present), dtype=bool) if kept is None else kept
-    if kept.dtype == bool and kept.shape == present.shape:
-        table = table[kept] if len(table) == len(present) else table
-        kept = np.flatnonzero(kept)
-    named = kept.dtype.kind in "iu" or not kept.size
-    if not named or kept.shape != table.shape[:1] or not np.isin(kept, np.arange(len(present))).all():
-        fix = "return all rows, or (rows, mask of the rows that are kept); a sampler has sample_indices_."
-        raise InvalidParameter("it is unclear which output row comes from which row.", stage=name, fix=fix)
-    slots = present[kept.astype(np.intp)]
-    X = np.zeros((rows.n, table.shape[1]))
-    X[slots] = table
-    if not np.array_equal(X[slots], table, equal_nan=True):
-        fix = "claim what becomes of one copy of each row."
-        raise InvalidParameter("copies of one row differ, so they cannot be counted.", stage=name, fix=fix)
-    return Rows(X, None, rows.weight * np.bincount(slots, minlength=rows.n)), coarse
-
-
-def _numbers(answer: Any, name: str) -> tuple[Array, float]:
-    """A table of float64, and how coarse its numbers were."""
-    fix = "return rows of numbers; of complex ones the real and the imaginary parts as columns."
-    try:
-        table = np.asarray(answer.toarray() if hasattr(answer, "toarray") else answer)
-        if np.iscomplexobj(table) or not table.ndim:
-            raise TypeError(f"{table.ndim}-dimensional output of type {table.dtype}")
-        numbers = np.asarray(table, dtype=np.float64).reshape(len(table), math.prod(table.shape[1:]))
-    except (TypeError, ValueError) as error:
-        raise InvalidParameter("its output is no table of real numbers.", stage=name, fix=fix) from error
-    coarse = 100 * float(np.finfo(table.dtype).eps) if np.issubdtype(table.dtype, np.floating) else 0.0
-    return numbers, max(RESOLUTION, coarse)
-
-
-def _copied(transform: Any) -> Any:
-    from sklearn.base import clone
-
-    return clone(transform) if hasattr(transform, "get_params") else copy.deepcopy(transform)
 
 
 @dataclass(frozen=True)

@@ -205,8 +205,7 @@ class AuditReport:
                 number(f.evaluations),
                 number(f.evaluations if f.counted is None else f.counted),
             )
-            for f in self.stability.findings
-            if f.claimed > 0 or f.violated
+            for f in self.stability.telling
         ]
         heads = [("What", ""), ("Quantity", ""), ("Attained", "n"), ("Claimed", "n"), ("Reached", "")]
         heads += [("Pairs tried", "n"), ("That count", "n")]

@@ -116,6 +116,13 @@ class StabilityReport:
         """The largest ratio."""
         return max(self.findings, key=lambda finding: finding.ratio)
 
+    @property
+    def telling(self) -> tuple[StabilityFinding, ...]:
+        """Findings without those of a claim of 0 that holds beside others of the same subject."""
+        kept = [finding for finding in self.findings if finding.claimed > 0 or finding.violated]
+        named = {finding.name for finding in kept}
+        return tuple(f for f in self.findings if f.claimed > 0 or f.violated or f.name not in named)
+
     def _lines(self) -> list[tuple[str, ...]]:
         return [
             (
@@ -126,8 +133,7 @@ class StabilityReport:
                 f"{f.ratio:.4f}",
                 "VIOLATED" * f.violated,
             )
-            for f in self.findings
-            if f.claimed > 0 or f.violated
+            for f in self.telling
         ]
 
     def _caption(self) -> str:
@@ -275,7 +281,7 @@ def _targets(
     if isinstance(subject, Stage):
         if domain is None:
             raise InvalidParameter("a stage is attacked in a domain.", fix="pass Domain(n_rows=..., n_features=...).")
-        return list(_ways(subject, domain, distance or Distance.neighbours())), []
+        return list(_ways(subject, domain, distance or Distance.neighbours(domain.rows_per_unit))), []
     if not isinstance(subject, Plan):
         if not hasattr(subject, "plan"):
             fix = "pass a Claim, a stage of ppdp, a Plan or a Pipeline."

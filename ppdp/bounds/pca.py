@@ -190,7 +190,7 @@ def _gap_id(center: bool) -> str:
     way="exact",
     used_by=("PCA",),
     assumes=lambda domain, *, center, n_components, **_: {_gap_id(center)} if n_components < domain.d else set(),
-    releases=("matrix",),
+    releases=("moment", "matrix"),
 )
 def projected_map(
     domain: Domain, distance: Distance, *, min_gap: float, n_components: int, columns: int, center: bool
@@ -214,7 +214,7 @@ def projected_map(
     assumes=lambda domain, *, center, **_: (
         {"pca.centred-gap", "pca.centred-alignment"} if center else {"pca.gap", "pca.alignment"}
     ),
-    releases=("matrix",),
+    releases=("moment", "matrix"),
 )
 def aligned_map(
     domain: Domain,
@@ -260,7 +260,7 @@ def _in_columns(
     page="pca",
     way="noisy",
     used_by=("PCA",),
-    releases=("matrix",),
+    releases=("moment", "matrix"),
     affine=lambda **_: True,
 )
 def public_projection(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
@@ -279,7 +279,7 @@ def public_projection(domain: Domain, distance: Distance) -> tuple[Domain, Dista
     page="pca",
     way="noisy",
     used_by=("PCA",),
-    releases=("matrix",),
+    releases=("moment", "matrix"),
     affine=lambda **_: True,
 )
 def public_map(domain: Domain, distance: Distance, *, center: bool, columns: int | None) -> tuple[Domain, Distance]:

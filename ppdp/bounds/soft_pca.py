@@ -49,7 +49,7 @@ def _output(domain: Domain, ridge: float) -> tuple[Domain, float]:
     page="soft-pca",
     way="exact",
     used_by=("SoftPCA",),
-    releases=("matrix",),
+    releases=("moment", "matrix"),
 )
 def shrinkage(domain: Domain, distance: Distance, *, ridge: float) -> tuple[Domain, Distance]:
     """Exact second moment: every row moves by at most ``R t / (1 + t)``, ``t = ‖C - C'‖ / λ``; less on average."""
@@ -70,7 +70,7 @@ def shrinkage(domain: Domain, distance: Distance, *, ridge: float) -> tuple[Doma
     page="soft-pca",
     way="noisy",
     used_by=("SoftPCA",),
-    releases=("matrix",),
+    releases=("moment", "matrix"),
     affine=lambda **_: True,
 )
 def public_shrinkage(domain: Domain, distance: Distance, *, ridge: float) -> tuple[Domain, Distance]:

@@ -36,6 +36,7 @@ TERMS = {
     "means": "of every column",
     "squares": "means of every column and of its squares, from which its spread follows",
     "matrix": "means of every column and of all products of two columns",
+    "moment": "means of all products of two columns",
     "complete-matrix": "means of all products of two columns, over the rows without gaps",
     "trimmed-means": "of every column, without its smallest and largest entries",
     "medians": "of every column",

@@ -179,9 +179,9 @@ def _squares_pay(domain: Domain) -> bool:
 
 def _merged(run: list[tuple[int, Ask]], steps: tuple[PlannedStep, ...]) -> PlannedRelease:
     at, first = run[0]
-    kinds = {ask.statistic for _, ask in run}
-    statistic = first.statistic if len(kinds) == 1 else "matrix"
     step = steps[at]
+    # Moments of several stages are carried from one to the next, which takes the mean.
+    statistic = first.statistic if len(run) == 1 or {ask.statistic for _, ask in run} == {"squares"} else "matrix"
     if statistic == "squares" and not _squares_pay(step.domain):
         statistic = "matrix"
     formula = STATISTICS[statistic].formula

@@ -20,8 +20,9 @@ class Ask:
 
     Attributes
     ----------
-    statistic : {"means", "squares", "matrix"}
-        Column means of rows with gaps; mean and mean squares; mean and second-moment matrix.
+    statistic : str
+        A key of :data:`~ppdp.release_points.STATISTICS`, such as "squares" (mean and mean squares), "moment" (the
+        second-moment matrix) or "matrix" (that and the mean).
     purpose : {"fit", "predict"}
         Whether the stage itself is fitted from the release, or only its twin at prediction.
     parameters : mapping

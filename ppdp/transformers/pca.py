@@ -136,7 +136,7 @@ class PCA(Transformer):
         name = "pca.public-map"
         if columns is None and not self._center:
             name, facts = "pca.public", {}
-        noisy = Way.by("noisy", name, domain, distance, asks=(Ask("matrix", "fit"),), affine=True, **facts)
+        noisy = Way.by("noisy", name, domain, distance, asks=(self._ask("fit"),), affine=True, **facts)
         return chosen({"noisy": noisy, "exact": self._exact(domain, distance)}, self.statistics, self)
 
     def _exact(self, domain: Domain, distance: Distance) -> Way:
@@ -151,7 +151,7 @@ class PCA(Transformer):
             facts |= {"n_components": k, "columns": columns.number, "center": self._center}
         if columns is not None and self._frames(domain.d, columns):
             name, facts["min_alignment"] = "pca.aligned", self._least_alignment(columns, k)
-        asks = () if columns is None else (Ask("matrix", "predict"),)
+        asks = () if columns is None else (self._ask("predict"),)
         conditions = () if k == domain.d else self._conditions(domain, distance, facts)
         return Way.by("exact", name, domain, distance, conditions=conditions, asks=asks, **facts)
 
@@ -163,6 +163,10 @@ class PCA(Transformer):
             cosine = AlignmentMargin(gap, facts["min_alignment"], columns.matrix)
             found.append(Condition.by("alignment", f"pca.{centred}alignment", domain, distance, cosine, **facts))
         return tuple(found)
+
+    def _ask(self, purpose: str) -> Ask:
+        """Without a mean the matrix alone, at half of the noise."""
+        return Ask("matrix" if self._center else "moment", purpose)
 
     @property
     def _center(self) -> bool:
@@ -203,8 +207,9 @@ class PCA(Transformer):
 
     def _released(self, values: Moments, way: Way, domain: Domain) -> Statistics:
         assert values.matrix is not None
-        norm = float(domain.require("row_norm"))
-        mean = values.mean * min(1.0, norm / max(float(np.linalg.norm(values.mean)), norm))
+        norm, mean = float(domain.require("row_norm")), values.mean
+        if self._center:
+            mean = mean * min(1.0, norm / max(float(np.linalg.norm(mean)), norm))
         return self._fitted(Spectrum.of(mean, values.matrix, self._rank(domain.d), center=self._center), domain.d)
 
     def _fitted(self, spectrum: Spectrum, d: int) -> Statistics:

@@ -72,7 +72,7 @@ class SoftPCA(Transformer):
             else number("regularization", self.regularization, self, least=1e-6, most=1e6)
         )
         ridge = share * float(domain.require("row_norm", "SoftPCA")) ** 2
-        fit, predict = Ask("matrix", "fit"), Ask("matrix", "predict")
+        fit, predict = Ask("moment", "fit"), Ask("moment", "predict")
         noisy = Way.by("noisy", "soft-pca.public", domain, distance, asks=(fit,), affine=True, ridge=ridge)
         exact = Way.by("exact", "soft-pca.shrinkage", domain, distance, asks=(predict,), ridge=ridge)
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)

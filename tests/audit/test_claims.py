@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator
 from sklearn.preprocessing import StandardScaler
 
 from ppdp import Distance, Domain, Sensitivity
-from ppdp.audit import Claim
+from ppdp.audit import Claim, attack_stability
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.rows import Rows
 
@@ -120,3 +120,142 @@ def test_impossible_claims():
         Claim(np.negative, Domain(n_features=1), EVERY)
     with pytest.raises(InvalidParameter, match="gaps"):
         Claim(np.negative, DOMAIN, EVERY, gaps=-1)
+
+
+ROOMY = Domain(n_rows=12, n_features=1, row_norm=1.0)
+DELETED = Distance(toggled=1, mass=1, one_sided=1)
+
+
+def centred(X):
+    return X - X.mean(axis=0)
+
+
+def attack(transform, claimed, domain=ROOMY, **settings):
+    claim = Claim(transform, domain, claimed, **settings)
+    return attack_stability(claim, evaluations=500, seconds=None).worst
+
+
+class Labelled(BaseEstimator):
+    """Rows less the mean label, all of them kept."""
+
+    def fit_resample(self, X, y):
+        self.sample_indices_ = np.arange(len(X))
+        return X - y.mean(), y
+
+
+class OneAndTwo(BaseEstimator):
+    """Keeps the classes 1 and 2; of fewer than 7 such rows none."""
+
+    def fit_resample(self, X, y):
+        kept = np.flatnonzero(np.isin(y, (1, 2)))
+        self.sample_indices_ = kept if len(kept) >= 7 else kept[:0]
+        return X[self.sample_indices_], y[self.sample_indices_]
+
+
+class TestRowsThatArePresent:
+    FULL = ROOMY.but(min_present=11)
+
+    def test_are_no_fewer_than_the_domain_says(self):
+        assert not attack(centred, {"l2": 2 / 11}, self.FULL, distance=DELETED).violated
+        assert attack(centred, {"l2": 2 / 12}, self.FULL, distance=DELETED).ratio == pytest.approx(1, abs=1e-6)
+        assert attack(centred, {"l2": 1.5 / 12}, self.FULL, distance=DELETED).violated
+
+    @pytest.mark.parametrize(
+        "distance",
+        [DELETED, Distance(toggled=2), Distance(replaced=2, toggled=1, moved=1, radius=0.1), Distance(reweighted=2)],
+        ids=["deleted", "two", "all kinds", "reweighted"],
+    )
+    def test_are_enough_in_all_pairs_that_are_tried(self, distance):
+        world, rng = Claim(centred, ROOMY.but(min_present=10), EVERY, distance=distance).world, np.random.default_rng(0)
+        drawn = [world.drawn(rng) for _ in range(200)]
+        assert all(world.allows(pair) for pair in drawn)
+        assert all(world.allows(world.varied(pair, rng, 0.3)) for pair in drawn)
+
+    def test_may_be_few_where_the_domain_says_nothing(self):
+        world, rng = Claim(centred, ROOMY, EVERY, distance=DELETED).world, np.random.default_rng(0)
+        assert min(np.count_nonzero(world.drawn(rng)[0].weight) for _ in range(200)) < 6
+
+    def test_are_all_where_none_is_deleted(self):
+        assert Claim(centred, self.FULL, EVERY).world.domain.min_present == 12
+
+    def test_are_no_more_than_there_are(self):
+        with pytest.raises(InvalidParameter, match=r"min_present .* at most 12, got 13"):
+            Claim(centred, ROOMY.but(min_present=13), EVERY, distance=DELETED)
+
+    def test_are_what_is_assumed_of_a_dataset(self):
+        found = attack(centred, {"l2": 2 / 11}, distance=DELETED, holds=lambda X: len(X) >= 11)
+        assert not found.violated
+        assert 0 < found.counted < found.evaluations
+
+    def test_are_what_a_bound_is_a_function_of(self):
+        assert not attack(centred, {"l2": lambda X, Z: 2 / max(len(X), len(Z))}, distance=DELETED).violated
+        assert attack(centred, {"l2": lambda X, Z: 1.5 / max(len(X), len(Z))}, distance=DELETED).violated
+
+    def test_are_handed_over_alike_whatever_their_weights(self):
+        seen = []
+
+        def looks(X, *_):
+            seen.append(X.ravel().tolist())
+            return X
+
+        left = Rows(np.array([[1.0], [0.0], [0.5], [0.5]]), None, np.array([1.0, 0.0, 0.5, 1.0]))
+        claim = Claim(
+            looks,
+            DOMAIN,
+            {"l2": lambda X, Z: len(looks(X))},
+            distance=Distance(toggled=1, reweighted=1),
+            holds=lambda X: len(looks(X)) > 0,
+        )
+        claim.uses((left, left))
+        assert len(seen) == 5
+        assert all(rows == [1.0, 0.5, 0.5] for rows in seen)
+
+
+class TestLabels:
+    def test_are_the_classes_of_the_domain(self):
+        assert not attack(OneAndTwo(), {"mass": 2}, ROOMY.but(classes=(1, 2))).violated
+        assert attack(OneAndTwo(), {"mass": 2}, ROOMY.but(classes=(0, 1, 2))).violated
+
+    @pytest.mark.parametrize(
+        ("facts", "truth"), [({"classes": (0, 1, 2, 3, 4)}, 4 / 12), ({"y_range": (10, 20)}, 10 / 12)], ids=str
+    )
+    def test_are_as_far_apart_as_the_domain_allows(self, facts, truth):
+        assert attack(Labelled(), {"l2": truth}, ROOMY.but(**facts)).ratio == pytest.approx(1)
+        assert attack(Labelled(), {"l2": 0.9 * truth}, ROOMY.but(**facts)).violated
+
+    @pytest.mark.parametrize("facts", [{"classes": (1, 2)}, {"y_range": (10, 20)}], ids=str)
+    def test_of_rows_that_come_back_are_those_of_the_domain(self, facts):
+        world, rng = Claim(centred, ROOMY.but(**facts), EVERY, distance=DELETED).world, np.random.default_rng(0)
+        pairs = [world.drawn(rng) for _ in range(100)]
+        pairs += [world.varied(pair, rng, 0.3) for pair in pairs for _ in range(5)]
+        for rows in (rows for pair in pairs for rows in pair):
+            assert np.isin(rows.y[rows.weight > 0], world.labels).all()
+            assert not rows.y[rows.weight == 0].any()
+
+    def test_that_are_words_are_handed_over_as_words(self):
+        class Says(Labelled):
+            def fit_resample(self, X, y):
+                return super().fit_resample(X, np.char.equal(y, "yes"))
+
+        claim = {"l2": 0.9 / 12}
+        assert attack(Says(), claim, ROOMY.but(classes=("no", "yes"))).violated
+        assert not attack(Says(), claim, ROOMY.but(classes=("no", "never"))).violated
+
+
+def test_as_many_rows_are_replaced_as_one_person_owns():
+    owned = ROOMY.but(rows_per_unit=2)
+    assert Claim(centred, owned, EVERY).distance == Distance.neighbours(2)
+    assert Claim(centred, owned, EVERY, distance=Distance.neighbours()).distance == Distance.neighbours()
+    assert attack(centred, {"l2": 2 / 12}, owned).violated
+    assert not attack(centred, {"l2": 4 / 12}, owned).violated
+
+
+@pytest.mark.parametrize("claimed", [{"l2": np.nan}, {"l2": np.array([np.nan])}, Sensitivity(linf=2, l2=np.nan)])
+def test_a_number_that_is_claimed_is_one(claimed):
+    with pytest.raises(InvalidParameter, match="the bound of l2 is"):
+        Claim(centred, ROOMY, claimed)
+
+
+@pytest.mark.parametrize("nan", [np.nan, np.array([np.nan]), np.float32("nan")], ids=["float", "array", "float32"])
+def test_a_function_may_claim_nothing_of_a_pair(nan):
+    assert Claim(np.negative, DOMAIN, {"l2": lambda left, right: nan}).uses(PAIR) == {}

@@ -221,11 +221,13 @@ class TestErrors:
 
 def named(value):
     """The same in every process."""
-    return "function" if callable(value) else str(value)
+    return "function" if callable(value) else str(value)[:20]
 
 
 class TestParameters:
-    @pytest.mark.parametrize("bound", [-1.0, "0.2", None, [0.1], lambda X, Z: None, lambda X, Z: -1.0], ids=named)
+    @pytest.mark.parametrize(
+        "bound", [-1.0, "0.2", None, [0.1], 10**400, lambda X, Z: None, lambda X, Z: -1.0], ids=named
+    )
     def test_a_bound_is_a_number_of_at_least_0(self, bound):
         with pytest.raises(InvalidParameter, match=r"the bound of l2 is .*Fix: claim a number"):
             Claim(np.negative, DOMAIN, {"l2": bound}).uses(PAIR)
@@ -244,6 +246,11 @@ class TestParameters:
             {"holds": True},
             {"name": 3},
             {"resolution": -1},
+            {"scales": 3},
+            {"scales": "a"},
+            {"scales": ("a",)},
+            {"scales": (0.1, math.nan)},
+            {"scales": (0.0,)},
         ],
         ids=str,
     )

@@ -177,6 +177,12 @@ class TestSearch:
 
 
 class TestReport:
+    def test_of_a_claim_that_nothing_moves_a_line_says_so(self):
+        public = Claim(lambda X: np.ones_like(X), Domain(n_rows=6, n_features=1, row_norm=1.0), {"l2": 0}, name="ones")
+        report = attack_stability(public, evaluations=20)
+        assert [finding.claimed for finding in report.telling] == [0]
+        assert "ones  l2        0         0" in repr(report)
+
     def finding(self, attained, claimed):
         return StabilityFinding("it", "l2", attained, claimed, (Rows.of([[0.0]]), Rows.of([[1.0]])), 7, 0.5)
 

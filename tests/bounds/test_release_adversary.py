@@ -46,7 +46,7 @@ def use(statistic, domain, distance):
     return lambda pair: float(np.linalg.norm(value(pair.left) - value(pair.right))) / bound
 
 
-@pytest.mark.parametrize("statistic", ["matrix", "squares", "count"])
+@pytest.mark.parametrize("statistic", ["matrix", "moment", "squares", "count"])
 @pytest.mark.parametrize("domain", domains(12, 1, 3, max_missing=0), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 def test_no_pair_exceeds_the_sensitivity(statistic, domain, distance):
@@ -76,6 +76,9 @@ TIGHT = {
     ("matrix", "replaced"): (1.0, Distance(replaced=1), [corner(2)], [corner(2, -1)]),
     ("matrix", "toggled"): (1.0, Distance(toggled=1), [corner(2)], [None]),
     ("matrix", "moved"): (0.999, Distance(moved=1, radius=1e-3), [corner(2)], [corner(2, 1 - 1e-3 / math.sqrt(2))]),
+    ("moment", "replaced"): (1.0, Distance(replaced=1), [corner(2)], [[1.0, -1.0]]),
+    ("moment", "toggled"): (1.0, Distance(toggled=1), [corner(2)], [None]),
+    ("moment", "moved"): (0.999, Distance(moved=1, radius=1e-3), [corner(2)], [corner(2, 1 - 1e-3 / math.sqrt(2))]),
     ("squares", "replaced"): (1.0, Distance(replaced=1), [corner(2)], [corner(2, -1)]),
     ("squares", "toggled"): (1.0, Distance(toggled=1), [corner(2)], [None]),
     ("squares", "moved"): (0.999, Distance(moved=1, radius=1e-3), [corner(2)], [corner(2, 1 - 1e-3 / math.sqrt(2))]),

@@ -12,7 +12,7 @@ from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.planning.plan import Plan
 from ppdp.planning.ways import Way
-from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
+from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, SoftPCA, StandardScaler
 from ppdp.transformers.base import Stage
 
 # ---------------------------------------------------------------- release points
@@ -60,10 +60,19 @@ def test_only_a_mechanism_that_predicts_pays_for_prediction():
 
 def test_a_release_costs_the_sensitivity_of_the_rows_as_they_are_there():
     """2R/n for one replaced row; twice that where a key may switch two further rows on and off."""
-    raw = plan(NormClipper(), PCA(1, statistics="noisy"), GaussianMechanism())
-    keyed = plan(NormClipper(), Deduplicator(key=[0]), PCA(1, statistics="noisy"), GaussianMechanism())
+    raw = plan(NormClipper(), PCA(1, center=True, statistics="noisy"), GaussianMechanism())
+    keyed = plan(NormClipper(), Deduplicator(key=[0]), PCA(1, center=True, statistics="noisy"), GaussianMechanism())
     assert raw.releases[0].sensitivity == pytest.approx(2 / 5000, rel=1e-6)
     assert keyed.releases[0].sensitivity == pytest.approx(4 / 5000, rel=1e-6)
+
+
+@pytest.mark.parametrize("stage", [PCA(1, statistics="noisy"), SoftPCA(statistics="noisy")], ids=repr)
+def test_a_second_moment_without_the_mean_costs_half(stage):
+    """A mean is released only where a stage needs it, or to carry the matrix from one stage to the next."""
+    (release,) = plan(NormClipper(), stage, GaussianMechanism()).releases
+    assert (release.statistic, release.sensitivity) == ("moment", pytest.approx(1 / 5000, rel=1e-6))
+    (shared,) = plan(NormClipper(), stage, PCA(1, statistics="noisy"), GaussianMechanism()).releases
+    assert (shared.statistic, shared.serves) == ("matrix", (1, 2))
 
 
 # ---------------------------------------------------------------- the choice of "auto"
