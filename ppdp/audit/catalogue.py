@@ -43,6 +43,7 @@ Array = NDArray[np.float64]
 N = 12
 CROWD = 300
 GAP = np.nan
+PLANE = Domain(n_rows=N, n_features=2, row_norm=1.0, max_missing=0, min_present=N)
 BOX = Domain(n_rows=N, n_features=1, row_norm=1.0, entry_bound=1.0, min_present=N)
 TRAINING: dict[str, Any] = {"fit_intercept": False, "clip": 0.25, "coef_norm": 1e3}
 EVERY: dict[str, Any] = {"max_iter": 1}
@@ -118,6 +119,14 @@ def _released(name: str, stage: Any) -> Target:
     return _reversed(name, stage, rest=GAP if gaps else 0.0, domain=BOX.but(max_missing=N if gaps else 0))
 
 
+def _turned(name: str) -> Target:
+    """The replaced row turns by a right angle: its square moves furthest, which the row opposite would not."""
+    X = np.zeros((N, 2))
+    Z = X.copy()
+    X[0], Z[0] = [1.0, 0.0], [0.0, 1.0]
+    return PlanTarget(name, _plan(PCA(1, statistics="noisy"), domain=PLANE), Rows.of(X), Rows.of(Z))
+
+
 def _chosen(name: str) -> Target:
     """Two candidates, and every row gives all it can to one of them."""
     return _reversed(name, ExponentialMechanism("utility", candidates=["low", "high"], utility=_signs), epsilon=2.0)
@@ -190,8 +199,7 @@ def _eigengap(name: str) -> Target:
     X = np.repeat([[1.0, 0.0], [0.0, 1.0]], N // 2, axis=0)
     Z = X.copy()
     X[N // 2] = [1.0, 0.0]
-    plane = Domain(n_rows=N, n_features=2, row_norm=1.0, max_missing=0, min_present=N)
-    plan = _plan(PCA(1, statistics="exact", min_gap=0.1), GaussianMechanism(), domain=plane, delta=0.05)
+    plan = _plan(PCA(1, statistics="exact", min_gap=0.1), GaussianMechanism(), domain=PLANE, delta=0.05)
     return GateTarget(name, plan, Rows.of(X), Rows.of(Z), fails=True)
 
 
@@ -219,6 +227,7 @@ _ALL: list[tuple[Any, ...]] = [
     ("search by noisy scores", _selected, "all"),
     ("search by chance", _selected, "best"),
     *((name, _released, stage) for name, stage in STATISTICS.items()),
+    ("released second moment", _turned),
     *((f"{kind} gate, closed", _gate, kind, True) for kind in _KINDS),
     *((f"{kind} gate, open", _gate, kind, False) for kind in _KINDS),
     ("eigengap gate, closed", _eigengap),
