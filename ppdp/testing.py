@@ -110,7 +110,8 @@ def _worlds(domain: Domain | None) -> Iterator[World]:
         for gaps in (0, 4):
             for distance in DISTANCES:
                 whole = distance.toggled == distance.reweighted == 0
-                yield World(known.but(max_missing=gaps, min_present=known.n if whole else known.min_present), distance, gaps)
+                least = known.n if whole else known.min_present
+                yield World(known.but(max_missing=gaps, min_present=least), distance, gaps)
 
 
 def _check_manners(stage: Any, rng: np.random.Generator, width: int) -> None:

@@ -16,7 +16,6 @@ import numpy as np
 from scipy.linalg import qr
 from scipy.sparse import block_array
 from scipy.sparse.linalg import eigsh
-from scipy.special import expit
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression as PlainLogisticRegression
 
@@ -57,8 +56,9 @@ class Data:
     @cached_property
     def least_risk(self) -> float:
         """Mean logistic loss of the best linear model without an intercept."""
-        model = PlainLogisticRegression(C=1e6, fit_intercept=False, max_iter=1000).fit(self.X, self.y)
-        return float(losses(self.X, self.y, model.coef_)[0])
+        model = PlainLogisticRegression(C=1e9, fit_intercept=False, solver="newton-cholesky", tol=1e-10, max_iter=1000)
+        X = self.X.astype(np.float64)
+        return float(losses(X, self.y, model.fit(X, self.y).coef_)[0])
 
 
 def classification(n: int, columns: int, rank: int, tail: int, seed: int, share: float = 0.05) -> Data:
@@ -79,8 +79,17 @@ def classification(n: int, columns: int, rank: int, tail: int, seed: int, share:
 
 def losses(X: Array, y: Array, theta: Array) -> Array:
     """Mean logistic loss of every model, (m, r)."""
-    signed = (X @ theta.T.astype(X.dtype)) * (1 - 2 * y)[:, None]
-    return np.asarray(np.logaddexp(0, signed).mean(axis=0))
+    total = np.zeros(len(theta))
+    for rows in _blocks(len(X)):
+        signed = X[rows] @ theta.T.astype(X.dtype)
+        signed *= (1 - 2 * y[rows].astype(X.dtype))[:, None]
+        total += (np.maximum(signed, 0) + np.log1p(np.exp(-np.abs(signed)))).sum(axis=0, dtype=np.float64)
+    return total / len(X)
+
+
+def _blocks(n: int) -> list[slice]:
+    """Rows that are worked on together: few enough to stay near the processor."""
+    return [slice(start, start + 4096) for start in range(0, n, 4096)]
 
 
 @dataclass(frozen=True)
@@ -102,16 +111,40 @@ def train(X: Array, y: Array, columns: int, runs: Runs, rng: np.random.Generator
         The coordinates that rows of X have.
     """
     m, r = len(runs.noise), X.shape[1]
-    theta, ahead, total = np.zeros((m, columns)), np.zeros((m, columns)), np.zeros((m, r))
-    for t in range(1, runs.steps + 1):
-        residuals = expit(X @ ahead[:, :r].T.astype(X.dtype)) - y[:, None]
-        gradient = runs.noise[:, None] * rng.standard_normal((m, columns))
-        gradient[:, :r] += residuals.T @ X / len(X)
+    noise = runs.noise[:, None] * np.concatenate(
+        [rng.standard_normal((runs.steps, m, r)), _elsewhere(columns - r, runs.steps, m, rng)], axis=2
+    )
+    theta, ahead, total = np.zeros_like(noise[0]), np.zeros_like(noise[0]), np.zeros((m, r))
+    for t, gradient in enumerate(noise, start=1):
+        gradient[:, :r] += _mean_gradient(X, y, ahead[:, :r])
         last, theta = theta, _in_ball(ahead - runs.step[:, None] * gradient, runs.radius)
         ahead = _in_ball(theta + t / (t + 3) * (theta - last), runs.radius)
         if t > runs.steps // 2:
             total += theta[:, :r]
     return total / (runs.steps - runs.steps // 2)
+
+
+def _mean_gradient(X: Array, y: Array, theta: Array) -> Array:
+    """Of the logistic loss, for every model."""
+    half, total = X.dtype.type(0.5), np.zeros_like(theta)
+    for rows in _blocks(len(X)):
+        scores = X[rows] @ theta.T.astype(X.dtype)
+        scores *= half
+        np.tanh(scores, out=scores)
+        scores *= half
+        scores -= (y[rows].astype(X.dtype) - half)[:, None]
+        total += scores.T @ X[rows]
+    return total / len(X)
+
+
+def _elsewhere(columns: int, steps: int, m: int, rng: np.random.Generator) -> Array:
+    """Standard noise of every step in columns where no row lies, (steps, m, at most ``steps``).
+
+    It matters by lengths and angles only. So the noise of all steps is rotated into as many coordinates as steps.
+    """
+    if columns <= steps:
+        return rng.standard_normal((steps, m, columns))
+    return _triangles(m, columns, steps, rng).transpose(2, 0, 1)
 
 
 def _in_ball(theta: Array, radius: Array) -> Array:
@@ -135,17 +168,19 @@ def noisy_components(moment: Array, noise: float, columns: int, k: int, rng: np.
         blocks[i][i] = noise * (square + square.T) / math.sqrt(2) + (moment if i == 0 else 0.0)
         left -= size
         if left:
-            block = _triangle(left, size, rng) if left >= size else rng.standard_normal((left, size))
+            block = _triangles(1, left, size, rng)[0] if left >= size else rng.standard_normal((left, size))
             blocks[i + 1][i], blocks[i][i + 1] = noise * block, noise * block.T
-    _, vectors = eigsh(block_array(blocks, format="csr"), k=k, which="LA", tol=1e-2, v0=rng.standard_normal(columns))
+    if len(sizes) == 1:
+        return np.asarray(np.linalg.eigh(blocks[0][0])[1][:, -k:].T)
+    _, vectors = eigsh(block_array(blocks, format="csr"), k=k, which="LA", tol=1e-4, v0=rng.standard_normal(columns))
     return np.asarray(vectors[:r].T)
 
 
-def _triangle(rows: int, width: int, rng: np.random.Generator) -> Array:
-    """The triangular factor of a Gaussian matrix of many rows (Bartlett)."""
-    factor = np.triu(rng.standard_normal((width, width)), 1)
-    factor[np.diag_indices(width)] = np.sqrt(rng.chisquare(rows - np.arange(width)))
-    return factor
+def _triangles(count: int, rows: int, width: int, rng: np.random.Generator) -> Array:
+    """The triangular factors of Gaussian matrices of many rows (Bartlett), (count, width, width)."""
+    factors = np.triu(rng.standard_normal((count, width, width)), 1)
+    factors[:, range(width), range(width)] = np.sqrt(rng.chisquare(rows - np.arange(width), (count, width)))
+    return factors
 
 
 def projector(moment: Array, k: int) -> Array:

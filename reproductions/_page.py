@@ -23,8 +23,9 @@ SECTIONS = {
 TITLE = """# Reproductions
 
 "Provable privacy with non-private pre-processing" (Hu, Sanyal and Schölkopf, ICML 2024) beside ppdp. Every section is
-written by its own command, `python reproductions/<name>.py`, and every number in it is computed by that command or
-printed in the paper. One replaced row and, unless another is named, δ = 10⁻⁶ throughout.
+written by its own command, `python reproductions/<name>.py`, and every number in it is computed by that command unless
+it is said to be printed in the paper. The paper's bounds are its formulas, at parameters of our choice where it prints
+none, such as the ε of a mechanism alone. One replaced row and, unless another is named, δ = 10⁻⁶ throughout.
 """
 
 
@@ -65,18 +66,33 @@ class Section:
         figure.savefig(target, dpi=130)
         self.parts.append(f"![{says}](images/{self.name}.png)")
 
+    def keep(self, words: str) -> None:
+        """Stop before a section that has such words is replaced by one that cannot.
+
+        Raises
+        ------
+        SystemExit
+            If the page has them.
+        """
+        if self.out is not None and words in self._page().get(self.name, ""):
+            raise SystemExit(f"{self.out / 'results.md'} has {words!r}, which this run cannot give: left as it is.")
+
     def publish(self) -> str:
         """Print the section and put it in its place on the page."""
         head = f"## {SECTIONS[self.name]} (`python reproductions/{self.name}.py{' --quick' if self.quick else ''}`)"
         section = "\n\n".join([head, *self.parts]) + "\n"
         print(section)
         if self.out is not None:
-            page = self.out / "results.md"
-            held = _sections(page.read_text(encoding="utf-8") if page.exists() else "")
-            held[self.name] = section
+            held = self._page() | {self.name: section}
             order = [held[name] for name in SECTIONS if name in held]
-            page.write_text("\n".join([TITLE, *order]), encoding="utf-8")
+            self.out.mkdir(parents=True, exist_ok=True)
+            (self.out / "results.md").write_text("\n".join([TITLE, *order]), encoding="utf-8")
         return section
+
+    def _page(self) -> dict[str, str]:
+        """The sections that are there."""
+        held = (HERE if self.out is None else self.out) / "results.md"
+        return _sections(held.read_text(encoding="utf-8") if held.exists() else "")
 
 
 def _sections(page: str) -> dict[str, str]:

@@ -15,10 +15,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "reproductions"))
 import _learning
 import _page
 import _prices
+import _ways
 import figure_2
+import figure_3
 import phase_diagram
 import printed
 import table_2
+import table_4
 
 from ppdp.literature.preprocessing.components import eigengap
 from ppdp.mechanisms.descent import ClippedGradient, descend_faster, path
@@ -183,6 +186,85 @@ def test_noise_in_columns_without_rows_has_the_law_of_a_symmetric_gaussian_matri
     ours = [(_learning.noisy_components(signal, 0.2, 24, 2, rng)[:, :2] ** 2).sum() for _ in range(200)]
     theirs = [direct() for _ in range(200)]
     assert abs(np.mean(ours) - np.mean(theirs)) < 4 * np.sqrt((np.var(ours) + np.var(theirs)) / 200)
+
+
+def test_figure_3(tmp_path):
+    page = figure_3.main(["--quick", "--out", str(tmp_path)])
+    assert (tmp_path / "images" / "figure_3.png").stat().st_size > 10_000
+    assert cells(page, "1,000", "exact PCA, certified") == ["refused", "refused"]
+    nothing, told = (
+        [float(cell) for cell in cells(page, "1,000", way)] for way in ("no pre-processing", "noisy PCA, 80 columns")
+    )
+    assert all(without < behind for without, behind in zip(nothing, told))
+    assert "It is in 0 of 2 cells" in page
+    assert "the noise is 47 times larger if all of that gap is tested, 94 times if half is" in page
+
+
+def test_a_page_with_a_curve_is_not_replaced_by_one_without(tmp_path):
+    section = _page.Section("figure_3", out=tmp_path)
+    section.text(f"| {figure_3.NAMES['diffprivlib']} |")
+    section.publish()
+    before = (tmp_path / "results.md").read_text(encoding="utf-8")
+    with pytest.raises(SystemExit, match="left as it is"):
+        figure_3.main(["--quick", "--out", str(tmp_path)])
+    assert (tmp_path / "results.md").read_text(encoding="utf-8") == before
+
+
+def test_a_claim_survives_by_the_number_of_its_cells():
+    assert [figure_3.survives(count, 2) for count in range(3)] == [
+        "Does not survive here",
+        "Survives here in part",
+        "Survives here",
+    ]
+    risks = figure_3.Risks(
+        {(10, "a", 1.0): np.array([0.1, 0.2, 0.3]), (10, "b", 1.0): np.full(3, np.nan)}, {10: np.array([0.2, 0.3, 0.5])}
+    )
+    assert risks.ahead("a", "b", [(10, 1.0)]) == [(10, 1.0)]  # by 0.1, 0.1, 0.2
+    assert risks.ahead("b", "a", [(10, 1.0)]) == []
+
+
+def test_table_4(tmp_path):
+    page = table_4.main(["--quick", "--out", str(tmp_path)])
+    assert cells(page, "1,000", "clip, then fit", "1") == ["refused"] * 4
+    assert cells(page, "1,000", "fit, then clip", "1") == [f"refused ({a})" for a in ("0.84", "0.89", "0.88", "0.89")]
+    assert "(0." not in "".join(cells(page, "1,000", "clip, no PCA", "1"))
+    assert float(cells(page, "1,000", "clip, no PCA", "1")[0]) < 0.5
+
+
+@pytest.fixture(scope="module")
+def data():
+    return _learning.classification(400, 100, 5, 3, seed=0)
+
+
+def test_no_linear_model_has_a_lower_risk_than_the_least():
+    data = _learning.classification(400, 100, 5, 3, seed=1)
+    X, y, rng = data.X.astype(float), data.y, np.random.default_rng(0)
+    found = _learning.train(X, y, 8, _learning.Runs(np.zeros(1), np.array([4.0]), np.array([1e9]), 20_000), rng)
+    assert data.least_risk == pytest.approx(_learning.losses(X, y, found)[0], abs=1e-6)
+
+
+def test_noise_where_no_row_lies_acts_by_its_lengths_and_angles(data, monkeypatch):
+    runs = _learning.Runs(np.full(3000, 0.05), np.full(3000, 8.0), np.full(3000, 6.0), steps=8)
+
+    def norms(seed: int) -> np.ndarray:
+        return np.linalg.norm(_learning.train(data.X, data.y, 40, runs, np.random.default_rng(seed)), axis=1)
+
+    rotated = norms(0)
+    monkeypatch.setattr(
+        _learning, "_elsewhere", lambda columns, steps, m, rng: rng.standard_normal((steps, m, columns))
+    )
+    direct = norms(1)
+    assert abs(rotated.mean() - direct.mean()) < 4 * np.sqrt((rotated.var() + direct.var()) / 3000)
+    assert rotated.std() == pytest.approx(direct.std(), rel=0.1)
+
+
+def test_a_best_setting_on_an_edge_is_refused(data):
+    (learner,) = _ways.none(data, 5.0, np.random.default_rng(0))
+    narrow = replace(learner, grid=_ways.Grid((0.25, 1.0), (2.5, _ways.ENDLESS)))
+    assert _ways.best([data], [[learner]], 1, 1, "wide")[0] < _ways.best([data], [[narrow]], 1, 1)[0]
+    with pytest.raises(AssertionError, match="narrow"):
+        _ways.best([data], [[narrow]], 1, 1, "narrow")
+    assert np.isnan(_ways.best([data], [[]], 1, 1)).all()
 
 
 def test_a_section_takes_its_place_on_the_page(tmp_path):
