@@ -58,6 +58,14 @@ class Event(NamedTuple):
     tpr: float
     fpr: float
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """At least this on one dataset, at most that on the other: of the event, or its complement if that tells more.
+
+        The complement has at least ``1 - fpr`` on the right dataset and at most ``1 - tpr`` on the left one.
+        """
+        return max((self.tpr, self.fpr), (1 - self.fpr, 1 - self.tpr), key=lambda pair: pair[0] / max(pair[1], 1e-300))
+
 
 @dataclass(frozen=True, slots=True)
 class OutputFinding:
@@ -131,7 +139,7 @@ class OutputFinding:
         mu = "" if self.mu is None else f"mu {max(self.mu_low, 0.0):.3f} of {self.mu:.3f}, "
         word = "REFUTED" if self.violated else "nothing found"
         more = f", one by {self.excess:.3g} more likely than certified" if self.violated else ""
-        event = f"{self.best.statistic}: probability {self.best.tpr:.4f} against {self.best.fpr:.4f}"
+        event = "{}: probability {:.4g} against {:.4g}".format(self.best.statistic, *self.best.bounds)
         refused = f", {self.refused} of them refused" if self.refused else ""
         return (
             f"{self.target}: {word} ({mu}epsilon {self.epsilon_low:.3f} of {self.epsilon:.3f} at delta"

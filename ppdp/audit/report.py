@@ -187,7 +187,7 @@ class AuditReport:
         ]
         yield table([("Loss", ""), ("Lower bound", "n"), ("Upper bound", "n"), ("Reached", "")], lines, class_="cards")
         events: list[tuple[Cell, ...]] = [
-            (event.statistic, event.purpose, number(event.tpr), number(event.fpr)) for event in found.events
+            (event.statistic, event.purpose, *map(number, event.bounds)) for event in found.events
         ]
         heads = [("Statistic", ""), ("Chosen for", ""), ("At least, on one", "n"), ("At most, on the other", "n")]
         yield table(heads, events, class_="cards")

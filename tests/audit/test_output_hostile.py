@@ -11,6 +11,7 @@ from ppdp import Domain
 from ppdp.artefact.members import pack_arrays
 from ppdp.audit import FunctionTarget, GateTarget, PlanTarget, SelectionTarget, attack_output
 from ppdp.audit.catalogue import TARGETS
+from ppdp.audit.output import Event
 from ppdp.audit.scores import finite, joined, with_widths
 from ppdp.audit.target import Target
 from ppdp.audit.trials import make_trials
@@ -372,6 +373,12 @@ class TestFinding:
         assert finding.refused == 2000
         assert "2000 of them refused" in str(finding)
         assert "probability" in str(attacked(lambda side, noise: float(side)))
+
+    def test_of_an_event_that_is_nearly_sure_the_complement_is_shown(self):
+        """Its odds are what epsilon follows from."""
+        assert Event("epsilon", "histogram", 0.999, 0.5).bounds == pytest.approx((0.5, 0.001))
+        assert Event("epsilon", "histogram", 0.5, 0.001).bounds == (0.5, 0.001)
+        assert Event("mu", "histogram", 1.0, 1.0).bounds == (1.0, 1.0)
 
     def test_its_json_form_is_json(self):
         document = json.loads(json.dumps(attacked(lambda side, noise: None).to_dict(), allow_nan=False))

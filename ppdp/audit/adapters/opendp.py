@@ -107,7 +107,10 @@ def opendp_pca_target(
 ) -> ForeignTarget:
     """Fits of ``opendp.extras.sklearn.decomposition.PCA``, claimed to be ``model.epsilon``-private.
 
-    One run is one invocation of the measurement that ``fit`` invokes, without scikit-learn around it.
+    One run is one invocation of the measurement that ``fit`` invokes, without scikit-learn around it. OpenDP 0.16 does
+    not say for which neighbours ``epsilon`` holds. It hands ``2 * epsilon / n_changes`` to ``make_private_pca`` as that
+    of one replaced row, so the privacy map of the measurement says twice ``epsilon`` with ``n_changes=1``, the default,
+    and ``epsilon`` with ``n_changes=2``. To attack what the map says, pass ``epsilon=model.measurement().map(2)``.
 
     Parameters
     ----------
@@ -116,7 +119,7 @@ def opendp_pca_target(
     model : PCA
         Not fitted.
     left, right : array of shape (n_samples, n_features)
-        Datasets that differ by ``model.n_changes`` replaced rows.
+        Datasets for which ``epsilon`` is read as a claim, such as those that differ by one replaced row.
     epsilon : float, optional
         As claimed; by default that of the model.
     seen : callable, optional
