@@ -198,7 +198,7 @@ def climbing() -> Iterator[Line]:
     """Where nothing is known in closed form the adversary climbs."""
     after_keys = Distance(replaced=1, toggled=2, mass=4, one_sided=2)
     settings = {"one replaced": Distance.neighbours(), "one toggled": Distance(toggled=1), "keep first": after_keys}
-    for statistic in ("squares", "matrix"):
+    for statistic in ("squares", "moment", "matrix"):
         found = STATISTICS[statistic]
         for name, distance in settings.items():
             bound = lookup(found.formula, "release")(BOX, distance)
