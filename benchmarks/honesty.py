@@ -10,9 +10,12 @@ found into ``honesty.csv``, in the place of what was found for the same claim of
 from __future__ import annotations
 
 import csv
+import math
 import os
 import platform
 import sys
+from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -21,20 +24,25 @@ from typing import Any
 from _claims import Claimed
 from threadpoolctl import threadpool_limits
 
+from ppdp.audit.adapters import ForeignTarget
 from ppdp.audit.output import OutputFinding, attack_output
 
 HERE = Path(__file__).parent
 LIBRARIES = "diffprivlib", "opendp", "smartnoise"
-CONFIDENCE = 1 - 1e-4  # of each row
-HEADING = "| claim | the pair | ε claimed | ε at least | verdict | probability of an event | remark |"
+BESIDE = {"smartnoise-synth": ("opendp", "pandas"), "smartnoise-sql": ("opendp", "pandas")}
+CONFIDENCE = 1 - 1e-4  # of each attempt
+COLUMNS = "the pair", "ε claimed", "ε at least", "verdict", "runs", "attempts", "an event", "remark"
 FIELDS = (
-    *("library", "version", "claim", "pair", "epsilon", "delta", "epsilon_low", "verdict", "event", "runs"),
-    *("confidence", "remark", "seconds", "python", "scikit-learn", "numpy"),
+    *("library", "version", "claim", "pair", "kind", "epsilon", "delta", "epsilon_low", "most", "verdict", "event"),
+    *("runs", "attempts", "confidence", "remark", "seconds", "python", "scikit-learn", "numpy", "others"),
 )
+KEYS = "library", "version", "claim"
+UNCOUNTED = "?"
+SHOWN = {"exceeded": "**exceeded**", "disclaimed": "**disclaimed**"}
 
 
 def measured(claimed: Claimed) -> dict[str, Any]:
-    """A row of the table."""
+    """A row of the table, but for the number of attempts."""
     target = claimed.target()
     found = attack_output(target, runs=claimed.runs, confidence=CONFIDENCE)
     return {
@@ -42,10 +50,12 @@ def measured(claimed: Claimed) -> dict[str, Any]:
         "version": version(target.library),
         "claim": claimed.name,
         "pair": claimed.pair,
+        "kind": claimed.kind,
         "epsilon": f"{found.epsilon:.3g}",
         "delta": f"{found.delta:.3g}",
-        "epsilon_low": f"{found.epsilon_low:.2f}",
-        "verdict": "exceeded" if found.violated else "not exceeded",
+        "epsilon_low": below(found.epsilon_low),
+        "most": below(most(found.runs, found.delta)),
+        "verdict": verdict(found, claimed.kind),
         "event": event(found),
         "runs": found.runs,
         "confidence": CONFIDENCE,
@@ -54,13 +64,50 @@ def measured(claimed: Claimed) -> dict[str, Any]:
         "python": platform.python_version(),
         "scikit-learn": version("scikit-learn"),
         "numpy": version("numpy"),
+        "others": ", ".join(f"{one} {version(one)}" for one in BESIDE.get(target.library, ())),
     }
 
 
+def verdict(found: OutputFinding, kind: str) -> str:
+    """What may be said of a claim."""
+    if found.violated:
+        return "disclaimed" if kind == "disclaimed" else "exceeded"
+    return "not exceeded" if found.epsilon_low > 0 else "too weak to say"
+
+
+def most(runs: int, delta: float) -> float:
+    """The largest epsilon that so many runs can show: that of a release that says which dataset it is of."""
+    target = ForeignTarget("told", lambda data, noise: data, 0.0, 1.0, 0.0, delta)
+    return attack_output(target, runs=runs, confidence=CONFIDENCE).epsilon_low
+
+
 def event(found: OutputFinding) -> str:
-    """The probabilities behind the bound on epsilon."""
-    one = next(event for event in found.events if event.purpose == "epsilon")
-    return f"≥ {one.tpr:.3f} against ≤ {one.fpr:.3f}"
+    """The probabilities that give the bound on epsilon, of an event or of its complement."""
+    if found.epsilon_low <= 0:
+        return "nothing"
+    sides = [pair for one in found.events for pair in ((one.tpr, one.fpr), (1 - one.fpr, 1 - one.tpr))]
+    high, low = max((pair for pair in sides if pair[0] > found.delta), key=lambda pair: gain(*pair, found.delta))
+    return f"≥ {below(high)} against ≤ {above(low)}"
+
+
+def gain(high: float, low: float, delta: float) -> float:
+    """Epsilon of an event."""
+    return math.log((high - delta) / low) if low else math.inf
+
+
+def below(value: float) -> str:
+    """Three digits, rounded down."""
+    return digits(value, ROUND_FLOOR) if value else "0"
+
+
+def above(value: float) -> str:
+    """Three digits, rounded up."""
+    return digits(value, ROUND_CEILING)
+
+
+def digits(value: float, rounding: str) -> str:
+    """Three digits."""
+    return f"{float(Context(prec=3, rounding=rounding).create_decimal(value)):#.3g}".rstrip(".")
 
 
 def table() -> list[dict[str, Any]]:
@@ -72,12 +119,27 @@ def table() -> list[dict[str, Any]]:
         return list(csv.DictReader(file))
 
 
-def kept(rows: list[dict[str, Any]], new: dict[str, Any]) -> list[dict[str, Any]]:
-    """The rows with a new one, in the place of an old one for the same claim of the same version."""
-    keys = ("library", "version", "claim")
-    places = [at for at, row in enumerate(rows) if all(row[key] == new[key] for key in keys)]
-    at = places[0] if places else len(rows)
-    return [*rows[:at], new, *rows[at + bool(places) :]]
+def kept(
+    rows: list[dict[str, Any]], new: dict[str, Any], claims: Sequence[str], before: int = 0
+) -> list[dict[str, Any]]:
+    """The rows with a new one, in the place of an old one for the same claim of the same version, else in order.
+
+    Attempts are counted: whoever tries again until something is found has no such confidence.
+    """
+    same = [at for at, row in enumerate(rows) if all(row[key] == new[key] for key in KEYS)]
+    if same:
+        at, old = same[0], rows[same[0]]["attempts"]
+        return [*rows[:at], {**new, "attempts": once_more(old)}, *rows[at + 1 :]]
+    later = claims[list(claims).index(new["claim"]) + 1 :]
+    mine = [row["version"] == new["version"] and row["claim"] in later for row in rows]
+    at = mine.index(True) if True in mine else len(rows)
+    return [*rows[:at], {**new, "attempts": str(before + 1)}, *rows[at:]]
+
+
+def once_more(attempts: str) -> str:
+    """One more attempt; those before counting began stay unknown."""
+    *unknown, counted = [attempts, "0"] if attempts == UNCOUNTED else attempts.split(" + ")
+    return " + ".join([*unknown, str(int(counted) + 1)])
 
 
 def written(rows: list[dict[str, Any]]) -> None:
@@ -91,23 +153,41 @@ def written(rows: list[dict[str, Any]]) -> None:
 
 
 def sections(rows: list[dict[str, Any]]) -> list[str]:
-    """One table for each version of each library."""
-    found = []
-    for library, number in dict.fromkeys((row["library"], row["version"]) for row in rows):
-        mine = [row for row in rows if (row["library"], row["version"]) == (library, number)]
-        around = f"Python {mine[-1]['python']}, scikit-learn {mine[-1]['scikit-learn']}, numpy {mine[-1]['numpy']}"
-        lines = [f"\n## {library} {number}\n\n{around}.\n"]
-        lines += [HEADING, "|---|---|---|---|---|---|---|"]
-        lines += [cells(row) for row in mine]
-        found.append("\n".join(lines) + "\n")
-    return found
+    """One table for each version of each library, and one for the naive claim."""
+    libraries = dict.fromkeys((row["library"], row["version"]) for row in rows)
+    own = [row for row in rows if row["kind"] != "naive"]
+    naive = [row for row in rows if row["kind"] == "naive"]
+    found = [
+        section(f"{library} {number}", [row for row in own if (row["library"], row["version"]) == (library, number)])
+        for library, number in libraries
+    ]
+    return [*found, section("The naive claim, which neither library makes", naive)] if naive else found
+
+
+def section(title: str, rows: list[dict[str, Any]]) -> str:
+    """A table, and where its rows were measured."""
+    around: dict[str, list[str]] = {}
+    for row in rows:
+        around.setdefault(surroundings(row), []).append(row["claim"])
+    single = len(around) == 1
+    where = [f"{one}." if single else f"* {one}: {'; '.join(claims)}." for one, claims in around.items()]
+    lines = [f"\n## {title}\n", "\n".join(where), "", f"| claim | {' | '.join(COLUMNS)} |", "|---" * 9 + "|"]
+    return "\n".join([*lines, *(cells(row) for row in rows)]) + "\n"
+
+
+def surroundings(row: dict[str, Any]) -> str:
+    """Versions of what a row was measured with."""
+    found = f"Python {row['python']}, scikit-learn {row['scikit-learn']}, numpy {row['numpy']}"
+    library = f"{row['library']} {row['version']}, " if row["kind"] == "naive" else ""
+    return library + found + (f", {row['others']}" if row["others"] else "")
 
 
 def cells(row: dict[str, Any]) -> str:
     """A line of a table."""
     claimed = row["epsilon"] + (f" (δ = {row['delta']})" if float(row["delta"]) else "")
-    verdict = "**exceeded**" if row["verdict"] == "exceeded" else f"not exceeded in {int(row['runs']):,} runs"
-    found = [row["claim"], row["pair"], claimed, row["epsilon_low"], verdict, row["event"], row["remark"]]
+    low = row["epsilon_low"] + (" †" if float(row["epsilon_low"]) >= float(row["most"]) else "")
+    verdict, runs = SHOWN.get(row["verdict"], row["verdict"]), f"{int(row['runs']):,}"
+    found = [row["claim"], row["pair"], claimed, low, verdict, runs, row["attempts"], row["event"], row["remark"]]
     return f"| {' | '.join(found)} |"
 
 
@@ -116,11 +196,11 @@ def main(library: str = "", *words: str) -> int:
         print(__doc__)
         return 2
     os.environ.setdefault("RUST_BACKTRACE", "0")  # OpenDP would take half a second for every error
-    module = import_module(f"_claims_{library}")
-    for claimed in (one for one in module.CLAIMS if " ".join(words) in one.name):
+    claims = import_module(f"_claims_{library}").CLAIMS
+    for claimed in (one for one in claims if " ".join(words) in one.name):
         with threadpool_limits(1):  # matrices are tiny
             row = measured(claimed)
-        written(kept(table(), row))
+        written(kept(table(), row, [one.name for one in claims], claimed.before))
         print(" ".join(row[key] for key in ("claim", "verdict", "epsilon_low", "epsilon", "seconds")), flush=True)
     return 0
 

@@ -6,7 +6,9 @@ Needs scikit-learn < 1.8 and diffprivlib (``pip install "ppdp[diffprivlib,demo]"
 noise, so the figures can be reproduced. Every finished fit is appended to ``benchmarks/utility.csv`` and not repeated
 by the next run. Differences are printed last, in points of accuracy; the picture is ``benchmarks/utility.png``.
 
-Both sides protect one replaced row: ours with delta = 1e-6, diffprivlib with delta = 0.
+Ours protects one replaced row with delta = 1e-6. Of diffprivlib its parameter epsilon is taken, with delta = 0: it does
+not say for which neighbours, and with the default intercept of its logistic regression no epsilon holds
+(``docs/theory/diffprivlib.md``).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MASKS", "PAIRS", "STEPS", "TABLES", "units"]
+__all__ = ["GAPPED", "MASKS", "PAIRS", "STEPS", "TABLES", "units"]
 
 Array = NDArray[np.float64]
 Random = np.random.Generator
@@ -269,6 +269,24 @@ PAIRS: tuple[Neighbours, ...] = (
     _staircase,
     _looks_alike,
 )
+
+
+def _changes_its_gap(n: int, d: int, scales: Scales, rng: Random) -> tuple[Array, Array]:
+    """The first row has a gap in another column than before and is reversed in the others; all other rows oppose it.
+
+    So the means of two columns change by what it observes there before or after, beside what it reverses.
+    """
+    before, after = rng.permutation(d)[:2]
+    size = _corner(1, d, rng)[0] * (np.abs(units(1, d, rng)[0]) if rng.integers(2) else 1.0)
+    turned = np.isin(np.arange(d), [before, after])
+    first, row, rest = size.copy(), np.where(turned, size, -size), np.where(turned, -size, 0.0)
+    first[before] = row[after] = np.nan
+    first, row, rest = (found / np.sqrt(np.nansum(found**2)) for found in (first, row, rest))
+    return _stacked(n, (first, 1), (rest, n)), row
+
+
+GAPPED: tuple[Neighbours, ...] = (_changes_its_gap,)
+"""Of two columns at least; the first row may have gaps."""
 
 
 def _none_one_all(n: int, d: int, rng: Random) -> NDArray[np.bool_]:

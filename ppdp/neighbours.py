@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ppdp.distance import Distance
 from ppdp.domain import Domain
-from ppdp.families import MASKS, PAIRS, STEPS, TABLES, units
+from ppdp.families import GAPPED, MASKS, PAIRS, STEPS, TABLES, units
 from ppdp.planning.ways import Way
 from ppdp.release_points import STATISTICS
 from ppdp.rows import Rows
@@ -114,7 +114,8 @@ class World:
     def _structured(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """The same, all rows chosen for the row that is replaced; some or all others have gaps."""
         (n, d), first = (self.domain.n, self.domain.d), self.roles[0].stop
-        pair = PAIRS[rng.integers(len(PAIRS))]
+        pairs = (*PAIRS, *GAPPED) if self.gaps and d > 1 else PAIRS
+        pair = pairs[rng.integers(len(pairs))]
         table, row = pair(n, d, lambda: self._scale(rng) / self.length, rng)
         X = np.asarray(table * self.length, dtype=np.float64)
         last = min(self.gaps, int(rng.choice([first + 1, n - 1, rng.integers(n + 1)])))

@@ -85,18 +85,19 @@ class TestBenchmark:
         assert [honesty.once_more(attempts) for attempts in ("?", "? + 1", "9")] == ["? + 1", "? + 2", "10"]
 
     def test_the_event_may_be_the_complement(self, load):
-        """Left is above 0 always but once in fifty runs, right always: what tells them apart is to be 0."""
-        rare = target(lambda data, noise: float(data > 0 or foreign.seed_of(noise) % 50 > 0), epsilon=0.1)
+        """Left is always 1, right in four of five runs (seeds are odd): what tells them apart is to be 0."""
+        rare = target(lambda data, noise: float(data == 0 or foreign.seed_of(noise) % 10 > 1), epsilon=0.1)
         finding = attack_output(rare, runs=RUNS, random_state=0)
         honesty = load("honesty")
         high, low = honesty.event(finding).split(" against ")
         assert finding.violated
-        assert float(high.split()[1]) < 0.05
+        assert float(high.split()[1]) < 0.25
         assert float(low.split()[1]) < float(high.split()[1])
 
     def test_a_verdict_says_what_was_shown(self, load):
         honesty = load("honesty")
-        exact = attack_output(target(lambda data, noise: data, epsilon=0.1), runs=RUNS, random_state=0)
+        told = target(lambda data, noise: data, epsilon=0.1)
+        exact = attack_output(told, runs=RUNS, confidence=honesty.CONFIDENCE, random_state=0)
         honest = attack_output(target(laplace), runs=RUNS, random_state=0)
         nothing = attack_output(target(lambda data, noise: 0.0), runs=RUNS, random_state=0)
         verdicts = [honesty.verdict(exact, kind) for kind in ("claim", "naive", "disclaimed")]
