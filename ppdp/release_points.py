@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -145,6 +145,16 @@ def _columnwise(formula: str, count: int, measure: Callable[[Rows, Domain, Mappi
     )
 
 
+_MOMENT = Statistic(
+    formula="release.complete-moment",
+    size=lambda domain: domain.d * (domain.d + 1) // 2,
+    bound=_norm,
+    measure=_measure_moment,
+    read=lambda answer, domain: Moments.of_matrix(np.full(domain.d, np.nan), _read_moment(answer, domain)),
+    error=lambda sigma, domain: math.sqrt(2) * sigma / _norm(domain),
+    moments=True,
+)
+
 STATISTICS = {
     "means": Statistic(
         formula="release.column-means",
@@ -172,22 +182,12 @@ STATISTICS = {
         error=lambda sigma, domain: math.sqrt(2) * sigma / _norm(domain),
         moments=True,
     ),
-    "moment": Statistic(
-        formula="release.complete-moment",
-        size=lambda domain: domain.d * (domain.d + 1) // 2,
-        bound=_norm,
-        measure=_measure_moment,
-        read=lambda answer, domain: Moments.of_matrix(np.full(domain.d, np.nan), _read_moment(answer, domain)),
-        error=lambda sigma, domain: math.sqrt(2) * sigma / _norm(domain),
-        moments=True,
-    ),
-    "complete-matrix": Statistic(
-        formula="release.complete-moment",
-        size=lambda domain: domain.d * (domain.d + 1) // 2,
-        bound=_norm,
+    "moment": _MOMENT,
+    "complete-matrix": replace(
+        _MOMENT,
         measure=lambda rows, domain, _: _measure_moment(without_gaps(rows), domain, _),
         read=_read_moment,
-        error=lambda sigma, domain: math.sqrt(2) * sigma / _norm(domain),
+        moments=False,
     ),
     "trimmed-means": _columnwise(
         "release.trimmed-means",

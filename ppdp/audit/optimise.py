@@ -25,7 +25,7 @@ from ppdp.neighbours import Pair
 from ppdp.progress import progress
 from ppdp.tables import visible
 
-__all__ = ["Found", "Search", "search", "share"]
+__all__ = ["SIZES", "Found", "Search", "search", "share"]
 
 Array = NDArray[np.float64]
 
@@ -33,7 +33,8 @@ DRAWN = 0.1  # share of the evaluations
 CLIMB = 120  # evaluations of one climb
 FRESH = 0, 5, 25, 2  # climbs begin in turn at the best so far and at the best of so many fresh pairs
 FEW = 80  # coordinates for which a full covariance is worth learning
-NOT_CLIMBED = {"row_norm", "entry_bound"}  # facts about single rows
+SIZES = {"row_norm", "entry_bound"}
+"""Facts about single rows: not climbed for."""
 WORST = 1e3  # stands for what nothing is claimed of
 TICKS = 200  # of a progress bar
 
@@ -262,4 +263,4 @@ def search(
 
 
 def _climbable(name: str, best: Found) -> bool:
-    return name not in NOT_CLIMBED and best.ratio < math.inf and (best.claimed > 0 or best.attained > 0)
+    return name not in SIZES and best.ratio < math.inf and (best.claimed > 0 or best.attained > 0)

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from ppdp.audit.datasets import pair_to_dict
+from ppdp.audit.optimise import SIZES
 from ppdp.audit.output import OutputFinding
 from ppdp.audit.stability import StabilityReport
 from ppdp.certificate.document import write_atomically
@@ -29,7 +30,6 @@ PUSHED = "Datasets were found that are pushed further apart than is claimed, whi
 LONGER = "A row was found that is longer, or an entry that is larger, than is claimed, which proves the claim false."
 TOLD = "The two datasets were told apart better than is certified, at the confidence given."
 REPORT = "The certificate must not be used. Please report it with the JSON form, which holds the seed and the datasets."
-SIZES = {"row_norm", "entry_bound"}  # of a single dataset
 HEAD = "what", "lower bound", "upper bound", "reached"
 
 

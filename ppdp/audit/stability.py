@@ -119,9 +119,9 @@ class StabilityReport:
     @property
     def telling(self) -> tuple[StabilityFinding, ...]:
         """Findings without those of a claim of 0 that holds beside others of the same subject."""
-        kept = [finding for finding in self.findings if finding.claimed > 0 or finding.violated]
-        named = {finding.name for finding in kept}
-        return tuple(f for f in self.findings if f.claimed > 0 or f.violated or f.name not in named)
+        kept = [finding.claimed > 0 or finding.violated for finding in self.findings]
+        named = {finding.name for finding, so in zip(self.findings, kept) if so}
+        return tuple(finding for finding, so in zip(self.findings, kept) if so or finding.name not in named)
 
     def _lines(self) -> list[tuple[str, ...]]:
         return [
