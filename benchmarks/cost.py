@@ -1,16 +1,17 @@
-"""What every stage costs in noise, from public facts alone: the table and picture of the guide "Which transformer?".
+"""What every stage costs, from public facts alone: the table and picture of the guide "Which transformer?".
 
     python benchmarks/cost.py            # print the table
     python benchmarks/cost.py --write    # put table and picture into the guide
 
 The unit is replaced rows: how often as much as one replaced row the stage lets a sum of its output rows change. Noise
-grows by that factor. No data are needed.
+on a mean grows by that factor, and by that of the norm of the rows. No data are needed.
 """
 
 from __future__ import annotations
 
 import math
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from typing import Any
 from ppdp import Distance, Domain
 from ppdp.certificate.points import Point
 from ppdp.exceptions import PpdpError
+from ppdp.mechanisms import LogisticRegression
 from ppdp.transformers import (
     PCA,
     ClusterDeduplicator,
@@ -42,6 +44,7 @@ from ppdp.transformers import (
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "which-transformer.md"
 PICTURE = GUIDE.parents[1] / "images" / "cost.png"
 BEGIN, END = "<!-- costs: printed by benchmarks/cost.py -->", "<!-- end of costs -->"
+MODELS, MODELS_END = "<!-- models: printed by benchmarks/cost.py -->", "<!-- end of models -->"
 
 SIZES = ((1_000, 5), (10_000, 20), (100_000, 50))
 GAPPY = 0.1  # share of the rows that may have gaps
@@ -107,6 +110,31 @@ def lines() -> list[tuple[str, str, str, list[float]]]:
     return found
 
 
+def before_a_model(title: str) -> list[float]:
+    """What the exact way costs in front of a model, as a multiple of its price, at every size."""
+    (make, gaps), found = next((make, gaps) for name, make, gaps in STAGES if name == title), []
+    for n, d in SIZES:
+        domain = facts(n, d, gaps)
+        (way,) = (way for way in make().ways(domain, Distance.neighbours()) if way.name == "exact")
+        alone, behind = (
+            LogisticRegression((0, 1))._question(where).sensitivity(where, distance)
+            for where, distance in (
+                (domain.but(max_missing=0, classes=(0, 1)), Distance.neighbours()),
+                (way.domain.but(max_missing=0, classes=(0, 1)), way.distance),
+            )
+        )
+        found.append(behind / alone / Point("", way.distance, way.domain.row_norm).rows)
+    return found
+
+
+def models() -> str:
+    """The sentence of the guide on what a model pays."""
+    shown = {title: before_a_model(title) for title in ("StandardScaler()", "PCA(3)", "SoftPCA()", "MeanImputer()")}
+    first, *rest = (f"`{title}` {{}}{number(min(many))} to {number(max(many))}" for title, many in shown.items())
+    words = ", ".join([first.format("costs "), *(one.format("") for one in rest)])
+    return textwrap.fill(f"an exact {words} times what the table says.", 120, break_on_hyphens=False)
+
+
 def number(cost: float) -> str:
     """Two or three digits."""
     return f"{cost:,.0f}" if cost >= 100 else f"{cost:.3g}"
@@ -138,20 +166,22 @@ def draw() -> None:
     for position, (_, cost) in enumerate(shown):
         ax.annotate(f" {number(cost)}", (cost, position), va="center", fontsize=8)
     n, d = SIZES[1]
-    ax.set_xlabel(f"noise, as a multiple of no stage at all (n = {n:,}, d = {d})")
+    ax.set_xlabel(f"how far a sum of the rows can change, in replaced rows (n = {n:,}, d = {d})")
     ax.spines[["top", "right"]].set_visible(False)
     ax.tick_params(axis="y", labelsize=8)
     ax.figure.savefig(PICTURE, dpi=130)
 
 
 def main(write: bool) -> None:
-    """Print the table, or put it into the guide."""
+    """Print the table and the sentence, or put them into the guide."""
     if not write:
-        print(table())
+        print(table(), models(), sep="\n\n")
         return
     text = GUIDE.read_text("utf-8")
-    head, rest = text.split(BEGIN)
-    GUIDE.write_text(f"{head}{BEGIN}\n\n{table()}\n\n{END}{rest.split(END)[1]}", "utf-8")
+    for begin, words, end in ((BEGIN, table(), END), (MODELS, models(), MODELS_END)):
+        head, rest = text.split(begin)
+        text = f"{head}{begin}\n\n{words}\n\n{end}{rest.split(end)[1]}"
+    GUIDE.write_text(text, "utf-8")
     draw()
 
 

@@ -125,6 +125,7 @@ def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
 
     kind = _kind(pipeline)
     own = clone(pipeline).set_params(ledger=Ledger())
+    own._promised = own._owed = None  # what is promised and owed is the search's
     try:
         grid = list(ParameterGrid(param_grid))
         taken = sorted({name for params in grid for name in params} & set(_OF_THE_SEARCH))

@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Collection, Iterable, Sequence
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 
-__all__ = ["choice", "classes_of", "columns_of", "flag", "integer", "labels", "length", "number", "pair", "positive"]
+__all__ = [
+    "choice",
+    "classes_of",
+    "columns_of",
+    "flag",
+    "integer",
+    "labels",
+    "length",
+    "number",
+    "pair",
+    "path_of",
+    "positive",
+    "shown",
+]
+
+_LONGEST = 200
+_MOST = 2**63 - 1
 
 
 def number(
@@ -46,16 +64,13 @@ def number(
         If it is not such a number.
     """
     if not isinstance(value, bool) and isinstance(value, Real):
-        try:
-            plain = float(value)
-        except OverflowError:
-            plain = math.nan
+        plain = _float(value)
         if math.isfinite(plain) and plain > above and least <= plain <= most:
             return plain
     limits = [f"above {above:g}"] * (above > -math.inf) + [f"at least {least:g}"] * (least > -math.inf)
     limits += [f"at most {most:g}"] * (most < math.inf)
     wanted = " and ".join(["a finite number", *limits]) if limits else "a finite number"
-    raise kind(f"{name} must be {wanted}, got {value!r}.", stage=_named(stage), fix=fix)
+    raise kind(f"{name} must be {wanted}, got {shown(value)}.", stage=_named(stage), fix=fix)
 
 
 def positive(name: str, value: Any, stage: object = None, *, most: float = math.inf) -> float:
@@ -68,18 +83,28 @@ def length(name: str, value: Any, stage: object = None) -> float:
     return number(name, value, stage, least=1e-100, most=1e100)
 
 
+def _float(value: Any) -> float:
+    """A real number as float64; NaN where float64 cannot hold it."""
+    try:
+        return float(value)
+    except Exception:  # an integer beyond float64; a class of the user's own
+        return math.nan
+
+
 def integer(name: str, value: Any, stage: object = None, *, least: int = 1, most: float = math.inf) -> int:
-    """An integer in a range.
+    """An integer in a range, below 2^63 in any case.
 
     Raises
     ------
     InvalidParameter
         If it is not such an integer.
     """
-    if not isinstance(value, bool) and isinstance(value, Integral) and least <= int(value) <= most:
+    if not isinstance(value, bool) and isinstance(value, Integral) and least <= int(value) <= min(most, _MOST):
         return int(value)
     limit = f" and at most {most:g}" if most < math.inf else ""
-    raise InvalidParameter(f"{name} must be an integer of at least {least}{limit}, got {value!r}.", stage=_named(stage))
+    raise InvalidParameter(
+        f"{name} must be an integer of at least {least}{limit}, got {shown(value)}.", stage=_named(stage)
+    )
 
 
 def flag(name: str, value: Any, stage: object = None) -> bool:
@@ -91,7 +116,7 @@ def flag(name: str, value: Any, stage: object = None) -> bool:
         If it is neither.
     """
     if type(value).__name__ not in ("bool", "bool_"):
-        raise InvalidParameter(f"{name} must be True or False, got {value!r}.", stage=_named(stage))
+        raise InvalidParameter(f"{name} must be True or False, got {shown(value)}.", stage=_named(stage))
     return bool(value)
 
 
@@ -105,8 +130,8 @@ def choice(name: str, value: Any, options: Collection[str | None], stage: object
     """
     if (value is None or isinstance(value, str)) and value in options:
         return value
-    shown = ", ".join(repr(option) for option in options)
-    raise InvalidParameter(f"{name} must be one of {shown}, got {value!r}.", stage=_named(stage))
+    known = ", ".join(repr(option) for option in options)
+    raise InvalidParameter(f"{name} must be one of {known}, got {shown(value)}.", stage=_named(stage))
 
 
 def pair(name: str, value: Any, stage: object = None) -> tuple[float, float]:
@@ -119,10 +144,10 @@ def pair(name: str, value: Any, stage: object = None) -> tuple[float, float]:
     """
     items = list(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else []
     if len(items) == 2 and all(isinstance(v, Real) and not isinstance(v, bool) for v in items):
-        low, high = float(items[0]), float(items[1])
+        low, high = _float(items[0]), _float(items[1])
         if low < high and math.isfinite(high - low):
             return low, high
-    raise InvalidParameter(f"{name} must be (low, high) with low < high, got {value!r}.", stage=_named(stage))
+    raise InvalidParameter(f"{name} must be (low, high) with low < high, got {shown(value)}.", stage=_named(stage))
 
 
 def labels(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:
@@ -134,12 +159,55 @@ def labels(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:
         If they are something else, or repeat.
     """
     if not isinstance(value, Iterable) or isinstance(value, (str, bytes)):
-        raise InvalidParameter(f"{name} must be a sequence of labels, got {value!r}.", stage=_named(stage))
+        raise InvalidParameter(f"{name} must be a sequence of labels, got {shown(value)}.", stage=_named(stage))
     items = tuple(v.item() if hasattr(v, "item") and getattr(v, "ndim", 1) == 0 else v for v in value)
-    plain = all(isinstance(v, (str, bool, int)) or (isinstance(v, float) and math.isfinite(v)) for v in items)
-    if not plain or len(set(items)) != len(items):
-        raise InvalidParameter(f"{name} must hold distinct strings or numbers, got {value!r}.", stage=_named(stage))
+    if not all(map(_is_label, items)) or len(set(items)) != len(items):
+        raise InvalidParameter(
+            f"{name} must hold distinct strings or numbers, got {shown(value)}.", stage=_named(stage)
+        )
     return items
+
+
+def _is_label(value: Any) -> bool:
+    """Whether it is text in whole characters, a truth value, or a number that arrays can hold."""
+    if isinstance(value, str):
+        return not any(0xD800 <= ord(character) < 0xE000 for character in value)
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**64
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def shown(value: Any) -> str:
+    """What the user gave, on one short line that anything can print.
+
+    Examples
+    --------
+    >>> shown([1, "a"]), shown(10**5000)
+    ("[1, 'a']", 'a value of type int')
+    """
+    try:
+        words = repr(value)
+    except Exception:  # an integer of thousands of digits; a class of the user's own
+        words = ""
+    words = " ".join(words.split())
+    return words if 0 < len(words) <= _LONGEST and words.isprintable() else f"a value of type {type(value).__name__}"
+
+
+def path_of(name: str, value: Any) -> Path:
+    """A path that a file could have.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is none, or holds a zero byte.
+    """
+    try:
+        text = os.fspath(value)
+    except Exception:
+        text = None
+    if not isinstance(text, str) or "\0" in text:
+        raise InvalidParameter(f"{name} must be the path of a file, got {shown(value)}.")
+    return Path(text)
 
 
 def columns_of(name: str, value: Any, names: Sequence[Any] | None, count: int, stage: object = None) -> list[int]:
@@ -156,16 +224,13 @@ def columns_of(name: str, value: Any, names: Sequence[Any] | None, count: int, s
         raise InvalidParameter(
             f"{name} must be a non-empty list of columns.", stage=_named(stage), fix=f"{name}=['column', ...]."
         )
-    known = list(names or ())
+    known = {column: position for position, column in enumerate(names or ())}
     found = []
     for column in value:
-        if isinstance(column, str):
-            position = known.index(column) if column in known else -1
-        else:
-            position = integer(name, column, stage, least=0)
+        position = known.get(column, -1) if isinstance(column, str) else integer(name, column, stage, least=0)
         if not 0 <= position < count:
             raise DomainMismatch(
-                f"the column {column!r} of {name} does not exist.",
+                f"the column {shown(column)} of {name} does not exist.",
                 stage=_named(stage),
                 fix="use columns of X at this point.",
             )
@@ -187,7 +252,7 @@ def classes_of(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:
     except TypeError:
         pass
     raise InvalidParameter(
-        f"{name} must be of one kind, all strings or all numbers, got {value!r}.", stage=_named(stage)
+        f"{name} must be of one kind, all strings or all numbers, got {shown(value)}.", stage=_named(stage)
     )
 
 

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return YES
     except KeyboardInterrupt:
         line, status = "interrupted.", INTERRUPTED
-    except Exception as error:
+    except BaseException as error:
         line, status = _answer(error)
     from ppdp.commands.output import complain
 
@@ -70,7 +70,7 @@ def _interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, interrupt)
     try:
         yield
-    except Exception:
+    except BaseException:
         if came:
             raise KeyboardInterrupt from None
         raise
@@ -78,12 +78,14 @@ def _interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _answer(error: Exception) -> tuple[str, int]:
+def _answer(error: BaseException) -> tuple[str, int]:
     """The line and the exit status of an error."""
     from ppdp.commands.errors import one_line
     from ppdp.commands.output import Unprinted
     from ppdp.exceptions import BudgetExceeded, CertificateError, PpdpError, PrivacyRefusal
 
+    if not isinstance(error, (Exception, PpdpError)):  # somebody wants the process to end
+        raise error
     if isinstance(error, Unprinted):
         what = f"done, but standard output cannot be written: {error.strerror}."
         return f"{what} Fix: send it elsewhere; what the command writes into files is there.", UNPRINTED

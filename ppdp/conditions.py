@@ -63,7 +63,8 @@ class Condition:
         """Lower bound on how many rows must be replaced before the condition fails.
 
         Changes by at most 1 when one row is replaced (among data on which the earlier conditions
-        hold); 0 where the condition fails, and 0 for whatever cannot be measured.
+        hold); 0 where the condition fails, and 0 for whatever cannot be measured. Infinite where no replaced rows can
+        make the condition fail, or where the number is too large for a float.
 
         Parameters
         ----------
@@ -74,4 +75,4 @@ class Condition:
             margin = float(self.measure(Rows.of(rows), self.unit))
         except Exception:
             return 0.0  # an exception raised by private values would be an output
-        return max(0.0, margin) if math.isfinite(margin) else 0.0
+        return 0.0 if math.isnan(margin) else max(0.0, margin)

@@ -35,7 +35,7 @@ WORDS = {
     "max_norm": "largest norm of a row",
     "min_alignment": "smallest alignment with the public basis",
     "min_eigenvalue": "smallest eigenvalue",
-    "min_gap": "smallest eigengap",
+    "min_gap": "smallest eigengap (in units of row_norm squared)",
     "min_observed": "fewest observed entries of a column",
     "min_std": "smallest standard deviation of a column",
     "min_width": "smallest width of a column",

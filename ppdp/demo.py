@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler as PlainStandardScaler
 
 from ppdp.datasets import FLCHAIN_LOG_RANGES, flchain_log_scale, load_flchain, load_randhie
 from ppdp.domain import Domain
+from ppdp.ledger import Ledger
 from ppdp.mechanisms import LogisticRegression
 from ppdp.pipeline import Pipeline
 from ppdp.planning.compare import NaiveClaim, naive_claim
@@ -84,7 +85,7 @@ def run(data: str, out: Path, console: Console) -> None:
         pipe, X, y = build(data)
         X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
     console.print(f"[bold]{data}[/]: {len(X_train)} private rows, {len(X_test)} rows to test on, {X.shape[1]} columns")
-    with console.status("fitting with and without privacy"):
+    with console.status("fitting with and without privacy"), Ledger() as account:
         pipe.fit(X_train, y_train)
         exact, _, _ = build(data, statistics="exact")
         exact.fit(X_train, y_train)
@@ -114,6 +115,12 @@ def run(data: str, out: Path, console: Console) -> None:
         "noise: standard deviation on the mean gradient, per step. A naive claim counts the noise of training alone;"
         " provable is the least epsilon that can be certified for the same noise if the statistics stay secret (for"
         " imputing: if at most a fifth of the rows have gaps).",
+        style="dim",
+    )
+    both = account.epsilon(2 * pipe.delta)
+    console.print(
+        f"Two of these were fitted to the same people, so what is spent on them is epsilon = {both:.3g} at delta ="
+        f" {2 * pipe.delta:g}; each certificate says where in the ledger it stands.",
         style="dim",
     )
     _write(pipe, exact, out)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
+from operator import attrgetter
 from typing import Any
 
 from ppdp.exceptions import InvalidParameter
@@ -78,19 +80,21 @@ class Distance:
     reweighted: float = 0
 
     def __post_init__(self) -> None:
-        derived = {
-            "total": self.moved * self.radius,
-            "mass": 2.0 * self.replaced + self.toggled + self.reweighted,
-            "one_sided": float(self.replaced + self.toggled + self.reweighted),
-        }
-        for name, ceiling in derived.items():
-            value = getattr(self, name)
-            if name == "total" and value > 0 and not ceiling > 0:
-                raise InvalidParameter("Distance.total is positive although no row moves.")
-            object.__setattr__(self, name, ceiling if math.isnan(value) else min(float(value), ceiling))
-        object.__setattr__(self, "one_sided", min(self.one_sided, self.mass))
-        if not all(0 <= getattr(self, f.name) < math.inf for f in fields(self)):
+        moves = self.moved * self.radius
+        if self.total > 0 and not moves > 0:
+            raise InvalidParameter("Distance.total is positive although no row moves.")
+        mass = _settled(self.mass, 2.0 * self.replaced + self.toggled + self.reweighted)
+        one_sided = _settled(self.one_sided, self.replaced + self.toggled + self.reweighted)
+        object.__setattr__(self, "total", _settled(self.total, moves))
+        object.__setattr__(self, "mass", mass)
+        object.__setattr__(self, "one_sided", min(one_sided, mass))
+        if not all(0 <= value < math.inf for value in self.components):
             raise InvalidParameter("every component of a Distance must be finite and not negative.")
+
+    @property
+    def components(self) -> tuple[float, ...]:
+        """All numbers; where none of them is greater, neighbouring datasets are no further apart."""
+        return _components(self)
 
     @classmethod
     def neighbours(cls, replaced: int = 1) -> Distance:
@@ -138,18 +142,6 @@ class Distance:
             one_sided=self.one_sided + self.moved,
             reordered=self.reordered,
             reweighted=self.reweighted,
-        )
-
-    def torn(self, rows: float) -> Distance:
-        """The distance if up to ``rows`` of the moved rows may be torn apart: they count as replaced."""
-        if rows >= self.moved:
-            return self.moved_as_replaced() if self.moved else self
-        return replace(
-            self,
-            replaced=self.replaced + rows,
-            moved=self.moved - rows,
-            mass=self.mass + 2 * rows,
-            one_sided=self.one_sided + rows,
         )
 
     def stretched(self, factor: float, diameter: float = math.inf) -> Distance:
@@ -207,3 +199,11 @@ class Distance:
         if self.moved:
             parts.append(f"{self.moved:g} moved by <= {self.radius:.3g} (in all {self.total:.3g})")
         return ", ".join(parts)
+
+
+def _settled(value: float, ceiling: float) -> float:
+    """The value, or its ceiling where it is not given or more."""
+    return float(ceiling) if math.isnan(value) else min(float(value), float(ceiling))
+
+
+_components: Callable[[Distance], tuple[float, ...]] = attrgetter(*(f.name for f in fields(Distance)))

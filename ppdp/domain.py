@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from ppdp.checks import classes_of, integer, labels, length, number, pair
@@ -41,8 +41,9 @@ class Domain:
         Every label is one of these.
     y_range : tuple of two floats, optional
         Every regression target lies in this interval.
-    rows_per_unit : int, default=1
-        Rows that one person may own; neighbours start with that many replaced.
+    rows_per_unit : int, optional
+        Rows that one person may own; neighbours start with that many replaced. Left out it is 1, and a certificate says
+        that this was assumed and declared by nobody: ``unit_declared`` is False.
 
     Examples
     --------
@@ -59,9 +60,13 @@ class Domain:
     min_present: int = 0
     classes: tuple[Any, ...] | None = None
     y_range: tuple[float, float] | None = None
-    rows_per_unit: int = 1
+    rows_per_unit: int = None  # type: ignore[assignment]  # an int from __post_init__ on
+    unit_declared: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "unit_declared", self.rows_per_unit is not None)
+        if not self.unit_declared:
+            object.__setattr__(self, "rows_per_unit", 1)
         for name in ("n_rows", "n_features", "rows_per_unit"):
             self._settle(name, integer)
         for name in ("row_norm", "entry_bound"):
@@ -119,8 +124,11 @@ class Domain:
         return value
 
     def but(self, **changes: Any) -> Domain:
-        """Return this domain with some facts changed."""
-        return replace(self, **changes)
+        """Return this domain with some facts changed; ``unit_declared`` among them says who declared the unit."""
+        declared = changes.pop("unit_declared", self.unit_declared or "rows_per_unit" in changes)
+        found = replace(self, **changes)
+        object.__setattr__(found, "unit_declared", declared)
+        return found
 
     def describe(self) -> str:
         """One line for tables."""
@@ -141,15 +149,14 @@ class Domain:
         return {
             k: list(v) if isinstance(v, tuple) else v
             for k, v in asdict(self).items()
-            if v is not None and (v != getattr(empty, k) or k == "rows_per_unit")
+            if k in _DECLARABLE and v is not None and (v != getattr(empty, k) or k == "rows_per_unit")
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Domain:
         """Inverse of :meth:`to_dict`."""
-        known = {f.name for f in fields(cls)}
-        if not set(data) <= known:
-            raise InvalidParameter(f"unknown domain facts: {sorted(set(data) - known)}.")
+        if not set(data) <= _DECLARABLE:
+            raise InvalidParameter(f"unknown domain facts: {sorted(set(data) - _DECLARABLE)}.")
         plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
         return cls(**plain)
 
@@ -184,6 +191,7 @@ def unit_in_words(rows_per_unit: int) -> str:
     return "any one row" if rows_per_unit == 1 else f"any {rows_per_unit} rows of one person"
 
 
+_DECLARABLE = {one.name for one in fields(Domain) if one.init}
 _FIX = {
     "row_norm": "add MinMaxScaler(ranges=...) or NormClipper(...) as a first step, or pass Domain(row_norm=...).",
     "classes": "pass classes=(...) to the model or Domain(classes=...).",

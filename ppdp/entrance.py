@@ -1,28 +1,36 @@
 """The door between a user's data and private rows: public form first, then values.
 
-Errors about the public form (shape, schema, kind of column) come first and cost nothing. What values are is
-looked at last, and never shows in an error.
+The public form is what a container says of itself: shape, names and types of columns. Errors about it come first and
+cost nothing. Cells are looked at behind the reservation, and never show in an error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
-from sklearn.utils import check_consistent_length
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
 
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, NonNumericData
-from ppdp.frames import cells, numbers, readable
+from ppdp.frames import cells, column, matrix, numbers, opened
 from ppdp.rows import encode_labels, encode_targets
 from ppdp.statistics import clip_norms
 
-__all__ = ["check_features", "check_labels", "read_classes", "repaired_labels", "repaired_targets", "repaired_values"]
+__all__ = [
+    "check_form",
+    "check_labels",
+    "read_classes",
+    "read_values",
+    "repaired_labels",
+    "repaired_targets",
+    "repaired_values",
+    "table_of",
+]
 
 Array = NDArray[np.float64]
 
@@ -42,43 +50,100 @@ _PUBLIC_MESSAGES = (
 )
 
 
-def check_features(estimator: Any, X: Any, *, reset: bool) -> Array:
-    """Float64 matrix from arrays, pandas, polars or Arrow; remembers columns if ``reset``.
+def table_of(X: Any) -> Any:
+    """A user's table, as :func:`ppdp.frames.opened` has it.
+
+    Raises
+    ------
+    InvalidInput
+        If it is none that has rows yet.
+    """
+    if type(X).__name__ == "LazyFrame":
+        raise InvalidInput("X is a LazyFrame, whose rows were not computed yet.", fix="pass X.collect().")
+    if issparse(X):
+        raise InvalidInput("Sparse data was passed, but sparse X is not supported: pass a dense array or frame.")
+    try:
+        return opened(X)
+    except Exception:  # of a container that does not keep to its own form
+        pass
+    raise InvalidInput(f"X is a {type(X).__name__} that cannot be read as a table.", fix="pass an array or a frame.")
+
+
+def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bool) -> None:
+    """Shape, names and types of columns; no cell is looked at. Remembers columns if ``reset``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        For errors, and for what it remembers.
+    X : DataFrame or ndarray
+        From :func:`table_of`.
+    coded : callable
+        Puts numbers for labels that are public; it is shown the columns without their rows.
+    reset : bool
+        Whether this is a fit.
 
     Raises
     ------
     NonNumericData
-        If a column does not hold numbers.
+        If a column does not hold numbers by its type.
     InvalidInput
         If shape or columns are wrong.
     """
-    X = readable(X)
-    if issparse(X):
-        raise InvalidInput("Sparse data was passed, but sparse X is not supported: pass a dense array or frame.")
     if hasattr(X, "columns"):
         _check_names(list(X.columns))
-    if hasattr(X, "columns") and hasattr(X, "notna") and "object" in [str(kind) for kind in X.dtypes]:
-        X = X.where(X.notna(), np.nan)  # pandas' own missing value in a column of objects
-    result = (
-        None
-        if _holds_times(X)
-        else _quietly(lambda: validate_data(estimator, X, dtype=np.float64, ensure_all_finite=False, reset=reset))
-    )
-    if isinstance(result, np.ndarray):
-        return result
-    if result is not None:
-        raise InvalidInput(result)
-    names = [str(name) for name in getattr(X, "columns", ()) if not _is_numeric(X[name])]
+    filler = np.broadcast_to(0.0, np.shape(X))
+    _publicly(lambda: check_array(filler, dtype=np.float64, estimator=estimator))
+    schema = coded(X[:0])
+    _publicly(lambda: validate_data(estimator, X, skip_check_array=True, reset=reset))
+    kinds = {str(name): kind for name, kind in schema.dtypes.items()} if hasattr(schema, "columns") else {"": X.dtype}
+    if any(getattr(kind, "kind", "O") == "c" for kind in kinds.values()):
+        raise InvalidInput("Complex data not supported: X must hold real numbers.")
+    times = [name for name, kind in kinds.items() if _is_time(kind)]
+    if times:
+        _refuse_cells(times if hasattr(schema, "columns") else [], _DAYS)
+
+
+def read_values(X: Any, invalid: str) -> Array:
+    """Cells as float64, NaN for gaps; what is no number is an error, or a gap as well.
+
+    Parameters
+    ----------
+    X : DataFrame or ndarray
+        Of a form that was checked.
+    invalid : {"error", "repair"}
+        What to do with cells that hold no number.
+
+    Raises
+    ------
+    NonNumericData
+        Under "error", naming the columns.
+    """
+    values, improper = matrix(X)
+    if improper and invalid == "error":
+        _refuse_cells(improper if hasattr(X, "columns") else [])
+    return values
+
+
+_CODES = "encode them by a public rule first, or leave them out."
+_DAYS = "make dates numbers first, such as days since a public date: (X['born'] - pd.Timestamp('2000-01-01')).dt.days."
+
+
+def _refuse_cells(names: list[str], fix: str = _CODES) -> NoReturn:
     where = f"the column(s) {', '.join(names)} do" if names else "X does"
     raise NonNumericData(
         f"{where} not hold numbers; each argument must be a string or a number that float() reads.",
-        fix="encode them by a public rule first, or leave them out.",
+        fix=fix,
     )
 
 
 def _check_names(names: list[Any]) -> None:
     """Names of columns are public, and all columns have one or none has."""
-    if len(set(names)) < len(names):
+    try:
+        repeated = len(set(names)) < len(names)
+    except Exception:  # of a class of the user's own
+        raise InvalidInput("names of columns must be strings.", fix="X.columns = [...].") from None
+    if repeated:
         again = sorted({str(name) for name in names if names.count(name) > 1})
         raise InvalidInput(f"several columns have the same name: {', '.join(again)}.", fix="rename them.")
     if len({isinstance(name, str) for name in names}) > 1:
@@ -87,62 +152,65 @@ def _check_names(names: list[Any]) -> None:
         )
 
 
-def _quietly(check: Callable[[], Array]) -> Array | str | None:
-    """Run scikit-learn's check; its errors may quote a value, so they are not chained.
-
-    Returns the array, a message in public words, or None if something is not a number.
-    """
+def _publicly(check: Callable[[], Any]) -> None:
+    """Run scikit-learn's check of a form; of its message only words on shapes and columns are passed on."""
     try:
-        return check()
-    except Exception as error:  # a cell's own conversion may raise anything
+        check()
+        return
+    except Exception as error:
         message = str(error)
-    if message.startswith("The feature names"):
-        return message
-    first = message.splitlines()[0].rstrip(":")  # what follows quotes the data
-    if first.startswith("Expected 2D array"):
-        return f"{first}. Reshape your data."
-    return first if first.startswith(_PUBLIC_MESSAGES) else None
+    if not message.startswith("The feature names"):
+        message = message.splitlines()[0].rstrip(":")
+        if message.startswith("Expected 2D array"):
+            message = f"{message}. Reshape your data."
+        if not message.startswith(_PUBLIC_MESSAGES):
+            message = "X must be a table of rows and columns."
+    raise InvalidInput(message)
 
 
-def _holds_times(X: Any) -> bool:
-    """Whether a column holds dates or durations, which would silently become numbers."""
-    kinds = list(X.dtypes) if hasattr(X, "columns") else [getattr(X, "dtype", "")]
-    return any(str(kind).lower().startswith(("date", "time", "duration", "period", "<m8")) for kind in kinds)
+def _is_time(kind: Any) -> bool:
+    """Whether a type is one of dates or durations, which would silently become numbers, or labels."""
+    name = str(kind).lower()
+    return name.startswith(("date", "time", "duration", "period", "month")) or name[1:3] == "m8"
 
 
-def _is_numeric(column: Any) -> bool:
-    if _holds_times(column):
-        return False
-    try:
-        np.asarray(column, dtype=np.float64)
-    except (ValueError, TypeError, OverflowError):
-        return False
-    return True
+def check_labels(X: Any, y: Any, estimator: Any) -> Any:
+    """One label per row: the column, of which only the form was looked at.
 
-
-def check_labels(X: Array, y: Any, estimator: Any) -> NDArray[Any]:
-    """One label per row.
-
-    Every label is read by itself: what type NumPy would give a list, or Arrow and polars a column with gaps, depends
-    on all of them.
+    Parameters
+    ----------
+    X : DataFrame or ndarray
+        Rows, which are counted.
+    y : array-like of shape (n,)
+        Labels or targets.
+    estimator : estimator
+        For the error.
 
     Raises
     ------
     InvalidInput
-        If y is missing or has another length or shape.
+        If y is missing, has another length or shape, or holds dates.
     """
     if y is None:
         raise InvalidInput(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
     try:
-        y = column_or_1d(cells(y), warn=True)
-        check_consistent_length(X, y)
-    except Exception as error:
-        message = str(error).splitlines()[0].rstrip(":")  # what follows quotes the data
-    else:
-        return np.asarray(y)
-    raise InvalidInput(message if message.startswith(_PUBLIC_MESSAGES) else "y must be a column of labels.")
+        y = column(y)
+        kind, filler = y.dtype, np.broadcast_to(0.0, y.shape)
+    except Exception:  # of a container that does not keep to its own form
+        kind, filler = None, np.empty(0)
+    if kind is None or issparse(y):
+        raise InvalidInput("y must be a column of labels.")
+    if kind.kind == "c":
+        raise InvalidInput("Complex data not supported: y must hold labels or real numbers.")
+    if _is_time(kind):
+        raise InvalidInput(
+            "y holds dates or durations, which are neither labels nor numbers.",
+            fix="labels or numbers by a public rule.",
+        )
+    _publicly(lambda: check_consistent_length(np.broadcast_to(0.0, len(X)), column_or_1d(filler, warn=True)))
+    return y
 
 
 def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
@@ -153,7 +221,7 @@ def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
     InvalidInput
         If y does not hold classes.
     """
-    message = None
+    message, y = None, cells(y)
     try:
         y = np.asarray(y.tolist()) if y.dtype == object else y
         classes = np.unique(y)
@@ -217,6 +285,7 @@ def repaired_labels(y: NDArray[Any], classes: tuple[Any, ...], invalid: str) -> 
     InvalidValue
         Under "error", without saying which.
     """
+    y = cells(y)
     text = {isinstance(label, str) for label in classes}
     if len(text) == 1 and y.dtype.kind != "O" and (y.dtype.kind in "US") not in text:
         wanted = "text" if True in text else "numbers"
@@ -246,10 +315,9 @@ def repaired_targets(y: NDArray[Any], y_range: tuple[float, float], invalid: str
     InvalidValue
         Under "error", without saying where.
     """
-    if y.dtype.kind in "mM":
-        raise InvalidInput("y must hold numbers, not dates.")
-    targets, readable = numbers(y)
-    if invalid == "error" and not readable:
+    targets, proper = numbers(y)
+    targets = targets.ravel()
+    if invalid == "error" and not proper:
         raise InvalidInput("y must hold numbers, to learn a regression.")
     finite = np.isfinite(targets)
     if invalid == "error" and not finite.all():

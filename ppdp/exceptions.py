@@ -14,23 +14,30 @@
     ├── MissingBound              a public bound that the certificate needs is not declared (ValueError)
     ├── MissingBudget             a mechanism was fitted alone without a noise scale  (ValueError)
     ├── NoRoute                   no way through the stages can be certified within the budget (ValueError)
-    ├── PrivacyRefusal            the gate did not pass; its cost was spent           (RuntimeError)
-    ├── BudgetExceeded            the ledger refuses an over-spend, before any data   (RuntimeError)
+    ├── PrivacyRefusal            the gate did not pass; the charge stays             (RuntimeError)
+    ├── StageFailed               a step raised an error of its own on private rows   (RuntimeError)
+    ├── BudgetExceeded            the ledger refuses an over-spend, before any data   (no Exception: see there)
     ├── LedgerError               the ledger cannot be used like that                 (RuntimeError)
     ├── ExportError               a release may not leave like that, or a file is not what it says (ValueError)
     └── CertificateError          a certificate is malformed or does not verify       (ValueError)
         └── SignatureError        a signature is malformed or not one of this certificate and key
 
-An error never holds a value, a count or a name that was read off the private rows.
+``CompositionWarning`` is the one warning: fits add up, and nothing keeps their account.
+
+An error never holds a value, a count or a name that was read off the private rows. What it quotes (names of columns, of
+files, of steps) is somebody else's, so it is escaped here, once: no message moves the cursor of a terminal.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Any, TypeVar
+from unicodedata import category
 
 __all__ = [
     "BudgetExceeded",
     "CertificateError",
+    "CompositionWarning",
     "DomainMismatch",
     "ExportError",
     "ImpossibleBudget",
@@ -45,16 +52,29 @@ __all__ = [
     "PpdpError",
     "PrivacyRefusal",
     "SignatureError",
+    "StageFailed",
     "UnknownStage",
     "UnsupportedOrder",
+    "escaped",
 ]
 
 
 E = TypeVar("E", bound="PpdpError")
 
 
-class PpdpError(Exception):
-    """Base of all errors of ppdp.
+def escaped(text: str) -> str:
+    r"""Every character that is neither printable nor a space as an escape of JSON.
+
+    Examples
+    --------
+    >>> escaped("clinic" + chr(27) + "[2J")
+    'clinic\\u001b[2J'
+    """
+    return "".join(c if c.isprintable() or category(c) == "Zs" else json.dumps(c)[1:-1] for c in text)
+
+
+class PpdpError(BaseException):
+    """Base of all errors of ppdp; all but :class:`BudgetExceeded` are an ``Exception`` as well.
 
     Parameters
     ----------
@@ -69,9 +89,14 @@ class PpdpError(Exception):
     code = "error"
 
     def __init__(self, message: str, *, stage: str | None = None, fix: str | None = None) -> None:
-        self.message, self.stage, self.fix = message, stage, fix
-        text = f"stage {stage!r}: {message}" if stage else message
-        super().__init__(f"{text} Fix: {fix}" if fix else text)
+        self.message, self.stage, self.fix = escaped(message), stage, fix and escaped(fix)
+        text = f"stage {stage!r}: {self.message}" if stage else self.message
+        super().__init__(f"{text} Fix: {self.fix}" if fix else text)
+
+    def charged(self: E) -> E:
+        """The same error of a fit that a ledger has on its account."""
+        told = f"{self.message} The ledger counts this fit as spent."
+        return type(self)(told, stage=self.stage, fix=self.fix).with_traceback(self.__traceback__)
 
     def at(self: E, step: str) -> E:
         """The same error with the name of the pipeline's step instead of its class."""
@@ -152,13 +177,23 @@ class NoRoute(PpdpError, ValueError):
 
 
 class PrivacyRefusal(PpdpError, RuntimeError):
-    """The gate did not pass. The gate's own cost was spent, nothing else was released."""
+    """The gate did not pass: nothing else was released. A ledger keeps the charge for the whole plan."""
 
     code = "refused"
 
 
-class BudgetExceeded(PpdpError, RuntimeError):
-    """The ledger refuses an over-spend, before any row is looked at."""
+class StageFailed(PpdpError, RuntimeError):
+    """A step raised an error of its own on private rows; its words may quote them and are not shown."""
+
+    code = "stage-failed"
+
+
+class BudgetExceeded(PpdpError):
+    """The ledger refuses an over-spend, before any row is looked at.
+
+    Like ``KeyboardInterrupt`` it is no ``Exception``: a search that turns errors of fits into scores (``error_score``
+    of scikit-learn, ``except Exception`` in a loop of one's own) ends with it and does not go on without the budget.
+    """
 
     code = "budget-exceeded"
 
@@ -185,3 +220,7 @@ class SignatureError(CertificateError):
     """A signature is malformed, or it is not one of this certificate with this key."""
 
     code = "signature"
+
+
+class CompositionWarning(UserWarning):
+    """Several fits of this process looked at the same data, and no ledger adds them up."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.boundary import AtStep
 from ppdp.planning.plan import Plan
 from ppdp.planning.route import PlannedRelease
 from ppdp.privacy.noise import Noise
@@ -57,15 +58,19 @@ def execute(plan: Plan, rows: Rows, noise: Noise) -> Outcome:
     ------
     PrivacyRefusal
         If the gate does not pass.
+    StageFailed
+        If a step raises an error of its own.
     """
     fold = _Fold(plan, noise)
-    for position in range(len(plan.steps)):
-        rows = fold.step(position, rows)
+    for position, step in enumerate(plan.steps):
+        with AtStep(step.name):
+            rows = fold.step(position, rows)
     released = fold.released
     if fold.plan.mechanism is not None:
         m = fold.plan.mechanism
-        for name, value in m.stage._release(rows, m.question, noise, m.noise_scale).items():
-            released[f"{m.name}.{name}"] = value
+        with AtStep(m.name):
+            answers = m.stage._release(rows, m.question, noise, m.noise_scale)
+        released |= {f"{m.name}.{name}": value for name, value in answers.items()}
     return Outcome(released, fold.plan.rung)
 
 

@@ -28,6 +28,7 @@ from ppdp.certificate import Certificate
 from ppdp.certificate.issue import content_hash
 from ppdp.certificate.leaving import refuse_unsafe
 from ppdp.certificate.strict import strict_json
+from ppdp.checks import path_of
 from ppdp.exceptions import ExportError, PpdpError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline import Pipeline
@@ -77,7 +78,8 @@ class ReleasedPipeline(Pipeline):
 
 def export(pipe: Pipeline, path: str | os.PathLike[str], *, conditional: bool = False, overwrite: bool = False) -> str:
     """Write what a fitted pipeline released; see :meth:`ppdp.Pipeline.export`."""
-    release, certificate, target = pipe.release_, pipe.certificate_, Path(path)
+    release, charged, target = pipe.release_, getattr(pipe, "_charged", None), path_of("path", path)
+    certificate = pipe.certificate_ if charged is None else pipe.certificate_.told(charged.beside())
     refuse_unsafe(certificate, conditional=conditional)
     members = {
         README: _readme(certificate).encode(),
@@ -145,7 +147,7 @@ def load(
     ...
     ppdp.exceptions.ExportError: cannot read 'nowhere.zip': No such file or directory.
     """
-    members = read_members(Path(path), REQUIRED | {EXAMPLE})
+    members = read_members(path_of("path", path), REQUIRED | {EXAMPLE})
     certificate = _checked(members, sha256)
     refuse_unsafe(certificate, conditional=True)
     shapes = certificate["released"]

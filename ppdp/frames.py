@@ -1,22 +1,77 @@
-"""Tables in and out: pandas, polars, Arrow and NumPy."""
+"""Tables in and out: pandas, polars, Arrow and NumPy.
+
+A table is opened without a look at its cells. They become numbers later, each by itself, and whatever stands in one of
+them raises nothing, for the error would quote it.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence, Set
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
-__all__ = ["arrow_table", "cells", "numbers", "readable"]
+__all__ = ["arrow_table", "cells", "column", "is_gap", "matrix", "numbers", "objects", "opened", "readable"]
+
+Array = NDArray[np.float64]
+
+_PLAIN = {float, int, bool, type(None), np.bool_, np.float16, np.float32, np.float64}
+_PLAIN |= {np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64}
+_NO_NUMBERS = (complex, np.complexfloating, np.datetime64, np.timedelta64, np.ndarray)  # float() reads some of them
+_GAPS = ("NAType", "NaTType", "MaskedConstant")
+_NOT_DECODED = b""  # no number and no label
 
 
 def readable(X: Any) -> Any:
     """The same table in a form that scikit-learn reads with column names and gaps in every supported version."""
+    if isinstance(X, np.ma.MaskedArray):
+        return numbers(X)[0] if X.dtype.kind in "biuf" else objects(X)
     if type(X).__module__.startswith(("pyarrow", "polars")) and hasattr(X, "to_pandas"):
         return X.to_pandas()
     return X
+
+
+def opened(X: Any) -> Any:
+    """A table as a pandas frame or an array, of which no cell was decoded.
+
+    Lists of rows of one length become matrices of objects; frames of polars and Arrow keep the types of their columns.
+    What is no table comes back as it is, or as an array of another dimension.
+    """
+    module = type(X).__module__
+    if module.startswith("pyarrow") and hasattr(X, "to_pandas"):
+        import pandas as pd
+
+        return X.to_pandas(types_mapper=pd.ArrowDtype)
+    if module.startswith("polars") and hasattr(X, "get_columns"):
+        import pandas as pd
+
+        return pd.DataFrame({one.name: _of_polars(one) for one in X.get_columns()})
+    if isinstance(X, (list, tuple)):
+        return _of_list(X)
+    return X if isinstance(X, np.ndarray) or issparse(X) or hasattr(X, "iloc") else np.asarray(X)
+
+
+def column(y: Any) -> Any:
+    """Labels as an array of NumPy or pandas, of which none was decoded."""
+    module = type(y).__module__
+    if module.startswith("polars") and hasattr(y, "to_arrow") and not hasattr(y, "get_columns"):
+        y = _of_polars(y)
+    elif module.startswith("pyarrow") and hasattr(y, "type"):
+        y = _of_arrow(y)
+    elif module.startswith(("polars", "pyarrow")):
+        y = opened(y)
+    if hasattr(y, "iloc") and y.ndim == 2 and y.shape[1] == 1:
+        y = y.iloc[:, 0]
+    if isinstance(y, Sequence) and not hasattr(y, "__array__") and not isinstance(y, (str, bytes)):
+        return np.fromiter((_inner(cell) for cell in y), dtype=object, count=len(y))
+    if hasattr(y, "array"):  # positions, not an index, tell whose label it is
+        return y.array if not isinstance(y.dtype, np.dtype) else np.asarray(y)
+    return y if hasattr(y, "dtype") else np.asarray(y)
 
 
 def arrow_table(X: Any, names: Sequence[str]) -> Any:
@@ -26,36 +81,120 @@ def arrow_table(X: Any, names: Sequence[str]) -> Any:
     return pa.table([pa.array(column) for column in X.T], names=[str(name) for name in names])
 
 
-def cells(y: Any) -> Any:
-    """A column in a form whose type does not depend on what stands in single cells."""
-    if type(y).__module__.startswith("polars"):
-        y = y.to_arrow()
-    if type(y).__module__.startswith("pyarrow"):
-        y = y.to_pandas(integer_object_nulls=True)
-    if hasattr(y, "iloc") and y.ndim == 2 and y.shape[1] == 1:
-        y = y.iloc[:, 0]
-    if hasattr(getattr(y, "dtype", None), "na_value"):  # pandas' own types, which scikit-learn would make floats
-        return np.asarray(y, dtype=object)
-    if isinstance(y, Sequence) and not hasattr(y, "__array__") and not isinstance(y, (str, bytes)):
-        return np.fromiter((_inner(cell) for cell in y), dtype=object, count=len(y))
-    return y
+def _of_arrow(values: Any) -> Any:
+    import pandas as pd
+
+    return pd.arrays.ArrowExtensionArray(values)
+
+
+def _of_polars(values: Any) -> Any:
+    """A column of polars with its type, where Arrow and pandas have it, else as objects."""
+    kind = values.dtype
+    if kind.is_nested() or str(kind) in ("Int128", "UInt128", "Object"):
+        return np.fromiter(values.to_list(), dtype=object, count=len(values))
+    return _of_arrow(values.to_arrow())
+
+
+def _of_list(X: Sequence[Any]) -> NDArray[np.object_]:
+    """A list of rows of one length as a matrix, any other list as a column."""
+    widths = {_width(row) for row in X}
+    width = max(widths, default=-1)
+    if len(widths) == 1 and width >= 0:
+        return np.fromiter(chain.from_iterable(X), dtype=object, count=len(X) * width).reshape(len(X), width)
+    return np.fromiter(X, dtype=object, count=len(X))
+
+
+def _width(row: Any) -> int:
+    """Length of a row; -1 for what is none."""
+    if isinstance(row, (str, bytes, Mapping, Set)) or getattr(row, "ndim", 1) != 1:
+        return -1
+    return len(row) if hasattr(row, "__len__") and hasattr(row, "__iter__") else -1
 
 
 def _inner(cell: Any) -> Any:
     """What stands in a cell of a column that is written as a list of lists."""
-    return cell[0] if isinstance(cell, (list, tuple)) and len(cell) == 1 else cell
+    return cell[0] if type(cell) in (list, tuple) and len(cell) == 1 else cell
 
 
-def numbers(y: NDArray[Any]) -> tuple[NDArray[np.float64], bool]:
-    """Every cell as float64, NaN where it holds no number, and whether every cell could be read."""
+def cells(y: Any) -> NDArray[Any]:
+    """The labels of a column, in a form whose type does not depend on what single ones are."""
+    if isinstance(y, np.ma.MaskedArray) or not isinstance(y.dtype, np.dtype):
+        return objects(y).ravel()
+    return np.asarray(y).ravel()
+
+
+def objects(values: Any) -> NDArray[np.object_]:
+    """A column or an array as new objects; None where a masked array hides something."""
+    if isinstance(values, np.ma.MaskedArray):
+        found = np.ma.getdata(values).astype(object)
+        found[np.ma.getmaskarray(values)] = None
+        return found
     try:
-        return np.asarray(y, dtype=np.float64), True
-    except Exception:  # a cell's own conversion may raise anything, and quotes it
-        return np.frompyfunc(_number, 1, 1)(y).astype(np.float64), False
+        return np.array(values, dtype=object)
+    except Exception:  # Arrow's text need not be UTF-8
+        held = getattr(values, "array", values)
+        return np.fromiter((_decoded(held, i) for i in range(len(held))), dtype=object, count=len(held))
 
 
-def _number(cell: Any) -> float:
+def _decoded(held: Any, position: int) -> Any:
     try:
-        return float(np.asarray(cell, dtype=np.float64))
+        return held[position]
     except Exception:
-        return math.nan
+        return _NOT_DECODED
+
+
+def matrix(X: Any) -> tuple[Array, list[str]]:
+    """An opened table as float64 with NaN for gaps, and which columns hold something else than numbers.
+
+    What is no number is NaN as well. Of an array without names, ``["X"]`` stands for its columns.
+    """
+    if not hasattr(X, "columns"):
+        values, proper = numbers(X)
+        return values, [] if proper else ["X"]
+    if all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in X.dtypes):
+        return X.to_numpy(dtype=np.float64), []
+    found = [numbers(X.iloc[:, i]) for i in range(X.shape[1])]
+    improper = [str(name) for name, (_, proper) in zip(X.columns, found) if not proper]
+    return np.column_stack([values for values, _ in found]), improper
+
+
+def numbers(values: Any) -> tuple[Array, bool]:
+    """Every cell of a column or an array as float64, NaN for gaps and for what is no number; and whether none is that.
+
+    A cell is read by itself: what it becomes does not depend on the others.
+    """
+    kind = values.dtype
+    if kind.kind not in "biuf":
+        return _read(objects(values))
+    if not isinstance(kind, np.dtype):  # pandas' own numbers and truth values, with gaps
+        return values.to_numpy(dtype=np.float64, na_value=np.nan), True
+    if isinstance(values, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(values), np.nan, np.ma.getdata(values).astype(np.float64)), True
+    return np.asarray(values, dtype=np.float64), True
+
+
+def _read(found: NDArray[np.object_]) -> tuple[Array, bool]:
+    try:
+        if set(map(type, found.flat)) <= _PLAIN:
+            return found.astype(np.float64), True
+    except Exception:  # an integer beyond float64, a type that cannot be hashed
+        pass
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a cell's own conversion may warn, and quote it
+        values, proper = np.frompyfunc(_number, 1, 2)(found)
+    return np.asarray(values, dtype=np.float64), bool(np.all(proper))
+
+
+def _number(cell: Any) -> tuple[float, bool]:
+    """A cell as a number, NaN if it is a gap or no number, and whether it is one of both."""
+    try:
+        if is_gap(cell):
+            return math.nan, True
+        return (math.nan, False) if isinstance(cell, _NO_NUMBERS) else (float(cell), True)
+    except Exception:  # a cell's own conversion may raise anything
+        return math.nan, False
+
+
+def is_gap(cell: Any) -> bool:
+    """Whether it is None, NaN, or what pandas and NumPy have for them."""
+    return cell is None or type(cell).__name__ in _GAPS or (isinstance(cell, (float, np.floating)) and math.isnan(cell))

@@ -153,8 +153,8 @@ class Gate:
         return 1 + 1e-6 + self.n_rows * 2.0**-51
 
     def _tested(self, margin: float) -> float:
-        """The margin to which noise is added: within [0, n], and changing by at most 1."""
-        held = min(max(margin, 0.0) / self._excess, float(self.n_rows)) if math.isfinite(margin) else 0.0
+        """The margin to which noise is added: within [0, n], and changing by at most 1; 0 for what is no number."""
+        held = 0.0 if math.isnan(margin) else min(max(margin, 0.0) / self._excess, float(self.n_rows))
         return self.noise.counted(held)
 
     def test(self, margin: float, noise: Noise, fix: str) -> int:

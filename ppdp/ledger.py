@@ -17,17 +17,19 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from ppdp.accounts import account_for, refuse_overspend, total_epsilon
-from ppdp.checks import choice, integer, number
+from ppdp.checks import choice, integer, number, path_of, shown
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter, LedgerError
-from ppdp.ledger_file import Terms, insert, open_account, select
+from ppdp.fits import entered, left
+from ppdp.ledger_file import Terms, agreed, begin, begin_file, insert, open_account, read
+from ppdp.ledger_file import settle as settle_entry
+from ppdp.names import dataset_name, public_name
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
 from ppdp.spends import MOST, Entry, composed, groups, refuse_another_gate, refuse_other_units
 
 __all__ = ["Entry", "Ledger"]
 
-_DEFAULT_DATASET = "default"
 _OUTCOMES = ("released", "refused", "failed")
 _FIX_MEMORY = "give Ledger(path=...)."
 _PATIENCE = 120.0  # seconds to wait for another process to finish its operation
@@ -35,6 +37,7 @@ _PATIENCE = 120.0  # seconds to wait for another process to finish its operation
 # One operation at a time per process, and none while the process forks: SQLite's own table of locks
 # would otherwise be copied into the child in the middle of somebody else's transaction.
 _ACCESS = threading.RLock()
+_AT_WORK: list[int] = []  # held with the lock: whether this thread is in the middle of an operation
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_ACCESS.acquire, after_in_parent=_ACCESS.release, after_in_child=_ACCESS.release)
 
@@ -55,9 +58,10 @@ class Planned(Protocol):
 class Ledger:
     """The account of everything spent on the same private data, with or without a limit.
 
-    Share one ledger between all pipelines that are fitted on the same people. A spend is recorded
-    before any row is looked at and never comes back, whatever happens afterwards: copies, clones,
-    folds, worker processes and killed processes neither lose nor duplicate one.
+    Share one ledger between all pipelines that are fitted on the same people, or fit them in its ``with`` block: every
+    fit in it is charged, those of searches and folds included. A spend is recorded before any row is looked at and
+    never comes back, whatever happens afterwards: copies, clones, folds, worker processes and killed processes neither
+    lose nor duplicate one.
 
     Parameters
     ----------
@@ -109,11 +113,16 @@ class Ledger:
         given = Terms.of(epsilon, delta, "auto" if accounting is None else accounting)
         self.path = None if path is None else _resolved(path)
         self._owner = os.getpid()
+        self._block = ""
         if self.path is None:
             self._memory = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
             weakref.finalize(self, self._memory.close)
-        self._block = ""
-        with self._transaction(mode="rwc") as database:
+            with self._transaction() as database:
+                self._terms = begin(database, given)
+            return
+        if not os.path.lexists(self.path):
+            begin_file(self.path, given)
+        with self._transaction() as database:
             self._terms = open_account(database, given, accounting)
 
     @property
@@ -126,6 +135,11 @@ class Ledger:
         """How spends are added up."""
         return self._terms.accounting
 
+    @property
+    def account(self) -> str:
+        """Random public name of the account, on every certificate that is charged to it."""
+        return self._terms.account
+
     def block(self, name: str) -> Ledger:
         """The same account for a fit on one block of rows: all that it reserves is charged to that block.
 
@@ -134,10 +148,11 @@ class Ledger:
         block must have looked at no row of another one, pre-processing included: where all rows moved, use
         :mod:`ppdp.privacy.blocks` and charge all of them.
         """
-        if not (isinstance(name, str) and name):
-            raise InvalidParameter(f"a block needs a public name, got {name!r}.")
         twin = object.__new__(Ledger)
-        twin.__dict__ |= self.__dict__ | {"_block": name, "_whole": self}  # which keeps an account in memory open
+        twin.__dict__ |= self.__dict__ | {
+            "_block": public_name("block", name),
+            "_whole": self,
+        }  # which keeps an account in memory open
         return twin
 
     def reserve(
@@ -200,13 +215,13 @@ class Ledger:
         total_variation = number("allowance", allowance, least=0, most=1) / (1 + math.exp(at))
         units = integer("rows_per_unit", rows_per_unit)
         behind = None if behind is None else integer("behind", behind)
-        name = _DEFAULT_DATASET if dataset is None else _word("dataset", dataset)
+        name = dataset_name(dataset)
         names = _word("label", label), _word("gate", gate)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         money = mu, 0.0 if behind is not None else delta, total_variation
         spend = Entry(0, name, names[0], *money, units, "reserved", now, _recipes(parts), self._block, names[1], behind)
-        with self._transaction() as database:
-            earlier = select(database, name)
+        with self._account() as (database, entries):
+            earlier = _of(entries, name)
             refuse_other_units(earlier, spend)
             if behind is not None:
                 refuse_another_gate(earlier, spend, delta)
@@ -216,7 +231,7 @@ class Ledger:
                     account.amount(entries)  # refuses a kind that has no place there
                     if self.budget is not None:
                         refuse_overspend(entries, *self.budget, account)
-            return insert(database, spend)
+            return insert(database, self._terms, spend)
 
     def reserve_all(self, plans: Sequence[Planned], *, dataset: str | None = None, label: str = "") -> int:
         """Record several plans as one spend, before any of them is run.
@@ -250,16 +265,17 @@ class Ledger:
     def settle(self, entry_id: int, status: str) -> None:
         """Note, once, that a reservation was ``"released"``, ``"refused"`` or ``"failed"``; the spend stays."""
         choice("status", status, _OUTCOMES)
-        known = (status, integer("entry_id", entry_id))
-        with self._transaction() as database:
-            change = database.execute("UPDATE entries SET status = ? WHERE id = ? AND status = 'reserved'", known)
-            if change.rowcount != 1:
+        number = integer("entry_id", entry_id)
+        with self._account() as (database, entries):
+            entry = entries[number - 1] if number <= len(entries) else None
+            if entry is None or entry.status != "reserved":
                 raise LedgerError(f"there is no entry {entry_id!r} in this ledger that is still to be settled.")
+            settle_entry(database, self._terms, entry, status)
 
     def entries(self, dataset: str | None = None) -> tuple[Entry, ...]:
         """Everything recorded for one dataset, or (``None``) for all, in the order of recording."""
-        with self._database() as database:
-            return select(database, dataset)
+        with self._account() as (_, entries):
+            return entries if dataset is None else _of(entries, dataset_name(dataset))
 
     def spent(self, dataset: str | None = None) -> PrivacyLoss:
         """Total privacy loss of one dataset, or (``None``) as if all datasets were the same people.
@@ -287,6 +303,44 @@ class Ledger:
         except LedgerError:  # kinds that are apart, each on a dataset of its own
             return total_epsilon(entries, delta, None)
 
+    def position(self, entry_id: int, delta: float) -> dict[str, Any]:
+        """Where an entry stands, and what all spends of its dataset came to with it.
+
+        Parameters
+        ----------
+        entry_id : int
+            Number of the entry.
+        delta : float
+            Where the total is told without a limit: so often, as there are spends.
+
+        Returns
+        -------
+        dict
+            ``account``, ``dataset``, ``position`` among the spends on it, ``epsilon`` (None if none covers them) and
+            ``delta`` of the total, and ``limit``.
+        """
+        entries = self.entries()
+        name = entries[entry_id - 1].dataset
+        so_far = _of(entries[:entry_id], dataset_name(name))
+        at = self.budget[1] if self.budget is not None else min(len(so_far) * delta, 1 - 2**-53)
+        total = max(self._total(group, at) for group in groups(so_far))
+        return {
+            "account": self.account,
+            "dataset": name,
+            "position": len(so_far),
+            "epsilon": total if math.isfinite(total) else None,
+            "delta": at,
+            "limit": None if self.budget is None else dict(zip(("epsilon", "delta"), self.budget)),
+        }
+
+    def __enter__(self) -> Ledger:
+        """Charge every fit in the block to this ledger, whatever thread it is in, searches and folds included."""
+        entered(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        left(self)
+
     def __len__(self) -> int:
         return len(self.entries())
 
@@ -305,7 +359,7 @@ class Ledger:
     def __reduce__(self) -> tuple[Any, ...]:
         if self.path is None:
             raise LedgerError("a ledger in memory cannot be pickled: copies would spend apart.", fix=_FIX_MEMORY)
-        return _reopen, (str(self.path), self._block)
+        return _reopen, (str(self.path), self._block, self.account)
 
     def __repr__(self) -> str:
         place = [] if self.path is None else [f"path={str(self.path)!r}"]
@@ -323,12 +377,12 @@ class Ledger:
         return f"<p>{caption}</p>{table.to_html(index=False)}"
 
     @contextmanager
-    def _database(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
-        """Open the account for one operation; ``mode="rw"`` never makes a new, empty one."""
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        """Open the account for one operation; never makes a new, empty one."""
         try:
-            with _ACCESS:
+            with _ACCESS, _at_work():
                 if self.path is not None:
-                    address = f"{self.path.as_uri()}?mode={mode}"
+                    address = f"{self.path.as_uri()}?mode=rw"
                     connection = sqlite3.connect(address, timeout=_PATIENCE, isolation_level=None, uri=True)
                     with closing(connection) as file:
                         file.execute("PRAGMA synchronous = EXTRA")  # a commit outlives a power cut
@@ -337,41 +391,73 @@ class Ledger:
                     yield self._memory
                 else:
                     raise LedgerError("a ledger in memory belongs to one process.", fix=_FIX_MEMORY)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError, TypeError) as error:  # rows of a damaged file may be anything
             raise LedgerError(
                 f"the account at {str(self.path)!r} cannot be used: {error}.",
                 fix="give the path of a ledger, or of a new file, on a local disk that can be written.",
             ) from error
 
     @contextmanager
-    def _transaction(self, mode: str = "rw") -> Iterator[sqlite3.Connection]:
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
         """Everything or nothing, and nobody else in between."""
-        with self._database(mode) as database, database:
+        with self._database() as database, database:
             database.execute("BEGIN IMMEDIATE")
             yield database
 
+    @contextmanager
+    def _account(self) -> Iterator[tuple[sqlite3.Connection, tuple[Entry, ...]]]:
+        """A transaction on the account that was opened, with its entries; every row was checked."""
+        with self._transaction() as database:
+            terms, entries = read(database)
+            agreed(terms, self.account)
+            yield database, entries
 
-def _reopen(path: str, block: str = "") -> Ledger:
+
+@contextmanager
+def _at_work() -> Iterator[None]:
+    """One operation at a time, also of one thread: what interrupts an operation must not begin another inside it."""
+    if _AT_WORK:
+        raise LedgerError(
+            "the ledger is in the middle of an operation that this one has interrupted.",
+            fix="no fits or spends in signal handlers and finalizers.",
+        )
+    try:
+        _AT_WORK.append(1)
+        yield
+    finally:
+        _AT_WORK.clear()
+
+
+def _of(entries: Sequence[Entry], name: str) -> tuple[Entry, ...]:
+    """Those of one dataset; in an older file a name may stand as it was typed."""
+    return tuple(entry for entry in entries if dataset_name(entry.dataset) == name)
+
+
+def _reopen(path: str, block: str, account: str | None = None) -> Ledger:
+    """The ledger of a pickle; those of the first version do not name the account."""
     if not (os.path.exists(path) and os.path.getsize(path)):
         raise LedgerError(
             f"the ledger {path!r} is gone; an empty one in its place would forget what was spent.",
             fix="bring the file back, or share its folder with the worker.",
         )
-    return Ledger(path).block(block) if block else Ledger(path)
+    ledger = Ledger(path)
+    if account is not None:
+        agreed(ledger._terms, account)
+    return ledger.block(block) if block else ledger
 
 
 def _resolved(path: Any) -> Path:
     """Where the account lies, whatever the working directory will be."""
     try:
-        return Path(path).expanduser().resolve()
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InvalidParameter(f"path must be the path of a file, got {path!r}.") from error
+        return path_of("path", path).expanduser().resolve()
+    except (ValueError, RuntimeError) as error:
+        raise InvalidParameter(f"path must be the path of a file, got {shown(path)}.") from error
 
 
 def _word(name: str, value: Any) -> str:
-    """A public name, as it will be compared."""
-    if not isinstance(value, str):
-        raise InvalidParameter(f"{name} must be a string, got {type(value).__name__}.")
+    """A public word as it was typed; it may be empty, and is shown but never compared with another dataset's."""
+    if value != "":
+        public_name(name, value)
     return str(value)
 
 

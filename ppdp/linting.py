@@ -9,7 +9,17 @@ from html import escape
 from typing import Any
 
 from ppdp.exceptions import InvalidParameter
-from ppdp.leaks import CHOOSES, CONTAINERS, SEVERITIES, UNREADABLE, Leak, leak_of
+from ppdp.leaks import (
+    CHOOSES,
+    CONTAINERS,
+    SEVERITIES,
+    UNREADABLE,
+    Leak,
+    is_whole,
+    leak_of,
+    leak_of_container,
+    root_of,
+)
 
 __all__ = ["Finding", "Report", "lint"]
 
@@ -24,8 +34,9 @@ class Finding:
         Where it stands, names joined by ``__`` as in ``set_params``; empty for the workflow itself.
     estimator : str
         Its class.
-    severity : {"none", "low", "high"}
-        "none": it looks at no value. "low": averages of all rows. "high": one row can decide what leaves.
+    severity : {"none", "declared", "low", "high"}
+        "none": it looks at no value. "declared": the same, if the user is right about something that nobody can check.
+        "low": averages of all rows. "high": one row can decide what leaves.
     leaks : str
         What the fitted estimator tells about the rows.
     twin : str
@@ -43,8 +54,8 @@ class Finding:
 
     @property
     def looks(self) -> bool:
-        """Whether it is fitted to the values of the rows."""
-        return self.severity != "none"
+        """Whether it looks at the values of the rows, as far as is known."""
+        return self.severity in ("low", "high")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +91,8 @@ class Report:
 
     def _cells(self) -> Iterator[tuple[str, ...]]:
         for found in self:
-            fix = found.fix if found.looks else ""
-            yield found.step, found.estimator, found.severity, found.leaks, found.twin if found.looks else "", fix
+            twin, fix = ("", "") if found.severity == "none" else (found.twin, found.fix)
+            yield found.step, found.estimator, found.severity, found.leaks, twin, fix
 
     def __repr__(self) -> str:
         from rich.console import Console
@@ -99,7 +110,9 @@ class Report:
 
     def _title(self) -> str:
         looking = sum(found.looks for found in self)
-        return f"{looking} of {len(self)} stages look at the rows; worst: {self.severity}"
+        declared = sum(found.severity == "declared" for found in self)
+        word = f", {declared} {'is' if declared == 1 else 'are'} taken at your word" if declared else ""
+        return f"{looking} of {len(self)} stages look at the rows{word}; worst: {self.severity}"
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(name)}</th>" for name in _HEADS)
@@ -115,7 +128,9 @@ _HEADS = ("stage", "class", "severity", "what it tells", "twin", "what to do")
 def lint(estimator: Any) -> Report:
     """List every stage of a workflow, what it tells about the rows it is fitted on, and which twin ppdp has.
 
-    Nothing is fitted, and nothing that was fitted is looked at: only classes and parameters.
+    Nothing is fitted, and nothing that was fitted is looked at: only classes and parameters. A function among them is
+    looked into (closures, defaults, arguments, globals that it names) and, if all of it can be seen, run on made-up
+    rows.
 
     Parameters
     ----------
@@ -139,19 +154,22 @@ def lint(estimator: Any) -> Report:
         raise InvalidParameter(
             f"an estimator is needed, got {type(estimator).__name__}.", fix="pass an instance, such as a pipeline."
         )
-    return Report(tuple(_walk(estimator, "", frozenset())))
+    return Report(tuple(_walk(estimator, "", frozenset(), covered=False)))
 
 
 DEEPEST = 50  # workflows inside workflows
 
 
-def _walk(estimator: Any, step: str, above: frozenset[int]) -> Iterator[Finding]:
-    """Findings of an estimator and of all in its parameters."""
+def _walk(estimator: Any, step: str, above: frozenset[int], *, covered: bool) -> Iterator[Finding]:
+    """Findings of an estimator and of all in its parameters; ``covered`` by the certificate of a ppdp pipeline."""
     if id(estimator) in above or len(above) > DEEPEST:
         yield _finding(step, estimator, UNREADABLE)
         return
-    if _container(estimator) is None:
-        yield _finding(step, estimator, leak_of(estimator))
+    contains = _container(estimator) is not None
+    leak = leak_of_container(estimator) if contains else leak_of(estimator, covered=covered)
+    if leak is not None:
+        yield _finding(step, estimator, leak)
+    covered = covered or (contains and root_of(estimator) == "ppdp")
     for name, inner, leak in _inside(estimator):
         where = f"{step}__{name}" if step else name
         if leak is not None:
@@ -159,7 +177,7 @@ def _walk(estimator: Any, step: str, above: frozenset[int]) -> Iterator[Finding]
         elif not _is_estimator(inner):
             yield _finding(where, inner, UNREADABLE)
         else:
-            yield from _walk(inner, where, above | {id(estimator)})
+            yield from _walk(inner, where, above | {id(estimator)}, covered=covered)
 
 
 def _finding(step: str, what: Any, leak: Leak) -> Finding:
@@ -171,8 +189,8 @@ Inner = tuple[str, Any, Leak | None]
 
 
 def _inside(estimator: Any) -> Iterator[Inner]:
-    """What stands in its parameters; a ``FrozenEstimator`` is taken as a whole."""
-    if type(estimator).__name__ == "FrozenEstimator":
+    """What stands in its parameters, unless it is taken as a whole, as a ``FrozenEstimator`` is."""
+    if is_whole(estimator):
         return
     holder = _container(estimator)
     try:
@@ -219,9 +237,8 @@ def _listed(value: Any) -> Iterator[Inner]:
 
 def _container(estimator: Any) -> str | None:
     """The parameter in which a container has its members; None for any other estimator."""
-    kind = type(estimator)
-    known = kind.__module__.partition(".")[0] in ("sklearn", "imblearn", "ppdp")
-    return CONTAINERS.get(kind.__name__) if known else None
+    known = root_of(estimator) in ("sklearn", "imblearn", "ppdp")
+    return CONTAINERS.get(type(estimator).__name__) if known else None
 
 
 def _is_estimator(value: Any) -> bool:

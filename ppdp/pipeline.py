@@ -16,17 +16,21 @@ from ppdp import entrance
 from ppdp.artefact.description import describe
 from ppdp.artefact.members import hashed
 from ppdp.artefact.twins import mapped, noise_scales, released_twins
+from ppdp.boundary import AtStep, discreet
+from ppdp.certificate.document import Certificate
 from ppdp.certificate.issue import content_hash, issue
 from ppdp.checks import choice
 from ppdp.composition import Composition, check_steps
 from ppdp.conversion import FromSklearn
+from ppdp.copies import Copied
 from ppdp.domain import Domain, check_domain
-from ppdp.exceptions import InvalidParameter, NoRoute, PrivacyRefusal
+from ppdp.exceptions import InvalidParameter, NoRoute, PpdpError, PrivacyRefusal
 from ppdp.execute import Outcome, execute
+from ppdp.fits import Charge, Cost, charge, open_ledger
 from ppdp.gate_noise import GATE_KINDS
 from ppdp.ladder import Ladder
 from ppdp.ledger import Ledger
-from ppdp.planning.facts import complete
+from ppdp.planning.facts import Fact, check_promised, complete, merged
 from ppdp.planning.laddering import ladder_plan
 from ppdp.planning.plan import Plan
 from ppdp.planning.solve import make_plan
@@ -49,7 +53,7 @@ def _last_has(name: str) -> Any:
     return check
 
 
-class Pipeline(Composition, FromSklearn, BaseEstimator):
+class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
     """Pre-processing and a private mechanism, with one end-to-end (epsilon, delta).
 
     Parameters
@@ -136,16 +140,19 @@ class Pipeline(Composition, FromSklearn, BaseEstimator):
         Parameters
         ----------
         domain : Domain, optional
-            Public facts, instead of the pipeline's own; needs ``n_rows``, and ``n_features`` or ``feature_names``.
+            Public facts beside the pipeline's own; together they need ``n_rows``, and ``n_features`` or
+            ``feature_names``. A fit with other facts than these (those of its table apart) is refused: what was priced
+            is what is fitted. A plan without facts lifts that.
         """
         check_domain(domain)
-        declared = domain if domain is not None else self.domain
-        return self._plan(declared)
+        plan = self._plan(merged(domain, self.domain))
+        self._promised = None if domain is None else plan.domain
+        return plan
 
     def _plan(self, declared: Domain | None, **seen: Any) -> Plan:
         """Plan with the declared facts and what may be ``seen`` of the data: shape, names, classes."""
         stages, mechanism = self._checked()
-        full, facts = complete(declared, stages, mechanism and mechanism[1], **seen)
+        full, facts = self._completed(declared, **seen)
         planner: Any = ladder_plan if isinstance(self.gate, Ladder) else make_plan
         return planner(
             stages,
@@ -156,8 +163,15 @@ class Pipeline(Composition, FromSklearn, BaseEstimator):
             delta=self.delta,
             gate=self.gate,
             budget=self.budget,
-            deltas_add=self.ledger is not None,
+            deltas_add=self._charges_a_ledger(),
         )
+
+    def _completed(self, declared: Domain | None, **seen: Any) -> tuple[Domain, tuple[Fact, ...]]:
+        stages, mechanism = self._checked()
+        return complete(declared, stages, mechanism and mechanism[1], **seen)
+
+    def _charges_a_ledger(self) -> bool:
+        return self.ledger is not None or open_ledger() is not None
 
     def _checked(self) -> tuple[list[tuple[str, Any]], tuple[str, Any] | None]:
         """Stages and mechanism, after the pipeline's own parameters."""
@@ -170,7 +184,7 @@ class Pipeline(Composition, FromSklearn, BaseEstimator):
                 raise InvalidParameter(f"{name} must be a {kind.__name__} or None, got {type(value).__name__}.")
         return check_steps(self.steps, type(self))
 
-    @np.errstate(all="ignore")  # a warning, or an error state that raises, would be an answer about the rows
+    @discreet
     def fit(self, X: Any, y: Any = None) -> Pipeline:
         """Run the plan on private rows, and certify what leaves.
 
@@ -184,34 +198,40 @@ class Pipeline(Composition, FromSklearn, BaseEstimator):
         Raises
         ------
         PpdpError
-            See :mod:`ppdp.exceptions`; no certificate is issued.
+            See :mod:`ppdp.exceptions`; no certificate is issued. Shape, schema and everything that you declare are
+            checked first and cost nothing. Cells are looked at behind the ledger's reservation: whatever is raised
+            then, also for a value that is no number, counts as spent. No variable of a frame leaves with it.
         """
         self._forget()
         _, mechanism = self._checked()
-        values = entrance.check_features(self, self._coded(X), reset=True)
+        self._refuse_to_owe()
+        X = entrance.table_of(X)
+        entrance.check_form(self, X, self._coded, reset=True)
         names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         supervised = mechanism is not None and mechanism[1].needs_y
-        labels = entrance.check_labels(values, y, self) if supervised else None
+        labels = entrance.check_labels(X, y, self) if supervised else None
         noise = Noise(self.random_state)
-        plan = self._plan(self.domain, shape=values.shape, names=names)
+        plan = self._plan(self.domain, shape=X.shape, names=names)
+        check_promised(getattr(self, "_promised", None), plan.domain)
         if plan.hopeless:
             raise NoRoute(
                 f"no data could pass the gate of {', '.join(plan.hopeless)}, so a fit would only spend.",
                 fix="statistics='auto', looser thresholds, more rows or a larger epsilon.",
             )
-        entry = self._reserve(plan)
+        self._rehearse(plan, noise)
+        charged = self._charge(plan)
         status = "failed"
         try:
-            plan, rows = self._rows(plan, values, labels)
+            with AtStep("entrance"):
+                plan, rows = self._rows(plan, X, labels)
             outcome = execute(plan, rows, noise)
             status = "released"
-        except PrivacyRefusal:
-            status = "refused"
-            raise
+        except PpdpError as error:
+            status = "refused" if isinstance(error, PrivacyRefusal) else "failed"
+            raise (error if charged.ledger is None else error.charged()) from None
         finally:
-            if self.ledger is not None and entry is not None:
-                self.ledger.settle(entry, status)
-        self._keep(plan.on(outcome.rung), outcome, seeded=noise.seeded)
+            charged.settle(status)
+        self._keep(plan.on(outcome.rung), outcome, charged, seeded=noise.seeded)
         return self
 
     def _forget(self) -> None:
@@ -219,32 +239,46 @@ class Pipeline(Composition, FromSklearn, BaseEstimator):
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
 
-    def _reserve(self, plan: Plan) -> int | None:
-        """Charge the ledger, before any value is looked at."""
-        if self.ledger is None:
-            return None
-        return self.ledger.reserve(
-            mu=plan.loss.mu,
-            parts=plan.loss.parts,
-            delta=max(plan.loss.failure, plan.loss.gate),
-            allowance=plan.allowance,
-            epsilon=plan.epsilon,
-            dataset=self.dataset,
-            rows_per_unit=plan.domain.rows_per_unit,
-            label=" > ".join(name for name, _ in self.steps),
+    def _rehearse(self, plan: Plan, noise: Noise) -> None:
+        """Write everything that will be written, but for the released numbers: no public word may fail after the spend.
+
+        Raises
+        ------
+        InvalidParameter
+            If something cannot be written.
+        """
+        try:
+            self._written(plan.on(-1), {}, {}, seeded=noise.seeded)
+            return
+        except PpdpError:
+            raise
+        except ValueError:  # a name with half a character, a number that is none
+            pass
+        raise InvalidParameter(
+            "a public name, label or parameter cannot be written into a certificate.",
+            fix="names and labels in whole characters, finite numbers.",
         )
 
-    def _rows(self, plan: Plan, values: Array, labels: NDArray[Any] | None) -> tuple[Plan, Rows]:
+    def _charge(self, plan: Plan) -> Charge:
+        """Charge a ledger, or count, before any value is looked at."""
+        loss = plan.loss
+        cost = Cost(
+            plan.epsilon, plan.delta, loss, max(loss.failure, loss.gate), plan.allowance, plan.domain.rows_per_unit
+        )
+        return charge(self.ledger, cost, dataset=self.dataset, label=" > ".join(name for name, _ in self.steps))
+
+    def _rows(self, plan: Plan, table: Any, labels: Any) -> tuple[Plan, Rows]:
         """Values within the declared domain, and the plan with classes if they had to be read from y."""
         if labels is not None and plan.domain.classes is None and not is_regressor(self):
-            seen = {"shape": values.shape, "names": plan.domain.feature_names}
+            seen = {"shape": table.shape, "names": plan.domain.feature_names}
             classes = entrance.read_classes(labels)
-            if self.ledger is not None and len(classes) > 2:
+            if self._charges_a_ledger() and len(classes) > 2:
                 raise InvalidParameter(
                     "more than two classes must be declared where a ledger is charged.",
                     fix="pass classes=(...) to the model.",
                 )
             plan = self._plan(self.domain, **seen, read_classes=classes)
+        values = entrance.read_values(self._coded(table), self.invalid)
         X = entrance.repaired_values(values, plan.domain, gaps=plan.domain.missing_rows > 0, invalid=self.invalid)
         if labels is None:
             return plan, Rows.of(X)
@@ -252,15 +286,21 @@ class Pipeline(Composition, FromSklearn, BaseEstimator):
             return plan, Rows.of(X, entrance.repaired_targets(labels, plan.domain.require("y_range"), self.invalid))
         return plan, Rows.of(X, entrance.repaired_labels(labels, plan.domain.classes or (), self.invalid))
 
-    def _keep(self, plan: Plan, outcome: Outcome, *, seeded: bool) -> None:
+    def _keep(self, plan: Plan, outcome: Outcome, charged: Charge, *, seeded: bool) -> None:
         """Keep what was released, the twins and the certificate; nothing else."""
         arrays = {name: np.array(array, dtype=np.float64) for name, array in outcome.released.items()}
         for array in arrays.values():
             array.setflags(write=False)
-        steps = [(step.name, step.stage) for step in plan.steps]
-        if plan.mechanism is not None:
-            steps.append((plan.mechanism.name, plan.mechanism.stage))
-        inference = describe(steps, getattr(self, "feature_names_in_", None))
+        inference, certificate = self._written(plan, arrays, charged.issued(plan.delta), seeded=seeded)
+        scales = noise_scales(certificate.to_dict())
+        self._charged = charged
+        self._hold(Released(arrays, scales, content_hash(arrays), inference, certificate), _steps_of(plan))
+
+    def _written(
+        self, plan: Plan, arrays: Mapping[str, Array], issued: Mapping[str, Any], *, seeded: bool
+    ) -> tuple[str, Certificate]:
+        """The description of the steps, and the certificate."""
+        inference = describe(_steps_of(plan), getattr(self, "feature_names_in_", None))
         certificate = issue(
             plan,
             arrays,
@@ -268,9 +308,9 @@ class Pipeline(Composition, FromSklearn, BaseEstimator):
             invalid=self.invalid,
             seeded=seeded,
             dataset=self.dataset,
+            issued=issued,
         )
-        scales = noise_scales(certificate.to_dict())
-        self._hold(Released(arrays, scales, content_hash(arrays), inference, certificate), steps)
+        return inference, certificate
 
     def _hold(self, release: Released, steps: Sequence[tuple[str, Any]]) -> None:
         """Predict with a release, the one of this fit or one that was loaded."""
@@ -313,11 +353,13 @@ class Pipeline(Composition, FromSklearn, BaseEstimator):
         check_is_fitted(self)
         return export(self, path, conditional=conditional, overwrite=overwrite)
 
-    @np.errstate(all="ignore")
+    @discreet
     def _inference(self, X: Any) -> Array:
         """Raw rows through the released twins of all stages before the mechanism or the last transformer."""
         check_is_fitted(self)
-        values = entrance.check_features(self, self._coded(X), reset=False)
+        X = entrance.table_of(X)
+        entrance.check_form(self, X, self._coded, reset=False)
+        values = entrance.read_values(self._coded(X), self.invalid)
         facts = Domain(row_norm=self.row_norm_, entry_bound=self.entry_bound_)
         values = entrance.repaired_values(values, facts, gaps=self._fills_gaps(), invalid=self.invalid)
         return mapped(self.twins_[:-1], values)
@@ -327,6 +369,7 @@ class Pipeline(Composition, FromSklearn, BaseEstimator):
         return getattr(self.twins_[-1][1], method)(values)
 
     @available_if(_last_has("transform"))
+    @discreet
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, then map the same rows with released statistics.
 
@@ -384,6 +427,12 @@ class Pipeline(Composition, FromSklearn, BaseEstimator):
         """Accuracy of the released model, R² or D² of a regression; on private rows no certificate covers it."""
         values = self._inference(X)
         return float(self.twins_[-1][1].score(values, y))
+
+
+def _steps_of(plan: Plan) -> list[tuple[str, Any]]:
+    """Every step with its name, the mechanism last."""
+    last = [(plan.mechanism.name, plan.mechanism.stage)] if plan.mechanism is not None else []
+    return [*((step.name, step.stage) for step in plan.steps), *last]
 
 
 def make_pipeline(*steps: Any, **parameters: Any) -> Pipeline:

@@ -107,7 +107,8 @@ def encode_labels(y: Any, classes: Sequence[Any]) -> Array:
 
         def code(label: Any) -> float:
             try:
-                return code_of.get(label, math.nan)
+                # a duration of NumPy equals the number of its units
+                return math.nan if isinstance(label, (np.datetime64, np.timedelta64)) else code_of.get(label, math.nan)
             except Exception:  # whatever a cell holds, it is no label
                 return math.nan
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,15 +17,21 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp import entrance
+from ppdp.boundary import discreet
 from ppdp.candidates import Candidate, Scoring, Setting, candidates_of, row_scores, select
 from ppdp.certificate import Certificate
+from ppdp.certificate.searched import part_of_search, whole_search
 from ppdp.checks import choice, flag, integer, number
+from ppdp.copies import Copied, as_part
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
-from ppdp.frames import readable
+from ppdp.fits import Charge, Cost, charge, paid_for
+from ppdp.frames import cells
 from ppdp.ledger import Ledger
+from ppdp.names import dataset_name
 from ppdp.pipeline import Pipeline
 from ppdp.planning.budget import check_budget
+from ppdp.planning.facts import check_promised, merged
 from ppdp.planning.plan import Plan
 from ppdp.privacy.noise import Noise
 from ppdp.search_plan import SearchPlan, SearchSummary, plan_search, taken_on_trust
@@ -44,7 +52,7 @@ def _best_has(name: str) -> Any:
     return check
 
 
-class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
+class PrivateSearchCV(Copied, MetaEstimatorMixin, BaseEstimator):
     """Fit candidates on some of the rows, choose one by its score on the others, and fit that one on all.
 
     All of it together keeps (epsilon, delta). Which rows are for training is decided by their position alone, so
@@ -82,6 +90,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     Attributes
     ----------
+    certificate_ : Certificate
+        What is guaranteed for the whole search; if ``refit``.
     best_estimator_ : Pipeline
         The chosen candidate, fitted on all rows.
     best_params_ : dict
@@ -103,8 +113,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    **Guarantee** (``docs/theory/search.md``): ``mu² = max(Σ mu_fit², mu_choice² + mu_score²) + mu_refit²``. Only
-    ``summary_`` speaks of the whole search; the certificate of ``best_estimator_`` is that of one fit.
+    **Guarantee** (``docs/theory/search.md``): ``mu² = max(Σ mu_fit², mu_choice² + mu_score²) + mu_refit²``.
+    ``certificate_`` and ``export`` speak of the whole search; the certificate of ``best_estimator_`` is that of its
+    last fit and says so first.
     """
 
     def __init__(
@@ -144,10 +155,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         Parameters
         ----------
         domain : Domain
-            Public facts; needs ``n_rows`` and ``n_features``.
+            Public facts beside those of the estimator; needs ``n_rows`` and ``n_features``. A fit with other facts than
+            these (those of its table apart) is refused.
         """
-        setting = Setting(domain, domain.n, domain.d, domain.feature_names)
-        return self._planned(self._candidates(), setting)
+        candidates = self._candidates()
+        facts = merged(domain, self.estimator.domain) or domain
+        plan = self._planned(candidates, Setting(facts, domain.n, domain.d, domain.feature_names))
+        self._promised = facts
+        return plan
 
     def _planned(self, candidates: Sequence[Candidate], setting: Setting) -> SearchPlan:
         """Plan with the public facts."""
@@ -193,7 +208,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         order = np.random.default_rng(integer("split_state", self.split_state, least=0)).permutation(n)
         return np.sort(order[held_out:]), np.sort(order[:held_out])
 
-    @np.errstate(all="ignore")  # a warning, or an error state that raises, would be an answer about the rows
+    @discreet
     def fit(self, X: Any, y: Any) -> PrivateSearchCV:
         """Search on private rows.
 
@@ -212,40 +227,47 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
         candidates = self._candidates()
-        coded = self.estimator._coded(X)
-        values = entrance.check_features(self, coded, reset=True)
-        labels = entrance.check_labels(values, y, self)
+        self._refuse_to_owe()
+        table = entrance.table_of(X)
+        entrance.check_form(self, table, self.estimator._coded, reset=True)
+        labels = entrance.check_labels(table, y, self)
         names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
-        setting = Setting(self.estimator.domain, len(values), values.shape[1], names)
+        setting = Setting(self.estimator.domain, len(table), table.shape[1], names)
         noise = Noise(self.random_state)
+        check_promised(getattr(self, "_promised", None), self.estimator.domain or Domain())
+        facts, _ = self.estimator._completed(self.estimator.domain, shape=table.shape, names=names)
+        check_promised(getattr(self.estimator, "_promised", None), facts)
         plan = self._planned(candidates, setting)
-        entry = self._reserve(plan)
+        charged = self._charge(plan)
         status = "failed"
         try:
-            table = _table(values, names) if coded is X else _as_given(X)  # labels of columns are read once, by a fit
-            self._run(candidates, plan, setting, table, labels, noise)
+            with paid_for():
+                model = self._run(candidates, plan, setting, table, cells(labels), noise)
             status = "released"
         except PrivacyRefusal:
             status = "refused"
             raise
         finally:
-            if self.ledger is not None and entry is not None:
-                self.ledger.settle(entry, status)
+            charged.settle(status)
+        if model is not None:
+            self._certify(model, charged)
         return self
 
-    def _reserve(self, plan: SearchPlan) -> int | None:
-        """Charge the ledger with everything at once, before any value is looked at."""
-        if self.ledger is None:
-            return None
-        return self.ledger.reserve(
-            mu=plan.loss.mu,
-            delta=plan.loss.failure,
-            allowance=plan.allowance,
-            epsilon=plan.epsilon,
-            dataset=self.dataset,
-            rows_per_unit=plan.rows_per_unit,
-            label=f"search over {len(plan.fits)}: " + " > ".join(name for name, _ in self.estimator.steps),
-        )
+    def _charge(self, plan: SearchPlan) -> Charge:
+        """Charge a ledger with everything at once, or count it, before any value is looked at."""
+        cost = Cost(plan.epsilon, plan.delta, plan.loss, plan.loss.failure, plan.allowance, plan.rows_per_unit)
+        label = f"search over {len(plan.fits)}: " + " > ".join(name for name, _ in self.estimator.steps)
+        return charge(self.ledger, cost, dataset=self.dataset, label=label)
+
+    def _certify(self, model: Pipeline, charged: Charge) -> None:
+        """The certificate of everything, and the chosen model with that of its own part."""
+        whole = whole_search(model.certificate_, self.summary_.to_dict(), charged.issued(self.summary_.delta))
+        self.certificate_ = whole
+        self.best_estimator_ = _certified(model, part_of_search(model.certificate_, whole))
+        self.best_estimator_.set_params(ledger=self.ledger, dataset=self.dataset)
+        self.best_estimator_._charged = charged
+        if hasattr(model, "classes_"):
+            self.classes_ = model.classes_
 
     def _run(
         self,
@@ -255,8 +277,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         table: Any,
         labels: NDArray[Any],
         noise: Noise,
-    ) -> None:
-        """Fits, choice and refit; everything that is kept was released."""
+    ) -> Pipeline | None:
+        """Fits, choice and refit; everything that is kept was released. The refit is returned, if there is one."""
         train, held_out = self._split(len(labels))
         seeds = _seeds(self.random_state, len(candidates) + 1)
         spends = zip(candidates, plan.fits)
@@ -275,15 +297,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             raise PrivacyRefusal("no candidate passed its gate.", fix="unconditional or noisy stages, or more rows.")
         chosen, noisy = select(sums[passed], plan.selection, noise)
         best = int(passed[chosen])
+        model = None
         if self.refit:
             refit = plan.refits[best]
             facts.append(candidates[best].plan(len(labels), refit.epsilon, refit.delta, setting))
             model = candidates[best].fit(refit, setting, table, labels, seeds[-1])
-            model.certificate_ = _told(model.certificate_, plan)
-            model.release_ = replace(model.release_, certificate=model.certificate_)
-            self.best_estimator_ = model.set_params(ledger=self.ledger)
-            if hasattr(model, "classes_"):
-                self.classes_ = model.classes_
         self.best_index_, self.best_params_ = best, dict(candidates[best].params)
         outcomes = np.where(np.isnan(sums), "refused", "released")
         self.cv_results_: dict[str, Any] = {
@@ -298,6 +316,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             self.best_score_ = float(noisy[chosen if self.scores == "all" else 0])
         invalid = "error" if any(c.pipeline.invalid == "error" for c in candidates) else "repair"
         self.summary_ = self._summary(plan, facts, outcomes.tolist(), invalid, noise.seeded)
+        return model
 
     def _summary(
         self, plan: SearchPlan, facts: Sequence[Plan], outcomes: list[str], invalid: str, seeded: bool
@@ -311,7 +330,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
             parameters=tuple(self.cv_results_["params"]),
             outcomes=tuple(outcomes),
             best_index=self.best_index_,
-            dataset=self.dataset,
+            dataset=None if self.dataset is None else dataset_name(self.dataset),
             invalid=invalid,
         )
 
@@ -345,6 +364,40 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self)
         return float(self.best_estimator_.score(X, y))
 
+    def export(self, path: str | os.PathLike[str], *, conditional: bool = False, overwrite: bool = False) -> str:
+        """Write the chosen model with the certificate of the whole search; see :meth:`ppdp.Pipeline.export`.
+
+        What ``best_estimator_`` exports is the same model with the certificate of the last fit, which says first that
+        it is a part.
+
+        Parameters
+        ----------
+        path : path-like
+            A ``.zip``, or else a new folder.
+        conditional : bool, default=False
+            Whether a CONDITIONAL certificate may leave.
+        overwrite : bool, default=False
+            Whether a ``.zip`` may take the place of an earlier export.
+
+        Returns
+        -------
+        str
+            SHA-256 of the export.
+
+        Raises
+        ------
+        ExportError
+            As for a pipeline.
+        """
+        check_is_fitted(self, "certificate_")
+        return _certified(self.best_estimator_, self.certificate_).export(
+            path, conditional=conditional, overwrite=overwrite
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {**state, "estimator": as_part(self.estimator)}
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "summary_")
 
@@ -361,29 +414,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _told(certificate: Certificate, plan: SearchPlan) -> Certificate:
-    """The certificate of the last fit, with a word on what was spent before it."""
-    content = certificate.to_dict()
-    content["warnings"].append(
-        "this certificate is that of one fit. Its parameters were chosen by a search on the same rows: everything"
-        f" together keeps epsilon = {plan.epsilon:g} at delta = {plan.delta:g}."
-    )
-    return Certificate.sealed(content)
-
-
-def _table(values: Array, names: Sequence[str] | None) -> Any:
-    """The checked values with their names."""
-    if names is None:
-        return values
-    import pandas as pd
-
-    return pd.DataFrame(values, columns=list(names))
-
-
-def _as_given(X: Any) -> Any:
-    """The user's table in a form that rows can be taken from."""
-    X = readable(X)
-    return X if hasattr(X, "iloc") else np.array(X, dtype=object)
+def _certified(model: Pipeline, certificate: Certificate) -> Pipeline:
+    """A fitted pipeline with another certificate."""
+    twin = copy.copy(model)
+    twin.certificate_, twin.release_ = certificate, replace(model.release_, certificate=certificate)
+    return twin
 
 
 def _rows(table: Any, positions: NDArray[np.intp]) -> Any:

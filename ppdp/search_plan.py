@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ppdp.bounds.selection import choice_mu, choice_scale, score_mu, score_noise, search_loss
+from ppdp.bounds.selection import choice_scale, score_noise, search_allowance, search_loss, selection_loss
 from ppdp.certificate.rules import ADJACENCY, not_covered
 from ppdp.distance import Distance
 from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.planning.plan import Plan
 from ppdp.privacy.gaussian import gaussian_epsilon, gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.noise import TOTAL_VARIATION_PER_DRAW
 
 __all__ = ["PlannedFit", "SearchPlan", "SearchSummary", "Selection", "plan_search", "taken_on_trust"]
 
@@ -126,12 +125,7 @@ class Selection:
     @property
     def loss(self) -> PrivacyLoss:
         """What choice and scores cost together."""
-        distance = Distance.neighbours(min(self.rows_per_unit, self.rows))
-        chosen = 0.0 if self.temperature is None else choice_mu(self.rows, distance, self.temperature)
-        scored = 0.0
-        if self.noise_scale is not None:
-            scored = score_mu(self.rows, distance, self.scored, self.noise_scale)
-        return PrivacyLoss(math.hypot(chosen, scored))
+        return selection_loss(self.rows, self.rows_per_unit, self.temperature, self.scored, self.noise_scale)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""
@@ -171,9 +165,8 @@ class SearchPlan:
     @property
     def allowance(self) -> float:
         """Part of delta for imperfect noise, of all numbers that are drawn."""
-        drawn = (1 + self.selection.scored) * TOTAL_VARIATION_PER_DRAW
-        refit = max((fit.variation for fit in self.refits), default=0.0)
-        return (1 + math.exp(self.epsilon)) * (drawn + math.fsum(fit.variation for fit in self.fits) + refit)
+        fits, refits = ([fit.variation for fit in side] for side in (self.fits, self.refits))
+        return search_allowance(self.epsilon, self.selection.scored, fits, refits)
 
     @property
     def kept(self) -> bool:

@@ -188,7 +188,7 @@ def _use(stage: Any, way: Way, world: World, pair: Pair) -> float:
     where = f"way {way.name!r} ({world})"
     for condition in way.conditions:
         one, other = (condition.margin(rows) for rows in pair)
-        change = abs(one - other)
+        change = abs(one - other) if one != other else 0.0  # both may be infinite
         words = f"{where}: the margin of {condition.name!r} changes by {change:.6g}, more than 1."
         _require(change <= MARGIN_EXCESS, stage, words)
         if min(one, other) <= 0:

@@ -20,7 +20,8 @@ NEGLIGIBLE = 1e-9
 def true_delta(pair: GaussianMixturePair, epsilon: float) -> mp.mpf:
     """Profile of a mixture pair to 40 digits."""
     with mp.workdps(40):
-        p, a, q, b = ([mp.mpf(float(v)) for v in part] for part in (pair.p, pair.a, pair.q, pair.b))
+        p, q = ([mp.exp(float(v)) for v in part] for part in (pair.log_p, pair.log_q))
+        a, b = ([mp.mpf(float(v)) for v in part] for part in (pair.a, pair.b))
         density = lambda x, w, m: mp.fsum(u * mp.exp(-((x - v) ** 2) / 2) for u, v in zip(w, m))  # noqa: E731
         upper = lambda x, w, m: mp.fsum(u * mp.erfc((x - v) / mp.sqrt(2)) / 2 for u, v in zip(w, m))  # noqa: E731
         minus = [-v for v in b]
@@ -32,6 +33,20 @@ def true_delta(pair: GaussianMixturePair, epsilon: float) -> mp.mpf:
             else:
                 high = middle
         return upper(high, p, a) - mp.exp(epsilon) * upper(high, q, minus)
+
+
+def true_log_tail(k: int, count: int, rate: float) -> mp.mpf:
+    """``log P(K > k)`` from 60 digits of the first term and the ratios of the others, which are all positive."""
+    with mp.workdps(60):
+        q = mp.mpf(rate)
+        above = k + 1 > count * q
+        at, end, odds = (k + 1, count, rate / (1 - rate)) if above else (k, 0, (1 - rate) / rate)
+        first = mp.loggamma(count + 1) - mp.loggamma(at + 1) - mp.loggamma(count - at + 1)
+        first += at * mp.log(q) + (count - at) * mp.log1p(-q)
+        j = np.arange(min(abs(end - at), 100 + int(20 * math.sqrt(count * rate * (1 - rate)))), dtype=float)
+        ratios = (abs(end - at) - j) / (abs(at - (count - end)) + 1 + j) * odds
+        log_tail = first + mp.log(1 + float(np.cumprod(ratios).sum()))
+        return log_tail if above else mp.log1p(-mp.exp(log_tail))
 
 
 def hockey_stick(p, q, epsilons, cell):

@@ -1,6 +1,7 @@
 """``ppdp audit``: a pipeline file is attacked on made-up data."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -42,7 +43,9 @@ def test_nothing_is_found(study, capsys, tmp_path):
 
 def test_json(study, capsys):
     assert main(["audit", str(study), *QUICK, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    said = capsys.readouterr()
+    assert said.err.startswith("ppdp: an audit with 8 rows takes about ")
+    found = json.loads(said.out)
     assert found["violated"] is False
     assert 0 < found["output"]["mu_low"] <= found["output"]["mu"]
 
@@ -66,12 +69,80 @@ def test_a_false_claim_is_found(study, capsys, monkeypatch):
         (["--out", "nowhere/audit.html"], "cannot be written"),
         (["--seed", "-1"], "seed"),
         (["--jobs", "0"], "n_jobs"),
-        ([], "n_rows"),
+        (["--evaluations", "0"], "--evaluations"),
     ],
 )
 def test_bad_input_is_one_line(study, capsys, arguments, says):
-    rows = ["--rows", "8"] if arguments else []
-    assert main(["audit", str(study), *rows, *arguments]) == 2
+    assert main(["audit", str(study), "--rows", "8", *arguments]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert says in error
+
+
+SCALED = """
+[data]
+label = "outcome"
+
+[domain]
+n_features = 2
+
+[pipeline]
+epsilon = 1.0
+delta = 1e-6
+
+[[steps]]
+use = "NormClipper"
+max_norm = 1.0
+
+[[steps]]
+use = "StandardScaler"
+
+[[steps]]
+use = "LogisticRegression"
+classes = [0, 1]
+max_iter = 2
+"""
+
+
+class TestRows:
+    """Which are chosen, and what is said before a long silence."""
+
+    @pytest.fixture
+    def attacked(self, monkeypatch):
+        """Plans that would have been attacked."""
+        plans = []
+
+        def record(plan, *, announce, **_):
+            plans.append(plan)
+            announce("an audit takes about 3 min")
+            return SimpleNamespace(violated=False)
+
+        monkeypatch.setattr("ppdp.audit.audit", record, raising=False)
+        return plans
+
+    def test_the_fewest_that_have_a_route(self, study, attacked, capsys):
+        """An ordinary file: with few rows scaling is too noisy."""
+        study.write_text(SCALED)
+        assert main(["audit", str(study)]) == 0
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith("ppdp: an audit takes about 3 min. ")
+        rows = attacked[0].domain.n
+        assert line.endswith(f" {rows} rows are the fewest that have a route; --rows N attacks the plan for N.")
+        assert main(["audit", str(study), "--rows", "12"]) == 2
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert f"Fix: --rows {rows} has a route, or leave --rows out." in error
+
+    def test_declared_rows_are_attacked_unless_others_are_given(self, study, attacked, capsys):
+        study.write_text(FILE.replace("n_features = 1", "n_features = 1\nn_rows = 60"))
+        assert main(["audit", str(study)]) == 0
+        assert capsys.readouterr().err.endswith(" Fewer rows are faster and sharper: --rows 12.\n")
+        assert main(["audit", str(study), "--rows", "20"]) == 0
+        assert [plan.domain.n for plan in attacked] == [60, 20]
+
+    def test_nothing_has_a_route(self, study, attacked, capsys):
+        study.write_text(SCALED.replace("epsilon = 1.0", "epsilon = 0.001"))
+        for rows in ([], ["--rows", "12"]):
+            assert main(["audit", str(study), *rows]) == 2
+            assert "no route can be certified" in capsys.readouterr().err
+        assert attacked == []

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import zlib
 
 import numpy as np
@@ -267,6 +268,17 @@ NUMBERS = {
 
 
 class TestPipelineFiles:
+    def test_a_pipe_is_not_waited_for(self, study, capsys):
+        os.mkfifo(study / "endless.toml")
+        started = time.monotonic()
+        assert "is no ordinary file" in refused(["plan", "endless.toml", "--rows", "1200"], capsys)
+        assert "is no ordinary file" in refused(["predict", "out", "endless.toml", *FIT[2:]], capsys)
+        assert time.monotonic() - started < 60
+
+    def test_a_link_to_one_is_followed(self, study, capsys):
+        (study / "link.toml").symlink_to(study / "study.toml")
+        assert main(["plan", "link.toml", "--rows", "1200"]) == 0
+
     @pytest.mark.parametrize("case", NUMBERS)
     def test_numbers_that_nothing_holds(self, case, study, capsys):
         write(study, number=NUMBERS[case])
@@ -339,10 +351,13 @@ class TestInterrupts:
                 raise ImportError("the C-extensions failed") from None
 
         monkeypatch.setattr("ppdp.commands.planning.plan", imported)
-        handler = signal.getsignal(signal.SIGINT)
-        assert main(PLAN) == 130
-        assert capsys.readouterr().err == "ppdp: interrupted.\n"
-        assert signal.getsignal(signal.SIGINT) is handler
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
+        try:
+            assert main(PLAN) == 130
+            assert capsys.readouterr().err == "ppdp: interrupted.\n"
+            assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def test_nothing_is_imported_before_they_are_caught(self):
         code = "import ppdp.cli, sys; print([name for name in sys.modules if name.startswith('ppdp.')])"

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from ppdp import Distance, Domain, Pipeline
@@ -17,7 +17,8 @@ from ppdp.conversion.maps import Binarized, Binned, Filled, Mapped, Normalised, 
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.testing import check_stage
-from ppdp.transformers import MeanImputer
+from ppdp.transformers import MeanImputer, MinMaxScaler
+from ppdp.transformers.probe import CROWD, ENTRIES, check_row_by_row
 
 BOX = (-10.0, 10.0)
 HOT = OneHot(((0, 1, 2),), step="hot")
@@ -218,3 +219,36 @@ def test_a_failure_on_one_row_is_nobodys_business():
 
     stage = ColumnMap((Block(None, (Mapped(picky, out_ranges=(-2, 4), step="picky"),)),), BOX)
     assert stage.fit_transform(np.array([[1.0], [9.5], [7.0]])).tolist() == [[1.0], [1.0], [4.0]]
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3, (2, 3), (0, 2)], ids=str)
+@pytest.mark.parametrize("interaction_only", [False, True])
+@pytest.mark.parametrize("include_bias", [False, True])
+def test_products_are_those_of_scikit_learn(degree, interaction_only, include_bias):
+    theirs = PolynomialFeatures(degree, interaction_only=interaction_only, include_bias=include_bias)
+    ours = ColumnMap((Block(None, (Powers(degree, interaction_only, include_bias),)),), (-1, 1))
+    X = pd.DataFrame(np.random.default_rng(0).uniform(-1, 1, (20, 3)), columns=["a", "b", "c"])
+    expected = theirs.fit_transform(X)
+    assert np.allclose(ours.fit_transform(X), expected, rtol=1e-12)
+    assert list(ours.get_feature_names_out()) == list(theirs.get_feature_names_out())
+
+
+def test_a_wide_map_is_tested_in_a_crowd_that_fits_memory():
+    """16 made-up rows, 64 times over, would be 660 MB of products of 400 columns; 20 times that with all copies."""
+    largest = []
+
+    def products(X):
+        largest.append(len(X))
+        return np.zeros((len(X), 80_000))
+
+    check_row_by_row(products, 400, 80_000, "products", gaps=False)
+    assert max(largest) * 80_000 <= ENTRIES
+    largest.clear()
+    check_row_by_row(lambda X: (largest.append(len(X)), X)[1], 3, 3, "identity", gaps=False)
+    assert max(largest) == 16 * CROWD
+
+
+@pytest.mark.parametrize("stage", [ColumnMap(ranges={0: 0.0, 1: 1.0}), MinMaxScaler(ranges={0: 0.0, 1: 1.0})], ids=repr)
+def test_two_columns_with_a_number_each_are_not_a_pair_for_both(stage):
+    with pytest.raises(InvalidParameter, match="must hold \\(low, high\\) pairs"):
+        stage.fit(np.zeros((5, 2)))

@@ -6,18 +6,19 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.random_projection import GaussianRandomProjection
 
 from ppdp import Domain, Pipeline, transformers
 from ppdp.conversion.superfluous import nearest
-from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, UnknownStage
+from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, NonNumericData, UnknownStage
 
 N = 400
 NUMBERS = ["age", "dose", "bmi", "level"]
@@ -233,3 +234,129 @@ class TestPrediction:
 )
 def test_parameters_that_were_translated_are_told(steps, words, domain):
     assert words in repr(convert(*steps, categories=None, domain=domain).conversion)
+
+
+DIGITS = OneHotEncoder(categories=[["1", "2"]], handle_unknown="ignore")
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ([LogisticRegression()], "numbers are clipped to their public ranges"),
+        ([LogisticRegression()], "they are scaled to [-1, 1]"),
+        ([LogisticRegression()], "so its penalty weighs otherwise"),
+        ([FunctionTransformer(np.cbrt), LogisticRegression()], "so its penalty weighs otherwise"),
+        ([columns(), LogisticRegression()], "so its penalty weighs otherwise"),
+        ([columns(), LogisticRegression()], "for a linear model without a penalty that is the same"),
+        ([columns(numbers="passthrough"), MODEL], "'age', 'dose', 'bmi', 'level': what comes out is scaled from its"),
+        (
+            [columns(where=NUMBERS[:3], remainder="passthrough"), MODEL],
+            "the remaining columns: what comes out is scaled",
+        ),
+        ([columns(where=NUMBERS[:3], remainder="passthrough"), MODEL], "gaps of all columns are filled, also of those"),
+        ([FunctionTransformer(np.round), MODEL], "dates and text must be numbers before"),
+        ([StandardScaler(), PCA(2), StandardScaler(), MODEL], "it scales the projected columns, not the components"),
+        ([PCA(2), LogisticRegression(fit_intercept=False)], "rows that are not centred"),
+    ],
+)
+def test_what_the_conversion_changes_is_told(steps, words):
+    encodes = isinstance(steps[0], ColumnTransformer)
+    assert words in repr(convert(*steps, categories=WARDS if encodes else None).conversion)
+
+
+def test_where_units_stay_the_penalty_stays():
+    for steps in ([StandardScaler(), MODEL], [LogisticRegression(C=np.inf)]):
+        assert "penalty weighs" not in repr(convert(*steps, categories=None).conversion)
+
+
+class TestLabelsAndNumbers:
+    """Text that looks like numbers, and one column that is read twice."""
+
+    def test_a_number_that_is_no_text_is_no_category_and_the_report_says_so(self):
+        rows = pd.DataFrame({"ward": [1, 2], "sex": ["1", "2"]})
+        both = ColumnTransformer([("ward", DIGITS, ["ward"]), ("sex", DIGITS, ["sex"])])
+        pipe = convert(both, MODEL, categories=None, ranges=None)
+        assert pipe[0].fit_transform(rows).tolist() == [[0, 0, 1, 0], [0, 0, 0, 1]]
+        assert "numbers that are not written as text are none of its categories" in repr(pipe.conversion)
+
+    def test_a_column_is_labels_or_numbers(self, table):
+        both = ColumnTransformer([("hot", OneHotEncoder(), ["ward"]), ("own", "passthrough", ["ward", *NUMBERS])])
+        ranges = {**RANGES, "ward": (0, 1)}
+        with pytest.raises(InvalidParameter, match="once as labels and once as numbers"):
+            convert(both, MODEL, categories={"ward": WARDS["ward"]}, ranges=ranges).fit(*table)
+
+    @pytest.mark.parametrize("order", [1, -1])
+    def test_a_column_of_numbers_may_be_both(self, order):
+        hot = OneHotEncoder(categories=[[0, 1]], handle_unknown="ignore")
+        parts = [("hot", hot, ["age"]), ("own", "passthrough", ["age"])][::order]
+        rows = pd.DataFrame({"age": [0.0, 1.0, 0.5]})
+        found = convert(ColumnTransformer(parts), MODEL, categories=None, ranges={"age": (0, 1)})[0].fit_transform(rows)
+        assert sorted(found[1]) == [0, 1, 1]
+
+    def test_bins_of_a_column_may_be_encoded(self):
+        bins = KBinsDiscretizer(2, encode="ordinal", strategy="uniform")
+        hot = OneHotEncoder(categories=[[0, 1]], handle_unknown="ignore")
+        pipe = convert(
+            ColumnTransformer([("bins", make_pipeline(bins, hot), ["age"])]),
+            MODEL,
+            categories=None,
+            ranges={"age": (0, 1)},
+        )
+        assert pipe[0].fit_transform(pd.DataFrame({"age": [0.1, 0.9]})).tolist() == [[1, 0], [0, 1]]
+
+    def test_a_column_of_dates_is_named_with_what_to_do(self, table):
+        X = pd.DataFrame({"born": pd.date_range("2000-01-01", periods=N), "age": table[0]["age"]})
+        with pytest.raises(NonNumericData, match=r"the column\(s\) born") as refused:
+            convert(FunctionTransformer(np.cbrt), MODEL, categories=None, ranges=(0, 1)).fit(X, table[1])
+        assert "days since a public date" in refused.value.fix
+
+
+def test_gaps_of_text_become_scikit_learns_own_label(table):
+    X = table[0].assign(ward=table[0]["ward"].where(table[0]["age"] < 0.5))
+    labels = ["north", "missing_value", "south"]
+    filled = make_pipeline(SimpleImputer(strategy="constant"), OneHotEncoder(categories=[labels]))
+    pipe = convert(ColumnTransformer([("ward", filled, ["ward"])]), MODEL, categories=None, ranges=None)
+    assert (pipe[0].fit_transform(X)[:, 1] == X["ward"].isna()).all()
+    assert "gaps become 'missing_value'" in repr(pipe.conversion)
+
+
+@pytest.mark.parametrize("code", [np.nan, -2, 12])
+@pytest.mark.parametrize("unknown", [-1, 9])
+@pytest.mark.parametrize("gap", [[], [np.nan]])
+def test_the_code_of_a_gap_is_scikit_learns(code, unknown, gap):
+    theirs = OrdinalEncoder(
+        categories=[["a", "b", *gap]],
+        handle_unknown="use_encoded_value",
+        unknown_value=unknown,
+        encoded_missing_value=code,
+    )
+    rows = pd.DataFrame({"ward": ["a", "b", "z", np.nan]}, dtype=object)
+    pipe = convert(ColumnTransformer([("ward", theirs, ["ward"])]), MODEL, categories=None, ranges=None, max_norm=100.0)
+    found, wanted = pipe[0].fit_transform(rows), theirs.fit_transform(rows)
+    known = ~np.isnan(wanted)
+    assert np.array_equal(found[known], wanted[known])
+    report = repr(pipe.conversion)
+    assert known.all() or "a gap becomes the middle of the public range" in report
+    assert ("None, NaN and NA are one and the same gap" in report) == bool(gap)
+
+
+class TestRowsPerUnit:
+    """How many rows one person has is a fact of the domain."""
+
+    def test_it_reaches_the_certificate(self, table):
+        pipe = convert(columns(), MODEL, rows_per_unit=2).fit(*table)
+        assert {"2"} == {fact["value"] for fact in pipe.certificate_["facts"] if fact["name"] == "rows_per_unit"}
+        assert clone(pipe).domain == Domain(rows_per_unit=2)
+
+    def test_beside_other_facts(self):
+        pipe = convert(columns(), MODEL, rows_per_unit=2, domain=Domain(n_rows=N))
+        assert pipe.domain == Domain(n_rows=N, rows_per_unit=2)
+
+    def test_two_that_differ_are_refused(self):
+        with pytest.raises(InvalidParameter, match="are both declared"):
+            convert(columns(), MODEL, rows_per_unit=2, domain=Domain(rows_per_unit=3))
+
+    @pytest.mark.parametrize("count", [0, 1.5, "a", True])
+    def test_it_is_a_number_of_rows(self, count):
+        with pytest.raises(InvalidParameter, match="rows_per_unit must be an integer"):
+            convert(columns(), MODEL, rows_per_unit=count)

@@ -9,7 +9,7 @@ from imblearn.pipeline import Pipeline as ImbalancedPipeline
 from imblearn.under_sampling import RandomUnderSampler
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import SelectKBest
@@ -43,6 +43,7 @@ from sklearn.svm import LinearSVC
 
 from ppdp import Domain, Pipeline
 from ppdp.exceptions import (
+    ImpossibleBudget,
     InvalidParameter,
     MissingBound,
     PpdpError,
@@ -78,6 +79,7 @@ def containing_itself():
 FITTED = StandardScaler().fit([[0.0], [1.0]])
 NOT_FINITE = (np.nan, np.inf, -np.inf)
 UNKNOWN = {"handle_unknown": "use_encoded_value"}
+WARDS = OneHotEncoder(categories=[["north", "south"]])
 
 REFUSALS = {
     "no bound": ([StandardScaler(), MODEL], {}, MissingBound, "ranges={'column': (low, high), ...}"),
@@ -228,6 +230,55 @@ REFUSALS = {
     "half a column": ([ColumnTransformer([("a", Normalizer())])], {}, InvalidParameter, "names are strings"),
     "a pipeline in itself": (containing_itself(), {}, InvalidParameter, "one list"),
     "dropped label": ([OneHotEncoder(categories=[["a", "b"]], drop=["c"])], {}, InvalidParameter, "drop='first'"),
+    "bent components": (
+        [StandardScaler(), PCA(2), Normalizer(), MODEL],
+        {},
+        UnsupportedOrder,
+        "put it in front of 'pca'",
+    ),
+    "powers of components": (
+        [StandardScaler(), TruncatedSVD(2), StandardScaler(), PolynomialFeatures(2), MODEL],
+        {},
+        UnsupportedOrder,
+        "put it in front of 'truncatedsvd'",
+    ),
+    "components of scaled components": (
+        [StandardScaler(), PCA(2), StandardScaler(), PCA(1), MODEL],
+        {},
+        UnsupportedOrder,
+        "in front of both",
+    ),
+    "a number among labels": (
+        [columns(labels=make_pipeline(SimpleImputer(strategy="constant", fill_value=0), WARDS))],
+        {},
+        InvalidParameter,
+        "fill_value='a category'",
+    ),
+    "a gap that is no category": (
+        [columns(labels=make_pipeline(SimpleImputer(strategy="constant"), WARDS))],
+        {},
+        InvalidParameter,
+        "add 'missing_value' to its categories",
+    ),
+    "labels of numbers": (
+        [columns(labels=make_pipeline(Binarizer(), WARDS))],
+        {},
+        InvalidParameter,
+        "put it first",
+    ),
+    "NaN in the middle": ([OrdinalEncoder(categories=[["a", np.nan, "b"]])], {}, InvalidParameter, "np.nan]]"),
+    "two codes of gaps": (
+        [OrdinalEncoder(categories=[["a", np.nan], ["b"]], **UNKNOWN, unknown_value=7)],
+        {},
+        InvalidParameter,
+        "an OrdinalEncoder for each",
+    ),
+    "one name for a list": (
+        [columns(labels=OneHotEncoder())],
+        {"categories": {"ward": "north"}},
+        InvalidParameter,
+        "categories=[['a', 'b']]",
+    ),
 }
 
 
@@ -283,6 +334,7 @@ def test_a_subclass_may_do_anything_and_is_not_known():
         (MinMaxScaler((-1e308, 1e308)), "feature_range must be"),
         (Normalizer("l7"), "norm must be one of"),
         (Binarizer(threshold="1"), "threshold must be a finite number"),
+        (OrdinalEncoder(categories=[[0]], **UNKNOWN, unknown_value=np.inf), "unknown_value must be a finite number"),
     ],
 )
 @pytest.mark.parametrize("bound", [{"ranges": (0, 1)}, {"max_norm": 1.0}, {"domain": Domain(row_norm=1e90)}])
@@ -297,10 +349,78 @@ def test_parameters_that_would_make_something_else_than_numbers(step, words, bou
     [
         ([PolynomialFeatures(4), MODEL], {"domain": Domain(row_norm=1e90), "max_norm": 1.0}),
         ([SimpleImputer(strategy="constant", fill_value=1e308), MinMaxScaler(), MODEL], {"ranges": (-1e308, 5e307)}),
-        ([OrdinalEncoder(categories=[[0]], **UNKNOWN, unknown_value=np.inf), MODEL], {"ranges": (0, 1)}),
     ],
 )
 def test_what_no_float_can_hold_is_found_before_any_data(steps, declared):
     pipe = convert(steps, **declared, **ANSWER)
     with pytest.raises(InvalidParameter, match="no range that a float can hold"):
         pipe.plan(Domain(n_rows=100, n_features=1, row_norm=getattr(declared.get("domain"), "row_norm", None)))
+
+
+JUNK = [
+    -1,
+    0,
+    1,
+    1.5,
+    1e300,
+    10**9,
+    np.nan,
+    np.inf,
+    "a",
+    "",
+    None,
+    True,
+    [],
+    [0],
+    (1, 2, 3),
+    {},
+    np.array([1, 2]),
+    object(),
+]
+OPEN = {
+    Binarizer: ["threshold"],
+    GaussianRandomProjection: ["n_components", "eps", "random_state"],
+    KBinsDiscretizer: ["n_bins", "encode", "strategy"],
+    MinMaxScaler: ["feature_range"],
+    Normalizer: ["norm"],
+    OneHotEncoder: ["categories", "drop", "handle_unknown"],
+    OrdinalEncoder: ["categories", "handle_unknown", "unknown_value", "encoded_missing_value"],
+    PCA: ["n_components"],
+    PolynomialFeatures: ["degree", "interaction_only", "include_bias"],
+    RobustScaler: ["quantile_range"],
+    SimpleImputer: ["strategy", "fill_value", "missing_values"],
+    StandardScaler: ["with_mean", "with_std"],
+    LogisticRegression: ["C", "penalty", "fit_intercept"],
+    Ridge: ["alpha", "fit_intercept"],
+    TweedieRegressor: ["power", "link"],
+}
+USUAL = {
+    KBinsDiscretizer: {"strategy": "uniform"},
+    OneHotEncoder: {"categories": [[0, 1]] * 3},
+    OrdinalEncoder: {"categories": [[0, 1]] * 3, **UNKNOWN, "unknown_value": -1},
+    SimpleImputer: {"strategy": "constant"},
+}
+
+
+@pytest.mark.parametrize("kind", OPEN, ids=lambda kind: kind.__name__)
+def test_whatever_a_parameter_is_an_error_is_one_of_ours(kind):
+    domain = Domain(n_rows=1000, n_features=3)
+    facts = {"ranges": (0, 1), "y_range": (0.5, 1), "domain": domain, **ANSWER}
+    for name in OPEN[kind]:
+        for value in JUNK:
+            try:
+                convert([kind(**{**USUAL.get(kind, {}), name: value})], **facts).plan()
+            except PpdpError:
+                continue
+
+
+def test_a_transformer_of_targets_is_not_said_to_tell_nothing():
+    with pytest.raises(UnknownStage, match="The Ridge in it is fitted to the rows") as refused:
+        convert([TransformedTargetRegressor(Ridge())], ranges=RANGES, y_range=(0, 1))
+    assert "nothing" not in str(refused.value)
+
+
+@pytest.mark.parametrize("budget", [{"epsilon": -1}, {"epsilon": 501}, {"delta": 0}, {"delta": "a"}])
+def test_an_impossible_budget_is_refused_at_once(budget):
+    with pytest.raises(ImpossibleBudget):
+        convert([MODEL], ranges=RANGES, **budget)

@@ -1,11 +1,17 @@
 """The code that people read is run: README and documentation."""
 
 import re
+import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ppdp import Distance
+
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "benchmarks"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -25,3 +31,21 @@ def test_links_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
     missing = [t for t in targets if "://" not in t and not (page.parent / t).exists()]
     assert missing == []
+
+
+def test_the_picture_of_the_front_page_is_of_the_code_above_it() -> None:
+    """And its figure stands in the text below."""
+    drawn = import_module("distance").routes()
+    lengths = {label: bars(plan) for label, plan in drawn.items()}
+    assert set(lengths["ours"].values()) == {1.0}
+    assert list(lengths["all exact"]) == ["entrance", "range", "dedup", "impute", "scale"]
+    assert f"as if {lengths['all exact']['scale']:.0f} rows had been replaced" in PAGES[0].read_text(encoding="utf-8")
+
+
+def bars(plan: Any) -> dict[str, float]:
+    """How far apart neighbouring datasets are, in replaced rows, at the entrance and behind every stage."""
+    points = [("entrance", plan.domain, Distance.neighbours())]
+    points += [(step.name, step.way.domain, step.way.distance) for step in plan.steps]
+    return {
+        name: far.shift(norm, 1.0) / (2 * norm) if (norm := domain.row_norm) else 1.0 for name, domain, far in points
+    }

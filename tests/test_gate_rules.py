@@ -117,7 +117,7 @@ class TestRefusal:
         words = {self.refusal(planned, Rows.of(X, tight().y)) for X in (gaps, flat, ball, nothing, np.zeros((5000, 3)))}
         assert len(words) == 1
 
-    @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "raise", "complex"])
+    @pytest.mark.parametrize("value", [math.nan, -math.inf, "raise", "complex"])
     @pytest.mark.parametrize("which", [0, 1, 2])
     def test_a_margin_that_cannot_be_measured_is_zero(self, value, which):
         planned = gated(self.PIPELINE)

@@ -1,9 +1,16 @@
 """The guides say what the code says."""
 
 import importlib.util
+from itertools import product
 from pathlib import Path
 
+import pytest
+
+from ppdp import Domain, make_pipeline
+from ppdp.exceptions import NoRoute
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.registry import REGISTRY
+from ppdp.transformers import ClusterDeduplicator, MedianImputer, MinMaxScaler, StandardScaler
 from ppdp.transformers.base import Stage
 
 ROOT = Path(__file__).parents[1]
@@ -21,7 +28,31 @@ def test_the_table_of_costs_is_what_the_stages_say():
     script = cost()
     text = script.GUIDE.read_text("utf-8")
     assert text.split(script.BEGIN)[1].split(script.END)[0].strip() == script.table()
+    assert text.split(script.MODELS)[1].split(script.MODELS_END)[0].strip() == script.models()
     assert script.PICTURE.is_file()
+
+
+def test_the_figures_beside_the_table_are_what_the_plans_say():
+    text = " ".join(cost().GUIDE.read_text("utf-8").split())
+    assert "a price of 9.25 means 18.5 times the noise on a mean" in text
+    domain = Domain(n_rows=1000, n_features=5)
+    assert noise(StandardScaler(statistics="exact"), domain) / noise(None, domain) == pytest.approx(18.5, rel=1e-3)
+    assert "by default no data pass it at ε = 1 or 2" in text
+    assert "at ε = 1 and 2 a `MedianImputer()` has no route with 1,000 rows" in text
+    for epsilon, stage, gaps in product((1.0, 2.0), (ClusterDeduplicator(), MedianImputer()), (0, 100)):
+        if gaps or isinstance(stage, ClusterDeduplicator):
+            with pytest.raises(NoRoute):
+                made(stage, LogisticRegression((0, 1)), domain.but(max_missing=gaps), epsilon)
+
+
+def made(stage, last, domain, epsilon=1.0):
+    return make_pipeline(MinMaxScaler((-1, 1)), *[stage] * (stage is not None), last, epsilon=epsilon, delta=1e-6).plan(
+        domain
+    )
+
+
+def noise(stage, domain):
+    return made(stage, GaussianMechanism(), domain).mechanism.noise_scale
 
 
 def test_the_guide_names_every_stage():

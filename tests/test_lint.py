@@ -5,18 +5,23 @@ import warnings
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from imblearn.combine import SMOTEENN
 from imblearn.over_sampling import SMOTE
 from imblearn.pipeline import Pipeline as ImbalancedPipeline
-from sklearn.base import BaseEstimator
+from scipy import stats
+from sklearn import preprocessing
+from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, SparseCoder
 from sklearn.ensemble import VotingClassifier
 from sklearn.experimental import enable_halving_search_cv, enable_iterative_imputer  # noqa: F401
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
+from sklearn.feature_selection import SelectKBest, SelectPercentile
 from sklearn.frozen import FrozenEstimator
-from sklearn.impute import SimpleImputer
+from sklearn.impute import IterativeImputer, SimpleImputer
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
@@ -27,6 +32,7 @@ from sklearn.preprocessing import (
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
+    SplineTransformer,
     StandardScaler,
 )
 from sklearn.utils import all_estimators
@@ -37,6 +43,7 @@ from ppdp.conversion import stages
 from ppdp.exceptions import InvalidParameter
 from ppdp.leaks import CONTAINERS, LEAKS, SEVERITIES, Leak
 from ppdp.linting import Finding, Report
+from ppdp.registry import examples
 
 # What scikit-learn 1.6 says of itself with a newer SciPy, when its own model is fitted beside ours.
 pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
@@ -45,6 +52,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     EVERYTHING = dict(all_estimators())
 
+STAGES = [stage for stage in examples() if hasattr(stage, "ways")]
 GONE = {"ClassicalMDS"}  # not in every supported version
 
 
@@ -90,9 +98,25 @@ class TestScikitLearn:
         ("estimator", "severity"),
         [
             (SimpleImputer(), "low"),
-            (SimpleImputer(strategy="constant"), "none"),
+            (SimpleImputer(strategy="constant"), "low"),
+            (SimpleImputer(strategy="constant", keep_empty_features=True), "none"),
             (SimpleImputer(strategy="median"), "high"),
             (SimpleImputer(add_indicator=True), "high"),
+            (IterativeImputer(), "low"),
+            (IterativeImputer(add_indicator=True), "high"),
+            (IterativeImputer(initial_strategy="median"), "high"),
+            (PCA(), "low"),
+            (PCA(2), "low"),
+            (PCA(0.9), "high"),
+            (PCA("mle"), "high"),
+            (SplineTransformer(), "high"),
+            (SplineTransformer(knots=np.array([[0.0], [1.0]])), "none"),
+            (SelectKBest(k=2), "high"),
+            (SelectKBest(k="all"), "low"),
+            (SelectPercentile(percentile=100), "low"),
+            (TfidfVectorizer(vocabulary=["a"]), "low"),
+            (TfidfVectorizer(vocabulary=["a"], use_idf=False), "none"),
+            (SparseCoder(np.eye(2)), "declared"),
             (OneHotEncoder(), "high"),
             (OneHotEncoder(categories=[[0, 1]]), "none"),
             (OneHotEncoder(categories=[[0, 1]], min_frequency=2), "high"),
@@ -287,16 +311,168 @@ class TestUnreadable:
             lint(Raises())
 
 
-@pytest.mark.parametrize("stage", [FunctionTransformer, transformers.RowMap])
-def test_a_function_that_carries_an_estimator_carries_its_rows(stage):
-    assert lint(stage(np.tanh)).severity == "none"
-    (found,) = lint(stage(partial(StandardScaler().transform)))
-    assert (found.severity, found.twin) == ("high", "Public")
+MEAN = np.array([1.0, 2.0])
 
 
-def test_arguments_of_a_function_are_carried_as_well():
-    assert lint(FunctionTransformer(np.tanh, kw_args={"by": MinMaxScaler()})).severity == "high"
-    assert lint(FunctionTransformer(np.tanh, inverse_func=StandardScaler().inverse_transform)).severity == "high"
+def keeping(held):
+    return lambda X: (X, held)[0]
+
+
+class TestFunctions:
+    @pytest.mark.parametrize(
+        ("function", "severity", "words"),
+        [
+            (None, "none", "every row is mapped by itself"),
+            (np.log1p, "none", "every row is mapped by itself"),
+            (lambda X: X / 100, "none", "every row is mapped by itself"),
+            (partial(preprocessing.scale, axis=1), "none", "every row"),
+            (preprocessing.normalize, "none", "every row"),
+            (partial(np.cumsum, axis=1), "none", "every row"),
+            (preprocessing.scale, "low", "means and variances of columns, by scale"),
+            (stats.zscore, "low", "means and variances of columns, by zscore"),
+            (np.mean, "low", "averages of all rows, by mean"),
+            (preprocessing.minmax_scale, "high", "smallest and largest values"),
+            (preprocessing.maxabs_scale, "high", "by maxabs_scale"),
+            (preprocessing.robust_scale, "high", "by robust_scale"),
+            (preprocessing.quantile_transform, "high", "by quantile_transform"),
+            (preprocessing.power_transform, "high", "by power_transform"),
+            (partial(preprocessing.normalize, axis=0), "high", "mixed by normalize"),
+            (stats.rankdata, "high", "mixed by rankdata"),
+            (np.cumsum, "high", "mixed by cumsum"),
+            (np.maximum.accumulate, "high", "mixed by accumulate"),
+            (np.median, "high", "median"),
+            (pd.get_dummies, "high", "by get_dummies"),
+            (lambda df: pd.get_dummies(df), "high", "which labels occur by get_dummies"),
+            (lambda X: X - X.mean(axis=0), "high", "mixed by mean"),
+            (lambda X: X[::-1], "high", "rows are mixed"),
+            (lambda df: df["day"].str[:4].map(df["day"].str[:4].value_counts()), "high", "value_counts"),
+            (lambda X: X + np.random.normal(size=X.shape), "high", "from call to call"),  # noqa: NPY002
+            (
+                keeping(MEAN),
+                "declared",
+                "if what its function keeps (held) was not read off these rows: nobody checked",
+            ),
+            (lambda X: X - MEAN, "declared", "(MEAN)"),
+            (np.frompyfunc(abs, 1, 1), "declared", "which is compiled"),
+            (lambda df: df - pd.read_csv("means.csv"), "declared", "read_csv"),
+            (lambda cells: [cell.strip() for cell in cells], "declared", "takes no made-up rows, so nobody checked"),
+            ("log", "high", "unknown"),
+        ],
+    )
+    def test_they_are_rated_by_what_they_do_and_hold(self, function, severity, words):
+        (found,) = lint(FunctionTransformer(function))
+        assert (found.severity, words in found.leaks) == (severity, True), found.leaks
+        assert found.fix
+
+    @pytest.mark.parametrize("stage", [FunctionTransformer, transformers.RowMap])
+    def test_one_that_holds_on_to_an_estimator_carries_its_rows(self, stage):
+        assert lint(stage(np.tanh)).severity == "none"
+        for function in (partial(StandardScaler().transform), keeping([StandardScaler()])):
+            (found,) = lint(stage(function))
+            assert (found.severity, found.twin) == ("high", "Public")
+
+    @pytest.mark.parametrize("place", ["kw_args", "inv_kw_args"])
+    def test_arguments_are_carried_as_well(self, place):
+        def stage(held):
+            return FunctionTransformer(lambda X, by=None: X, lambda X, by=None: X, **{place: {"by": held}})
+
+        assert lint(stage(None)).severity == "none"
+        assert lint(stage(MEAN)).severity == "declared"
+        assert lint(stage([MinMaxScaler()])).severity == "high"
+
+    def test_the_inverse_is_one_of_them(self):
+        assert lint(FunctionTransformer(np.tanh, inverse_func=StandardScaler().inverse_transform)).severity == "high"
+        assert lint(FunctionTransformer(np.tanh, inverse_func=lambda X: X - X.mean())).severity == "high"
+
+    def test_functions_of_other_estimators(self):
+        around = partial(TransformedTargetRegressor, Ridge(), inverse_func=np.exp)
+        assert lint(around(func=np.log)).findings[0].severity == "none"
+        assert lint(around(func=lambda y: y - y.mean())).findings[0].severity == "high"
+        assert lint(HashingVectorizer(preprocessor=str.lower)).severity == "none"
+        assert lint(HashingVectorizer(analyzer=keeping(StandardScaler()))).severity == "high"
+        assert lint(HashingVectorizer(analyzer=keeping({"a", "b"}))).severity == "declared"
+
+
+def inside(*steps, **parameters):
+    return ppdp.make_pipeline(transformers.NormClipper(), *steps, mechanisms.GaussianMechanism(), **parameters)
+
+
+class TestOwn:
+    """A stage or mechanism of ppdp promises something inside a ppdp pipeline only."""
+
+    @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: type(stage).__name__)
+    def test_what_is_called_none_alone_has_learned_nothing(self, stage):
+        X = np.random.default_rng(0).uniform(-1, 1, (60, 3))
+        Z = np.vstack([[5.0, -7.0, 9.0], X[1:]])
+        if hasattr(stage, "fit_resample"):
+            assert lint(stage).severity == "high"
+            return
+        fitted = [vars(clone(stage).fit(rows)) for rows in (X, Z)]
+        learned = [name for name in fitted[0] if name.endswith("_") and repr(fitted[0][name]) != repr(fitted[1][name])]
+        if lint(stage).severity in ("none", "declared"):
+            assert learned == []
+
+    @pytest.mark.parametrize("name", transformers.__all__)
+    def test_every_stage_is_known(self, name):
+        stage = getattr(transformers, name).example()
+        assert "unknown" not in repr(lint(stage))
+        assert lint(inside(stage)).severity == ("declared" if name == "Public" else "none")
+
+    @pytest.mark.parametrize(
+        ("stage", "severity"),
+        [
+            (transformers.StandardScaler(), "low"),
+            (transformers.PCA(1), "low"),
+            (transformers.MinMaxScaler((0, 1)), "none"),
+            (transformers.MinMaxScaler((0, 1), quantiles=(0.1, 0.9)), "high"),
+            (transformers.Deduplicator(), "high"),
+        ],
+    )
+    def test_alone_it_is_exact(self, stage, severity):
+        assert lint(make_pipeline(stage)).severity == severity
+        assert lint(inside(stage)).severity == "none"
+
+    @pytest.mark.parametrize(
+        ("parameters", "words"),
+        [
+            ({}, "noise of a size that is not set"),
+            ({"noise_scale": 1e-9}, "noise of size 1e-09, which you chose"),
+            ({"noise_scale": 1.0, "random_state": 0}, "comes from a seed"),
+        ],
+    )
+    def test_noise_that_nobody_accounts_for(self, parameters, words):
+        (found,) = lint(mechanisms.GaussianMechanism(**parameters))
+        assert (found.severity, words in found.leaks) == ("high", True)
+        assert "ppdp.Pipeline" in found.fix
+
+    def test_a_pipeline_sets_the_noise_itself(self):
+        mechanism = mechanisms.GaussianMechanism(noise_scale=1e-9, random_state=0)
+        (found,) = lint(ppdp.make_pipeline(mechanism))
+        assert (found.severity, "not used here: noise_scale, random_state" in found.leaks) == ("none", True)
+
+    def test_seeds_and_untested_assumptions_are_named(self):
+        search = ppdp.PrivateSearchCV(inside(), {"normclipper__max_norm": [1.0]}, random_state=0)
+        for seeded in (inside(random_state=0), search):
+            assert (lint(seeded).severity, "seed" in lint(seeded).findings[0].leaks) == ("high", True)
+        assert lint(search.set_params(random_state=None)).severity == "none"
+        assert lint(inside(gate=None)).severity == "declared"
+
+    def test_what_is_declared_to_be_public(self):
+        public = transformers.Public(StandardScaler(), row_norm=1.0)
+        assert [(found.estimator, found.severity) for found in lint(public)] == [("Public", "declared")]
+        centring = FunctionTransformer(lambda X: X - X.mean(axis=0))
+        assert lint(transformers.Public(centring, lipschitz=1.0, row_norm=1.0)).severity == "high"
+        assert lint(inside(transformers.RowMap(lambda X: X - MEAN, out_norm=1.0))).severity == "declared"
+
+    def test_a_stage_that_a_user_wrote_rests_on_its_authors_word(self):
+        class Mirror(transformers.NormClipper):
+            pass
+
+        assert [found.severity for found in lint(inside(Mirror()))] == ["none", "declared", "none"]
+        assert lint(Mirror()).severity == "high"
+
+    def test_a_search_of_scikit_learn_around_a_pipeline_is_not_covered(self):
+        assert lint(GridSearchCV(inside(), {})).severity == "high"
 
 
 class TestReport:
@@ -322,6 +498,12 @@ class TestReport:
             ("Normalizer", False),
         ]
 
+    def test_what_is_taken_at_a_users_word_is_counted(self):
+        report = lint(make_pipeline(FunctionTransformer(keeping(MEAN)), Normalizer()))
+        assert "0 of 2 stages look at the rows, 1 is taken at your word; worst: declared" in repr(report)
+        assert "make sure of it" in repr(report)
+        assert not report.findings[0].looks
+
     def test_nothing_at_all(self):
         assert len(lint(make_pipeline("passthrough"))) == 0
         assert lint(make_pipeline("passthrough")).severity == "none"
@@ -335,9 +517,11 @@ class TestCommand:
     def job(self, tmp_path):
         path = tmp_path / "job.py"
         lines = [
-            "from sklearn.preprocessing import MinMaxScaler, Normalizer",
+            "from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer",
             "pipe = MinMaxScaler()",
             "row = Normalizer()",
+            "mean = 1.5",
+            "word = FunctionTransformer(lambda X: X - mean)",
         ]
         path.write_text("\n".join(lines), "utf-8")
         return path
@@ -345,6 +529,8 @@ class TestCommand:
     def test_exit_status_says_whether_something_looks(self, job, capsys):
         assert cli.main(["lint", f"{job}:pipe"]) == 1
         assert "MinMaxScaler" in capsys.readouterr().out
+        assert cli.main(["lint", f"{job}:word"]) == 1
+        assert "taken at your word" in capsys.readouterr().out
         assert cli.main(["lint", f"{job}:row", "--json"]) == 0
         assert json.loads(capsys.readouterr().out)["severity"] == "none"
 

@@ -12,6 +12,7 @@ import pickle
 import re
 import struct
 import sys
+import traceback
 import types
 import weakref
 
@@ -21,8 +22,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from ppdp import Domain, Ledger, Pipeline, PrivacyRefusal
-from ppdp.exceptions import PpdpError
+from ppdp import Domain, Ledger, Pipeline, PrivacyRefusal, fits
+from ppdp.exceptions import PpdpError, StageFailed
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression, laplace
 from ppdp.privacy.noise import Noise
 from ppdp.transformers import (
@@ -162,11 +163,7 @@ def listening(statistics, found):
 
 
 def reachable(*roots):
-    """Every object that can be reached from these, except modules, classes and frames of a traceback.
-
-    A traceback's frames hold the rows as long as someone keeps the live exception in the same process; Python does
-    that to any library, pickling an exception drops them, and whoever can read them can read the rows themselves.
-    """
+    """Every object that can be reached from these, except modules and classes; with every variable of a traceback."""
     skipped = (types.ModuleType, type, types.TracebackType, types.FrameType, types.BuiltinFunctionType)
     seen, waiting = {}, list(roots)
     while waiting:
@@ -198,6 +195,8 @@ def neighbours_of(item):
         found += [item.__self__, item.__func__]
     if isinstance(item, BaseException):
         found += [item.args, item.__cause__, item.__context__]
+        frames = [frame for frame, _ in traceback.walk_tb(item.__traceback__)]
+        found += [value for frame in frames if frame.f_globals is not globals() for value in frame.f_locals.values()]
     return found
 
 
@@ -266,6 +265,9 @@ def texts_of(pipe):
     return texts
 
 
+ISSUED = {"date": "2026-01-01T00:00:00+00:00", "fit": 1, "together": None, "travels": 0, "inside": None, "ledger": None}
+
+
 class TestAfterFit:
     @pytest.mark.parametrize("route", ROUTES)
     def test_nothing_private_can_be_reached(self, secrets, route, capfd, caplog, recwarn):
@@ -307,6 +309,7 @@ class TestAfterFit:
             return np.float64(bound) if np.shape(value) == () else values
 
         monkeypatch.setattr(Noise, "release", answer)
+        monkeypatch.setattr(fits.Charge, "issued", lambda self, delta: ISSUED)
         written = {pickle.dumps(ROUTES[route]().fit(*private_data(seed))) for seed in range(3)}
         assert len(written) == 1
 
@@ -321,6 +324,7 @@ class TestAfterFit:
 
         monkeypatch.setattr(Noise, "release", answer)
         monkeypatch.setattr(laplace, "laplace_release", answer)
+        monkeypatch.setattr(fits.Charge, "issued", lambda self, delta: ISSUED)
         pipe = pipeline(*OTHER_STAGES[name], last=last(), gate=None)
         written = {pickle.dumps(clone(pipe).fit(*private_data(seed))) for seed in range(3)}
         assert len(written) == 1
@@ -404,6 +408,62 @@ class TestAfterAnError:
             assert_bytes_are_public(written, secrets)
         assert not hasattr(pipe, "certificate_")
         assert not hasattr(pipe, "release_")
+
+    def test_a_steps_own_error_says_nothing_and_leaves_nothing(self, secrets, monkeypatch):
+        def fail(self, rows, way, domain):
+            exact = rows.X.mean(axis=0)
+            secrets.add(exact)
+            try:
+                raise KeyError(exact[0])
+            except KeyError:
+                raise ValueError(f"a mean of {exact}") from None
+
+        monkeypatch.setattr(StandardScaler, "_statistics", fail)
+        pipe = ROUTES["exact"](ledger=Ledger())
+        with pytest.raises(
+            StageFailed, match=r"'scale': it stopped with ValueError.* counts this fit as spent"
+        ) as caught:
+            pipe.fit(*private_data())
+        assert_nothing_private([caught.value, pipe], secrets)
+        assert_text_is_public("".join(traceback.format_exception(caught.value)), secrets)
+        assert caught.value.__context__ is None
+
+    @pytest.mark.parametrize("share", [0.05, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99])
+    @pytest.mark.parametrize("route", ["noisy", "exact, for a mean"])
+    def test_an_interrupt_anywhere_leaves_nothing(self, secrets, route, share):
+        """Before, inside and behind every stage; the lines of the traceback stay."""
+
+        def calls_of(limit):
+            counted = 0
+
+            def count(frame, event, _):
+                nonlocal counted
+                counted += event == "call" and frame.f_globals.get("__name__", "").startswith("ppdp.")
+                if counted > limit:
+                    raise KeyboardInterrupt
+
+            sys.setprofile(count)
+            try:
+                ROUTES[route](random_state=0).fit(*private_data())
+            finally:
+                sys.setprofile(None)
+            return counted
+
+        calls_of(math.inf)  # what is computed once per process
+        with pytest.raises(KeyboardInterrupt) as caught:
+            calls_of(int(share * calls_of(math.inf)))
+        assert_nothing_private([caught.value], secrets)
+        assert "fit" in [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+
+    def test_what_the_caller_was_handling_stays(self):
+        X, y = private_data()
+        try:
+            raise LookupError("of the caller")
+        except LookupError as handled:
+            with pytest.raises(PpdpError) as caught:
+                ROUTES["exact"]().fit(infinite(X), y)
+            kept = caught.value.__context__ is handled
+        assert kept
 
     def test_a_failed_fit_forgets_the_one_before(self):
         pipe = ROUTES["noisy"]().fit(*private_data())

@@ -4,6 +4,8 @@ import base64
 import io
 import json
 import random
+import subprocess
+import sys
 from functools import cache
 
 import numpy as np
@@ -15,6 +17,7 @@ import zoo
 
 import ppdp
 from ppdp import Certificate, Pipeline, make_pipeline
+from ppdp.artefact import table as table_module
 from ppdp.exceptions import CertificateError, ExportError, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from ppdp.transformers import MinMaxScaler, NormClipper, RandomProjection, StandardScaler
@@ -222,3 +225,74 @@ class TestRefusals:
                 assert certificate == histogram().certificate_
                 assert table.equals(histogram().release_.to_arrow())
         assert refused > 100
+
+
+# ---------------------------------------------------------------- small files that would be large in memory
+
+READ = """
+import sys
+import ppdp
+from ppdp.exceptions import PpdpError
+
+def most_used():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) // 1024 for line in status if line.startswith("VmHWM"))
+
+ppdp.read_parquet(sys.argv[1])
+before = most_used()
+try:
+    ppdp.read_parquet(sys.argv[2])
+except PpdpError as error:
+    print(type(error).__name__, error.message, sep="|")
+print(most_used() - before)
+"""
+BLOWN_UP = {
+    "one long word": {},
+    "words that repeat the one before": {"use_dictionary": False, "column_encoding": {"array": "DELTA_BYTE_ARRAY"}},
+    "a codec without limit": {"compression": "zstd"},
+}
+
+
+@cache
+def covariance():
+    """230 numbers, in one array."""
+    rows = np.random.default_rng(0).uniform(-0.2, 0.2, (1000, 20))
+    return make_pipeline(NormClipper(), GaussianMechanism("covariance"), epsilon=5.0).fit(rows)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux counts it")
+@pytest.mark.parametrize("name", BLOWN_UP)
+def test_a_small_file_takes_little_memory(name, path, tmp_path):
+    covariance().release_.to_parquet(tmp_path / "as it was.parquet")
+    table = covariance().release_.to_arrow()
+    words = pa.array(["x" * 2**22] * len(table), pa.large_string()).cast(pa.string())
+    pq.write_table(table.set_column(0, "array", words), path, **BLOWN_UP[name])
+    assert path.stat().st_size < 2**21
+    line = [sys.executable, "-c", READ, tmp_path / "as it was.parquet", path]
+    error, megabytes = subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert error.startswith("ExportError|the ")
+    assert int(megabytes) < 150
+
+
+def test_nothing_is_read_of_another_form(written, monkeypatch):
+    """Columns, types, codecs and numbers of values are compared with the certificate before a value is read."""
+    table = pq.read_table(written)
+    forms = {
+        "a list": table.set_column(2, "value", pa.array([[0.0]] * len(table))),
+        "a nested column": table.set_column(1, "position", pa.array([{"a": 1}] * len(table))),
+        "a long string": table.set_column(0, "array", table["array"].cast(pa.large_string())),
+        "another order": table.select(["position", "array", "value", "column", "low", "high"]),
+    }
+    monkeypatch.setattr(pq.ParquetFile, "read", lambda *_: pytest.fail("it was read"))
+    for changed in forms.values():
+        pq.write_table(changed, written)
+        with pytest.raises(ExportError, match="another form"):
+            ppdp.read_parquet(written)
+
+
+def test_a_certificate_of_a_huge_table_is_not_written_out(written, monkeypatch):
+    """Whoever forges a certificate chooses names, and one long name stands in every line."""
+    monkeypatch.setattr(table_module, "SMALL", 0)
+    monkeypatch.setattr(table_module, "EXPANSION", 0.01)
+    with pytest.raises(ExportError, match="far larger than its file"):
+        ppdp.read_parquet(written)

@@ -10,8 +10,10 @@ import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 
 import ppdp.search
-from ppdp import Domain, Ledger, Pipeline, PrivateSearchCV
+from ppdp import Certificate, Domain, Ledger, Pipeline, PrivateSearchCV, load
 from ppdp.candidates import Candidate, select
+from ppdp.certificate.rules import RECORDED
+from ppdp.cli import main
 from ppdp.exceptions import (
     BudgetExceeded,
     DomainMismatch,
@@ -289,7 +291,8 @@ class TestNothingPrivateIsLeft:
         found = search().fit(*data)
         kept = {name for name in vars(found) if name not in found.get_params(deep=False)}
         assert kept == {
-            *("best_estimator_", "best_index_", "best_params_", "best_score_", "classes_", "cv_results_", "summary_"),
+            *("best_estimator_", "certificate_", "best_index_", "best_params_", "best_score_"),
+            *("classes_", "cv_results_", "summary_"),
             *("feature_names_in_", "n_features_in_"),
         }
         assert set(found.cv_results_) == {"params", "outcome"}
@@ -302,11 +305,74 @@ class TestNothingPrivateIsLeft:
             found.fit(data[0] * np.nan, data[1])
         assert not any(hasattr(found, name) for name in ("summary_", "best_estimator_", "best_score_"))
 
-    def test_the_last_fits_certificate_tells_of_the_search(self, data):
-        certificate = search().fit(*data).best_estimator_.certificate_
-        assert certificate.epsilon < 2.0
-        assert certificate.verify()
-        assert "everything together keeps epsilon = 2 at delta = 1e-06" in certificate["warnings"][-1]
+
+BEST = "of the best one"
+
+
+class TestCertificate:
+    def test_it_carries_the_total_and_is_composed_again(self, data):
+        whole = search().fit(*data).certificate_
+        assert (whole.epsilon, whole.delta, whole.status) == (2.0, 1e-6, "UNCONDITIONAL")
+        assert whole.verify()
+        assert len(whole["search"]["fits"]) == 4
+        assert RECORDED in whole["not_covered"]
+        assert "the whole search: the fits of 4 candidates, the choice among them" in " ".join(str(whole).split())
+
+    @pytest.mark.parametrize(
+        ("path", "value"),
+        [
+            (("fits", 1, "mu"), 5.0),
+            (("refits", BEST, "failure"), 0.3),
+            (("refits", BEST, "variation"), 0.0),
+            (("refits", BEST, "mu"), 0.01),
+            (("selection", "temperature"), 9.0),
+            (("selection", "scored"), 0),
+            (("selection", "rows"), 700),
+            (("best_index",), 9),
+            (("outcomes",), ["refused"] * 4),
+            (("fits",), []),
+        ],
+    )
+    def test_a_search_that_costs_something_else_does_not_hold(self, data, path, value):
+        found = search().fit(*data)
+        content = found.certificate_.to_dict()
+        place = content["search"]
+        for key in path[:-1]:
+            place = place[found.best_index_ if key == BEST else key]
+        assert place[path[-1]] != value
+        place[path[-1]] = value
+        assert not Certificate.sealed(content).verify()
+
+    def test_the_part_says_of_what_and_cannot_pass_for_the_whole(self, data, tmp_path, capsys):
+        found = search().fit(*data)
+        part = found.best_estimator_.certificate_
+        assert part.epsilon < 2.0
+        assert part.verify()
+        assert str(part).startswith("PART OF A SEARCH over 4 candidates that costs epsilon = 2 at delta = 1e-06 in all")
+        assert part["part_of"]["digest"] == found.certificate_.digest
+        found.best_estimator_.export(tmp_path / "part.zip")
+        found.export(tmp_path / "whole.zip")
+        for name, bound, status in [("part", 1.9, 1), ("part", 2, 0), ("whole", 1.9, 1), ("whole", 2, 0)]:
+            assert main(["verify", str(tmp_path / f"{name}.zip"), "--max-epsilon", str(bound)]) == status
+        for require in ("unconditional", "alone"):
+            assert main(["verify", str(tmp_path / "part.zip"), "--require", require]) == 1
+            assert main(["verify", str(tmp_path / "whole.zip"), "--require", require]) == 0
+        assert "REFUSED: --require alone: PART OF A SEARCH" in capsys.readouterr().out
+
+    def test_what_is_exported_predicts_as_the_search_does(self, data, tmp_path):
+        found = search().fit(*data)
+        found.export(tmp_path / "model.zip")
+        loaded = load(tmp_path / "model.zip")
+        assert loaded.certificate_ == found.certificate_
+        np.testing.assert_array_equal(loaded.predict(data[0]), found.predict(data[0]))
+
+    def test_it_is_one_fit_of_its_process_and_one_spend(self, data):
+        ledger = Ledger()
+        assert search().fit(*data).certificate_["issued"]["fit"] == 1
+        with ledger:
+            inside = search().fit(*data).certificate_["issued"]
+        assert len(ledger) == 1
+        assert (inside["fit"], inside["ledger"]["position"], inside["ledger"]["account"]) == (None, 1, ledger.account)
 
 
 class TestManners:

@@ -6,7 +6,6 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.exceptions import FitFailedWarning
 from sklearn.model_selection import GridSearchCV, ShuffleSplit, cross_val_score, cross_validate, learning_curve
 
 from ppdp import Domain, Ledger, Pipeline, PrivacyRefusal
@@ -135,15 +134,14 @@ class TestLimit:
         with pytest.raises(BudgetExceeded):
             pipe.fit(data[0], np.full(N, np.nan))
 
-    def test_folds_beyond_the_limit_fail(self, data):
+    def test_folds_beyond_the_limit_end_the_run_and_are_no_scores(self, data):
         mu = mu_of(pipeline(), N * 4 // 5)
         two = Ledger()
         for _ in range(2):
             two.reserve(mu=mu, allowance=1e-9, epsilon=2.0)
         ledger = Ledger(epsilon=two.epsilon(1e-5) * 1.01, delta=1e-5)
-        with pytest.warns(FitFailedWarning, match="3 fits failed"):
-            result = cross_validate(pipeline(ledger), *data, cv=5)
-        assert np.isnan(result["test_score"]).sum() == 3
+        with pytest.raises(BudgetExceeded):
+            cross_validate(pipeline(ledger), *data, cv=5)
         assert statuses(ledger) == ["released"] * 2
 
     def test_each_dataset_has_its_own(self, data):

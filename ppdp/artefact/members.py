@@ -127,19 +127,28 @@ def read_members(path: Path, names: Collection[str]) -> dict[str, bytes]:
         raise ExportError(f"cannot read {str(path)!r}: {error.strerror}.") from None
 
 
-def read_file(path: Path) -> bytes:
-    """The bytes of a regular file that is no link.
+def read_file(path: Path, most: int = MOST_BYTES) -> bytes:
+    """The bytes of a regular file that is no link: a pipe would let whoever reads wait for ever.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    most : int
+        Bytes that it may have.
 
     Raises
     ------
     ExportError
         If it is anything else, or too long.
+    OSError
+        If it cannot be opened or read.
     """
     safely = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, os.O_RDONLY | safely), "rb") as file:
         about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode) or about.st_size > MOST_BYTES:
-            raise ExportError(f"{path.name!r} is no ordinary file of at most {MOST_BYTES} bytes.")
+        if not stat.S_ISREG(about.st_mode) or about.st_size > most:
+            raise ExportError(f"{path.name!r} is no ordinary file of at most {most} bytes.")
         return file.read()
 
 

@@ -8,7 +8,6 @@ import io
 import math
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,17 @@ from ppdp.artefact.members import pack_arrays, read_file, unpack_arrays, write_b
 from ppdp.certificate import Certificate
 from ppdp.certificate.issue import content_hash
 from ppdp.certificate.leaving import refuse_unsafe
+from ppdp.checks import path_of
 from ppdp.exceptions import CertificateError, ExportError
 
 __all__ = ["read_parquet", "tabulated", "write_table"]
 
 Array = NDArray[np.float64]
 KEY, OTHERS = b"ppdp.certificate", b"ppdp.arrays"
+
+CODECS = ("SNAPPY", "UNCOMPRESSED")  # ours; they expand at most some twenty times, others without limit
+EXPANSION, SMALL = 1000, 2**24  # no table that was released is that much larger in memory than its file
+_BYTES_OF_A_LINE = 40
 
 
 def tabulated(certificate: Certificate, arrays: Mapping[str, Array]) -> Any:
@@ -108,7 +112,7 @@ def write_table(path: str | os.PathLike[str], table: Any) -> None:
 
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
-    write_bytes(Path(path), buffer.getvalue())
+    write_bytes(path_of("path", path), buffer.getvalue())
 
 
 def read_parquet(path: str | os.PathLike[str]) -> tuple[Any, Certificate]:
@@ -145,7 +149,7 @@ def read_parquet(path: str | os.PathLike[str]) -> tuple[Any, Certificate]:
 
     failures = (pa.ArrowException, OSError, ValueError, TypeError, OverflowError, MemoryError)
     try:
-        data = read_file(Path(path))
+        data = read_file(path_of("path", path))
     except OSError as error:
         raise ExportError(f"cannot read {os.fspath(path)!r}: {error.strerror}.") from None
     try:
@@ -163,19 +167,81 @@ def read_parquet(path: str | os.PathLike[str]) -> tuple[Any, Certificate]:
         whole = math.prod(shapes[wide[0]]) // len(wide[1])
     if lines != whole or (wide is not None and file.metadata.num_columns != len(wide[1])):
         raise ExportError("the file holds another number of values than its certificate says.")
+    schema = _schema(certificate, whole)
+    _refuse_to_expand(file, schema, certificate, len(data))
+    words = [field.name for field in schema if field.type == pa.string()]
     try:
-        found = file.read()
+        found = pq.ParquetFile(io.BytesIO(data), read_dictionary=words).read()
         if wide is None:
             arrays = _arrays(np.asarray(found["value"], dtype=np.float64), shapes)
         else:
             arrays = _arrays_of_rows(found, about.get(OTHERS), shapes, wide[0])
+        expected = tabulated(certificate, arrays)
+        same = content_hash(arrays) == certificate["released"]["sha256"] and _same(found, expected)
     except (*failures, KeyError):
         raise ExportError("the table is malformed.") from None
-    expected = tabulated(certificate, arrays)
-    same = content_hash(arrays) == certificate["released"]["sha256"]
-    if not same or not found.equals(expected):
+    if not same:
         raise ExportError("the numbers are not those that the certificate was issued for.")
     return expected, certificate
+
+
+def _schema(certificate: Certificate, lines: int) -> Any:
+    """Names and types of the columns of a released table."""
+    import pyarrow as pa
+
+    wide = _wide(certificate)
+    if wide is not None:
+        return pa.schema([(name, pa.float64()) for name in wide[1]])
+    columns = [("array", pa.string()), ("position", pa.int64()), ("value", pa.float64())]
+    cells = _cells(certificate)
+    if cells is not None and len(cells[0]) == lines:
+        columns += [("column", pa.string()), ("low", pa.float64()), ("high", pa.float64())]
+    return pa.schema(columns)
+
+
+def _refuse_to_expand(file: Any, schema: Any, certificate: Certificate, size: int) -> None:
+    """Read nothing whose size in memory does not follow from the certificate and the size of the file.
+
+    What a footer says of sizes anybody can forge, so none is believed. What is checked is that columns, physical types
+    and numbers of values are those of the certificate, and that no codec can expand without limit. Words are then read
+    as codes, so that one long word counts once.
+    """
+    about = file.metadata
+    physical = {"string": "BYTE_ARRAY", "int64": "INT64", "double": "DOUBLE"}
+    kinds = [(one.physical_type, one.max_repetition_level) for one in map(file.schema.column, range(about.num_columns))]
+    groups = [about.row_group(i) for i in range(about.num_row_groups)]
+    chunks = [(group.num_rows, group.column(i)) for group in groups for i in range(group.num_columns)]
+    if not (
+        file.schema_arrow.equals(schema)
+        and kinds == [(physical[str(field.type)], 0) for field in schema]
+        and sum(group.num_rows for group in groups) == about.num_rows
+        and all(chunk.num_values == rows and chunk.compression in CODECS for rows, chunk in chunks)
+    ):
+        raise ExportError("the table has another form than pipe.release_.to_parquet gives it.")
+    longest = max(map(len, [*certificate["released"]["names"], *_features(certificate)]))
+    line = 8 * len(schema) if _wide(certificate) is not None else _BYTES_OF_A_LINE + longest
+    if about.num_rows * line > EXPANSION * size + SMALL:
+        raise ExportError("the table would be far larger than its file.")
+
+
+def _same(found: Any, expected: Any) -> bool:
+    """Whether two tables hold the same; words are compared as codes."""
+    pairs = ((found[name], expected[name]) for name in expected.schema.names)
+    return all(_same_words(a, b) if hasattr(a.type, "value_type") else a.equals(b) for a, b in pairs)
+
+
+def _same_words(found: Any, expected: Any) -> bool:
+    """Whether a column that was read as codes holds these words; it is never written out."""
+    if found.null_count:
+        return False
+    wanted = expected.combine_chunks().dictionary_encode()
+    place = {word: code for code, word in enumerate(wanted.dictionary.to_pylist())}
+    codes = []
+    for chunk in found.chunks:
+        chunk.validate(full=True)
+        own = [place.get(word, -1) for word in chunk.dictionary.to_pylist()]
+        codes.append(np.asarray(own, dtype=np.int64)[chunk.indices.to_numpy()])
+    return np.array_equal(np.concatenate(codes), wanted.indices.to_numpy())
 
 
 def verified(text: str | bytes) -> Certificate:

@@ -19,7 +19,7 @@ from ppdp.neighbours import Pair
 from ppdp.planning.plan import PlannedMechanism
 from ppdp.privacy.noise import Noise
 
-__all__ = ["Exact", "exact_answers", "says_what_it_answers"]
+__all__ = ["Exact", "exact_answers", "law_of_answers"]
 
 Array = NDArray[np.float64]
 
@@ -43,18 +43,27 @@ class Exact:
     apart: Callable[[Pair], float]
 
 
-def says_what_it_answers(mechanism: PlannedMechanism) -> bool:
-    """Whether its answers without noise can be asked for, unlike those of another library."""
-    question, stage = mechanism.question, mechanism.stage
-    return (
-        question.gaussian or "loss" in question.parameters or hasattr(stage, "_answer") or hasattr(stage, "_utilities")
-    )
+def law_of_answers(question: Question) -> str | None:
+    """By which law a mechanism's noise is drawn: "gaussian", "sampled", "laplace" or "exponential"; None if unknown.
+
+    The formula says it. That a mechanism of another library, or of your own, has methods of the same names says nothing
+    of its noise.
+    """
+    return "gaussian" if question.gaussian else _LAWS.get(question.formula)
+
+
+_LAWS = {
+    **dict.fromkeys(("learning.poisson", "learning.fixed-size", "learning.hidden"), "sampled"),
+    **dict.fromkeys(("laplace.sum", "laplace.mean", "laplace.count", "laplace.histogram"), "laplace"),
+    **dict.fromkeys(("exponential.utility", "exponential.quantile"), "exponential"),
+}
+"""Of the formulas that are not Gaussian: where their law is none of these, answers are not compared."""
 
 
 def exact_answers(mechanism: PlannedMechanism, domain: Domain, distance: Distance) -> Exact:
     """What a planned mechanism answers without noise, in the metric of what is claimed of it.
 
-    Where it does not say what it answers: the sum of its rows, and how far their distance lets that move.
+    Where the law of its noise is not known: the sum of its rows, and how far their distance lets that move.
 
     Parameters
     ----------
@@ -64,17 +73,19 @@ def exact_answers(mechanism: PlannedMechanism, domain: Domain, distance: Distanc
         At its input.
     """
     question = mechanism.question
-    if question.gaussian:
+    law = law_of_answers(question)
+    if law == "gaussian":
         assert mechanism.sensitivity is not None
         return Exact(mechanism.sensitivity, partial(_gaussian, mechanism.stage, question, mechanism.noise_scale))
-    if "loss" in question.parameters:
+    if law == "sampled":
         whole = _on_all_rows(question, domain)
         stage = clone(mechanism.stage).set_params(solver="dpgd")
         return Exact(whole.sensitivity(domain, distance), partial(_gaussian, stage, whole, mechanism.noise_scale))
-    if not says_what_it_answers(mechanism):
+    if law is None:
         return Exact(distance.shift(domain.row_norm or 1.0, 1.0), _sums)
     loss = question.privacy_map(domain, distance, mechanism.noise_scale)
-    return Exact(loss.epsilon(0.0) * mechanism.noise_scale, partial(_pure, mechanism.stage, question))
+    apart = _moved if law == "laplace" else _spread
+    return Exact(loss.epsilon(0.0) * mechanism.noise_scale, partial(apart, mechanism.stage, question))
 
 
 _OF_BATCHES = frozenset({"loss", "batch_size", "steps", "epochs", "step_size"})
@@ -96,13 +107,16 @@ def _sums(pair: Pair) -> float:
     return float(np.linalg.norm(one - other))
 
 
-def _pure(stage: Any, question: Question, pair: Pair) -> float:
-    """L1 distance of the answers that Laplace noise is added to, or what a choice goes by."""
-    if hasattr(stage, "_utilities"):
-        one, other = (stage._utilities(rows, question) for rows in pair)
-        return float(sum(np.ptp(a - b) for a, b in zip(one, other)))
+def _moved(stage: Any, question: Question, pair: Pair) -> float:
+    """L1 distance of the answers that Laplace noise is added to."""
     one, other = (stage._answer(rows, question) for rows in pair)
     return float(np.abs(one - other).sum())
+
+
+def _spread(stage: Any, question: Question, pair: Pair) -> float:
+    """Range of the changes of the utilities that choices go by, of all choices together."""
+    one, other = (stage._utilities(rows, question) for rows in pair)
+    return float(sum(np.ptp(a - b) for a, b in zip(one, other)))
 
 
 class _Rehearsal:

@@ -92,8 +92,9 @@ class Claim:
     holds : callable, optional
         ``holds(X) -> bool``: what the claim assumes of each of the two datasets, read off the rows that are present,
         perhaps none.
-    gaps : int, default=0
-        So many rows may have gaps.
+    gaps : int, optional
+        So many rows may have gaps. Default: ``max_missing`` of the domain, or none where it is not declared; give it
+        in one of the two places.
     scales : tuple of float, optional
         Lengths at which the map changes its mind. Default: the numbers among the transformer's parameters.
     resolution : float, optional
@@ -124,7 +125,7 @@ class Claim:
     claimed: Distance | Sensitivity | Mapping[str, Bound] | Callable[[Domain, Distance], tuple[Domain, Distance]]
     distance: Distance | None = None
     holds: Callable[[Array], Any] | None = None
-    gaps: int = 0
+    gaps: int | None = None
     scales: tuple[float, ...] | None = None
     resolution: float | None = None
     name: str = ""
@@ -139,8 +140,9 @@ class Claim:
             object.__setattr__(self, "name", kind.__name__)
         distance = self.distance or Distance.neighbours(self.domain.rows_per_unit)
         whole = distance.toggled == distance.reweighted == 0
-        facts = self.domain.but(max_missing=self.gaps, min_present=n if whole else self.domain.min_present)
-        world = World(facts, distance, min(self.gaps, n), self._scales(), labels=label_values(self.domain))
+        gaps = self._declared_gaps() if self.gaps is None else self.gaps
+        facts = self.domain.but(max_missing=gaps, min_present=n if whole else self.domain.min_present)
+        world = World(facts, distance, min(gaps, n), self._scales(), labels=label_values(self.domain))
         object.__setattr__(self, "distance", distance)
         object.__setattr__(self, "world", world)
         object.__setattr__(self, "bounds", self._bounds())
@@ -160,10 +162,18 @@ class Claim:
             if not right:
                 kind = type(getattr(self, name)).__name__
                 raise InvalidParameter(f"{name} is of type {kind}.", stage="Claim", fix=f"pass {words}.")
-        integer("Claim.gaps", self.gaps, least=0)
+        if self.gaps is not None:
+            integer("Claim.gaps", self.gaps, least=0)
+            if self.domain.max_missing is not None and self.gaps != self._declared_gaps():
+                problem = f"gaps is {self.gaps}, and the domain declares max_missing = {self.domain.max_missing}."
+                raise InvalidParameter(problem, stage="Claim", fix="leave gaps out.")
         integer("Domain.min_present", self.domain.min_present, least=0, most=self.domain.n)
         if self.resolution is not None:
             number("Claim.resolution", self.resolution, least=0)
+
+    def _declared_gaps(self) -> int:
+        """How many rows may have gaps by the domain; none where it does not say."""
+        return 0 if self.domain.max_missing is None else self.domain.missing_rows
 
     def _scales(self) -> tuple[float, ...]:
         """Lengths at which the map may change its mind."""

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ppdp.audit.confidence import check_confidence
 from ppdp.audit.datasets import keep_pair, kept_pair
+from ppdp.audit.forecast import forecast
 from ppdp.audit.output import LEAST_RUNS, attack_output
 from ppdp.audit.report import AuditReport
 from ppdp.audit.stability import attack_stability, worst_pair
 from ppdp.audit.surroundings import best_surroundings
 from ppdp.audit.target import PlanTarget
-from ppdp.audit.trials import MOST_RUNS
+from ppdp.audit.trials import MOST_RUNS, check_jobs
 from ppdp.checks import integer, positive
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter
@@ -38,6 +40,7 @@ def audit(
     folder: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     seed: int = 0,
+    announce: Callable[[str], object] | None = None,
 ) -> AuditReport:
     """Try to break what a pipeline would certify, without any private data.
 
@@ -66,6 +69,8 @@ def audit(
         Processes for the runs; -1 for as many as there are processors.
     seed : int, default=0
         Of the search; the noise that is audited always comes from the operating system.
+    announce : callable, optional
+        Called with one line that says about how long it will take, before it begins, such as ``print``.
 
     Returns
     -------
@@ -87,9 +92,14 @@ def audit(
     positive("seconds", seconds)
     integer("seed", seed, least=0)
     integer("runs", runs, least=LEAST_RUNS, most=MOST_RUNS)
+    integer("evaluations", evaluations, least=1)
     check_confidence(confidence)
+    check_jobs(n_jobs)
     started = time.monotonic()
     plan = subject if isinstance(subject, Plan) else subject.plan(domain)
+    if announce is not None:
+        expected = forecast(plan, evaluations=evaluations, seconds=seconds, runs=runs, n_jobs=n_jobs)
+        announce(str(expected))
     stability = attack_stability(plan, evaluations=evaluations, seconds=seconds, seed=seed)
     if getattr(subject, "random_state", None) is not None:
         stability = replace(stability, skipped=(*stability.skipped, SEEDED))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.audit.answers import Exact, exact_answers, says_what_it_answers
+from ppdp.audit.answers import Exact, exact_answers, law_of_answers
 from ppdp.audit.claims import StabilityTarget, StageTarget, Uses, lengths
 from ppdp.bounds import lookup
 from ppdp.distance import Distance
@@ -25,6 +25,8 @@ from ppdp.statistics import row_norms
 __all__ = ["AnswerTarget", "ReleaseTarget", "RowsTarget", "plan_targets"]
 
 Array = NDArray[np.float64]
+
+UNKNOWN = "by which law its noise is drawn is not known here, so its answers without noise are not compared"
 
 
 def plan_targets(plan: Plan) -> tuple[list[StabilityTarget], list[tuple[str, str]]]:
@@ -43,8 +45,8 @@ def plan_targets(plan: Plan) -> tuple[list[StabilityTarget], list[tuple[str, str
         targets.append(RowsTarget("all stages", plan, _entrance(plan)))
     if plan.mechanism is None:
         return targets, []
-    if not says_what_it_answers(plan.mechanism):
-        return targets, [(plan.mechanism.name, "another library answers, with its own noise")]
+    if law_of_answers(plan.mechanism.question) is None:
+        return targets, [(plan.mechanism.name, UNKNOWN)]
     return [*targets, AnswerTarget.of(plan)], []
 
 

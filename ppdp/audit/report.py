@@ -12,7 +12,7 @@ from typing import Any
 from ppdp.audit.datasets import pair_to_dict
 from ppdp.audit.optimise import SIZES
 from ppdp.audit.output import OutputFinding
-from ppdp.audit.stability import StabilityReport
+from ppdp.audit.stability import NOTHING_MOVED, StabilityReport
 from ppdp.certificate.document import write_atomically
 from ppdp.certificate.drawing import budget_bar
 from ppdp.certificate.html import html_page
@@ -77,8 +77,10 @@ class AuditReport:
 
     @property
     def word(self) -> str:
-        """REFUTED or NOT REFUTED."""
-        return "REFUTED" if self.violated else "NOT REFUTED"
+        """REFUTED, NOT REFUTED, or VACUOUS where nothing moved and nothing was told apart in any attack."""
+        told = self.output is not None and self.output.told
+        moved = len(self.stability.vacuous) < len({finding.name for finding in self.stability.findings})
+        return "REFUTED" if self.violated else "NOT REFUTED" if told or moved else "VACUOUS"
 
     @property
     def verdict(self) -> str:
@@ -87,7 +89,8 @@ class AuditReport:
         false = {finding.quantity for finding in self.stability.violations}
         said = (PUSHED, bool(false - SIZES)), (LONGER, bool(false & SIZES)), (TOLD, told)
         found = [words for words, so in said if so]
-        return " ".join([*found, REPORT]) if found else NOTHING
+        vacuous = f" Of {', '.join(self.stability.vacuous)}: {NOTHING_MOVED}." if self.stability.vacuous else ""
+        return " ".join([*found, REPORT]) if found else NOTHING + vacuous
 
     def bounds(self) -> list[tuple[str, float, float]]:
         """What was attained and what is certified of μ and ε: (name, lower, upper)."""
@@ -140,7 +143,7 @@ class AuditReport:
     def to_html(self) -> str:
         """One self-contained page, to stand beside the certificate's."""
         parts = [self._opening(), *self._told_apart(), *self._pushed_apart(), self._closing()]
-        kind = "conditional" if self.violated else "unconditional"
+        kind = "unconditional" if self.word == "NOT REFUTED" else "conditional"
         return html_page(f"Audit: {self.word}", element("main", *parts, class_=kind))
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ppdp.audit.claims import Claim, StabilityTarget, StageTarget, lengths
-from ppdp.audit.optimise import Search, search, share
+from ppdp.audit.optimise import SIZES, Search, search, share
 from ppdp.audit.plans import AnswerTarget, plan_targets
 from ppdp.checks import integer, number, positive
 from ppdp.distance import Distance
@@ -22,12 +22,16 @@ from ppdp.rows import Rows
 from ppdp.tables import html_table, visible
 from ppdp.transformers.base import Stage
 
-__all__ = ["StabilityFinding", "StabilityReport", "attack_stability", "worst_pair"]
+__all__ = ["NOTHING_MOVED", "StabilityFinding", "StabilityReport", "attack_stability", "worst_pair"]
 
 EXCESS = 1 + 1e-9  # what rounding may add to a bound
 EVALUATIONS = 20_000
 SECONDS = 60.0
 LOOKED = 100  # pairs, for what a claim's transform raises
+NOTHING_MOVED = (
+    "nothing moved on any pair, so this attack shows nothing; if it should move, declare what it looks at, such as gaps"
+    " (max_missing), or take more rows"
+)
 HEAD = "what", "quantity", "attained", "claimed", "ratio", ""
 
 
@@ -74,7 +78,7 @@ class StabilityFinding:
         return self.ratio > EXCESS
 
     def __repr__(self) -> str:
-        words = "VIOLATED" if self.violated else "not exceeded"
+        words = "VIOLATED" if self.violated else "not exceeded" if self.attained else "nothing moved"
         numbers = f"{self.attained:.6g} of {self.claimed:.6g} ({self.ratio:.4g}, {words})"
         return f"{_plain(self.name)}: {self.quantity} {numbers}"
 
@@ -123,6 +127,12 @@ class StabilityReport:
         named = {finding.name for finding, so in zip(self.findings, kept) if so}
         return tuple(finding for finding, so in zip(self.findings, kept) if so or finding.name not in named)
 
+    @property
+    def vacuous(self) -> tuple[str, ...]:
+        """Names of what was attacked and of which nothing at all moved, on any pair: the attack shows nothing of it."""
+        moved = {finding.name for finding in self.findings if finding.attained and finding.quantity not in SIZES}
+        return tuple(dict.fromkeys(finding.name for finding in self.findings if finding.name not in moved))
+
     def _lines(self) -> list[tuple[str, ...]]:
         return [
             (
@@ -141,7 +151,9 @@ class StabilityReport:
         counted = sum({f.name: f.evaluations if f.counted is None else f.counted for f in self.findings}.values())
         words = f"stability attack: {len(self.violations)} violations, {tried} pairs of neighbouring datasets"
         words += f", {counted} of them count" * (counted < tried)
-        return "\n".join([words, *(f"not attacked: {_plain(name)}: {reason}" for name, reason in self.skipped)])
+        vacuous = (f"VACUOUS: {_plain(name)}: {NOTHING_MOVED}" for name in self.vacuous)
+        skipped = (f"not attacked: {_plain(name)}: {reason}" for name, reason in self.skipped)
+        return "\n".join([words, *vacuous, *skipped])
 
     def __repr__(self) -> str:
         lines = [HEAD, *self._lines()]
@@ -155,7 +167,8 @@ class StabilityReport:
     def to_dict(self) -> dict[str, Any]:
         """JSON form, without the pairs."""
         skipped = [{"name": name, "reason": reason} for name, reason in self.skipped]
-        return {"findings": [finding.to_dict() for finding in self.findings], "skipped": skipped}
+        findings = [finding.to_dict() for finding in self.findings]
+        return {"findings": findings, "vacuous": list(self.vacuous), "skipped": skipped}
 
 
 def _plain(name: str) -> str:

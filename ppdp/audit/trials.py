@@ -29,7 +29,7 @@ from ppdp.exceptions import ExportError, InvalidParameter, PpdpError
 from ppdp.privacy.noise import Noise
 from ppdp.progress import progress
 
-__all__ = ["MOST_RUNS", "SLICE", "Slice", "Trials", "check_verdict", "make_trials", "record_verdict"]
+__all__ = ["MOST_RUNS", "SLICE", "Slice", "Trials", "check_jobs", "check_verdict", "make_trials", "record_verdict"]
 
 Array = NDArray[np.float64]
 
@@ -139,8 +139,7 @@ def make_trials(
     wanted = range(integer("slices", slices, least=1, most=max(1, MOST_RUNS // (2 * runs))))
     if random_state is not None:
         integer("random_state", random_state, least=0)
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
-        raise InvalidParameter(f"n_jobs must be an integer other than 0, got {n_jobs!r}.", fix="-1 for all processors.")
+    check_jobs(n_jobs)
     home = None
     if folder is not None:
         home = _home(_path(folder), _Header(_FORM, target.name, target.digest, runs, random_state))
@@ -156,6 +155,18 @@ def make_trials(
     for side in ([one.left for one in found], [one.right for one in found]):
         _check_fresh(side)
     return Trials(found)
+
+
+def check_jobs(n_jobs: Any) -> None:
+    """Refuse what is no number of processes.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is neither None nor an integer other than 0.
+    """
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
+        raise InvalidParameter(f"n_jobs must be an integer other than 0, got {n_jobs!r}.", fix="-1 for all processors.")
 
 
 def check_verdict(folder: str | os.PathLike[str], slices: int, confidence: float) -> None:

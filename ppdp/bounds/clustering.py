@@ -99,7 +99,11 @@ def _switched(domain: Domain, distance: Distance, others: int) -> Distance:
 def quantize(
     domain: Domain, distance: Distance, *, eta: float, max_cluster: int, low_dimension: bool = False
 ) -> tuple[Domain, Distance]:
-    """Rows move to the centre of their cluster: further rows move by η on either side (Theorems A and A')."""
+    """Rows move to the centre of their cluster: further rows move by η on either side (Theorems A and A').
+
+    Rows stay matched as they came; the moves are those of a matching by position, which are more than those of one up
+    to order.
+    """
     sane(eta > 0 and distance.reweighted == 0)
     others = decided(domain, max_cluster, low_dimension, moves=True)
     if distance.changed == 0 or others == 0:

@@ -24,6 +24,7 @@ from ppdp.privacy.parts import Part
 __all__ = [
     "MOST_DEPTH",
     "RELIES",
+    "ROUNDED",
     "VERSION",
     "forest_shape",
     "functional_regression",
@@ -39,6 +40,10 @@ __all__ = [
 MOST_DEPTH = 15  # trees are complete: 2^15 leaves
 VERSION = "0.6.6"  # the one whose source the proofs were read from
 RELIES = f"diffprivlib {VERSION} is taken at its word: exact arithmetic, continuous noise, exact minimisers"
+ROUNDED = (
+    f"{RELIES}; in truth its noise is computed in floating point from random numbers of 53 bits, and of each result 24 "
+    "significant bits are released"
+)
 _SHARED: dict[str, Any] = {
     "kind": "privacy",
     "page": "diffprivlib",
@@ -170,7 +175,11 @@ def forest_shape(domain: Domain, *, n_trees: int, depth: int, n_classes: int) ->
 def random_forest(
     domain: Domain, distance: Distance, *, noise_scale: float, n_trees: int, depth: int, n_classes: int
 ) -> PrivacyLoss:
-    """A label for every leaf of random trees, each of which sees the rows at its own public positions."""
+    """A label for every leaf of random trees, each of which sees the rows at its own public positions.
+
+    No certificate names it any more, since the noise of a forest comes from a seed that can be found; those that were
+    issued are computed again by it.
+    """
     sane(_counted(domain, n_classes) and whole(n_trees, depth) and n_trees >= 1 and 1 <= depth <= MOST_DEPTH)
     paired, single = whole_rows(distance).by_position().unmatched
     return pure((2 * paired + single + 2 * moving(distance)) / noise_scale)

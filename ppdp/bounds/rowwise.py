@@ -70,8 +70,8 @@ def row_map(
 ) -> tuple[Domain, Distance]:
     """A user's row-wise function whose output is clipped to public ranges, a public norm, or both.
 
-    Without a declared Lipschitz constant a row that moved counts as replaced; so does one with gaps, for a function may
-    give it other gaps.
+    Without a declared Lipschitz constant a row that moved counts as replaced. So does every one where rows may have
+    gaps that stay, for a function may give a row other gaps, and nothing tests how many rows have some.
     """
     sane(0 < entry_bound <= row_norm * (1 + 1e-6) and row_norm <= entry_bound * math.sqrt(n_features) * (1 + 1e-6))
     names = None if feature_names is None else tuple(feature_names)
@@ -79,11 +79,15 @@ def row_map(
     out = out.but(max_missing=0) if fills_gaps else out
     if distance.moved == 0:
         return out, distance
-    if lipschitz is None:
+    if lipschitz is None or _gaps_stay(domain, fills_gaps):
         return out, distance.moved_as_replaced()
-    distance = distance if fills_gaps else distance.torn(domain.missing_rows)
     # Once for the function, once for the clip.
     return out, distance.stretched(lipschitz, 2 * row_norm).jittered(2 * apply_error(n_features, row_norm))
+
+
+def _gaps_stay(domain: Domain, fills_gaps: bool) -> bool:
+    """Whether rows may have gaps behind the map; a number of such rows is only declared, so it bounds nothing here."""
+    return domain.missing_rows > 0 and not fills_gaps
 
 
 @formula("row-wise.public", kind="stability", page="row-wise", way="public", used_by=("Public",), gaps=True)
@@ -102,8 +106,8 @@ def public_map(
     """A map fitted on public data whose output is clipped to a public norm.
 
     Computed rows are within ``rounding`` of the exact ones. Without a Lipschitz constant a row that moved counts as
-    replaced, and so does one with gaps that are not filled, for it may get other gaps. Without ``same_bits`` every row
-    counts as moved by what rounding does to it.
+    replaced, and so does every one where rows may have gaps that are not filled, for it may get others. Without
+    ``same_bits`` every row counts as moved by what rounding does to it.
     """
     sane(n_features >= 1 and row_norm > 0 and rounding >= 0 and (lipschitz is None or lipschitz >= 0))
     out = domain.but(
@@ -115,8 +119,7 @@ def public_map(
     )
     error = rounding + apply_error(n_features, row_norm)
     if distance.moved:
-        torn = lipschitz is None
-        distance = distance if fills_gaps else distance.torn(domain.missing_rows)
+        torn = lipschitz is None or _gaps_stay(domain, fills_gaps)
         distance = distance.moved_as_replaced() if torn else distance.stretched(float(lipschitz or 0), 2 * row_norm)
     if same_bits:
         return out, distance.jittered(error)

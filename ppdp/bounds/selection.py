@@ -14,7 +14,7 @@ from ppdp.distance import Distance
 from ppdp.exceptions import ImpossibleBudget
 from ppdp.privacy.laplace_noise import score_allowance
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.noise import WORST_ALLOWANCE_PER_ENTRY, lattice_allowance
+from ppdp.privacy.noise import TOTAL_VARIATION_PER_DRAW, WORST_ALLOWANCE_PER_ENTRY, lattice_allowance
 
 __all__ = [
     "choice_mu",
@@ -23,7 +23,9 @@ __all__ = [
     "range_of",
     "score_mu",
     "score_noise",
+    "search_allowance",
     "search_loss",
+    "selection_loss",
 ]
 
 _SAFE = 1 + 1e-9
@@ -132,3 +134,29 @@ def _worst(losses: Sequence[PrivacyLoss]) -> PrivacyLoss:
     """What dominates any one of them."""
     lost = [loss.failure + (1 - loss.failure) * loss.gate for loss in losses]
     return PrivacyLoss(max((loss.mu for loss in losses), default=0.0), max(lost, default=0.0))
+
+
+def selection_loss(
+    rows: int, rows_per_unit: int, temperature: float | None, scored: int, noise_scale: float | None
+) -> PrivacyLoss:
+    """What choice and scores on the validation rows cost together; see :class:`ppdp.search_plan.Selection`."""
+    distance = Distance.neighbours(min(rows_per_unit, rows))
+    chosen = 0.0 if temperature is None else choice_mu(rows, distance, temperature)
+    released = 0.0 if noise_scale is None else score_mu(rows, distance, scored, noise_scale)
+    return PrivacyLoss(math.hypot(chosen, released))
+
+
+def search_allowance(epsilon: float, scored: int, fits: Sequence[float], refits: Sequence[float]) -> float:
+    """Part of delta for imperfect noise: one choice, the scores, all fits and the worst refit.
+
+    Parameters
+    ----------
+    epsilon : float
+        Of the whole search.
+    scored : int
+        How many scores are released.
+    fits, refits : sequence of float
+        Total variation distance of the noise of every one from the theory's.
+    """
+    drawn = (1 + scored) * TOTAL_VARIATION_PER_DRAW
+    return (1 + math.exp(epsilon)) * (drawn + math.fsum(fits) + max(refits, default=0.0))

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ppdp.certificate.issued import account_in_words, left_out
 from ppdp.certificate.markup import figure, printable
 from ppdp.certificate.meaning import FALSE_ALARMS, detection_power, reservation, rounded_up, status_in_words
-from ppdp.certificate.verify import verify
-from ppdp.certificate.wording import ON_TRUST, protected_in_words, shown_facts, title
-from ppdp.exceptions import CertificateError, InvalidParameter
+from ppdp.certificate.trust import rests_on
+from ppdp.certificate.wording import DIGEST, ON_TRUST, neighbours_in_words, protected_in_words, shown_facts, title
+from ppdp.exceptions import InvalidParameter
 
 __all__ = ["HEADING", "add_to_card", "render_card"]
 
@@ -47,43 +48,39 @@ def add_to_card(card: Any, text: str) -> None:
 
 
 def render_card(c: Document) -> str:
-    """The section without its heading; first word the status.
+    """The section without its heading: what the claim leaves out if anything, then its status and all else.
 
     Parameters
     ----------
     c : mapping
-        The document.
-
-    Raises
-    ------
-    CertificateError
-        If the certificate does not hold: nothing is said in its name.
+        The document, which holds.
     """
-    if not verify(dict(c)):
-        raise CertificateError("the certificate does not hold, so it gets no model card.", fix="ask `ppdp verify` why.")
     c = printable(c)
     claim = f"(ε, δ) = ({figure(c['epsilon'], upward=True)}, {figure(c['delta'], upward=True)})"
     reach = "" if c["status"] == "SEEDED" else ": of everything that was released, with all stages in front of it"
+    issued = account_in_words(c)
     facts = [
         ("ε", figure(c["epsilon"], upward=True)),
         ("δ", figure(c["delta"], upward=True)),
-        ("Neighbouring datasets", c["adjacency"]),
+        ("Neighbouring datasets", neighbours_in_words(c)),
         ("Unit of privacy", protected_in_words(c)),
+        *([("Issued", issued)] if issued else []),
         *([("Data", c["dataset"])] if c["dataset"] else []),
         ("Stages", " > ".join(f"{step['name']} ({step['class']}, {step['way']})" for step in c["steps"])),
         ("Digest", c["digest"]),
     ]
     parts = [
+        _items(left_out(c)),
         f"**{_plain(c['status'])}**: {title(c, claim)}{reach}. {status_in_words(c)}",
         _items(c["reasons"]),
+        _items(rests_on(c), "It rests on:"),
         "| | |\n|---|---|\n" + "\n".join(f"| {name} | {_plain(value)} |" for name, value in facts),
         _meaning(c),
         _items((f"{name} = {value} ({origin})" for name, value, origin in shown_facts(c)), "Public facts:"),
         ON_TRUST,
         _items(c["warnings"], "Warnings:"),
         _items(c["not_covered"], "Not covered:"),
-        "`ppdp verify certificate.json` computes every figure again, without the data. The digest is that of the"
-        " certificate: it finds any change to it, but does not say who issued it.",
+        f"`ppdp verify certificate.json` computes every figure again, without the data. {DIGEST}",
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -92,8 +89,8 @@ def _meaning(c: Document) -> str:
     """The guarantee as the power of an attacker's test."""
     powers = " and ".join(f"{rounded_up(detection_power(c, a))} at {100 * a:g} % false alarms" for a in FALSE_ALARMS)
     words = (
-        f"{reservation(c)}whoever knows every row but one person's, and sees all that was released, detects which of"
-        f" two versions of that person's data was used at most this often: {powers}."
+        f"{reservation(c)}whoever knows every row but one person's, and sees all that was released, and is given two"
+        f" possible records of that person, guesses which of them was used at most this often: {powers}."
     )
     return words[0].upper() + words[1:]
 

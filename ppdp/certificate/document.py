@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ppdp.certificate.broken import typed
 from ppdp.certificate.strict import strict_json
+from ppdp.checks import path_of
 from ppdp.exceptions import CertificateError, ExportError, InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMA_NAME", "Certificate", "write_atomically"]
 
-SCHEMA_NAME = "ppdp-certificate/1"
+SCHEMA_NAME = "ppdp-certificate/2"
+ASK_WHY = "ask `ppdp verify` why."
 
 
 class Certificate:
@@ -41,11 +43,13 @@ class Certificate:
     ppdp.exceptions.CertificateError: this is not a ppdp certificate.
     """
 
-    __slots__ = ("_content",)
+    __slots__ = ("_content", "_verified")
     _content: dict[str, Any]
+    _verified: Verification | None
 
     def __init__(self, content: dict[str, Any]) -> None:
         object.__setattr__(self, "_content", copy.deepcopy(content))
+        object.__setattr__(self, "_verified", None)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("a certificate does not change.")
@@ -57,7 +61,7 @@ class Certificate:
         return type(self), (self._content,)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Certificate) and self._content == other._content
+        return isinstance(other, Certificate) and self.claim() == other.claim()
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -65,8 +69,12 @@ class Certificate:
     @classmethod
     def sealed(cls, content: dict[str, Any]) -> Certificate:
         """A certificate with the digest of its content."""
-        body = {k: v for k, v in content.items() if k != "digest"}
-        return cls({**body, "digest": digest(body)})
+        return cls({**content, "digest": digest(content)})
+
+    def told(self, known: Mapping[str, Any]) -> Certificate:
+        """The same claim, with what is known by now beside it; it stays as it is if it has no block ``issued``."""
+        issued = self._content.get("issued")
+        return self if issued is None else Certificate({**self._content, "issued": {**issued, **known}})
 
     @typed
     def __getitem__(self, name: str) -> Any:
@@ -100,7 +108,7 @@ class Certificate:
     @property
     @typed
     def digest(self) -> str:
-        """SHA-256 of the canonical form."""
+        """SHA-256 of the canonical form of the claim."""
         return str(self._content["digest"])
 
     @property
@@ -114,7 +122,18 @@ class Certificate:
 
     @typed
     def epsilon_at(self, delta: float) -> float:
-        """Guaranteed epsilon at another delta; infinite below what gate and sampler need."""
+        """Guaranteed epsilon at another delta; infinite below what gate and sampler need.
+
+        Raises
+        ------
+        CertificateError
+            If the certificate does not hold.
+        """
+        if not self._found():
+            raise CertificateError("the certificate does not hold: it guarantees nothing.", fix=ASK_WHY)
+        return self._epsilon_at(delta)
+
+    def _epsilon_at(self, delta: float) -> float:
         per_draw = float(self._content["total"]["allowance"]) / (1 + math.exp(self.epsilon))
         epsilon, grown = 0.0, -1.0
         while grown < epsilon:  # the sampler's part of delta grows with the epsilon that is claimed
@@ -122,6 +141,13 @@ class Certificate:
             rest = delta - (1 + math.exp(epsilon)) * per_draw if epsilon < 700 else 0.0
             epsilon = max(epsilon, self.loss.epsilon(rest)) if rest > 0 else math.inf
         return epsilon
+
+    def claim(self) -> dict[str, Any]:
+        """What is guaranteed, and of what: the document without the block ``issued`` and the digest, as a copy.
+
+        Two certificates are equal if their claims are.
+        """
+        return copy.deepcopy(_without(self._content, "digest", "issued"))
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as a copy."""
@@ -154,8 +180,14 @@ class Certificate:
             raise CertificateError("the document is nested too deeply.") from None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the JSON document, atomically."""
-        write_atomically(path, self.to_json() + "\n")
+        """Write the JSON document, atomically.
+
+        Raises
+        ------
+        InvalidParameter
+            If the path is none.
+        """
+        write_atomically(path_of("path", path), self.to_json() + "\n")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Certificate:
@@ -168,10 +200,11 @@ class Certificate:
         """
         from ppdp.artefact.members import read_file
 
+        place = path_of("path", path)
         try:
-            data = read_file(Path(os.path.realpath(path)))
+            data = read_file(Path(os.path.realpath(place)))
         except OSError as error:
-            raise CertificateError(f"cannot read {os.fspath(path)!r}: {error.strerror}.") from None
+            raise CertificateError(f"cannot read {str(place)!r}: {error.strerror}.") from None
         except ExportError as error:
             raise CertificateError(error.message) from None
         return cls.from_json(data)
@@ -213,6 +246,18 @@ class Certificate:
 
         return checked(self, result, signature, public_key)
 
+    def _found(self) -> Verification:
+        """What :meth:`verify` found, asked for once.
+
+        Only that it holds is remembered: what does not may hold once a module with formulas of its own is imported.
+        """
+        if self._verified is not None:
+            return self._verified
+        found = self.verify()
+        if found:
+            object.__setattr__(self, "_verified", found)
+        return found
+
     def sign(self, private_key: PrivateKey, *, password: bytes | None = None, conditional: bool = False) -> Signature:
         """Vouch for this certificate; needs ``pip install 'ppdp[sign]'``.
 
@@ -241,19 +286,17 @@ class Certificate:
 
         return sign(self, private_key, password=password, conditional=conditional)
 
-    @typed
     def to_text(self) -> str:
-        """The certificate for a terminal."""
-        from ppdp.certificate.text import render_text
+        """The certificate for a terminal; of one that does not hold, only that and why."""
+        from ppdp.certificate.shown import text
 
-        return render_text(self._content)
+        return text(self._content, self._found())
 
-    @typed
     def to_html(self) -> str:
-        """The certificate as one self-contained page."""
-        from ppdp.certificate.html import render_page
+        """The certificate as one self-contained page; of one that does not hold, only that and why."""
+        from ppdp.certificate.shown import page
 
-        return render_page(self._content)
+        return page(self._content, self._found())
 
     @typed
     def to_model_card(self, card: Any = None) -> str:
@@ -278,6 +321,8 @@ class Certificate:
         """
         from ppdp.certificate.card import add_to_card, render_card
 
+        if not self._found():
+            raise CertificateError("the certificate does not hold, so it gets no model card.", fix=ASK_WHY)
         text = render_card(self._content)
         if card is not None:
             add_to_card(card, text)
@@ -352,21 +397,30 @@ class Certificate:
         }
         return registry_record(self, basic, authors, further or {})
 
-    @typed
     def _repr_html_(self) -> str:
-        from ppdp.certificate.html import render_fragment
+        from ppdp.certificate.shown import fragment
 
-        return render_fragment(self._content)
+        return fragment(self._content, self._found())
 
     def __repr__(self) -> str:
-        try:
-            return self.to_text()
-        except CertificateError as error:  # a representation never fails
-            return f"Certificate: {error}"
+        return self.to_text()
 
 
-def digest(body: dict[str, Any]) -> str:
-    """SHA-256 of the canonical JSON form."""
+def digest(content: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical JSON form of the claim: all but the digest itself and the block ``issued``."""
+    return _sha256(_without(content, "digest", "issued"))
+
+
+def seal(content: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical JSON form of all but the digest: what a signature covers."""
+    return _sha256(_without(content, "digest"))
+
+
+def _without(content: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in content.items() if name not in names}
+
+
+def _sha256(body: dict[str, Any]) -> str:
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
 

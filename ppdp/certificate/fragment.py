@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ppdp.certificate.drawing import distance_bars
+from ppdp.certificate.issued import account_in_words, left_out
 from ppdp.certificate.losses import law_of, part_in_words
 from ppdp.certificate.markup import Element, bound, element, figure, number, printable, to_html
 from ppdp.certificate.meaning import (
@@ -17,11 +18,13 @@ from ppdp.certificate.meaning import (
     status_in_words,
 )
 from ppdp.certificate.points import points_of, spreads
-from ppdp.certificate.wording import around_the_claim, protected_in_words
+from ppdp.certificate.trust import rests_on
+from ppdp.certificate.wording import DIGEST, around_the_claim, neighbours_in_words, protected_in_words
 
-__all__ = ["render_fragment"]
+__all__ = ["render_fragment", "render_refusal"]
 
-STATUS = {"UNCONDITIONAL": "#1d7048", "CONDITIONAL": "#8f5f00", "SEEDED": "#b3261e"}  # white on it is readable
+STATUS = {"UNCONDITIONAL": "#1d7048", "CONDITIONAL": "#8f5f00"}  # white on it is readable
+BAD = "#b3261e"
 BOX = (
     "box-sizing:border-box;max-width:46rem;margin:.25rem 0;padding:.9rem 1.1rem;border:1px solid rgba(128,128,128,.4);"
     "border-radius:6px;font:13px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;"
@@ -49,17 +52,18 @@ def render_fragment(content: Mapping[str, Any]) -> str:
     """
     c = printable(content)
     before, after = around_the_claim(c)
-    status = element("strong", c["status"], style=f"{BADGE};background:{STATUS[c['status']]}")
     power = " and ".join(
         f"{rounded_up(detection_power(c, alarm))} at {figure(100 * alarm)}\u00a0% false alarms"
         for alarm in FALSE_ALARMS
     )
     promise = f"{reservation(c)}a test for one person's rows detects at most {power}."
+    issued = account_in_words(c)
     box = element(
         "div",
+        *_marked(left_out(c)),
         element(
             "div",
-            status,
+            _badge(c["status"]),
             f" {before}(ε, δ) = (",
             bound(c["epsilon"]),
             ", ",
@@ -67,11 +71,11 @@ def render_fragment(content: Mapping[str, Any]) -> str:
             f"){after}",
         ),
         element("div", status_in_words(c), style=SOFT),
-        *(
-            element("div", reason, style="margin:.35rem 0 0;padding-left:.7rem;border-left:3px solid #c9852b")
-            for reason in (*c["reasons"], *(f"Warning: {warning}" for warning in c["warnings"]))
-        ),
-        element("div", f"Protected: {protected_in_words(c)}; {c['adjacency']}.", style=SOFT),
+        *_marked([*c["reasons"], *(f"Warning: {warning}" for warning in c["warnings"])]),
+        element("div", "It rests on:", style="margin:.35rem 0 0"),
+        *(element("div", f"· {words}", style="margin:.2rem 0 0") for words in rests_on(c)),
+        element("div", f"Protected: {protected_in_words(c)}; {neighbours_in_words(c)}.", style=SOFT),
+        element("div", f"Issued {issued}", style=SOFT) if issued else None,
         element("div", promise[0].upper() + promise[1:], style=SOFT),
         _stages(c),
         element("div", "The bars are logarithmic.", style=f"{SOFT};font-size:11px")
@@ -82,13 +86,29 @@ def render_fragment(content: Mapping[str, Any]) -> str:
         _lines("Not covered", c["not_covered"]),
         element(
             "div",
-            "ppdp verify certificate.json finds any change to the saved document. ",
+            f"ppdp verify certificate.json computes every figure again. {DIGEST} ",
             c["digest"],
             style=f"{SOFT};font-size:11px",
         ),
         style=BOX,
     )
     return to_html(box)
+
+
+def render_refusal(status: str, meaning: str, problems: Sequence[str]) -> str:
+    """What a notebook shows of a document that does not hold: only that, and why."""
+    head = element("div", _badge(status))
+    return to_html(element("div", head, element("div", meaning, style=SOFT), *_marked(problems), style=BOX))
+
+
+def _badge(status: str) -> Element:
+    return element("strong", status, style=f"{BADGE};background:{STATUS.get(status, BAD)}")
+
+
+def _marked(sentences: Sequence[str]) -> list[Element]:
+    """Sentences that are not to be missed."""
+    mark = "margin:.35rem 0 0;padding-left:.7rem;border-left:3px solid #c9852b"
+    return [element("div", sentence, style=mark) for sentence in sentences]
 
 
 def _stages(c: Mapping[str, Any]) -> Element:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
@@ -19,11 +21,19 @@ def _style() -> str:
     return files("ppdp.certificate").joinpath("page.css").read_text(encoding="utf-8")
 
 
+@lru_cache(maxsize=1)
+def _policy() -> str:
+    """What a browser may do with the page: paint it with its own style sheet, and nothing else."""
+    style = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'"
+
+
 def html_page(title: str, main: Element) -> str:
-    """One HTML file that reads on a phone, on a screen and on paper."""
+    """One HTML file that reads on a phone, on a screen and on paper; no script in it would run."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_policy()),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("title", title),
         element("style", _style()),

@@ -15,6 +15,7 @@ from ppdp.bounds import FORMULAS, lookup
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
 from ppdp.certificate.rules import ADJACENCY, not_covered
 from ppdp.gate import Gate
+from ppdp.names import dataset_name
 from ppdp.planning.plan import Plan, PlannedMechanism
 from ppdp.planning.route import PlannedRelease, PlannedStep
 from ppdp.release_points import STATISTICS
@@ -39,6 +40,7 @@ def issue(
     inference: str,
     invalid: str,
     seeded: bool,
+    issued: Mapping[str, Any],
     dataset: str | None = None,
 ) -> Certificate:
     """Write the certificate of an execution.
@@ -55,6 +57,8 @@ def issue(
         What happened to invalid values.
     seeded : bool
         Whether noise came from a seed.
+    issued : mapping
+        When, as which fit, and on whose account: the block of that name.
     dataset : str, optional
         Public name of the data.
     """
@@ -72,7 +76,9 @@ def issue(
         "delta": float(plan.delta),
         "adjacency": ADJACENCY,
         "rows_per_unit": plan.domain.rows_per_unit,
-        "dataset": dataset,
+        "dataset": None if dataset is None else dataset_name(dataset),
+        "part_of": None,
+        "search": None,
         "facts": [{"name": f.name, "value": f.value, "origin": f.origin} for f in plan.facts],
         "entrance": {"domain": plan.domain.to_dict(), "distance": plan.distance.to_dict()},
         "steps": [_step(step, gated=plan.gate is not None) for step in plan.steps],
@@ -98,6 +104,7 @@ def issue(
             "inference": inference,
         },
         "versions": dict(_versions()),
+        "issued": dict(issued),
     }
     return Certificate.sealed(content)
 

@@ -13,6 +13,8 @@ __all__ = ["ONLY_THE_LAST", "law_of", "part_in_words"]
 ONLY_THE_LAST = ("learning.hidden",)  # of many answers one iterate is released
 
 _LAWS = {
+    "gaussian": "Gaussian",
+    "learning": "Gaussian",
     "laplace": "Laplace",
     "discrete-laplace": "Laplace, whole numbers",
     "exponential": "random choice",
@@ -21,9 +23,12 @@ _LAWS = {
 
 
 def law_of(one: Mapping[str, Any]) -> str:
-    """Law of a gate's or a mechanism's noise: "Gaussian", or another."""
+    """Law of a gate's or a mechanism's noise: "Gaussian" or another; one that is not known here gets no name.
+
+    What costs a mu is Gaussian: `verify` computes it so. Of anything else only its formula knows.
+    """
     kind = one["kind"] if "kind" in one else one["formula"].split(".")[0]
-    return "Gaussian" if one["mu"] is not None else _LAWS.get(kind, "Gaussian")
+    return "Gaussian" if one["mu"] is not None else _LAWS.get(kind, "a law unknown to this ppdp")
 
 
 def part_in_words(recorded: Mapping[str, Any]) -> str:

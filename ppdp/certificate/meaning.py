@@ -85,13 +85,13 @@ def status_in_words(content: Mapping[str, Any]) -> str:
     if content["status"] == "SEEDED":
         return "For tests only: do not rely on it."
     if content["status"] == "CONDITIONAL":
-        return "True only if the following may be assumed. Nothing has tested it."
+        return "Holds only if the following is true, which nothing has tested, and if what it rests on is true."
     if content["gate"] is not None:
         return (
-            "True for every dataset with the public facts of this certificate. What the stages assume of the private"
-            " rows was put to a private test, whose price is included."
+            "Holds whatever the private rows contain, if what it rests on is true. What the stages need of the rows was"
+            " checked first, by a noisy test whose price is included."
         )
-    return "True for every dataset with the public facts of this certificate. Nothing is assumed of the private rows."
+    return "Holds whatever the private rows contain, if what it rests on is true."
 
 
 def covered_in_words(content: Mapping[str, Any]) -> tuple[str, ...]:
@@ -104,11 +104,14 @@ def covered_in_words(content: Mapping[str, Any]) -> tuple[str, ...]:
         f"everything that left this run, taken together: {', '.join(left)}{', ' if left else ''}and this document",
         "whatever is made of that without the private rows: a published model, and what it says of other rows",
     ]
+    if content.get("search") is not None:
+        count = content["search"]["selection"]["candidates"]
+        words.insert(
+            0, f"the whole search: the fits of {count} candidates, the choice among them, and the last fit on all rows"
+        )
     if any(step["way"] != "public" for step in content["steps"]):
         words.append("the cleaning: what the stages took from the private rows is part of the price")
-    words.append(
-        "the choice of the way through the stages: made from the certificate's facts alone, before any row was seen"
-    )
+    words.append(f"how each step was computed: {_settled(content)}")
     if gate is not None:
         words.append(
             "a refusal: had the gate not passed, the run would have said only that, and it is paid for either way"
@@ -116,6 +119,14 @@ def covered_in_words(content: Mapping[str, Any]) -> tuple[str, ...]:
     if content["invalid"] == "repair":
         words.append("invalid values: they are repaired row by row, so that no error tells of them")
     return tuple(words)
+
+
+def _settled(content: Mapping[str, Any]) -> str:
+    """What decided how the steps were computed."""
+    before = "settled from the certificate's facts alone, before any row was seen"
+    if content["gate"] is None or not content["gate"]["ladder"]:
+        return before
+    return f"{before}, but for the rung of the ladder, which the noisy test chose; its answer is paid for"
 
 
 def _quoted(names: Sequence[str]) -> str:
@@ -139,7 +150,7 @@ def reservation(content: Mapping[str, Any]) -> str:
 
 
 def slack_in_words(content: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the power includes beyond ideal Gaussian noise."""
+    """What the power includes beyond ideal noise."""
     total, gate = content["total"], content["gate"]
     words = []
     if gate is not None:
@@ -148,5 +159,5 @@ def slack_in_words(content: Mapping[str, Any]) -> tuple[str, ...]:
         )
     elif total["failure"] > 0:
         words.append(f"the chance (at most {figure(total['failure'], upward=True)}) that nothing is promised")
-    words.append(f"the part of δ ({figure(total['allowance'], upward=True)}) that the sampler of the noise uses up")
+    words.append(f"a tiny error of the sampler of the noise (δ of at most {figure(total['allowance'], upward=True)})")
     return tuple(words)

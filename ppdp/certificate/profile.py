@@ -49,7 +49,7 @@ def _profile(certificate: Certificate) -> Profile:
         elif held == 0:
             pass  # nothing is smaller
         elif math.isinf(held) or rest <= 0:
-            held = min(held, certificate.epsilon_at(delta))
+            held = min(held, certificate._epsilon_at(delta))
         else:
             held = min(held, loss.epsilon(rest))
         found.append((delta, held))

@@ -11,10 +11,12 @@ from importlib.resources import files
 from typing import Any
 
 from ppdp.certificate.document import Certificate
+from ppdp.certificate.issued import left_out
 from ppdp.certificate.losses import ONLY_THE_LAST, law_of
 from ppdp.certificate.markup import figure
 from ppdp.certificate.meaning import status_in_words
-from ppdp.certificate.wording import ON_TRUST, protected_in_words, shown_facts, title
+from ppdp.certificate.trust import rests_on
+from ppdp.certificate.wording import ON_TRUST, neighbours_in_words, protected_in_words, shown_facts, title
 from ppdp.domain import unit_in_words
 from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.privacy.parts import Part
@@ -142,13 +144,16 @@ def _known(c: Document) -> dict[str, dict[str, Any]]:
     claim = f"({figure(c['epsilon'], upward=True)}, {figure(c['delta'], upward=True)})"
     loss: dict[str, Any] = {
         "privacy_unit": f"Row level: {units}" if c["rows_per_unit"] == 1 else f"Person level: {units}",
-        "privacy_unit_details": f"Neighbouring datasets: {c['adjacency']}. Protected is {protected_in_words(c)}.",
+        "privacy_unit_details": f"Neighbouring datasets: {neighbours_in_words(c)}."
+        f" Protected is {protected_in_words(c)}.",
         "privacy_parameters": {"epsilon": c["epsilon"], "delta": c["delta"]},
         "privacy_parameters_details": _sentences(
             [
+                *left_out(c),
                 f"{c['status']}: {title(c, claim)}",
                 status_in_words(c),
                 *c["reasons"],
+                *(f"It rests on this: {words}" for words in rests_on(c)),
                 f"Certificate {c['digest']}",
             ]
         ),

@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+import re
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from ppdp.exceptions import CertificateError
 
-__all__ = ["check_form", "schema"]
+__all__ = ["NEWEST", "check_form", "schema"]
 
 
-@lru_cache(maxsize=1)
-def schema() -> dict[str, Any]:
-    """The JSON schema (draft 2020-12) of certificates."""
-    loaded: dict[str, Any] = json.loads(files("ppdp.certificate").joinpath("schema.json").read_text(encoding="utf-8"))
+FORM = re.compile("ppdp-certificate/([1-9][0-9]{0,3})")
+NEWEST = 2
+_SINCE_2 = ("issued", "part_of", "search")
+
+
+@cache
+def schema(version: int = NEWEST) -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of certificates of one version of the form."""
+    text = files("ppdp.certificate").joinpath("schema.json").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    if version == 1:
+        loaded["properties"] = {name: one for name, one in loaded["properties"].items() if name not in _SINCE_2}
+        loaded["required"] = [name for name in loaded["required"] if name not in _SINCE_2]
+        loaded["properties"]["schema"] = {"const": "ppdp-certificate/1"}
     return loaded
 
 
-@lru_cache(maxsize=1)
-def _validator() -> Any:
+@cache
+def _validator(version: int) -> Any:
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
     whole = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)  # not 1.0
-    return extend(Draft202012Validator, type_checker=whole)(schema())
+    return extend(Draft202012Validator, type_checker=whole)(schema(version))
 
 
 def check_form(content: Any) -> None:
@@ -40,7 +51,15 @@ def check_form(content: Any) -> None:
 
     if not isinstance(content, dict) or "schema" not in content:
         raise CertificateError("this is not a ppdp certificate.")
-    error = best_match(_validator().iter_errors(content))
+    found = FORM.fullmatch(content["schema"]) if isinstance(content["schema"], str) else None
+    if found is None:
+        raise CertificateError("this is not a ppdp certificate.")
+    if int(found[1]) > NEWEST:
+        raise CertificateError(
+            f"its form is {found[0]}, and this ppdp reads up to ppdp-certificate/{NEWEST}: a newer ppdp is needed.",
+            fix="pip install --upgrade ppdp.",
+        )
+    error = best_match(_validator(int(found[1])).iter_errors(content))
     if error is not None:
         place = "/".join(str(part) for part in error.absolute_path) or "the document"
         raise CertificateError(

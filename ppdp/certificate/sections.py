@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ppdp.certificate.drawing import epsilon_curve, power_curve
+from ppdp.certificate.issued import account_in_words, left_out
 from ppdp.certificate.layout import items, pairs, table
 from ppdp.certificate.losses import law_of
 from ppdp.certificate.markup import Element, bound, element, number
@@ -20,19 +21,29 @@ from ppdp.certificate.meaning import (
     status_in_words,
 )
 from ppdp.certificate.profile import privacy_profile
-from ppdp.certificate.wording import ON_TRUST, around_the_claim, besides, owner_in_words, shown_facts
+from ppdp.certificate.trust import rests_on
+from ppdp.certificate.wording import (
+    DIGEST,
+    ON_TRUST,
+    around_the_claim,
+    besides,
+    neighbours_in_words,
+    protected_in_words,
+    shown_facts,
+)
 
 __all__ = ["closing", "coverage", "curve", "facts", "meaning", "opening", "routes"]
 
 Document = Mapping[str, Any]
 
+OFFERED = ("chosen", "offered")
 OTHER_DELTAS = (1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
 FACTS = {
     "n_rows": "rows",
     "n_features": "columns",
     "feature_names": "column names",
     "rows_per_unit": "rows per person",
-    "row_norm": "norm of a row",
+    "row_norm": "limit on the length of a row",
     "gaps": "missing values",
     "entry_bound": "largest entry",
     "min_present": "fewest rows that count",
@@ -40,19 +51,24 @@ FACTS = {
 
 
 def opening(c: Document) -> Element:
-    """Status, guarantee, and what everything else hangs on."""
+    """What the claim leaves out if anything, status, guarantee, and what everything else hangs on."""
     before, after = around_the_claim(c)
     claim = (before, "(ε, δ) = (", bound(c["epsilon"]), ", ", bound(c["delta"]), f"){after}")
+    beside = left_out(c)
     return element(
         "header",
+        items(beside, class_="beside") if beside else None,
         element("h1", element("span", c["status"], class_="status"), " ", *claim),
         element("p", status_in_words(c), class_="lede"),
         items(c["reasons"], class_="reasons") if c["reasons"] else None,
+        element("p", "It rests on:", class_="lede"),
+        items(rests_on(c), class_="rests"),
         items([f"Warning: {warning}" for warning in c["warnings"]], class_="warnings") if c["warnings"] else None,
         pairs(
+            ("Issued", account_in_words(c)) if account_in_words(c) else None,
             ("Data", c["dataset"]) if c["dataset"] else None,
-            ("Neighbouring datasets", c["adjacency"]),
-            ("Unit of privacy", owner_in_words(c)),
+            ("Neighbouring datasets", neighbours_in_words(c)),
+            ("Protected", protected_in_words(c)),
         ),
     )
 
@@ -61,8 +77,7 @@ def meaning(c: Document) -> Sequence[Element]:
     """The guarantee as the power of an attacker's test."""
     story = (
         "An attacker knows the public facts, the whole method and every row except one person's, and sees everything"
-        " that was released. Of any two versions of what that person contributed, the attacker tests which one was in"
-        " the data. "
+        " that was released. Given two possible records of that person, the attacker guesses which of them was used. "
     )
     promise = f"{reservation(c)}the attacker detects at most this often:"
     lines = [
@@ -134,25 +149,52 @@ def facts(c: Document) -> Sequence[Element]:
 
 
 def routes(c: Document) -> Sequence[Element]:
-    """Every way through the stages that was weighed, before any data."""
-    order = {"chosen": 0, "offered": 1, "not offered": 2}
-    ranked = sorted(c["alternatives"], key=lambda a: (order[a["status"]], a["noise_scale"] or 0.0))
+    """Every way through the stages that was weighed, before any data; of a ladder, its rungs."""
+    ladder = c["gate"]["ladder"] if c["gate"] is not None else None
+    last = c["mechanism"] or (c["releases"][-1] if c["releases"] else None)
+    noise = "Noise σ" if last is None or law_of(last) == "Gaussian" else "Noise scale"
     lines = [
         (
             (a["route"], element("small", a["reason"]) if a["reason"] else None),
-            a["status"],
+            status,
             number(a["noise_scale"]) if a["noise_scale"] is not None else None,
         )
-        for a in ranked
+        for a, status in (_climbed(c["alternatives"], ladder["rung"]) if ladder else _ranked(c["alternatives"]))
     ]
-    last = c["mechanism"] or (c["releases"][-1] if c["releases"] else None)
-    settled = "; the least final noise was chosen" if c["mechanism"] is not None and len(lines) > 1 else ""
-    noise = "Noise σ" if last is None or law_of(last) == "Gaussian" else "Noise scale"
     return (
-        element("h2", "Routes considered"),
-        element("p", f"Settled from the facts above, before any row was seen{settled}."),
-        table([("Route", ""), ("", ""), (noise, "n")], lines, class_="routes cards"),
+        element("h2", "Rungs of the ladder" if ladder else "Routes considered"),
+        element("p", _decided(c)),
+        table([("Rung" if ladder else "Route", ""), ("", ""), (noise, "n")], lines, class_="routes cards"),
     )
+
+
+def _ranked(alternatives: Sequence[Document]) -> list[tuple[Document, str]]:
+    """Routes with their status, the chosen one first."""
+    order = {"chosen": 0, "offered": 1, "not offered": 2}
+    ranked = sorted(alternatives, key=lambda a: (order[a["status"]], a["noise_scale"] or 0.0))
+    return [(a, a["status"]) for a in ranked]
+
+
+def _climbed(rungs: Sequence[Document], passed: int) -> list[tuple[Document, str]]:
+    """Rungs, the tightest first, with what the noisy test made of them."""
+    told = ("did not pass", "passed, used", "not needed")
+    return [(rung, told[(i >= passed) + (i > passed)]) for i, rung in enumerate(rungs)]
+
+
+def _decided(c: Document) -> str:
+    """What decided which of them was used: public facts, and on a ladder the noisy test."""
+    before = "Settled from the facts above, before any row was seen"
+    gate = c["gate"]
+    if gate is not None and gate["ladder"]:
+        rung, count = gate["ladder"]["rung"] + 1, len(gate["ladder"]["rungs"])
+        return (
+            f"{before}: the rungs and their noise. Which rung was used the private rows decided, through the noisy"
+            f" test: rung {rung} of {count}. Its answer is paid for."
+        )
+    noises = {status: [a["noise_scale"] for a in c["alternatives"] if a["status"] == status] for status in OFFERED}
+    chosen, priced = noises["chosen"], [noise for some in noises.values() for noise in some if noise is not None]
+    least = c["mechanism"] is not None and len(priced) > 1 and chosen == [min(priced)]
+    return f"{before}{'; the least final noise was chosen' if least else ''}."
 
 
 def closing(c: Document) -> Element:
@@ -164,8 +206,8 @@ def closing(c: Document) -> Element:
         element(
             "p",
             element("code", "ppdp verify certificate.json"),
-            " computes every figure again from the public parameters in the JSON document, without the data. This page"
-            " only shows that document; the digest finds any change to it, but does not say who issued it.",
+            " computes every figure again from the public parameters in the JSON document, without the data. It does"
+            f" not check free text: names, origins of facts, versions. This page only shows that document. {DIGEST}",
         ),
         pairs(
             ("Digest of the document", element("span", c["digest"], class_="hash")),

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdp.certificate.document import Certificate, digest, write_atomically
+from ppdp.certificate.document import Certificate, seal, write_atomically
 from ppdp.certificate.strict import strict_json
 from ppdp.certificate.verify import Verification
-from ppdp.exceptions import CertificateError, InvalidParameter, SignatureError
+from ppdp.checks import path_of
+from ppdp.exceptions import CertificateError, ExportError, InvalidParameter, SignatureError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -49,7 +50,7 @@ class Signature:
     Attributes
     ----------
     certificate : str
-        Digest of the certificate.
+        Seal of the certificate: SHA-256 of all but its digest, so of when and on whose account it was issued as well.
     key : str
         Fingerprint of the public key: SHA-256 of its standard form (SubjectPublicKeyInfo, DER).
     value : bytes
@@ -88,13 +89,13 @@ class Signature:
             raise SignatureError(
                 f"it was made with another key ({self.key}).", fix="the public key of whoever signed the certificate."
             )
-        seal = _digest(certificate)
-        if self.certificate != seal:
+        sealed = _seal(certificate)
+        if self.certificate != sealed:
             raise SignatureError(
                 "it is the signature of another certificate, or the certificate was changed.",
                 fix="the two files as they were issued together.",
             )
-        if not _holds(key, self.value, _message(seal)):
+        if not _holds(key, self.value, _message(sealed)):
             raise SignatureError("it was not made with this key.", fix="the signature as it was issued.")
 
     def to_json(self) -> str:
@@ -144,7 +145,15 @@ class Signature:
         SignatureError
             If the file cannot be read or is not a signature.
         """
-        return cls.from_json(_read(path, SignatureError, "the path of a certificate.json.sig."))
+        from ppdp.artefact.members import read_file
+
+        place, fix = path_of("path", path), "the path of a certificate.json.sig."
+        try:
+            return cls.from_json(read_file(Path(os.path.realpath(place)), _LARGEST))
+        except OSError as error:
+            raise SignatureError(f"cannot read {str(place)!r}: {error.strerror}.", fix=fix) from None
+        except ExportError as error:
+            raise SignatureError(f"cannot read it: {error.message}", fix=fix) from None
 
 
 def sign(
@@ -164,8 +173,8 @@ def sign(
             f"the certificate is CONDITIONAL: {'; '.join(certificate['reasons'])}.",
             fix="conditional=True, or `ppdp sign --conditional`, if whoever receives it shall rely on that.",
         )
-    seal = _digest(certificate)
-    return Signature(seal, fingerprint(key.public_key()), key.sign(_message(seal)))
+    sealed = _seal(certificate)
+    return Signature(sealed, fingerprint(key.public_key()), key.sign(_message(sealed)))
 
 
 def checked(
@@ -191,15 +200,15 @@ def fingerprint(key: Ed25519PublicKey) -> str:
     return "sha256:" + hashlib.sha256(form).hexdigest()
 
 
-def _digest(certificate: Certificate) -> str:
-    """The digest that follows from the content, whatever is recorded."""
+def _seal(certificate: Certificate) -> str:
+    """The seal that follows from the content, whatever is recorded."""
     with contextlib.suppress(AttributeError, TypeError, ValueError, RecursionError):
-        return digest({name: value for name, value in certificate.to_dict().items() if name != "digest"})
+        return seal(certificate.to_dict())
     raise CertificateError("the certificate has no canonical form.")
 
 
-def _message(seal: str) -> bytes:
-    return CONTEXT.encode() + b"\0" + bytes.fromhex(seal.removeprefix("sha256:"))
+def _message(sealed: str) -> bytes:
+    return CONTEXT.encode() + b"\0" + bytes.fromhex(sealed.removeprefix("sha256:"))
 
 
 def _holds(key: Ed25519PublicKey, value: bytes, message: bytes) -> bool:
@@ -271,7 +280,7 @@ def _loaded(key: Any, name: str, load: Callable[[bytes], Any], fix: str) -> Any:
 
     if not isinstance(key, (str, os.PathLike)):
         return key
-    data, reason = _read(key, InvalidParameter, fix), ""
+    data, reason = _read(key, fix), ""
     try:
         return load(data)
     except TypeError:  # a password is missing, or there is one for a key that has none
@@ -282,7 +291,8 @@ def _loaded(key: Any, name: str, load: Callable[[bytes], Any], fix: str) -> Any:
     raise InvalidParameter(reason, fix=fix)
 
 
-def _read(path: str | os.PathLike[str], error: type[CertificateError] | type[InvalidParameter], fix: str) -> bytes:
+def _read(path: str | os.PathLike[str], fix: str) -> bytes:
+    """A key, which may come through a pipe."""
     reason = "it is too large"
     try:
         with Path(path).open("rb") as file:
@@ -291,7 +301,7 @@ def _read(path: str | os.PathLike[str], error: type[CertificateError] | type[Inv
             return data
     except (OSError, ValueError) as failure:
         reason = getattr(failure, "strerror", None) or "no such path"
-    raise error(f"cannot read {os.fspath(path)!r}: {reason}.", fix=fix)
+    raise InvalidParameter(f"cannot read {os.fspath(path)!r}: {reason}.", fix=fix)
 
 
 def _needs_cryptography() -> None:

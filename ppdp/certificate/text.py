@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
 
+from ppdp.certificate.issued import account_in_words, left_out
 from ppdp.certificate.losses import ONLY_THE_LAST, law_of, part_in_words
 from ppdp.certificate.markup import figure, printable
 from ppdp.certificate.meaning import (
@@ -17,7 +18,16 @@ from ppdp.certificate.meaning import (
     rounded_up,
     status_in_words,
 )
-from ppdp.certificate.wording import ON_TRUST, besides, protected_in_words, shown_facts, title
+from ppdp.certificate.trust import rests_on
+from ppdp.certificate.wording import (
+    DIGEST,
+    ON_TRUST,
+    besides,
+    neighbours_in_words,
+    protected_in_words,
+    shown_facts,
+    title,
+)
 from ppdp.distance import Distance
 
 __all__ = ["render_text"]
@@ -29,11 +39,14 @@ _POWER = re.compile(r"(?:([\d.]+)\u00a0×\u00a0)?10([⁻⁰¹²³⁴⁵⁶⁷⁸
 
 
 def render_text(c: dict[str, Any]) -> str:
-    """Plain text of a certificate, first word its status; no name in it can move a cursor or begin a line."""
+    """Plain text of a certificate: what it leaves out if anything, then its status and all else.
+
+    No name in it can move a cursor or begin a line.
+    """
     c = printable(c)
     dash = "" if c["status"] == "UNCONDITIONAL" else " -"  # the first word is the status and nothing else
     claim = f"({c['epsilon']:g}, {c['delta']:g})"
-    lines = [f"{c['status']}{dash} {title(c, claim)}"]
+    lines = [*left_out(c), f"{c['status']}{dash} {title(c, claim)}"]
     for name, words in _lines(c):
         first, *more = wrap(words, WIDTH - NAME - 2, break_long_words=False, break_on_hyphens=False) or [""]
         lines += [f"  {name:<{NAME}}{first}".rstrip(), *(" " * (NAME + 2) + line for line in more)]
@@ -43,10 +56,13 @@ def render_text(c: dict[str, Any]) -> str:
 def _lines(c: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Name and words, in the order of the page."""
     yield "", status_in_words(c)
+    issued = account_in_words(c)
+    yield from [("issued", issued)] if issued is not None else []
     yield from (("because", reason) for reason in c["reasons"])
+    yield from (("rests on", words) for words in rests_on(c))
     yield from (("warning", warning) for warning in c["warnings"])
     yield from [("data", c["dataset"])] if c["dataset"] else []
-    yield "adjacency", c["adjacency"]
+    yield "adjacency", neighbours_in_words(c)
     yield "protects", protected_in_words(c)
     yield "means", _power(c)
     yield from (("fact", f"{name} = {value} ({origin})") for name, value, origin in shown_facts(c))
@@ -63,6 +79,7 @@ def _lines(c: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for words in c["not_covered"]:
         yield "not covered", words
         yield from [("", besides(words))] if besides(words) else []
+    yield "check", DIGEST
     yield "digest", c["digest"]
 
 

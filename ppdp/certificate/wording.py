@@ -8,10 +8,11 @@ from typing import Any
 from ppdp.domain import unit_in_words
 
 __all__ = [
+    "DIGEST",
     "ON_TRUST",
     "around_the_claim",
     "besides",
-    "owner_in_words",
+    "neighbours_in_words",
     "protected_in_words",
     "shown_facts",
     "terms",
@@ -25,6 +26,11 @@ MOST_LETTERS = 800  # of one value
 ON_TRUST = (
     "What is “declared” was taken from the user's word, and nothing has checked it. Ask of each, first of the ranges,"
     " where it comes from: the promise does not hold if it was read off these rows."
+)
+DIGEST = (
+    "A digest that matches shows that nothing was damaged, not who wrote the document: whoever changes it can compute a"
+    " new one. Compare it with the digest that the issuer told you, or check the issuer's signature, which nobody else"
+    " can make."
 )
 PLAINLY = {
     "exceptions raised on invalid values": "In this run an entry that is missing where none was announced, that is"
@@ -71,19 +77,18 @@ def _assumed(c: Document) -> bool:
     return any(fact["name"] == "rows_per_unit" and fact["origin"] == "default" for fact in c["facts"])
 
 
-def owner_in_words(c: Document) -> str:
-    """The unit of privacy as a person, and whether anybody said so."""
-    k = c["rows_per_unit"]
-    if k > 1:
-        return f"one person, who owns up to {k} rows ({unit_in_words(k)})"
-    words = "one person, who owns one row"
-    return f"assumed: {words} (rows_per_unit was left at its default)" if _assumed(c) else words
-
-
 def protected_in_words(c: Document) -> str:
-    """The unit of privacy as rows, and whether anybody said so."""
+    """The unit of privacy, and whether anybody said so."""
     words = unit_in_words(c["rows_per_unit"])
-    return f"{words}; that a person owns one row only is assumed, nobody declared it" if _assumed(c) else words
+    return f"{words}; each person is assumed to have one row, nobody declared it" if _assumed(c) else words
+
+
+def neighbours_in_words(c: Document) -> str:
+    """What neighbouring datasets are; the document names those of a person who has one row."""
+    k = c["rows_per_unit"]
+    if k == 1:
+        return str(c["adjacency"])
+    return f"replace up to {k} rows, all of one person; the number of rows is public and fixed"
 
 
 def shown_facts(c: Document) -> list[tuple[str, str, str]]:

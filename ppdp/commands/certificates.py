@@ -8,6 +8,7 @@ from argparse import Namespace
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ppdp.certificate.issued import account_in_words, left_out, not_alone, spent_at_least, unpaid
 from ppdp.commands.carriers import carried
 from ppdp.commands.errors import one_line, refuse
 from ppdp.commands.output import complain, escaped, say
@@ -47,6 +48,10 @@ def verify(options: Namespace) -> int:
     elif not options.quiet:
         lines = [repr(replace(result, problems=tuple(escaped(problem) for problem in result.problems)))]
         if result:
+            document = certificate.to_dict()
+            lines = [*(escaped(words) for words in left_out(document)), *lines]
+            told = account_in_words(document)
+            lines += [f"issued {escaped(told)}"] if told is not None else []
             lines.append(f"{certificate.status} ({certificate.epsilon:g}, {certificate.delta:g}) {certificate.digest}")
         say("\n".join([*lines, *(f"REFUSED: {reason}" for reason in unmet)]))
     return 0 if result and not unmet else 1
@@ -54,11 +59,17 @@ def verify(options: Namespace) -> int:
 
 def _unmet(certificate: Certificate, options: Namespace) -> list[str]:
     """What of a certificate that holds is not as it was asked for."""
-    found = []
-    if options.require == "unconditional" and certificate.status != "UNCONDITIONAL":
-        found.append(f"--require unconditional: the certificate is {certificate.status}.")
-    if options.max_epsilon is not None and not certificate.epsilon <= options.max_epsilon:
-        found.append(f"--max-epsilon {options.max_epsilon:g}: epsilon is {certificate.epsilon!r}.")
+    document, asked, found = certificate.to_dict(), options.require or [], []
+    if "unconditional" in asked:
+        if certificate.status != "UNCONDITIONAL":
+            found.append(f"--require unconditional: the certificate is {certificate.status}.")
+        found += [f"--require unconditional: {escaped(words)}" for words in unpaid(document)]
+    if "alone" in asked:
+        found += [f"--require alone: {escaped(words)}" for words in not_alone(document)]
+    known = spent_at_least(document)
+    if options.max_epsilon is not None and not known <= options.max_epsilon:
+        what = "epsilon is" if known == certificate.epsilon else "with what it is a part of, epsilon is"
+        found.append(f"--max-epsilon {options.max_epsilon:g}: {what} {known!r}.")
     return found
 
 
@@ -68,6 +79,7 @@ def _summary(certificate: Certificate) -> dict[str, Any]:
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
         "digest": certificate.digest,
+        "left_out": left_out(certificate.to_dict()),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import tomllib
 from collections import Counter
@@ -14,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from ppdp.commands.errors import Misuse, refuse, suggestion
+from ppdp.exceptions import ExportError
 
 __all__ = ["check_form", "place_of", "read_document", "read_tables", "schema"]
 
 _SUFFIXES = (".toml", ".yaml", ".yml")
+_MOST_BYTES = 2**26
 _MOST_REPEATED = 10_000  # entries that references of YAML may stand for
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _KINDS = {
@@ -74,10 +77,14 @@ def read_tables(path: Path, what: str, fix: str) -> dict[str, Any]:
     """
     if path.suffix not in _SUFFIXES:
         refuse(f"{what} ends in .toml, .yaml or .yml.", place=str(path), fix="rename it.")
+    from ppdp.artefact.members import read_file
+
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_file(Path(os.path.realpath(path)), _MOST_BYTES).decode("utf-8").replace("\r\n", "\n")
     except OSError as error:
         refuse(f"cannot be read: {error.strerror}.", place=str(path), fix=f"the path of {what}.")
+    except ExportError:
+        refuse("is no ordinary file, or too large.", place=str(path), fix=f"the path of {what}.")
     except UnicodeDecodeError:
         refuse("is not UTF-8 text.", place=str(path), fix="save it as UTF-8.")
     content = _toml(text, path) if path.suffix == ".toml" else _yaml(text, path)

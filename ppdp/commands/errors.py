@@ -21,7 +21,7 @@ class Misuse(InvalidParameter):
         self.place = place
 
 
-def one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
     """``PLACE: WHAT. Fix: HOW`` of any error that is shown to a user."""
     if isinstance(error, PpdpError):
         place = error.place if isinstance(error, Misuse) else ""

@@ -75,9 +75,9 @@ def ledger(options: Namespace) -> int:
 
 def balance(account: Ledger, dataset: str | None, delta: float | None = None) -> Balance:
     """What was spent on one dataset, or on the one without a name, at the delta of the limit or else at this one."""
-    from ppdp.ledger import _DEFAULT_DATASET
+    from ppdp.names import dataset_name
 
-    name = _DEFAULT_DATASET if dataset is None else dataset
+    name = dataset_name(dataset)
     limit, at = account.budget or (None, _DELTA if delta is None else delta)
     spent = account.epsilon(at, name)
     remaining = None if limit is None else max(0.0, limit - spent)

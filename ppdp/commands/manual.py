@@ -20,7 +20,7 @@ examples:
   ppdp show release                                  the certificate in words
   ppdp verify release                                compute it again
   ppdp ledger spent.db                               what was spent, and what remains
-  ppdp audit study.toml --rows 30                    try to break it
+  ppdp audit study.toml                              try to break it
   ppdp help fit                                      the manual of a command
 """
 
@@ -171,8 +171,15 @@ examples:
   ppdp ledger spent.db --json
 """,
     "lint": """\
+severities:
+  none       no value is looked at
+  declared   the same, if you are right about something that nobody can check
+  low        averages of all rows
+  high       one row can decide what leaves
+  Functions among the parameters are run on made-up rows.
+
 exit status:
-  0 if no stage looks at the rows, 1 if one does.
+  0 if all are "none", 1 if one is not.
 
 examples:
   ppdp lint training.py:pipe
@@ -196,14 +203,15 @@ what is attacked, on made-up data only:
   answers     the same, for what the mechanism would answer without noise
   releases    the plan is executed many times on the worst pair, and what is released is told apart: a lower bound
               on epsilon at confidence 1 - 1e-6, beside what is certified
-  With few rows (--rows 30) the runs are fast, and one row tells more.
+  With few rows the runs are fast, and one row tells more. Without --rows, and without n_rows in the file, the fewest
+  rows are taken that have a route. Before it begins, one line on standard error says about how long it will take.
 
 exit status:
   0 if nothing was found (which proves nothing), 1 if a claim is false.
 
 examples:
-  ppdp audit study.toml --rows 30 --out audit.html
-  ppdp audit study.toml --rows 30 --runs 100000 --jobs -1 --folder runs
+  ppdp audit study.toml --out audit.html
+  ppdp audit study.toml --rows 100 --runs 100000 --jobs -1 --folder runs
 """,
     "completion": """\
 examples:

@@ -13,7 +13,8 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import TextIO
-from unicodedata import category
+
+from ppdp.exceptions import escaped
 
 __all__ = ["Unprinted", "complain", "escaped", "prepare", "printing", "say", "silence", "table"]
 
@@ -38,17 +39,6 @@ def complain(text: str) -> None:
     """Print one line on standard error."""
     with contextlib.suppress(Unprinted), printing(sys.stderr):
         print(f"ppdp: {escaped(text)}", file=sys.stderr)
-
-
-def escaped(text: str) -> str:
-    r"""Every character that is neither printable nor a space as an escape of JSON.
-
-    Examples
-    --------
-    >>> escaped("clinic" + chr(27) + "[2J")
-    'clinic\\u001b[2J'
-    """
-    return "".join(c if c.isprintable() or category(c) == "Zs" else _as_json(c) for c in text)
 
 
 def _as_json(text: str) -> str:

@@ -107,7 +107,13 @@ def make_parser() -> Parser:
     verify.add_argument("path", type=Path, metavar="PATH", help=_CARRIERS)
     verify.add_argument("--signature", type=Path, metavar="FILE", help="a signature that must hold as well")
     verify.add_argument("--public-key", type=Path, metavar="PEM", help="public key of whoever must have signed")
-    verify.add_argument("--require", choices=("unconditional",), help="refuse what is CONDITIONAL or SEEDED")
+    verify.add_argument(
+        "--require",
+        choices=("unconditional", "alone"),
+        action="append",
+        help="unconditional: refuse what is CONDITIONAL or SEEDED, a part of a search, and one of several fits that no"
+        " ledger adds up; alone: refuse whatever is not known to stand alone",
+    )
     verify.add_argument("--max-epsilon", type=float, metavar="E", help="refuse a larger epsilon")
     verify.add_argument("--quiet", action="store_true", help="print nothing but errors")
     _imports(verify)
@@ -165,7 +171,7 @@ def make_parser() -> Parser:
     audit.add_argument("--folder", type=Path, metavar="PATH", help="keep runs here; an interrupted audit goes on")
     audit.add_argument("--jobs", type=int, metavar="N", help="processes for the runs; -1 for one per processor")
     audit.add_argument("--seed", type=int, default=0, help="of the search (default: 0)")
-    _facts(audit)
+    _facts(audit, rows="rows of the made-up data (default: n_rows of the file, else the fewest that have a route)")
 
     shell = command("completion", "print a script that completes commands and options in a shell")
     shell.add_argument("shell", choices=SHELLS, help="for which shell")
@@ -181,9 +187,9 @@ def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentP
     return dict(next(found, {}))
 
 
-def _facts(parser: argparse.ArgumentParser) -> None:
+def _facts(parser: argparse.ArgumentParser, *, rows: str = "public number of rows") -> None:
     """Where shape and names come from, if not from the pipeline file."""
-    parser.add_argument("--rows", type=_count, metavar="N", help="public number of rows")
+    parser.add_argument("--rows", type=_count, metavar="N", help=rows)
     parser.add_argument("--columns", type=_count, metavar="M", help="number of columns")
     parser.add_argument("--data", type=Path, metavar="PATH", help="data file, of which only names and size are used")
     _imports(parser)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ from ppdp.commands.output import escaped, say, table
 from ppdp.commands.pipeline_file import PipelineFile, read_pipeline_file
 from ppdp.commands.tables import open_source
 
-__all__ = ["compare", "plan", "planned", "planned_of"]
+__all__ = ["compare", "plan", "planned", "planned_of", "public_facts"]
+
+SHAPE = "n_rows", "n_features"
 
 
 def plan(options: Namespace) -> int:
@@ -60,8 +62,15 @@ def planned_of(file: PipelineFile, options: Namespace) -> Any:
                 "--rows and --columns are read from --data.", place="--data", fix="give either --data or the numbers."
             )
         return planned(file, Layout.of(open_source(options.data), file), pipe)
-    check_ranges(file, pipe.domain.feature_names)
-    domain, named = pipe.domain, _columns(file)
+    domain = public_facts(file, pipe.domain, options)
+    with file.located():
+        return pipe.plan(domain)
+
+
+def public_facts(file: PipelineFile, domain: Any, options: Namespace, *, needed: Sequence[str] = SHAPE) -> Any:
+    """The domain of a pipeline file with the numbers of the command line; those that are needed must be known."""
+    check_ranges(file, domain.feature_names)
+    named = _columns(file)
     given = {"n_rows": ("--rows", options.rows), "n_features": ("--columns", options.columns or named)}
     if named is not None and options.columns not in (None, named):
         refuse(
@@ -71,7 +80,7 @@ def planned_of(file: PipelineFile, options: Namespace) -> Any:
         known = getattr(domain, fact)
         if known is not None and value is not None and known != value:
             refuse(f"{value} is given, and {file.path} declares {fact} = {known}.", place=option, fix="give it once.")
-        if known is None and value is None:
+        if known is None and value is None and fact in needed:
             what = "rows" if fact == "n_rows" else "columns"
             refuse(
                 f"the number of {what} is not declared.",
@@ -79,8 +88,7 @@ def planned_of(file: PipelineFile, options: Namespace) -> Any:
                 fix=f"{option} NUMBER, --data PATH, or {fact} = NUMBER in [domain].",
             )
         domain = domain if value is None else domain.but(**{fact: value})
-    with file.located():
-        return pipe.plan(domain)
+    return domain
 
 
 def _columns(file: PipelineFile) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from argparse import Namespace
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 __all__ = ["predict"]
 
 _COLUMN = "prediction"
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def predict(options: Namespace) -> int:
@@ -50,9 +53,22 @@ def predict(options: Namespace) -> int:
             place=str(options.data),
             fix="correct the cell, or leave the row out.",
         )
-    write_atomically(options.out, pd.DataFrame({_COLUMN: predicted}).to_csv(index=False, lineterminator="\n"))
-    say(f"written: {options.out}, {len(predicted)} rows")
+    cells = [_harmless(label) for label in predicted.tolist()]
+    write_atomically(options.out, pd.DataFrame({_COLUMN: cells}).to_csv(index=False, lineterminator="\n"))
+    lines = [f"written: {options.out}, {len(predicted)} rows"]
+    if cells != predicted.tolist():
+        lines.append("labels that a spreadsheet would run as a formula begin with ' there")
+    say("\n".join(lines))
     return 0
+
+
+def _harmless(label: Any) -> Any:
+    """A label as a cell that no spreadsheet takes for a formula; a number stays one.
+
+    Who made the model chose its labels: ``=HYPERLINK(...)`` would send what stands beside it to somebody.
+    """
+    text = isinstance(label, str) and not _NUMBER.fullmatch(label)
+    return f"'{label}" if text and _FORMULA.match(label) else label
 
 
 def _loaded(options: Namespace) -> ReleasedPipeline:

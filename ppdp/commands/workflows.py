@@ -29,7 +29,7 @@ def demo(options: Namespace) -> int:
 
 
 def lint(options: Namespace) -> int:
-    """Print what the stages of a workflow tell about the rows: 1 if any tells something."""
+    """Print what the stages of a workflow tell about the rows: 1 if any tells something, or may."""
     from ppdp.linting import lint as linted
 
     workflow = _named(options.pipeline)

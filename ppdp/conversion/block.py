@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ppdp.checks import columns_of
-from ppdp.conversion.maps import PublicMap
+from ppdp.conversion.categories import Categorical
+from ppdp.conversion.maps import Filled, PublicMap
 from ppdp.exceptions import DomainMismatch
 
 __all__ = ["Block"]
@@ -50,7 +51,22 @@ class Block:
         return self.drop or any(step.fills for step in self.maps)
 
     @property
-    def _stage(self) -> str:
+    def encoder(self) -> Categorical | None:
+        """What reads the columns as labels; None if they are read as numbers."""
+        first = next((step for step in self.maps if not isinstance(step, Filled)), None)
+        return first if isinstance(first, Categorical) else None
+
+    @property
+    def described(self) -> str:
+        """Its columns in words."""
+        if isinstance(self.columns, (list, tuple)):
+            return ", ".join(map(repr, self.columns))
+        if self.columns is None:
+            return "the remaining columns" if self.rest else "all columns"
+        return repr(self.columns)
+
+    @property
+    def stage(self) -> str:
         """What an error calls it."""
         return self.prefix.removesuffix("__") or "ColumnMap"
 
@@ -90,11 +106,11 @@ class Block:
         columns = [columns] if isinstance(columns, (str, int)) else list(columns)
         if columns and all(isinstance(c, (bool, np.bool_)) for c in columns):
             if len(columns) != count:
-                raise DomainMismatch("a mask of columns has another length.", stage=self._stage, fix="name them.")
+                raise DomainMismatch("a mask of columns has another length.", stage=self.stage, fix="name them.")
             return list(np.flatnonzero(columns))
         plain = [int(c) if isinstance(c, np.integer) else str(c) if isinstance(c, str) else c for c in columns]
         plain = [count + c if isinstance(c, int) and c < 0 else c for c in plain]
-        return columns_of("columns", plain, names, count, self._stage) if plain else []
+        return columns_of("columns", plain, names, count, self.stage) if plain else []
 
 
 def _by_position(columns: slice, names: Sequence[str] | None, count: int) -> slice:

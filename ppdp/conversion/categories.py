@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 from ppdp.conversion.maps import ColumnFacts, PublicMap
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["Categorical", "Encoded", "OneHot", "labels_only"]
+__all__ = ["Categorical", "Encoded", "OneHot", "is_gap", "labels_only"]
 
 Array = NDArray[np.float64]
 
 
 def labels_only(categories: Sequence[Any]) -> tuple[Any, ...]:
     """Categories without the one that stands for a gap."""
-    return tuple(c for c in categories if not _is_gap(c))
+    return tuple(c for c in categories if not is_gap(c))
 
 
-def _is_gap(category: Any) -> bool:
+def is_gap(category: Any) -> bool:
+    """Whether a category stands for a gap."""
     return category is None or (isinstance(category, float) and math.isnan(category))
 
 
@@ -32,7 +33,7 @@ def _targets(categories: Sequence[Any]) -> list[float]:
     labels = labels_only(categories)
     numeric = all(isinstance(c, (bool, int, float, np.number)) for c in labels)
     known = {c: float(c) if numeric else float(i) for i, c in enumerate(labels)}
-    return [math.nan if _is_gap(c) else known[c] for c in categories]
+    return [math.nan if is_gap(c) else known[c] for c in categories]
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Categorical(PublicMap):
 
     def _is_fallback(self, category: Any) -> bool:
         """Whether gaps count as it."""
-        return _is_gap(category) or (self.gap is not None and bool(category == self.gap))
+        return is_gap(category) or (self.gap is not None and bool(category == self.gap))
 
     def _same(self, column: Array, categories: Sequence[Any]) -> NDArray[np.bool_]:
         """Which category every entry is, as an array of shape (n, n_categories)."""
@@ -119,7 +120,7 @@ class Encoded(Categorical):
     @property
     def fills(self) -> bool:  # type: ignore[override]
         """Whether gaps become something."""
-        named = all(any(map(_is_gap, categories)) for categories in self.categories)
+        named = all(any(map(is_gap, categories)) for categories in self.categories)
         return named or self.gap is not None or not math.isnan(self.missing)
 
     def _facts(self, given: ColumnFacts) -> ColumnFacts:

@@ -20,7 +20,7 @@ from ppdp.declared import Value, plain, ranges_by_column
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import DomainMismatch, InvalidParameter
-from ppdp.frames import readable
+from ppdp.frames import is_gap, objects, opened
 from ppdp.planning.ways import Way
 from ppdp.rows import Rows, encode_labels
 from ppdp.transformers.base import RowWiseTransformer, Statistics
@@ -140,9 +140,9 @@ class ColumnMap(RowWiseTransformer):
         labels = list(names) if names is not None else [f"x{i}" for i in range(count)]
         parts = []
         for block, positions in found:
-            if any(isinstance(step, Categorical) for step in block.maps):
-                start[positions] = np.nan  # ranges are for numbers: labels come as codes
-            facts = [ColumnFacts.within([labels[i] for i in positions], start[positions])]
+            # Ranges are for numbers: labels come as codes.
+            ranges = start[positions] if block.encoder is None else np.full((len(positions), 2), np.nan)
+            facts = [ColumnFacts.within([labels[i] for i in positions], ranges)]
             for step in block.maps:
                 facts.append(facts[-1].after(step))
             parts.append(_Part(block, positions, tuple(facts)))
@@ -168,7 +168,7 @@ class ColumnMap(RowWiseTransformer):
         DomainMismatch
             Naming those that are not.
         """
-        asked, known = self._asked, list(names or ())
+        asked, known = self._asked, set(names or ())
         missing = [name for name in asked if name not in known]
         if not missing:
             return
@@ -176,7 +176,7 @@ class ColumnMap(RowWiseTransformer):
             told = f"columns are taken by name ({', '.join(map(repr, asked))}), and there are no names of columns."
         else:
             told = f"X lacks the column(s) {', '.join(map(repr, missing))}, taken by name."
-        slips = [(name, nearest(name, set(known) - set(asked))) for name in missing]
+        slips = [(name, nearest(name, known - set(asked))) for name in missing]
         meant = " ".join(f"did you mean {near!r} by {name!r}?" for name, near in slips if near is not None)
         fix = f"pass a frame with {', '.join(map(repr, asked))}; to plan, Domain(feature_names=(...)) with all columns."
         raise DomainMismatch(told, fix=meant or fix)
@@ -195,9 +195,11 @@ class ColumnMap(RowWiseTransformer):
         """Ranges of the columns that come in, NaN where there are none."""
         if isinstance(self.ranges, Mapping):
             table = np.full((count, 2), np.nan)
-            for column, pair in self.ranges.items():
-                (position,) = columns_of("ranges", [column], names, count, self)
-                table[position] = resolve_ranges([pair], 1, None, "ColumnMap")[0]
+            if self.ranges:
+                positions = columns_of("ranges", list(self.ranges), names, count, self)
+                table[positions] = resolve_ranges(
+                    dict(enumerate(self.ranges.values())), len(positions), None, "ColumnMap"
+                )
             return table
         if self.ranges is not None:
             return resolve_ranges(self.ranges, count, None, "ColumnMap").copy()
@@ -221,7 +223,7 @@ class ColumnMap(RowWiseTransformer):
         X : array or frame of shape (n_samples, n_features)
             Rows as a user has them.
         """
-        X = readable(X)
+        X = opened(X)
         if not hasattr(X, "iloc"):
             return self._coded_array(X)
         names = list(X.columns) if all(isinstance(name, str) for name in X.columns) else None
@@ -231,17 +233,17 @@ class ColumnMap(RowWiseTransformer):
             if i not in used:
                 X.isetitem(i, np.zeros(len(X)))
             elif i in labels:
-                X.isetitem(i, _codes(np.asarray(X.iloc[:, i], dtype=object), labels[i]))
+                X.isetitem(i, _codes(objects(X.iloc[:, i]), labels[i]))
         return X
 
     def _coded_array(self, X: Any) -> Any:
-        table = np.array(X, dtype=object) if isinstance(X, (list, tuple, np.ndarray)) else np.empty(0)
-        if table.ndim != 2:
+        if getattr(X, "ndim", 0) != 2:
             return X  # whoever checks its form says what is wrong
-        found = self._found(None, table.shape[1])
+        found = self._found(None, X.shape[1])
         labels, used = self._labels(found), {i for _, positions in found for i in positions}
-        if not labels and len(used) == table.shape[1]:
+        if not labels and len(used) == X.shape[1]:
             return X
+        table = objects(X)
         for i in range(table.shape[1]):
             if i not in used:
                 table[:, i] = 0.0
@@ -254,19 +256,17 @@ class ColumnMap(RowWiseTransformer):
         """The public labels of every column that does not hold numbers."""
         known: dict[int, tuple[Any, ...]] = {}
         for block, positions in found:
-            for step in block.maps:
-                if isinstance(step, Categorical) and len(step.categories) == len(positions):
-                    for i, categories in zip(positions, step.categories):
-                        labels = labels_only(categories)
-                        if not any(isinstance(label, str) for label in labels):
-                            continue
-                        if known.setdefault(i, labels) != labels:
-                            raise InvalidParameter(
-                                "a column is encoded twice, with other categories.",
-                                stage=step.step,
-                                fix="declare the same categories, in the same order.",
-                            )
-        return known
+            encoder = block.encoder
+            lists = [()] * len(positions) if encoder is None else [labels_only(c) for c in encoder.categories]
+            for i, labels in zip(positions, lists):
+                labels = labels if any(isinstance(label, str) for label in labels) else ()
+                if known.setdefault(i, labels) != labels:
+                    raise InvalidParameter(
+                        "a column is encoded twice, with other categories, or read once as labels and once as numbers.",
+                        stage=block.stage,
+                        fix="declare the same categories, in the same order; drop it where it is no label.",
+                    )
+        return {i: labels for i, labels in known.items() if labels}
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the output columns.
@@ -350,12 +350,5 @@ def _mapped_by(parts: Sequence[_Part], X: Array, norm: float) -> Array:
 def _codes(column: NDArray[Any], labels: Sequence[Any]) -> Array:
     """Position of every label; -1 for any other, NaN for a gap."""
     codes = encode_labels(column, labels)
-    gaps = np.frompyfunc(_is_missing, 1, 1)(column).astype(bool)
+    gaps = np.frompyfunc(is_gap, 1, 1)(column).astype(bool)
     return np.where(np.isnan(codes) & ~gaps, -1.0, codes)
-
-
-def _is_missing(cell: Any) -> bool:
-    """None, NaN, or what pandas has for them."""
-    return (
-        cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and math.isnan(cell))
-    )

@@ -26,14 +26,15 @@ class Split:
         The public maps of each set of columns.
     imputer, scaler : Step or None
         What all columns share behind them.
-    partly : bool
-        Whether the scaler was asked for some of the columns only.
+    partly, gappy : bool
+        Whether the scaler, and the imputer, was asked for some of the columns only.
     """
 
     blocks: tuple[Block, ...]
     imputer: Step | None
     scaler: Step | None
     partly: bool
+    gappy: bool
 
 
 def hoisted(steps: list[Step]) -> list[Step]:
@@ -81,6 +82,7 @@ def split_columns(step: Step, declared: Declared, front: list[Step]) -> tuple[Sp
     blocks: list[Block] = []
     inside: list[Step] = []
     tails: list[list[Step]] = []
+    kept: list[Block] = []
     for branch in parts:
         steps = hoisted(branch.steps or [])
         public = [inner for inner in steps if is_public(inner)]
@@ -96,13 +98,18 @@ def split_columns(step: Step, declared: Declared, front: list[Step]) -> tuple[Sp
             continue
         tails.append(steps[len(public) :])
         blocks.append(Block(branch.columns, maps, branch.prefix, branch.rest))
+        kept.append(blocks[-1])
         inside += [inner for inner in steps if all(inner is not known for known in inside)]
-    imputer = _shared(step, [_only(tail, IMPUTERS, 0) for tail in tails])
+    imputers = [_only(tail, IMPUTERS, 0) for tail in tails]
+    imputer = _shared(step, imputers)
     scalers = [_only(tail, SCALERS, 1 if tail and tail[0].kind in IMPUTERS else 0) for tail in tails]
     scaler = _shared(step, scalers)
     for tail in tails:
         _check_tail(step, tail)
-    return Split(tuple(blocks), imputer, scaler, scaler is not None and None in scalers), inside
+    bare = any(one is None and not block.fills for one, block in zip(imputers, kept))
+    return Split(
+        tuple(blocks), imputer, scaler, scaler is not None and None in scalers, imputer is not None and bare
+    ), inside
 
 
 def _column_branches(step: Step) -> Iterator[_Branch]:

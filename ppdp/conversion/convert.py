@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from sklearn.base import clone
 
+from ppdp.checks import shown
 from ppdp.conversion.block import Block
 from ppdp.conversion.categories import OneHot
 from ppdp.conversion.column_map import ColumnMap
@@ -31,6 +32,7 @@ __all__ = ["Facts", "convert"]
 
 _ANYWHERE = ("Binarizer", "FunctionTransformer", "Normalizer", "PolynomialFeatures")
 _FIRST = "put it first: gaps stay gaps in it."
+COMPONENTS = ("PCA", "TruncatedSVD")
 CONTAINERS = ("ColumnTransformer", "FeatureUnion")
 
 
@@ -81,7 +83,7 @@ def convert(estimator: Any, facts: Facts, reserved: frozenset[str]) -> tuple[lis
     """
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         raise InvalidParameter(
-            f"a pipeline of scikit-learn is needed, got {estimator!r}.",
+            f"a pipeline of scikit-learn is needed, got {shown(estimator)}.",
             fix="pass an instance of sklearn.pipeline.Pipeline.",
         )
     if facts.ranges is not None and facts.max_norm is not None:
@@ -181,6 +183,16 @@ class _Made:
     report: list[Converted] = field(default_factory=list)
     units: str = "own"
     """Of the columns: "own" if somebody who only has the rows could say what they are, "ranges" if only ranges tell."""
+    rescaled: bool = False
+    """Whether columns stand in other units than in scikit-learn's pipeline, which a penalty feels."""
+    uneven: Step | None = None
+    """The scaler that was asked for some of the columns only."""
+    projected: str | None = None
+    """The step by which rows are projected: they keep their columns, where scikit-learn's get components."""
+    stretched: bool = False
+    """Whether projected columns are scaled."""
+    shifted: bool = False
+    """Whether rows have a mean that scikit-learn's pipeline has subtracted."""
 
     def put(self, name: str, twin: Any) -> str:
         """Add a step under a name that is free."""
@@ -192,7 +204,7 @@ class _Made:
     def note(self, step: Step, became: str, twin: Any) -> None:
         """Remember what became of a step."""
         shown = f"{became} ({type(twin).__name__})"
-        given = type(step.estimator).__name__
+        given = "" if step.estimator is None else type(step.estimator).__name__
         self.report.append(
             Converted(step.name, given, shown, tuple(dict.fromkeys(step.changed)), tuple(dict.fromkeys(step.ignored)))
         )
@@ -208,7 +220,12 @@ class _Made:
                     f"it scales some of the columns, and what stands behind the {step.kind} would see others.",
                     f"put the scaler behind the {step.kind}, or MinMaxScaler in its place.",
                 )
-            split.scaler.changed.append("all columns are scaled, encoded ones too: for a linear model that is the same")
+            split.scaler.changed.append(
+                "all columns are scaled, encoded ones too: for a linear model without a penalty that is the same"
+            )
+            self.uneven = split.scaler
+        if split.imputer is not None and split.gappy:
+            split.imputer.changed.append("gaps of all columns are filled, also of those that had no imputer")
         tail = [s for s in (split.imputer, split.scaler) if s is not None]
         rest = [*tail, *behind]
         self.front([s for s in inside if is_public(s)], split.blocks, rest, step)
@@ -217,21 +234,44 @@ class _Made:
     def front(self, public: list[Step], blocks: tuple[Block, ...], rest: list[Step], whole: Step | None = None) -> None:
         """The public stage at the entrance, with the bound of all rows."""
         facts, maps = self.facts, [m for block in blocks for m in block.maps]
+        bounds: list[str] = []
+        if facts.ranges is not None and not all(block.drop or block.encoder is not None for block in blocks):
+            bounds.append("numbers are clipped to their public ranges")
+        elif facts.max_norm is not None:
+            bounds.append("rows that are longer than max_norm are shortened to it")
         if whole is None and all(isinstance(m, Scaled) and m.target is not None for m in maps) and len(maps) < 2:
             twin: Any = self._plain_bound(maps, rest)
+            if not maps and facts.ranges is not None:
+                self.rescaled = True
+                bounds.append("they are scaled to [-1, 1]")
             name = public[0].name if public else "range" if facts.ranges is not None else "clip"
         else:
             self._check_bounds(blocks)
-            twin = ColumnMap(tuple(self._finished(block, maps, rest) for block in blocks), facts.ranges, facts.max_norm)
+            finished = [self._finished(block, maps, rest) for block in blocks]
+            twin = ColumnMap(tuple(block for block, _ in finished), facts.ranges, facts.max_norm)
+            bounds += [told for block, added in finished for told in self._told(block, added)]
             name = whole.name if whole is not None else public[0].name if len(public) == 1 else "columns"
         if twin is None:
             return
         self.units = "ranges" if facts.scales else "own"
         became = self.put(name, twin)
-        if not public and whole is None:
-            self.report.append(Converted("", "", f"{became} ({type(twin).__name__})", ("bounds every row",), ()))
+        if whole is not None or not public:
+            step = whole or Step("", None)
+            step.changed += bounds or ["bounds every row"]
+            self.note(step, became, twin)
+        else:
+            public[0].changed += bounds
         for step in public:
             self.note(step, became, twin)
+
+    def _told(self, block: Block, added: tuple[PublicMap, ...]) -> Iterator[str]:
+        """What was added to the maps of some columns, in words."""
+        scales, fills = (any(isinstance(one, kind) for one in added) for kind in (Scaled, Filled))
+        if scales:
+            self.rescaled = True
+            yield f"{block.described}: what comes out is scaled from its public range to [-1, 1]"
+        if fills:
+            yield f"{block.described}: a gap becomes the middle of the public range, since nothing else fills it"
 
     def _plain_bound(self, maps: list[PublicMap], rest: list[Step]) -> Any:
         """A stage that only bounds; None if rows have a bound already."""
@@ -255,28 +295,63 @@ class _Made:
         if bare:
             raise _unbounded("ranges", columns=bare[0].columns)
 
-    def _finished(self, block: Block, maps: list[PublicMap], rest: list[Step]) -> Block:
-        """The block with what bounds it, and without gaps that nobody expects."""
-        own = list(block.maps)
+    def _finished(self, block: Block, maps: list[PublicMap], rest: list[Step]) -> tuple[Block, tuple[PublicMap, ...]]:
+        """The block with what bounds it, and without gaps that nobody expects; and what was added."""
+        added: list[PublicMap] = []
         sized = any(
-            isinstance(m, (Scaled, OneHot, Normalised, Binarized)) or (isinstance(m, Binned) and m.hot) for m in own
+            isinstance(m, (Scaled, OneHot, Normalised, Binarized)) or (isinstance(m, Binned) and m.hot)
+            for m in block.maps
         )
-        if self.facts.scales and not sized:
-            own.append(Scaled())
+        if self.facts.scales and not sized and not block.drop:
+            added.append(Scaled())
         filling = any(step.kind in IMPUTERS or getattr(step.estimator, "fills_gaps", False) for step in rest)
         filled_later = filling and self.facts.domain.max_missing != 0
-        if any(m.expects for m in maps) and not filled_later and not any(m.fills for m in own):
-            own.append(Filled(None))
-        return replace(block, maps=tuple(own))
+        if any(m.expects for m in maps) and not filled_later and not block.fills:
+            added.append(Filled(None))
+        return replace(block, maps=(*block.maps, *added)), tuple(added)
 
     def add(self, step: Step, *, last: bool) -> None:
         """The twin of one step."""
         twin = self._late_map(step) if is_public(step) else _twin(step, self.facts, last=last)
+        if step.kind in COMPONENTS:
+            self._components(step, twin)
         if step.kind in SCALERS:
-            self.units = "own"
+            self._scaled(step)
         elif step.kind in STAGES and step.kind not in IMPUTERS and self.units == "ranges":
             step.changed.append("of columns that public ranges have scaled")
+        if step.kind in MODELS:
+            self._learned(step, twin)
         self.note(step, self.put(step.name, twin), twin)
+
+    def _scaled(self, step: Step) -> None:
+        """What a scaler of all columns makes of units and axes."""
+        self.units, self.rescaled = "own", step is self.uneven
+        self.shifted = self.shifted and not step.given().get("with_mean", True)
+        if self.projected is not None:
+            self.stretched = self.rescaled = True
+            step.changed.append(
+                "it scales the projected columns, not the components: for a linear model without a penalty the same"
+            )
+
+    def _components(self, step: Step, twin: Any) -> None:
+        """Projected columns in place of components."""
+        if self.stretched:
+            raise UnsupportedOrder(
+                f"it would find components of scaled columns, and scikit-learn scales those of {self.projected!r}.",
+                stage=step.name,
+                fix="put the scaler in front of both, or leave one of the three out.",
+            )
+        self.projected, self.shifted = step.name, bool(twin.center)
+        step.changed.append(
+            "rows keep their columns: they are projected on the components, which for linear models is the same"
+        )
+
+    def _learned(self, step: Step, twin: Any) -> None:
+        """What a model sees that scikit-learn's does not."""
+        if self.rescaled and getattr(twin, "alpha", 0) > 0:
+            step.changed.append("columns are scaled otherwise than for scikit-learn's, so its penalty weighs otherwise")
+        if self.shifted and not twin.fit_intercept:
+            step.changed.append("it learns no intercept from rows that are not centred, as scikit-learn's PCA has them")
 
     def _late_map(self, step: Step) -> Any:
         """A public map behind stages that look at the rows."""
@@ -285,6 +360,13 @@ class _Made:
                 "it stands behind a stage that looks at the rows, and the units of the columns are not public here.",
                 stage=step.name,
                 fix=_FIRST,
+            )
+        if self.projected is not None:
+            raise UnsupportedOrder(
+                f"it would act on projected columns, and scikit-learn's acts on the components of {self.projected!r}: "
+                "only for what is linear that is the same.",
+                stage=step.name,
+                fix=f"put it in front of {self.projected!r}, or leave one of the two out.",
             )
         return ColumnMap((Block(None, public_map([step], None, self.facts.declared)),))
 

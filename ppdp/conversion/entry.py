@@ -8,6 +8,8 @@ from typing import Any
 
 from ppdp.conversion.convert import Facts, convert
 from ppdp.domain import Domain, check_domain
+from ppdp.exceptions import InvalidParameter
+from ppdp.planning.budget import check_budget
 
 __all__ = ["FromSklearn"]
 
@@ -31,6 +33,7 @@ class FromSklearn:
         y_range: Sequence[float] | None = None,
         categories: Mapping[Any, Any] | None = None,
         functions: Mapping[str, Any] | None = None,
+        rows_per_unit: int | None = None,
         domain: Domain | None = None,
         **options: Any,
     ) -> Any:
@@ -57,6 +60,8 @@ class FromSklearn:
             Public categories by column, for encoders in a ``ColumnTransformer`` that declare none.
         functions : mapping, optional
             Public range of what a ``FunctionTransformer`` returns, by step.
+        rows_per_unit : int, optional
+            Most rows that one person has, as in ``Domain(rows_per_unit=...)``. Default: that of the domain, else 1.
         domain, **options
             Parameters of the class.
 
@@ -66,9 +71,30 @@ class FromSklearn:
             Naming the steps that have no twin, or a declared fact that no step asks for, and what to do.
         """
         check_domain(domain)
+        check_budget(epsilon, delta, 1)
+        domain = _with_units(domain, rows_per_unit)
         facts = Facts(ranges, max_norm, classes, y_range, categories or {}, functions or {}, domain or Domain())
         steps, conversion = convert(pipe, facts, frozenset(signature(cls).parameters))
         kind: Any = cls
         made = kind(steps, epsilon=epsilon, delta=delta, domain=domain, **options)
         made.conversion = conversion
         return made
+
+
+def _with_units(domain: Domain | None, rows_per_unit: int | None) -> Domain | None:
+    """The domain with the number of rows that one person may have.
+
+    Raises
+    ------
+    InvalidParameter
+        If the domain declares another one.
+    """
+    if rows_per_unit is None:
+        return domain
+    declared = Domain(rows_per_unit=rows_per_unit).rows_per_unit
+    if domain is not None and domain.rows_per_unit not in (1, declared):
+        raise InvalidParameter(
+            f"rows_per_unit={declared} and domain.rows_per_unit={domain.rows_per_unit} are both declared.",
+            fix="declare it once.",
+        )
+    return (domain or Domain()).but(rows_per_unit=declared)

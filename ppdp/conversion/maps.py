@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from itertools import chain, combinations, combinations_with_replacement, groupby
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import PolynomialFeatures
 
 from ppdp.callables import refuse_fitted
-from ppdp.checks import number
+from ppdp.checks import integer, number
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.probe import call_surely, output_width
 from ppdp.transformers.ranges import resolve_ranges
@@ -300,26 +301,60 @@ class Powers(PublicMap):
     include_bias: bool = True
     step: str = ""
 
-    def _polynomials(self, given: ColumnFacts) -> PolynomialFeatures:
-        made = _polynomials(self.degree, self.interaction_only, self.include_bias, len(given.names))
-        _few(made.n_output_features_, self.step)
-        return made
+    def check(self) -> None:
+        """Refuse a degree that is none.
+
+        Raises
+        ------
+        InvalidParameter
+            If it is no whole number, and no pair of them.
+        """
+        given = self.degree if isinstance(self.degree, tuple) else (0, self.degree)
+        ends = [integer("degree", end, self.step, least=0, most=MOST_COLUMNS) for end in given]
+        if len(ends) != 2 or ends[0] > ends[1] or (ends[1] == 0 and not self.include_bias):
+            raise InvalidParameter(
+                f"degree={self.degree!r} leaves no products.", stage=self.step, fix="degree=2, or degree=(1, 2)."
+            )
 
     def _facts(self, given: ColumnFacts) -> ColumnFacts:
-        made = self._polynomials(given)
+        self.check()
+        made = _polynomials(self.degree, self.interaction_only, self.include_bias, len(given.names))
+        _few(made.n_output_features_, self.step)
         with np.errstate(all="ignore"):  # what no float holds is refused
-            largest = np.prod(np.abs(given.bounded(self.step).ranges).max(axis=1) ** made.powers_, axis=1)
-        names = made.get_feature_names_out(np.asarray(given.names, dtype=object))
-        return ColumnFacts.within(tuple(map(str, names)), np.column_stack([-largest, largest]))
+            largest = self._apply(np.abs(given.bounded(self.step).ranges).max(axis=1)[None, :], given)[0]
+        chosen = chain.from_iterable(block.tolist() for block in _factors(*self._form(given)))
+        names = tuple(_product_name([given.names[i] for i in factors]) for factors in chosen)
+        return ColumnFacts.within(names, np.column_stack([-largest, largest]))
+
+    def _form(self, given: ColumnFacts) -> tuple[Any, bool, bool, int]:
+        return self.degree, self.interaction_only, self.include_bias, len(given.names)
 
     def _apply(self, X: Array, given: ColumnFacts) -> Array:
-        columns = []
-        for exponents in self._polynomials(given).powers_:
-            product = np.ones(len(X))
-            for column in np.flatnonzero(exponents):
-                product *= X[:, column] ** int(exponents[column])
-            columns.append(product)
-        return np.column_stack(columns)
+        products = []
+        for block in _factors(*self._form(given)):
+            product = np.ones((len(X), len(block)))
+            for column in block.T:
+                product *= X[:, column]
+            products.append(product)
+        return np.concatenate(products, axis=1)
+
+
+@cache
+def _factors(degree: Any, interaction_only: bool, include_bias: bool, width: int) -> tuple[NDArray[np.intp], ...]:
+    """The columns that are multiplied, for every number of factors one array of shape (products, factors)."""
+    least, most = degree if isinstance(degree, tuple) else (0, degree)
+    choose = combinations if interaction_only else combinations_with_replacement
+    blocks = [
+        np.fromiter(chain.from_iterable(choose(range(width), count)), np.intp).reshape(-1, count)
+        for count in range(max(1, least), most + 1)
+    ]
+    return (*([np.empty((1, 0), np.intp)] if include_bias else []), *blocks)
+
+
+def _product_name(factors: Sequence[str]) -> str:
+    """What scikit-learn calls a product."""
+    powers = ((name, len(list(same))) for name, same in groupby(factors))
+    return " ".join(name if count == 1 else f"{name}^{count}" for name, count in powers) or "1"
 
 
 @dataclass(frozen=True)
@@ -345,7 +380,7 @@ class Binned(PublicMap):
 
     def _apply(self, X: Array, given: ColumnFacts) -> Array:
         low, high = given.ranges.T
-        edges = [np.linspace(a, b, self.n_bins + 1)[1:-1] for a, b in zip(low, high)]
+        edges = np.linspace(low, high, self.n_bins + 1, axis=1)[:, 1:-1]
         bins = np.column_stack([np.searchsorted(e, column, side="right") for e, column in zip(edges, X.T)])
         if not self.hot:
             return np.where(np.isnan(X), np.nan, bins)

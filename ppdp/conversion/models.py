@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 from ppdp import mechanisms
-from ppdp.conversion.parameters import Step
+from ppdp.conversion.parameters import Step, is_word
 from ppdp.domain import Domain
 from ppdp.exceptions import MissingBound
 
@@ -33,7 +33,7 @@ def _penalty(step: Step, given: dict[str, Any]) -> bool:
     given : dict
         Its parameters.
     """
-    if given["penalty"] not in ("l2", "deprecated", None, "none"):
+    if not is_word(given["penalty"], "l2", "deprecated", None, "none"):
         step.refuse(f"penalty={given['penalty']!r} has no twin.", _WEIGHTS["penalty"])
     if given["penalty"] == "deprecated" and given.get("l1_ratio"):
         step.refuse("l1_ratio has no twin.", "leave it at 0; a sparse model has no twin.")
@@ -64,9 +64,9 @@ def _descent_classifier(step: Step, classes: Any, y_range: Any) -> Any:
     given = step.read("loss", "penalty", "fit_intercept", fixes=_WEIGHTS | _STEPS)
     _penalty(step, given)
     step.changed.append(f"{_TRAINED}, without a penalty")
-    if given["loss"] == "log_loss":
+    if is_word(given["loss"], "log_loss"):
         return mechanisms.LogisticRegression(classes, fit_intercept=given["fit_intercept"])
-    if given["loss"] == "hinge":
+    if is_word(given["loss"], "hinge"):
         return mechanisms.LinearSVC(classes, fit_intercept=given["fit_intercept"])
     step.refuse(f"loss={given['loss']!r} has no twin.", "loss='log_loss' or loss='hinge'.")
 
@@ -99,11 +99,12 @@ def _log_link(step: Step, classes: Any, y_range: Any) -> Any:
     step.changed.append(f"{_TRAINED}, without a penalty")
     if not tweedie:
         return getattr(mechanisms, step.kind)(y_range, fit_intercept=given["fit_intercept"])
-    if given["link"] not in ("auto", "log") or not 1 <= given["power"] <= 2:
+    power = given["power"]
+    if not is_word(given["link"], "auto", "log") or not (isinstance(power, (int, float)) and 1 <= power <= 2):
         step.refuse(
             "only powers of 1 to 2 with the logarithm as link have a twin.", "power=1.5, or Ridge() for power=0."
         )
-    return mechanisms.TweedieRegressor(y_range, power=given["power"], fit_intercept=given["fit_intercept"])
+    return mechanisms.TweedieRegressor(y_range, power=float(power), fit_intercept=given["fit_intercept"])
 
 
 MODELS: dict[str, Callable[[Step, Any, Any], Any]] = {

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from ppdp.exceptions import InvalidParameter, UnknownStage
 from ppdp.leaks import leak_of
 
-__all__ = ["Step", "own_name"]
+__all__ = ["Step", "is_word", "own_name"]
 
 _COMPUTATION = """
     algorithm average compute_inverse_components copy copy_X early_stopping epsilon eta0 iterated_power learning_rate
@@ -88,9 +88,11 @@ class Step:
                 stage=self.name,
                 fix="use it as it is: pipe.fit(X, y)." if hasattr(self.estimator, "plan") else fix,
             )
-        raise UnknownStage(
-            f"{kind} has no twin here. Fitted without noise it leaks {leak.leaks}.", stage=self.name, fix=leak.fix
-        )
+        inside = [one for one in self.estimator.get_params().values() if hasattr(one, "get_params")]
+        leaks = f" Fitted without noise it leaks {leak.leaks}." if leak.severity != "none" else ""
+        if not leaks and inside:
+            leaks = f" The {type(inside[0]).__name__} in it is fitted to the rows."
+        raise UnknownStage(f"{kind} has no twin here.{leaks}", stage=self.name, fix=leak.fix)
 
 
 def own_name(estimator: Any) -> str:
@@ -105,3 +107,8 @@ def _same(value: Any, default: Any) -> bool:
         return value is default or bool(value == default) or (value != value and default != default)
     except ValueError:  # an array
         return False
+
+
+def is_word(value: Any, *words: str | None) -> bool:
+    """Whether a parameter, which may be anything, is one of these words."""
+    return (value is None or isinstance(value, str)) and value in words

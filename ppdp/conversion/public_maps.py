@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from ppdp.callables import refuse_fitted
-from ppdp.checks import choice, number, pair
-from ppdp.conversion.categories import Encoded, OneHot
+from ppdp.checks import choice, flag, integer, number, pair
+from ppdp.conversion.categories import Categorical, Encoded, OneHot, is_gap, labels_only
 from ppdp.conversion.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, PublicMap, Scaled
-from ppdp.conversion.parameters import Step
+from ppdp.conversion.parameters import Step, is_word
 from ppdp.conversion.superfluous import nearest
 
 __all__ = ["PUBLIC", "Declared", "is_public", "public_map"]
@@ -62,10 +62,44 @@ def _lists(step: Step, given: Any, columns: Any, declared: Declared) -> tuple[tu
                 f"categories={{{shown}}} from public knowledge.{told}",
             )
         given = [declared.categories[name] for name in known]
+    lists = [_category_list(step, one) for one in _listed(step, given)]
+    if any(is_gap(category) for one in lists for category in one):
+        step.changed.append(_ONE_GAP)
+    if any(not any(isinstance(category, str) for category in one) for one in lists):
+        step.changed.append("a number that is written as text counts as that number")
+    if any(_writes_number(category) for one in lists for category in one):
+        step.changed.append("numbers that are not written as text are none of its categories, as '1' and 1 differ")
+    return tuple(lists)
+
+
+def _writes_number(category: Any) -> bool:
+    """Whether it is text that float() reads."""
     try:
-        return tuple(tuple(_plain(c) for c in categories) for categories in given)
-    except TypeError:
-        step.refuse("categories are no lists of labels.", "one list for each column: categories=[['a', 'b']].")
+        return isinstance(category, str) and float(category) is not None
+    except ValueError:
+        return False
+
+
+_ONE_GAP = "None, NaN and NA are one and the same gap"
+
+
+def _listed(step: Step, given: Any) -> list[Any]:
+    """What is declared for each column, or for one."""
+    if isinstance(given, (list, tuple, np.ndarray)):
+        return list(given)
+    step.refuse("categories are no lists of labels.", "one list for each column: categories=[['a', 'b']].")
+
+
+def _category_list(step: Step, given: Any) -> tuple[Any, ...]:
+    """The categories of one column: text, numbers, True and False, and None or NaN for a gap."""
+    given = given.tolist() if hasattr(given, "tolist") else given  # arrays and pandas' own lists
+    found = tuple(map(_plain, given)) if isinstance(given, (list, tuple)) else (given, ())
+    if all(category is None or isinstance(category, (str, bool, int, float)) for category in found):
+        return found
+    step.refuse(
+        "categories are no lists of labels.",
+        "one list for each column: categories=[['a', 'b']]; a label is text, a number, or None or NaN for a gap.",
+    )
 
 
 def _plain(category: Any) -> Any:
@@ -79,15 +113,19 @@ _RARE = dict.fromkeys(
 
 def _one_hot(step: Step, columns: Any, declared: Declared) -> PublicMap:
     given = step.read("categories", "drop", "handle_unknown", fixes=_RARE)
+    unknown = choice("handle_unknown", given["handle_unknown"], ("error", *_ZEROS), step.name)
     categories = _lists(step, given["categories"], columns, declared)
-    if given["handle_unknown"] != "ignore":
-        step.changed.append("another category is a row of zeros: an error would tell of a row")
-    expects = given["handle_unknown"] == "ignore" or any(_has_gap(c) for c in categories)
+    if unknown == "error":
+        step.changed.append("another category, or a gap that is none, is a row of zeros: an error would tell of a row")
+    expects = unknown != "error" or any(_has_gap(c) for c in categories)
     return OneHot(categories, expects=expects, step=step.name, dropped=_dropped(step, given["drop"], categories))
 
 
+_ZEROS = ("ignore", "infrequent_if_exist", "warn")  # no category is infrequent here
+
+
 def _has_gap(categories: tuple[Any, ...]) -> bool:
-    return any(c is None or (isinstance(c, float) and math.isnan(c)) for c in categories)
+    return any(map(is_gap, categories))
 
 
 def _dropped(step: Step, drop: Any, categories: tuple[tuple[Any, ...], ...]) -> tuple[Any, ...]:
@@ -95,31 +133,71 @@ def _dropped(step: Step, drop: Any, categories: tuple[tuple[Any, ...], ...]) -> 
     if drop is None:
         return ()
     if isinstance(drop, str):
+        choice("drop", drop, ("first", "if_binary"), step.name)
         return tuple(0 if drop == "first" or len(c) == 2 else None for c in categories)
-    try:
-        return tuple(c.index(_plain(d)) for c, d in zip(categories, drop))
-    except ValueError:
-        step.refuse("drop names a category that is not declared.", "drop='first'.")
+    names = drop.tolist() if hasattr(drop, "tolist") else drop
+    if not isinstance(names, (list, tuple)) or len(names) != len(categories):
+        step.refuse("drop must name one category of each column.", "drop='first', or a list with a category each.")
+    return tuple(_position(step, name, one) for name, one in zip(names, categories))
+
+
+def _position(step: Step, name: Any, categories: tuple[Any, ...]) -> int:
+    """Where a category stands."""
+    for i, category in enumerate(categories):
+        if (is_gap(name) and is_gap(category)) or category == _plain(name):
+            return i
+    step.refuse("drop names a category that is not declared.", "drop='first'.")
 
 
 def _ordinal(step: Step, columns: Any, declared: Declared) -> PublicMap:
+    """Codes as scikit-learn has them: NaN among the categories has a code of its own, which may be a gap again."""
     given = step.read("categories", "handle_unknown", "unknown_value", "encoded_missing_value", fixes=_RARE)
+    how = choice("handle_unknown", given["handle_unknown"], ("error", "use_encoded_value"), step.name)
     categories = _lists(step, given["categories"], columns, declared)
-    unknown, missing = 0.0, float(given["encoded_missing_value"])
-    if given["handle_unknown"] == "use_encoded_value" and given["unknown_value"] == given["unknown_value"]:
-        unknown = float(given["unknown_value"])
+    named = [_nan_is_last(step, one) for one in categories]
+    unknown, missing = 0.0, math.nan
+    if how == "use_encoded_value" and not _is_nan(given["unknown_value"]):
+        unknown = missing = number("unknown_value", given["unknown_value"], step.name)
     else:
         step.changed.append("another category counts as the first: an error or a gap would tell of a row")
-    expects = not math.isnan(missing) or any(_has_gap(c) for c in categories)
-    return Encoded(categories, expects=expects, step=step.name, unknown=unknown, missing=missing)
+        step.changed.append("a gap that is no category stays a gap")
+    if any(named):
+        code = given["encoded_missing_value"]
+        code = math.nan if _is_nan(code) else number("encoded_missing_value", code, step.name)
+        if not all(named) and not (code == missing or (math.isnan(code) and math.isnan(missing))):
+            step.refuse(
+                "a gap is a category in some of its columns, and has another code in the others.",
+                "an OrdinalEncoder for each of these sets of columns.",
+            )
+        missing = code
+    labels = tuple(one[:-1] if last else one for one, last in zip(categories, named))
+    expects = any(named) or not math.isnan(missing)
+    return Encoded(labels, expects=expects, step=step.name, unknown=unknown, missing=missing)
+
+
+def _nan_is_last(step: Step, categories: tuple[Any, ...]) -> bool:
+    """Whether NaN is one of the categories, as the last of them; beside numbers None is NaN."""
+    text = any(isinstance(category, str) for category in categories)
+    where = [i for i, category in enumerate(categories) if _is_nan(category) or (category is None and not text)]
+    if where and where != [len(categories) - 1]:
+        step.refuse("NaN must be the last category.", "categories=[['a', 'b', np.nan]].")
+    return bool(where)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _bins(step: Step, columns: Any, declared: Declared) -> PublicMap:
     given = step.read("n_bins", "encode", "strategy")
-    if given["strategy"] != "uniform" or not isinstance(given["n_bins"], int):
+    if not is_word(given["strategy"], "uniform") or isinstance(given["n_bins"], (list, tuple, np.ndarray)):
         step.refuse("its edges would be read off the rows.", "strategy='uniform' with one number of bins.")
-    step.changed.append("bins of the public ranges")
-    return Binned(given["n_bins"], hot=given["encode"] != "ordinal", step=step.name)
+    bins = integer("n_bins", given["n_bins"], step.name, least=2)
+    encode = choice("encode", given["encode"], ("onehot", "onehot-dense", "ordinal"), step.name)
+    step.changed.append("bins of the public ranges instead of those between the smallest and largest values")
+    if encode != "ordinal":
+        step.changed.append("a gap is a row of zeros")
+    return Binned(bins, hot=encode != "ordinal", step=step.name)
 
 
 def _function(step: Step, columns: Any, declared: Declared) -> PublicMap | None:
@@ -133,31 +211,55 @@ def _function(step: Step, columns: Any, declared: Declared) -> PublicMap | None:
         step.refuse("kw_args is no mapping.", "kw_args={'name': value}.")
     refuse_fitted(partial(given["func"], **keywords), step.name)
     declared.steps.add(step.name)
+    if not isinstance(given["func"], np.ufunc):
+        step.changed.append("its function gets float64 arrays, never frames: dates and text must be numbers before")
+    if step.name in declared.functions:
+        step.changed.append("what it returns is clipped to the declared range")
     return Mapped(given["func"], dict(keywords), declared.functions.get(step.name), step=step.name)
+
+
+@dataclass(frozen=True)
+class _Constant(PublicMap):
+    """Gaps become a constant: a number, a label that an encoder behind it reads, or None for scikit-learn's choice."""
+
+    value: Any
+    imputer: Step
+
+    def of_numbers(self) -> Filled:
+        """The map of columns that hold numbers."""
+        if isinstance(self.value, str):
+            self.imputer.refuse(
+                f"gaps become the label {self.value!r}, and rows hold numbers.", "put an encoder directly behind it."
+            )
+        if self.value is None:
+            self.imputer.changed.append("gaps become 0")
+        return Filled(0.0 if self.value is None else self.value, self.imputer.name)
+
+    def label(self, encoder: Categorical) -> Any:
+        """What an encoder of text reads in place of a gap."""
+        label = "missing_value" if self.value is None else self.value  # scikit-learn's default for text
+        if any(label not in one for one in encoder.categories):
+            self.imputer.refuse(
+                f"gaps become {label!r}, which is no category of {encoder.step!r}.",
+                f"add {label!r} to its categories, or fill_value='a category'.",
+            )
+        self.imputer.changed += [f"gaps become {label!r}", _ONE_GAP]
+        return label
 
 
 def _constant(step: Step, columns: Any, declared: Declared) -> PublicMap:
     given = step.read("strategy", "fill_value", "missing_values", fixes={"add_indicator": "leave it out."})
-    value = given["missing_values"]
-    if value is not None and not (isinstance(value, float) and math.isnan(value)):
-        step.refuse(f"missing_values={value!r} has no twin.", "put NaN for gaps before the pipeline.")
-    fill = 0.0 if given["fill_value"] is None else _plain(given["fill_value"])
-    if isinstance(fill, str):
-        return _Label(fill, step.name)
-    return Filled(number("fill_value", int(fill) if isinstance(fill, bool) else fill, step.name), step.name)
-
-
-@dataclass(frozen=True)
-class _Label(PublicMap):
-    """Gaps count as a label; an encoder behind it takes it over."""
-
-    label: str
-    step: str = ""
+    if not is_gap(given["missing_values"]):
+        step.refuse(f"missing_values={given['missing_values']!r} has no twin.", "put NaN for gaps before the pipeline.")
+    fill = _plain(given["fill_value"])
+    if fill is None or isinstance(fill, str):
+        return _Constant(fill, step)
+    return _Constant(number("fill_value", int(fill) if isinstance(fill, bool) else fill, step.name), step)
 
 
 def _scaler(step: Step, columns: Any, declared: Declared) -> PublicMap:
     given = step.read("feature_range") if step.kind == "MinMaxScaler" else step.read()
-    step.changed.append("by public ranges instead of the smallest and largest values")
+    step.changed.append("by public ranges instead of the smallest and largest values; what lies outside is clipped")
     if step.kind == "MaxAbsScaler":
         return Scaled(None, step.name)
     return Scaled(pair("feature_range", given["feature_range"], step.name), step.name)
@@ -174,7 +276,10 @@ def _threshold(step: Step, columns: Any, declared: Declared) -> PublicMap:
 def _powers(step: Step, columns: Any, declared: Declared) -> PublicMap:
     given = step.read("degree", "interaction_only", "include_bias")
     degree = tuple(given["degree"]) if isinstance(given["degree"], (list, tuple)) else given["degree"]
-    return Powers(degree, bool(given["interaction_only"]), bool(given["include_bias"]), step.name)
+    products, bias = (flag(name, given[name], step.name) for name in ("interaction_only", "include_bias"))
+    made = Powers(degree, products, bias, step.name)
+    made.check()
+    return made
 
 
 PUBLIC: dict[str, Callable[[Step, Any, Declared], PublicMap | None]] = {
@@ -190,14 +295,9 @@ PUBLIC: dict[str, Callable[[Step, Any, Declared], PublicMap | None]] = {
 }
 
 
-def _waiting(maps: list[PublicMap]) -> str | None:
-    """The label that gaps become, if no encoder has taken it over yet."""
-    return maps[-1].label if maps and isinstance(maps[-1], _Label) else None
-
-
 def is_public(step: Step) -> bool:
     """Whether it becomes a public map of each row."""
-    return step.kind in PUBLIC or (step.kind == "SimpleImputer" and step.given()["strategy"] == "constant")
+    return step.kind in PUBLIC or (step.kind == "SimpleImputer" and is_word(step.given()["strategy"], "constant"))
 
 
 def public_map(steps: list[Step], columns: Any, declared: Declared) -> tuple[PublicMap, ...]:
@@ -218,22 +318,32 @@ def public_map(steps: list[Step], columns: Any, declared: Declared) -> tuple[Pub
         If a parameter has no twin.
     """
     maps: list[PublicMap] = []
+    constant: _Constant | None = None  # what stands behind it tells whether gaps are among labels or among numbers
     for step in steps:
         made = (
             _constant(step, columns, declared)
             if step.kind == "SimpleImputer"
             else PUBLIC[step.kind](step, columns, declared)
         )
-        if made is None:
+        if made is None or (isinstance(made, _Constant) and constant is not None):  # the first one leaves no gap
             continue
-        waiting = _waiting(maps)
-        if waiting is not None:
-            maps.pop()
-            if not isinstance(made, (OneHot, Encoded)) or any(waiting not in c for c in made.categories):
-                step.refuse(f"gaps become {waiting!r}, which is no category of it.", "add it to categories.")
-            made = replace(made, gap=waiting, expects=True)
+        if isinstance(made, _Constant):
+            constant = made
+            continue
+        if isinstance(made, Categorical) and _has_labels(made):
+            if maps:
+                step.refuse(
+                    "its categories are text, and what stands before it makes numbers.",
+                    "put it first, or declare its categories as numbers.",
+                )
+            made = made if constant is None else replace(made, gap=constant.label(made), expects=True)
+        elif constant is not None:
+            maps.append(constant.of_numbers())
+        constant = None
         maps.append(made)
-    waiting = _waiting(maps)
-    if waiting is not None:
-        steps[-1].refuse(f"gaps become the label {waiting!r}, and rows hold numbers.", "put an encoder behind it.")
-    return tuple(maps)
+    return tuple(maps if constant is None else [*maps, constant.of_numbers()])
+
+
+def _has_labels(encoder: Categorical) -> bool:
+    """Whether some of its categories are text."""
+    return any(isinstance(label, str) for one in encoder.categories for label in labels_only(one))

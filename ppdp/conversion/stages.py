@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+from sklearn.random_projection import johnson_lindenstrauss_min_dim
+
 from ppdp import transformers
-from ppdp.checks import integer
-from ppdp.conversion.parameters import Step
+from ppdp.checks import flag, integer, number
+from ppdp.conversion.parameters import Step, is_word
 from ppdp.exceptions import InvalidParameter
 
 __all__ = ["IMPUTERS", "SCALERS", "STAGES"]
@@ -20,11 +23,11 @@ def _imputer(step: Step, n_rows: int | None) -> Any:
         "fill_value",
         fixes={"add_indicator": "leave it out: which columns have gaps is read off the rows."},
     )
-    if not isinstance(given["missing_values"], float) or given["missing_values"] == given["missing_values"]:
+    if not (isinstance(given["missing_values"], float) and math.isnan(given["missing_values"])):
         step.refuse(f"missing_values={given['missing_values']!r} has no twin.", "put NaN for gaps before the pipeline.")
-    if given["strategy"] == "mean":
+    if is_word(given["strategy"], "mean"):
         return transformers.MeanImputer()
-    if given["strategy"] == "median":
+    if is_word(given["strategy"], "median"):
         step.changed.append("a trimmed mean instead of the median, whose release would drown in noise")
         return transformers.TrimmedMeanImputer()
     step.refuse(
@@ -35,10 +38,10 @@ def _imputer(step: Step, n_rows: int | None) -> Any:
 
 def _standard(step: Step, n_rows: int | None) -> Any:
     given = step.read("with_mean", "with_std")
-    if not given["with_std"]:
+    if not flag("with_std", given["with_std"], step.name):
         step.refuse("with_std=False has no twin.", "leave the step out: models learn an intercept.")
     step.changed.append("a floor under the standard deviation, and a public clip of scaled rows")
-    return transformers.StandardScaler(with_mean=bool(given["with_mean"]))
+    return transformers.StandardScaler(with_mean=flag("with_mean", given["with_mean"], step.name))
 
 
 def _robust(step: Step, n_rows: int | None) -> Any:
@@ -61,24 +64,20 @@ def _components(step: Step, value: Any) -> int:
 def _pca(step: Step, n_rows: int | None) -> Any:
     whiten = {"whiten": "leave it out, and put StandardScaler before it."}
     rank = _components(step, step.read("n_components", fixes=whiten)["n_components"])
-    step.changed.append(
-        "rows keep their columns: they are projected on the components, which for linear models is the same"
-    )
     return transformers.PCA(rank, center=step.kind == "PCA")
 
 
 def _projection(step: Step, n_rows: int | None) -> Any:
     given = step.read("n_components", "eps", "random_state")
     components = given["n_components"]
-    if components == "auto":
+    if is_word(components, "auto"):
         if n_rows is None:
             step.refuse(
                 "n_components='auto' needs the public number of rows.",
                 "domain=Domain(n_rows=...), or a number of components.",
             )
-        from sklearn.random_projection import johnson_lindenstrauss_min_dim
-
-        components = int(johnson_lindenstrauss_min_dim(n_rows, eps=given["eps"]))
+        eps = number("eps", given["eps"], step.name, above=0, most=1 - 1e-9)
+        components = int(johnson_lindenstrauss_min_dim(n_rows, eps=eps))
         step.changed.append(f"n_components='auto' became {components}, from the public number of rows and eps")
     seed = given["random_state"]
     if seed is None or isinstance(seed, bool) or not isinstance(seed, int):

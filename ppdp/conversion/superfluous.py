@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from ppdp.conversion.block import Block
-from ppdp.conversion.categories import Categorical
 from ppdp.exceptions import InvalidParameter
 
 __all__ = ["check_asked", "check_ranges", "nearest"]
@@ -76,8 +75,8 @@ def check_ranges(ranges: Any, blocks: Sequence[Block], names: Sequence[str] | No
     given = [name for name in ranges if isinstance(name, str)] if isinstance(ranges, Mapping) else []
     if names is not None:
         check_asked("ranges", given, names, "which is no column of the domain")
-    encoded = {name for block in blocks if _encodes(block) for name in block.named}
-    numeric = {name for block in blocks if not _encodes(block) for name in block.named}
+    encoded = {name for block in blocks if block.encoder is not None for name in block.named}
+    numeric = {name for block in blocks if block.encoder is None for name in block.named}
     for name in given:
         if name in encoded - numeric:
             raise InvalidParameter(
@@ -86,7 +85,3 @@ def check_ranges(ranges: Any, blocks: Sequence[Block], names: Sequence[str] | No
             )
     if blocks and not any(block.ordered or block.columns is None for block in blocks):
         check_asked("ranges", given, numeric, "which no step takes as numbers")
-
-
-def _encodes(block: Block) -> bool:
-    return any(isinstance(step, Categorical) for step in block.maps)

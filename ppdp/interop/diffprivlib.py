@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from joblib import parallel_config
 from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 from sklearn.utils import ClassifierTags, RegressorTags
@@ -16,11 +18,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ppdp.bounds import lookup
-from ppdp.bounds.diffprivlib import RELIES, VERSION
+from ppdp.bounds.diffprivlib import ROUNDED, VERSION
 from ppdp.checks import classes_of, pair
 from ppdp.domain import Domain
-from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound, PpdpError
-from ppdp.interop.models import SUPPORTED, Adapter
+from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound, StageFailed
+from ppdp.interop.draws import Draws
+from ppdp.interop.models import REFUSED, SUPPORTED, Adapter
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.privacy.noise import Noise
 from ppdp.rows import Rows, encode_labels, encode_targets, observed_domain
@@ -47,14 +50,15 @@ class Diffprivlib(Mechanism):
 
     The pipeline sets the model's ``epsilon``; bounds, norms and labels come from the public domain, never from the
     rows. What a model's own epsilon is worth, on one replaced row and behind each stage, was proved from the source of
-    diffprivlib 0.6.6; it is not always what diffprivlib says.
+    diffprivlib 0.6.6; it is not always what diffprivlib says. All noise is drawn in this process, from the operating
+    system's entropy, whatever ``numpy.random.seed`` and ``joblib.parallel_config`` were told.
 
     Parameters
     ----------
     model : diffprivlib estimator
-        LogisticRegression (``C``, ``fit_intercept`` are yours to choose), LinearRegression (``fit_intercept``),
-        GaussianNB (``var_smoothing``) or RandomForestClassifier (``n_estimators``, ``max_depth``); all else must be
-        left at its default.
+        LogisticRegression (``C``, ``fit_intercept`` are yours to choose), LinearRegression (``fit_intercept``) or
+        GaussianNB (``var_smoothing``); all else must be left at its default. RandomForestClassifier is refused, since
+        its noise can be found by trying 2^31 seeds.
     classes : sequence of labels, optional
         The public labels of a classifier. If absent they are read from ``y``, and the certificate says so.
     y_range : tuple of (low, high), optional
@@ -72,13 +76,16 @@ class Diffprivlib(Mechanism):
         Of linear models, as scikit-learn has them.
     theta_, var_, class_prior_ : ndarray
         Of GaussianNB: means, variances and prior of the classes.
-    feature_, threshold_, vote_ : ndarray
-        Of a forest, one line per tree, level by level.
 
     Notes
     -----
     **Guarantee** (``docs/theory/diffprivlib.md``): pure epsilon at every distance. Certificates are CONDITIONAL: that
     diffprivlib computes in exact arithmetic what its source says is taken at its word.
+
+    **Accountants** of diffprivlib would not count these fits, so a model that was made with one, or while one was the
+    default, is refused: use :class:`~ppdp.Ledger`. ``sklearn.base.clone`` of such a model copies its accountant, so it
+    is refused as well; clones of this step are not. A default accountant that has no limit and has counted nothing
+    cannot be told from the one that diffprivlib makes by itself: it is accepted, and counts nothing.
     """
 
     needs_y = True
@@ -110,18 +117,29 @@ class Diffprivlib(Mechanism):
 
     def assumptions(self) -> tuple[tuple[str, str], ...]:
         """What is taken on somebody else's word, and on whose."""
-        return ((type(self.model).__name__, RELIES),)
+        return ((type(self.model).__name__, ROUNDED),)
 
     def _adapter(self) -> Adapter:
-        """What is known of the model, once it is one of those that are."""
+        """What is known of the model.
+
+        Raises
+        ------
+        InvalidParameter
+            If nothing is proved for it, or it is known to be no protection.
+        """
         found = _known(self.model)
         if found is None:
             names = ", ".join(sorted(name.rpartition(".")[2] for name in SUPPORTED))
             raise InvalidParameter(
-                "no guarantee has been proved for this model.",
+                REFUSED.get(_full_name(self.model), "no guarantee has been proved for this model."),
                 stage=type(self).__name__,
                 fix=f"pass an instance of diffprivlib's {names}, or use a mechanism of ppdp.",
             )
+        return found
+
+    def _admitted(self) -> Adapter:
+        """What is known of the model, once it may be fitted: version, parameters and accountant are as in the proof."""
+        found = self._adapter()
         version = getattr(sys.modules.get("diffprivlib"), "__version__", None)
         if version != VERSION:
             raise InvalidParameter(
@@ -137,10 +155,37 @@ class Diffprivlib(Mechanism):
                     stage=type(self).__name__,
                     fix="leave it out; epsilon is the pipeline's.",
                 )
+        if _watched(self.model):
+            raise InvalidParameter(
+                "the model has an accountant of diffprivlib, which would not count this fit.",
+                stage=type(self).__name__,
+                fix="count fits with a ledger, Pipeline(..., ledger=ppdp.Ledger(...)); call "
+                "BudgetAccountant.pop_default() and make the model anew, without accountant= and not by clone.",
+            )
         return found
 
+    def __sklearn_clone__(self) -> Diffprivlib:
+        """A clone whose model has the same accountant, not a copy, so that it is told from diffprivlib's default."""
+        twin: Diffprivlib = super().__sklearn_clone__()
+        if hasattr(self.model, "accountant"):
+            twin.model.accountant = self.model.accountant
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without diffprivlib's default accountant: every process has one of its own."""
+        state = dict(super().__getstate__())
+        if hasattr(self.model, "accountant") and not _watched(self.model):
+            state["model"] = copy.copy(self.model)
+            state["model"].accountant = None
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if getattr(self.model, "accountant", ...) is None:
+            self.model.accountant = type(self.model)().accountant
+
     def _question(self, domain: Domain, mu: float | None = None) -> Question:
-        adapter = self._adapter()
+        adapter = self._admitted()
         domain.require("row_norm", type(self).__name__)
         if is_regressor(self):
             count = 1
@@ -175,10 +220,10 @@ class Diffprivlib(Mechanism):
 
     def _release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         adapter = self._adapter()
-        seed = int.from_bytes(noise._random_bytes(4), "little") if noise.seeded else None
-        model = clone(self.model).set_params(epsilon=1 / noise_scale, random_state=seed)
+        model = clone(self.model).set_params(epsilon=1 / noise_scale, random_state=Draws(noise))
         failure = "diffprivlib could not fit this model"
-        with warnings.catch_warnings(record=True) as heard, np.errstate(all="ignore"):
+        sequential = parallel_config(backend="sequential")  # whoever else uses joblib may have chosen processes
+        with sequential, warnings.catch_warnings(record=True) as heard, np.errstate(all="ignore"):
             warnings.simplefilter("always")
             try:
                 released = adapter.learn(model, rows, question.parameters, question.bound)
@@ -188,8 +233,8 @@ class Diffprivlib(Mechanism):
         if any(warning.category.__name__ == "PrivacyLeakWarning" for warning in heard):
             failure = "diffprivlib would have read a bound off the rows"
         if failure or released.size != question.size:
-            raise PpdpError(f"{failure or 'diffprivlib released something else'}.", stage=type(self).__name__)
-        return {"model": np.nan_to_num(released)}
+            raise StageFailed(f"{failure or 'diffprivlib released something else'}.", stage=type(self).__name__)
+        return {"model": _rounded(released)}
 
     def _wear(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         fitted = self._adapter().read(np.asarray(released["model"]), domain.d, question.parameters)
@@ -221,7 +266,7 @@ class Diffprivlib(Mechanism):
             If ``noise_scale`` is not set.
         """
         scale = self._scale()
-        self._adapter()
+        self._admitted()
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=is_regressor(self))
         domain, codes = self._encode(observed_domain(X).but(min_present=X.shape[0]), y)
         question = self._question(domain)
@@ -295,7 +340,27 @@ class Diffprivlib(Mechanism):
 
 def _known(model: Any) -> Adapter | None:
     """What is known of a model of exactly one of the supported classes; None of any other."""
-    return SUPPORTED.get(f"{type(model).__module__}.{type(model).__qualname__}")
+    return SUPPORTED.get(_full_name(model))
+
+
+def _rounded(released: Array) -> Array:
+    """To the nearest float32: the last bits of noise that was added in floating point show what it was added to."""
+    most = float(np.finfo(np.float32).max)
+    return np.nan_to_num(released).clip(-most, most).astype(np.float32).astype(np.float64)
+
+
+def _watched(model: Any) -> bool:
+    """Whether a model has an accountant in which somebody may look for its fits.
+
+    That is any but diffprivlib's default one, and that one too if it has a limit, has counted, or is in a context.
+    """
+    own, default = (getattr(one, "accountant", None) for one in (model, type(model)()))
+    return own is not default or (own is not None and vars(own) != vars(type(own)()))
+
+
+def _full_name(model: Any) -> str:
+    """Of its class."""
+    return f"{type(model).__module__}.{type(model).__qualname__}"
 
 
 def _kind(model: Any) -> str | None:

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from ppdp.bounds.diffprivlib import MOST_DEPTH
-from ppdp.checks import flag, integer, positive
+from ppdp.checks import flag, positive
 from ppdp.rows import Rows
 
-__all__ = ["SUPPORTED", "Adapter", "Classifier"]
+__all__ = ["REFUSED", "SUPPORTED", "Adapter", "Classifier"]
 
 Array = NDArray[np.float64]
 Parameters = Mapping[str, Any]
@@ -145,51 +144,20 @@ class NaiveBayes:
         return np.asarray(softmax(np.log(fitted.class_prior_) - fit / 2, axis=1))
 
 
-class RandomForest:
-    """Deleted rows have a label that no tree counts."""
-
-    formula = "diffprivlib.random-forest"
-    free = frozenset({"n_estimators", "max_depth"})
-
-    def parameters(self, model: Any, n_classes: int) -> dict[str, Any]:
-        """Size of the forest, classes."""
-        trees = integer("n_estimators", model.n_estimators, model)
-        depth = integer("max_depth", model.max_depth, model, most=MOST_DEPTH)
-        return {"n_trees": trees, "depth": depth, "n_classes": n_classes}
-
-    def learn(self, model: Any, rows: Rows, parameters: Parameters, bound: float) -> Array:
-        """Columns, thresholds and labels, tree by tree, level by level."""
-        k = parameters["n_classes"]
-        y = np.where(rows.weight > 0, _labels(rows), k)
-        model.set_params(bounds=(-bound, bound), classes=list(range(k))).fit(rows.X, y)
-        return np.concatenate([_heap(tree.tree_, parameters["depth"]) for tree in model.estimators_])
-
-    def read(self, released: Array, d: int, parameters: Parameters) -> dict[str, Array]:
-        """One line per tree."""
-        inner = 2 ** parameters["depth"] - 1
-        trees = released.reshape(parameters["n_trees"], -1)
-        columns, thresholds, labels = np.split(trees, [inner, 2 * inner], axis=1)
-        votes = np.eye(parameters["n_classes"])[labels.astype(np.intp)]
-        return {"feature_": columns.astype(np.intp), "threshold_": thresholds, "vote_": votes}
-
-    def probability(self, fitted: Any, X: Array) -> Array:
-        """Share of the trees."""
-        X, rows = X.astype(np.float32), np.arange(len(X))  # trees compare what they were taught on
-        inner, total = fitted.feature_.shape[1], 0.0
-        for feature, threshold, vote in zip(fitted.feature_, fitted.threshold_, fitted.vote_):
-            node = np.zeros(len(X), dtype=np.intp)
-            for _ in range(inner.bit_length()):
-                node = 2 * node + 1 + (X[rows, feature[node]] > threshold[node])
-            total = total + vote[node - inner]
-        return np.asarray(total / len(fitted.feature_))
-
-
 SUPPORTED: dict[str, Adapter] = {
-    "diffprivlib.models.forest.RandomForestClassifier": RandomForest(),
     "diffprivlib.models.linear_regression.LinearRegression": LinearModel(),
     "diffprivlib.models.logistic_regression.LogisticRegression": LogisticModel(),
     "diffprivlib.models.naive_bayes.GaussianNB": NaiveBayes(),
 }
+"""What is known of each model, by the full name of its class."""
+
+REFUSED: dict[str, str] = {
+    "diffprivlib.models.forest.RandomForestClassifier": (
+        "every tree draws its noise and its published thresholds from one seed of 31 bits, so whoever tries all seeds "
+        "on one threshold knows the noise."
+    ),
+}
+"""Why a model is refused whose noise hides nothing."""
 
 
 def _intercept(model: Any) -> bool:
@@ -208,14 +176,3 @@ def _columns(X: Array, fit_intercept: bool) -> Array:
 def _with_every_label(X: Array, y: NDArray[np.intp], number: int) -> tuple[Array, NDArray[np.intp]]:
     """The rows and a public row of zeros of every label, so that all labels occur whatever the rows are."""
     return np.vstack([X, np.zeros((number, X.shape[1]))]), np.concatenate([y, np.arange(number)])
-
-
-def _heap(tree: Any, depth: int) -> Array:
-    """A complete tree level by level: columns and thresholds of inner nodes, labels of leaves."""
-    nodes = [0]
-    for level in range(depth):
-        for node in nodes[2**level - 1 :]:
-            nodes += [tree.children_left[node], tree.children_right[node]]
-    inner, leaves = nodes[: 2**depth - 1], nodes[2**depth - 1 :]
-    labels = np.asarray(tree.value)[leaves, 0].argmax(axis=1)
-    return np.concatenate([tree.feature[inner], tree.threshold[inner], labels]).astype(np.float64)

@@ -83,14 +83,12 @@ def page(claims: Iterable[Claim]) -> str:
 
 
 def _summary(found: list[tuple[Claim, Comparison]]) -> str:
-    """How many claims have each status, and which of the false ones nothing else rests on."""
+    """How many claims have each status, and to how many errors the false ones go back."""
     count = Counter(claim.status for claim, _ in found)
     several = ", ".join(f"{count[status]} {words}" for status, words in _WORDS.items())
-    local = " and ".join(f"[{name}](#{name})" for error in ERRORS if error.local for name in error.claims)
     text = (
         f"Of {len(found)} claims {several}, and {count['holds']} hold. A claim that is repeated in several cells of a "
-        f"table is counted in each: the {count['false']} false ones go back to {len(ERRORS)} independent errors. "
-        f"Without that of {local} the reach of the paper is the same; it is said there why."
+        f"table is counted in each: the {count['false']} false ones go back to {len(ERRORS)} independent errors."
     )
     return f"{_wrapped(text)}\n"
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ppdp.bounds.exponential import quantile_shape, utility_shape
 from ppdp.bounds.queries import by_column
 from ppdp.callables import refuse_fitted
-from ppdp.checks import choice, number, positive
+from ppdp.checks import choice, number, positive, shown
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, Question
@@ -128,7 +128,7 @@ class ExponentialMechanism(FitsAlone, Mechanism):
         """Run the utility on made-up rows, together and one at a time, before any row is seen."""
         if not callable(self.utility):
             raise InvalidParameter(
-                f"utility must be callable, got {self.utility!r}.",
+                f"utility must be callable, got {shown(self.utility)}.",
                 stage="ExponentialMechanism",
                 fix="pass utility=function of an array of rows.",
             )

@@ -134,7 +134,8 @@ class TweedieRegressor(_LogLink, Mechanism):
     fit_intercept : bool, default=True
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
     max_iter : int or "auto", default="auto"
-        Number of steps T. "auto": ``4 √(n μ / √d)``, between 10 and 400.
+        Number of steps T. "auto": ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, for n rows, d columns and the
+        share μ of the budget.
     clip : float, default=1.0
         Norm C at which the gradient of each row is clipped.
     coef_norm : float, default=4.0
@@ -142,7 +143,7 @@ class TweedieRegressor(_LogLink, Mechanism):
     step_size : float or "auto", default="auto"
         Of the first step: where noise is small, later ones are longer if released gradients show that the
         loss is flat.
-        "auto": ``2.25 / √d``.
+        "auto": ``1.8 / max(1, min(R², d) / √d)``, R the norm of the rows.
     noise_scale : float, optional
         Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
     random_state : int, RandomState instance or None, default=None
@@ -240,7 +241,8 @@ class PoissonRegressor(_FixedPower, Mechanism):
     fit_intercept : bool, default=True
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
     max_iter : int or "auto", default="auto"
-        Number of steps T. "auto": ``4 √(n μ / √d)``, between 10 and 400.
+        Number of steps T. "auto": ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, for n rows, d columns and the
+        share μ of the budget.
     clip : float, default=1.0
         Norm C at which the gradient of each row is clipped.
     coef_norm : float, default=4.0
@@ -248,7 +250,7 @@ class PoissonRegressor(_FixedPower, Mechanism):
     step_size : float or "auto", default="auto"
         Of the first step: where noise is small, later ones are longer if released gradients show that the
         loss is flat.
-        "auto": ``2.25 / √d``.
+        "auto": ``1.8 / max(1, min(R², d) / √d)``, R the norm of the rows.
     noise_scale : float, optional
         Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
     random_state : int, RandomState instance or None, default=None
@@ -285,7 +287,8 @@ class GammaRegressor(_FixedPower, Mechanism):
     fit_intercept : bool, default=True
         Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
     max_iter : int or "auto", default="auto"
-        Number of steps T. "auto": ``4 √(n μ / √d)``, between 10 and 400.
+        Number of steps T. "auto": ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, for n rows, d columns and the
+        share μ of the budget.
     clip : float, default=1.0
         Norm C at which the gradient of each row is clipped.
     coef_norm : float, default=4.0
@@ -293,7 +296,7 @@ class GammaRegressor(_FixedPower, Mechanism):
     step_size : float or "auto", default="auto"
         Of the first step: where noise is small, later ones are longer if released gradients show that the
         loss is flat.
-        "auto": ``2.25 / √d``.
+        "auto": ``1.8 / max(1, min(R², d) / √d)``, R the norm of the rows.
     noise_scale : float, optional
         Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
     random_state : int, RandomState instance or None, default=None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.checks import integer
+from ppdp.checks import integer, shown
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter, MissingBound
 
@@ -71,7 +71,7 @@ def _position(name: str, column: Any, domain: Domain, stage: object) -> int:
     if isinstance(column, (int, np.integer)) and not isinstance(column, bool) and 0 <= column < domain.d:
         return int(column)
     raise InvalidParameter(
-        f"{name} names the column {column!r}, which is not there.",
+        f"{name} names the column {shown(column)}, which is not there.",
         stage=type(stage).__name__,
         fix="name columns of the rows at this step, or count them from 0.",
     )
@@ -90,7 +90,7 @@ def _marks(name: str, given: Any, domain: Domain, stage: object, edges: bool) ->
         return [float(mark) for mark in np.linspace(-bound, bound, number)]
     try:
         marks = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError):
+    except Exception:  # an integer beyond float64; a class of the user's own
         marks = np.empty(0)
     finite = marks.ndim == 1 and 2 <= marks.size <= MOST and np.isfinite(marks).all()
     if not (finite and (marks[:-1] < marks[1:]).all()):

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ppdp.checks import number
+from ppdp.domain import Domain
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.planning.route import PlannedRelease, Route
 from ppdp.privacy.noise import WORST_ALLOWANCE_PER_ENTRY
 from ppdp.release_points import STATISTICS
 
-__all__ = ["Split", "check_budget", "check_shares", "split"]
+__all__ = [
+    "LARGEST_ERROR",
+    "Split",
+    "check_budget",
+    "check_shares",
+    "gate_share",
+    "least_share",
+    "release_shares",
+    "split",
+]
 
 GATE_SHARE = 0.05
 RELEASE_SHARES = (0.05, 0.10, 0.15, 0.20)
@@ -54,25 +64,13 @@ def split(route: Route, mu: float, *, mechanism: bool, gated: bool, budget: Mapp
     ImpossibleBudget
         If nothing is left for the mechanism.
     """
-    shares_given = budget or {}
-    gate = float(shares_given.get("gate", GATE_SHARE)) if gated else 0.0
-    fixed = shares_given.get("release")
-    if not mechanism:
-        fixed = (1 - gate) / max(1, len(route.releases))
+    gate = gate_share(budget) if gated else 0.0
+    shares = release_shares(budget) if mechanism else ((1 - gate) / max(1, len(route.releases)),)
     solved: list[PlannedRelease] = []
     imprecise: list[int] = []
     for release in route.releases:
-        shares = RELEASE_SHARES if fixed is None else (float(fixed),)
-        for share in shares:
-            try:
-                candidate, error = _with_noise(release, route, mu * math.sqrt(share))
-            except ImpossibleBudget:
-                if share == shares[-1]:
-                    raise
-                continue
-            if error <= LARGEST_ERROR:
-                break
-        solved.append(candidate)
+        share, scale, error = least_share(release, route.steps[release.at].domain, mu, shares)
+        solved.append(replace(release, mu=mu * math.sqrt(share), noise_scale=scale))
         if error > LARGEST_ERROR:
             imprecise.extend(release.serves)
     rest = 1 - gate - sum(r.mu**2 for r in solved) / mu**2
@@ -84,15 +82,56 @@ def split(route: Route, mu: float, *, mechanism: bool, gated: bool, budget: Mapp
     return Split(mu * math.sqrt(gate), tuple(solved), mu * math.sqrt(rest) if mechanism else 0.0, tuple(imprecise))
 
 
-def _with_noise(release: PlannedRelease, route: Route, mu: float) -> tuple[PlannedRelease, float]:
-    """The release at this cost, and its largest error as a share of the public range."""
-    domain = route.steps[release.at].domain
+def gate_share(budget: Mapping[str, float] | None) -> float:
+    """What a gate costs, as a share of ``mu²``."""
+    return float((budget or {}).get("gate", GATE_SHARE))
+
+
+def release_shares(budget: Mapping[str, float] | None) -> tuple[float, ...]:
+    """What one release may cost in front of a mechanism, the least first."""
+    fixed = (budget or {}).get("release")
+    return RELEASE_SHARES if fixed is None else (float(fixed),)
+
+
+def least_share(
+    release: PlannedRelease, domain: Domain, mu: float, shares: Sequence[float]
+) -> tuple[float, float, float]:
+    """The first of the shares that makes a release precise, else the last, with noise and error.
+
+    Parameters
+    ----------
+    release : PlannedRelease
+        Without noise.
+    domain : Domain
+        Public facts where it is released.
+    mu : float
+        The whole budget.
+    shares : sequence of float
+        Of ``mu²``, increasing.
+
+    Returns
+    -------
+    share, noise_scale, error : float
+        The error is the largest standard error, as a share of the public range.
+
+    Raises
+    ------
+    ImpossibleBudget
+        If no share is enough for the noise lattice.
+    """
     statistic = STATISTICS[release.statistic]
-    room = mu - WORST_ALLOWANCE_PER_ENTRY * math.sqrt(statistic.size(domain))
+    lattice = WORST_ALLOWANCE_PER_ENTRY * math.sqrt(statistic.size(domain))
+    for share in shares:
+        room = mu * math.sqrt(share) - lattice
+        if room <= 0:
+            continue
+        scale = release.sensitivity / room * (1 + 1e-12)
+        error = statistic.error(scale, domain)
+        if error <= LARGEST_ERROR:
+            break
     if room <= 0:
         raise ImpossibleBudget("the budget is too small for the noise lattice.", fix="ask for a larger epsilon.")
-    scale = release.sensitivity / room * (1 + 1e-12)
-    return replace(release, mu=mu, noise_scale=scale), statistic.error(scale, domain)
+    return share, scale, error
 
 
 def check_shares(budget: Any) -> None:

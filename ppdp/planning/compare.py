@@ -13,8 +13,9 @@ from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import ImpossibleBudget, UnsupportedOrder
 from ppdp.mechanisms.base import Question
+from ppdp.planning.others import as_many
 from ppdp.planning.plan import Alternative, Plan
-from ppdp.planning.route import RANK, Route, routes
+from ppdp.planning.route import Route
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 
@@ -78,8 +79,7 @@ def exact_route(stages: Sequence[tuple[str, Any]], domain: Domain) -> Route:
     domain : Domain
         Completed public facts at the entrance.
     """
-    every = routes(stages, domain, Distance.neighbours(domain.rows_per_unit))
-    return max(every, key=lambda route: _count(route, "exact"))
+    return as_many("exact", stages, domain, Distance.neighbours(domain.rows_per_unit))
 
 
 def naive_claim(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any) -> NaiveClaim:
@@ -114,24 +114,23 @@ def group_privacy(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any)
 def most_of(
     way: str, alternatives: Sequence[Alternative], plan: Plan, stages: Sequence[tuple[str, Any]]
 ) -> Alternative | None:
-    """Of the routes on which as many stages as can be go this way the best one; None if no stage can.
+    """The route on which as many stages as can be go this way; None if no stage can.
 
     Parameters
     ----------
     way : {"exact", "noisy"}
         Of stages that look at the rows.
     alternatives : sequence of Alternative
-        Every route of the plan, in the planner's order.
+        Of the plan, which lists this route.
     plan : Plan
         Gives the public facts.
     stages : sequence of (name, stage)
         The steps without the mechanism.
     """
-    counts = [_count(route, way) for route in routes(stages, plan.domain, plan.distance)]
-    if not counts or max(counts) == 0:
+    route = as_many(way, stages, plan.domain, plan.distance)
+    if all(step.way.name != way for step in route.steps):
         return None
-    found = [alternative for count, alternative in zip(counts, alternatives) if count == max(counts)]
-    return min(found, key=lambda route: math.inf if route.noise_scale is None else route.noise_scale)
+    return next(alternative for alternative in alternatives if alternative.route == route.label)
 
 
 def _asked(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any) -> tuple[Route, Question]:
@@ -157,7 +156,3 @@ def _provable(question: Question, domain: Domain, distance: Distance, noise: flo
 
 def _everyone(plan: Plan) -> Distance:
     return Distance(replaced=plan.domain.n)
-
-
-def _count(route: Route, way: str) -> int:
-    return sum(rank == RANK[way] for rank in route.rank)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from sklearn.base import is_regressor
 
+from ppdp.callables import calls_in, what_nobody_checked
 from ppdp.checks import classes_of, pair
 from ppdp.domain import Domain
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 
-__all__ = ["Fact", "complete", "taken_on_trust"]
+__all__ = ["Fact", "check_promised", "complete", "merged", "taken_on_trust"]
+
+# Facts on somebody's word; the others are seen at fit.
+_OF_THE_TABLE = ("n_rows", "n_features", "feature_names", "min_present")
+_ON_A_WORD = ("rows_per_unit", "row_norm", "entry_bound", "max_missing", "classes", "y_range")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +94,7 @@ def complete(
         settle("feature_names", _named_columns(stages, domain.n_features), "the columns that the first step names")
     elif names is not None or domain.feature_names is not None:
         settle("feature_names", names, "schema of X")
-    facts.append(
-        Fact("rows_per_unit", str(domain.rows_per_unit), "declared" if domain.rows_per_unit > 1 else "default")
-    )
+    facts.append(Fact("rows_per_unit", str(domain.rows_per_unit), "declared" if domain.unit_declared else "default"))
     if domain.row_norm is not None:
         facts.append(Fact("row_norm", _shown(domain.row_norm), "declared; rows above it are clipped"))
     else:
@@ -111,6 +114,7 @@ def complete(
         facts.append(Fact("gaps", shown, "declared" if domain.max_missing is not None else f"imputer {imputer!r}"))
     facts += [Fact(name, words, "declared") for name, stage in stages for words in stage.declarations()]
     facts += [Fact("mechanism", words, "declared") for words in getattr(mechanism, "declarations", tuple)()]
+    facts += _kept_by_functions([*stages, ("mechanism", mechanism)])
     trusted: tuple[tuple[str, str], ...] = getattr(mechanism, "assumptions", tuple)()
     facts += [Fact("mechanism", what, whose, public=False) for what, whose in trusted]
     if getattr(mechanism, "needs_y", False):
@@ -124,6 +128,40 @@ def complete(
     if domain.n_rows is not None and domain.min_present == 0:
         domain = domain.but(min_present=domain.n_rows)
     return domain, tuple(facts)
+
+
+def merged(given: Domain | None, own: Domain | None) -> Domain | None:
+    """Facts that are given for a plan, and what only the pipeline's own domain declares."""
+    if given is None or own is None:
+        return own if given is None else given
+    default = Domain()
+    silent = [field.name for field in fields(Domain) if getattr(given, field.name) == getattr(default, field.name)]
+    kept = {name: getattr(own, name) for name in silent if name not in _OF_THE_TABLE}
+    return given.but(**kept)
+
+
+def check_promised(promised: Domain | None, fitted: Domain) -> None:
+    """Refuse a fit with other facts than those that its plan was asked for.
+
+    Parameters
+    ----------
+    promised : Domain or None
+        Of the last plan that was given facts, completed.
+    fitted : Domain
+        Of the fit, completed.
+
+    Raises
+    ------
+    DomainMismatch
+        If they differ in what is known on somebody's word only.
+    """
+    for name in _ON_A_WORD if promised is not None else ():
+        planned, found = getattr(promised, name), getattr(fitted, name)
+        if planned != found and (planned, name) != (None, "classes"):
+            raise DomainMismatch(
+                f"the last plan was made for {name} = {_shown(planned)}, this fit has {_shown(found)}.",
+                fix=f"declare it where the fit finds it, Pipeline(domain=Domain({name}=...)), or plan again without.",
+            )
 
 
 def taken_on_trust(steps: Iterable[tuple[str, Any, Domain]]) -> tuple[Fact, ...]:
@@ -141,6 +179,17 @@ def taken_on_trust(steps: Iterable[tuple[str, Any, Domain]]) -> tuple[Fact, ...]
         for name, step, domain in steps
         for words, value, origin in getattr(step, "declared", lambda _: ())(domain)
     )
+
+
+def _kept_by_functions(steps: Sequence[tuple[str, Any]]) -> list[Fact]:
+    """What users' functions hold on to: it leaves with them, and nobody can tell where it was read."""
+    return [
+        Fact(name, words, "declared")
+        for name, step in steps
+        if hasattr(step, "get_params")
+        for _, function in calls_in(step.get_params(deep=False), deep=True)
+        for words in what_nobody_checked(function)
+    ]
 
 
 def _classes(domain: Domain, mechanism: Any, read: tuple[Any, ...] | None) -> tuple[Domain, Fact]:

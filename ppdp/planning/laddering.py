@@ -16,13 +16,17 @@ from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
 from ppdp.ladder import Ladder
 from ppdp.planning.budget import check_budget, check_shares
 from ppdp.planning.facts import Fact
+from ppdp.planning.others import follow
 from ppdp.planning.plan import Alternative, Plan, Rung
-from ppdp.planning.route import Route, routes
+from ppdp.planning.route import Route
 from ppdp.planning.solve import Solver
 
 __all__ = ["ladder_plan"]
 
 _FIX = "gate='auto' with one threshold, or a ladder of max_missing or min_gap as the only condition."
+_NO_WAY = "some rung does not leave this way through the stages."
+_NOT_ALONE = "its condition must be the only one of this route."
+_RELEASED_BEHIND = "a statistic is released behind it."
 
 
 def ladder_plan(
@@ -52,48 +56,65 @@ def ladder_plan(
     epsilon, delta = check_budget(epsilon, delta, domain.n)
     check_shares(budget)
     distance = Distance.neighbours(domain.rows_per_unit)
-    ways = [
-        {route.label: route for route in routes(rung, domain, distance, predicts=_predicts(mechanism))}
-        for rung in gate.stages(stages)
-    ]
     solver = Solver(mechanism, domain, distance, facts, epsilon, delta, "gaussian", budget, deltas_add)
+    tightest, *looser = gate.stages(stages)
+    frontier = solver.frontier(vague=True, unusable=lambda route: _hindrance(route, gate), adding=True)
     plans: list[Plan] = []
     problems: list[UnsupportedOrder] = []
     reasons: set[str] = set()
-    for label in ways[0]:
+    for route in solver.routes(tightest, frontier):
         try:
-            plans.append(_climb([way[label] for way in ways if label in way], gate, solver))
+            plans.append(_climb([route, *_others(route, looser, gate, solver)], gate, solver))
         except UnsupportedOrder as error:
             problems.append(error)
         except ImpossibleBudget as error:
-            reasons.add(f"{label}: {error.message}")
+            reasons.add(f"{route.label}: {error.message}")
     if not plans and not reasons:
-        raise problems[0] if problems else _refused(gate, "no rung leaves a way through the stages.")
+        found = [*frontier.reasons, "no rung leaves a way through the stages."]
+        raise problems[0] if problems else _refused(gate, found[0])
     if not plans:
         raise NoRoute(
             f"no route can be certified within the budget ({'; '.join(sorted(reasons))}).",
             fix="more rows or a larger epsilon.",
         )
     best = min(plans, key=lambda plan: plan.rungs[0].mechanism.relative_noise)
-    rungs = Fact(f"rungs of {gate.parameter}", plain(gate.values), "declared, the last of them below")
+    rungs = Fact(f"rungs of {gate.parameter}", plain(gate.values), "declared, loosest shown below")
     return replace(best, facts=(*best.facts, rungs)).with_declared()
 
 
-def _predicts(mechanism: tuple[str, Any] | None) -> bool:
-    return mechanism is None or mechanism[1].predicts
+def _others(route: Route, looser: Sequence[Sequence[tuple[str, Any]]], ladder: Ladder, solver: Solver) -> list[Route]:
+    """The same ways on the other rungs."""
+    start, names = Route((), (), solver.domain, solver.distance), [step.way.name for step in route.steps]
+    try:
+        return [follow(start, stages, names, solver.offers, predicts=solver.predicts) for stages in looser]
+    except UnsupportedOrder:
+        raise _refused(ladder, _NO_WAY) from None
+
+
+def _hindrance(route: Route, ladder: Ladder) -> str:
+    """Why a route cannot be climbed, whatever follows; empty if it can."""
+    conditional = route.conditional
+    if any(route.steps[i].name != ladder.step for i in conditional):
+        return _NOT_ALONE
+    if not route.offered:
+        return _NO_WAY
+    if conditional and any(release.at > conditional[0] for release in route.releases):
+        return _RELEASED_BEHIND
+    passed = any(step.name == ladder.step for step in route.steps)
+    return _NOT_ALONE if passed and not conditional else ""
 
 
 def _climb(climb: list[Route], ladder: Ladder, solver: Solver) -> Plan:
     """One route on every rung."""
     if solver.mechanism is None or not solver.mechanism[1]._question(climb[0].domain).gaussian:
         raise _refused(ladder, "it needs a last step with Gaussian noise.")
-    if len(climb) != len(ladder.values) or any(not route.offered for route in climb):
-        raise _refused(ladder, "some rung does not leave this way through the stages.")
+    if any(not route.offered for route in climb):
+        raise _refused(ladder, _NO_WAY)
     if any(route.releases != climb[0].releases for route in climb):
         raise _refused(ladder, "a released statistic depends on the rung.")
     further = _further(climb, ladder)
     if any(release.at > climb[0].conditional[0] for release in climb[0].releases):
-        raise _refused(ladder, "a statistic is released behind it.")
+        raise _refused(ladder, _RELEASED_BEHIND)
     plans = [solver.with_gate(route, "gaussian", further)[0] for route in climb]
     if any((plan.gate, plan.allowance) != (plans[0].gate, plans[0].allowance) for plan in plans):
         raise _refused(ladder, "how many numbers are released depends on the rung.")
@@ -121,7 +142,7 @@ def _further(climb: list[Route], ladder: Ladder) -> tuple[int, ...]:
     for route in climb:
         found = route.conditions
         if len(found) != 1 or found[0][0] != ladder.step:
-            raise _refused(ladder, "its condition must be the only one of this route.")
+            raise _refused(ladder, _NOT_ALONE)
         condition, step = found[0][1], route.steps[route.conditional[0]]
         margin = lookup(condition.formula, "margin")
         if margin.level is None or ladder.name not in margin.threshold[:1] or not condition.unit > 0:

@@ -87,7 +87,8 @@ class Plan:
     allowance : float
         Part of delta set aside for the noise sampler.
     alternatives : tuple of Alternative
-        Every route with its final noise.
+        Every route with its final noise; where there are more than 16, the chosen one, each change of one stage, and
+        those on which all stages that can be are exact, or noisy.
     warnings : tuple of str
         What a user should know before spending.
     rungs : tuple of Rung

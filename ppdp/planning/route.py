@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -16,7 +16,7 @@ from ppdp.exceptions import PpdpError, UnsupportedOrder
 from ppdp.planning.ways import Ask, Way
 from ppdp.release_points import STATISTICS
 
-__all__ = ["PlannedRelease", "PlannedStep", "Route", "routes"]
+__all__ = ["Offers", "PlannedRelease", "PlannedStep", "Route", "label_of", "routes"]
 
 E = TypeVar("E", bound=PpdpError)
 
@@ -53,12 +53,38 @@ class PlannedRelease:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One way for every stage."""
+    """One way for every stage, or for the first of them.
+
+    Attributes
+    ----------
+    steps : tuple of PlannedStep
+        Stages with their ways.
+    releases : tuple of PlannedRelease
+        One for each run of steps that ask for moments with only affine steps between.
+    domain, distance : Domain, Distance
+        Behind the last step.
+    run : tuple of (int, Ask)
+        Whom the last release serves, as long as a further step may share it.
+    """
 
     steps: tuple[PlannedStep, ...]
     releases: tuple[PlannedRelease, ...]
     domain: Domain
     distance: Distance
+    run: tuple[tuple[int, Ask], ...] = ()
+
+    def then(self, name: str, stage: Any, way: Way, *, predicts: bool = True) -> Route:
+        """The route and one more stage; without prediction nothing is released for prediction alone."""
+        at, run, releases = len(self.steps), self.run, self.releases
+        steps = (*self.steps, PlannedStep(name, stage, way, self.domain, self.distance))
+        for ask in way.asks:
+            if ask.purpose == "predict" and not predicts:
+                continue
+            moments = STATISTICS[ask.statistic].moments
+            run, releases = ((*run, (at, ask)), releases[:-1]) if run and moments else (((at, ask),), releases)
+            releases = (*releases, _merged(run, steps))
+            run = run if moments else ()
+        return Route(steps, releases, way.domain, way.distance, run if way.affine else ())
 
     @property
     def conditional(self) -> tuple[int, ...]:
@@ -88,8 +114,7 @@ class Route:
     @property
     def label(self) -> str:
         """The ways of the stages that have a choice."""
-        named = [f"{s.name} {s.way.name}" for s in self.steps if s.way.name != "public"]
-        return ", ".join(named) or "public stages only"
+        return label_of((s.name, s.way.name) for s in self.steps)
 
     @property
     def rank(self) -> tuple[int, ...]:
@@ -98,9 +123,15 @@ class Route:
 
 
 def routes(
-    stages: Sequence[tuple[str, Any]], domain: Domain, distance: Distance, *, predicts: bool = True
-) -> Iterator[Route]:
-    """Every route through the stages.
+    stages: Sequence[tuple[str, Any]],
+    domain: Domain,
+    distance: Distance,
+    *,
+    predicts: bool = True,
+    kept: Callable[[list[Route]], list[Route]] = list,
+    offers: Offers | None = None,
+) -> list[Route]:
+    """The routes through the stages.
 
     Parameters
     ----------
@@ -110,6 +141,10 @@ def routes(
         At the entrance.
     predicts : bool, default=True
         Whether new rows will be mapped; if not, nothing is released for prediction alone.
+    kept : callable, optional
+        ``kept(routes) -> routes``: which routes through the first stages are continued. Default: all.
+    offers : Offers, optional
+        Of the same stages, as far as they are known.
 
     Raises
     ------
@@ -117,56 +152,50 @@ def routes(
         If a stage cannot stand where it does, whatever the ways of the stages before it.
     """
     refused: list[UnsupportedOrder] = []
-    found = False
-    for steps, end, far in _paths(tuple(stages), domain, distance, refused):
-        found = True
-        yield Route(steps, _releases(steps, predicts), end, far)
-    if refused and not found:
+    dropped = False
+    offers = offers or Offers()
+    found = [Route((), (), domain, distance)]
+    for name, stage in stages:
+        further: list[Route] = []
+        for route in found:
+            try:
+                ways = offers(name, stage, route)
+            except UnsupportedOrder as error:
+                refused.append(error)
+                continue
+            further += [route.then(name, stage, way, predicts=predicts) for way in ways]
+        found = kept(further)
+        dropped |= len(found) < len(further)
+    if refused and not found and not dropped:
         raise refused[0]
+    return found
 
 
-def _paths(
-    stages: tuple[tuple[str, Any], ...], domain: Domain, distance: Distance, refused: list[UnsupportedOrder]
-) -> Iterator[tuple[tuple[PlannedStep, ...], Domain, Distance]]:
-    if not stages:
-        yield (), domain, distance
-        return
-    (name, stage), rest = stages[0], stages[1:]
-    try:
-        ways = stage.ways(domain, distance)
-    except UnsupportedOrder as error:
-        refused.append(_named(error, name, stage))
-        return
-    except PpdpError as error:
-        raise _named(error, name, stage) from None
-    for way in ways:
-        step = PlannedStep(name, stage, way, domain, distance)
-        for steps, end, far in _paths(rest, way.domain, way.distance, refused):
-            yield (step, *steps), end, far
+def label_of(ways: Iterable[tuple[str, str]]) -> str:
+    """What a route is called, from the names of stages and ways."""
+    return ", ".join(f"{name} {way}" for name, way in ways if way != "public") or "public stages only"
+
+
+class Offers:
+    """What stages can do behind routes: worked out once for every domain and distance."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, Domain, Distance], tuple[Way, ...]] = {}
+
+    def __call__(self, name: str, stage: Any, route: Route) -> tuple[Way, ...]:
+        """The ways of a stage behind a route; errors tell the step's name."""
+        key = id(stage), route.domain, route.distance
+        if key not in self._known:
+            try:
+                self._known[key] = stage.ways(route.domain, route.distance)
+            except PpdpError as error:
+                raise _named(error, name, stage) from None
+        return self._known[key]
 
 
 def _named(error: E, name: str, stage: Any) -> E:
     """The error with the step's name, if that says more than its class."""
     return error if name == type(stage).__name__.lower() else error.at(name)
-
-
-def _releases(steps: tuple[PlannedStep, ...], predicts: bool) -> tuple[PlannedRelease, ...]:
-    """One release for each run of steps that ask for moments with only affine steps between."""
-    runs: list[list[tuple[int, Ask]]] = []
-    open_run: list[tuple[int, Ask]] | None = None
-    for i, step in enumerate(steps):
-        for ask in step.way.asks:
-            if ask.purpose == "predict" and not predicts:
-                continue
-            if open_run is None or not STATISTICS[ask.statistic].moments:
-                open_run = []
-                runs.append(open_run)
-            open_run.append((i, ask))
-            if not STATISTICS[ask.statistic].moments:
-                open_run = None
-        if not step.way.affine:
-            open_run = None
-    return tuple(_merged(run, steps) for run in runs)
 
 
 def _squares_pay(domain: Domain) -> bool:
@@ -177,7 +206,7 @@ def _squares_pay(domain: Domain) -> bool:
     return domain.entry_bound**2 * math.sqrt(domain.d) / BOX_WEIGHT <= math.sqrt(2) * norm**2
 
 
-def _merged(run: list[tuple[int, Ask]], steps: tuple[PlannedStep, ...]) -> PlannedRelease:
+def _merged(run: tuple[tuple[int, Ask], ...], steps: tuple[PlannedStep, ...]) -> PlannedRelease:
     at, first = run[0]
     step = steps[at]
     # Moments of several stages are carried from one to the next, which takes the mean.

@@ -1,21 +1,23 @@
-"""From stages and public facts to a plan: every route is solved, and the one of least noise is taken."""
+"""From stages and public facts to a plan: of all routes the one of least noise is taken."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
 from ppdp.gate import Gate
-from ppdp.planning.budget import Split, check_budget, check_shares
+from ppdp.planning.budget import Split, check_budget, check_shares, gate_share, release_shares
 from ppdp.planning.facts import Fact
+from ppdp.planning.frontier import LISTED, Frontier, Prices
 from ppdp.planning.gating import Deltas, gated_split, rivals
+from ppdp.planning.others import Impossible, as_many, changes
 from ppdp.planning.plan import Alternative, Plan, PlannedMechanism, loss_before, out_of_reach
-from ppdp.planning.route import PlannedStep, Route, routes
+from ppdp.planning.route import Offers, PlannedStep, Route, routes
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise import TOTAL_VARIATION_PER_DRAW
@@ -67,18 +69,23 @@ def make_plan(
     check_shares(budget)
     distance = Distance.neighbours(domain.rows_per_unit)
     solver = Solver(mechanism, domain, distance, facts, epsilon, delta, gate, budget, deltas_add)
-    predicts = mechanism is None or mechanism[1].predicts
-    tried = [solver.solve(route) for route in routes(stages, domain, distance, predicts=predicts)]
-    plans = _eligible(tried, mechanism is not None)
+    for vague in (False, True):  # statistics too noisy to be offered are tried only where all else drowns the signal
+        frontier = solver.frontier(vague=vague)
+        tried = [solver.solve(route) for route in solver.routes(stages, frontier)]
+        plans = _eligible(tried, mechanism is not None)
+        if frontier.spared or (plans and not plans[0].reason and not plans[0].kept_plan.drowned):
+            break
     if not plans:
-        reasons = "; ".join(sorted({f"{t.route.label}: {t.reason}" for t in tried}))
-        sampler = all("sampler" in t.reason for t in tried)
-        fix = "more rows, a larger epsilon, or unconditional and noisy stages."
-        raise NoRoute(
-            f"no route can be certified within the budget ({reasons}).",
-            fix="a smaller epsilon or a larger delta." if sampler else fix,
-        )
+        reasons = [
+            *(f"{t.route.label}: {t.reason}" for t in tried),
+            *(f"{w}: {r}" for r, w in frontier.reasons.items()),
+        ]
+        raise _no_route(reasons)
     chosen = plans[0]
+    others: list[Impossible] = []
+    if not frontier.complete:
+        tried, others = solver.beside(chosen, stages)
+        plans = _eligible(tried, mechanism is not None)
     table = tuple(
         Alternative(
             t.route.label,
@@ -89,10 +96,22 @@ def make_plan(
             "" if t in plans else t.reason or "its noise would drown the signal",
         )
         for t in tried
-    )
+    ) + tuple(Alternative(other.label, None, "not offered", other.reason) for other in others)
     plan = chosen.kept_plan
     warnings = (*plan.warnings, *([f"{chosen.reason}: nothing better can be had."] if chosen.reason else []))
     return replace(plan, alternatives=table, warnings=warnings).with_declared()
+
+
+def _no_route(found: Sequence[str]) -> NoRoute:
+    """The refusal, with every reason, or with the first of very many."""
+    reasons = sorted(set(found))
+    more = f"; and {len(reasons) - LISTED} more" if len(reasons) > LISTED else ""
+    fix = "more rows, a larger epsilon, or unconditional and noisy stages."
+    sampler = all("sampler" in reason for reason in reasons)
+    return NoRoute(
+        f"no route can be certified within the budget ({'; '.join(reasons[:LISTED])}{more}).",
+        fix="a smaller epsilon or a larger delta." if sampler else fix,
+    )
 
 
 def _eligible(tried: Sequence[_Tried], has_mechanism: bool) -> list[_Tried]:
@@ -139,13 +158,64 @@ class Solver:
     gate: str | None
     budget: Mapping[str, float] | None
     deltas_add: bool
+    offers: Offers = field(default_factory=Offers)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether new rows will be mapped."""
+        return self.mechanism is None or self.mechanism[1].predicts
+
+    def routes(self, stages: Sequence[tuple[str, Any]], kept: Callable[[list[Route]], list[Route]]) -> list[Route]:
+        """Routes through the stages; ``kept`` as in :func:`ppdp.planning.route.routes`."""
+        return routes(stages, self.domain, self.distance, predicts=self.predicts, kept=kept, offers=self.offers)
+
+    def frontier(
+        self, *, vague: bool, unusable: Callable[[Route], str] | None = None, adding: bool = False
+    ) -> Frontier:
+        """What keeps the routes that are worth solving.
+
+        Parameters
+        ----------
+        vague : bool
+            Whether those whose released statistics are too noisy are.
+        unusable : callable of Route, optional
+            Why a route cannot be executed, whatever follows; empty if it can.
+        adding : bool, default=False
+            Whether deltas add whatever the route.
+        """
+        rest = [Deltas.of(self.delta, adding=adds or adding or self.deltas_add).rest for adds in (False, True)]
+        single, adds = (gaussian_mu(self.epsilon, delta) for delta in rest)
+        gate = 0.0 if self.gate is None else gate_share(self.budget)
+        shares = () if self.mechanism is None else release_shares(self.budget)
+        most = {False: 1.0, True: 1.0 - gate}
+        return Frontier(Prices((single, adds), shares), unusable or self.unusable, most.__getitem__, vague)
+
+    def beside(self, chosen: _Tried, stages: Sequence[tuple[str, Any]]) -> tuple[list[_Tried], list[Impossible]]:
+        """The chosen route with those to compare it with, each once, and changes of it that are impossible."""
+        found = [*changes(chosen.route, self.offers, predicts=self.predicts)]
+        for way in ("exact", "noisy"):
+            found.append(as_many(way, stages, self.domain, self.distance, predicts=self.predicts, offers=self.offers))
+        tried, others = {chosen.route.label: chosen}, []
+        for route in found:
+            if isinstance(route, Impossible):
+                others.append(route)
+            elif route.label not in tried:
+                tried[route.label] = self.solve(route)
+        return [*tried.values()], others
+
+    def unusable(self, route: Route) -> str:
+        """Why a route cannot be executed, whatever follows; empty if it can."""
+        if not route.offered:
+            return "a condition would rest on a release that rests on a condition"
+        if self.mechanism is None and any(s.way.name == "exact" and s.stage.fits for s in route.steps):
+            return "the map itself is released, so its statistics must be"
+        return ""
 
     def solve(self, route: Route) -> _Tried:
         """Solve one route, or say why it is not offered."""
-        if not route.offered:
-            return _Tried(route, None, "a condition would rest on a release that rests on a condition")
-        if self.mechanism is None and any(s.way.name == "exact" and s.stage.fits for s in route.steps):
-            return _Tried(route, None, "the map itself is released, so its statistics must be")
+        unusable = self.unusable(route)
+        if unusable:
+            return _Tried(route, None, unusable)
         try:
             plan, split_ = self.plan(route)
         except ImpossibleBudget as error:

@@ -7,7 +7,7 @@ steps by integrating what dominates them. Theory: ``docs/theory/ledger.md``.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,9 @@ from ppdp.checks import integer, number
 from ppdp.distance import Distance
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.fixed_size import fixed_size_split
+from ppdp.privacy.laws import FAR, binomial_log_mean
 from ppdp.privacy.parts import Part
-from ppdp.privacy.subsampling import poisson_mixtures
+from ppdp.privacy.subsampling import PoissonStep
 
 __all__ = ["fixed_size_renyi", "loss_renyi", "part_renyi", "poisson_renyi"]
 
@@ -59,14 +60,18 @@ def poisson_renyi(
     The pair that dominates is the one with K, the number of sampled rows that moved, published: moments are means over
     its law. The worst split of the toggled rows counts.
     """
-    worst = 0.0
-    mixtures = poisson_mixtures(distance, rate=rate, bound=bound, lipschitz=lipschitz, noise_scale=noise_scale)
-    for weights, pairs in mixtures:
-        ways = [pairs] if np.array_equal(pairs[0].p, pairs[0].q) else [pairs, [pair.reversed() for pair in pairs]]
-        for way in ways:
-            log_moments = [(order - 1) * pair.renyi(order) for pair in way]
-            worst = max(worst, float(special.logsumexp(log_moments, b=weights)))
-    return (worst + 1e-13) / (order - 1) * (1 + 1e-12) if worst else 0.0
+    step = PoissonStep.at(distance, rate=rate, bound=bound, lipschitz=lipschitz, noise_scale=noise_scale)
+
+    def log_moment(split: tuple[int, int], backward: bool, k: int) -> float:
+        pair = step.pair(split, k, FAR)
+        found = (pair.reversed() if backward else pair).renyi(order)
+        if math.isinf(found) and k:  # too long to integrate, and mostly too rare to matter
+            found = order * pair.gap**2 / 2 * (1 + 1e-12)
+        return (order - 1) * found
+
+    ways = [(split, backward) for split in step.splits for backward in {False, split[0] != split[1]}]
+    means = [binomial_log_mean(step.moved, rate, step.enough, partial(log_moment, *way)) for way in ways]
+    return (max(means) + 1e-13) / (order - 1) * (1 + 1e-12) if max(means) else 0.0
 
 
 def fixed_size_renyi(

@@ -14,23 +14,12 @@ from numpy.typing import NDArray
 from ppdp.checks import integer, number, positive
 from ppdp.distance import Distance
 from ppdp.exceptions import UnsupportedOrder
-from ppdp.privacy.subsampling import (
-    EXACT,
-    TAILS,
-    GaussianMixturePair,
-    Profile,
-    gathered,
-    gaussian_profile,
-    moves,
-    rounded_up,
-    whole_rows,
-)
+from ppdp.privacy.laws import hypergeometric_law
+from ppdp.privacy.subsampling import GaussianMixturePair, Profile, gaussian_profile, moves, whole_rows
 
 __all__ = ["fixed_size_profile", "fixed_size_split", "fixed_size_step"]
 
 Floats = NDArray[np.float64]
-
-_SUPPORT, _POPULATION = 2**22, 10**8  # a law of more values is not tabulated, one of more rows not precise enough
 
 
 def fixed_size_profile(fraction: float, mu: float, shift: float = 0.0) -> Profile:
@@ -52,7 +41,7 @@ def fixed_size_profile(fraction: float, mu: float, shift: float = 0.0) -> Profil
         return Profile.symmetric(_still(fraction, mu))
     if fraction == 1:
         return gaussian_profile(mu + shift)
-    some, certain = np.array([1 - fraction, fraction]), np.ones(1)
+    some, certain = np.log([1 - fraction, fraction]), np.zeros(1)
     one_sided = GaussianMixturePair(some, np.array([0.0, mu]), certain, np.array([shift])).delta
     hidden, shown = gaussian_profile(shift).forward, gaussian_profile(mu + shift).forward
 
@@ -87,8 +76,9 @@ def fixed_size_step(
     mu = 2 * bound / noise_scale
     if each == 0:
         return 0.0, fixed_size_profile(fraction, mu)
-    k, weights = _moved(math.ceil(distance.moved), n_rows - 1, batch_size, math.ceil(all_moves / each))
-    profiles = [fixed_size_profile(fraction, mu, s) for s in np.minimum(each * k, all_moves) / noise_scale]
+    law = hypergeometric_law(math.ceil(distance.moved), n_rows - 1, batch_size, math.ceil(all_moves / each))
+    weights = np.exp(law.log_weights)
+    profiles = [fixed_size_profile(fraction, mu, s) for s in np.minimum(each * law.values, all_moves) / noise_scale]
 
     def delta(epsilon: Floats) -> Floats:
         return np.asarray(sum(weight * profile.forward(epsilon) for weight, profile in zip(weights, profiles)))
@@ -146,19 +136,3 @@ def _still(fraction: float, mu: float) -> Callable[[Floats], Floats]:
         return fraction * inner(np.where(epsilon < 30, near, far))
 
     return delta
-
-
-def _moved(moved: int, others: int, batch_size: int, most: int) -> tuple[Floats, Floats]:
-    """Values and weights of a law above that of min(K, most), K of the ``moved`` among ``batch_size`` of the others."""
-    drawn = min(batch_size, others)
-    least, last = max(0, drawn - (others - moved)), min(moved, drawn)
-    if moved >= others or last - least > _SUPPORT or others > _POPULATION:  # then all that can have moved are charged
-        return np.array([float(min(last, most))]), np.ones(1)
-    from scipy.stats import hypergeom
-
-    k = np.arange(least, last + 1)
-    tails = np.cumsum(np.exp(hypergeom.logpmf(k, others, moved, drawn))[::-1])[::-1][1:]  # of lying above k[:-1]
-    if len(k) > EXACT:
-        chosen = np.unique([0, len(k) - 1, *np.searchsorted(-tails, -TAILS)])
-        k, tails = k[chosen], tails[chosen[:-1]]
-    return gathered(k, rounded_up(tails), most)

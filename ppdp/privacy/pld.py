@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from ppdp.checks import integer, number, positive
 from ppdp.distance import Distance
@@ -50,6 +51,7 @@ _INFLATION = 1 + 1e-7  # of a profile: more than evaluating it and differencing 
 _FINENESS = 200  # grid points near a loss l are about l / 200 apart, or one interval if that is more
 _TINY = 1e-18  # a profile is followed until it is below
 _MOST_POINTS = 2**24  # more in a composition would cost minutes and gigabytes; a million runs of epsilon 500 have fewer
+_HARDLY = 1e-12  # of a mass that is finite: nothing is
 _MOST_DOUBLINGS = 20  # a step whose losses reach beyond 2^20 intervals counts as unbounded
 
 
@@ -93,11 +95,13 @@ class LossDistribution:
     def __mul__(self, times: int) -> LossDistribution:
         """``times``-fold composition on one and the same pair of datasets.
 
-        Counts as that of an unbounded loss where about ``2^24`` grid points are not enough.
+        Counts as that of an unbounded loss where hardly anything would be finite, or ``2^24`` grid points are not
+        enough for a side, or twice as many for all: that is found out before any of them is composed.
         """
         if integer("times", times) == 1:
             return self
-        sides = tuple(_repeated(side, times) for side in self.sides)
+        affordable = _affordable(self.sides, times)
+        sides = tuple(side.self_compose(times) if affordable else _unbounded(side) for side in self.sides)
         return LossDistribution(sides, self.interval, self.steps * times, self.confined)
 
     __rmul__ = __mul__
@@ -128,7 +132,7 @@ class LossDistribution:
             kind=ImpossibleBudget,
             fix="use a larger delta, or Rényi accounting, which is not limited.",
         )
-        found = max(side.get_epsilon_for_delta(delta - 1.001 * self.slack) for side in self.sides)
+        found = max(_least_epsilon(side, delta - 1.001 * self.slack) for side in self.sides)
         while math.isfinite(found) and self.delta(found) > delta:
             found += self.interval
         return float(found)
@@ -198,9 +202,12 @@ def poisson_distribution(
     the split is the same in all steps.
     """
     profiles = poisson_profiles(distance, rate=rate, bound=bound, lipschitz=lipschitz, noise_scale=noise_scale)
-    runs = [loss_distribution(profile, interval) * steps for profile in profiles]
-    sides = tuple(side for run in runs for side in run.sides)
-    return LossDistribution(sides, interval, steps, _single_row(distance))
+    sides: tuple[Any, ...] = ()
+    for profile in profiles:
+        sides += loss_distribution(profile, interval).sides
+        if not _affordable(sides, integer("steps", steps)):  # then the others need not be looked at
+            break
+    return LossDistribution(sides, interval, confined=_single_row(distance)) * steps
 
 
 @lru_cache(maxsize=8)
@@ -333,22 +340,48 @@ def _between(low: float, high: float, above: float, below: float, margin: float)
 
 def _composed(mine: Any, theirs: Any) -> Any:
     """Composition of two mass functions; where hardly anything is finite, nothing is."""
-    if mine._probs.sum() * theirs._probs.sum() <= 1e-12:
+    if mine._probs.sum() * theirs._probs.sum() <= _HARDLY:
         return _unbounded(mine)
     return mine.compose(theirs, 1e-15)
 
 
-def _repeated(side: Any, times: int) -> Any:
-    """A mass function composed with itself; where that takes too many points, nothing is finite."""
-    return side.self_compose(times) if _points(side._probs, times) <= _MOST_POINTS else _unbounded(side)
+def _least_epsilon(side: Any, delta: float) -> float:
+    """dp-accounting's ``get_epsilon_for_delta``, without its loop over the grid.
+
+    Above the grid point e, ``delta(epsilon) = U - exp(epsilon) V`` with the masses U and V of what lies above e.
+    """
+    if side._infinity_mass > delta:
+        return math.inf
+    places = side._lower_loss + np.arange(len(side._probs))
+    masses = side._probs[places > 0][::-1]
+    losses = places[places > 0][::-1] * side._discretization
+    upper = side._infinity_mass + np.cumsum(masses)
+    lower = np.cumsum(masses * np.exp(-losses))
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        crossing = np.log(np.maximum(upper - delta, 0.0) / lower)
+    found = (crossing >= np.append(losses[1:], 0.0)).nonzero()[0]
+    return float(min(crossing[found[0]], losses[found[0]])) if found.size else 0.0
+
+
+def _affordable(sides: tuple[Any, ...], times: int) -> bool:
+    """Whether all sides have a finite loss worth composing, and few enough points, each and together."""
+    if times == 1:
+        return True
+    if any((1 - side._infinity_mass) ** times <= _HARDLY for side in sides):
+        return False
+    points = [_points(side._probs, times) for side in sides]
+    return max(points) <= _MOST_POINTS and sum(points) <= 2 * _MOST_POINTS
 
 
 def _points(masses: Floats, times: int) -> float:
-    """About how many points dp-accounting computes: its Chernoff bounds, for a normal law of the same variance."""
-    places, orders = np.arange(len(masses)), np.arange(1, 21) / len(masses)
-    likely = masses / (masses.sum() or 1.0)
-    variance = float(likely @ (places - likely @ places) ** 2)
-    return float(np.min(float(times) * variance * orders + 2 * math.log(2e15) / orders))
+    """How many points dp-accounting computes, by its Chernoff bounds; from the few places that have a mass."""
+    places, last = masses.nonzero()[0], len(masses) - 1
+    orders = np.arange(1, 21)[:, None] / len(masses)
+    log_masses = np.log(masses[places])
+    tail, count = math.log(2 / 1e-15), float(times)
+    highest = (count * special.logsumexp(log_masses + orders * places, axis=1) + tail) / orders[:, 0]
+    lowest = -(count * special.logsumexp(log_masses - orders * places, axis=1) + tail) / orders[:, 0]
+    return max(last, min(count * last, np.ceil(highest.min())) - max(0.0, np.floor(lowest.max()))) + 1
 
 
 def _unbounded(like: Any) -> Any:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,33 +20,27 @@ from scipy import special
 from ppdp.checks import integer, number, positive
 from ppdp.distance import Distance
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
+from ppdp.privacy.laws import LEVELS, binomial_law
 
 __all__ = [
-    "EXACT",
-    "TAILS",
     "GaussianMixturePair",
+    "PoissonStep",
     "Profile",
     "epoch_mu",
-    "gathered",
     "gaussian_profile",
     "moves",
-    "poisson_mixtures",
     "poisson_pair",
     "poisson_profiles",
-    "rounded_up",
     "whole_rows",
 ]
 
 Floats = NDArray[np.float64]
 
-EXACT = 64  # a law with at most this many values is used as it is, a larger one is rounded up to where its tails are
-TAILS = np.concatenate([np.linspace(0.98, 0.02, 65), 10.0 ** -np.arange(2, 21)])
 _SPLITS = 256  # toggled times differing rows; where they are more, toggled rows are charged as replaced
-_TAIL_ERROR = 1 + 1e-5  # more than the relative error of tails of binomial and hypergeometric laws
-_COUNTABLE = 2**31 - 1  # of more rows than this, all are charged
 _FAR = 40.0  # standard deviations beyond which a Gaussian has no mass in float64
-_REACH = 5000.0  # longest range of a quadrature, in standard deviations
-_HALVINGS = 48  # an error e of the cut costs O(e²) of delta
+_MOST_TERMS, _BLOCK = 2**25, 2**20  # of a quadrature, points times components; and at a time
+_HALVINGS, _CUT_ERROR = 60, 1e-12  # an error e of the cut costs O(e²) of delta
+_TABLE = 1024  # points of the table in which a cut is looked up first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,25 +63,35 @@ class Profile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GaussianMixturePair:
-    """P = sum p_k N(a_k, 1) against Q = sum q_j N(-b_j, 1), all a_k, b_j >= 0.
+    """P = sum p_k N(a_k, 1) against Q = sum q_j N(-b_j, 1), all a_k, b_j >= 0; weights are given as logarithms.
 
     By Lemma V (``docs/theory/subsampling.md``) it dominates every pair of Gaussian mixtures in any dimension with
     the same weights, whose means have at most these norms. Its likelihood ratio increases, so the best event is
     ``x > cut``.
     """
 
-    p: Floats
+    log_p: Floats
     a: Floats
-    q: Floats
+    log_q: Floats
     b: Floats
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the pair looks the same both ways round."""
+        return np.array_equal(self.log_p, self.log_q)
+
+    @property
+    def gap(self) -> float:
+        """How far the means that are furthest apart are from each other; no divergence exceeds theirs."""
+        return float(self.a.max() + self.b.max())
 
     def reversed(self) -> GaussianMixturePair:
         """The pair (Q, P), mirrored so that it has the same form."""
-        return GaussianMixturePair(self.q, self.b, self.p, self.a)
+        return GaussianMixturePair(self.log_q, self.b, self.log_p, self.a)
 
     def log_ratio(self, x: Floats) -> Floats:
         """``log P/Q`` at x."""
-        return _log_sum(self.a, self.p, x) - _log_sum(-self.b, self.q, x)
+        return _log_sum(self.a, self.log_p, x) - _log_sum(-self.b, self.log_q, x)
 
     def delta(self, epsilon: ArrayLike) -> Floats:
         """``P(x > cut) - exp(epsilon) Q(x > cut)``; what the subtraction may lose is charged."""
@@ -96,8 +99,8 @@ class GaussianMixturePair:
         if self.a.max() == self.b.max() == 0:
             return np.zeros_like(epsilon)
         cut = self._cut(epsilon)[:, None]
-        log_p = special.logsumexp(special.log_ndtr(self.a - cut), b=self.p, axis=-1)
-        log_q = epsilon + special.logsumexp(special.log_ndtr(-self.b - cut), b=self.q, axis=-1)
+        log_p = special.logsumexp(self.log_p + special.log_ndtr(self.a - cut), axis=-1)
+        log_q = epsilon + special.logsumexp(self.log_q + special.log_ndtr(-self.b - cut), axis=-1)
         lost = 4e-15 * (1 + epsilon + np.abs(log_p) + np.abs(log_q))
         return np.exp(log_p) * -np.expm1(np.minimum(log_q - log_p, 0.0) - lost)
 
@@ -109,35 +112,66 @@ class GaussianMixturePair:
         """
         if not alpha > 1:
             raise InvalidParameter(f"a Rényi order must be above 1, got {alpha!r}.")
-        gap = float(self.a.max() + self.b.max())
-        if gap == 0 or alpha * gap > _REACH:
-            return math.inf if gap else 0.0
+        gap = self.gap
+        if gap == 0:
+            return 0.0
         low, high = -12 - gap, 12 + alpha * gap  # the integrand peaks before alpha times the gap
-        x, step = np.linspace(low, high, 1 + math.ceil((high - low) * max(80, gap * (35 + alpha) / 10)), retstep=True)
-        log_p, log_q = _log_sum(self.a, self.p, x), _log_sum(-self.b, self.q, x)
-        log_density = alpha * log_p - (alpha - 1) * log_q - x * x / 2 - math.log(2 * math.pi) / 2
-        log_moment = float(special.logsumexp(log_density)) + math.log(step)
+        points = (high - low) * max(80, gap * (35 + alpha) / 10)
+        terms = points * (len(self.a) + len(self.b))
+        if not terms <= _MOST_TERMS:
+            return math.inf
+        x, step = np.linspace(low, high, 1 + math.ceil(points), retstep=True)
+        blocks = np.array_split(x, 1 + int(terms / _BLOCK))
+        log_moment = float(special.logsumexp([self._log_integral(alpha, block) for block in blocks])) + math.log(step)
         return (max(log_moment, 0.0) + 1e-13) / (alpha - 1) * (1 + 1e-9)
 
+    def _log_integral(self, alpha: float, x: Floats) -> float:
+        """Logarithm of the sum of ``P^alpha Q^(1 - alpha)`` over these points."""
+        log_p, log_q = _log_sum(self.a, self.log_p, x), _log_sum(-self.b, self.log_q, x)
+        log_density = alpha * log_p - (alpha - 1) * log_q - x * x / 2 - math.log(2 * math.pi) / 2
+        return float(special.logsumexp(log_density))
+
     def _cut(self, epsilon: Floats) -> Floats:
-        """Where the logarithm of the likelihood ratio is epsilon, by bisection."""
-        low = np.full_like(epsilon, -_FAR - self.b.max())
-        high = np.full_like(epsilon, _FAR + self.a.max())
+        """Where the logarithm of the likelihood ratio is epsilon, or as far out as there is mass.
+
+        Newton's method from a table, halving the bracket where it leads out of it; points that are done drop out.
+        """
+        table = np.linspace(-_FAR - self.b.max(), _FAR + self.a.max(), _TABLE)
+        heights = np.maximum.accumulate(self.log_ratio(table))
+        above = np.clip(np.searchsorted(heights, epsilon), 1, _TABLE - 1)
+        low, high, x = table[above - 1], table[above], np.interp(epsilon, heights, table)
+        open_ = (heights[0] < epsilon) & (epsilon < heights[-1])
         for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            left = self.log_ratio(middle) < epsilon
-            low, high = np.where(left, middle, low), np.where(left, high, middle)
-        return high
+            i = open_.nonzero()[0]
+            if not i.size:
+                break
+            at = x[i]
+            log_p, mean_p = _log_sum_and_mean(self.a, self.log_p, at)
+            log_q, mean_q = _log_sum_and_mean(-self.b, self.log_q, at)
+            excess = log_p - log_q - epsilon[i]
+            low[i], high[i] = np.where(excess < 0, at, low[i]), np.where(excess < 0, high[i], at)
+            with np.errstate(all="ignore"):
+                step = excess / (mean_p - mean_q)
+            inside = (low[i] < at - step) & (at - step < high[i])
+            x[i] = np.where(inside, at - step, (low[i] + high[i]) / 2)
+            open_[i] = (np.abs(x[i] - at) > _CUT_ERROR) & (high[i] - low[i] > _CUT_ERROR)
+        return x
 
 
 def gaussian_profile(mu: float) -> Profile:
     """Profile of a mu-GDP Gaussian release."""
-    one, mean = np.ones(1), np.array([number("mu", mu, least=0)])
-    return Profile.symmetric(GaussianMixturePair(one, mean, one, np.zeros(1)).delta)
+    sure, mean = np.zeros(1), np.array([number("mu", mu, least=0)])
+    return Profile.symmetric(GaussianMixturePair(sure, mean, sure, np.zeros(1)).delta)
 
 
 def poisson_pair(
-    rate: float, contribution: float, *, rows: int = 1, other_rows: int | None = None, shift: float = 0.0
+    rate: float,
+    contribution: float,
+    *,
+    rows: int = 1,
+    other_rows: int | None = None,
+    shift: float = 0.0,
+    levels: Floats = LEVELS,
 ) -> GaussianMixturePair:
     """Dominating pair of one step on a Poisson sample, in units of the noise; attained in one dimension.
 
@@ -153,11 +187,64 @@ def poisson_pair(
         Rows of the first dataset that the second one does not have, and the other way round; replaced rows are both.
     shift : float
         Norm by which the sum of all other sampled rows differs.
+    levels : ndarray
+        Logarithms of the tails at which a law of many rows is cut.
     """
     number("rate", rate, above=0, most=1)
-    k, p = _binomial(integer("rows", rows, least=0), rate)
-    j, q = (k, p) if other_rows is None else _binomial(integer("other_rows", other_rows, least=0), rate)
-    return GaussianMixturePair(p, contribution * k, q, shift + contribution * j)
+    k, log_p = binomial_law(integer("rows", rows, least=0), rate, levels=levels)
+    j, log_q = k, log_p
+    if other_rows is not None:
+        j, log_q = binomial_law(integer("other_rows", other_rows, least=0), rate, levels=levels)
+    return GaussianMixturePair(log_p, contribution * k, log_q, shift + contribution * j)
+
+
+@dataclass(frozen=True, slots=True)
+class PoissonStep:
+    """One noisy sum over a Poisson sample at some distance, in units of the noise.
+
+    Attributes
+    ----------
+    rate : float
+        Probability with which every row is in the batch.
+    contribution : float
+        Norm of a row's contribution.
+    moved : int
+        Rows that moved.
+    each, most : float
+        Most that one moved row, and all of them, change the sum.
+    splits : tuple of (int, int)
+        Rows that the first dataset has and the second one lacks, and the other way round, up to exchanging the two.
+    """
+
+    rate: float
+    contribution: float
+    moved: int
+    each: float
+    most: float
+    splits: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def at(cls, distance: Distance, *, rate: float, bound: float, lipschitz: float, noise_scale: float) -> PoissonStep:
+        """The step at this distance; the arguments are those of :func:`poisson_profiles`."""
+        replaced, toggled = whole_rows(distance)
+        number("rate", rate, above=0, most=1)
+        contribution = positive("bound", bound) / positive("noise_scale", noise_scale)
+        each, most = (moves(distance, bound, lipschitz, rows) / noise_scale for rows in (1, math.inf))
+        if toggled * (replaced + toggled) > _SPLITS:
+            replaced, toggled = replaced + toggled, 0
+        splits = tuple((replaced + here, replaced + toggled - here) for here in range(toggled // 2 + 1))
+        return cls(rate, contribution, math.ceil(distance.moved) if each else 0, each, most, splits)
+
+    @property
+    def enough(self) -> float:
+        """Sampled moved rows beyond which no more of them change the sum further."""
+        return math.ceil(self.most / self.each) if self.each else 0
+
+    def pair(self, split: tuple[int, int], k: float, levels: Floats = LEVELS) -> GaussianMixturePair:
+        """What dominates the step if k of the sampled rows moved."""
+        rows, other_rows = split
+        shift = float(min(self.each * k, self.most))
+        return poisson_pair(self.rate, self.contribution, rows=rows, other_rows=other_rows, shift=shift, levels=levels)
 
 
 def poisson_profiles(
@@ -187,38 +274,17 @@ def poisson_profiles(
     UnsupportedOrder
         If rows are reweighted.
     """
+    step = PoissonStep.at(distance, rate=rate, bound=bound, lipschitz=lipschitz, noise_scale=noise_scale)
+    law = binomial_law(step.moved, rate, step.enough)
+    weights = np.exp(law.log_weights)
 
-    def profile(weights: Floats, pairs: list[GaussianMixturePair]) -> Profile:
+    def profile(pairs: list[GaussianMixturePair]) -> Profile:
         forward = _mean(weights, pairs)
-        if np.array_equal(pairs[0].p, pairs[0].q):
+        if pairs[0].symmetric:
             return Profile.symmetric(forward)
         return Profile(forward, _mean(weights, [pair.reversed() for pair in pairs]))
 
-    mixtures = poisson_mixtures(distance, rate=rate, bound=bound, lipschitz=lipschitz, noise_scale=noise_scale)
-    return tuple(profile(weights, pairs) for weights, pairs in mixtures)
-
-
-def poisson_mixtures(
-    distance: Distance, *, rate: float, bound: float, lipschitz: float, noise_scale: float
-) -> list[tuple[Floats, list[GaussianMixturePair]]]:
-    """What :func:`poisson_profiles` takes the mean of: for every split the law of K and a pair for each value."""
-    replaced, toggled = whole_rows(distance)
-    number("rate", rate, above=0, most=1)
-    contribution = positive("bound", bound) / positive("noise_scale", noise_scale)
-    each, all_moves = moves(distance, bound, lipschitz, 1), moves(distance, bound, lipschitz, math.inf)
-    if each > 0:
-        k, weights = _binomial(math.ceil(distance.moved), rate, most=math.ceil(all_moves / each))
-        shifts = np.minimum(each * k, all_moves) / noise_scale
-    else:
-        shifts, weights = np.zeros(1), np.ones(1)
-    if toggled * (replaced + toggled) > _SPLITS:
-        replaced, toggled = replaced + toggled, 0
-
-    def pairs(here: int) -> list[GaussianMixturePair]:
-        rows, other_rows = replaced + here, replaced + toggled - here
-        return [poisson_pair(rate, contribution, rows=rows, other_rows=other_rows, shift=float(s)) for s in shifts]
-
-    return [(weights, pairs(here)) for here in range(toggled // 2 + 1)]
+    return tuple(profile([step.pair(split, float(k)) for k in law.values]) for split in step.splits)
 
 
 def epoch_mu(
@@ -258,41 +324,6 @@ def moves(distance: Distance, bound: float, lipschitz: float, rows: float) -> fl
     return min(lipschitz * min(count * distance.radius, distance.total), 2 * bound * count)
 
 
-def _binomial(count: int, rate: float, most: int | None = None) -> tuple[Floats, Floats]:
-    """Values and weights of a law above that of min(K, most), K ~ Bin(count, rate): the same, or rounded up."""
-    if rate == 1 or count > _COUNTABLE:
-        k, weights = np.array([count]), np.ones(1)
-    elif count <= EXACT:
-        k = np.arange(count + 1)
-        weights = np.array([math.comb(count, int(i)) * rate**i * (1 - rate) ** (count - i) for i in k])
-    else:
-        k = np.array(sorted({0, count, *(_quantile(count, rate, float(tail)) for tail in TAILS)}))
-        weights = rounded_up(special.bdtrc(k[:-1], count, rate))
-    return gathered(k, weights, most)
-
-
-def rounded_up(tails: Floats) -> Floats:
-    """Weights of ascending values, of a law above the one that exceeds each value but the last with these tails."""
-    above = np.append(np.minimum(tails * _TAIL_ERROR, 1.0), 0.0)
-    return -np.diff(above, prepend=1.0)
-
-
-def gathered(k: NDArray[Any], weights: Floats, most: int | None) -> tuple[Floats, Floats]:
-    """Values of positive weight, no larger than ``most``, each once."""
-    likely = weights > 0  # the others underflow
-    values, which = np.unique(k[likely] if most is None else np.minimum(k[likely], most), return_inverse=True)
-    return values.astype(float), np.asarray(np.bincount(which, weights[likely]), float)
-
-
-def _quantile(count: int, rate: float, tail: float) -> int:
-    """Least k with P(Bin(count, rate) > k) <= tail."""
-    low, high = -1, count
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if special.bdtrc(middle, count, rate) <= tail else (middle, high)
-    return high
-
-
 def _mean(weights: Floats, pairs: list[GaussianMixturePair]) -> Callable[[Floats], Floats]:
     def delta(epsilon: Floats) -> Floats:
         return np.asarray(sum(weight * pair.delta(epsilon) for weight, pair in zip(weights, pairs)))
@@ -300,8 +331,17 @@ def _mean(weights: Floats, pairs: list[GaussianMixturePair]) -> Callable[[Floats
     return delta
 
 
-def _log_sum(means: Floats, weights: Floats, x: Floats) -> Floats:
+def _log_sum(means: Floats, log_weights: Floats, x: Floats) -> Floats:
     """Log density of a mixture of Gaussians, without the common factor ``exp(-x²/2) / sqrt(2 pi)``."""
-    exponents = np.multiply.outer(means, x) + (np.log(weights) - means**2 / 2)[:, None]
+    exponents = np.multiply.outer(means, x) + (log_weights - means**2 / 2)[:, None]
     top = exponents.max(axis=0)
     return np.asarray(top + np.log(np.exp(exponents - top).sum(axis=0)))
+
+
+def _log_sum_and_mean(means: Floats, log_weights: Floats, x: Floats) -> tuple[Floats, Floats]:
+    """The same and its derivative, the mean of the component that x belongs to."""
+    exponents = np.multiply.outer(means, x) + (log_weights - means**2 / 2)[:, None]
+    top = exponents.max(axis=0)
+    shares = np.exp(exponents - top)
+    total = shares.sum(axis=0)
+    return top + np.log(total), means @ shares / total

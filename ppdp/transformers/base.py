@@ -22,6 +22,7 @@ from ppdp.frames import arrow_table, readable
 from ppdp.planning.ways import Way
 from ppdp.rows import Rows, observed_domain
 from ppdp.statistics import Moments, blocks, extremes
+from ppdp.transformers.alone import Alone, check_rows, declared_facts
 
 __all__ = ["RowWiseTransformer", "Stage", "Transformer", "chosen"]
 
@@ -104,17 +105,28 @@ class Stage(BaseEstimator):
         ways = self.ways(domain, distance)
         return min(ways, key=lambda way: way.name != "exact")
 
+    def _claimed(self, domain: Domain, distance: Distance) -> Way:
+        """The way that :meth:`stability_map`, :meth:`conditions` and :meth:`sensitivity` speak of."""
+        return self._way_alone(domain, distance)
+
     def stability_map(self, domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
-        """Domain and distance after the stage; a pure function of public parameters."""
-        way = self._way_alone(domain, distance)
+        """Domain and distance after the stage; a pure function of public parameters.
+
+        Raises
+        ------
+        MissingBound, DomainMismatch
+            If the stage was fitted alone and is another map: its bounds were read off the rows, or it was fitted for
+            another domain. An unfitted stage speaks of the map that it will be in a pipeline.
+        """
+        way = self._claimed(domain, distance)
         return way.domain, way.distance
 
     def conditions(self, domain: Domain, distance: Distance) -> tuple[Condition, ...]:
-        """What :meth:`stability_map` assumes of the data; ``()`` means nothing."""
-        return self._way_alone(domain, distance).conditions
+        """What :meth:`stability_map` assumes of the data; ``()`` means nothing. Raises like it."""
+        return self._claimed(domain, distance).conditions
 
     def sensitivity(self, domain: Domain) -> Sensitivity:
-        """The stability map for one replaced record, in the words of the literature."""
+        """The stability map for one replaced record, in the words of the literature. Raises like it."""
         _, distance = self.stability_map(domain, Distance.neighbours())
         return Sensitivity(linf=distance.moved, l2=distance.radius)
 
@@ -150,8 +162,9 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
     Subclasses give :meth:`ways`, ``_apply(X, statistics)`` and, if they fit anything, ``_statistic_names`` with
     ``_statistics`` (exact ways) or ``_released`` (noisy ways).
 
-    Fitted alone, outside a pipeline, it is an ordinary scikit-learn transformer: the domain is read off
-    ``X``, statistics are exact and are *private data*; no certificate covers them.
+    Fitted alone, outside a pipeline, it is an ordinary scikit-learn transformer: statistics are exact and are *private
+    data*; no certificate covers them. Bounds on rows are read off ``X`` unless ``domain`` declares them, and only if it
+    does is :meth:`stability_map` true of the map that was fitted.
     """
 
     def _apply(self, X: Array, statistics: Statistics) -> Array:
@@ -179,7 +192,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
 
     _statistic_names: tuple[str, ...] = ()
 
-    def fit(self, X: Any, y: Any = None) -> Transformer:
+    def fit(self, X: Any, y: Any = None, *, domain: Domain | None = None) -> Transformer:
         """Fit without noise.
 
         Parameters
@@ -188,11 +201,18 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
             Rows.
         y : ignored
             Present by convention.
+        domain : Domain, optional
+            Public facts about the rows, as in a pipeline. Default: read off X.
+
+        Raises
+        ------
+        InvalidValue
+            If rows are outside the domain.
         """
-        self._fit(self._checked(X, reset=True))
+        self._fit(self._checked(X, reset=True), domain)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **_: Any) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, *, domain: Domain | None = None, **_: Any) -> Any:
         """Fit without noise, and map the same rows.
 
         Parameters
@@ -201,9 +221,17 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
             Rows.
         y : ignored
             Present by convention.
+        domain : Domain, optional
+            Public facts about the rows, as in :meth:`fit`.
         """
         values = self._checked(X, reset=True)
-        return self._contained(self._mapped(values, self._fit(values)))
+        return self._contained(self._mapped(values, self._fit(values, domain)))
+
+    def _claimed(self, domain: Domain, distance: Distance) -> Way:
+        return self._alone.check(self, domain, distance) if self._alone else super()._claimed(domain, distance)
+
+    _alone: Alone | None = None
+    """How it was fitted alone; None before, and in a pipeline."""
 
     def _observed(self, X: Array) -> Domain:
         """Facts for a fit alone; refuses what is not finite."""
@@ -214,13 +242,17 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
             )
         return observed_domain(X, low, high)
 
-    def _fit(self, X: Array) -> Statistics:
+    def _fit(self, X: Array, declared: Domain | None = None) -> Statistics:
         domain = self._observed(X)
         if self.fills_gaps:  # rows to come may have gaps though these have none
             domain = domain.but(max_missing=None)
-        if hasattr(self, "feature_names_in_"):
-            domain = domain.but(feature_names=tuple(self.feature_names_in_))
-        way = self._way_alone(domain, Distance.neighbours())
+        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        if names is not None:
+            domain = domain.but(feature_names=names)
+        if declared is not None:
+            domain = declared_facts(self, declared, X.shape, names)
+            check_rows(self, X, domain)
+        way = self._way_alone(domain, Distance.neighbours(domain.rows_per_unit))
         if way.name == "noisy":
             raise MissingBudget(
                 "noisy statistics need a budget.",
@@ -228,9 +260,10 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
                 fix="use it inside ppdp.Pipeline(..., epsilon=...); alone, statistics='auto' is exact and private.",
             )
         statistics = dict(self._statistics(Rows.of(X), way, domain))
-        if self.fills_gaps:  # what was read off these rows is no bound on rows to come
+        if self.fills_gaps and declared is None:  # what was read off these rows is no bound on rows to come
             statistics |= dict.fromkeys(statistics.keys() & {"norm", "entry_bound"})
         self._wear(statistics)
+        self._alone = Alone.of(domain, way, declared=declared is not None)
         return self._worn()
 
     def transform(self, X: Any) -> Any:

@@ -52,4 +52,7 @@ class MissingMargin:
     limit: int
 
     def __call__(self, rows: Rows, unit: float) -> float:
-        return (self.limit + 1 - int(rows.incomplete.sum())) / unit if unit else math.inf
+        room = self.limit + 1 - int(rows.incomplete.sum())
+        if unit == 0:  # neighbouring datasets have as many, too many or not
+            return math.inf if room > 0 else 0.0
+        return room / unit

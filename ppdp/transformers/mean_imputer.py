@@ -167,4 +167,7 @@ class ObservedMargin:
         counts = (~np.isnan(rows.X) * rows.weight[:, None]).sum(axis=0)
         if self.columns is not None:
             counts = counts[self.columns]
-        return float(counts.min() - self.n0) / unit if unit else math.inf
+        room = float(counts.min() - self.n0)
+        if unit == 0:  # neighbouring datasets have the same counts, enough or not
+            return math.inf if room >= 0 else 0.0
+        return room / unit

@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 Function = Callable[[Array], Any]
 
 CROWD = 64
+ENTRIES = 2**22  # that a crowd may have, so that testing wide maps fills no memory
 LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -139,7 +140,8 @@ def check_row_by_row(
 def _crowded(function: Function, made_up: Array, width: int) -> list[Array]:
     """The results among many copies; none where a row fails, since finding it would take many calls."""
     try:
-        return np.split(call(function, np.tile(made_up, (CROWD, 1)), width, ""), CROWD)
+        copies = min(CROWD, max(2, ENTRIES // (len(made_up) * max(made_up.shape[1], width))))
+        return np.split(call(function, np.tile(made_up, (copies, 1)), width, ""), copies)
     except Exception:
         return []
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp.bounds.rounding import apply_error, inflate
-from ppdp.checks import length, number, positive
+from ppdp.checks import length, number, positive, shown
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
@@ -205,7 +205,7 @@ class Public(RowWiseTransformer):
             f"{type(inner).__name__} was fitted on public data and treats rows one by one (tested on made-up rows)"
         ]
         if self.lipschitz is not None:
-            words.append(f"its Lipschitz constant is {self.lipschitz}")
+            words.append(f"its Lipschitz constant is {shown(self.lipschitz)}")
         if self.rounding is not None:
             words.append(f"rows around a row change its result by at most {self.rounding} of row_norm")
         return tuple(words)

@@ -33,28 +33,14 @@ def resolve_ranges(
             stage=stage,
             fix=f"{parameter}={{column: (low, high)}} from public knowledge, not from the data.",
         )
+    by_column = isinstance(ranges, Mapping)
     if isinstance(ranges, Mapping):
-        if names is None and not set(ranges) <= set(range(n_features)):
-            raise DomainMismatch(
-                f"{parameter} goes by column names, and the data have none.",
-                stage=stage,
-                fix="pass a frame, or a pair per column.",
-            )
-        named = {str(key): value for key, value in ranges.items()}
-        names = names or tuple(str(position) for position in range(n_features))
-        missing = [name for name in names if name not in named]
-        if missing or len(names) != n_features:
-            raise DomainMismatch(
-                f"{parameter} lacks the columns {missing or 'of unnamed data'}.",
-                stage=stage,
-                fix="give every column a range.",
-            )
-        ranges = [named[name] for name in names]
+        ranges = _by_column(ranges, n_features, names, stage, parameter)
     try:
         table = np.asarray(ranges, dtype=np.float64)
-    except (TypeError, ValueError):
+    except Exception:  # an integer beyond float64; a class of the user's own
         table = np.empty(0)
-    if table.shape == (2,):
+    if table.shape == (2,) and not by_column:
         table = np.tile(table, (n_features, 1))
     if table.ndim != 2 or table.shape[1:] != (2,):
         raise InvalidParameter(f"{parameter} must hold (low, high) pairs.", stage=stage)
@@ -69,3 +55,31 @@ def resolve_ranges(
     if not (np.isfinite(table).all() and np.isfinite(widths).all() and (widths > 0).all()):
         raise InvalidParameter(f"every pair of {parameter} must be finite with low < high.", stage=stage)
     return table
+
+
+def _by_column(
+    ranges: Mapping[Any, Any], n_features: int, names: tuple[str, ...] | None, stage: str, parameter: str
+) -> list[Any]:
+    """The ranges of a mapping, in the order of the columns."""
+    try:
+        named = {str(key): value for key, value in ranges.items()}
+        unnamed = set(ranges) <= set(range(n_features))
+    except Exception:  # of a class of the user's own
+        named, unnamed = {}, False
+    if len(named) < len(ranges):
+        raise InvalidParameter(f"{parameter} must go by names or positions of columns, once each.", stage=stage)
+    if names is None and not unnamed:
+        raise DomainMismatch(
+            f"{parameter} goes by column names, and the data have none.",
+            stage=stage,
+            fix="pass a frame, or a pair per column.",
+        )
+    names = names or tuple(str(position) for position in range(n_features))
+    missing = [name for name in names if name not in named]
+    if missing or len(names) != n_features:
+        raise DomainMismatch(
+            f"{parameter} lacks the columns {missing or 'of unnamed data'}.",
+            stage=stage,
+            fix="give every column a range.",
+        )
+    return [named[name] for name in names]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.callables import refuse_fitted
-from ppdp.checks import length, positive
+from ppdp.checks import length, positive, shown
 from ppdp.distance import Distance
 from ppdp.domain import Domain
 from ppdp.exceptions import InvalidParameter
@@ -32,8 +32,9 @@ class RowMap(RowWiseTransformer):
     function : callable, optional
         ``function(X) -> array`` for a float64 array X of shape (n, d) with NaN for gaps. It must treat rows one by one:
         before any data is seen it is run on made-up rows, together and one at a time, and refused if the results
-        differ. What made-up rows cannot show remains the user's declaration. A method of an estimator is refused: it
-        may carry what that was fitted to. Default: the identity.
+        differ. What made-up rows cannot show remains the user's declaration. A function that holds on to an estimator
+        is refused: it may carry what that was fitted to. Numbers and tables that it holds on to outside its own code,
+        and what nobody can look into, are in the certificate as declared. Default: the identity.
     out_ranges : mapping, pair, or sequence of pairs, optional
         Public (low, high) of every output column, to which it is clipped. Either this or ``out_norm`` is needed.
     lipschitz : float, optional
@@ -81,7 +82,7 @@ class RowMap(RowWiseTransformer):
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """One public way."""
         if self.function is not None and not callable(self.function):
-            raise InvalidParameter(f"function must be callable, got {self.function!r}.", stage="RowMap")
+            raise InvalidParameter(f"function must be callable, got {shown(self.function)}.", stage="RowMap")
         refuse_fitted(self.function, "RowMap")
         table = self._table(domain)
         check_row_by_row(self._called, domain.d, len(table), "RowMap", gaps=domain.missing_rows > 0)
@@ -134,7 +135,7 @@ class RowMap(RowWiseTransformer):
         if self.function is None:
             return ()
         words = ["the function treats rows one by one (tested on made-up rows)"]
-        return (*words, *([f"its Lipschitz constant is {self.lipschitz}"] if self.lipschitz is not None else []))
+        return (*words, *([f"its Lipschitz constant is {shown(self.lipschitz)}"] if self.lipschitz is not None else []))
 
     def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         table = self._table(domain)

@@ -198,8 +198,6 @@ class StdMargin:
     def __call__(self, rows: Rows, unit: float) -> float:
         n = rows.n
         rms = min(self.distance.radius, math.sqrt(self.distance.radius * self.distance.total / n))
-        if unit == 0 and rms == 0:
-            return float(n)
         columns = np.sort(rows.X * (rows.weight > 0)[:, None], axis=0)
         zero = np.zeros((1, columns.shape[1]))
         first = np.concatenate([zero, np.cumsum(columns, axis=0)])
@@ -218,6 +216,8 @@ class StdMargin:
             room = math.sqrt(max(scatter, 0.0)) - steps * math.sqrt(n) * rms - (2 * steps + 1) * rounding
             return bool(room < math.sqrt(n) * self.s)
 
+        if unit == 0 and rms == 0:  # neighbouring datasets are equal, and the condition fails on both or on none
+            return 0.0 if fails(0) else math.inf
         low, high = 0, n + 1  # fails(high) is true: one neighbouring pair replaces or moves something
         while low < high:
             middle = (low + high) // 2

@@ -5,11 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ppdp import Domain, make_pipeline
-from ppdp.audit import PlanTarget, attack_output, worst_pair
+from ppdp import Domain, PrivacyLoss, make_pipeline
+from ppdp.audit import PlanTarget, attack_output, attack_stability, worst_pair
 from ppdp.audit.optimise import search
 from ppdp.audit.plans import AnswerTarget
 from ppdp.audit.surroundings import best_surroundings
+from ppdp.bounds import FORMULAS, Formula
 from ppdp.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,
@@ -17,6 +18,8 @@ from ppdp.mechanisms import (
     LinearRegression,
     LogisticRegression,
 )
+from ppdp.mechanisms.base import Question
+from ppdp.privacy.parts import Part
 from ppdp.transformers import Deduplicator, MeanImputer, NormClipper
 
 DOMAIN = Domain(n_rows=12, n_features=2)
@@ -87,3 +90,27 @@ def test_half_of_the_noise_on_samples_is_found_on_the_pair_that_is_found():
     same = (left.X == right.X).all(axis=1)
     assert (one.X == other.X).all(axis=1)[same].all()  # still one row
     assert attack_output(PlanTarget("half of the noise", plan, one, other), runs=10_000).violated
+
+
+class Rounded(LaplaceMechanism):
+    """Draws its noise by a law of its own; what it calls its answer is not what noise is added to."""
+
+    def _question(self, domain, mu=None):
+        return Question("own.rounded", {}, 1, domain.d, 1.0, kind="privacy")
+
+    def _answer(self, rows, question):
+        return 1e6 * rows.X.sum(axis=0)
+
+
+def test_answers_under_a_law_that_is_not_known_are_not_compared(monkeypatch):
+    def loss(domain, distance, *, noise_scale):
+        return PrivacyLoss(parts=(Part.of("pure", epsilon=1 / noise_scale),))
+
+    formula = Formula("own.rounded", "privacy", "laplace", loss, used_by=("Rounded",))
+    monkeypatch.setitem(FORMULAS, formula.id, formula)
+    report = attack_stability(planned(NormClipper(1.0), Rounded()), evaluations=30)
+    ((name, reason),) = report.skipped
+    assert name == "rounded"
+    assert "by which law its noise is drawn is not known" in reason
+    assert not report.violated  # as a Laplace mechanism it would exceed what nobody claimed
+    assert {finding.name for finding in report.findings} == {"normclipper, public"}

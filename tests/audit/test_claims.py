@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import StandardScaler
 
 from ppdp import Distance, Domain, Sensitivity
@@ -99,6 +100,17 @@ def test_nothing_is_claimed_where_it_does_not_hold_or_run():
 
     assert Claim(np.negative, DOMAIN, EVERY, holds=lambda X: X[0, 0] > 0).uses(PAIR) is None
     assert Claim(fails, DOMAIN, EVERY).uses(PAIR) is None
+
+
+def test_gaps_are_those_that_the_domain_declares():
+    """Mean imputation moves rows once there are gaps to fill."""
+    domain = Domain(n_rows=10, n_features=2, row_norm=1.0)
+    for gaps in ({"domain": domain.but(max_missing=3)}, {"domain": domain.but(max_missing=0.3)}, {"gaps": 3}):
+        claim = Claim(SimpleImputer(), **{"domain": domain, "claimed": {"moved": 0}, **gaps})
+        assert claim.world.gaps == 3
+        assert attack_stability(claim, evaluations=100).violated
+    with pytest.raises(InvalidParameter, match="gaps is 2, and the domain declares max_missing = 3"):
+        Claim(SimpleImputer(), domain.but(max_missing=3), {"moved": 0}, gaps=2)
 
 
 def test_lengths_among_the_parameters_are_scales():

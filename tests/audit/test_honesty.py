@@ -42,6 +42,13 @@ class TestBenchmark:
             said = one.pair, one.remark, one.runs, one.kind
             assert (row["pair"], row["remark"], int(row["runs"]), row["kind"]) == said
 
+    def test_what_another_adjacency_would_allow_is_said_where_it_decides(self, load):
+        """Claims that do not say for which neighbours they hold, exceeded by less than twice."""
+        rows = {row["claim"]: row for row in load("honesty").table() if row["library"] == "diffprivlib"}
+        for name in ("mechanisms.Bingham(epsilon=2)", "BudgetAccountant after cloning"):
+            assert float(rows[name]["epsilon"]) < float(rows[name]["epsilon_low"]) < 2 * float(rows[name]["epsilon"])
+            assert "for one row added or removed this pair would allow 2ε" in rows[name]["remark"]
+
     def test_a_verdict_follows_from_the_numbers_of_its_row(self, load):
         for row in load("honesty").table():
             low, claimed = float(row["epsilon_low"]), float(row["epsilon"])

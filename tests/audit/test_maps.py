@@ -38,7 +38,7 @@ def test_an_answer_returns_to_the_slots_of_the_rows_that_are_present():
         ({"classes": (2, 1)}, (1, 2)),
         ({"classes": (False, True)}, (0, 1)),
         ({"classes": ("a", "b", "c")}, (0, 1, 2)),
-        ({"classes": (5, 10**400)}, (0, 1)),
+        ({"classes": (5, 2**63 - 1)}, (0, 1)),
         ({"y_range": (10, 20)}, (10, 20)),
         ({"classes": (3, 4), "y_range": (10, 20)}, (3, 4)),
     ],
@@ -49,7 +49,7 @@ def test_labels_are_those_of_the_domain(facts, values):
 
 
 @pytest.mark.parametrize(
-    "classes", [(1, 2), (0.5, 2.5), (False, True), ("no", "yes"), (2**53, 2**53 + 1), (5, 10**400)], ids=str
+    "classes", [(1, 2), (0.5, 2.5), (False, True), ("no", "yes"), (2**53, 2**53 + 1), (5, 2**63 - 1)], ids=str
 )
 def test_labels_are_handed_over_as_they_are_declared(classes):
     domain = Domain(classes=classes)

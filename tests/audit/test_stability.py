@@ -189,6 +189,19 @@ class TestReport:
         assert [finding.claimed for finding in report.telling] == [0]
         assert "ones  l2        0         0" in repr(report)
 
+    def test_an_attack_in_which_nothing_moved_is_vacuous(self):
+        """Whatever is claimed: no bound was put to the test."""
+        domain = Domain(n_rows=6, n_features=1, row_norm=1.0)
+        still = Claim(np.ones_like, domain, {"linf": 0, "l2": 0.1}, name="ones")
+        report = attack_stability(still, evaluations=20)
+        assert report.vacuous == ("ones",)
+        assert "VACUOUS: ones: nothing moved on any pair, so this attack shows nothing" in repr(report)
+        assert "VACUOUS" in report._repr_html_()
+        assert "nothing moved" in repr(report.worst)
+        assert report.to_dict()["vacuous"] == ["ones"]
+        moving = attack_stability(Claim(lambda X: X - X.mean(), domain, {"linf": 6, "l2": 1}), evaluations=20)
+        assert moving.vacuous == ()
+
     def finding(self, attained, claimed):
         return StabilityFinding("it", "l2", attained, claimed, (Rows.of([[0.0]]), Rows.of([[1.0]])), 7, 0.5)
 

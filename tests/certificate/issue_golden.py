@@ -25,14 +25,15 @@ def issue_all() -> None:
     target = FOLDER / ppdp.__version__
     if target.exists():
         sys.exit(f"{target} is there: the certificates of a release are issued once.")
+    import conftest  # noqa: F401  every fit is the first one
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-    from zoo import ZOO, certificate
+    from zoo import ZOO, certificate, of_a_search
 
     target.mkdir(parents=True)
     figures = {}
-    for name in ZOO:
-        issued, file = certificate(name), re.sub(r"\W+", "-", name.replace("'s", "")).lower() + ".json"
+    for name, issued in [*((name, certificate(name)) for name in ZOO), *of_a_search().items()]:
+        file = re.sub(r"\W+", "-", name.replace("'s", "")).lower() + ".json"
         issued.save(target / file)
         figures[file] = {
             "status": issued.status,

@@ -81,6 +81,16 @@ def test_light_and_dark_are_two_pictures_and_both_show_something(browser, folder
         assert (picture.max(axis=2) - picture.min(axis=2)).max() > 0.3, "and colours"
 
 
+def test_a_script_in_the_page_would_not_run(browser, folder):
+    page = folder / "with a script.html"
+    text = (folder / "gated.html").read_text("utf-8")
+    page.write_text(text.replace("<h2>", "<script>document.title = 'it ran'</script><img src='x.png'><h2>", 1), "utf-8")
+    browser.show(page, width=DESKTOP)
+    assert browser.value("document.title") != "it ran"
+    assert len(browser.log) == 2, "script and image are refused"
+    assert browser.value("getComputedStyle(document.querySelector('.status')).letterSpacing") != "normal"
+
+
 def test_figures_have_a_size_and_a_name(browser, folder):
     browser.show(folder / "gated.html", width=DESKTOP)
     sizes = browser.value("[...document.querySelectorAll('svg')].map(s => s.getBoundingClientRect().height)")

@@ -73,7 +73,7 @@ def test_everything_that_a_reader_needs_is_said(documents):
             assert said in text
         assert "| ε | 1 |" in text
         assert "| δ | 10⁻⁶ |" in text
-        assert "| Unit of privacy | any one row; that a person owns one row only is assumed, nobody decl" in text
+        assert "| Unit of privacy | any one row; each person is assumed to have one row, nobody declared it |" in text
         assert all(step["name"] in text for step in c["steps"])
         assert all(f"{f['name']} = {f['value']} ({f['origin']})" in text for f in c["facts"])
 

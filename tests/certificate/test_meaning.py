@@ -90,6 +90,5 @@ def test_slack_is_told(documents):
     assert "that the gate passes although a condition fails" in Reader(render_page(documents["gated"])).text
     assert "gate passes although" not in Reader(render_page(documents["unconditional"])).text
     for c in documents.values():
-        assert f"({figure(c['total']['allowance'], upward=True)}) that the sampler" in render_page(c).replace(
-            "the part of δ ", ""
-        )
+        told = f"error of the sampler of the noise (δ of at most {figure(c['total']['allowance'], upward=True)})"
+        assert told in render_page(c)

@@ -26,6 +26,7 @@ def described(heading: str) -> list[str]:
 
 def fields(form: dict[str, Any], prefix: str = "") -> Iterator[str]:
     """Names of the properties of a form, and of forms that stand inside it without a name of their own."""
+    form = next(one for one in form.get("oneOf", [form]) if one.get("type") != "null")
     form = form.get("items", form) if form.get("type") == "array" else form
     for name, inner in form.get("properties", {}).items():
         yield f"{prefix}{name}"

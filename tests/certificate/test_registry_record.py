@@ -115,7 +115,7 @@ def test_what_leaves_follows_from_the_last_step():
         ("a whole count", "1 numbers, Laplace noise, scale ", "Laplace"),
         ("a Laplace mean", "Laplace noise, scale ", "Laplace"),
         ("medians chosen", "random choice, scale ", None),
-        ("diffprivlib's forest", "drawn by diffprivlib, scale ", None),
+        ("diffprivlib's naive Bayes", "drawn by diffprivlib, scale ", None),
     ],
 )
 def test_noise_is_named_and_only_our_own_is_said_to_be_exact(name, noise, exact):

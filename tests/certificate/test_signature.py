@@ -24,6 +24,7 @@ from zoo import certificate, document, sealed
 
 from ppdp import Certificate, load
 from ppdp.certificate import Signature
+from ppdp.certificate.document import seal
 from ppdp.certificate.signature import CONTEXT, fingerprint
 from ppdp.cli import main
 from ppdp.exceptions import CertificateError, InvalidParameter, SignatureError
@@ -94,18 +95,18 @@ class TestSigning:
         assert one.verify(signature="signed.sig", public_key="key.pub")
 
     def test_a_signature_is_what_the_standard_says(self):
-        """Ed25519 is deterministic; the message is the context, a zero byte and the digest."""
+        """Ed25519 is deterministic; the message is the context, a zero byte and the seal."""
         one = certificate("gated, max")
-        message = CONTEXT.encode() + b"\0" + bytes.fromhex(one.digest.removeprefix("sha256:"))
+        message = CONTEXT.encode() + b"\0" + bytes.fromhex(seal(one.to_dict()).removeprefix("sha256:"))
         assert one.sign(KEY).value == KEY.sign(message)
 
     def test_the_digest_alone_is_not_what_is_signed(self):
         """A signature that the key made for something else does not pass."""
         one = certificate("gated, max")
         good = one.sign(KEY)
-        seal = bytes.fromhex(one.digest.removeprefix("sha256:"))
-        later = CONTEXT.replace("/1", "/2").encode() + b"\0" + seal
-        for message in (seal, one.digest.encode(), one.to_json().encode(), later):
+        bare = bytes.fromhex(seal(one.to_dict()).removeprefix("sha256:"))
+        later = CONTEXT.replace("/1", "/2").encode() + b"\0" + bare
+        for message in (bare, one.digest.encode(), one.to_json().encode(), later):
             forged = Signature(good.certificate, good.key, KEY.sign(message))
             assert not one.verify(signature=forged, public_key=KEY.public_key())
 
@@ -140,6 +141,15 @@ class TestForgeries:
         )
         assert result.signer is None
 
+    def test_it_covers_when_and_on_whose_account_it_was_issued(self):
+        one = certificate("unconditional")
+        content = one.to_dict()
+        content["issued"]["travels"] += 1  # which no other number depends on
+        other = Certificate.sealed(content)
+        assert other == one  # the claim is the same
+        assert other.verify()
+        assert not other.verify(signature=one.sign(KEY), public_key=KEY.public_key())
+
     def test_its_recorded_digest_is_not_believed(self):
         one = document("unconditional")
         signature = Certificate(one).sign(KEY)
@@ -150,7 +160,7 @@ class TestForgeries:
     def test_what_the_signature_says_of_itself_is_not_believed(self):
         one, other = certificate("unconditional"), certificate("gated, max")
         signature = other.sign(OTHER)
-        forged = Signature(one.digest, one.sign(KEY).key, signature.value)
+        forged = Signature(seal(one.to_dict()), one.sign(KEY).key, signature.value)
         with pytest.raises(SignatureError, match="not made with this key"):
             forged.check(one, KEY.public_key())
 
@@ -174,8 +184,8 @@ class TestForgeries:
         """Somebody signs by hand what ppdp refuses to sign."""
         forged = Certificate(sealed({**document("unconditional"), "epsilon": 0.1}))
         good = certificate("unconditional").sign(KEY)
-        value = KEY.sign(CONTEXT.encode() + b"\0" + bytes.fromhex(forged.digest.removeprefix("sha256:")))
-        signature = Signature(forged.digest, good.key, value)
+        value = KEY.sign(CONTEXT.encode() + b"\0" + bytes.fromhex(seal(forged.to_dict()).removeprefix("sha256:")))
+        signature = Signature(seal(forged.to_dict()), good.key, value)
         signature.check(forged, KEY.public_key())
         result = forged.verify(signature=signature, public_key=KEY.public_key())
         assert not result
@@ -274,7 +284,7 @@ class TestKeys:
         for y in encoded:
             weak = Ed25519PublicKey.from_public_bytes((y | sign << 255).to_bytes(32, "little"))
             one = certificate("seeded")
-            forged = Signature(one.digest, fingerprint(weak), (1).to_bytes(64, "little"))
+            forged = Signature(seal(one.to_dict()), fingerprint(weak), (1).to_bytes(64, "little"))
             with pytest.raises(InvalidParameter, match="small order"):
                 one.verify(signature=forged, public_key=weak)
 

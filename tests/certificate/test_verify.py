@@ -19,6 +19,8 @@ from ppdp.mechanisms import LogisticRegression
 from ppdp.release_points import STATISTICS
 from ppdp.transformers import PCA, Deduplicator, RowMap
 
+ISSUED_NO_MORE = {"diffprivlib.random-forest"}  # kept for certificates that name it
+
 
 @zoo
 def test_every_certificate_verifies(name):
@@ -42,7 +44,7 @@ def test_the_zoo_shows_every_kind():
     }
     used |= {r["formula"] for d in documents for r in d["releases"]}
     used |= {c["formula"] for d in documents for s in d["steps"] for c in s["conditions"]}
-    assert used == set(ppdp.bounds.FORMULAS)
+    assert used == set(ppdp.bounds.FORMULAS) - ISSUED_NO_MORE
 
 
 @zoo
@@ -154,7 +156,7 @@ def test_verification_knows_neither_planner_nor_pipeline_nor_data():
     known = reached("ppdp.certificate.verify")
     assert "ppdp.bounds.scaling" in known  # the walk is not empty
     stems = ("ppdp.planning", "ppdp.pipeline", "ppdp.execute", "ppdp.transformers", "ppdp.mechanisms", "ppdp.entrance")
-    assert [module for module in known if module.startswith((*stems, "ppdp.certificate.issue"))] == []
+    assert [module for module in known if module.startswith(stems) or module == "ppdp.certificate.issue"] == []
 
 
 def test_planning_and_execution_know_nothing_of_certificates():

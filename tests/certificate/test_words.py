@@ -10,11 +10,11 @@ from ppdp import Certificate
 from ppdp.certificate.html import render_fragment, render_page
 from ppdp.certificate.losses import law_of, part_in_words
 from ppdp.certificate.markup import figure
-from ppdp.certificate.text import WIDTH
+from ppdp.certificate.text import WIDTH, render_text
 from ppdp.exceptions import InvalidParameter
 
 both = pytest.mark.parametrize("render", [render_page, render_fragment])
-OTHER_LAWS = ("gated, Laplace", "gated, whole", "a Laplace mean", "a vote", "diffprivlib's forest")
+OTHER_LAWS = ("gated, Laplace", "gated, whole", "a Laplace mean", "a vote", "diffprivlib's naive Bayes")
 
 
 def terminal(content):
@@ -85,6 +85,19 @@ def test_gaussian_noise_is_called_so(render):
         text = text_of(render, document(name))
         assert "Noise scale" not in text
         assert "Laplace" not in text
+
+
+@everywhere
+@pytest.mark.parametrize(("kind", "at"), [("gated, whole", "gate"), ("a Laplace mean", "mechanism")])
+def test_noise_of_a_law_that_is_not_known_gets_no_name(kind, at, render):
+    """Of a formula that somebody's module registered, only that module knows the law."""
+    c = document(kind)
+    c[at] |= {"kind": "staircase"} if at == "gate" else {"formula": "mine.staircase"}
+    assert law_of(c[at]) == "a law unknown to this ppdp"
+    if at == "mechanism":  # a gate of an unknown kind has no form, so that it is never shown
+        shown = plain(render_text(c)) if render is terminal else text_of(render, c)
+        assert "a law unknown to this ppdp" in shown
+        assert "Gaussian" not in shown.replace("GaussianMechanism", "")
 
 
 @everywhere

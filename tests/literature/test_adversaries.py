@@ -315,6 +315,40 @@ class TestErrata:
         printed = claim("thm-15-smooth").bound(alpha=alpha, tau=1.0, smoothness=1.0, lipschitz=1.0, rows=n, kappa=1)
         assert reached / printed == pytest.approx(0.0022, abs=5e-5)
 
+    def test_gamma_of_the_class_does_not_bound_a_hybrid_outside_of_it(self):
+        """Theorem 2: one row of the hybrid moves where all rows of L move alike, so γ = 1 of L is too small."""
+        n, epsilon, tau = 1000, 0.002, 0.5
+        noise = 1 / (epsilon * n)
+        one, other = (Mixture.of(np.append(end, np.zeros(n - 1)), noise) for end in (0.0, tau))
+        public = {"epsilon": epsilon, "smoothness": 1.0, "tau": tau, "lipschitz": 1.0}
+        printed = {gamma: claim("thm-14-smooth").bound(alpha=2.0, gamma=gamma, **public) for gamma in (1.0, n)}
+        reached = renyi_divergence(2.0, one, other)
+        assert (printed[1.0], reached) == (pytest.approx(1e-6), pytest.approx(1.72e-6, abs=5e-9))
+        assert printed[1.0] < reached < printed[n]
+        assert "1.72·10⁻⁶ at order 2" in claim("thm-2").erratum
+
+    def test_coordinates_up_to_a_rotation_move_no_more_than_proposition_5_says(self):
+        """By at most √2 times the turn of the projector; on the pair that refutes it as printed, not at all."""
+
+        def share(X, Y, k):
+            one, other = leading(X, k), leading(Y, k)
+            left, _, right = np.linalg.svd(other.T @ one)
+            moved = np.linalg.norm(X[1:] @ (one - other @ left @ right), axis=1).max()
+            turned = np.linalg.norm(one @ one.T - other @ other.T, 2)
+            assert moved <= math.sqrt(2) * turned + 1e-12
+            gap = min(eigengap(Z, j) for Z in (X, Y) for j in (1, k))
+            return moved / claim("prop-5-dim").bound(rows=len(X), gap=gap)
+
+        refuting, reflected = (claim(name).evidence().data for name in ("prop-5-dim", "prop-5-rank"))
+        assert share(refuting["left"], refuting["right"], 3) < 1e-12
+        assert 0.1 < share(reflected["left"], reflected["right"], 1) < 1
+        rng = np.random.default_rng(0)
+        for _ in range(300):
+            d = int(rng.integers(2, 6))
+            k, spread = int(rng.integers(1, d)), rng.uniform(0.01, 1, d)
+            X, Y = neighbours(rng, int(rng.integers(12, 200)), d)
+            assert share(X * spread, Y * spread, k) < 1
+
     @pytest.mark.parametrize(("radius", "exceeded"), [(1.0, False), (3.4, False), (3.5, True), (10.0, True)])
     def test_appendix_f2_is_exceeded_beyond_the_root_of_12(self, radius, exceeded):
         shown = claim("appendix-f2").evidence()

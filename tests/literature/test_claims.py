@@ -49,6 +49,11 @@ def with_the_lemma_s_constant(shown):
     return renyi_divergence(11.0, one, other), shown.printed
 
 
+def with_the_gap_of_rows_over_their_norm(shown):
+    """δ of rows in the unit ball, as in the rest of the paper, where R = 10."""
+    return shown.attained, 10**2 * shown.printed
+
+
 def one_draw_with_constant_64(shown):
     n = shown.data["n"]
     rest = np.full(n - 1, -1.0)
@@ -104,6 +109,7 @@ RIGHT_READINGS = {
     ),
     "footnote-2": lambda shown: (shown.attained, gaussian_divergence(2.0, 4 * 5.5, 1.0)),  # Lipschitz when extended
     "table-3-regressors": with_all_columns,
+    "appendix-f2": with_the_gap_of_rows_over_their_norm,
     "thm-14": one_draw_with_constant_64,
     "section-5.2": with_the_larger_threshold,
     "table-2-samples-pca": with_the_lemma_s_constant,
@@ -371,6 +377,16 @@ class TestPage:
         assert f"{len(claims('false'))} are false, {len(claims('misprint'))} misprints" in text
         assert f"go back to {len(ERRORS)} independent errors" in text
         assert all(error.words in text for error in ERRORS)
+
+    def test_the_front_page_counts_the_same(self):
+        text = (ROOT / "README.md").read_text("utf-8")
+        assert f"{len(claims('false'))} of {len(claims())} claims are false as printed" in text
+
+    def test_says_which_text_was_checked_and_who_was_asked(self):
+        text = " ".join(PAGE.read_text("utf-8").split())
+        assert "arXiv 2403.13041" in text
+        assert "in November 2026, is the text of the proceedings" in text
+        assert "Its authors have not been asked" in text
 
     def test_defines_its_symbols_and_writes_powers_of_ten_in_one_way(self):
         text = PAGE.read_text("utf-8")

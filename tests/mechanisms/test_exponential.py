@@ -198,5 +198,5 @@ def test_a_utility_that_carries_what_was_fitted_is_refused():
     from sklearn.preprocessing import StandardScaler
 
     secret = StandardScaler().fit(np.arange(6.0).reshape(-1, 1))
-    with pytest.raises(InvalidParameter, match="belongs to a StandardScaler"):
+    with pytest.raises(InvalidParameter, match="holds on to a StandardScaler"):
         ExponentialMechanism("utility", candidates=[0, 1], utility=secret.transform).privacy_map(LINE, ONE)

@@ -1,5 +1,6 @@
 """Generalised linear models: counts and amounts in a public range, through estimators and pipelines."""
 
+import math
 import pickle
 
 import numpy as np
@@ -36,6 +37,22 @@ def problem(kind, seed=0, n=N):
 def pipeline(model, **parameters):
     steps = [("range", MinMaxScaler(ranges=(-1, 1))), ("dedup", Deduplicator()), ("model", model)]
     return Pipeline(steps, **{"epsilon": 1.0, "delta": 1e-6, **parameters})
+
+
+class TestDefaults:
+    """As the docstrings have them."""
+
+    STEPS, STEP_SIZE = "6 (n μ / √(d + 1))^0.275", "1.8 / max(1, min(R², d) / √d)"
+
+    @kinds
+    @pytest.mark.parametrize(("n", "d", "norm"), [(200, 1, 1.0), (2000, 3, 1.0), (2000, 9, 2.0), (50_000, 4, 9.0)])
+    def test_steps_and_their_length(self, kind, n, d, norm):
+        assert self.STEPS in kind.__doc__
+        assert self.STEP_SIZE in kind.__doc__
+        domain, mu = Domain(n_rows=n, n_features=d, row_norm=norm, min_present=n), 0.25
+        found = kind(RANGE)._question(domain, mu)
+        assert found.steps == int(min(max(6 * (n * mu / math.sqrt(d + 1)) ** 0.275, 10), 80))
+        assert found.step_size == pytest.approx(1.8 / max(1, min(norm**2, d) / math.sqrt(d)))
 
 
 class TestWhatIsLearned:

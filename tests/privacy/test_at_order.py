@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 from scipy.integrate import simpson
 from scipy.special import logsumexp
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
+from ppdp.accounts import RenyiAccount, best_order
 from ppdp.distance import Distance
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.privacy.at_order import fixed_size_renyi, loss_renyi, part_renyi, poisson_renyi
 from ppdp.privacy.fixed_size import fixed_size_profile
 from ppdp.privacy.parts import Part
+from ppdp.privacy.subsampling import poisson_pair
 
 STEP = {"replaced": 1, "toggled": 0, "moved": 3, "radius": 0.1, "total": 0.2, "bound": 1.0, "lipschitz": 1.0}
 ORDERS = (1.2, 2.0, 3.5, 10.0, 30.0)
@@ -57,6 +59,41 @@ class TestPoisson:
         p, q = (mixture([k @ data for k in kept], sigma) for data in (one, other))
         found = poisson_renyi(distance, order, rate=rate, bound=1.0, lipschitz=1.0, noise_scale=sigma)
         assert divergence(p, q, order) <= found * (1 + 1e-9)
+
+
+class TestManyMovedRows:
+    """Whatever all n rows cost if all of them were sampled, that has probability rate^n."""
+
+    RATE, ROWS = 0.01, 10_000
+    LIMIT = 3.0, 1e-6
+    ORDER = best_order(*LIMIT)
+
+    def found(self, radius, order, sigma, **rows):
+        distance = Distance(moved=self.ROWS, radius=radius, **rows)
+        return poisson_renyi(distance, order, rate=self.RATE, bound=1.0, lipschitz=1.25, noise_scale=sigma)
+
+    @pytest.mark.parametrize("order", [2.0, ORDER, 32.0])
+    @pytest.mark.parametrize(("radius", "sigma"), [(1e-4, 5.0), (1e-3, 5.0), (4e-3, 20.0), (4e-3, 5.0)])
+    def test_moved_rows_alone_cost_the_sum_over_all_their_numbers(self, radius, sigma, order):
+        k = np.arange(self.ROWS + 1)
+        shifts = 1.25 * radius * k / sigma
+        log_moment = logsumexp(binom.logpmf(k, self.ROWS, self.RATE) + order * (order - 1) * shifts**2 / 2)
+        found = self.found(radius, order, sigma)
+        assert log_moment / (order - 1) * (1 - 1e-6) <= found <= 1.02 * log_moment / (order - 1)
+
+    @pytest.mark.parametrize(("radius", "sigma"), [(1e-3, 5.0), (4e-3, 20.0)])
+    def test_with_a_replaced_row(self, radius, sigma):
+        """The same sum, of divergences by quadrature; more than 400 of 10,000 at a rate of 0.01 do not matter."""
+        k = np.arange(401)
+        pairs = (poisson_pair(self.RATE, 1 / sigma, shift=1.25 * radius * i / sigma) for i in k)
+        moments = np.array([(self.ORDER - 1) * pair.renyi(self.ORDER) for pair in pairs])
+        truth = logsumexp(binom.logpmf(k, self.ROWS, self.RATE) + moments) / (self.ORDER - 1)
+        assert truth * (1 - 1e-6) <= self.found(radius, self.ORDER, sigma, replaced=1) <= 1.02 * truth
+
+    def test_a_ledger_has_room_for_more_than_one_fit(self):
+        account, epsilon, delta = RenyiAccount(self.ORDER), *self.LIMIT
+        fit = 20 * self.found(4e-3, self.ORDER, 20.0, replaced=1)
+        assert account.epsilon(2 * fit, delta) < epsilon
 
 
 class TestFixedSize:

@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 from sampled_steps import EPSILONS, NEGLIGIBLE, QUADRATURE, fixed_samples, hockey_stick, true_profile_1d, within
-from scipy.stats import hypergeom, norm
+from scipy.stats import norm
 
 from ppdp.distance import Distance
 from ppdp.exceptions import UnsupportedOrder
-from ppdp.privacy.fixed_size import _moved as moved_in_batch
 from ppdp.privacy.fixed_size import fixed_size_profile, fixed_size_step
 
 
@@ -113,18 +112,6 @@ class TestFixedSize:
             truth = np.maximum(first - math.exp(epsilon) * second, 0).sum() * (line[1] - line[0])
             assert truth == pytest.approx(most, rel=1e-4, abs=NEGLIGIBLE)
 
-    @pytest.mark.parametrize(
-        ("moved", "others", "size"), [(40, 99, 10), (300, 999, 200), (5, 99, 98), (4000, 5000, 900)]
-    )
-    def test_the_number_of_moved_rows_is_rounded_up_by_little(self, moved, others, size):
-        k, weights = moved_in_batch(moved, others, size, 10**9)
-        assert weights.sum() == pytest.approx(1, abs=1e-12)
-        law = hypergeom(others, moved, size)
-        at = np.arange(min(moved, size) + 1)
-        above = np.array([weights[k > value].sum() for value in at])
-        assert (above >= law.sf(at) * (1 - 1e-9) - 1e-15).all()
-        assert (weights * k).sum() <= law.mean() * 1.02
-
     def test_only_one_row_may_be_replaced(self):
         for distance in (Distance(replaced=2), Distance(replaced=1, toggled=1), Distance(toggled=2)):
             with pytest.raises(UnsupportedOrder, match="one replaced row"):
@@ -141,8 +128,3 @@ class TestFixedSize:
         values = fixed_size_profile(1e-3, 2.0).forward(np.array([0.0, 29.999999, 30.0, 30.000001, 500.0]))
         assert (np.diff(values) <= 0).all()
         assert np.isfinite(values).all()
-
-    def test_of_very_many_rows_all_that_can_have_moved_are_charged(self):
-        """There the law is known to six digits only."""
-        k, weights = moved_in_batch(10**9, 2 * 10**9, 1000, 10**9)
-        assert (k.tolist(), weights.tolist()) == ([1000.0], [1.0])

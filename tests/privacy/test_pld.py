@@ -10,16 +10,19 @@ import sys
 import mpmath as mp
 import numpy as np
 import pytest
+from dp_accounting.pld.pld_pmf import DensePLDPmf
 from sampled_steps import COARSE, sampled
 
 from ppdp.distance import Distance
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, UnsupportedOrder
+from ppdp.privacy import pld
 from ppdp.privacy.fixed_size import fixed_size_profile
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.pld import (
     _MOST_POINTS,
     LEAST_DELTA,
+    _least_epsilon,
     _points,
     discrete_laplace_distribution,
     gaussian_distribution,
@@ -214,7 +217,7 @@ class TestAnswers:
 
     @pytest.mark.parametrize("loss", [laplace_distribution(1.0), gaussian_distribution(1.0)], ids=["Laplace", "Gauss"])
     def test_what_takes_too_many_points_counts_as_unbounded(self, loss):
-        for times in (10**6, 10**12, 10**300):
+        for times in (10**6, 10**12, 10**18):
             run = loss * times
             assert all(side.size == 1 for side in run.sides)
             if 10 * run.slack < 0.1:
@@ -234,7 +237,40 @@ class TestAnswers:
         )
         for loss in (skewed, laplace_distribution(0.3, COARSE), gaussian_distribution(0.3, COARSE)):
             composed = (loss * times).sides[0].size
-            assert composed / 2 <= _points(loss.sides[0]._probs, times) <= 4 * composed
+            assert composed <= _points(loss.sides[0]._probs, times) <= composed + 2
+
+    @pytest.mark.parametrize(
+        "step",
+        [
+            {"distance": Distance(toggled=16, moved=1e8, radius=0.505), "rate": 0.001218, "noise_scale": 0.241},
+            {"distance": Distance(replaced=64, toggled=1), "rate": 5.6e-5, "noise_scale": 0.4},
+        ],
+        ids=["nothing finite", "too many points"],
+    )
+    def test_what_is_not_worth_composing_is_known_before(self, step, monkeypatch):
+        """A forged part that would keep whoever verifies it busy for minutes, side after side."""
+        looked_at = []
+
+        def counted(profile, *args):
+            looked_at.append(profile)
+            return loss_distribution(profile, *args)
+
+        monkeypatch.setattr(pld, "loss_distribution", counted)
+        monkeypatch.setattr(DensePLDPmf, "self_compose", lambda *_: pytest.fail("composed"))
+        run = poisson_distribution(**step, bound=1.0, lipschitz=1.25, steps=10**8)
+        assert run.delta(1000.0) == 1.0
+        assert len(looked_at) == 1
+
+    @pytest.mark.parametrize("delta", [1e-9, 1e-6, 1e-3, 0.5])
+    def test_epsilon_is_what_dp_accounting_finds(self, delta):
+        """Without its loop over all points."""
+        for loss in (
+            gaussian_distribution(0.01) * 3,
+            gaussian_distribution(5.0, COARSE),
+            laplace_distribution(1.0) * 7,
+        ):
+            for side in loss.sides:
+                assert _least_epsilon(side, delta) == pytest.approx(side.get_epsilon_for_delta(delta), rel=1e-12)
 
     def test_intervals_do_not_mix(self):
         with pytest.raises(InvalidParameter, match="interval"):

@@ -43,7 +43,7 @@ class TestMixturePair:
         poisson_pair(0.05, 2.0, rows=1, other_rows=0),
         poisson_pair(0.2, 0.7, rows=5, other_rows=3, shift=0.4),
         poisson_pair(1.0, 3.0, rows=2),
-        GaussianMixturePair(np.array([0.5, 0.5]), np.array([0.0, 9.0]), np.array([0.9, 0.1]), np.array([0.1, 4.0])),
+        GaussianMixturePair(np.log([0.5, 0.5]), np.array([0.0, 9.0]), np.log([0.9, 0.1]), np.array([0.1, 4.0])),
     )
 
     @pytest.mark.parametrize("number", range(len(PAIRS)))
@@ -64,7 +64,7 @@ class TestMixturePair:
         pair = self.PAIRS[number]
         with mp.workdps(20):
             density = lambda x, w, m: mp.fsum(u * mp.exp(-((x - v) ** 2) / 2) for u, v in zip(w, m))  # noqa: E731
-            p, a, q, b = (list(map(mp.mpf, part)) for part in (pair.p, pair.a, pair.q, pair.b))
+            p, q, a, b = (list(map(mp.mpf, part)) for part in (np.exp(pair.log_p), np.exp(pair.log_q), pair.a, pair.b))
             integrand = lambda x: density(x, p, a) ** alpha * density(x, q, [-v for v in b]) ** (1 - alpha)  # noqa: E731
             moment = mp.quad(integrand, mp.linspace(-25, 25 + 2 * alpha * (max(a) + max(b)), 24)) / mp.sqrt(2 * mp.pi)
             truth = mp.log(moment) / (alpha - 1)
@@ -93,7 +93,7 @@ class TestMixturePair:
                 for ws, means in zip(weights, (u, v))
             )
             norms = np.linalg.norm(u, axis=1), np.linalg.norm(v, axis=1)
-            bound = GaussianMixturePair(weights[0], norms[0], weights[1], norms[1]).delta(EPSILONS)
+            bound = GaussianMixturePair(np.log(weights[0]), norms[0], np.log(weights[1]), norms[1]).delta(EPSILONS)
             truth = hockey_stick(p, q, EPSILONS, cell)
             worst = max(worst, float((truth / (bound + NEGLIGIBLE)).max()))
         assert 0.9 < worst <= 1 + 1e-4

@@ -1,10 +1,12 @@
 """MeanImputer with columns that may have gaps: behaviour, errors that teach, and what it saves."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from ppdp import Domain
+from ppdp import Distance, Domain
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.pipeline import Pipeline
@@ -75,3 +77,17 @@ def test_a_pipeline_is_certified_and_pays_less(statistics):
 def test_columns_that_do_not_exist(columns, error):
     with pytest.raises(error, match="columns"):
         MeanImputer(columns=columns).fit(frame())
+
+
+@pytest.mark.parametrize("stage", [MeanImputer(max_missing=2), MeanImputer(min_observed=8, floor=False)], ids=repr)
+def test_what_no_neighbour_changes_holds_for_ever_or_not_at_all(stage):
+    """Rows that move keep their gaps: the margin is infinite where the condition holds, and 0 where it fails."""
+    X = np.full((10, 1), 0.5)
+    (*_, condition) = stage.set_params(statistics="exact").conditions(
+        Domain(n_rows=10, n_features=1, row_norm=1.0, min_present=10), Distance(moved=3, radius=0.1)
+    )
+    assert condition.unit == 0
+    X[:2] = np.nan
+    assert condition.margin(X) == math.inf
+    X[:3] = np.nan
+    assert condition.margin(X) == 0.0

@@ -8,7 +8,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler as OwnScaler
 
 from ppdp import Distance, Domain, make_pipeline
-from ppdp.callables import estimator_in
+from ppdp.callables import held_by
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.testing import check_stage
@@ -38,6 +38,14 @@ def test_the_domain_has_the_norm_and_clipping_keeps_the_lipschitz_constant():
     assert distance.radius == pytest.approx(0.2)
     assert RowMap(doubled, out_norm=0.05, lipschitz=2.0).stability_map(DOMAIN, MOVED)[1].radius <= 0.1 + 1e-12
     assert RowMap(doubled, out_norm=1.5).stability_map(DOMAIN, MOVED)[1] == Distance(replaced=3)
+
+
+@pytest.mark.parametrize("declared", [1, 0.1, 2])
+def test_how_many_rows_have_gaps_is_a_word_that_nobody_tests(declared):
+    """So every row that moved may have got other gaps; that there are none is enforced at the entrance."""
+    stage = RowMap(doubled, out_norm=1.5, lipschitz=2.0)
+    assert stage.stability_map(DOMAIN.but(max_missing=declared), MOVED)[1] == Distance(replaced=3)
+    assert stage.stability_map(DOMAIN.but(max_missing=0), MOVED)[1].replaced == 0
 
 
 def test_the_number_of_columns_is_that_of_the_function():
@@ -145,6 +153,29 @@ class Called(OwnScaler):
 SECRET = OwnScaler().fit([[0.0, 0.0], [1.0, 3.0]])
 
 
+def enclosing(held):
+    return lambda X: (X, held)[0]
+
+
+def by_default(X, scaler=SECRET):
+    return scaler.transform(X)
+
+
+def by_keyword(X, *, scaler=SECRET):
+    return scaler.transform(X)
+
+
+def by_its_global_name(X):
+    return SECRET.transform(X)
+
+
+def inside(X):
+    def inner(Z):
+        return by_its_global_name(Z)
+
+    return inner(X)
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -159,9 +190,19 @@ SECRET = OwnScaler().fit([[0.0, 0.0], [1.0, 3.0]])
         Applies(SECRET.transform),
         Called(),
         make_pipeline(NormClipper()).transform,
+        enclosing(SECRET),
+        enclosing([SECRET]),
+        enclosing(("scaler", {"inner": SECRET})),
+        enclosing(np.array([SECRET], dtype=object)),
+        enclosing(Applies(SECRET)),
+        by_default,
+        by_keyword,
+        by_its_global_name,
+        inside,
+        partial(enclosing(None), SECRET),
     ],
 )
-def test_a_method_of_an_estimator_may_carry_private_statistics(function):
+def test_a_function_that_holds_on_to_an_estimator_may_carry_private_statistics(function):
     with pytest.raises(InvalidParameter, match="may be fitted to private rows") as refused:
         RowMap(function, out_norm=1.0).ways(DOMAIN, MOVED)
     assert refused.value.fix == "Public(transformer) if it was fitted on public data."
@@ -169,7 +210,28 @@ def test_a_method_of_an_estimator_may_carry_private_statistics(function):
 
 @pytest.mark.parametrize("function", [np.tanh, partial(np.clip, a_min=0, a_max=1), Applies(None).mapped, [].append])
 def test_other_functions_carry_none(function):
-    assert estimator_in(function) is None
+    assert held_by(function).estimator is None
+
+
+def kept(function):
+    pipe = make_pipeline(RowMap(function, out_norm=1.0), GaussianMechanism())
+    return [fact.value for fact in pipe.plan(DOMAIN.but(n_rows=1000)).facts if "its function" in fact.value]
+
+
+def test_what_a_function_keeps_is_declared_in_the_certificate():
+    centre = np.array([0.1, 0.2])
+    assert kept(lambda X: X - centre) == ["what its function keeps (centre) was not read off these rows"]
+    assert kept(partial(np.clip, a_min=-1, a_max=1)) == [
+        "what its function keeps (a_min, a_max) was not read off these rows"
+    ]
+    compiled = np.frompyfunc(abs, 1, 1)
+    assert kept(lambda X: compiled(X).astype(float)) == [
+        "its function keeps nothing of these rows; nobody can see that of abs (vectorized), which is compiled"
+    ]
+
+
+def test_a_function_whose_code_says_all_needs_no_word():
+    assert kept(np.tanh) == kept(doubled) == kept(polar) == kept(None) == []
 
 
 @pytest.mark.parametrize("ranges", [[[0, 1], [2]], [(0, 1), 2], [(0, 1, 2)], ["ab"], []], ids=repr)

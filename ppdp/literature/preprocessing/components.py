@@ -202,7 +202,9 @@ CLAIMS = (
         "false",
         "Eigenvectors may turn into each other within the leading block, or flip their signs, while both gaps stay "
         "large; no constant repairs it. The proof takes the trace of AᵀÃ for the sum of squares of its singular "
-        "values. Coordinates in public columns are stable.",
+        "values. Read up to a rotation of the k coordinates, the same for all rows, the printed bound holds: they then "
+        "move by at most √2 times the turn of the projector. That is enough for what no rotation changes, such as the "
+        "distances between rows, and not for the coefficients of a model. Coordinates in public columns are stable.",
         _block,
         "pca",
         ("pca.projected", "pca.aligned"),
@@ -248,10 +250,11 @@ CLAIMS = (
         "12R/(nδ) to 12C/(nδ).",
         "12 C / (n δ_min)",
         clipped_projection,
-        "false",
+        "ambiguous",
         "The turn of the projector is that of the rows it was fitted on, so C R² belongs where C is (and R³ where R "
-        "is). These data exceed it for R > √12 only; on the unit ball, where the rest of the paper is, it holds. And R "
-        "may not be read off the data, as the paper does.",
+        "is), if δ is the gap of these rows. These data exceed the bound in that reading, for R > √12. In two others "
+        "it holds: on the unit ball, which the rest of the paper assumes, and with δ the gap of the rows over R, "
+        "which turns 12 C into 12 C R². That R tells of the data the paper says itself.",
         _clipped,
         "pca",
         ("pca.rank",),

@@ -17,17 +17,14 @@ class Error:
         What goes wrong.
     claims : tuple of str
         Ids; the first is where it enters.
-    local : bool
-        Whether the paper's other results stay as they are without it.
     """
 
     words: str
     claims: tuple[str, ...]
-    local: bool = False
 
 
 ERRORS = (
-    Error("hypotheses are required on L only, and used on processed datasets", ("thm-2",), local=True),
+    Error("hypotheses are required on L only, and used on processed datasets", ("thm-2",)),
     Error("a row ends clusters that it is not in", ("prop-3-count", "footnote-5")),
     Error(
         "two images of a row are each within η of it, not of each other",
@@ -41,7 +38,6 @@ ERRORS = (
     Error("the replaced row may change its gaps", ("cor-4",)),
     Error("one row changes all columns, so √d is missing", ("table-3-median", "table-3-trimmed")),
     Error("eigenvectors turn within the leading block", ("prop-5-dim",)),
-    Error("clipped rows are projected by what unclipped rows decide", ("appendix-f2",)),
     Error("the variance of a column changes by up to 4/n, not 2/n", ("prop-6",)),
     Error("pre-processed rows leave the unit ball", ("def-4",)),
     Error("a row is drawn several times", ("lemma-3",)),

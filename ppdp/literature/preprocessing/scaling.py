@@ -141,16 +141,17 @@ CLAIMS = (
     Claim(
         "def-4",
         PAPER,
-        "Definition 4, Section 4",
+        "Section 3.2, as used in Section 4",
         "pre-processed rows",
-        "A pre-processing function maps the space of rows, the unit ball, into itself or drops a row. Section 4 takes "
-        "standard scaling and mean imputation for such functions.",
+        "By Definition 4 a pre-processing function maps the space of rows, the unit ball, into itself or drops a row. "
+        "Section 4 takes standard scaling and mean imputation for such functions.",
         "π_S : X → X ∪ ∅",
         unit_ball,
         "false",
-        "Scaling is none, nor is imputation by column means, whose vector has norm up to √d. So a mechanism whose L, μ "
-        "and Δ_f are those on the unit ball is not covered behind them. A public clip repairs it; "
-        "a mechanism whose constants hold for all rows, as clipped gradients do, is not affected.",
+        "The use is false, not the definition: scaling is no such function, nor is imputation by column means, whose "
+        "vector has norm up to √d. So a mechanism whose L, μ and Δ_f are those on the unit ball is not covered behind "
+        "them. A public clip repairs it; a mechanism whose constants hold for all rows, as clipped gradients do, is "
+        "not affected.",
         _out_of_the_ball,
         "standard-scaling",
         ("scaling.standard",),

@@ -1,42 +1,11 @@
-"""What each class of scikit-learn looks at when it is fitted, and what that tells: plain words, for ``ppdp.lint``."""
+"""What each class of scikit-learn looks at when it is fitted, and what that tells, in plain words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from ppdp.leaks.leak import NOTHING, Leak
 
-from ppdp.callables import estimator_in
+__all__ = ["CONTAINERS", "LEAKS", "RESAMPLES"]
 
-__all__ = ["CHOOSES", "CONTAINERS", "LEAKS", "SEVERITIES", "UNREADABLE", "Leak", "leak_of"]
-
-SEVERITIES = ("none", "low", "high")
-
-
-@dataclass(frozen=True, slots=True)
-class Leak:
-    """What fitting without noise tells about the rows.
-
-    Attributes
-    ----------
-    severity : {"none", "low", "high"}
-        "none": it looks at no value. "low": averages of all rows, in which one row shifts what leaves, and every other
-        row, by a share of about 1/n. "high": one row can decide what leaves, or rows are contained in it.
-    leaks : str
-        What it tells.
-    twin : str
-        What ppdp has instead; empty if nothing.
-    fix : str
-        What to do.
-    """
-
-    severity: str
-    leaks: str
-    twin: str = ""
-    fix: str = ""
-
-
-_NOTHING = "nothing: every row is mapped by itself"
 _REMOVE = "leave it out; the certificate needs a stage with a known bound."
 _MODEL = "the fitted model: whoever holds it can test whether a person was among the rows"
 _NO_MODEL = "use one of ppdp.mechanisms: LogisticRegression, LinearSVC, Ridge, PoissonRegressor, ..."
@@ -46,14 +15,23 @@ _SEARCH = "which candidate won, and its scores: both are read off the rows"
 
 
 def _row_wise(twin: str = "RowMap", fix: str = "RowMap(function, out_ranges=...).") -> Leak:
-    return Leak("none", _NOTHING, twin, fix)
+    return Leak("none", NOTHING, twin, fix)
 
 
 _FAMILIES: tuple[tuple[str, Leak], ...] = (
     # --- stages that look at no value ---
     ("Normalizer Binarizer PolynomialFeatures", _row_wise()),
-    ("FunctionTransformer", _row_wise(fix="make sure that the function treats rows one by one; RowMap tests it.")),
-    ("AdditiveChi2Sampler PolynomialCountSketch SkewedChi2Sampler RBFSampler SparseCoder", _row_wise()),
+    ("FunctionTransformer", _row_wise(fix="RowMap(function, out_ranges=...).")),
+    ("AdditiveChi2Sampler PolynomialCountSketch SkewedChi2Sampler RBFSampler", _row_wise()),
+    (
+        "SparseCoder",
+        Leak(
+            "declared",
+            "nothing, if its dictionary was not learned from these rows: nobody checked",
+            "RowMap",
+            "RowMap(function, out_ranges=...) with a public dictionary.",
+        ),
+    ),
     ("GaussianRandomProjection SparseRandomProjection", _row_wise("RandomProjection", "RandomProjection(k, seed=0).")),
     ("FeatureHasher HashingVectorizer PatchExtractor", _row_wise("", "run it first, outside the pipeline.")),
     (
@@ -62,7 +40,7 @@ _FAMILIES: tuple[tuple[str, Leak], ...] = (
     ),
     # --- averages of all rows ---
     ("StandardScaler", Leak("low", "means and variances of columns", "StandardScaler", "StandardScaler().")),
-    ("SimpleImputer", Leak("low", "means of columns", "MeanImputer", "MeanImputer().")),
+    ("SimpleImputer", Leak("low", "means of columns, and which are empty", "MeanImputer", "MeanImputer().")),
     ("PCA IncrementalPCA", Leak("low", "means and directions of most variance", "PCA", "PCA(k), or SoftPCA().")),
     ("TruncatedSVD", Leak("low", "directions of most variance", "PCA", "PCA(k, center=False), or SoftPCA().")),
     ("IterativeImputer", Leak("low", "a regression of every column", "RegressionImputer", "RegressionImputer().")),
@@ -236,105 +214,9 @@ LEAKS: dict[str, Leak] = {name: leak for names, leak in _FAMILIES for name in na
 CONTAINERS = {"ColumnTransformer": "transformers", "FeatureUnion": "transformer_list", "Pipeline": "steps"}
 """They only pass rows on to what this parameter holds."""
 
-CHOOSES = Leak("high", "which columns it takes: a function of the data decides", "", "name them: ['age', 'dose'].")
-UNREADABLE = Leak(
-    "high",
-    "unknown: it cannot be read, so assume that it leaks everything",
-    "",
-    "give a list of (name, estimator): names are strings, estimators are instances, and none contains itself.",
-)
-
-_RESAMPLES = Leak(
+RESAMPLES = Leak(
     "high",
     "which rows are repeated, made up or dropped: that goes by the counts of labels and by neighbours",
     "",
     "leave it out; for repeated records put Deduplicator() first.",
 )
-_PRIVATE = Leak("none", "nothing that its certificate does not cover")
-_UNKNOWN = Leak(
-    "high",
-    "unknown: assume that it leaks everything",
-    "",
-    "RowMap for a public map of each row, Public(transformer) if it was fitted on public data.",
-)
-
-
-_CARRIED = Leak(
-    "high",
-    "whatever the estimator in its function was fitted on",
-    "Public",
-    "Public(transformer) if those were public data.",
-)
-
-
-def _fixed_categories(given: dict[str, Any]) -> bool:
-    rare = given.get("min_frequency") is None and given.get("max_categories") is None
-    return rare and not isinstance(given.get("categories"), str | None)
-
-
-_HARMLESS: dict[str, Callable[[dict[str, Any]], bool]] = {
-    "SimpleImputer": lambda given: given.get("strategy") == "constant" and not given.get("add_indicator"),
-    "StandardScaler": lambda given: not given.get("with_mean") and not given.get("with_std"),
-    "RobustScaler": lambda given: not given.get("with_centering") and not given.get("with_scaling"),
-    "OneHotEncoder": _fixed_categories,
-    "OrdinalEncoder": _fixed_categories,
-    "MissingIndicator": lambda given: given.get("features") == "all",
-    "CountVectorizer": lambda given: given.get("vocabulary") is not None,
-    "TfidfTransformer": lambda given: not given.get("use_idf"),
-    "MultiLabelBinarizer": lambda given: given.get("classes") is not None,
-    "TransformedTargetRegressor": lambda given: given.get("transformer") is None and given.get("regressor") is not None,
-}
-"""Parameters with which a class that usually looks at values does not."""
-
-_WORSE: dict[str, tuple[Callable[[dict[str, Any]], bool], Leak]] = {
-    "SimpleImputer": (
-        lambda given: given.get("strategy") != "mean" or bool(given.get("add_indicator")),
-        Leak(
-            "high",
-            "medians or most frequent values, which are values of single rows, or which columns have gaps",
-            "TrimmedMeanImputer",
-            "TrimmedMeanImputer(), or SimpleImputer(strategy='constant').",
-        ),
-    ),
-    "RBFSampler": (
-        lambda given: given.get("gamma") == "scale",
-        Leak("low", "the variance of the columns", "RowMap", "declare gamma as a number."),
-    ),
-}
-"""Parameters with which a class looks at more than usual."""
-
-
-def leak_of(estimator: Any) -> Leak:
-    """What is known of an estimator, its parameters taken into account; nothing fitted is looked at.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Of scikit-learn, imbalanced-learn, ppdp or anybody.
-    """
-    kind = type(estimator)
-    root, name = kind.__module__.partition(".")[0], kind.__name__
-    if root == "imblearn" and hasattr(kind, "fit_resample"):
-        return _RESAMPLES
-    if root != "ppdp" and (root != "sklearn" or name not in LEAKS):
-        return _UNKNOWN
-    try:
-        given = estimator.get_params(deep=False)
-    except Exception:  # it is broken, or only looks like one of scikit-learn's
-        return _UNKNOWN
-    leak = _PRIVATE if root == "ppdp" else _by_parameters(name, given)
-    return _CARRIED if leak.severity != "high" and any(map(_carries, given.values())) else leak
-
-
-def _by_parameters(name: str, given: dict[str, Any]) -> Leak:
-    if name in _HARMLESS and _HARMLESS[name](given):
-        return replace(LEAKS[name], severity="none", leaks=_NOTHING)
-    if name in _WORSE and _WORSE[name][0](given):
-        return _WORSE[name][1]
-    return LEAKS[name]
-
-
-def _carries(value: Any) -> bool:
-    """Whether a function, or the arguments of one, hold on to an estimator."""
-    held = value.values() if isinstance(value, dict) else [value] if callable(value) else []
-    return any(not isinstance(one, type) and estimator_in(one) is not None for one in held)

@@ -1,0 +1,81 @@
+"""What an exception carries out of a fit: its own words, and nothing of the rows.
+
+A traceback holds every frame that it came through, a frame all its variables, and reporters of errors send them away;
+an exception also holds the ones that were handled when it was raised, even ``from None``. So there is one place through
+which everything leaves.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ppdp.exceptions import PpdpError, StageFailed
+
+__all__ = ["AtStep", "discreet"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def discreet(method: F) -> F:
+    """A method that is given private rows: what it raises keeps its type, its words and its lines, and no variables.
+
+    Floating point is silent inside: a warning, or an error state that raises, would be an answer about the rows.
+    """
+
+    @wraps(method)
+    def guarded(*given: Any, **named: Any) -> Any:
+        handled = sys.exception()
+        try:
+            with np.errstate(all="ignore"):
+                return method(*given, **named)
+        except BaseException as error:  # interrupts as well
+            raised = error
+        try:
+            del given, named
+            raise _bare(raised, handled)
+        finally:
+            del raised, handled
+
+    return guarded  # type: ignore[return-value]
+
+
+def _bare(error: BaseException, handled: BaseException | None) -> BaseException:
+    """The exception without the variables of its frames, and without the ones behind it but what the caller handled."""
+    traceback.clear_frames(error.__traceback__)
+    error.__cause__, error.__context__ = None, handled
+    return error
+
+
+class AtStep:
+    """A context in which one step looks at private rows: what others than ppdp raise there may quote a row.
+
+    Parameters
+    ----------
+    name : str
+        Of the step.
+
+    Raises
+    ------
+    StageFailed
+        Instead of any exception that is not ppdp's own; interrupts are left alone.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, Exception) and not isinstance(error, PpdpError):
+            raise StageFailed(
+                f"it stopped with {kind.__name__}, whose words may quote the rows and are not shown.",
+                stage=self.name,
+                fix="run it on made-up rows of the same form to see them.",
+            )

@@ -1,0 +1,140 @@
+"""A stage that is fitted outside a pipeline: the facts it rests on, and what its claims then speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.distance import Distance
+from ppdp.domain import Domain, check_domain
+from ppdp.exceptions import DomainMismatch, InvalidValue, MissingBound, PpdpError
+from ppdp.planning.facts import complete
+from ppdp.planning.ways import Way
+from ppdp.rows import Rows
+from ppdp.statistics import row_norms
+
+__all__ = ["Alone", "check_rows", "declared_facts"]
+
+Array = NDArray[np.float64]
+ROUNDING = 1 + 1e-9  # that rows may exceed their declared bounds by
+
+
+def declared_facts(stage: Any, domain: Domain, shape: tuple[int, int], names: tuple[str, ...] | None) -> Domain:
+    """A declared domain, completed by what is public of rows that are all present.
+
+    Raises
+    ------
+    DomainMismatch
+        If it declares another shape or other columns.
+    """
+    check_domain(domain)
+    facts, _ = complete(domain, [(type(stage).__name__, stage)], None, shape=shape, names=names)
+    return facts.but(max_missing=domain.max_missing) if stage._allow_nan else facts
+
+
+def check_rows(stage: Any, X: Array, domain: Domain) -> None:
+    """Rows lie in the domain that is declared for them.
+
+    Raises
+    ------
+    InvalidValue
+        If some do not; it tells no value.
+    """
+    name, norm, entry = type(stage).__name__, domain.row_norm, domain.entry_bound
+    outside = norm is not None and bool((row_norms(X) > norm * ROUNDING).any())
+    outside = outside or (entry is not None and bool((np.abs(X) > entry * ROUNDING).any()))
+    if outside:
+        raise InvalidValue(
+            "some rows are outside the declared row_norm or entry_bound.",
+            stage=name,
+            fix="clip them before, with MinMaxScaler(ranges=...) or NormClipper(...), or declare what holds for all.",
+        )
+    if Rows.of(X).incomplete.sum() > domain.missing_rows:
+        raise InvalidValue(
+            "more rows have gaps than max_missing declares.", stage=name, fix="declare what holds for all."
+        )
+
+
+@dataclass(frozen=True)
+class Alone:
+    """How a stage was fitted outside a pipeline; it holds nothing of the rows.
+
+    Attributes
+    ----------
+    facts : Domain
+        That were declared, completed; otherwise shape and names alone.
+    map : tuple, optional
+        Name, formula and parameters of the way that it went, if the facts were declared.
+    public : bool
+        Whether the way looks at no row.
+    """
+
+    facts: Domain
+    map: tuple[Any, ...] | None
+    public: bool
+
+    @classmethod
+    def of(cls, facts: Domain, way: Way, *, declared: bool) -> Alone:
+        """What is kept of a fit."""
+        if declared:
+            return cls(facts, _map(way), way.name == "public")
+        shape = Domain(n_rows=facts.n, n_features=facts.d, feature_names=facts.feature_names, max_missing=0)
+        return cls(shape, None, way.name == "public")
+
+    def check(self, stage: Any, domain: Domain, distance: Distance) -> Way:
+        """The way that claims at this domain and distance speak of, if it is the one that the stage went.
+
+        Raises
+        ------
+        MissingBound
+            If the map rests on facts that were read off the rows: with another row it would have been another map.
+        DomainMismatch
+            If the stage was fitted for other facts.
+        """
+        name = type(stage).__name__
+        if self.map is None:
+            if not self.public or _rests_on_bounds(stage, self.facts):
+                raise MissingBound(
+                    "it was fitted alone and its bounds were read off the rows, so one replaced row may change the"
+                    " whole map; what is proved holds for a map with public bounds.",
+                    stage=name,
+                    fix="fit(X, domain=Domain(row_norm=...)), or use it in a ppdp.Pipeline; an unfitted copy"
+                    " (sklearn.base.clone) tells what is proved there.",
+                )
+            unbound: Way = stage._way_alone(domain, distance)
+            return unbound
+        asked = declared_facts(stage, domain, (self.facts.n, self.facts.d), self.facts.feature_names)
+        way: Way = stage._way_alone(asked, distance)
+        if asked != self.facts or _map(way) != self.map:
+            raise DomainMismatch(
+                "it was fitted alone with another domain or other parameters, so this claim would be of another map.",
+                stage=name,
+                fix="ask for what it was fitted with, or ask an unfitted copy (sklearn.base.clone).",
+            )
+        return way
+
+
+def _rests_on_bounds(stage: Any, shape: Domain) -> bool:
+    """Whether a public map would be another one if the rows were longer."""
+    none, found = Rows.of(np.empty((0, shape.d))), []
+    for bound in (1.0, 2.0):
+        facts = shape.but(row_norm=bound, entry_bound=bound)
+        try:
+            way = stage._way_alone(facts, Distance.neighbours())
+            found.append((_map(way), stage._statistics(none, way, facts)))
+        except PpdpError:
+            return True
+    (one, statistics), (other, others) = found
+    return bool(one != other or not _equal(statistics, others))
+
+
+def _map(way: Way) -> tuple[Any, ...]:
+    return way.name, way.formula, dict(way.parameters)
+
+
+def _equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)

@@ -1,0 +1,188 @@
+"""The first screen of every form says what the promise rests on, and who says so."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from pages import Reader, replaced
+from zoo import ZOO, document
+
+from ppdp import Domain, Pipeline, make_pipeline
+from ppdp.bounds import FORMULAS
+from ppdp.certificate.card import render_card
+from ppdp.certificate.html import render_fragment, render_page
+from ppdp.certificate.registry_record import _known
+from ppdp.certificate.text import render_text
+from ppdp.certificate.trust import MOST_NAMED, rests_on
+from ppdp.mechanisms import GaussianMechanism
+from ppdp.transformers import MinMaxScaler, NormClipper
+
+ASSUMED = "Each person is assumed to have one row: nobody declared it, and nothing has checked it."
+
+
+def text(c):
+    return " ".join(render_text(c).split())
+
+
+def page(c):
+    return Reader(render_page(c)).text
+
+
+def notebook(c):
+    return Reader(render_fragment(c)).text
+
+
+def card(c):
+    return " ".join(render_card(c).replace("\\", "").split())
+
+
+def record(c):
+    return _known(c)["privacy_loss"]["privacy_parameters_details"]
+
+
+everywhere = pytest.mark.parametrize("form", [text, page, notebook, card, record])
+
+
+def told(name):
+    return " ".join(rests_on(document(name)))
+
+
+@everywhere
+@pytest.mark.parametrize("name", ["unconditional", "row map", "public", "a hidden pass", "conditional", "seeded"])
+def test_every_form_says_it_before_its_figures(form, name):
+    c = document(name)
+    shown = form(c)
+    assert rests_on(c)
+    places = [shown.index(words.rstrip(".")) for words in rests_on(c)]
+    assert places == sorted(places)
+    later = {"text": "adjacency ", "page": "What it means", "notebook": "Protected:", "card": "| ε |"}
+    if form.__name__ in later:
+        assert places[-1] < shown.index(later[form.__name__])
+
+
+@everywhere
+def test_unconditional_is_no_promise_without_its_if(form):
+    shown = form(document("unconditional"))
+    assert "Nothing is assumed" not in shown
+    assert "Holds whatever the private rows contain, if what it rests on is true" in shown
+
+
+@pytest.mark.parametrize("name", ZOO)
+def test_every_declared_fact_of_every_certificate_is_among_them(name):
+    c, words = document(name), told(name)
+    for fact in c["facts"]:
+        if fact["origin"].startswith(("declared", "parameter of the model")) and fact["name"] != "rows_per_unit":
+            assert any(said in words for said in (fact["name"], fact["value"])) or " more" in words, fact
+
+
+def test_ranges_labels_functions_and_settings():
+    words = rests_on(document("row map"))
+    assert words[0] == ASSUMED
+    assert words[1].startswith("Declared limits: range of every column (-1 to 1)")
+    assert words[1].endswith("If one was read off these rows, the promise fails; nothing can check that.")
+    assert words[2] == "Declared labels: 0, 1. If they were read off these rows, the promise fails."
+    assert words[3].startswith("Declared of map, not checked on these rows: the function treats rows one by one")
+    assert words[4] == "Declared of map, not checked on these rows: its Lipschitz constant is 1.0."
+    settings = (
+        "Settings that nobody may have chosen by looking at these rows: max_iter; and all other public parameters"
+    )
+    assert words[5] == f"{settings} of the steps."
+
+
+def test_the_gravest_comes_first():
+    first, *_ = rests_on(document("a hidden pass"))
+    assert first.startswith("Of the training nobody may have seen anything but the model that was released")
+
+
+def test_the_order_of_rows_is_said_where_it_matters():
+    assert {name for name in ZOO if "order of the rows" in told(name)} == {
+        "rows",
+        "projected rows",
+        "epochs",
+        "a hidden pass",
+    }
+
+
+def test_long_lists_end():
+    width = 50
+    issued = make_pipeline(MinMaxScaler([(0, 1 + i) for i in range(width)]), GaussianMechanism())
+    (limits,) = [
+        words
+        for words in rests_on(issued.fit(np.zeros((300, width))).certificate_.to_dict())
+        if "Declared limits" in words
+    ]
+    assert f"and {width - MOST_NAMED} more" in limits
+    assert len(limits) < 300
+
+
+def test_a_fact_of_an_unknown_origin_is_somebodys_word():
+    c = document("unconditional")
+    c["facts"].append({"name": "weather", "value": "fine", "origin": "the janitor"})
+    assert "Declared of weather, not checked on these rows: fine (the janitor)." in rests_on(c)
+
+
+def test_a_bound_that_is_not_ours_is_said(monkeypatch):
+    c = document("unconditional")
+    formula = c["steps"][1]["formula"]
+    assert "none of ppdp's" not in " ".join(rests_on(c))
+    monkeypatch.delitem(FORMULAS, formula)
+    assert any(f"The bound '{formula}'" in words and "vouches" in words for words in rests_on(c))
+
+
+# ---------------------------------------------------------------- rows of one person
+
+
+def fitted(**parameters):
+    frame = pd.DataFrame(np.zeros((400, 2)), columns=["a", "b"])
+    return Pipeline([("clip", NormClipper()), ("mean", GaussianMechanism())], **parameters).fit(frame).certificate_
+
+
+def test_one_row_for_each_person_is_declared_or_assumed():
+    assumed, declared, several = (fitted(domain=d) for d in (None, Domain(rows_per_unit=1), Domain(rows_per_unit=2)))
+    assert ASSUMED in rests_on(assumed.to_dict())
+    for certificate, words in ((declared, "Nobody has more than one row"), (several, "Nobody has more than 2 rows")):
+        assert f"{words}: declared, not checked." in rests_on(certificate.to_dict())
+        assert "nobody declared" not in certificate.to_text()
+        assert "default" not in [fact["origin"] for fact in certificate["facts"] if fact["name"] == "rows_per_unit"]
+        assert certificate.verify()
+
+
+def test_a_domain_that_is_changed_remembers_who_declared_the_unit():
+    for domain, declared in ((Domain(), False), (Domain(rows_per_unit=1), True)):
+        assert domain.but(n_rows=5).unit_declared is declared
+        assert domain.rows_per_unit == 1
+    assert Domain().but(rows_per_unit=1).unit_declared
+
+
+@everywhere
+def test_neighbours_of_people_with_several_rows_differ_in_all_of_them(form):
+    shown = form(document("three rows each"))
+    assert "replace one row" not in shown
+    assert "any 3 rows of one person" in shown or form is record
+
+
+# ---------------------------------------------------------------- what is not true of every certificate
+
+
+def test_the_page_of_a_ladder_says_that_the_rows_chose_the_rung():
+    shown = page(document("on a ladder"))
+    assert "the least final noise was chosen" not in shown
+    assert "Which rung was used the private rows decided, through the noisy test: rung 1 of 3." in shown
+    assert "passed, used" in shown
+    assert shown.count("not needed") == 2
+    looser = page(replaced(document("on a ladder"), ("gate", "ladder", "rung"), 1))
+    assert looser.index("did not pass") < looser.index("passed, used") < looser.index("not needed")
+
+
+def test_the_least_noise_is_said_to_be_chosen_only_where_it_was():
+    c = document("unconditional")
+    assert "the least final noise was chosen" in page(c)
+    others = [i for i, a in enumerate(c["alternatives"]) if a["status"] == "offered"]
+    assert "the least final noise was chosen" not in page(replaced(c, ("alternatives", others[0], "noise_scale"), 1e-9))
+
+
+@pytest.mark.parametrize("form", [text, page, notebook, card])
+def test_a_digest_is_not_said_to_find_who_changed_what(form):
+    shown = form(document("unconditional"))
+    assert "finds any change" not in shown
+    assert "not who wrote the document" in shown
+    assert "check the issuer's signature" in shown
