@@ -258,7 +258,7 @@ class TestOtherProcesses:
 
     def test_under_a_ledger_in_a_file_workers_charge_it(self, tmp_path):
         with Ledger(tmp_path / "spent.db", epsilon=9, delta=1e-4) as ledger:
-            GridSearchCV(model(), GRID, cv=2, n_jobs=2).fit(X, Y)
+            GridSearchCV(model(dataset="workers"), GRID, cv=2, n_jobs=2).fit(X, Y)
         assert [entry.status for entry in ledger.entries()] == ["released"] * 5
 
 

@@ -96,7 +96,7 @@ class LossDistribution:
         """``times``-fold composition on one and the same pair of datasets.
 
         Counts as that of an unbounded loss where hardly anything would be finite, or ``2^24`` grid points are not
-        enough for a side, or twice as many for all: that is found out before any of them is composed.
+        enough for all sides together: that is found out before any of them is composed.
         """
         if integer("times", times) == 1:
             return self
@@ -364,13 +364,13 @@ def _least_epsilon(side: Any, delta: float) -> float:
 
 
 def _affordable(sides: tuple[Any, ...], times: int) -> bool:
-    """Whether all sides have a finite loss worth composing, and few enough points, each and together."""
+    """Whether all sides have a finite loss worth composing, and few enough points together."""
     if times == 1:
         return True
     if any((1 - side._infinity_mass) ** times <= _HARDLY for side in sides):
         return False
     points = [_points(side._probs, times) for side in sides]
-    return max(points) <= _MOST_POINTS and sum(points) <= 2 * _MOST_POINTS
+    return sum(points) <= _MOST_POINTS
 
 
 def _points(masses: Floats, times: int) -> float:

@@ -230,6 +230,14 @@ class TestAnswers:
         (side,) = gaussian_distribution(mu).sides
         assert _points(side._probs, times) <= _MOST_POINTS
 
+    @pytest.mark.parametrize(("noise_scale", "finite"), [(300.0, False), (4000.0, True)])
+    def test_all_sides_together_have_few_points(self, noise_scale, finite):
+        """Ten million steps for a person of 64 rows are affordable or unbounded, never minutes of work."""
+        far, run = Distance(replaced=64, toggled=1), {"rate": 0.01, "bound": 1.0, "lipschitz": 0.0, "steps": 10**7}
+        loss = poisson_distribution(far, noise_scale=noise_scale, **run)
+        assert sum(side.size for side in loss.sides) <= _MOST_POINTS
+        assert math.isfinite(loss.epsilon(1e-6)) == finite
+
     @pytest.mark.parametrize("times", [2, 30, 3000])
     def test_points_are_counted_well(self, times):
         skewed = poisson_distribution(
