@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 from _claims import Claimed, direction_ratio, searched_once
+from adapters import ForeignTarget, opendp_pca_target, opendp_target
 from sklearn.preprocessing import MinMaxScaler
-
-from ppdp.audit.adapters import ForeignTarget, opendp_pca_target, opendp_target
 
 LIBRARY = "opendp"
 

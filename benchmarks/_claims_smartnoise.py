@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from _claims import Claimed, searched_once
-
-from ppdp.audit.adapters import ForeignTarget, smartnoise_query_target, smartnoise_target
+from adapters import ForeignTarget, smartnoise_query_target, smartnoise_target
 
 LIBRARY = "smartnoise-synth"
 

@@ -14,14 +14,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ppdp.distance import Distance
-from ppdp.domain import Domain
-from ppdp.gate import Gate
-from ppdp.literature import claim
+from literature import claim
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_epsilon, gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.noise import Noise
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.privacy.parts import Part
 from ppdp.privacy.renyi import ORDERS, gaussian_curve, renyi_epsilon, renyi_epsilon_classic
 

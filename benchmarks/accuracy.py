@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from ppdp.demo import _without_privacy, build
+from ppdp.cli.demo import _without_privacy, build
 
 
 def auc(epsilon: float, split: int, draws: int) -> tuple[float, list[float]]:

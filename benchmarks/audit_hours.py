@@ -22,12 +22,12 @@ from pathlib import Path
 
 from audit import halved
 
-from ppdp.artefact.members import write_bytes
 from ppdp.audit import GateTarget, OutputFinding, PlanTarget, SelectionTarget, Target, attack_output
 from ppdp.audit.catalogue import TARGETS
 from ppdp.audit.output import Event, judged
 from ppdp.audit.trials import make_trials
-from ppdp.planning.plan import Plan
+from ppdp.certificate.share.files import write_bytes
+from ppdp.pipeline.planning.plan import Plan
 
 SUMMARY = Path(__file__).with_name("audit_summary.md")
 SLICE_RUNS = 2500

@@ -14,8 +14,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ppdp import plot
-from ppdp.domain import Domain
-from ppdp.planning.plan import Plan
+from ppdp.core.domain import Domain
+from ppdp.pipeline.planning.plan import Plan
 
 ROOT = Path(__file__).parents[1]
 NAMES = "ours", "all exact"

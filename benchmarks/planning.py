@@ -9,7 +9,7 @@ import time
 
 from ppdp import Domain, make_pipeline
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.planning.solve import Solver
+from ppdp.pipeline.planning.solve import Solver
 from ppdp.transformers import NormClipper, StandardScaler
 
 DOMAIN = Domain(n_rows=100_000, n_features=4)

@@ -13,9 +13,9 @@ import numpy as np
 from scipy.special import logsumexp
 from scipy.stats import binom
 
-from ppdp.accounts import RenyiAccount, best_order
-from ppdp.distance import Distance
-from ppdp.privacy.at_order import poisson_renyi
+from ppdp.core.distance import Distance
+from ppdp.privacy.fixed_order import poisson_renyi
+from ppdp.privacy.ledger.adaptive import RenyiAccount, best_order
 
 ROWS, RATE, STEPS, LIPSCHITZ = 10_000, 0.01, 20, 1.25
 ORDER, DELTA = best_order(3.0, 1e-6), 1e-6

@@ -15,8 +15,8 @@ import numpy as np
 
 from ppdp import Certificate, Domain, Pipeline
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.privacy.laplace_noise import laplace_release
-from ppdp.privacy.noise import Noise
+from ppdp.privacy.noise.laplace import laplace_release
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
 
 PROCESSES = 10

@@ -4,7 +4,7 @@
 
 The pairs are those of the tests: worst cases that are known, and an adversary that climbs where none is. A ratio never
 exceeds 1. "Printed" are Corollary 4 and Propositions 3, 5 and 6 of "Provable privacy with non-private
-pre-processing" (``ppdp.literature``), for one replaced row, p in Corollary 4 read as the most gaps in a column; what
+pre-processing" (``literature``), for one replaced row, p in Corollary 4 read as the most gaps in a column; what
 moves further is marked.
 """
 
@@ -47,12 +47,12 @@ from worst_cases import (
     twice,
 )
 
+from literature import claim
 from ppdp.bounds import lookup
-from ppdp.distance import Distance
-from ppdp.domain import Domain
-from ppdp.literature import claim
-from ppdp.release_points import STATISTICS
-from ppdp.rows import Rows
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.releases import STATISTICS
+from ppdp.data.rows import Rows
 from ppdp.transformers import PCA, ClusterDeduplicator, Deduplicator, GridDeduplicator, MinMaxScaler, RobustScaler
 
 SIZES = 10, 50, 200

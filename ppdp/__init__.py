@@ -10,21 +10,21 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ppdp.artefact.table import read_parquet
     from ppdp.certificate import Certificate
-    from ppdp.comparison import Comparison
-    from ppdp.conditions import Condition
-    from ppdp.distance import Distance, Sensitivity
-    from ppdp.domain import Domain
+    from ppdp.core.distance import Distance, Sensitivity
+    from ppdp.core.domain import Domain
+    from ppdp.core.ladder import Ladder
     from ppdp.exceptions import PrivacyRefusal
-    from ppdp.export import load
-    from ppdp.ladder import Ladder
-    from ppdp.ledger import Ledger
-    from ppdp.linting import lint
-    from ppdp.pipeline import Pipeline, make_pipeline
-    from ppdp.planning.plan import Plan
+    from ppdp.interop.sklearn.lint import lint
+    from ppdp.pipeline.pipeline import Pipeline, make_pipeline
+    from ppdp.pipeline.planning.comparison import Comparison
+    from ppdp.pipeline.planning.plan import Plan
+    from ppdp.pipeline.release.load import load
+    from ppdp.pipeline.release.table import read_parquet
+    from ppdp.pipeline.search.search import PrivateSearchCV
+    from ppdp.privacy.ledger.ledger import Ledger
     from ppdp.privacy.loss import PrivacyLoss
-    from ppdp.search import PrivateSearchCV
+    from ppdp.transformers.condition import Condition
 
 __version__ = "0.2.0"
 
@@ -51,22 +51,22 @@ __all__ = [
 # Where each name is defined; imported when it is first used, so that `ppdp --help` does not wait for scikit-learn.
 _HOMES = {
     "Certificate": "certificate",
-    "Comparison": "comparison",
-    "Condition": "conditions",
-    "Distance": "distance",
-    "Domain": "domain",
-    "Ladder": "ladder",
-    "Ledger": "ledger",
-    "Pipeline": "pipeline",
-    "Plan": "planning.plan",
+    "Comparison": "pipeline.planning.comparison",
+    "Condition": "transformers.condition",
+    "Distance": "core.distance",
+    "Domain": "core.domain",
+    "Ladder": "core.ladder",
+    "Ledger": "privacy.ledger.ledger",
+    "Pipeline": "pipeline.pipeline",
+    "Plan": "pipeline.planning.plan",
     "PrivacyLoss": "privacy.loss",
     "PrivacyRefusal": "exceptions",
-    "PrivateSearchCV": "search",
-    "Sensitivity": "distance",
-    "lint": "linting",
-    "load": "export",
-    "make_pipeline": "pipeline",
-    "read_parquet": "artefact.table",
+    "PrivateSearchCV": "pipeline.search.search",
+    "Sensitivity": "core.distance",
+    "lint": "interop.sklearn.lint",
+    "load": "pipeline.release.load",
+    "make_pipeline": "pipeline.pipeline",
+    "read_parquet": "pipeline.release.table",
 }
 
 

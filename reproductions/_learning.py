@@ -19,7 +19,7 @@ from scipy.sparse.linalg import eigsh
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression as PlainLogisticRegression
 
-from ppdp.domain import Domain
+from ppdp.core.domain import Domain
 
 Array = np.ndarray[Any, Any]
 

@@ -34,11 +34,11 @@ from functools import cached_property
 import numpy as np
 
 from ppdp import Pipeline
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
 from ppdp.exceptions import ImpossibleBudget
-from ppdp.gate import Gate
 from ppdp.mechanisms import GaussianMechanism
+from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.transformers import PCA, NormClipper, SoftPCA
 

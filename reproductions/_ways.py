@@ -16,11 +16,11 @@ from _learning import Array, Data, Runs, losses, noisy_components, orthonormal, 
 from printed import DELTA
 
 from ppdp import Pipeline
-from ppdp.distance import Distance
-from ppdp.domain import Domain
-from ppdp.gate import Gate
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
 from ppdp.mechanisms import LogisticRegression
-from ppdp.planning.plan import Plan
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.transformers import PCA, NormClipper, SoftPCA

@@ -48,12 +48,12 @@ from printed import DELTA
 from worst_cases import Case, lens, rotation
 
 from ppdp.bounds.pca import projector_shift, spread_factor
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.plot.canvas import BROKEN, LINE, OURS, plain
 from ppdp.privacy.gaussian import gaussian_epsilon, gaussian_mu
-from ppdp.rows import Rows
 from ppdp.transformers import PCA, ClusterQuantizer, MeanImputer, RowMap
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ from _ways import RANK, SETTINGS, WAYS, available, best, planned
 from sklearn.datasets import make_classification
 from threadpoolctl import threadpool_limits
 
-from ppdp.domain import Domain
+from ppdp.core.domain import Domain
 from ppdp.plot.canvas import BROKEN, FAINT, LINES, OTHER, plain
 from ppdp.transformers import PCA
 

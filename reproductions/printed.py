@@ -1,13 +1,13 @@
 """What "Provable privacy with non-private pre-processing" prints, as epsilons and moves.
 
-The formulas are those of ppdp.literature.
+The formulas are those of literature.
 """
 
 from __future__ import annotations
 
 import math
 
-from ppdp.literature import claim
+from literature import claim
 from ppdp.privacy.renyi import ORDERS, gaussian_curve, linear_weak_triangle, renyi_epsilon_classic
 
 DELTA = 1e-6
@@ -21,7 +21,7 @@ def table_two(mechanism: str, stage: str, base: float, largest: float = math.inf
     Parameters
     ----------
     mechanism, stage : str
-        As in the ids of ``ppdp.literature``: "gaussian", "descent", "pure", "samples", "iteration"; "quantization",
+        As in the ids of ``literature``: "gaussian", "descent", "pure", "samples", "iteration"; "quantization",
         "mean-imputation", "pca", "standard-scaling".
     base : float
         The epsilon that the formula starts from.

@@ -37,15 +37,15 @@ from neighbours import Chain, Pair, by_position
 from printed import DELTA
 from worst_cases import TOTALS, Case, four_values, rotation
 
+from literature import claim
+from literature.claims import SHOWN
 from ppdp.bounds.pca import spread_factor
-from ppdp.distance import Distance
-from ppdp.domain import Domain
-from ppdp.literature import claim
-from ppdp.literature.claims import SHOWN
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
 from ppdp.privacy.gaussian import gaussian_epsilon
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
-from ppdp.rows import Rows
 from ppdp.transformers import PCA, ClusterQuantizer, MeanImputer, StandardScaler
 
 
@@ -56,7 +56,7 @@ class Setting:
     Attributes
     ----------
     name, printed_as : str
-        For the tables; in ``ppdp.literature``.
+        For the tables; in ``literature``.
     facts : dict
         What the printed formulas take.
     n, rows : int

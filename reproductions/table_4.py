@@ -30,9 +30,9 @@ from figure_3 import COLUMNS, FRESH, TAIL, cell, mean_and_spread, survives
 from printed import DELTA
 from threadpoolctl import threadpool_limits
 
-from ppdp.distance import Distance
-from ppdp.gate import Gate
-from ppdp.literature import claim
+from literature import claim
+from ppdp.core.distance import Distance
+from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.transformers import PCA, NormClipper
 

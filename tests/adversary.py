@@ -19,10 +19,10 @@ import numpy as np
 from neighbours import Pair
 from numpy.typing import NDArray
 
-from ppdp.distance import Distance
-from ppdp.domain import Domain
-from ppdp.rows import Rows
-from ppdp.statistics import row_norms
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import row_norms
 
 __all__ = ["DISTANCES", "World", "attack", "climb", "domains", "named"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from ppdp import Pipeline
 from ppdp.mechanisms import LogisticRegression
-from ppdp.privacy.noise import Noise
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
 
 COLUMNS = ["age", "dose", "level"]

@@ -1,6 +1,6 @@
 """What every test begins with."""
 
-from ppdp import fits
+from ppdp.privacy.ledger import fits
 
 
 class Forgetful(dict):

@@ -10,15 +10,15 @@ import numpy as np
 from scipy.stats import norm
 
 from ppdp import Domain, Pipeline
-from ppdp.execute import execute
-from ppdp.gate import Gate
-from ppdp.gate_noise import GATE_KINDS
+from ppdp.data.rows import Rows
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.planning.plan import Plan
+from ppdp.pipeline.execute import execute
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_mu
-from ppdp.privacy.laplace_noise import value_lattice, whole_lattice
-from ppdp.privacy.noise import Noise, lattice_exponent
-from ppdp.rows import Rows
+from ppdp.privacy.noise.gate import GATE_KINDS
+from ppdp.privacy.noise.laplace import value_lattice, whole_lattice
+from ppdp.privacy.noise.sampler import Noise, lattice_exponent
 from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
 BUDGETS = [(1.0, 1e-6, 10_000), (0.1, 1e-9, 500_000), (5.0, 1e-4, 1000), (20.0, 1e-3, 300)]
@@ -114,7 +114,7 @@ def before_the_gate(plan_: Plan, rows: Rows) -> tuple[list[float], list[float]]:
     """The mu of what left before and behind the gate, from an execution."""
     witness = Witness()
     execute(plan_, rows, witness)
-    from ppdp.release_points import STATISTICS
+    from ppdp.data.releases import STATISTICS
 
     sizes = {STATISTICS[r.statistic].size(plan_.steps[r.at].domain): r.mu for r in plan_.releases}
     assert len(sizes) == len(plan_.releases)  # told apart by their size

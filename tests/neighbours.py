@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.distance import Distance
-from ppdp.domain import Domain
-from ppdp.planning.ways import Way
-from ppdp.rows import Rows
-from ppdp.statistics import row_norms
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import row_norms
+from ppdp.transformers.way import Way
 
 __all__ = ["ROUNDING", "Chain", "Pair", "as_multisets", "by_position", "outgrown", "shares"]
 

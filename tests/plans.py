@@ -7,7 +7,7 @@ import pandas as pd
 
 from ppdp import Domain, make_pipeline
 from ppdp.mechanisms import LogisticRegression
-from ppdp.planning.plan import Plan
+from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.gaussian import gaussian_mu
 
 

@@ -7,7 +7,7 @@ import pytest
 from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.exceptions import PpdpError
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.privacy.noise import Noise
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
 
 N = 400

@@ -8,10 +8,10 @@ import pytest
 from scipy.special import log_ndtr
 from scipy.stats import norm
 
-from ppdp.accounts import RenyiAccount, best_order, pure_mu
 from ppdp.exceptions import BudgetExceeded, LedgerError
-from ppdp.ledger import Ledger
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_mu
+from ppdp.privacy.ledger.adaptive import RenyiAccount, best_order, pure_mu
+from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
 from ppdp.privacy.renyi import ORDERS

@@ -10,11 +10,11 @@ import pytest
 from test_ladder import GAPS, on_a_ladder, rows
 
 from ppdp import Certificate, Domain, Ladder, Pipeline
-from ppdp.certificate.schema import schema
+from ppdp.certificate.replay.form import schema
+from ppdp.core.ladder import MOST_RUNGS
 from ppdp.exceptions import UnsupportedOrder
-from ppdp.ladder import MOST_RUNGS
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.registry import REGISTRY
+from ppdp.testing import REGISTRY
 from ppdp.transformers import PCA, Deduplicator, GridQuantizer, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 from ppdp.transformers.base import Stage
 

@@ -12,7 +12,7 @@ import pytest
 from scipy import special, stats
 from sklearn.preprocessing import FunctionTransformer, StandardScaler, scale
 
-from ppdp.callables import MOST, calls_in, held_by, of_library
+from ppdp.core.callables import MOST, calls_in, held_by, of_library
 
 SCALER = StandardScaler()
 MEAN = np.array([1.0, 2.0])

@@ -17,12 +17,12 @@ from studies import PIPELINE, N, features, rows, write_study
 
 import ppdp
 from ppdp import Domain, Ledger, Pipeline, load
-from ppdp.cli import main
-from ppdp.commands.cells import Layout
-from ppdp.commands.documents import schema
-from ppdp.commands.parser import RUN, commands_of, make_parser
-from ppdp.commands.pipeline_file import read_pipeline_file
-from ppdp.commands.tables import open_source
+from ppdp.cli.cells import Layout
+from ppdp.cli.documents import schema
+from ppdp.cli.main import main
+from ppdp.cli.parser import RUN, commands_of, make_parser
+from ppdp.cli.pipeline_file import read_pipeline_file
+from ppdp.cli.tables import open_source
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import MeanImputer, MinMaxScaler, StandardScaler
 
@@ -242,8 +242,8 @@ def re_line(capsys):
 
 
 MODULE = """
-from ppdp.bounds.formula import formula
-from ppdp.planning.ways import Way
+from ppdp.core.formula import formula
+from ppdp.transformers.way import Way
 from ppdp.transformers.base import RowWiseTransformer
 
 @formula("own.mirrored", kind="stability", page="row-wise", way="public", used_by=("Mirrored",), gaps=True)
@@ -262,7 +262,7 @@ def test_stages_and_bounds_of_your_own(study, capsys):
     (study / "study.toml").write_text(
         PIPELINE.replace('[[steps]]\nname = "impute"', '[[steps]]\nuse = "Mirrored"\n[[steps]]')
     )
-    python = [sys.executable, "-m", "ppdp.cli"]
+    python = [sys.executable, "-m", "ppdp.cli.main"]
     environment = {**os.environ, "PYTHONPATH": str(next(iter(ppdp.__path__)) + "/..")}
 
     def run(*arguments):
@@ -347,7 +347,7 @@ class TestHelp:
         assert capsys.readouterr().out == f"ppdp {ppdp.__version__}\n"
 
     def test_help_waits_for_no_library(self):
-        code = "import sys; from ppdp.cli import main; main(['--help']); print(*sys.modules)"
+        code = "import sys; from ppdp.cli.main import main; main(['--help']); print(*sys.modules)"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
         loaded = {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
         assert not loaded & {"numpy", "pandas", "pyarrow", "scipy", "sklearn", "jsonschema", "rich", "shtab"}

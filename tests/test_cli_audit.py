@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ppdp.cli import main
+from ppdp.cli.main import main
 
 FILE = """
 [domain]
@@ -51,7 +51,7 @@ def test_json(study, capsys):
 
 
 def test_a_false_claim_is_found(study, capsys, monkeypatch):
-    from ppdp.privacy.noise import Noise
+    from ppdp.privacy.noise.sampler import Noise
 
     release = Noise.release
     monkeypatch.setattr(Noise, "release", lambda self, value, scale, bound: release(self, value, scale / 2, bound))

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from studies import PIPELINE, rows, write_study
 
-from ppdp.cli import main
+from ppdp.cli.main import main
 
 PLAN = ["plan", "study.toml", "--rows", "1200"]
 FIT = ["fit", "study.toml", "--data", "study.csv", "--out", "out"]

@@ -18,12 +18,12 @@ from studies import PIPELINE, N, rows, write_study
 
 from ppdp import Certificate, Ledger
 from ppdp.certificate.document import Certificate as Document
-from ppdp.cli import main
-from ppdp.commands.cells import Layout
-from ppdp.commands.documents import read_document
-from ppdp.commands.output import escaped, prepare
-from ppdp.commands.pipeline_file import read_pipeline_file
-from ppdp.commands.tables import open_source
+from ppdp.cli.cells import Layout
+from ppdp.cli.documents import read_document
+from ppdp.cli.main import main
+from ppdp.cli.output import escaped, prepare
+from ppdp.cli.pipeline_file import read_pipeline_file
+from ppdp.cli.tables import open_source
 
 PLAN = ["plan", "study.toml", "--rows", "1200"]
 FIT = ["fit", "study.toml", "--data", "study.csv", "--out", "out"]
@@ -139,7 +139,7 @@ class TestOut:
         def fails(_):
             raise OSError(5, "Input/output error")
 
-        monkeypatch.setattr("ppdp.artefact.members._settle", fails)
+        monkeypatch.setattr("ppdp.certificate.share.files._settle", fails)
         self.test_places_that_cannot_be("out", study, capsys)
 
     def test_the_longest_name_that_is_taken_is_written(self, study):
@@ -162,7 +162,7 @@ class TestStreams:
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full device on this system")
     def test_a_release_is_there_though_standard_output_is_full(self, study):
         with open("/dev/full", "w", encoding="utf-8") as full:
-            command = [sys.executable, "-m", "ppdp.cli", *FIT]
+            command = [sys.executable, "-m", "ppdp.cli.main", *FIT]
             done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=120)
         assert done.returncode == 4
         assert done.stderr.startswith("ppdp: done, but standard output cannot be written: ")
@@ -350,7 +350,7 @@ class TestInterrupts:
             except KeyboardInterrupt:
                 raise ImportError("the C-extensions failed") from None
 
-        monkeypatch.setattr("ppdp.commands.planning.plan", imported)
+        monkeypatch.setattr("ppdp.cli.planning.plan", imported)
         before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
         try:
             assert main(PLAN) == 130
@@ -360,9 +360,9 @@ class TestInterrupts:
             signal.signal(signal.SIGINT, before)
 
     def test_nothing_is_imported_before_they_are_caught(self):
-        code = "import ppdp.cli, sys; print([name for name in sys.modules if name.startswith('ppdp.')])"
+        code = "import ppdp.cli.main, sys; print([name for name in sys.modules if name.startswith('ppdp.')])"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-        assert done.stdout == "['ppdp.cli']\n"
+        assert done.stdout == "['ppdp.cli.main']\n"
 
 
 def test_the_escapes_are_those_of_json():

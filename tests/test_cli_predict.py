@@ -2,7 +2,7 @@
 
 import pytest
 
-from ppdp.commands.predict import _harmless
+from ppdp.cli.predict import _harmless
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ppdp.cli import main
+from ppdp.cli.main import main
 
 sys.path.insert(0, str(Path(__file__).parent / "certificate"))
 from zoo import certificate

@@ -12,7 +12,7 @@ import pytest
 from studies import PIPELINE, features, rows, write_study
 
 from ppdp import Certificate, Ledger, load
-from ppdp.cli import main
+from ppdp.cli.main import main
 
 sys.path.insert(0, str(Path(__file__).parent / "certificate"))
 from zoo import certificate

@@ -11,14 +11,14 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from ppdp import Distance, Domain, Pipeline
-from ppdp.conversion import Block, ColumnMap
-from ppdp.conversion.categories import Encoded, OneHot
-from ppdp.conversion.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, Scaled
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
+from ppdp.interop.sklearn import Block, ColumnMap
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.testing import check_stage
 from ppdp.transformers import MeanImputer, MinMaxScaler
-from ppdp.transformers.probe import CROWD, ENTRIES, check_row_by_row
+from ppdp.transformers.columns.categories import Encoded, OneHot
+from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, Scaled
+from ppdp.transformers.rowwise.probe import CROWD, ENTRIES, check_row_by_row
 
 BOX = (-10.0, 10.0)
 HOT = OneHot(((0, 1, 2),), step="hot")

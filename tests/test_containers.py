@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from ppdp.registry import REGISTRY
+from ppdp.testing import REGISTRY
 from ppdp.transformers.base import Transformer
 
 KINDS = [kind for kind in REGISTRY.values() if issubclass(kind, Transformer)]

@@ -10,8 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from ppdp import Distance, Domain
-from ppdp.registry import REGISTRY
-from ppdp.testing import check_stage
+from ppdp.testing import REGISTRY, check_stage
 from ppdp.transformers.base import Stage
 
 STAGES = [kind for kind in REGISTRY.values() if issubclass(kind, Stage)]

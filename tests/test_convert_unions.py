@@ -18,8 +18,8 @@ from sklearn.preprocessing import (
 )
 
 from ppdp import Pipeline, load
-from ppdp.conversion.column_map import ColumnMap
 from ppdp.exceptions import InvalidParameter
+from ppdp.transformers.columns.column_map import ColumnMap
 
 RANGES = {"a": (0, 2), "b": (-1, 1), "c": (0, 1)}
 MODEL = LogisticRegression()

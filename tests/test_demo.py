@@ -10,8 +10,8 @@ from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from ppdp import Certificate
-from ppdp.cli import main
-from ppdp.demo import DATASETS, build, run
+from ppdp.cli.demo import DATASETS, build, run
+from ppdp.cli.main import main
 
 
 @pytest.mark.parametrize("data", DATASETS)

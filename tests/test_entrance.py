@@ -197,8 +197,13 @@ class TestOrder:
         y = labels().tolist()
         y[3] = NAME
         X = table(NAME, "a frame")
-        for reader in ("ppdp.entrance.matrix", "ppdp.entrance.cells", "ppdp.frames.objects", "ppdp.frames.numbers"):
-            monkeypatch.setattr(reader, looked)
+        for reader in (
+            "intake.matrix",
+            "intake.cells",
+            "frames.objects",
+            "frames.numbers",
+        ):
+            monkeypatch.setattr(f"ppdp.data.{reader}", looked)
         with pytest.raises(BudgetExceeded):
             fit.fit(X, y)
 

@@ -10,11 +10,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.estimator_checks import check_estimator
 
 import ppdp
-from ppdp import fits, make_pipeline, mechanisms, transformers
+from ppdp import make_pipeline, mechanisms, transformers
 from ppdp.exceptions import MissingBudget
 from ppdp.mechanisms import LogisticRegression
 from ppdp.mechanisms.base import Mechanism
-from ppdp.registry import REGISTRY, examples, register
+from ppdp.privacy.ledger import fits
+from ppdp.testing import REGISTRY, examples, register
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
 from ppdp.transformers.base import Stage
 

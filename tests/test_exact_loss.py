@@ -13,11 +13,11 @@ from adversary import World, attack
 from neighbours import Pair
 
 from ppdp import Domain, Pipeline
-from ppdp.execute import execute
+from ppdp.data.rows import Rows
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.planning.plan import Plan
-from ppdp.privacy.noise import Noise
-from ppdp.rows import Rows
+from ppdp.pipeline.execute import execute
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import MeanImputer, MinMaxScaler, NormClipper
 
 CASES = [  # rows, columns, floor on the observed, most rows with gaps

@@ -18,9 +18,8 @@ from sklearn.preprocessing import StandardScaler as PublicScaler
 import ppdp
 from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.bounds import FORMULAS
-from ppdp.bounds.formula import Formula
+from ppdp.core.formula import Formula
 from ppdp.exceptions import ExportError, PrivacyRefusal
-from ppdp.export import ReleasedPipeline
 from ppdp.interop import Diffprivlib
 from ppdp.mechanisms import (
     ExponentialMechanism,
@@ -28,10 +27,11 @@ from ppdp.mechanisms import (
     GaussianMechanism,
     LinearRegression,
 )
-from ppdp.planning.ways import Way
-from ppdp.registry import REGISTRY
+from ppdp.pipeline.release.load import ReleasedPipeline
+from ppdp.testing import REGISTRY
 from ppdp.transformers import MinMaxScaler, NormClipper, Public, RowMap, StandardScaler
 from ppdp.transformers.base import RowWiseTransformer
+from ppdp.transformers.way import Way
 
 patients = clinic.patients  # pytest finds a fixture by its name in the test's own module
 

@@ -19,12 +19,12 @@ from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotE
 
 import ppdp
 from ppdp import Certificate, Pipeline
-from ppdp.artefact.description import describe, restore
-from ppdp.conversion import Block, ColumnMap
-from ppdp.conversion.categories import Encoded, OneHot
-from ppdp.conversion.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, Scaled
 from ppdp.exceptions import ExportError, PpdpError
-from ppdp.export import CERTIFICATE, INFERENCE, MANIFEST
+from ppdp.interop.sklearn import Block, ColumnMap
+from ppdp.pipeline.release.description import describe, restore
+from ppdp.pipeline.release.export import CERTIFICATE, INFERENCE, MANIFEST
+from ppdp.transformers.columns.categories import Encoded, OneHot
+from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, Scaled
 
 N = 600
 RANGES = {"age": (0, 100), "dose": (-5, 5)}

@@ -12,11 +12,12 @@ import zoo
 from clinic import N
 
 import ppdp
-from ppdp import Pipeline, PrivateSearchCV, fits
+from ppdp import Pipeline, PrivateSearchCV
 from ppdp.exceptions import ExportError
-from ppdp.export import EXAMPLE, MANIFEST, README
 from ppdp.mechanisms import LogisticRegression
-from ppdp.privacy.noise import Noise
+from ppdp.pipeline.release.export import EXAMPLE, MANIFEST, README
+from ppdp.privacy.ledger import fits
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import MeanImputer, MinMaxScaler, StandardScaler
 
 patients = clinic.patients  # pytest finds a fixture by its name in the test's own module

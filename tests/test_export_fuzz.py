@@ -17,13 +17,13 @@ import pytest
 
 import ppdp
 from ppdp import Certificate, make_pipeline
-from ppdp.conversion import Block, ColumnMap
-from ppdp.conversion.categories import OneHot
-from ppdp.conversion.maps import Binned, Filled, Mapped, Powers
 from ppdp.exceptions import PpdpError
-from ppdp.export import CERTIFICATE, EXAMPLE, INFERENCE, MANIFEST, PARAMETERS, README
+from ppdp.interop.sklearn import Block, ColumnMap
 from ppdp.mechanisms import GaussianMechanism
+from ppdp.pipeline.release.export import CERTIFICATE, EXAMPLE, INFERENCE, MANIFEST, PARAMETERS, README
 from ppdp.transformers import NormClipper, RowMap, StandardScaler
+from ppdp.transformers.columns.categories import OneHot
+from ppdp.transformers.columns.maps import Binned, Filled, Mapped, Powers
 
 patients = clinic.patients  # pytest finds a fixture by its name in the test's own module
 

@@ -15,11 +15,12 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline as plain_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ppdp import Certificate, Domain, Ledger, Pipeline, PrivateSearchCV, fits
-from ppdp.cli import main
+from ppdp import Certificate, Domain, Ledger, Pipeline, PrivateSearchCV
+from ppdp.cli.main import main
 from ppdp.exceptions import BudgetExceeded, CompositionWarning, DomainMismatch, LedgerError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.privacy.gaussian import gaussian_epsilon, gaussian_mu
+from ppdp.privacy.ledger import fits
 from ppdp.transformers import NormClipper
 
 pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarning")

@@ -15,11 +15,11 @@ from scipy.stats import binomtest, chisquare
 
 from ppdp import PrivacyLoss, PrivacyRefusal
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
-from ppdp.gate import Gate
-from ppdp.gate_noise import gate_noise
-from ppdp.planning.gating import rivals
+from ppdp.pipeline.planning.gating import rivals
+from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
-from ppdp.privacy.noise import Noise
+from ppdp.privacy.noise.gate import gate_noise
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.privacy.parts import Part
 from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper
 

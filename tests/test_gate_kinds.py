@@ -7,12 +7,12 @@ import pytest
 from gates import KINDS, tight
 
 from ppdp import Domain, Pipeline, PrivacyRefusal
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
-from ppdp.execute import execute
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, LogisticRegression
-from ppdp.planning.plan import Plan
-from ppdp.privacy.noise import Noise
-from ppdp.rows import Rows
+from ppdp.pipeline.execute import execute
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import PCA, NormClipper, StandardScaler
 
 EXACT = ("pca", PCA(1, statistics="exact"))

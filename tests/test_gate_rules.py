@@ -10,12 +10,12 @@ import pytest
 from gates import GATED, Witness, before_the_gate, gated, open_gate, plan, tight
 
 from ppdp import Ledger, Pipeline, PrivacyLoss, PrivacyRefusal
+from ppdp.data.rows import Rows
 from ppdp.exceptions import NoRoute
-from ppdp.execute import execute
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.planning.plan import Plan
-from ppdp.privacy.noise import Noise
-from ppdp.rows import Rows
+from ppdp.pipeline.execute import execute
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import PCA, NormClipper, StandardScaler
 
 

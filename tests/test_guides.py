@@ -9,7 +9,7 @@ import pytest
 from ppdp import Domain, make_pipeline
 from ppdp.exceptions import NoRoute
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.registry import REGISTRY
+from ppdp.testing import REGISTRY
 from ppdp.transformers import ClusterDeduplicator, MedianImputer, MinMaxScaler, StandardScaler
 from ppdp.transformers.base import Stage
 

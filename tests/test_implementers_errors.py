@@ -17,9 +17,9 @@ from scipy.special import log_ndtr
 
 from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.bounds import FORMULAS
-from ppdp.bounds.rounding import UNIT
+from ppdp.core.rounding import UNIT
 from ppdp.mechanisms import GaussianMechanism, LinearSVC, LogisticRegression
-from ppdp.privacy.noise import Noise
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import PCA, MinMaxScaler, NormClipper, StandardScaler
 
 ROOT = Path(__file__).parents[1]

@@ -11,7 +11,7 @@ import pytest
 from refusals import N, classifier, labels, rows
 
 from ppdp import Domain, Pipeline
-from ppdp.entrance import check_labels, repaired_labels, repaired_targets
+from ppdp.data.intake import check_labels, repaired_labels, repaired_targets
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, Ridge
 from ppdp.transformers import NormClipper, RowMap

@@ -11,14 +11,14 @@ from gates import hockey_stick
 from scipy.special import ndtr
 
 from ppdp import Domain, Ladder, Ledger, PrivacyLoss, PrivacyRefusal, make_pipeline
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, NoRoute, UnsupportedOrder
-from ppdp.execute import execute
-from ppdp.gate import Gate, certain_share
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
-from ppdp.planning.plan import Plan
+from ppdp.pipeline.execute import execute
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.privacy.gate import Gate, certain_share
 from ppdp.privacy.gaussian import gaussian_delta
-from ppdp.privacy.noise import Noise
-from ppdp.rows import Rows
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
 GAPS = (0.7, 0.4, 0.1)

@@ -15,8 +15,8 @@ from scipy.stats import norm
 from sklearn.base import BaseEstimator, clone
 
 from ppdp.exceptions import BudgetExceeded, InvalidParameter, LedgerError
-from ppdp.ledger import Ledger
 from ppdp.privacy.gaussian import gaussian_mu
+from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.loss import PrivacyLoss
 
 

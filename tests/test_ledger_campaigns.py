@@ -8,8 +8,8 @@ import pytest
 
 from ppdp import Domain, make_pipeline
 from ppdp.exceptions import BudgetExceeded, InvalidParameter, LedgerError
-from ppdp.ledger import Ledger
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
+from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
 from ppdp.transformers import NormClipper

@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from ppdp.exceptions import BudgetExceeded, InvalidParameter, LedgerError
-from ppdp.ledger import Ledger
+from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.parts import Part
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ppdp.exceptions import LedgerError
-from ppdp.ledger import Ledger
+from ppdp.privacy.ledger.ledger import Ledger
 
 FLIPS = 400
 

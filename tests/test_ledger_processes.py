@@ -12,9 +12,9 @@ import time
 import pytest
 
 from ppdp.exceptions import BudgetExceeded, LedgerError
-from ppdp.ledger import Entry, Ledger
-from ppdp.ledger_file import insert
 from ppdp.privacy.gaussian import gaussian_mu
+from ppdp.privacy.ledger.file import insert
+from ppdp.privacy.ledger.ledger import Entry, Ledger
 from ppdp.privacy.loss import PrivacyLoss
 
 HELD = 0.89  # of a limit's delta is for what mechanisms spend, the rest for gates and imperfect noise

@@ -38,12 +38,13 @@ from sklearn.preprocessing import (
 from sklearn.utils import all_estimators
 
 import ppdp
-from ppdp import cli, lint, mechanisms, transformers
-from ppdp.conversion import stages
+from ppdp import lint, mechanisms, transformers
+from ppdp.cli import main as cli
 from ppdp.exceptions import InvalidParameter
-from ppdp.leaks import CONTAINERS, LEAKS, SEVERITIES, Leak
-from ppdp.linting import Finding, Report
-from ppdp.registry import examples
+from ppdp.interop.sklearn import stages
+from ppdp.interop.sklearn.leaks import CONTAINERS, LEAKS, SEVERITIES, Leak
+from ppdp.interop.sklearn.lint import Finding, Report
+from ppdp.testing import examples
 
 # What scikit-learn 1.6 says of itself with a newer SciPy, when its own model is fitted beside ours.
 pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")

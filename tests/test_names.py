@@ -2,9 +2,9 @@
 
 import pytest
 
+from ppdp.core.names import public_name
 from ppdp.exceptions import InvalidParameter
-from ppdp.ledger import Ledger
-from ppdp.names import public_name
+from ppdp.privacy.ledger.ledger import Ledger
 
 CAFE = "Caf\u00e9 2024"
 

@@ -22,10 +22,12 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from ppdp import Domain, Ledger, Pipeline, PrivacyRefusal, fits
+from ppdp import Domain, Ledger, Pipeline, PrivacyRefusal
 from ppdp.exceptions import PpdpError, StageFailed
-from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression, laplace
-from ppdp.privacy.noise import Noise
+from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
+from ppdp.mechanisms.query import laplace
+from ppdp.privacy.ledger import fits
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import (
     PCA,
     ClusterDeduplicator,

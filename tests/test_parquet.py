@@ -17,9 +17,9 @@ import zoo
 
 import ppdp
 from ppdp import Certificate, Pipeline, make_pipeline
-from ppdp.artefact import table as table_module
 from ppdp.exceptions import CertificateError, ExportError, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
+from ppdp.pipeline.release import table as table_module
 from ppdp.transformers import MinMaxScaler, NormClipper, RandomProjection, StandardScaler
 
 KEY = b"ppdp.certificate"

@@ -13,9 +13,9 @@ import pytest
 import ppdp.plot
 from ppdp import Domain, Ladder, Pipeline, PrivacyLoss, PrivateSearchCV, make_pipeline
 from ppdp.exceptions import InvalidParameter
-from ppdp.gate import Gate
-from ppdp.gate_noise import GATE_KINDS
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
+from ppdp.privacy.gate import Gate
+from ppdp.privacy.noise.gate import GATE_KINDS
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
 matplotlib.use("Agg")

@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 
-import ppdp.search
+import ppdp.pipeline.search.search
 from ppdp import Certificate, Domain, Ledger, Pipeline, PrivateSearchCV, load
-from ppdp.candidates import Candidate, select
-from ppdp.certificate.rules import RECORDED
-from ppdp.cli import main
+from ppdp.certificate.replay.rules import RECORDED
+from ppdp.cli.main import main
 from ppdp.exceptions import (
     BudgetExceeded,
     DomainMismatch,
@@ -25,9 +24,10 @@ from ppdp.exceptions import (
     PrivacyRefusal,
 )
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression, PoissonRegressor
+from ppdp.pipeline.search.candidates import Candidate, select
+from ppdp.pipeline.search.plan import Selection
 from ppdp.privacy.gaussian import gaussian_mu
-from ppdp.privacy.noise import Noise
-from ppdp.search_plan import Selection
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import PCA, NormClipper
 
 N = 3000
@@ -219,7 +219,7 @@ class TestNoise:
             exact.append(sums[chosen] / selection.rows)
             return chosen, noisy
 
-        monkeypatch.setattr(ppdp.search, "select", spy)
+        monkeypatch.setattr(ppdp.pipeline.search.search, "select", spy)
         cheap = {"model__max_iter": [1, 2]}
         X, y = data[0][:600], data[1][:600]
         found = [search(grid=cheap, refit=False, epsilon=1.0, delta=1e-5).fit(X, y) for _ in range(60)]
@@ -269,7 +269,7 @@ class TestSides:
 class TestNothingPrivateIsLeft:
     def test_no_exact_score(self, data, monkeypatch):
         exact = []
-        monkeypatch.setattr(ppdp.search, "select", lambda *a: exact.extend(a[0]) or select(*a))
+        monkeypatch.setattr(ppdp.pipeline.search.search, "select", lambda *a: exact.extend(a[0]) or select(*a))
         found = search(scores="all").fit(*data)
 
         def numbers(value):
@@ -401,7 +401,7 @@ class TestManners:
         assert search().fit(data[0].to_numpy(), data[1].to_numpy()).predict(data[0].to_numpy()).shape == (N,)
 
     def test_gaps_declared_of_all_rows_hold_of_a_part(self):
-        setting = ppdp.search.Setting(Domain(max_missing=0.1, min_present=50), 1000, 2, None)
+        setting = ppdp.pipeline.search.search.Setting(Domain(max_missing=0.1, min_present=50), 1000, 2, None)
         assert setting.domain(600) == Domain(n_rows=600, max_missing=100)
         assert setting.domain(60).max_missing == 60
         assert setting.domain(1000) is setting.declared

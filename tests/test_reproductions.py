@@ -23,10 +23,10 @@ import printed
 import table_2
 import table_4
 
-from ppdp.literature.preprocessing.components import eigengap
-from ppdp.mechanisms.descent import ClippedGradient, descend_faster, path
+from literature.preprocessing.components import eigengap
+from ppdp.data.rows import Rows
+from ppdp.mechanisms.learn.descent import ClippedGradient, descend_faster, path
 from ppdp.privacy.renyi import ORDERS
-from ppdp.rows import Rows
 
 FOLDER = Path(__file__).parents[1] / "reproductions"
 COMMITTED = (FOLDER / "results.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV, ShuffleSplit, cross_val_score,
 from ppdp import Domain, Ledger, Pipeline, PrivacyRefusal
 from ppdp.exceptions import BudgetExceeded, DomainMismatch, InvalidValue, MissingBound
 from ppdp.mechanisms import LogisticRegression
-from ppdp.privacy.noise import Noise
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import PCA, Deduplicator, NormClipper
 
 N = 600

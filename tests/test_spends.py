@@ -5,8 +5,8 @@ import pytest
 
 from ppdp import make_pipeline
 from ppdp.exceptions import BudgetExceeded, LedgerError
-from ppdp.ledger import Ledger
 from ppdp.mechanisms import LaplaceMechanism, LogisticRegression
+from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.parts import Part
 from ppdp.transformers import NormClipper
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ppdp.statistics import clip_norms, row_norms
+from ppdp.data.statistics import clip_norms, row_norms
 
 
 @pytest.mark.parametrize("factor", [1e-200, 1.0, 1e200])

@@ -6,18 +6,17 @@ import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
-from ppdp.bounds.formula import FORMULAS, Formula
-from ppdp.bounds.rounding import column_sum_error, inflate
-from ppdp.conditions import Condition
-from ppdp.distance import Distance
-from ppdp.domain import Domain
-from ppdp.planning.ways import Way
-from ppdp.registry import REGISTRY
-from ppdp.rows import Rows
-from ppdp.statistics import column_sums
-from ppdp.testing import check_stage
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import FORMULAS, Formula
+from ppdp.core.rounding import column_sum_error, inflate
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import column_sums
+from ppdp.testing import REGISTRY, check_stage
 from ppdp.transformers import PCA, NormClipper, RowMap, StandardScaler
 from ppdp.transformers.base import RowWiseTransformer, Stage, Transformer
+from ppdp.transformers.condition import Condition
+from ppdp.transformers.way import Way
 
 N = 10
 

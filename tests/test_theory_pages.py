@@ -7,9 +7,9 @@ import pytest
 
 from ppdp import Distance, Domain
 from ppdp.bounds import FORMULAS
-from ppdp.bounds.formula import Formula
+from ppdp.core.formula import Formula
 from ppdp.mechanisms.base import Mechanism
-from ppdp.registry import REGISTRY
+from ppdp.testing import REGISTRY
 
 ROOT = Path(__file__).parents[1]
 THEORY = ROOT / "docs" / "theory"

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from neighbours import Chain, Pair, by_position
 
-from ppdp.distance import Distance
-from ppdp.domain import Domain
-from ppdp.rows import Rows
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
 from ppdp.transformers import (
     PCA,
     MeanImputer,

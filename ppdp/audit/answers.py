@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from ppdp.bounds import lookup
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
 from ppdp.mechanisms.base import Question
-from ppdp.neighbours import Pair
-from ppdp.planning.plan import PlannedMechanism
-from ppdp.privacy.noise import Noise
+from ppdp.pipeline.planning.plan import PlannedMechanism
+from ppdp.privacy.noise.sampler import Noise
+from ppdp.testing.neighbours import Pair
 
 __all__ = ["Exact", "exact_answers", "law_of_answers"]
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.audit.target import GateTarget, PlanTarget, SelectionTarget, Target
-from ppdp.domain import Domain
-from ppdp.gate import Gate
-from ppdp.ladder import Ladder
+from ppdp.core.domain import Domain
+from ppdp.core.ladder import Ladder
+from ppdp.data.rows import Rows
 from ppdp.mechanisms import (
     ExponentialMechanism,
     GammaRegressor,
@@ -30,10 +30,10 @@ from ppdp.mechanisms import (
     Ridge,
     TweedieRegressor,
 )
-from ppdp.pipeline import Pipeline
-from ppdp.planning.plan import Plan
-from ppdp.rows import Rows
-from ppdp.search_plan import Selection
+from ppdp.pipeline.pipeline import Pipeline
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.search.plan import Selection
+from ppdp.privacy.gate import Gate
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, NormClipper, StandardScaler
 
 __all__ = ["TARGETS"]

@@ -23,15 +23,15 @@ from ppdp.audit.maps import (
     present,
     quiet,
 )
-from ppdp.checks import integer, number, positive
-from ppdp.distance import Distance, Sensitivity
-from ppdp.domain import Domain
+from ppdp.core.checks import integer, number, positive
+from ppdp.core.distance import Distance, Sensitivity
+from ppdp.core.domain import Domain
+from ppdp.core.tables import visible
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import row_norms
 from ppdp.exceptions import InvalidParameter
-from ppdp.neighbours import Pair, World, compared, measured, through
-from ppdp.planning.ways import Way
-from ppdp.rows import Rows
-from ppdp.statistics import row_norms
-from ppdp.tables import visible
+from ppdp.testing.neighbours import Pair, World, compared, measured, through
+from ppdp.transformers.way import Way
 
 __all__ = ["Claim", "StabilityTarget", "StageTarget", "lengths", "one_line"]
 

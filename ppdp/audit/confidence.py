@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 from scipy.stats import beta
 
-from ppdp.checks import number
+from ppdp.core.checks import number
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 

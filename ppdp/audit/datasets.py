@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.artefact.members import write_bytes
+from ppdp.certificate.share.files import write_bytes
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
-from ppdp.neighbours import Pair
-from ppdp.rows import Rows
+from ppdp.testing.neighbours import Pair
 
 __all__ = ["keep_pair", "kept_pair", "pair_to_dict"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from types import CodeType
 from typing import Any
 
-from ppdp.artefact.description import describe
-from ppdp.artefact.members import hashed
-from ppdp.certificate.issue import content_hash
-from ppdp.planning.plan import Plan
-from ppdp.rows import Rows
+from ppdp.certificate.share.files import hashed
+from ppdp.data.rows import Rows
+from ppdp.pipeline.issue import content_hash
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.release.description import describe
 
 __all__ = ["code_of", "digest_of", "digest_of_plan"]
 

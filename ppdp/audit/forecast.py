@@ -13,11 +13,11 @@ import numpy as np
 from ppdp.audit.claims import StabilityTarget
 from ppdp.audit.plans import AnswerTarget, plan_targets
 from ppdp.audit.target import PlanTarget
-from ppdp.domain import Domain
+from ppdp.core.domain import Domain
 from ppdp.exceptions import DomainMismatch, InvalidParameter, NoRoute, PpdpError
-from ppdp.neighbours import Pair
-from ppdp.planning.plan import Plan
-from ppdp.privacy.noise import Noise
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.privacy.noise.sampler import Noise
+from ppdp.testing.neighbours import Pair
 
 __all__ = ["ROWS", "Forecast", "fewest_rows", "forecast"]
 

@@ -18,11 +18,11 @@ from ppdp.audit.stability import attack_stability, worst_pair
 from ppdp.audit.surroundings import best_surroundings
 from ppdp.audit.target import PlanTarget
 from ppdp.audit.trials import MOST_RUNS, check_jobs
-from ppdp.checks import integer, positive
-from ppdp.domain import Domain
+from ppdp.core.checks import integer, positive
+from ppdp.core.domain import Domain
 from ppdp.exceptions import InvalidParameter
-from ppdp.neighbours import Pair
-from ppdp.planning.plan import Plan
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.testing.neighbours import Pair
 
 __all__ = ["audit"]
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.domain import Domain
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
-from ppdp.rows import Rows
 
 __all__ = [
     "FITTED",

@@ -1,8 +1,8 @@
 """Climbing: pairs of datasets that come ever closer to a bound, or exceed it.
 
 First pairs are drawn. Then, for one quantity after the other, the best, or the best of some fresh ones, is climbed
-from: by steps that a :class:`~ppdp.neighbours.World` knows (rows become other rows, gaps and weights change), and by an
-optimiser on the coordinates of the pair's distinct rows, so that rows that are equal stay equal.
+from: by steps that a :class:`~ppdp.testing.neighbours.World` knows (rows become other rows, gaps and weights
+change), and by an optimiser on the coordinates of the pair's distinct rows, so that rows that are equal stay equal.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.audit.claims import StabilityTarget, Uses, one_line
+from ppdp.core.progress import progress
+from ppdp.core.tables import visible
 from ppdp.exceptions import InvalidParameter, PpdpError
-from ppdp.neighbours import Pair
-from ppdp.progress import progress
-from ppdp.tables import visible
+from ppdp.testing.neighbours import Pair
 
 __all__ = ["SIZES", "Found", "Search", "search", "share"]
 

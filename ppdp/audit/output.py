@@ -21,7 +21,7 @@ from ppdp.audit.confidence import Certified, at_least, at_most, check_confidence
 from ppdp.audit.scores import Score, scores
 from ppdp.audit.target import Target
 from ppdp.audit.trials import MOST_RUNS, SLICE, Trials, check_verdict, make_trials, record_verdict
-from ppdp.checks import integer
+from ppdp.core.checks import integer
 from ppdp.exceptions import InvalidParameter
 
 __all__ = ["Event", "OutputFinding", "attack_output", "judged"]

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from ppdp.audit.answers import Exact, exact_answers, law_of_answers
 from ppdp.audit.claims import StabilityTarget, StageTarget, Uses, lengths
 from ppdp.bounds import lookup
-from ppdp.distance import Distance
-from ppdp.domain import Domain
-from ppdp.neighbours import Pair, World, measured, through
-from ppdp.planning.plan import Plan
-from ppdp.planning.route import PlannedRelease, PlannedStep
-from ppdp.release_points import STATISTICS
-from ppdp.statistics import row_norms
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.releases import STATISTICS
+from ppdp.data.statistics import row_norms
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
+from ppdp.testing.neighbours import Pair, World, measured, through
 
 __all__ = ["AnswerTarget", "ReleaseTarget", "RowsTarget", "plan_targets"]
 

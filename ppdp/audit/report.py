@@ -14,12 +14,12 @@ from ppdp.audit.optimise import SIZES
 from ppdp.audit.output import OutputFinding
 from ppdp.audit.stability import NOTHING_MOVED, StabilityReport
 from ppdp.certificate.document import write_atomically
-from ppdp.certificate.drawing import budget_bar
-from ppdp.certificate.html import html_page
-from ppdp.certificate.layout import Cell, items, pairs, table
-from ppdp.certificate.markup import Element, bound, element, number, printable
-from ppdp.neighbours import Pair
-from ppdp.tables import html_table
+from ppdp.certificate.pages.drawing import budget_bar
+from ppdp.certificate.pages.html import html_page
+from ppdp.certificate.pages.layout import Cell, items, pairs, table
+from ppdp.certificate.pages.markup import Element, bound, element, number, printable
+from ppdp.core.tables import html_table
+from ppdp.testing.neighbours import Pair
 
 __all__ = ["AuditReport"]
 

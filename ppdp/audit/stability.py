@@ -12,14 +12,14 @@ import numpy as np
 from ppdp.audit.claims import Claim, StabilityTarget, StageTarget, lengths
 from ppdp.audit.optimise import SIZES, Search, search, share
 from ppdp.audit.plans import AnswerTarget, plan_targets
-from ppdp.checks import integer, number, positive
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.checks import integer, number, positive
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.tables import html_table, visible
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
-from ppdp.neighbours import Pair, World
-from ppdp.planning.plan import Plan
-from ppdp.rows import Rows
-from ppdp.tables import html_table, visible
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.testing.neighbours import Pair, World
 from ppdp.transformers.base import Stage
 
 __all__ = ["NOTHING_MOVED", "StabilityFinding", "StabilityReport", "attack_stability", "worst_pair"]

@@ -9,9 +9,9 @@ import numpy as np
 from ppdp.audit.output import attack_output
 from ppdp.audit.plans import AnswerTarget
 from ppdp.audit.target import PlanTarget
-from ppdp.neighbours import Pair, differing
-from ppdp.planning.plan import Plan
-from ppdp.rows import Rows
+from ppdp.data.rows import Rows
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.testing.neighbours import Pair, differing
 
 __all__ = ["best_surroundings"]
 

@@ -15,19 +15,19 @@ from numpy.typing import NDArray
 from ppdp.audit.confidence import Certified, check_claim
 from ppdp.audit.digests import code_of, digest_of, digest_of_plan
 from ppdp.audit.scores import joined, numbers_of
-from ppdp.candidates import select
-from ppdp.certificate.issue import content_hash
-from ppdp.domain import Domain
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import column_sums, row_norms
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
-from ppdp.execute import Outcome, execute
-from ppdp.gate import Gate
-from ppdp.neighbours import differing
-from ppdp.planning.plan import Plan
+from ppdp.pipeline.execute import Outcome, execute
+from ppdp.pipeline.issue import content_hash
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.search.candidates import select
+from ppdp.pipeline.search.plan import Selection
+from ppdp.privacy.gate import Gate
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.noise import Noise
-from ppdp.rows import Rows
-from ppdp.search_plan import Selection
-from ppdp.statistics import column_sums, row_norms
+from ppdp.privacy.noise.sampler import Noise
+from ppdp.testing.neighbours import differing
 
 __all__ = ["FunctionTarget", "GateTarget", "PlanTarget", "SelectionTarget", "Target"]
 

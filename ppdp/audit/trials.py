@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.artefact.members import pack_arrays, unpack_arrays, write_bytes
 from ppdp.audit.scores import finite, joined, with_widths
 from ppdp.audit.target import Target
-from ppdp.checks import integer
+from ppdp.certificate.share.files import pack_arrays, unpack_arrays, write_bytes
+from ppdp.core.checks import integer
+from ppdp.core.progress import progress
 from ppdp.exceptions import ExportError, InvalidParameter, PpdpError
-from ppdp.privacy.noise import Noise
-from ppdp.progress import progress
+from ppdp.privacy.noise.sampler import Noise
 
 __all__ = ["MOST_RUNS", "SLICE", "Slice", "Trials", "check_jobs", "check_verdict", "make_trials", "record_verdict"]
 

@@ -27,7 +27,7 @@ from ppdp.bounds import (
     soft_pca,
     trimmed_mean,
 )
-from ppdp.bounds.formula import FORMULAS, Formula, lookup
+from ppdp.core.formula import FORMULAS, Formula, lookup
 
 __all__ = [
     "FORMULAS",

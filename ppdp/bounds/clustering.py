@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from ppdp.bounds.deduplication import later, nobody_absent
-from ppdp.bounds.formula import formula, sane, whole
-from ppdp.bounds.rounding import inflate
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane, whole
+from ppdp.core.rounding import inflate
 
 __all__ = ["KISSING", "crowding_margin", "decided", "deduplicate", "quantize", "raw_crowding_margin", "reach"]
 

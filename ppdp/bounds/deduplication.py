@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from ppdp.bounds.formula import formula, sane, whole
-from ppdp.bounds.rounding import UNIT
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane, whole
+from ppdp.core.rounding import UNIT
 
 __all__ = [
     "bands_first",

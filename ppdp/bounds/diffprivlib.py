@@ -1,8 +1,8 @@
 """Privacy of what diffprivlib's models release: ``docs/theory/diffprivlib.md``.
 
 diffprivlib states one epsilon for every model and means different things by it. The formulas here begin at the
-noise that its source draws, and prove what that is worth at a :class:`~ppdp.distance.Distance`. ``noise_scale`` is one
-over the epsilon that diffprivlib is given.
+noise that its source draws, and prove what that is worth at a :class:`~ppdp.core.distance.Distance`.
+``noise_scale`` is one over the epsilon that diffprivlib is given.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ppdp.bounds.formula import formula, sane, whole
 from ppdp.bounds.laplace import largest_entry
 from ppdp.bounds.learning import augmented_norm
 from ppdp.bounds.queries import moving
-from ppdp.bounds.rounding import inflate
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane, whole
+from ppdp.core.rounding import inflate
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 
 from scipy.optimize import brentq
 
-from ppdp.bounds.formula import formula, sane
 from ppdp.bounds.learning import Gradient, augmented_norm
-from ppdp.bounds.rounding import UNIT
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane
+from ppdp.core.rounding import UNIT
 
 __all__ = [
     "LARGEST_SCORE",

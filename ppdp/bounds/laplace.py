@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ppdp.bounds.formula import formula
 from ppdp.bounds.queries import check_grid, counting_step, histogram_shape, moving, present_shape
-from ppdp.bounds.rounding import column_sum_error, inflate
-from ppdp.distance import Distance
-from ppdp.domain import Domain
-from ppdp.privacy.laplace_noise import laplace_allowance, whole_lattice
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula
+from ppdp.core.rounding import column_sum_error, inflate
 from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.noise.laplace import laplace_allowance, whole_lattice
 from ppdp.privacy.parts import Part
 
 __all__ = [

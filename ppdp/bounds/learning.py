@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ppdp.bounds.formula import formula, sane
-from ppdp.bounds.rounding import UNIT, inflate
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane
+from ppdp.core.rounding import UNIT, inflate
 
 __all__ = [
     "Gradient",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from ppdp.bounds.formula import formula, sane
 from ppdp.bounds.learning import Gradient, augmented_norm, logistic_gradient, squared_gradient
-from ppdp.bounds.rounding import UNIT, inflate
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane
+from ppdp.core.rounding import UNIT, inflate
 
 __all__ = [
     "LOGISTIC_CURVATURE",

@@ -11,10 +11,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ppdp.bounds.formula import formula, sane, whole
-from ppdp.bounds.rounding import UNIT, column_sum_error, eigen_error, inflate, product_error, projection_error
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane, whole
+from ppdp.core.rounding import UNIT, column_sum_error, eigen_error, inflate, product_error, projection_error
 
 __all__ = [
     "aligned_map",

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ppdp.bounds.formula import formula, sane
-from ppdp.bounds.rounding import UNIT, apply_error, inflate
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane
+from ppdp.core.rounding import UNIT, apply_error, inflate
 
 __all__ = ["FAMILIES", "MOST_ENTRIES", "draw", "measured", "operator_norm", "random_projection"]
 

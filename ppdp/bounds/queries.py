@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
-from ppdp.bounds.formula import formula, sane
-from ppdp.bounds.rounding import UNIT, column_sum_error, inflate, product_error
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane
+from ppdp.core.rounding import UNIT, column_sum_error, inflate, product_error
 
 __all__ = [
     "MOMENT_COUNT_WEIGHT",

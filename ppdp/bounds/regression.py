@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 
-from ppdp.bounds.formula import formula, sane, whole
-from ppdp.bounds.rounding import UNIT, apply_error, eigen_error, inflate, product_error
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane, whole
+from ppdp.core.rounding import UNIT, apply_error, eigen_error, inflate, product_error
 
 __all__ = [
     "coefficient_norm",

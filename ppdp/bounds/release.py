@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ppdp.bounds.formula import formula
 from ppdp.bounds.imputation import entries_of, mean_sensitivity
-from ppdp.bounds.rounding import column_sum_error, inflate, product_error
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula
+from ppdp.core.rounding import column_sum_error, inflate, product_error
 
 __all__ = ["BOX_WEIGHT", "answer_shape", "column_means", "mean_and_count", "mean_and_moment", "mean_and_squares"]
 

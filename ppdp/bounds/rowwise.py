@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ppdp.bounds.formula import formula, sane
-from ppdp.bounds.rounding import apply_error, inflate
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane
+from ppdp.core.rounding import apply_error, inflate
 
 __all__ = ["identity", "norm_clip", "public_map", "range_scaling", "row_map"]
 

@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from ppdp.bounds.formula import formula, sane, whole
 from ppdp.bounds.learning import (
     Gradient,
     augmented_norm,
@@ -21,12 +20,13 @@ from ppdp.bounds.learning import (
     softmax_gradient_norm,
     squared_gradient,
 )
-from ppdp.bounds.rounding import UNIT, inflate
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane, whole
+from ppdp.core.rounding import UNIT, inflate
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.noise import lattice_allowance
+from ppdp.privacy.noise.sampler import lattice_allowance
 from ppdp.privacy.parts import Part
 from ppdp.privacy.subsampling import epoch_mu
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ppdp.bounds.formula import formula, sane
 from ppdp.bounds.pca import spread_factor
-from ppdp.bounds.rounding import apply_error, column_sum_error, inflate
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane
+from ppdp.core.rounding import apply_error, column_sum_error, inflate
 
 __all__ = ["mean_shift", "public_scaling", "standard_scaling", "std_margin"]
 

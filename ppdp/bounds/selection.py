@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 from scipy.special import log_ndtr, ndtri
 
-from ppdp.bounds.rounding import column_sum_error, inflate
-from ppdp.distance import Distance
+from ppdp.core.distance import Distance
+from ppdp.core.rounding import column_sum_error, inflate
 from ppdp.exceptions import ImpossibleBudget
-from ppdp.privacy.laplace_noise import score_allowance
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.noise import TOTAL_VARIATION_PER_DRAW, WORST_ALLOWANCE_PER_ENTRY, lattice_allowance
+from ppdp.privacy.noise.laplace import score_allowance
+from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, WORST_ALLOWANCE_PER_ENTRY, lattice_allowance
 
 __all__ = [
     "choice_mu",
@@ -139,7 +139,7 @@ def _worst(losses: Sequence[PrivacyLoss]) -> PrivacyLoss:
 def selection_loss(
     rows: int, rows_per_unit: int, temperature: float | None, scored: int, noise_scale: float | None
 ) -> PrivacyLoss:
-    """What choice and scores on the validation rows cost together; see :class:`ppdp.search_plan.Selection`."""
+    """What choice and scores on the validation rows cost together; see :class:`ppdp.pipeline.search.plan.Selection`."""
     distance = Distance.neighbours(min(rows_per_unit, rows))
     chosen = 0.0 if temperature is None else choice_mu(rows, distance, temperature)
     released = 0.0 if noise_scale is None else score_mu(rows, distance, scored, noise_scale)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 
-from ppdp.bounds.formula import formula, sane
 from ppdp.bounds.pca import map_error, moment_error
-from ppdp.bounds.rounding import inflate
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane
+from ppdp.core.rounding import inflate
 
 __all__ = ["moment_distance", "public_shrinkage", "shrinkage", "shrinkage_shift"]
 

@@ -6,11 +6,11 @@ zeros. It obeys the bound of the mean over ``max(n_j, n0)`` with ``n0 - 2m`` in 
 
 from __future__ import annotations
 
-from ppdp.bounds.formula import formula, sane, whole
 from ppdp.bounds.imputation import mean_sensitivity, public_imputation
-from ppdp.bounds.rounding import apply_error
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import formula, sane, whole
+from ppdp.core.rounding import apply_error
 
 __all__ = ["public_trimmed_imputation", "trimmed_imputation", "trimmed_sensitivity"]
 

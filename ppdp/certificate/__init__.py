@@ -1,7 +1,7 @@
 """Certificates: the document, its form, its verification, its pages."""
 
 from ppdp.certificate.document import Certificate
-from ppdp.certificate.signature import Signature
-from ppdp.certificate.verify import Verification, verify
+from ppdp.certificate.replay.verify import Verification, verify
+from ppdp.certificate.share.signature import Signature
 
 __all__ = ["Certificate", "Signature", "Verification", "verify"]

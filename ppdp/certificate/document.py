@@ -12,16 +12,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdp.certificate.broken import typed
-from ppdp.certificate.strict import strict_json
-from ppdp.checks import path_of
+from ppdp.certificate.canonical import strict_json
+from ppdp.certificate.typed_errors import typed
+from ppdp.core.checks import path_of
 from ppdp.exceptions import CertificateError, ExportError, InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
 
 if TYPE_CHECKING:
-    from ppdp.certificate.signature import PrivateKey, PublicKey, Signature
-    from ppdp.certificate.verify import Verification
+    from ppdp.certificate.replay.verify import Verification
+    from ppdp.certificate.share.signature import PrivateKey, PublicKey, Signature
 
 __all__ = ["SCHEMA_NAME", "Certificate", "write_atomically"]
 
@@ -167,7 +167,7 @@ class Certificate:
         CertificateError
             If it is not a certificate of a known schema.
         """
-        from ppdp.certificate.schema import check_form
+        from ppdp.certificate.replay.form import check_form
 
         try:
             content = strict_json(text)
@@ -198,7 +198,7 @@ class Certificate:
         CertificateError
             If the file cannot be read or is not a certificate.
         """
-        from ppdp.artefact.members import read_file
+        from ppdp.certificate.share.files import read_file
 
         place = path_of("path", path)
         try:
@@ -233,7 +233,7 @@ class Certificate:
         InvalidParameter
             If the key cannot be read or is not of Ed25519, or one of the two is missing.
         """
-        from ppdp.certificate.verify import verify
+        from ppdp.certificate.replay.verify import verify
 
         if (signature is None) != (public_key is None):
             raise InvalidParameter(
@@ -242,7 +242,7 @@ class Certificate:
         result = verify(self._content)
         if signature is None or public_key is None:
             return result
-        from ppdp.certificate.signature import checked
+        from ppdp.certificate.share.signature import checked
 
         return checked(self, result, signature, public_key)
 
@@ -282,19 +282,19 @@ class Certificate:
         InvalidParameter
             If the key cannot be read or is not of Ed25519.
         """
-        from ppdp.certificate.signature import sign
+        from ppdp.certificate.share.signature import sign
 
         return sign(self, private_key, password=password, conditional=conditional)
 
     def to_text(self) -> str:
         """The certificate for a terminal; of one that does not hold, only that and why."""
-        from ppdp.certificate.shown import text
+        from ppdp.certificate.pages.shown import text
 
         return text(self._content, self._found())
 
     def to_html(self) -> str:
         """The certificate as one self-contained page; of one that does not hold, only that and why."""
-        from ppdp.certificate.shown import page
+        from ppdp.certificate.pages.shown import page
 
         return page(self._content, self._found())
 
@@ -319,7 +319,7 @@ class Certificate:
         InvalidParameter
             If ``card`` is none.
         """
-        from ppdp.certificate.card import add_to_card, render_card
+        from ppdp.certificate.pages.card import add_to_card, render_card
 
         if not self._found():
             raise CertificateError("the certificate does not hold, so it gets no model card.", fix=ASK_WHY)
@@ -382,8 +382,8 @@ class Certificate:
         InvalidParameter
             If the registry would not read a field, or ``further`` says otherwise than the certificate.
         """
-        from ppdp.certificate.leaving import refuse_unsafe
-        from ppdp.certificate.registry_record import registry_record
+        from ppdp.certificate.share.export_rules import refuse_unsafe
+        from ppdp.certificate.share.registry_record import registry_record
 
         refuse_unsafe(self, conditional=conditional)
         basic = {
@@ -398,7 +398,7 @@ class Certificate:
         return registry_record(self, basic, authors, further or {})
 
     def _repr_html_(self) -> str:
-        from ppdp.certificate.shown import fragment
+        from ppdp.certificate.pages.shown import fragment
 
         return fragment(self._content, self._found())
 

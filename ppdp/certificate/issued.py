@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ppdp.names import dataset_name
+from ppdp.core.names import dataset_name
 from ppdp.privacy.loss import PrivacyLoss
 
 __all__ = ["account_in_words", "issued_rules", "left_out", "not_alone", "spent_at_least", "unpaid"]

@@ -1,12 +1,12 @@
 """Mechanisms: what turns cleaned rows into a noisy release."""
 
-from ppdp.mechanisms.exponential import ExponentialMechanism
-from ppdp.mechanisms.gaussian import GaussianMechanism
-from ppdp.mechanisms.glm import GammaRegressor, PoissonRegressor, TweedieRegressor
-from ppdp.mechanisms.laplace import LaplaceMechanism
-from ppdp.mechanisms.linear_regression import LinearRegression, Ridge
-from ppdp.mechanisms.linear_svc import LinearSVC
-from ppdp.mechanisms.logistic_regression import LogisticRegression
+from ppdp.mechanisms.learn.glm import GammaRegressor, PoissonRegressor, TweedieRegressor
+from ppdp.mechanisms.learn.linear_regression import LinearRegression, Ridge
+from ppdp.mechanisms.learn.linear_svc import LinearSVC
+from ppdp.mechanisms.learn.logistic_regression import LogisticRegression
+from ppdp.mechanisms.query.exponential import ExponentialMechanism
+from ppdp.mechanisms.query.gaussian import GaussianMechanism
+from ppdp.mechanisms.query.laplace import LaplaceMechanism
 
 __all__ = [
     "ExponentialMechanism",

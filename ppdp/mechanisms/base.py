@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from ppdp.bounds import lookup
-from ppdp.checks import positive
-from ppdp.declared import Value, constants
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.checks import positive
+from ppdp.core.declared import Value, constants
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, MissingBudget
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.noise import WORST_ALLOWANCE_PER_ENTRY, Noise, lattice_allowance
-from ppdp.rows import Rows
+from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY, Noise, lattice_allowance
 
 __all__ = ["Mechanism", "Question", "behind"]
 

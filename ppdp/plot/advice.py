@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ppdp.certificate.markup import figure
+from ppdp.certificate.pages.markup import figure
 from ppdp.exceptions import InvalidParameter
-from ppdp.planning.display import ranked
-from ppdp.planning.plan import Plan
 from ppdp.plot.bars import noise_axis, note, spare
 from ppdp.plot.canvas import FAINT, LINE, OTHER, OURS, axes, cut, words
 
@@ -20,7 +18,7 @@ __all__ = ["advice"]
 MOST = 20  # routes
 
 
-def advice(plan: Plan, ax: Axes | None = None) -> Axes:
+def advice(plan: Any, ax: Axes | None = None) -> Axes:
     """Draw the noise of every route, the chosen one on top, with the reason where one is not offered.
 
     Of a ladder every rung is drawn: the data decide which of them is used.
@@ -42,9 +40,9 @@ def advice(plan: Plan, ax: Axes | None = None) -> Axes:
     InvalidParameter
         If there is no plan, or it has no noise to compare.
     """
-    if not isinstance(plan, Plan):
+    if not hasattr(plan, "alternatives"):
         raise InvalidParameter(f"a {type(plan).__name__} gives no advice.", fix="pass pipe.plan(domain).")
-    shown = ranked(plan)[:MOST]
+    shown = plan.ranked()[:MOST]
     noises = [route.noise_scale for route in shown]
     if plan.mechanism is None or not any(noises):
         raise InvalidParameter(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ppdp.certificate.markup import figure
-from ppdp.comparison import Comparison, Practice
+from ppdp.certificate.pages.markup import figure
 from ppdp.exceptions import InvalidParameter
 from ppdp.plot.bars import noise_axis, note, spare
 from ppdp.plot.canvas import BROKEN, FAINT, LINE, OTHER, OURS, axes, cut, words
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["comparison"]
 
 
-def comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
+def comparison(comparison: Any, ax: Axes | None = None) -> Axes:
     """Draw the noise of the usual practices and of the chosen route, with the epsilon that each can prove.
 
     A hatched bar is noise that does not keep what is claimed for it.
@@ -39,7 +38,7 @@ def comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     InvalidParameter
         If it is no comparison.
     """
-    if not isinstance(comparison, Comparison):
+    if not hasattr(comparison, "practices"):
         raise InvalidParameter(f"a {type(comparison).__name__} is no comparison.", fix="pass pipe.compare(domain).")
     ax = axes(ax, 8.0, 2.9)
     practices = comparison.practices
@@ -64,7 +63,7 @@ def _bar(ax: Axes, y: float, noise: float, status: str) -> None:
         ax.barh(y, noise, height=0.6, color=OURS if status == "chosen" else OTHER)
 
 
-def _words(practice: Practice) -> str:
+def _words(practice: Any) -> str:
     """Noise and what it proves."""
     if practice.noise_scale is None:
         return f"not offered: {words(cut(practice.reason, 80))}"

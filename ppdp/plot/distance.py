@@ -7,10 +7,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ppdp.certificate.document import Certificate
-from ppdp.certificate.markup import figure
-from ppdp.certificate.points import Point, points_of, spreads
+from ppdp.certificate.pages.markup import figure
+from ppdp.certificate.pages.points import Point, points_of, spreads
 from ppdp.exceptions import InvalidParameter
-from ppdp.planning.plan import Plan
 from ppdp.plot.canvas import axes, words
 
 if TYPE_CHECKING:
@@ -23,11 +22,10 @@ ROUTES = ("#2f7f79", "#adb5bb", "#93699f", "#c2a14d", "#566573")
 ENTRANCE = "entrance"
 THICK = 0.56  # of the room between two stages
 
-Subject = Certificate | Plan
 Path = tuple[Point, ...]
 
 
-def distance(certificate_or_plan: Subject | Sequence[tuple[str, Subject]], ax: Axes | None = None) -> Axes:
+def distance(certificate_or_plan: Any, ax: Axes | None = None) -> Axes:
     """Draw the distance of neighbouring datasets at the entrance and after every stage.
 
     The length of a bar is the most that a sum of the rows can change, in units of what one replaced row can change
@@ -51,7 +49,7 @@ def distance(certificate_or_plan: Subject | Sequence[tuple[str, Subject]], ax: A
     InvalidParameter
         If there is nothing here that has a distance, or matplotlib is not installed.
     """
-    single = isinstance(certificate_or_plan, (Certificate, Plan))
+    single = not isinstance(certificate_or_plan, (list, tuple))
     labels, paths = _labelled([("", certificate_or_plan)] if single else certificate_or_plan)
     names = _merged([[point.name for point in path] for path in paths])
     ax = axes(ax, 7.2, 1.0 + 0.3 * len(names) * max(2, len(paths)))
@@ -78,7 +76,7 @@ def _labelled(of: Any) -> tuple[list[str], list[Path]]:
 def _path(subject: Any) -> Path:
     if isinstance(subject, Certificate):
         return points_of(subject.to_dict())
-    if isinstance(subject, Plan):
+    if hasattr(subject, "steps") and hasattr(subject, "distance"):
         entrance = Point("", subject.distance, subject.domain.row_norm)
         return entrance, *(Point(s.name, s.way.distance, s.way.domain.row_norm) for s in subject.steps)
     raise InvalidParameter(f"a {type(subject).__name__} has no distance to draw.", fix="pass a Certificate or a Plan.")

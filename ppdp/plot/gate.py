@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ppdp.exceptions import InvalidParameter
-from ppdp.gate import Gate
-from ppdp.planning.plan import Plan
 from ppdp.plot.canvas import FAINT, LINE, LINES, axes, plain
+from ppdp.privacy.gate import Gate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +20,7 @@ POINTS = 241
 USUAL = 0.99
 
 
-def gate(plan_or_gate: Plan | Gate, ax: Axes | None = None) -> Axes:
+def gate(plan_or_gate: Any, ax: Axes | None = None) -> Axes:
     """Draw how likely the gate passes, against the margin of the data in rows.
 
     The margin is how many rows must be replaced before a condition fails: a thought, not a measurement of data. The
@@ -73,15 +72,16 @@ def gate(plan_or_gate: Plan | Gate, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _gate(subject: Plan | Gate) -> Gate:
+def _gate(subject: Any) -> Gate:
     if isinstance(subject, Gate):
         return subject
-    if not isinstance(subject, Plan):
+    if not hasattr(subject, "gate") or not hasattr(subject, "conditions"):
         raise InvalidParameter(f"a {type(subject).__name__} has no gate to draw.", fix="pass a Plan or a Gate.")
     if subject.gate is None:
         assumed = "it assumes its conditions" if subject.conditions else "it assumes nothing of the data"
         raise InvalidParameter(f"this plan has no gate: {assumed}.", fix="draw a plan that tests conditions.")
-    return subject.gate
+    found: Gate = subject.gate
+    return found
 
 
 def _margins(found: Gate, top: float) -> list[float]:

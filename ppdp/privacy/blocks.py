@@ -11,8 +11,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ppdp.checks import integer, length, number
-from ppdp.distance import Distance
+from ppdp.core.checks import integer, length, number
+from ppdp.core.distance import Distance
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part

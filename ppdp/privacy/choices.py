@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.checks import integer, positive
+from ppdp.core.checks import integer, positive
 from ppdp.privacy.pld import LossDistribution, gaussian_distribution, loss_distribution
 from ppdp.privacy.subsampling import Profile
 

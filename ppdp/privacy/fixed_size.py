@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.checks import integer, number, positive
-from ppdp.distance import Distance
+from ppdp.core.checks import integer, number, positive
+from ppdp.core.distance import Distance
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.privacy.laws import hypergeometric_law
 from ppdp.privacy.subsampling import GaussianMixturePair, Profile, gaussian_profile, moves, whole_rows

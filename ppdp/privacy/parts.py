@@ -275,7 +275,7 @@ def _pure_distribution(epsilon: float, interval: float) -> LossDistribution:
 
 
 def _distance(facts: Mapping[str, float]) -> Any:
-    from ppdp.distance import Distance
+    from ppdp.core.distance import Distance
 
     names = ("replaced", "toggled", "moved", "radius", "total", "mass")
     given = {name: facts[name] for name in names if name in facts}

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ppdp.checks import integer, number, positive
-from ppdp.distance import Distance
+from ppdp.core.checks import integer, number, positive
+from ppdp.core.distance import Distance
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, UnsupportedOrder
 from ppdp.privacy.fixed_size import fixed_size_step
 from ppdp.privacy.gaussian import gaussian_mu

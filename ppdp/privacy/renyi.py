@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ppdp.checks import integer, number, positive
-from ppdp.distance import Distance
+from ppdp.core.checks import integer, number, positive
+from ppdp.core.distance import Distance
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 
 __all__ = [

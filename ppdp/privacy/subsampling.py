@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ppdp.checks import integer, number, positive
-from ppdp.distance import Distance
+from ppdp.core.checks import integer, number, positive
+from ppdp.core.distance import Distance
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.privacy.laws import LEVELS, binomial_law
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.distance import Distance
-from ppdp.domain import Domain, check_domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain, check_domain
+from ppdp.data.facts import complete
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import row_norms
 from ppdp.exceptions import DomainMismatch, InvalidValue, MissingBound, PpdpError
-from ppdp.planning.facts import complete
-from ppdp.planning.ways import Way
-from ppdp.rows import Rows
-from ppdp.statistics import row_norms
+from ppdp.transformers.way import Way
 
 __all__ = ["Alone", "check_rows", "declared_facts"]
 

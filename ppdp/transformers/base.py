@@ -12,17 +12,17 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ppdp.checks import choice
-from ppdp.conditions import Condition
-from ppdp.declared import Value, constants
-from ppdp.distance import Distance, Sensitivity
-from ppdp.domain import Domain
+from ppdp.core.checks import choice
+from ppdp.core.declared import Value, constants
+from ppdp.core.distance import Distance, Sensitivity
+from ppdp.core.domain import Domain
+from ppdp.data.frames import arrow_table, readable
+from ppdp.data.rows import Rows, observed_domain
+from ppdp.data.statistics import Moments, blocks, extremes
 from ppdp.exceptions import MissingBudget
-from ppdp.frames import arrow_table, readable
-from ppdp.planning.ways import Way
-from ppdp.rows import Rows, observed_domain
-from ppdp.statistics import Moments, blocks, extremes
 from ppdp.transformers.alone import Alone, check_rows, declared_facts
+from ppdp.transformers.condition import Condition
+from ppdp.transformers.way import Way
 
 __all__ = ["RowWiseTransformer", "Stage", "Transformer", "chosen"]
 
@@ -84,7 +84,7 @@ class Stage(BaseEstimator):
         """Everything this stage can do at this domain and distance.
 
         A pure function of the parameters, made before any data: what is wrong with the parameters is found here. Build
-        each way with :meth:`Way.by <ppdp.planning.ways.Way.by>`.
+        each way with :meth:`Way.by <ppdp.transformers.way.Way.by>`.
 
         Parameters
         ----------

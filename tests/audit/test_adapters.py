@@ -9,10 +9,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.base import BaseEstimator
-
-from ppdp.audit import attack_output
-from ppdp.audit.adapters import (
+from adapters import (
     ForeignTarget,
     diffprivlib_target,
     foreign,
@@ -22,8 +19,11 @@ from ppdp.audit.adapters import (
     smartnoise_query_target,
     smartnoise_target,
 )
+from sklearn.base import BaseEstimator
+
+from ppdp.audit import attack_output
 from ppdp.exceptions import InvalidParameter
-from ppdp.privacy.noise import Noise
+from ppdp.privacy.noise.sampler import Noise
 
 RUNS = 2000
 

@@ -8,8 +8,8 @@ from sklearn.preprocessing import StandardScaler
 
 from ppdp import Distance, Domain, Sensitivity
 from ppdp.audit import Claim, attack_stability
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound
-from ppdp.rows import Rows
 
 DOMAIN = Domain(n_rows=4, n_features=1, row_norm=1.0)
 PAIR = Rows.of([[1.0], [0.0], [0.0], [0.5]]), Rows.of([[-1.0], [0.0], [0.0], [0.5]])

@@ -12,9 +12,9 @@ from sklearn.random_projection import GaussianRandomProjection
 
 from ppdp import Domain, make_pipeline
 from ppdp.audit import Claim, attack_stability, optimise, worst_pair
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.rows import Rows
 from ppdp.transformers import NormClipper
 
 DOMAIN = Domain(n_rows=4, n_features=1, row_norm=1.0)

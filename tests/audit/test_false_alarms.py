@@ -5,11 +5,11 @@ import pytest
 
 from ppdp import Distance, Domain, make_pipeline
 from ppdp.audit import Claim, attack_stability
+from ppdp.data.rows import Rows
 from ppdp.exceptions import PpdpError
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.neighbours import World, measured
-from ppdp.registry import REGISTRY
-from ppdp.rows import Rows
+from ppdp.testing import REGISTRY
+from ppdp.testing.neighbours import World, measured
 from ppdp.transformers import (
     PCA,
     GridDeduplicator,

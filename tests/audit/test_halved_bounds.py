@@ -10,7 +10,7 @@ import pytest
 
 from ppdp import Distance, Domain
 from ppdp.audit import attack_stability
-from ppdp.registry import REGISTRY
+from ppdp.testing import REGISTRY
 from ppdp.transformers import (
     PCA,
     ClusterDeduplicator,

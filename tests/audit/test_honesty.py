@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from adapters import ForeignTarget, foreign
 
 from ppdp.audit import attack_output
-from ppdp.audit.adapters import ForeignTarget, foreign
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 RUNS = 2000

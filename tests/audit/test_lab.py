@@ -9,9 +9,9 @@ import pytest
 from ppdp import Domain, Pipeline
 from ppdp.audit import AuditReport, audit
 from ppdp.audit.datasets import keep_pair, kept_pair
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
-from ppdp.rows import Rows
 from ppdp.transformers import Deduplicator, MeanImputer, NormClipper, StandardScaler
 
 DOMAIN = Domain(n_rows=8, n_features=1)

@@ -6,8 +6,8 @@ from sklearn.base import BaseEstimator
 
 from ppdp import Domain
 from ppdp.audit.maps import answered, label_values, labels_as_declared, placed, present, quiet
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
-from ppdp.rows import Rows
 
 ROWS = Rows(np.array([[1.0], [0.0], [3.0]]), np.array([1.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.5]))
 

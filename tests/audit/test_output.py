@@ -15,9 +15,9 @@ from ppdp.audit.catalogue import TARGETS
 from ppdp.audit.target import Target
 from ppdp.audit.trials import make_trials
 from ppdp.exceptions import InvalidParameter
-from ppdp.mechanisms import laplace
+from ppdp.mechanisms.query import laplace
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.noise import Noise
+from ppdp.privacy.noise.sampler import Noise
 
 RUNS = 2000
 MECHANISMS = (

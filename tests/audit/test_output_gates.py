@@ -7,9 +7,9 @@ import pytest
 from ppdp.audit import GateTarget, attack_output
 from ppdp.audit.catalogue import TARGETS
 from ppdp.exceptions import InvalidParameter
-from ppdp.gate import Gate
-from ppdp.gate_noise import GATE_KINDS
-from ppdp.transformers.filling import MissingMargin
+from ppdp.privacy.gate import Gate
+from ppdp.privacy.noise.gate import GATE_KINDS
+from ppdp.transformers.impute.filling import MissingMargin
 
 RUNS = 2000
 KINDS = tuple(GATE_KINDS)

@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from ppdp import Domain
-from ppdp.artefact.members import pack_arrays
 from ppdp.audit import FunctionTarget, GateTarget, PlanTarget, SelectionTarget, attack_output
 from ppdp.audit.catalogue import TARGETS
 from ppdp.audit.output import Event
 from ppdp.audit.scores import finite, joined, with_widths
 from ppdp.audit.target import Target
 from ppdp.audit.trials import make_trials
+from ppdp.certificate.share.files import pack_arrays
+from ppdp.data.rows import Rows
 from ppdp.exceptions import ExportError, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.pipeline import make_pipeline
+from ppdp.pipeline.pipeline import make_pipeline
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.rows import Rows
 from ppdp.transformers import NormClipper
 
 RUNS = {"runs": 2000, "random_state": 0}

@@ -10,9 +10,9 @@ import pytest
 from ppdp import Distance, Domain, make_pipeline
 from ppdp.audit import Claim, StabilityFinding, StabilityReport, attack_stability, worst_pair
 from ppdp.audit import optimise as climbing
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
-from ppdp.rows import Rows
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
 DOMAIN = Domain(n_rows=12, n_features=2)

@@ -15,12 +15,13 @@ from worst_cases import CIRCLE, KISSES, twice
 
 from ppdp.bounds import lookup
 from ppdp.bounds.clustering import KISSING, decided, reach
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
-from ppdp.rows import Rows
-from ppdp.transformers import ClusterDeduplicator, ClusterQuantizer, clusters
-from ppdp.transformers.clusters import SLACK, Comparable, centres, crowding
+from ppdp.transformers import ClusterDeduplicator, ClusterQuantizer
+from ppdp.transformers.deduplicate import clusters
+from ppdp.transformers.deduplicate.clusters import SLACK, Comparable, centres, crowding
 
 N, ETA = 13, 10.0
 STAGES = {"clusters.deduplicate": ClusterDeduplicator, "clusters.quantize": ClusterQuantizer}

@@ -15,12 +15,12 @@ from neighbours import ROUNDING, Chain, Pair, as_multisets, by_position, shares
 
 from ppdp.bounds import lookup
 from ppdp.bounds.deduplication import diameter_of, later
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
-from ppdp.rows import Rows
 from ppdp.transformers import Deduplicator, GridDeduplicator, LSHDeduplicator, RowMap
-from ppdp.transformers.buckets import first_everywhere, largest_load, windowed
+from ppdp.transformers.deduplicate.buckets import first_everywhere, largest_load, windowed
 
 N = 7
 DOMAIN = Domain(n_rows=N, n_features=2, row_norm=2.0, min_present=N)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from adversary import DISTANCES, named
 
-from ppdp.distance import Distance
+from ppdp.core.distance import Distance
 
 
 def splits(distance):

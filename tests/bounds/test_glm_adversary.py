@@ -8,14 +8,14 @@ from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Pair
 from steering import gradient_at
 
-from ppdp.bounds.formula import lookup
 from ppdp.bounds.glm import glm_gradient, target_shares, target_unit, tweedie_slope, tweedie_smoothness
 from ppdp.bounds.learning import augmented_norm
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import lookup
+from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
-from ppdp.mechanisms.glm import TweedieRegressor
-from ppdp.rows import Rows
+from ppdp.mechanisms.learn.glm import TweedieRegressor
 
 STEP = 1e-6
 POWERS = [1.0, 1.3, 1.5, 2.0]

@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from ppdp import Domain, make_pipeline
 from ppdp.bounds import lookup
-from ppdp.distance import Distance
+from ppdp.core.distance import Distance
 from ppdp.exceptions import CertificateError, PpdpError
-from ppdp.execute import execute
 from ppdp.mechanisms import GaussianMechanism
+from ppdp.pipeline.execute import execute
 from ppdp.transformers import (
     PCA,
     ClusterDeduplicator,

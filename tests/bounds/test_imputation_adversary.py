@@ -10,11 +10,11 @@ from worst_cases import equal_masks, masks_change, sparse_masks
 
 from ppdp.bounds import lookup
 from ppdp.bounds.imputation import fill_sensitivity, mean_norm, mean_sensitivity
-from ppdp.distance import Distance
-from ppdp.domain import Domain
-from ppdp.release_points import observed_means
-from ppdp.rows import Rows
-from ppdp.statistics import clip_norms
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.releases import observed_means
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import clip_norms
 from ppdp.transformers import MeanImputer
 
 

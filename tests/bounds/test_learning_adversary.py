@@ -9,8 +9,8 @@ from neighbours import ROUNDING, Pair
 from steering import gradient_at
 
 from ppdp.bounds.learning import augmented_norm, logistic_gradient_norm, logistic_smoothness
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
 from ppdp.mechanisms import LogisticRegression
 
 

@@ -8,7 +8,6 @@ from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Pair
 from steering import gradient_at
 
-from ppdp.bounds.formula import lookup
 from ppdp.bounds.learning import (
     Gradient,
     augmented_norm,
@@ -16,11 +15,12 @@ from ppdp.bounds.learning import (
     softmax_gradient_norm,
     squared_gradient,
 )
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import lookup
+from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import LinearRegression, LinearSVC, LogisticRegression, Ridge
-from ppdp.rows import Rows
 
 STEP = 1e-5
 

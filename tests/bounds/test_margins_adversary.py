@@ -12,12 +12,12 @@ import pytest
 from adversary import DISTANCES, World, attack, named
 from neighbours import ROUNDING, Pair
 
-from ppdp.distance import Distance
-from ppdp.domain import Domain
-from ppdp.rows import Rows
-from ppdp.statistics import second_moment, top_eigenvectors
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import second_moment, top_eigenvectors
 from ppdp.transformers import PCA, MeanImputer, StandardScaler
-from ppdp.transformers.standard_scaler import StdMargin
+from ppdp.transformers.scale.standard_scaler import StdMargin
 
 N = 14
 BALL = Domain(n_rows=N, n_features=2, row_norm=1.0)

@@ -8,14 +8,14 @@ from adversary import DISTANCES, World, attack, named
 from neighbours import ROUNDING, Pair
 from scipy.optimize import minimize
 
-from ppdp.bounds.formula import lookup
 from ppdp.bounds.minimiser import loss_smoothness, solver_rate
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import lookup
+from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import LogisticRegression, Ridge
-from ppdp.mechanisms.descent import ClippedGradient, minimise
-from ppdp.rows import Rows
+from ppdp.mechanisms.learn.descent import ClippedGradient, minimise
 
 N = 8
 DOMAIN = Domain(n_rows=N, n_features=2, row_norm=1.0, max_missing=0)

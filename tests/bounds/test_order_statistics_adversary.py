@@ -11,12 +11,12 @@ from worst_cases import evenly_spaced, three_steps
 
 from ppdp.bounds import lookup
 from ppdp.bounds.order_statistics import coordinate_moves, largest_entry
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.quantiles import RankGapMargin, column_quantiles
+from ppdp.data.releases import STATISTICS
+from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
-from ppdp.quantiles import RankGapMargin, column_quantiles
-from ppdp.release_points import STATISTICS
-from ppdp.rows import Rows
 from ppdp.transformers import MedianImputer, MinMaxScaler, RobustScaler
 
 N = 12

@@ -10,11 +10,11 @@ from worst_cases import LENSES, lens, rotation
 
 from ppdp.bounds import lookup
 from ppdp.bounds.pca import frame_shift, projector_shift
-from ppdp.distance import Distance
-from ppdp.domain import Domain
-from ppdp.rows import Rows
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
 from ppdp.transformers import PCA
-from ppdp.transformers.pca_margins import Spectrum
+from ppdp.transformers.project.pca_margins import Spectrum
 
 BALLS = [domain for domain in domains(12, 2, 3, max_missing=0) if domain.entry_bound is None]
 ONE = Distance.neighbours()

@@ -12,8 +12,8 @@ from adversary import World, attack
 from neighbours import ROUNDING, Chain, Pair, by_position, shares
 from worst_cases import distinct, gap_then_scale, masks_change, rotation
 
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 

@@ -9,11 +9,11 @@ from neighbours import ROUNDING, Chain, Pair, by_position, outgrown, shares
 
 from ppdp.bounds import lookup
 from ppdp.bounds.projection import FAMILIES, draw, measured, operator_norm
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
 from ppdp.exceptions import CertificateError
 from ppdp.transformers import RandomProjection
-from ppdp.transformers.product import product
+from ppdp.transformers.project.product import product
 
 each_family = pytest.mark.parametrize("family", FAMILIES)
 BALL = Domain(n_rows=8, n_features=6, row_norm=1.0, max_missing=0)

@@ -6,10 +6,10 @@ from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Chain, Pair, by_position, shares
 
 from ppdp.bounds import lookup
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
-from ppdp.rows import Rows
 from ppdp.transformers import GridQuantizer
 
 STAGES = {

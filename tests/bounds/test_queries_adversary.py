@@ -8,12 +8,12 @@ from adversary import DISTANCES, domains, named
 from neighbours import ROUNDING, Pair
 
 from ppdp.bounds import lookup
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism
-from ppdp.neighbours import World
-from ppdp.rows import Rows
+from ppdp.testing.neighbours import World
 
 REWEIGHTED = (
     Distance(reweighted=2, moved=2, radius=0.1),

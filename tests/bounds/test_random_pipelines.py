@@ -10,10 +10,10 @@ import pytest
 from adversary import World, attack
 from neighbours import ROUNDING, Chain
 
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
 from ppdp.exceptions import UnsupportedOrder
-from ppdp.registry import REGISTRY
+from ppdp.testing import REGISTRY
 from ppdp.transformers import (
     PCA,
     ClusterDeduplicator,

@@ -10,12 +10,12 @@ from worst_cases import STEEP, steep
 
 from ppdp.bounds import lookup
 from ppdp.bounds.regression import coefficient_norm, coefficient_shift, eigenvalue_margin
-from ppdp.distance import Distance
-from ppdp.domain import Domain
-from ppdp.release_points import STATISTICS, complete_second_moment
-from ppdp.rows import Rows
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.releases import STATISTICS, complete_second_moment
+from ppdp.data.rows import Rows
 from ppdp.transformers import RegressionImputer
-from ppdp.transformers.regression_imputer import coefficients, possible_moment
+from ppdp.transformers.impute.regression_imputer import coefficients, possible_moment
 
 REWEIGHTED = Distance(replaced=1, reweighted=2, mass=3, one_sided=1.5)
 BALLS = [domain for domain in domains(9, 2, 3) if domain.entry_bound is None]

@@ -9,11 +9,11 @@ from neighbours import ROUNDING, Pair
 
 from ppdp.bounds import lookup
 from ppdp.bounds.release import BOX_WEIGHT
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.releases import STATISTICS
+from ppdp.data.rows import Rows
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.release_points import STATISTICS
-from ppdp.rows import Rows
 
 
 class Silent:

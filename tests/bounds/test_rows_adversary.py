@@ -9,10 +9,10 @@ from neighbours import ROUNDING
 
 from ppdp import Distance, Domain
 from ppdp.bounds import lookup
+from ppdp.data.rows import Rows
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.mechanisms.base import Question
-from ppdp.neighbours import World, through
-from ppdp.rows import Rows
+from ppdp.testing.neighbours import World, through
 from ppdp.transformers import (
     Deduplicator,
     GridDeduplicator,

@@ -5,8 +5,8 @@ import pytest
 from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Chain, Pair, by_position, shares
 
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
 from ppdp.transformers import MeanImputer, MinMaxScaler, NormClipper, RowMap
 
 

@@ -11,14 +11,15 @@ import pytest
 from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Pair
 
-from ppdp.bounds.formula import lookup
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import lookup
+from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError, UnsupportedOrder
-from ppdp.mechanisms import LinearRegression, LinearSVC, LogisticRegression, linear
-from ppdp.mechanisms.descent import ClippedGradient
+from ppdp.mechanisms import LinearRegression, LinearSVC, LogisticRegression
+from ppdp.mechanisms.learn import linear
+from ppdp.mechanisms.learn.descent import ClippedGradient
 from ppdp.privacy.gaussian import gaussian_delta
-from ppdp.rows import Rows
 
 DOMAIN = Domain(n_rows=6, n_features=1, row_norm=1.0)
 CLIP, SIGMA, BATCH = 0.5, 0.4, 2

@@ -11,8 +11,8 @@ from worst_cases import CLIPPED, FLOORED, TOTALS, four_values, poles
 
 from ppdp.bounds import lookup
 from ppdp.bounds.scaling import _Geometry, _largest_std, _variance_shift
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
 from ppdp.exceptions import CertificateError, UnsupportedOrder
 from ppdp.transformers import StandardScaler
 

@@ -7,9 +7,9 @@ import pytest
 
 from ppdp import Domain, PrivacyLoss
 from ppdp.bounds.selection import choice_mu, choice_scale, range_mu, range_of, score_mu, score_noise, search_loss
-from ppdp.candidates import row_scores
-from ppdp.distance import Distance
+from ppdp.core.distance import Distance
 from ppdp.exceptions import ImpossibleBudget
+from ppdp.pipeline.search.candidates import row_scores
 from ppdp.privacy.gaussian import gaussian_delta
 
 ONE = Distance.neighbours()

@@ -7,10 +7,10 @@ from neighbours import ROUNDING, Chain
 from worst_cases import shrunk
 
 from ppdp.bounds.soft_pca import moment_distance, shrinkage_shift
-from ppdp.distance import Distance
-from ppdp.domain import Domain
-from ppdp.rows import Rows
-from ppdp.statistics import second_moment
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import second_moment
 from ppdp.transformers import SoftPCA
 
 ONE = Distance.neighbours()

@@ -11,11 +11,11 @@ from worst_cases import outliers_cut
 from ppdp.bounds import lookup
 from ppdp.bounds.imputation import mean_norm
 from ppdp.bounds.order_statistics import largest_entry
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.quantiles import trimmed_means
+from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
-from ppdp.quantiles import trimmed_means
-from ppdp.rows import Rows
 from ppdp.transformers import TrimmedMeanImputer
 
 N = 9

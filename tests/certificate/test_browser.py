@@ -8,7 +8,7 @@ import pytest
 from browser import Browser, find_browser
 from pages import real_documents
 
-from ppdp.certificate.html import render_fragment, render_page
+from ppdp.certificate.pages.html import render_fragment, render_page
 
 PROGRAM = find_browser()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium or Chrome on PATH to open pages with")

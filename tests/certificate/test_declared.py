@@ -7,10 +7,10 @@ from pages import Reader
 from zoo import document, sealed
 
 from ppdp import Certificate, Domain, Pipeline, make_pipeline
-from ppdp.certificate import verify
-from ppdp.certificate.html import render_page
-from ppdp.certificate.wording import MOST_FACTS, ON_TRUST
-from ppdp.declared import constants, ranges_by_column
+from ppdp.certificate.pages.html import render_page
+from ppdp.certificate.pages.wording import MOST_FACTS, ON_TRUST
+from ppdp.certificate.replay import verify
+from ppdp.core.declared import constants, ranges_by_column
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from ppdp.transformers import GridQuantizer, MinMaxScaler, NormClipper, RowMap
 
@@ -157,7 +157,7 @@ def test_python_words_of_what_is_not_covered_have_plain_words_beside_them():
 
 
 def test_statistics_that_predictions_need_are_not_said_to_fit():
-    from ppdp.planning.solve import _too_noisy
+    from ppdp.pipeline.planning.solve import _too_noisy
     from ppdp.transformers import StandardScaler
 
     domain = Domain(n_rows=1000, n_features=2)

@@ -15,8 +15,8 @@ from zoo import certificate, document, zoo
 
 import ppdp
 from ppdp import Certificate
-from ppdp.certificate import verify
-from ppdp.certificate.schema import schema
+from ppdp.certificate.replay import verify
+from ppdp.certificate.replay.form import schema
 from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 

@@ -7,11 +7,11 @@ from importlib.resources import files
 import pytest
 from pages import every_kind, real_documents, replaced
 
-from ppdp.certificate.html import render_fragment, render_page
-from ppdp.certificate.markup import figure
-from ppdp.certificate.meaning import FALSE_ALARMS, detection_power, rounded_up
-from ppdp.certificate.points import Point, points_of
-from ppdp.distance import Distance
+from ppdp.certificate.pages.html import render_fragment, render_page
+from ppdp.certificate.pages.markup import figure
+from ppdp.certificate.pages.meaning import FALSE_ALARMS, detection_power, rounded_up
+from ppdp.certificate.pages.points import Point, points_of
+from ppdp.core.distance import Distance
 
 
 @pytest.fixture(scope="module", name="documents")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from zoo import ZOO, document, sealed
 
-from ppdp.certificate import verify
 from ppdp.certificate.document import seal
+from ppdp.certificate.replay import verify
 
 
 def leaves(value: Any, path: tuple = ()):

@@ -16,13 +16,13 @@ from zoo import Document, document, sealed, zoo
 import ppdp
 from ppdp import Domain
 from ppdp.bounds import lookup
-from ppdp.certificate import verify
-from ppdp.distance import Distance
-from ppdp.gate import certain_share
-from ppdp.gate_noise import gate_noise
+from ppdp.certificate.replay import verify
+from ppdp.core.distance import Distance
+from ppdp.data.releases import STATISTICS
+from ppdp.privacy.gate import certain_share
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.noise import lattice_allowance
-from ppdp.release_points import STATISTICS
+from ppdp.privacy.noise.gate import gate_noise
+from ppdp.privacy.noise.sampler import lattice_allowance
 
 
 def rederived(content: Document) -> Document:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ppdp import Certificate, Ledger, Pipeline, PrivateSearchCV
-from ppdp.cli import main
+from ppdp.cli.main import main
 from ppdp.mechanisms import LaplaceMechanism, LogisticRegression
 from ppdp.transformers import NormClipper
 

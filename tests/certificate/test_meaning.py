@@ -8,9 +8,9 @@ from pages import Reader, real_documents
 from scipy.stats import norm
 
 from ppdp import PrivacyLoss
-from ppdp.certificate.html import render_page
-from ppdp.certificate.markup import figure
-from ppdp.certificate.meaning import detection_power, rounded_up
+from ppdp.certificate.pages.html import render_page
+from ppdp.certificate.pages.markup import figure
+from ppdp.certificate.pages.meaning import detection_power, rounded_up
 
 
 @pytest.fixture(scope="module", name="documents")

@@ -15,8 +15,8 @@ from truth import VERDICTS, judge, lies
 from zoo import sealed
 
 from ppdp import Certificate
-from ppdp.certificate import verify
-from ppdp.certificate.strict import strict_json
+from ppdp.certificate.canonical import strict_json
+from ppdp.certificate.replay import verify
 from ppdp.exceptions import CertificateError
 
 SLOW = {name for name in NAMES if issued(name)["total"]["parts"]}  # their accounting takes a while
@@ -137,7 +137,7 @@ def test_whatever_breaks_a_formula_is_a_no(monkeypatch):
         def broken(*_, error=error):
             raise error("31337")
 
-        monkeypatch.setattr(sys.modules["ppdp.certificate.verify"], "_derive", broken)
+        monkeypatch.setattr(sys.modules["ppdp.certificate.replay.verify"], "_derive", broken)
         assert verify(issued("seeded")).problems == (f"the derivation cannot be replayed ({error.__name__}).",)
 
 

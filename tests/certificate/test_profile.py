@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from zoo import certificate
 
-from ppdp.certificate.meaning import detection_power
-from ppdp.certificate.profile import privacy_profile
+from ppdp.certificate.pages.meaning import detection_power
+from ppdp.certificate.pages.profile import privacy_profile
 
 KINDS = ("unconditional", "gated, max", "gated, sum", "gated, Laplace", "a Laplace mean", "a vote", "a hidden pass")
 some = pytest.mark.parametrize("name", KINDS)

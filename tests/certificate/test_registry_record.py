@@ -9,7 +9,7 @@ import zoo
 from jsonschema import Draft202012Validator
 
 from ppdp import Certificate
-from ppdp.certificate.registry_record import check_record, record_schema
+from ppdp.certificate.share.registry_record import check_record, record_schema
 from ppdp.exceptions import CertificateError, ExportError, InvalidParameter
 
 yaml = pytest.importorskip("yaml")

@@ -25,8 +25,8 @@ from zoo import certificate, document, sealed
 from ppdp import Certificate, load
 from ppdp.certificate import Signature
 from ppdp.certificate.document import seal
-from ppdp.certificate.signature import CONTEXT, fingerprint
-from ppdp.cli import main
+from ppdp.certificate.share.signature import CONTEXT, fingerprint
+from ppdp.cli.main import main
 from ppdp.exceptions import CertificateError, InvalidParameter, SignatureError
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

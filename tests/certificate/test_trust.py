@@ -8,11 +8,11 @@ from zoo import ZOO, document
 
 from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.bounds import FORMULAS
-from ppdp.certificate.card import render_card
-from ppdp.certificate.html import render_fragment, render_page
-from ppdp.certificate.registry_record import _known
-from ppdp.certificate.text import render_text
-from ppdp.certificate.trust import MOST_NAMED, rests_on
+from ppdp.certificate.pages.card import render_card
+from ppdp.certificate.pages.html import render_fragment, render_page
+from ppdp.certificate.pages.text import render_text
+from ppdp.certificate.replay.trust import MOST_NAMED, rests_on
+from ppdp.certificate.share.registry_record import _known
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler, NormClipper
 

@@ -7,10 +7,10 @@ from pages import Reader
 from zoo import certificate, document
 
 from ppdp import Certificate
-from ppdp.certificate.html import render_fragment, render_page
-from ppdp.certificate.losses import law_of, part_in_words
-from ppdp.certificate.markup import figure
-from ppdp.certificate.text import WIDTH, render_text
+from ppdp.certificate.pages.html import render_fragment, render_page
+from ppdp.certificate.pages.losses import law_of, part_in_words
+from ppdp.certificate.pages.markup import figure
+from ppdp.certificate.pages.text import WIDTH, render_text
 from ppdp.exceptions import InvalidParameter
 
 both = pytest.mark.parametrize("render", [render_page, render_fragment])

@@ -5,8 +5,9 @@ import pytest
 
 models = pytest.importorskip("diffprivlib.models")
 
+from adapters import diffprivlib_target  # noqa: E402
+
 from ppdp.audit import attack_output  # noqa: E402
-from ppdp.audit.adapters import diffprivlib_target  # noqa: E402
 
 # The scikit-learn that diffprivlib needs does not know the newest SciPy.
 pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")

@@ -14,10 +14,10 @@ from diffprivlib.mechanisms import LaplaceBoundedDomain  # noqa: E402
 
 from ppdp import Domain, make_pipeline  # noqa: E402
 from ppdp.bounds.diffprivlib import objective_noise  # noqa: E402
+from ppdp.data.rows import Rows  # noqa: E402
 from ppdp.interop import Diffprivlib  # noqa: E402
-from ppdp.interop.models import SUPPORTED  # noqa: E402
-from ppdp.privacy.noise import Noise  # noqa: E402
-from ppdp.rows import Rows  # noqa: E402
+from ppdp.interop.diffprivlib.models import SUPPORTED  # noqa: E402
+from ppdp.privacy.noise.sampler import Noise  # noqa: E402
 from ppdp.transformers import NormClipper  # noqa: E402
 
 STEPS = {

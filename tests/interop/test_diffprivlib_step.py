@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.utils.estimator_checks import check_estimator
 
 from ppdp import Certificate, Distance, Domain, Pipeline, make_pipeline
+from ppdp.data.rows import Rows
 from ppdp.exceptions import (
     InvalidParameter,
     MissingBound,
@@ -23,8 +24,7 @@ from ppdp.exceptions import (
     UnsupportedOrder,
 )
 from ppdp.interop import Diffprivlib
-from ppdp.privacy.noise import Noise
-from ppdp.rows import Rows
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import Deduplicator, GridDeduplicator, NormClipper
 
 try:

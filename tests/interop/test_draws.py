@@ -10,8 +10,8 @@ from scipy import stats
 from sklearn.utils import check_random_state
 
 from ppdp.exceptions import PpdpError
-from ppdp.interop.draws import Draws
-from ppdp.privacy.noise import Noise
+from ppdp.interop.diffprivlib.draws import Draws
+from ppdp.privacy.noise.sampler import Noise
 
 
 class Tape(Noise):

@@ -5,8 +5,8 @@ import pytest
 from scipy.special import expit
 
 from ppdp.bounds.diffprivlib import logistic_objective, objective_noise
-from ppdp.distance import Distance
-from ppdp.domain import Domain
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
 from ppdp.exceptions import UnsupportedOrder
 
 

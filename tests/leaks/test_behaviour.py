@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ppdp.leaks.behaviour import APART, MIXED, UNSTEADY, UNTRIED, tried
+from ppdp.interop.sklearn.leaks.behaviour import APART, MIXED, UNSTEADY, UNTRIED, tried
 
 WEIGHTS = np.linspace(-1, 1, 26).reshape(13, 2)
 

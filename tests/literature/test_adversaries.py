@@ -5,15 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from ppdp.distance import Distance
-from ppdp.literature import claim, claims
-from ppdp.literature.divergence import Mixture, renyi_divergence
-from ppdp.literature.preprocessing.clusters import changed_rows, deduplicated
-from ppdp.literature.preprocessing.components import eigengap, leading, turned_away
-from ppdp.literature.preprocessing.descent import lemma_3, sampled_rdp, sampled_with_replacement
-from ppdp.literature.preprocessing.gate import refusal, theorem_8, threshold
-from ppdp.literature.preprocessing.iteration import iteration_noise, linear_pass
-from ppdp.literature.preprocessing.scaling import scaled
+from literature import claim, claims
+from literature.divergence import Mixture, renyi_divergence
+from literature.preprocessing.clusters import changed_rows, deduplicated
+from literature.preprocessing.components import eigengap, leading, turned_away
+from literature.preprocessing.descent import lemma_3, sampled_rdp, sampled_with_replacement
+from literature.preprocessing.gate import refusal, theorem_8, threshold
+from literature.preprocessing.iteration import iteration_noise, linear_pass
+from literature.preprocessing.scaling import scaled
+from ppdp.core.distance import Distance
 from ppdp.privacy.gaussian import gaussian_delta
 from ppdp.privacy.renyi import gaussian_curve, hidden_iterate_curve, laplace_curve, linear_weak_triangle
 

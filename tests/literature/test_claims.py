@@ -12,15 +12,13 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import ppdp
-from ppdp.bounds import FORMULAS
-from ppdp.exceptions import InvalidParameter
-from ppdp.literature import __main__ as program
-from ppdp.literature import claim, claims
-from ppdp.literature.claims import SHOWN, Status
-from ppdp.literature.divergence import Mixture, gaussian_divergence, renyi_divergence
-from ppdp.literature.page import page
-from ppdp.literature.preprocessing import iteration, pairs
-from ppdp.literature.preprocessing.clusters import (
+from literature import __main__ as program
+from literature import claim, claims
+from literature.claims import SHOWN, Status
+from literature.divergence import Mixture, gaussian_divergence, renyi_divergence
+from literature.page import page
+from literature.preprocessing import iteration, pairs
+from literature.preprocessing.clusters import (
     ETA,
     changed_rows,
     deduplicated,
@@ -28,9 +26,11 @@ from ppdp.literature.preprocessing.clusters import (
     quantized,
     two_pentagons,
 )
-from ppdp.literature.preprocessing.errors import ERRORS
-from ppdp.literature.preprocessing.noise import gaussian_smooth
-from ppdp.literature.preprocessing.sampled_pipelines import largest_order
+from literature.preprocessing.errors import ERRORS
+from literature.preprocessing.noise import gaussian_smooth
+from literature.preprocessing.sampled_pipelines import largest_order
+from ppdp.bounds import FORMULAS
+from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.renyi import laplace_curve
 
 ROOT = Path(ppdp.__file__).parents[1]
@@ -364,7 +364,7 @@ class TestPage:
     def test_is_what_the_program_writes(self, tmp_path):
         target = tmp_path / "errata.md"
         assert program.main([str(target)]) == 0
-        assert target.read_text("utf-8") == PAGE.read_text("utf-8"), "run python -m ppdp.literature docs/errata.md"
+        assert target.read_text("utf-8") == PAGE.read_text("utf-8"), "run python -m literature docs/errata.md"
 
     def test_has_a_row_and_a_section_for_every_claim(self):
         text = PAGE.read_text("utf-8")
@@ -400,7 +400,7 @@ class TestPage:
 
     def test_anything_else_is_refused(self, capsys):
         assert program.main(["--help"]) == program.main(["a.md", "b.md"]) == 2
-        assert "python -m ppdp.literature" in capsys.readouterr().err
+        assert "python -m literature" in capsys.readouterr().err
 
     def test_of_nothing_is_its_head(self):
         assert page(()).startswith("# Errata of the literature")
@@ -420,4 +420,4 @@ def test_nothing_that_certifies_knows_the_literature():
     sources = [p for p in (ROOT / "ppdp").rglob("*.py") if not any(p.is_relative_to(part) for part in allowed)]
     assert len(sources) > 100
     for source in sources:
-        assert not [name for name in imported(source) if f"{name}.".startswith("ppdp.literature.")], source
+        assert not [name for name in imported(source) if f"{name}.".startswith("literature.")], source

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from ppdp.mechanisms import batches as module
-from ppdp.mechanisms.batches import batches, fixed_size_sample, poisson_sample, secret_one, shuffled, uniform
-from ppdp.privacy.noise import Noise
+from ppdp.mechanisms.learn import batches as module
+from ppdp.mechanisms.learn.batches import batches, fixed_size_sample, poisson_sample, secret_one, shuffled, uniform
+from ppdp.privacy.noise.sampler import Noise
 
 LEAST_P = 1e-4  # seeds are fixed: a right sampler stays above for good
 

@@ -14,7 +14,7 @@ from scipy import stats
 from scipy.special import log_softmax
 
 from ppdp import Domain, Pipeline
-from ppdp.execute import execute
+from ppdp.data.rows import Rows
 from ppdp.mechanisms import (
     ExponentialMechanism,
     GammaRegressor,
@@ -28,9 +28,9 @@ from ppdp.mechanisms import (
     TweedieRegressor,
 )
 from ppdp.mechanisms.base import Mechanism
-from ppdp.privacy.noise import Noise
-from ppdp.registry import REGISTRY
-from ppdp.rows import Rows
+from ppdp.pipeline.execute import execute
+from ppdp.privacy.noise.sampler import Noise
+from ppdp.testing import REGISTRY
 from ppdp.transformers import NormClipper, StandardScaler
 
 FALSE_ALARM = 1e-9

@@ -8,9 +8,9 @@ import pytest
 from scipy.special import log_softmax
 
 from ppdp import Distance, Domain, PrivacyLoss, make_pipeline
+from ppdp.data.rows import Rows
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.mechanisms import ExponentialMechanism
-from ppdp.rows import Rows
 from ppdp.transformers import Deduplicator, MinMaxScaler, NormClipper
 
 LINE = Domain(n_rows=9, n_features=1, row_norm=1.0)

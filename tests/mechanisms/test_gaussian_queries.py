@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 from ppdp import Distance, Domain, PrivacyLoss, make_pipeline
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
-from ppdp.privacy.noise import Noise
-from ppdp.rows import Rows
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import Deduplicator, MinMaxScaler, NormClipper
 
 QUERIES = ["mean", "sum", "count", "covariance", "histogram"]

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from ppdp import Distance, Domain, PrivacyLoss, make_pipeline
+from ppdp.data.rows import Rows
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
-from ppdp.privacy.laplace_noise import laplace_release
-from ppdp.privacy.noise import Noise
-from ppdp.rows import Rows
+from ppdp.privacy.noise.laplace import laplace_release
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import Deduplicator, GridDeduplicator, NormClipper
 
 QUERIES = ["mean", "sum", "count", "histogram"]

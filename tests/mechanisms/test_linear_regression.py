@@ -12,9 +12,9 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import cross_val_score
 
 from ppdp import Distance, Domain, Pipeline, PrivacyLoss, make_pipeline
+from ppdp.data.rows import encode_targets
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, InvalidValue, MissingBound
 from ppdp.mechanisms import LinearRegression, Ridge
-from ppdp.rows import encode_targets
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
 
 N = 4000

@@ -11,12 +11,12 @@ import pytest
 
 from ppdp import Domain, make_pipeline
 from ppdp.bounds.learning import augmented_norm, kept_steps, logistic_gradient_norm, softmax_gradient_norm
-from ppdp.bounds.rounding import BLOCK
-from ppdp.execute import execute
+from ppdp.core.rounding import BLOCK
+from ppdp.data.rows import Rows
 from ppdp.mechanisms import LinearRegression, LinearSVC, LogisticRegression, Ridge
-from ppdp.mechanisms.descent import ClippedGradient, descend, minimise, path
-from ppdp.privacy.noise import Noise
-from ppdp.rows import Rows
+from ppdp.mechanisms.learn.descent import ClippedGradient, descend, minimise, path
+from ppdp.pipeline.execute import execute
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import Deduplicator, NormClipper, StandardScaler
 
 N = 60

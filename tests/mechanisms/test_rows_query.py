@@ -9,10 +9,10 @@ from scipy.stats import kstest
 
 import ppdp
 from ppdp import Distance, Domain, Pipeline, PrivacyLoss
+from ppdp.data.rows import Rows
 from ppdp.exceptions import MissingBound, PpdpError
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.privacy.noise import Noise
-from ppdp.rows import Rows
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import Deduplicator, LSHDeduplicator, NormClipper, RandomProjection
 
 BALL = Domain(n_rows=2000, n_features=3, row_norm=1.0)

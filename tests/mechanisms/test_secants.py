@@ -5,8 +5,8 @@ import pytest
 
 from ppdp import make_pipeline
 from ppdp.mechanisms import LogisticRegression
-from ppdp.mechanisms.descent import ClippedGradient, descend_faster
-from ppdp.mechanisms.secants import Secants, clear
+from ppdp.mechanisms.learn.descent import ClippedGradient, descend_faster
+from ppdp.mechanisms.learn.secants import Secants, clear
 from ppdp.transformers import NormClipper
 
 CURVATURE = np.concatenate([[1.0], np.linspace(0.005, 0.02, 30)])  # one steep direction, as that of an intercept

@@ -10,12 +10,12 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 from ppdp import Distance, Domain, PrivacyLoss, make_pipeline
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms import LinearRegression, LinearSVC, LogisticRegression, Ridge
-from ppdp.mechanisms.descent import ClippedGradient
+from ppdp.mechanisms.learn.descent import ClippedGradient
 from ppdp.privacy.gaussian import gaussian_mu
-from ppdp.privacy.noise import Noise
-from ppdp.rows import Rows
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import Deduplicator, GridDeduplicator, MinMaxScaler, NormClipper, StandardScaler
 
 N = 3000

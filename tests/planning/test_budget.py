@@ -11,7 +11,7 @@ from plans import classifier, plan, total_mu
 from ppdp.bounds.release import BOX_WEIGHT
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, NoRoute
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.planning.plan import Plan
+from ppdp.pipeline.planning.plan import Plan
 from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
 SHARES = (0.05, 0.10, 0.15, 0.20)

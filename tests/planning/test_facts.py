@@ -10,7 +10,7 @@ from plans import classifier, data, plan
 from ppdp import Distance, Domain, make_pipeline
 from ppdp.exceptions import DomainMismatch, MissingBound
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.planning.plan import Plan
+from ppdp.pipeline.planning.plan import Plan
 from ppdp.transformers import MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
 

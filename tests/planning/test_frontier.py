@@ -9,9 +9,9 @@ from plans import classifier, plan
 from ppdp import Domain, Ladder, Ledger, Pipeline
 from ppdp.exceptions import NoRoute, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
-from ppdp.planning.frontier import LISTED
-from ppdp.planning.plan import Plan
-from ppdp.planning.solve import Solver
+from ppdp.pipeline.planning.frontier import LISTED
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.planning.solve import Solver
 from ppdp.transformers import (
     PCA,
     Deduplicator,

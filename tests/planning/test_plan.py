@@ -14,10 +14,10 @@ from ppdp import Distance, Domain, Ledger, Pipeline, make_pipeline
 from ppdp.bounds.learning import logistic_gradient_norm
 from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.mechanisms import logistic_regression as descent
-from ppdp.planning.plan import Plan
+from ppdp.mechanisms.learn import logistic_regression as descent
+from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.gaussian import gaussian_delta
-from ppdp.privacy.noise import Noise
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import (
     PCA,
     Deduplicator,

@@ -10,10 +10,10 @@ from plans import classifier, plan
 from ppdp import Distance, Domain
 from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.planning.plan import Plan
-from ppdp.planning.ways import Way
+from ppdp.pipeline.planning.plan import Plan
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, SoftPCA, StandardScaler
 from ppdp.transformers.base import Stage
+from ppdp.transformers.way import Way
 
 # ---------------------------------------------------------------- release points
 

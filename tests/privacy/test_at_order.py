@@ -9,11 +9,11 @@ from scipy.integrate import simpson
 from scipy.special import logsumexp
 from scipy.stats import binom, norm
 
-from ppdp.accounts import RenyiAccount, best_order
-from ppdp.distance import Distance
+from ppdp.core.distance import Distance
 from ppdp.exceptions import UnsupportedOrder
-from ppdp.privacy.at_order import fixed_size_renyi, loss_renyi, part_renyi, poisson_renyi
+from ppdp.privacy.fixed_order import fixed_size_renyi, loss_renyi, part_renyi, poisson_renyi
 from ppdp.privacy.fixed_size import fixed_size_profile
+from ppdp.privacy.ledger.adaptive import RenyiAccount, best_order
 from ppdp.privacy.parts import Part
 from ppdp.privacy.subsampling import poisson_pair
 

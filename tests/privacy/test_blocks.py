@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ppdp.distance import Distance
+from ppdp.core.distance import Distance
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.privacy.blocks import Block, gaussian_blocks, laplace_blocks
 

@@ -9,7 +9,7 @@ import pytest
 from sampled_steps import EPSILONS, NEGLIGIBLE, QUADRATURE, fixed_samples, hockey_stick, true_profile_1d, within
 from scipy.stats import norm
 
-from ppdp.distance import Distance
+from ppdp.core.distance import Distance
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.privacy.fixed_size import fixed_size_profile, fixed_size_step
 

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
-from ppdp.privacy import laplace_noise as module
-from ppdp.privacy.laplace_noise import (
+from ppdp.privacy.noise import laplace as module
+from ppdp.privacy.noise.laplace import (
     Lattice,
     choose,
     laplace_allowance,
@@ -18,7 +18,7 @@ from ppdp.privacy.laplace_noise import (
     value_lattice,
     whole_lattice,
 )
-from ppdp.privacy.noise import Noise
+from ppdp.privacy.noise.sampler import Noise
 
 LEAST_P = 1e-4  # seeds are fixed, so a test passes always or never
 

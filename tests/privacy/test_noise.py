@@ -24,8 +24,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ppdp.exceptions import InvalidParameter
-from ppdp.privacy import noise as module
-from ppdp.privacy.noise import WORST_ALLOWANCE_PER_ENTRY, Noise, lattice_allowance, lattice_exponent
+from ppdp.privacy.noise import sampler as module
+from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY, Noise, lattice_allowance, lattice_exponent
 
 
 class TestTheRelease:
@@ -220,7 +220,7 @@ class TestAdversaries:
         script = (
             "import numpy as np\n"
             "from ppdp.exceptions import InvalidParameter\n"
-            "from ppdp.privacy.noise import Noise\n"
+            "from ppdp.privacy.noise.sampler import Noise\n"
             "v = [1.0, 0.2, float('nan'), float('inf'), -1e300]\n"
             "a, b = Noise(1).release(v, 2e-6, 1.0), Noise(1).release([1, 0.2, 0, 1, -1], 2e-6, 1.0)\n"
             "try: Noise().release(v, 1e-12, 1.0)\n"
@@ -280,7 +280,7 @@ class TestTheSource:
     @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
     def test_forks_do_not_share_noise(self):
         script = (
-            "import os; from ppdp.privacy.noise import Noise\n"
+            "import os; from ppdp.privacy.noise.sampler import Noise\n"
             "noise = Noise(); noise.standard_lattice(1000)\n"
             "child = os.fork(); os.fork()\n"
             "os.write(1, (' '.join(map(str, noise.standard_lattice(50))) + '\\n').encode())\n"

@@ -16,8 +16,8 @@ from false_alarms import FALSE_ALARM, Z_LIMIT
 from scipy import stats
 from scipy.special import log_ndtr, ndtr
 
-from ppdp.privacy import noise as module
-from ppdp.privacy.noise import TOTAL_VARIATION_PER_DRAW, Noise
+from ppdp.privacy.noise import sampler as module
+from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, Noise
 
 CELLS = np.arange(-(6 << 6), (6 << 6) + 1) / 64.0  # edges of the coarse cells, |Z| <= 6
 

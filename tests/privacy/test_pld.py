@@ -13,7 +13,7 @@ import pytest
 from dp_accounting.pld.pld_pmf import DensePLDPmf
 from sampled_steps import COARSE, sampled
 
-from ppdp.distance import Distance
+from ppdp.core.distance import Distance
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, UnsupportedOrder
 from ppdp.privacy import pld
 from ppdp.privacy.fixed_size import fixed_size_profile

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from ppdp.distance import Distance
+from ppdp.core.distance import Distance
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.privacy.gaussian import gaussian_epsilon, gaussian_mu
 from ppdp.privacy.renyi import (

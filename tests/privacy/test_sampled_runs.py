@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sampled_steps import COARSE, sampled
 
-from ppdp.distance import Distance
+from ppdp.core.distance import Distance
 from ppdp.privacy.gaussian import gaussian_epsilon
 from ppdp.privacy.pld import (
     fixed_size_distribution,

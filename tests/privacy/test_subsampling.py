@@ -19,7 +19,7 @@ from sampled_steps import (
 )
 from scipy.stats import binom
 
-from ppdp.distance import Distance
+from ppdp.core.distance import Distance
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.privacy.fixed_size import fixed_size_step
 from ppdp.privacy.gaussian import gaussian_delta

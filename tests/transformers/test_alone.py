@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from ppdp import Distance, Domain
 from ppdp.exceptions import DomainMismatch, InvalidValue, MissingBound
-from ppdp.registry import REGISTRY
+from ppdp.testing import REGISTRY
 from ppdp.transformers import (
     GridQuantizer,
     MeanImputer,

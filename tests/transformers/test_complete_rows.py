@@ -11,13 +11,23 @@ from sklearn.preprocessing import MinMaxScaler as OwnRange
 from sklearn.preprocessing import StandardScaler as OwnScaler
 
 from ppdp import Distance, Domain
-from ppdp.conversion import Block, ColumnMap
-from ppdp.conversion.categories import OneHot
-from ppdp.conversion.maps import Binarized, Binned, ColumnFacts, Filled, Mapped, Normalised, Powers, PublicMap, Scaled
-from ppdp.registry import REGISTRY
-from ppdp.rows import Rows
+from ppdp.data.rows import Rows
+from ppdp.interop.sklearn import Block, ColumnMap
+from ppdp.testing import REGISTRY
 from ppdp.transformers import GridQuantizer, MinMaxScaler, NormClipper, Public, RandomProjection, RowMap
 from ppdp.transformers.base import RowWiseTransformer
+from ppdp.transformers.columns.categories import OneHot
+from ppdp.transformers.columns.maps import (
+    Binarized,
+    Binned,
+    ColumnFacts,
+    Filled,
+    Mapped,
+    Normalised,
+    Powers,
+    PublicMap,
+    Scaled,
+)
 
 D = 3
 LARGEST = np.finfo(np.float64).max

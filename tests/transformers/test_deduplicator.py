@@ -6,11 +6,12 @@ import pyarrow as pa
 import pytest
 
 from ppdp import Distance, Domain, make_pipeline
+from ppdp.data.rows import Rows
 from ppdp.exceptions import DomainMismatch, InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.rows import Rows
-from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler, records
-from ppdp.transformers.records import grouped, smallest
+from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
+from ppdp.transformers.deduplicate import records
+from ppdp.transformers.deduplicate.records import grouped, smallest
 
 X = np.array([[3.0, 1.0], [1.0, 2.0], [3.0, 1.0], [1.0, 2.0], [1.0, 0.0]])
 Y = np.array(["b", "a", "b", "b", "a"])

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from ppdp import Distance, Domain, make_pipeline
+from ppdp.data.rows import Rows
 from ppdp.exceptions import DomainMismatch, InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.rows import Rows
 from ppdp.transformers import Deduplicator, GridDeduplicator, MinMaxScaler, NormClipper, StandardScaler
 
 DOMAIN = Domain(n_rows=100, n_features=2, row_norm=1.0, entry_bound=0.9, min_present=100)

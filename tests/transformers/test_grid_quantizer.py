@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from ppdp import Distance, Domain, make_pipeline
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.rows import Rows
 from ppdp.transformers import GridQuantizer, MinMaxScaler, StandardScaler
 
 MODES = ["hard", "staircase", "dither"]

@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 from ppdp import Distance, Domain, make_pipeline
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidInput, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.rows import Rows
 from ppdp.transformers import LSHDeduplicator, MinMaxScaler, NormClipper, StandardScaler
-from ppdp.transformers.buckets import BLOCK, TokenSets, Vectors, first_everywhere, largest_load, windowed
-from ppdp.transformers.records import grouped
+from ppdp.transformers.deduplicate.buckets import BLOCK, TokenSets, Vectors, first_everywhere, largest_load, windowed
+from ppdp.transformers.deduplicate.records import grouped
 
 DOMAIN = Domain(n_rows=100, n_features=2, row_norm=1.0, min_present=100)
 TEXTS = ["the quick brown fox", "a lazy dog", "quick the fox brown brown", "", "lazy dogs", "   "]

@@ -9,7 +9,7 @@ import pytest
 from ppdp import Distance, Domain
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.pipeline import Pipeline
+from ppdp.pipeline.pipeline import Pipeline
 from ppdp.transformers import MeanImputer, MinMaxScaler
 
 

@@ -9,11 +9,11 @@ from sklearn.decomposition import PCA as Reference
 from sklearn.exceptions import NotFittedError
 
 from ppdp import Certificate, Distance, Domain, make_pipeline
+from ppdp.data.statistics import Moments
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.statistics import Moments
 from ppdp.transformers import PCA, NormClipper, StandardScaler
-from ppdp.transformers.public_columns import PublicColumns
+from ppdp.transformers.project.public_columns import PublicColumns
 
 DOMAIN = Domain(n_rows=1000, n_features=6, row_norm=1.0, max_missing=0)
 OUTPUTS = "rank", "projected", "aligned"

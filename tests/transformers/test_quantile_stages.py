@@ -10,10 +10,10 @@ from sklearn.preprocessing import MaxAbsScaler
 from sklearn.preprocessing import MinMaxScaler as DataDrivenScaler
 
 from ppdp import Distance, Domain, Pipeline, PrivacyRefusal, make_pipeline
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound, NoRoute, UnknownStage, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.planning.plan import Plan
-from ppdp.rows import Rows
+from ppdp.pipeline.planning.plan import Plan
 from ppdp.transformers import Deduplicator, MeanImputer, MedianImputer, MinMaxScaler, NormClipper, RobustScaler
 
 GAP = np.nan

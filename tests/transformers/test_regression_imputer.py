@@ -9,11 +9,11 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from ppdp import Distance, Domain, Pipeline, make_pipeline
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.rows import Rows
 from ppdp.transformers import MeanImputer, NormClipper, RegressionImputer
-from ppdp.transformers import regression_imputer as module
+from ppdp.transformers.impute import regression_imputer as module
 
 GAP = np.nan
 

@@ -8,7 +8,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler as OwnScaler
 
 from ppdp import Distance, Domain, make_pipeline
-from ppdp.callables import held_by
+from ppdp.core.callables import held_by
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.testing import check_stage

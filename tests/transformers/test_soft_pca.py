@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from ppdp import Distance, Domain, make_pipeline
+from ppdp.data.statistics import Moments
 from ppdp.exceptions import InvalidParameter, MissingBound, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.statistics import Moments
 from ppdp.transformers import NormClipper, SoftPCA
 
 DOMAIN = Domain(n_rows=1000, n_features=4, row_norm=2.0, max_missing=0)

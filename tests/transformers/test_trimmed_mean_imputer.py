@@ -7,9 +7,9 @@ import pytest
 from scipy import stats
 
 from ppdp import Distance, Domain, make_pipeline
+from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.rows import Rows
 from ppdp.transformers import Deduplicator, MeanImputer, MedianImputer, MinMaxScaler, TrimmedMeanImputer
 
 GAP = np.nan

@@ -1,0 +1,160 @@
+"""The page "Errata of the literature": every figure is computed while it is written."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections import Counter
+from collections.abc import Iterable
+
+from literature.claims import SHOWN, Claim, Comparison, Status
+from literature.preprocessing.errors import ERRORS
+from literature.preprocessing.paper import REFERENCES
+
+__all__ = ["page"]
+
+_WORDS: dict[Status, str] = {"false": "are false", "misprint": "misprints", "ambiguous": "ambiguous", "loose": "loose"}
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+_HEAD = """# Errata of the literature
+
+What is printed, exactly, and what is true: every claim has a status, and datasets that decide it. This page is written
+by `python -m literature docs/errata.md`; every figure of the table and under Data is computed then, and a test
+compares the two.
+
+* **false**: concrete neighbouring datasets, or a concrete mechanism, exceed what is printed, in the cases that the
+  erratum names;
+* **misprint**: data exceed the formula as printed, but the paper's own proof or table has the right one;
+* **ambiguous**: data exceed it in one of the readings that the paper leaves open, such as a constant that Ω hides;
+* **loose**: true, and no data are known to attain it; the closest known stay at least 3 % below;
+* **holds**: true, and attained, at least in a limit.
+
+*Attained* is computed from the datasets, through the stage or mechanism itself. *Ours* is what ppdp certifies in the
+same setting; a dash where it certifies nothing of the kind. No certificate uses anything printed here.
+
+```python
+from literature import claim
+
+found = claim("prop-6").counterexample()
+assert found.attained > found.printed
+left, right = found.data["left"], found.data["right"]  # the two datasets
+```
+"""
+
+
+_NOTATION = """### Notation
+
+Datasets S are n rows x in ℝᵈ of Euclidean norm at most 1; neighbours differ in one row. L is the collection of datasets
+that is allowed.
+
+* **π_S**: the stage fitted on S, applied to a row. **Δ₂**: the farthest that it moves a common row of two neighbours of
+  L, max ‖π_S(x) − π_S′(x)‖. **Δ_∞**: the most common rows of two neighbours that it moves at all.
+* **d₁₂(S, S′)**: the sum of the distances between rows in the same place.
+* **RDP**: A is (α, ε)-RDP if the Rényi divergence of order α of its outputs on neighbours is at most ε. **Smooth RDP**:
+  (α, ε(α, τ)), if the same holds for all pairs of L with d₁₂ ≤ τ.
+* **L, μ**: Lipschitz constant and smoothness of the loss; L also that of the statistic f. **Δ_f**: its global
+  sensitivity. **σ**: noise in each step; **T**: steps; **δ_k**: the eigengap λ_k − λ_{k+1}; **σ_min**: the smallest
+  standard deviation of a column.
+* **p**: Δ_∞ of deduplication, quantization, or mean imputation (there the paper also calls the number of missing values
+  p). **κ**: the most rows in which two datasets of L with d₁₂ ≤ τ differ. **γ**: n over the largest k such that no row
+  moves by more than d₁₂/k. **β**: the eigengap below which Algorithm 1 refuses (in Theorem 15 a constant of the loss).
+* **M_G, M_L, M_E**: Gaussian, Laplace and exponential mechanism. **A_GD**: gradient descent with noise (DP-GD).
+  **A_SGD-samp**: stochastic gradient descent on samples. **A_SGD-iter**: one pass with a secret stopping time.
+* Of ppdp, not the paper: **K_d**: how many points fit into a ball in ℝᵈ at distances of more than its radius.
+"""
+
+
+def page(claims: Iterable[Claim]) -> str:
+    """The whole page in Markdown: counts, errors, notation and a table, then a section for every claim."""
+    found = [(claim, claim.evidence()) for claim in claims]
+    parts = [_HEAD]
+    for paper in dict.fromkeys(claim.paper for claim, _ in found):
+        own = [(claim, evidence) for claim, evidence in found if claim.paper == paper]
+        head = (
+            f"## {paper}\n",
+            f"{_wrapped(REFERENCES[paper])}\n",
+            _summary(own),
+            _errors(),
+            _NOTATION,
+            "### Claims\n",
+        )
+        parts += [*head, _table(own), *(_section(*pair) for pair in own)]
+    return "\n".join(parts)
+
+
+def _summary(found: list[tuple[Claim, Comparison]]) -> str:
+    """How many claims have each status, and to how many errors the false ones go back."""
+    count = Counter(claim.status for claim, _ in found)
+    several = ", ".join(f"{count[status]} {words}" for status, words in _WORDS.items())
+    text = (
+        f"Of {len(found)} claims {several}, and {count['holds']} hold. A claim that is repeated in several cells of a "
+        f"table is counted in each: the {count['false']} false ones go back to {len(ERRORS)} independent errors."
+    )
+    return f"{_wrapped(text)}\n"
+
+
+def _errors() -> str:
+    """The independent errors, and the false claims that rest on each."""
+    lines = ["| independent error | false claims |", "|---|---|"]
+    for error in ERRORS:
+        links = ", ".join(f"[{name}](#{name})" for name in error.claims)
+        lines.append(f"| {error.words} | {links} |")
+    return "\n".join(lines) + "\n"
+
+
+def _table(found: list[tuple[Claim, Comparison]]) -> str:
+    lines = ["| place | claim | status | printed | attained | ours |", "|---|---|---|---|---|---|"]
+    for claim, evidence in found:
+        figures = (_figure(evidence.printed), _figure(evidence.attained), _figure(evidence.ours))
+        cells = (f"[{claim.place}](#{claim.id})", f"{claim.subject}: {evidence.quantity}", claim.status, *figures)
+        lines.append(f"| {' | '.join(cell.replace('|', '∣') for cell in cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _section(claim: Claim, evidence: Comparison) -> str:
+    ours = "" if evidence.ours is None else f", ours {_figure(evidence.ours)}"
+    formulas = ", ".join(f"`{name}`" for name in claim.corrected)
+    remark = "Erratum" if claim.status in SHOWN else "Remark"
+    quantity = evidence.quantity[:1].upper() if evidence.quantity[0].isascii() else evidence.quantity[0]
+    quantity += evidence.quantity[1:]
+    figures = f"printed {_figure(evidence.printed)}, attained {_figure(evidence.attained)}{_ratio(evidence)}{ours}"
+    paragraphs = [
+        f'### <a id="{claim.id}"></a>{claim.place}: {claim.subject}',
+        f"`{claim.id}`, **{claim.status}**. {claim.statement}",
+        f"    {claim.formula}",
+        f"**{remark}.** {claim.erratum}",
+        f"**Data.** {evidence.setting} **{quantity}: {figures}.**",
+        f"See [{claim.page.replace('-', ' ')}](theory/{claim.page}.md){f' ({formulas})' if formulas else ''}.",
+    ]
+    return "\n\n".join(map(_wrapped, paragraphs)) + "\n"
+
+
+def _wrapped(paragraph: str) -> str:
+    """At most 120 characters in a line; headings and formulas as they are."""
+    if paragraph.startswith(("#", " ")):
+        return paragraph
+    return textwrap.fill(paragraph, 120, break_long_words=False, break_on_hyphens=False)
+
+
+def _ratio(evidence: Comparison) -> str:
+    """How much is exceeded, or lost, where that is more than rounding."""
+    printed, attained = evidence.printed, evidence.attained
+    if printed == 0 or max(printed, attained) < 1.005 * min(printed, attained):
+        return ""
+    return (
+        f" ({_figure(attained / printed)} times that)"
+        if evidence.exceeded
+        else f" ({_figure(attained / printed)} of that)"
+    )
+
+
+def _figure(value: float | None) -> str:
+    """Four digits."""
+    if value is None:
+        return "–"
+    if value == 0 or math.isinf(value):
+        return f"{value:g}"
+    if 1e-3 <= abs(value) < 1e7:
+        return f"{float(f'{value:.4g}'):,.10g}"
+    mantissa, exponent = f"{value:.3e}".split("e")
+    return f"{float(mantissa):g}·10{str(int(exponent)).translate(_RAISED)}"

@@ -1,0 +1,1 @@
+"""What a certificate says to people: terminal, page, notebook and model card."""

@@ -1,0 +1,187 @@
+"""The figures of a certificate's page, as inline SVG without text that must scale."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from ppdp.certificate.pages.markup import Element, element, figure, power_of_ten
+from ppdp.certificate.pages.meaning import FALSE_ALARMS, detection_power, rounded_up
+from ppdp.certificate.pages.points import Point, spreads
+from ppdp.certificate.pages.profile import privacy_profile
+
+__all__ = ["Paint", "budget_bar", "distance_bars", "epsilon_curve", "power_curve"]
+
+WIDTH, HEIGHT = 360.0, 220.0  # of the curve, in its own units
+LEFT, RIGHT, TOP, BOTTOM = 42.0, 342.0, 26.0, 182.0
+SAMPLES = 60
+TICK = 0.6
+
+Paint = Callable[[str], Mapping[str, str]]
+
+
+def by_class(part: str) -> dict[str, str]:
+    """Painted by the style sheet of the page."""
+    return {"class_": part}
+
+
+def distance_bars(points: Sequence[Point], paint: Paint = by_class) -> tuple[Element, ...]:
+    """One bar for each point: unmatched rows, then rows that moved; a tick where the point before ended.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        The entrance first.
+    paint : callable
+        Attributes of the parts "bar", "track", "unmatched", "moved" and "before".
+    """
+    at = _scale([level for point in points for level in (point.unmatched, point.rows)])
+    ends = [at(point.rows) for point in points]
+    return tuple(
+        _bar(
+            paint,
+            ("unmatched", 0.0, at(point.unmatched)),
+            ("moved", at(point.unmatched), end),
+            ("before", before - TICK / 2, before + TICK / 2 if before else 0.0),
+        )
+        for point, end, before in zip(points, ends, [0.0, *ends])
+    )
+
+
+def budget_bar(share: float) -> Element:
+    """A bar for a share of the whole budget."""
+    return _bar(by_class, ("share", 0.0, 100 * min(share, 1.0)))
+
+
+def _bar(paint: Paint, *parts: tuple[str, float, float]) -> Element:
+    """A bar of length 100 with its parts (name, from, to)."""
+    return element(
+        "svg",
+        *(
+            element("rect", x=_short(start), width=_short(end - start), height=10, **paint(part))
+            for part, start, end in (("track", 0.0, 100.0), *parts)
+            if end > start
+        ),
+        viewBox="0 0 100 10",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+        **paint("bar"),
+    )
+
+
+def _scale(levels: list[float]) -> Callable[[float], float]:
+    """Position on a bar of length 100; logarithmic where the levels spread far."""
+    positive = [level for level in levels if level > 0] or [1.0]
+    low, top = min(positive), max(positive)
+    if spreads(levels):
+        return lambda level: 96 * math.log(2 * level / low) / math.log(2 * top / low) if 2 * level > low else 0.0
+    full = max(top, 4 * low)  # a distance that never grows is to look short
+    return lambda level: 96 * level / full
+
+
+def epsilon_curve(content: Mapping[str, Any]) -> Element:
+    """Epsilon against delta, with the certified point; empty where nothing is promised."""
+    own, certified = float(content["delta"]), float(content["epsilon"])
+    profile = privacy_profile(content)
+    low = math.floor(math.log10(profile[0][0]) + 0.5)
+    high = min(0, max(-3, math.ceil(math.log10(own)) + 2))
+    promised = [(d, e) for d, e in profile if math.isfinite(e) and d <= 10.0**high]
+    top, step = _nice_top(max([certified, *(epsilon for _, epsilon in promised)]))
+
+    def x(delta: float) -> float:
+        return LEFT + (RIGHT - LEFT) * (math.log10(delta) - low) / (high - low)
+
+    def y(value: float) -> float:
+        return BOTTOM - (BOTTOM - TOP) * value / top
+
+    start = x(promised[0][0]) if promised else RIGHT
+    here = x(own), y(certified)
+    levels = {figure(i * step, 3): y(i * step) for i in range(round(top / step) + 1)}
+    powers = range(low, high + 1, max(1, math.ceil((high - low) / 5)))
+    return _figure(
+        "Guaranteed ε against δ",
+        f"ε = {figure(certified, upward=True)} at δ = {figure(own)}; a larger δ has a smaller ε.",
+        *_axes({power_of_ten(power): x(10.0**power) for power in powers}, levels),
+        *_names("δ", "ε"),
+        element("rect", class_="void", x=LEFT, y=TOP, width=_short(start - LEFT), height=BOTTOM - TOP)
+        if start > LEFT
+        else None,
+        element("text", "nothing promised", x=_short((LEFT + start) / 2), y=(TOP + BOTTOM) / 2, text_anchor="middle")
+        if start > LEFT + 100
+        else None,
+        element("path", class_="curve", d=_path((x(d), y(e)) for d, e in promised) or None),
+        element("line", class_="drop", x1=_short(here[0]), x2=_short(here[0]), y1=_short(here[1]), y2=BOTTOM),
+        element("circle", class_="here", cx=_short(here[0]), cy=_short(here[1]), r=4),
+    )
+
+
+def power_curve(content: Mapping[str, Any]) -> Element:
+    """What a test detects at most, against its false alarms; dashed: blind guessing."""
+
+    def x(share: float) -> float:
+        return LEFT + (RIGHT - LEFT) * share
+
+    def y(share: float) -> float:
+        return BOTTOM - (BOTTOM - TOP) * share
+
+    alarms = [(i / SAMPLES) ** 2 for i in range(SAMPLES + 1)]  # denser where the curve is steep
+    path = _path((x(alarm), y(detection_power(content, alarm))) for alarm in alarms)
+    marks = [(alarm, detection_power(content, alarm)) for alarm in FALSE_ALARMS]
+    told = " and ".join(f"{rounded_up(power)} at {figure(100 * alarm)}\u00a0% false alarms" for alarm, power in marks)
+    shares = (0.0, 0.25, 0.5, 0.75, 1.0)
+    return _figure(
+        "What a test detects at most, against its false alarms",
+        f"At most {told}. Blind guessing detects as often as it raises a false alarm.",
+        *_axes({f"{100 * s:g}\u00a0%": x(s) for s in shares}, {f"{100 * s:g}\u00a0%": y(s) for s in shares}),
+        *_names("false alarms", "detections"),
+        element("line", class_="blind", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=TOP),
+        element("path", class_="power", d=path),
+        *(element("circle", class_="mark", cx=_short(x(alarm)), cy=_short(y(power)), r=3) for alarm, power in marks),
+    )
+
+
+def _figure(title: str, description: str, *children: Element | None) -> Element:
+    """A picture that says in words what it shows."""
+    return element(
+        "svg",
+        element("title", title),
+        element("desc", description),
+        *children,
+        class_="curve-figure",
+        viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
+        role="img",
+        aria_label=f"{title}. {description}",
+    )
+
+
+def _axes(across: Mapping[str, float], up: Mapping[str, float]) -> list[Element]:
+    """Lines and labels: words and their place."""
+    lines = [element("line", class_="grid", x1=LEFT, x2=RIGHT, y1=_short(y), y2=_short(y)) for y in up.values()]
+    lines += [element("text", words, x=LEFT - 6, y=_short(y + 4), text_anchor="end") for words, y in up.items()]
+    return lines + [
+        element("text", words, x=_short(x), y=BOTTOM + 16, text_anchor="middle") for words, x in across.items()
+    ]
+
+
+def _names(across: str, up: str) -> tuple[Element, Element]:
+    """What the axes are."""
+    return (
+        element("text", across, x=RIGHT, y=BOTTOM + 32, text_anchor="end"),
+        element("text", up, x=0, y=TOP - 14),
+    )
+
+
+def _path(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{'M' if i == 0 else 'L'}{x:.2f} {y:.2f}" for i, (x, y) in enumerate(points))
+
+
+def _nice_top(value: float) -> tuple[float, float]:
+    """A round upper end and a round step for an axis from 0."""
+    size = 10.0 ** math.floor(math.log10(max(value, 1e-9)))
+    step = next(size * m for m in (0.2, 0.5, 1.0, 2.0, 5.0) if value <= 5 * size * m)
+    return step * math.ceil(value / step * (1 - 1e-9)), step
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,174 @@
+"""The certificate in a notebook: compact, and nothing in it can restyle the notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ppdp.certificate.issued import account_in_words, left_out
+from ppdp.certificate.pages.drawing import distance_bars
+from ppdp.certificate.pages.losses import law_of, part_in_words
+from ppdp.certificate.pages.markup import Element, bound, element, figure, number, printable, to_html
+from ppdp.certificate.pages.meaning import (
+    FALSE_ALARMS,
+    covered_in_words,
+    detection_power,
+    reservation,
+    rounded_up,
+    status_in_words,
+)
+from ppdp.certificate.pages.points import points_of, spreads
+from ppdp.certificate.pages.wording import DIGEST, around_the_claim, neighbours_in_words, protected_in_words
+from ppdp.certificate.replay.trust import rests_on
+
+__all__ = ["render_fragment", "render_refusal"]
+
+STATUS = {"UNCONDITIONAL": "#1d7048", "CONDITIONAL": "#8f5f00"}  # white on it is readable
+BAD = "#b3261e"
+BOX = (
+    "box-sizing:border-box;max-width:46rem;margin:.25rem 0;padding:.9rem 1.1rem;border:1px solid rgba(128,128,128,.4);"
+    "border-radius:6px;font:13px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;"
+    "font-variant-numeric:tabular-nums;color:inherit;overflow-wrap:anywhere"
+)
+BADGE = "display:inline-block;padding:.05rem .5rem;border-radius:3px;color:#fff;font-size:11px;letter-spacing:.08em"
+SOFT = "margin:.35rem 0 0;opacity:.72"
+PLAIN = "border:0;background:none;text-align:left;vertical-align:top;white-space:normal;max-width:none"
+PARTS = {
+    "bar": "display:block;width:100%;height:8px;margin:6px 0 2px",
+    "track": "fill:currentColor;opacity:.12",
+    "unmatched": "fill:#5b8db8",
+    "moved": "fill:#d08a4e",
+    "before": "fill:currentColor",
+}
+
+
+def render_fragment(content: Mapping[str, Any]) -> str:
+    """What a notebook shows: status, guarantee, stages, noise. No class, id, style sheet or script.
+
+    Parameters
+    ----------
+    content : mapping
+        The certificate's document. Whatever text it holds is shown as text.
+    """
+    c = printable(content)
+    before, after = around_the_claim(c)
+    power = " and ".join(
+        f"{rounded_up(detection_power(c, alarm))} at {figure(100 * alarm)}\u00a0% false alarms"
+        for alarm in FALSE_ALARMS
+    )
+    promise = f"{reservation(c)}a test for one person's rows detects at most {power}."
+    issued = account_in_words(c)
+    box = element(
+        "div",
+        *_marked(left_out(c)),
+        element(
+            "div",
+            _badge(c["status"]),
+            f" {before}(ε, δ) = (",
+            bound(c["epsilon"]),
+            ", ",
+            bound(c["delta"]),
+            f"){after}",
+        ),
+        element("div", status_in_words(c), style=SOFT),
+        *_marked([*c["reasons"], *(f"Warning: {warning}" for warning in c["warnings"])]),
+        element("div", "It rests on:", style="margin:.35rem 0 0"),
+        *(element("div", f"· {words}", style="margin:.2rem 0 0") for words in rests_on(c)),
+        element("div", f"Protected: {protected_in_words(c)}; {neighbours_in_words(c)}.", style=SOFT),
+        element("div", f"Issued {issued}", style=SOFT) if issued else None,
+        element("div", promise[0].upper() + promise[1:], style=SOFT),
+        _stages(c),
+        element("div", "The bars are logarithmic.", style=f"{SOFT};font-size:11px")
+        if spreads([point.rows for point in points_of(c)])
+        else None,
+        element("div", *_noise(c), style="margin:.5rem 0 0"),
+        _lines("Covered", covered_in_words(c)),
+        _lines("Not covered", c["not_covered"]),
+        element(
+            "div",
+            f"ppdp verify certificate.json computes every figure again. {DIGEST} ",
+            c["digest"],
+            style=f"{SOFT};font-size:11px",
+        ),
+        style=BOX,
+    )
+    return to_html(box)
+
+
+def render_refusal(status: str, meaning: str, problems: Sequence[str]) -> str:
+    """What a notebook shows of a document that does not hold: only that, and why."""
+    head = element("div", _badge(status))
+    return to_html(element("div", head, element("div", meaning, style=SOFT), *_marked(problems), style=BOX))
+
+
+def _badge(status: str) -> Element:
+    return element("strong", status, style=f"{BADGE};background:{STATUS.get(status, BAD)}")
+
+
+def _marked(sentences: Sequence[str]) -> list[Element]:
+    """Sentences that are not to be missed."""
+    mark = "margin:.35rem 0 0;padding-left:.7rem;border-left:3px solid #c9852b"
+    return [element("div", sentence, style=mark) for sentence in sentences]
+
+
+def _stages(c: Mapping[str, Any]) -> Element:
+    points = points_of(c)
+    bars = distance_bars(points, lambda part: {"style": PARTS[part]})
+    names = ["entrance", *(step["name"] for step in c["steps"])]
+    ways = ["", *(_way(step) for step in c["steps"])]
+    rows = [
+        element(
+            "tr",
+            element("td", name, style=f"{PLAIN};padding:.2rem 1rem .2rem 0;font-weight:600"),
+            element("td", way, style=f"{PLAIN};padding:.2rem 1rem .2rem 0"),
+            element(
+                "td",
+                bar,
+                element("div", ", ".join(point.labels), style="opacity:.72;font-size:11px"),
+                style=f"{PLAIN};padding:.2rem 0;width:55%",
+            ),
+            style="background:none;border:0",
+        )
+        for name, way, bar, point in zip(names, ways, bars, points)
+    ]
+    return element(
+        "table",
+        element("tbody", *rows),
+        style="width:100%;margin:.6rem 0 0;border-collapse:collapse;border:0;font:inherit;color:inherit",
+    )
+
+
+def _way(step: Mapping[str, Any]) -> str:
+    if not step["conditions"]:
+        return str(step["way"])
+    tested = all(condition["tested"] for condition in step["conditions"])
+    return f"{step['way']}, {'tested' if tested else 'assumed'}"
+
+
+def _noise(c: Mapping[str, Any]) -> list[Element | str]:
+    """Everything that left, with its noise, in one sentence."""
+    parts: list[Element | str] = ["Released with noise: "]
+    for release in c["releases"]:
+        parts += [
+            f"{release['statistic']} for {', '.join(release['serves'])} (σ = ",
+            number(release["noise_scale"]),
+            "), ",
+        ]
+    if c["gate"] is not None:
+        parts += ["the gate's answer", *_scale(c["gate"]), " rows), "]
+    if c["mechanism"] is not None:
+        parts += [c["mechanism"]["name"], *_scale(c["mechanism"]), "), "]
+    others = [f"; {part_in_words(part)}" for part in c["total"]["parts"]]
+    return [*parts, "in all μ = ", number(c["total"]["mu"]), *others, "."]
+
+
+def _scale(one: Mapping[str, Any]) -> tuple[Element | str, ...]:
+    """How much noise there was, and of which law if it is not Gaussian."""
+    law = law_of(one)
+    return (" (σ = " if law == "Gaussian" else f" ({law}, scale ", number(one["noise_scale"]))
+
+
+def _lines(summary: str, sentences: Sequence[str]) -> Element:
+    """Sentences that unfold."""
+    lines = (element("div", f"· {words}", style="margin:.2rem 0 0") for words in sentences)
+    return element("details", element("summary", summary, style="cursor:pointer"), *lines, style=SOFT)

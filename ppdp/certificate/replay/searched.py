@@ -1,0 +1,115 @@
+"""The certificate of a search, that of the fit at its end, and what must hold between their numbers.
+
+A search's certificate is that of its last fit, whose derivation it keeps, with the total of everything: the fits of all
+candidates, choice and scores, and the refit (``docs/theory/search.md``). What the other fits cost is recorded and
+composed again; their own derivations are not in it, and the certificate says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ppdp.bounds.selection import search_allowance, search_loss, selection_loss
+from ppdp.certificate.document import Certificate
+from ppdp.certificate.replay.rules import RECORDED
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW
+
+__all__ = ["part_of_search", "search_rules", "whole_search"]
+
+Document = Mapping[str, Any]
+
+_CLOSE = 1e-9
+
+
+def whole_search(last: Certificate, summary: Document, issued: Mapping[str, Any]) -> Certificate:
+    """The certificate of everything that a search released.
+
+    Parameters
+    ----------
+    last : Certificate
+        Of the fit at its end.
+    summary : mapping
+        Of the search: :meth:`ppdp.pipeline.search.plan.SearchSummary.to_dict`.
+    issued : mapping
+        The block of that name, of the whole search.
+    """
+    content = last.to_dict()
+    own = ("fits", "refits", "selection", "parameters", "outcomes", "best_index")
+    same = ("status", "reasons", "epsilon", "delta", "dataset", "invalid", "not_covered")
+    content |= {name: summary[name] for name in same}
+    content |= {
+        "not_covered": [*summary["not_covered"], RECORDED],
+        "search": {name: summary[name] for name in own},
+        "total": {**summary["total"], "parts": []},
+        "issued": dict(issued),
+    }
+    return Certificate.sealed(content)
+
+
+def part_of_search(last: Certificate, whole: Certificate) -> Certificate:
+    """The certificate of the last fit, which says of what it is a part."""
+    content = last.to_dict()
+    content["part_of"] = {
+        "what": "search",
+        "candidates": len(whole["search"]["fits"]),
+        "epsilon": whole.epsilon,
+        "delta": whole.delta,
+        "digest": whole.digest,
+    }
+    content |= {"dataset": whole["dataset"], "issued": whole["issued"]}
+    return Certificate.sealed(content)
+
+
+def search_rules(c: Document, last: PrivacyLoss, draws: int) -> Iterator[str]:
+    """Compose a search again; ``last`` and ``draws`` are what its last fit costs and draws, as derived."""
+    search, total = c["search"], c["total"]
+    fits, refits, selection = search["fits"], search["refits"], search["selection"]
+    lists = (fits, refits, search["parameters"], search["outcomes"])
+    best = search["best_index"]
+    if {len(one) for one in lists} != {selection["candidates"]} or best >= len(fits):
+        yield "search: there are not as many fits as candidates."
+        return
+    if c["part_of"] is not None or last.parts or search["outcomes"][best] != "released":
+        yield "search: its last fit is none that a search makes."
+        return
+    if selection["rows_per_unit"] != c["rows_per_unit"] or selection["rows"] >= c["entrance"]["domain"]["n_rows"]:
+        yield "search.selection: it looked at other rows."
+    yield from _scores(selection)
+    chosen, lost = refits[best], last.failure + (1 - last.failure) * last.gate
+    if not (_close(chosen["mu"], last.mu) and _close(chosen["failure"], lost)):
+        yield f"search.refits[{best}]: the last fit costs something else."
+    if chosen["variation"] < draws * TOTAL_VARIATION_PER_DRAW * (1 - _CLOSE):
+        yield f"search.refits[{best}]: the noise sampler needs another part of delta."
+    sides = [[PrivacyLoss(fit["mu"], fit["failure"]) for fit in side] for side in (fits, refits)]
+    spent = search_loss(
+        sides[0],
+        selection_loss(**{name: selection[name] for name in selection if name != "candidates"}),
+        sides[1],
+        apart=c["rows_per_unit"] == 1,
+    )
+    variations = [[fit["variation"] for fit in side] for side in (fits, refits)]
+    allowance = search_allowance(c["epsilon"], selection["scored"], *variations)
+    for name, follows in (("mu", spent.mu), ("failure", spent.failure), ("allowance", allowance)):
+        if not _close(total[name], follows):
+            yield f"total.{name}: {total[name]!r} is recorded, {follows!r} follows."
+    if total["parts"]:
+        yield "total.parts: a search composes Gaussian losses only."
+    room = c["delta"] - total["allowance"]
+    if not (room > 0 and spent.epsilon(room) <= c["epsilon"] * (1 + _CLOSE)):
+        yield "epsilon: the search costs more than (epsilon, delta)."
+
+
+def _scores(selection: Document) -> Iterator[str]:
+    """Which scores are released follows from how the choice is made."""
+    by_scores = selection["temperature"] is None
+    scored, count = selection["scored"], selection["candidates"]
+    noisy = selection["noise_scale"] is not None
+    if scored not in ((count,) if by_scores else (0, 1)) or noisy != (scored > 0):
+        yield "search.selection: other scores follow."
+
+
+def _close(recorded: float, follows: float) -> bool:
+    return math.isclose(recorded, follows, rel_tol=_CLOSE, abs_tol=1e-300)

@@ -1,0 +1,1 @@
+"""Certificates that leave: signatures, registry records, files, and what may be exported."""

@@ -1,0 +1,270 @@
+"""A record for the OpenDP Deployments Registry: what a certificate knows, and what people must add."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from ppdp.certificate.document import Certificate
+from ppdp.certificate.issued import left_out
+from ppdp.certificate.pages.losses import ONLY_THE_LAST, law_of
+from ppdp.certificate.pages.markup import figure
+from ppdp.certificate.pages.meaning import status_in_words
+from ppdp.certificate.pages.wording import ON_TRUST, neighbours_in_words, protected_in_words, shown_facts, title
+from ppdp.certificate.replay.trust import rests_on
+from ppdp.core.domain import unit_in_words
+from ppdp.exceptions import CertificateError, InvalidParameter
+from ppdp.privacy.parts import Part
+
+__all__ = ["check_record", "record_schema", "registry_record"]
+
+Document = Mapping[str, Any]
+
+HUMAN_TIER_3 = {
+    "deployment_model": ("trust_assumptions", "actors", "release_type", "data_source_type"),
+    "implementation": ("justification",),
+}
+
+
+def registry_record(
+    certificate: Certificate, basic: Mapping[str, Any], authors: Sequence[str], further: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The record as a mapping that YAML and JSON can hold; see ``Certificate.to_registry_record``.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of the deployment.
+    basic : mapping
+        What people say of the product: the fields of the section "basic" but the type of the product, which may be
+        None for what follows from the certificate.
+    authors : sequence of str
+        Who writes the record.
+    further : mapping of str to mapping
+        Further fields by section; none that the certificate fills.
+
+    Raises
+    ------
+    CertificateError
+        If the certificate does not hold: nothing is said in its name.
+    """
+    if not certificate.verify():
+        raise CertificateError("the certificate does not hold, so it gets no record.", fix="ask `ppdp verify` why.")
+    c = certificate.to_dict()
+    administrative = {"status": "Draft", "registry_authors": list(authors)}
+    known = {"basic": _basic(c, basic), **_known(c), "administrative": administrative}
+    deployment = _joined(known, further)
+    told = all(name in deployment[section] for section, names in HUMAN_TIER_3.items() for name in names)
+    deployment["administrative"]["tier"] = 3 if told else 2
+    record = {"url_slug": _slug(deployment["basic"]), "deployment": deployment}
+    check_record(record)
+    return record
+
+
+@lru_cache(maxsize=1)
+def record_schema() -> dict[str, Any]:
+    """JSON schema (draft 2020-12) of a record: our description of the fields that the registry publishes."""
+    text = files("ppdp.certificate").joinpath("registry_record.schema.json").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+def check_record(record: Any) -> None:
+    """Check a record against :func:`record_schema`.
+
+    Raises
+    ------
+    InvalidParameter
+        Naming the field that the registry would not read.
+    """
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import best_match
+
+    error = best_match(Draft202012Validator(record_schema()).iter_errors(record))
+    if error is not None:
+        place = "/".join(str(part) for part in error.absolute_path) or "the record"
+        choices = f"one of {', '.join(map(repr, error.validator_value))}." if error.validator == "enum" else None
+        raise InvalidParameter(f"{place} is not as the registry has it: {error.message}.", fix=choices)
+
+
+def _basic(c: Document, given: Mapping[str, Any]) -> dict[str, Any]:
+    basic = {**given, "publication_date": _day(given["publication_date"])}
+    curators = given["data_curators"]
+    if not isinstance(curators, Mapping):
+        raise InvalidParameter("curators must be a mapping of names to kinds.", fix="{'Our clinic': 'Nonprofit'}.")
+    basic["data_curators"] = [{"data_curator_name": name, "data_curator_type": kind} for name, kind in curators.items()]
+    basic["data_product_type"] = given["data_product_type"] or _product(c)
+    return basic
+
+
+def _day(given: Any) -> str:
+    try:
+        return date.fromisoformat(str(given)).isoformat()
+    except ValueError:
+        raise InvalidParameter(f"publication_date must be a day, got {given!r}.", fix="'2026-11-21'.") from None
+
+
+def _product(c: Document) -> str:
+    """What leaves."""
+    if c["mechanism"] is None:
+        return "Machine learning model"  # a fitted transformer
+    if c["mechanism"]["formula"] == "query.rows":
+        return "Dataset"
+    return "Summary statistics" if c["mechanism"]["class"].endswith("Mechanism") else "Machine learning model"
+
+
+def _slug(basic: Mapping[str, Any]) -> str:
+    curators = [one["data_curator_name"] for one in basic["data_curators"]]
+    words = " ".join(map(str, [basic["name"], *curators, basic["publication_date"][:4]])).lower()
+    return "-".join(re.findall("[a-z0-9]+", words))
+
+
+def _joined(known: dict[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known and what people add; nobody says otherwise than the certificate."""
+    for section, fields in further.items():
+        if section not in known or not isinstance(fields, Mapping):
+            raise InvalidParameter(
+                f"further has no section {section!r} of fields.", fix=f"one of {', '.join(map(repr, known))}."
+            )
+        taken = sorted(map(str, fields.keys() & {*known[section], *(["tier"] if section == "administrative" else [])}))
+        if taken:
+            raise InvalidParameter(f"{', '.join(taken)} of {section!r} follows from certificate and arguments.")
+        known[section] = {**known[section], **fields}
+    return known
+
+
+def _known(c: Document) -> dict[str, dict[str, Any]]:
+    """Sections that the certificate fills."""
+    domain, units = c["entrance"]["domain"], unit_in_words(c["rows_per_unit"])
+    claim = f"({figure(c['epsilon'], upward=True)}, {figure(c['delta'], upward=True)})"
+    loss: dict[str, Any] = {
+        "privacy_unit": f"Row level: {units}" if c["rows_per_unit"] == 1 else f"Person level: {units}",
+        "privacy_unit_details": f"Neighbouring datasets: {neighbours_in_words(c)}."
+        f" Protected is {protected_in_words(c)}.",
+        "privacy_parameters": {"epsilon": c["epsilon"], "delta": c["delta"]},
+        "privacy_parameters_details": _sentences(
+            [
+                *left_out(c),
+                f"{c['status']}: {title(c, claim)}",
+                status_in_words(c),
+                *c["reasons"],
+                *(f"It rests on this: {words}" for words in rests_on(c)),
+                f"Certificate {c['digest']}",
+            ]
+        ),
+    }
+    if c["rows_per_unit"] == 1:
+        loss["number_of_privacy_units"] = domain["n_rows"]
+    return {
+        "dp_variant": {
+            "variant_name": "Approximate DP" if c["delta"] > 0 else "Pure DP",
+            "data_domain": f"Tables of {domain['n_rows']} rows and {domain['n_features']} columns that have the public"
+            " facts of the certificate, with labels or targets where a model needs them.",
+            "unprotected_quantities": _sentences(
+                ["Public facts that the derivation rests on and the certificate publishes"]
+                + [f"{name} = {value} ({origin})" for name, value, origin in shown_facts(c)]
+                + [ON_TRUST]
+            ),
+        },
+        "privacy_loss": loss,
+        "deployment_model": {
+            "model_name": "Central",
+            "model_name_details": "Whoever fits the pipeline holds the rows; noise is added before anything leaves.",
+            "access_type": "Non-interactive",
+        },
+        "implementation": {
+            "preprocessing_and_hyperparameter_tuning": _preprocessing(c),
+            "mechanisms": _mechanisms(c),
+            "composition": _composition(c),
+            "post_processing": "Predictions and everything else that is read from the released numbers use nothing else"
+            " of the private rows.",
+            "additional_information": _sentences(
+                [
+                    f"Certificate {c['digest']} ({c['schema']}): anybody can compute it again without the data, with"
+                    f" `ppdp verify`, ppdp {c['versions']['ppdp']}"
+                ]
+                + [f"Not covered: {words}" for words in c["not_covered"]]
+            ),
+        },
+    }
+
+
+def _preprocessing(c: Document) -> str:
+    stages = [f"{step['name']} ({step['class']}, {step['way']})" for step in c["steps"]]
+    tests = [k["statement"] for step in c["steps"] for k in step["conditions"] if k["tested"]]
+    first = f"Preprocessing is inside the guarantee, stage by stage: {', '.join(stages)}" if stages else ""
+    tested = f"What it assumes of the rows was put to a private test: {'; '.join(tests)}" if tests else ""
+    return _sentences(
+        [
+            first or "No preprocessing in front of the mechanism",
+            tested,
+            *c["warnings"],
+            "Choices made from evaluation on private rows are not covered unless they are charged to a ledger",
+        ]
+    )
+
+
+def _mechanisms(c: Document) -> str:
+    """Everything that adds noise."""
+    found = [
+        f"Gaussian mechanism for {r['statistic']} ({r['size']} numbers, sigma {figure(r['noise_scale'])})"
+        for r in c["releases"]
+    ]
+    if c["gate"] is not None:
+        found.append(f"A propose-test-release gate with {c['gate']['kind']} noise")
+    m = c["mechanism"]
+    if m is not None:
+        found.append(f"{m['class']} ({m['formula']}): {_answers(m)}, {_noise(m)} {figure(m['noise_scale'])}")
+    laws = [law_of(one) for one in (*c["releases"], c["gate"], m) if one is not None]
+    exact = [name for name in ("Gaussian", "Laplace") if any(law.startswith(name) for law in laws)]
+    if exact:
+        found.append(
+            f"{' and '.join(exact)} noise is drawn exactly on a public lattice; floating point and the sampler are part"
+            " of the guarantee, running time and memory are not"
+        )
+    return _sentences([*found, f"Implemented by ppdp {c['versions']['ppdp']}"])
+
+
+def _answers(m: Document) -> str:
+    """How many numbers are made noisy."""
+    if m["formula"] in ONLY_THE_LAST:
+        return f"{m['steps']} noisy steps, of which one iterate of {m['size']} numbers is released"
+    return f"{m['steps']} x {m['size']} numbers" if m["steps"] > 1 else f"{m['size']} numbers"
+
+
+def _noise(m: Document) -> str:
+    """Law of the noise and what its scale is called."""
+    law = law_of(m)
+    if law == "Gaussian":
+        return "Gaussian noise, sigma"
+    return f"{law.replace('Laplace', 'Laplace noise')}, scale"
+
+
+def _composition(c: Document) -> str:
+    parts = [Part.from_dict(part).describe() for part in c["total"]["parts"]]
+    mu = _composed(c)
+    further = f"{', also' if mu else ', that is'} {', '.join(parts)}"
+    return _sentences(
+        [
+            mu,
+            f"Everything together{further}, is composed to an upper bound at delta" if parts else "",
+            "Other releases from the same rows are not included",
+        ]
+    )
+
+
+def _composed(c: Document) -> str:
+    """What mu is the cost of; empty if nothing costs a mu."""
+    mu = f"mu = {figure(c['total']['mu'], upward=True)} (Gaussian DP)"
+    if any(one is not None and one["mu"] is not None for one in (*c["releases"], c["gate"], c["mechanism"])):
+        return f"Gaussian releases compose to {mu}"
+    return f"The rounding of noise costs {mu}" if c["total"]["mu"] else ""
+
+
+def _sentences(parts: Sequence[str]) -> str:
+    return " ".join(part.rstrip(". ") + "." for part in parts if part)

@@ -1,0 +1,311 @@
+"""Detached signatures: who stands for a certificate.
+
+Whoever recomputes a certificate learns that it follows from what it records, not that the run it tells of took place.
+A signature (Ed25519, RFC 8032) says who vouches for that. It needs the package ``cryptography``:
+``pip install 'ppdp[sign]'``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ppdp.certificate.canonical import strict_json
+from ppdp.certificate.document import Certificate, seal, write_atomically
+from ppdp.certificate.replay.verify import Verification
+from ppdp.core.checks import path_of
+from ppdp.exceptions import CertificateError, ExportError, InvalidParameter, SignatureError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+    PrivateKey = str | os.PathLike[str] | Ed25519PrivateKey
+    PublicKey = str | os.PathLike[str] | Ed25519PublicKey
+
+__all__ = ["ALGORITHM", "CONTEXT", "Signature", "checked", "fingerprint", "read_public_key", "sign"]
+
+ALGORITHM = "Ed25519"
+CONTEXT = "ppdp-certificate-signature/1"
+LENGTH = 64  # bytes
+_SHA256 = re.compile("sha256:[0-9a-f]{64}")
+_LARGEST = 100_000  # bytes of a key or a signature
+_PRIME = 2**255 - 19
+_OF_ORDER_EIGHT = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
+_SMALL_ORDER = {0, 1, _PRIME - 1, _OF_ORDER_EIGHT, _PRIME - _OF_ORDER_EIGHT}  # y of the 8 points
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """A signature of one certificate, apart from it.
+
+    Attributes
+    ----------
+    certificate : str
+        Seal of the certificate: SHA-256 of all but its digest, so of when and on whose account it was issued as well.
+    key : str
+        Fingerprint of the public key: SHA-256 of its standard form (SubjectPublicKeyInfo, DER).
+    value : bytes
+        64 bytes.
+
+    Notes
+    -----
+    Signed are :data:`CONTEXT`, a zero byte and the 32 bytes of the SHA-256 of the canonical form, so that a signature
+    of anything else with the same key never passes for one of a certificate. ``certificate`` and ``key`` only help to
+    say what is wrong; :meth:`check` computes both again.
+    """
+
+    certificate: str
+    key: str
+    value: bytes
+
+    def check(self, certificate: Certificate, public_key: PublicKey) -> None:
+        """Nothing if the owner of the key signed this certificate; its derivation is not looked at.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            What was signed.
+        public_key : path-like or Ed25519PublicKey
+            PEM file, or the key. It must come from somebody you trust, never from where the signature comes from.
+
+        Raises
+        ------
+        SignatureError
+            If it is not this key's signature of this certificate.
+        InvalidParameter
+            If the key cannot be read or is not of Ed25519.
+        """
+        key = read_public_key(public_key)
+        if self.key != fingerprint(key):
+            raise SignatureError(
+                f"it was made with another key ({self.key}).", fix="the public key of whoever signed the certificate."
+            )
+        sealed = _seal(certificate)
+        if self.certificate != sealed:
+            raise SignatureError(
+                "it is the signature of another certificate, or the certificate was changed.",
+                fix="the two files as they were issued together.",
+            )
+        if not _holds(key, self.value, _message(sealed)):
+            raise SignatureError("it was not made with this key.", fix="the signature as it was issued.")
+
+    def to_json(self) -> str:
+        """The signature as it stands in its file."""
+        document = {
+            "algorithm": ALGORITHM,
+            "context": CONTEXT,
+            "certificate": self.certificate,
+            "key": self.key,
+            "signature": base64.b64encode(self.value).decode(),
+        }
+        return json.dumps(document, indent=2)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Signature:
+        """Read a signature; only its form is checked here.
+
+        Raises
+        ------
+        SignatureError
+            If it is none, or of a kind that this version does not know.
+        """
+        document: Any = None
+        with contextlib.suppress(ValueError, RecursionError):
+            document = strict_json(text)
+        fields = {"algorithm", "context", "certificate", "key", "signature"}
+        if not isinstance(document, dict) or "context" not in document:
+            raise SignatureError("this is not a signature of a certificate.", fix="the file that `ppdp sign` wrote.")
+        if (document.get("algorithm"), document["context"]) != (ALGORITHM, CONTEXT):
+            raise SignatureError("it is of a kind that is not known here.", fix="use the ppdp version that wrote it.")
+        value = _bytes(document.get("signature"))
+        named = [document.get(name) for name in ("certificate", "key")]
+        if document.keys() != fields or value is None or not all(_is_sha256(name) for name in named):
+            raise SignatureError("the signature is malformed.", fix="the file as it was written.")
+        return cls(document["certificate"], document["key"], value)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the JSON document, atomically."""
+        write_atomically(path, self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Signature:
+        """Read a JSON document.
+
+        Raises
+        ------
+        SignatureError
+            If the file cannot be read or is not a signature.
+        """
+        from ppdp.certificate.share.files import read_file
+
+        place, fix = path_of("path", path), "the path of a certificate.json.sig."
+        try:
+            return cls.from_json(read_file(Path(os.path.realpath(place)), _LARGEST))
+        except OSError as error:
+            raise SignatureError(f"cannot read {str(place)!r}: {error.strerror}.", fix=fix) from None
+        except ExportError as error:
+            raise SignatureError(f"cannot read it: {error.message}", fix=fix) from None
+
+
+def sign(
+    certificate: Certificate, private_key: PrivateKey, *, password: bytes | None = None, conditional: bool = False
+) -> Signature:
+    """Sign a certificate that holds; see :meth:`ppdp.Certificate.sign`."""
+    key = _private(private_key, password)
+    if not certificate.verify():
+        raise CertificateError("the certificate does not hold, so it is not signed.", fix="ask `ppdp verify` why.")
+    if certificate.status == "SEEDED":
+        raise CertificateError(
+            "the certificate is SEEDED: its noise came from a seed and protects nobody, so it is not signed.",
+            fix="fit with random_state=None.",
+        )
+    if certificate.status == "CONDITIONAL" and not conditional:
+        raise CertificateError(
+            f"the certificate is CONDITIONAL: {'; '.join(certificate['reasons'])}.",
+            fix="conditional=True, or `ppdp sign --conditional`, if whoever receives it shall rely on that.",
+        )
+    sealed = _seal(certificate)
+    return Signature(sealed, fingerprint(key.public_key()), key.sign(_message(sealed)))
+
+
+def checked(
+    certificate: Certificate,
+    derivation: Verification,
+    signature: Signature | str | os.PathLike[str],
+    public_key: PublicKey,
+) -> Verification:
+    """What a verification says once a signature was looked at as well."""
+    found = signature if isinstance(signature, Signature) else Signature.load(signature)
+    try:
+        found.check(certificate, public_key)
+    except CertificateError as error:
+        return Verification((*derivation.problems, f"the signature: {error.message}"))
+    return Verification(derivation.problems, found.key if derivation else None)
+
+
+def fingerprint(key: Ed25519PublicKey) -> str:
+    """SHA-256 of a public key (SubjectPublicKeyInfo, DER), as ``openssl pkey -pubin -outform DER | sha256sum``."""
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    form = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return "sha256:" + hashlib.sha256(form).hexdigest()
+
+
+def _seal(certificate: Certificate) -> str:
+    """The seal that follows from the content, whatever is recorded."""
+    with contextlib.suppress(AttributeError, TypeError, ValueError, RecursionError):
+        return seal(certificate.to_dict())
+    raise CertificateError("the certificate has no canonical form.")
+
+
+def _message(sealed: str) -> bytes:
+    return CONTEXT.encode() + b"\0" + bytes.fromhex(sealed.removeprefix("sha256:"))
+
+
+def _holds(key: Ed25519PublicKey, value: bytes, message: bytes) -> bool:
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        key.verify(value, message)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def _is_sha256(value: Any) -> bool:
+    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
+
+
+def _bytes(value: Any) -> bytes | None:
+    """The bytes of a signature in base64, if it is one; a value is written in one way only."""
+    try:
+        found = base64.b64decode(value, validate=True)
+    except (TypeError, ValueError, binascii.Error):
+        return None
+    return found if len(found) == LENGTH and base64.b64encode(found).decode() == value else None
+
+
+def _private(key: PrivateKey, password: bytes | None) -> Ed25519PrivateKey:
+    """A private key; no message holds anything of it."""
+    _needs_cryptography()
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+    fix = "a private key of Ed25519 in PEM: openssl genpkey -algorithm ed25519 -out key.pem"
+    loaded = _loaded(key, "private_key", lambda data: load_pem_private_key(data, password), fix)
+    if not isinstance(loaded, Ed25519PrivateKey):
+        raise InvalidParameter("private_key is not a private key of Ed25519.", fix=fix)
+    return loaded
+
+
+def read_public_key(key: PublicKey) -> Ed25519PublicKey:
+    """The public key in a PEM file, or the one that is handed in.
+
+    Raises
+    ------
+    InvalidParameter
+        If it cannot be read, is not of Ed25519, or is one under which a constant passes for a signature of anything.
+    """
+    _needs_cryptography()
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+    fix = "a public key of Ed25519 in PEM: openssl pkey -in key.pem -pubout -out public.pem"
+    loaded = _loaded(key, "public_key", load_pem_public_key, fix)
+    if not isinstance(loaded, Ed25519PublicKey):
+        raise InvalidParameter("public_key is not a public key of Ed25519.", fix=fix)
+    if _has_small_order(loaded):
+        raise InvalidParameter("public_key is a point of small order: whoever wants to signs in its name.", fix=fix)
+    return loaded
+
+
+def _has_small_order(key: Ed25519PublicKey) -> bool:
+    """Whether 8 times the point is zero, however it is encoded: -x has the same y, and y + p is read as y."""
+    y = int.from_bytes(key.public_bytes_raw(), "little") % 2**255
+    return y % _PRIME in _SMALL_ORDER
+
+
+def _loaded(key: Any, name: str, load: Callable[[bytes], Any], fix: str) -> Any:
+    """What a PEM file holds, or the key that was handed in; says only of a file that it is encrypted or no such key."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    if not isinstance(key, (str, os.PathLike)):
+        return key
+    data, reason = _read(key, fix), ""
+    try:
+        return load(data)
+    except TypeError:  # a password is missing, or there is one for a key that has none
+        reason = f"{name} is encrypted and the password is missing, or it is not encrypted and has none."
+        fix = "give a password exactly if the key is encrypted."
+    except (ValueError, UnsupportedAlgorithm):
+        reason = f"{name} cannot be read from {os.fspath(key)!r}: no such key in PEM, or another password."
+    raise InvalidParameter(reason, fix=fix)
+
+
+def _read(path: str | os.PathLike[str], fix: str) -> bytes:
+    """A key, which may come through a pipe."""
+    reason = "it is too large"
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(_LARGEST + 1)
+        if len(data) <= _LARGEST:
+            return data
+    except (OSError, ValueError) as failure:
+        reason = getattr(failure, "strerror", None) or "no such path"
+    raise InvalidParameter(f"cannot read {os.fspath(path)!r}: {reason}.", fix=fix)
+
+
+def _needs_cryptography() -> None:
+    try:
+        import cryptography  # noqa: F401
+    except ImportError:
+        raise InvalidParameter("cryptography is not installed.", fix="pip install 'ppdp[sign]'.") from None

@@ -1,0 +1,1 @@
+"""The command line: what every command reads, does and prints."""

@@ -1,0 +1,203 @@
+"""Cells become numbers, each by itself and by public rules.
+
+A gap is NaN. A cell that is none of the things that its column may hold is infinity: the pipeline then treats it as an
+invalid value, after the ledger was charged, so that not even an error comes for free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.cli.documents import place_of
+from ppdp.cli.errors import refuse
+from ppdp.cli.pipeline_file import DataRules, PipelineFile
+from ppdp.cli.tables import Source
+
+__all__ = ["Layout"]
+
+Array = NDArray[np.float64]
+
+_NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What of a data file goes into a pipeline.
+
+    Attributes
+    ----------
+    source : Source
+        The file.
+    rules : DataRules
+        How it is read.
+    columns : tuple of str
+        Columns of the file that hold features.
+    """
+
+    source: Source
+    rules: DataRules
+    columns: tuple[str, ...]
+
+    @classmethod
+    def of(cls, source: Source, file: PipelineFile) -> Layout:
+        """Match a pipeline file and a data file, by the public form of both.
+
+        Raises
+        ------
+        Misuse
+            If they do not fit.
+        """
+        rules = file.rules
+
+        def place(*keys: str | int) -> str:
+            return place_of(file.path, ["data", *keys])
+
+        if rules.label is not None:
+            source.require(rules.label, place("label"))
+        for i, name in enumerate(rules.drop):
+            source.require(name, place("drop", i))
+        for name in rules.categories:
+            source.require(name, place("categories", name))
+        kind = None if rules.label is None else source.types[rules.label]
+        if kind is not None and not _is_number(kind) and not _is_text(kind):
+            fix = "a column of numbers or text."
+            refuse(f"the column {rules.label!r} holds {kind}, no labels.", place=str(source.path), fix=fix)
+        columns = tuple(name for name in source.types if name != rules.label and name not in rules.drop)
+        if not columns:
+            refuse("no column is left for the features.", place=place("drop"), fix="drop fewer columns.")
+        for name in columns:
+            kind = source.types[name]
+            if kind is None:
+                continue
+            if name in rules.categories and not _is_text(kind):
+                refuse(
+                    f"the column {name!r} holds {kind}, not text.",
+                    place=place("categories", name),
+                    fix="leave its categories out.",
+                )
+            if name not in rules.categories and not _is_number(kind):
+                fix = f'drop = ["{name}"] in [data]'
+                refuse(
+                    f"the column {name!r} holds {kind}, which is no number.",
+                    place=str(source.path),
+                    fix=f"{name} = [...] in [data.categories], or {fix}." if _is_text(kind) else f"{fix}.",
+                )
+        return cls(source, rules, columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        found: list[str] = []
+        for name in self.columns:
+            hot = name in self.rules.one_hot
+            found += [f"{name}={label}" for label in self.rules.categories[name]] if hot else [name]
+        return tuple(found)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features; public."""
+        return self.source.n_rows, len(self.names)
+
+    def read(self, classes: Sequence[Any] | None) -> tuple[Any, Any]:
+        """Features as a frame and labels; the private rows.
+
+        Parameters
+        ----------
+        classes : sequence, optional
+            Public labels; text if one of them is.
+        """
+        import pandas as pd
+
+        label = self.rules.label
+        table = self.source.read([*self.columns, *([label] if label is not None else [])])
+        found: list[Array] = []
+        for name in self.columns:
+            if name not in self.rules.categories:
+                found.append(_numbers(table[name], self.rules.missing))
+                continue
+            labels = self.rules.categories[name]
+            codes = _codes(table[name], labels, self.rules.missing)
+            hot = name in self.rules.one_hot
+            found += [np.where(np.isfinite(codes), codes == k, codes) for k in range(len(labels))] if hot else [codes]
+        X = pd.DataFrame(dict(zip(self.names, found)))
+        if label is None:
+            return X, None
+        if any(isinstance(one, str) for one in classes or ()):
+            return X, _text(table[label]).to_numpy(zero_copy_only=False)
+        return X, _numbers(table[label], ())
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    checks = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
+    return any(check(kind) for check in checks)
+
+
+def _text(column: Any) -> Any:
+    """Cells without spaces around them, as one array of strings; what is not UTF-8 becomes U+FFFD, cell by cell."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    text = column.cast(pa.large_string()).combine_chunks()
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        cells = text.cast(pa.large_binary()).to_pylist()
+        text = pa.array([cell and cell.decode(errors="replace") for cell in cells], pa.large_string())
+    return pc.utf8_trim_whitespace(text)
+
+
+def _gaps(text: Any, missing: Sequence[Any]) -> Any:
+    """Where text is empty, absent, or says that it is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    words = ["", *(word.strip() for word in missing if isinstance(word, str))]
+    return pc.or_(pc.is_null(text), pc.fill_null(pc.is_in(text, value_set=pa.array(words, pa.large_string())), False))
+
+
+def _numbers(column: Any, missing: Sequence[Any]) -> Array:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if _is_text(column.type):
+        text = _text(column)
+        gaps = _gaps(text, missing)
+        proper = pc.fill_null(pc.match_substring_regex(text, _NUMBER), False)
+        readable = pc.if_else(proper, text, pc.if_else(gaps, "nan", "inf"))
+        values = np.asarray(readable.to_numpy(zero_copy_only=False), dtype=object).astype(np.float64)
+        values[np.asarray(gaps)] = np.nan
+    elif _is_number(column.type):
+        values = np.array(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    else:
+        values = np.full(len(column), np.inf)
+    markers = [float(marker) for marker in missing if not isinstance(marker, str)]
+    values[np.isin(values, markers)] = np.nan
+    return values
+
+
+def _codes(column: Any, labels: Sequence[str], missing: Sequence[Any]) -> Array:
+    """Position of each cell among public categories."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = _text(column)
+    wanted = pa.array([label.strip() for label in labels], pa.large_string())
+    codes = np.array(pc.fill_null(pc.index_in(text, value_set=wanted), -1), dtype=np.float64)
+    gaps = np.asarray(_gaps(text, missing)) & (codes < 0)
+    return np.where(gaps, np.nan, np.where(codes < 0, np.inf, codes))

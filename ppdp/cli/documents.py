@@ -1,0 +1,274 @@
+"""Pipeline files as plain data: TOML or YAML, checked against the schema that ships with the package."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ppdp.cli.errors import Misuse, refuse, suggestion
+from ppdp.exceptions import ExportError
+
+__all__ = ["check_form", "place_of", "read_document", "read_tables", "schema"]
+
+_SUFFIXES = (".toml", ".yaml", ".yml")
+_MOST_BYTES = 2**26
+_MOST_REPEATED = 10_000  # entries that references of YAML may stand for
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_KINDS = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "number": "a number",
+    "object": "a table",
+    "string": "text",
+}
+_GONE = {
+    "ledger": "leave it out and pass --ledger PATH.",
+    "random_state": "leave it out: seeded noise protects nobody, so it is never exported.",
+}
+
+
+@lru_cache(maxsize=1)
+def schema() -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of pipeline files."""
+    text = files("ppdp.commands").joinpath("pipeline.schema.json").read_text(encoding="utf-8")
+    loaded: dict[str, Any] = json.loads(text)
+    return loaded
+
+
+def read_document(path: Path) -> dict[str, Any]:
+    """The content of a pipeline file, of the form that the schema asks for.
+
+    Raises
+    ------
+    Misuse
+        If it cannot be read, is not TOML or YAML, or has another form.
+    """
+    content = read_tables(path, "a pipeline file", "write [[steps]] with name and use; see `ppdp help plan`.")
+    check_form(content, path, schema())
+    return content
+
+
+def read_tables(path: Path, what: str, fix: str) -> dict[str, Any]:
+    """The content of a file in TOML or YAML, whatever its form.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    what : str
+        What it should be, for messages.
+    fix : str
+        What to do if it is empty.
+
+    Raises
+    ------
+    Misuse
+        If it cannot be read, is not TOML or YAML, or holds what JSON has not.
+    """
+    if path.suffix not in _SUFFIXES:
+        refuse(f"{what} ends in .toml, .yaml or .yml.", place=str(path), fix="rename it.")
+    from ppdp.certificate.share.files import read_file
+
+    try:
+        text = read_file(Path(os.path.realpath(path)), _MOST_BYTES).decode("utf-8").replace("\r\n", "\n")
+    except OSError as error:
+        refuse(f"cannot be read: {error.strerror}.", place=str(path), fix=f"the path of {what}.")
+    except ExportError:
+        refuse("is no ordinary file, or too large.", place=str(path), fix=f"the path of {what}.")
+    except UnicodeDecodeError:
+        refuse("is not UTF-8 text.", place=str(path), fix="save it as UTF-8.")
+    content = _toml(text, path) if path.suffix == ".toml" else _yaml(text, path)
+    if not isinstance(content, dict) or not content:
+        refuse("holds no tables.", place=str(path), fix=fix)
+    _refuse_odd_values(content, path)
+    return content
+
+
+def _toml(text: str, path: Path) -> Any:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        what, _, where = str(error).partition(" (at ")
+        refuse(
+            f"is not TOML: {what}.",
+            place=f"{path}, {where.rstrip(')')}" if where else str(path),
+            fix="correct the line; text stands in quotes, lists in [ ].",
+        )
+    except (ValueError, RecursionError):
+        refuse("a number is too long, or nested too deeply.", place=str(path), fix="plain tables, lists and numbers.")
+
+
+def _yaml(text: str, path: Path) -> Any:
+    try:
+        import yaml
+    except ImportError:
+        refuse(
+            "YAML needs the package PyYAML.",
+            place=str(path),
+            fix="pip install 'ppdp[yaml]', or write the file as TOML.",
+        )
+    with _yaml_errors(path):
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    _refuse_repetition(node, path)
+    with _yaml_errors(path):
+        return yaml.safe_load(text)
+
+
+@contextlib.contextmanager
+def _yaml_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # PyYAML lets pass whatever Python raises: a KeyError for `!!bool x`
+        mark = getattr(error, "problem_mark", None)
+        refuse(
+            f"is not YAML: {getattr(error, 'problem', None) or 'it cannot be read'}.",
+            place=str(path) if mark is None else f"{path}, line {mark.line + 1}, column {mark.column + 1}",
+            fix="correct the line; what belongs together has the same indentation.",
+        )
+
+
+def _refuse_repetition(node: Any, path: Path) -> None:
+    """YAML itself would take the last of two equal keys, and follow references without end."""
+    todo, seen, repeated = [node], set(), 0
+    while todo:
+        one = todo.pop()
+        repeated += id(one) in seen
+        seen.add(id(one))
+        if repeated > _MOST_REPEATED:
+            fix = "write out what they stand for."
+            refuse("its references (*name) stand for too many entries.", place=str(path), fix=fix)
+        if getattr(one, "id", None) == "sequence":
+            todo += one.value
+        if getattr(one, "id", None) == "mapping":
+            _refuse_equal_keys(one, path)
+            todo += [part for pair in one.value for part in pair]
+
+
+def _refuse_equal_keys(node: Any, path: Path) -> None:
+    keys = [key for key, _ in node.value if isinstance(key.value, str)]
+    times = Counter(key.value for key in keys)
+    for key in keys:
+        if times[key.value] > 1:
+            refuse(
+                f"the key {key.value!r} is there twice.",
+                place=f"{path}, line {key.start_mark.line + 1}",
+                fix="leave one of them out.",
+            )
+
+
+def _refuse_odd_values(value: Any, path: Path, keys: tuple[str | int, ...] = ()) -> None:
+    """Keys are text, text is UTF-8, whole numbers have 64 bits; YAML and TOML have others."""
+    if len(keys) > 20:
+        refuse("is nested too deeply.", place=str(path), fix="write plain tables and lists.")
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        refuse("a whole number is too long.", place=place_of(path, keys), fix="at most 18 digits.")
+    if isinstance(value, str) and _SURROGATE.search(value):
+        refuse("holds half a character.", place=place_of(path, keys), fix="write the character itself, in UTF-8.")
+    items = enumerate(value) if isinstance(value, list) else ()
+    for key, inner in value.items() if isinstance(value, Mapping) else items:
+        if isinstance(value, Mapping):
+            if not isinstance(key, str):
+                refuse(f"the key {key!r} is not text.", place=str(path), fix=f'write "{key}".')
+            _refuse_odd_values(key, path, keys)
+        _refuse_odd_values(inner, path, (*keys, key))
+
+
+def place_of(path: Path, keys: Any) -> str:
+    """``FILE: steps[2].min_std``; positions count from 0."""
+    text = ""
+    for key in keys:
+        text += f"[{key}]" if isinstance(key, int) else f".{key}" if text else str(key)
+    return f"{path}: {text}" if text else str(path)
+
+
+def check_form(content: dict[str, Any], path: Path, schema: Mapping[str, Any]) -> None:
+    """Refuse the first thing, in the order of the file, that the schema does not allow.
+
+    Raises
+    ------
+    Misuse
+        Naming its place.
+    """
+    from jsonschema import Draft202012Validator
+
+    order = {name: position for position, name in enumerate(content)}
+    found = sorted(
+        Draft202012Validator(schema).iter_errors(content),
+        key=lambda e: (order.get(next(iter(e.absolute_path), ""), -1), [str(key) for key in e.absolute_path]),
+    )
+    if found:
+        raise _misuse(found[0], path)
+
+
+def _misuse(error: Any, path: Path) -> Misuse:
+    """What is wrong in words; a pipeline file is public, so its values may be shown."""
+    keys, value, wanted = list(error.absolute_path), error.instance, error.validator_value
+    if error.validator == "additionalProperties":
+        known = error.schema.get("properties", {})
+        key = next(key for key in value if key not in known)
+        fix = _GONE.get(key) or suggestion(key, known)
+        return Misuse(f"the key {key!r} is unknown.", place=place_of(path, [*keys, key]), fix=fix)
+    if error.validator == "required":
+        missing = next(key for key in wanted if key not in value)
+        return Misuse(
+            f"{missing!r} is missing.", place=place_of(path, keys), fix=_MISSING.get(missing, f"add {missing} = ...")
+        )
+    what, fix = _WORDS.get(error.validator, _other)(value, wanted)
+    return Misuse(f"{what}.", place=place_of(path, keys), fix=fix if fix.endswith(("?", ".")) else f"{fix}.")
+
+
+_MISSING = {
+    "steps": 'add [[steps]] with use = "StandardScaler" or another class.',
+    "use": 'add use = "StandardScaler" or another class.',
+}
+
+
+def _type(value: Any, wanted: Any) -> tuple[str, str]:
+    kinds = [wanted] if isinstance(wanted, str) else list(wanted)
+    must = " or ".join(_KINDS[kind] for kind in kinds)
+    fix = f"write {must}"
+    if isinstance(value, str) and {"number", "integer"} & set(kinds):
+        with contextlib.suppress(ValueError):
+            fix = f"write {float(value)!r} without quotes, and in YAML with a point, as 1.0e-6"
+    return f"must be {must}, got {value!r}", fix
+
+
+def _enum(value: Any, wanted: Any) -> tuple[str, str]:
+    options = ", ".join(repr(option) for option in wanted)
+    return f"must be one of {options}, got {value!r}", suggestion(str(value), wanted)
+
+
+def _limit(word: str) -> Callable[[Any, Any], tuple[str, str]]:
+    return lambda value, wanted: (f"must be {word} {wanted:g}, got {value!r}", f"a number {word} {wanted:g}")
+
+
+def _other(value: Any, wanted: Any) -> tuple[str, str]:
+    return f"{value!r} is not allowed here", "see `ppdp help plan`"
+
+
+_WORDS: dict[str, Callable[[Any, Any], tuple[str, str]]] = {
+    "enum": _enum,
+    "exclusiveMaximum": _limit("below"),
+    "exclusiveMinimum": _limit("above"),
+    "maxItems": lambda value, wanted: (f"holds {len(value)} entries", f"give at most {wanted}"),
+    "maximum": _limit("at most"),
+    "minItems": lambda value, wanted: (f"holds {len(value)} entries", f"give at least {wanted}"),
+    "minLength": lambda value, wanted: ("is empty", "write a name, or leave the line out"),
+    "minimum": _limit("at least"),
+    "pattern": lambda value, wanted: (
+        f"{value!r} holds a point, '__' or a control character",
+        'a plain word, as in name = "scale"',
+    ),
+    "type": _type,
+    "uniqueItems": lambda value, wanted: (f"holds an entry twice: {value!r}", "leave one of them out"),
+}

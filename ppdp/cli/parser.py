@@ -1,0 +1,227 @@
+"""Commands and their options."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ppdp.cli.errors import Misuse, suggestion
+from ppdp.cli.manual import MANUAL, OVERVIEW
+
+__all__ = ["RUN", "commands_of", "make_parser"]
+
+RUN = {
+    "audit": ("auditing", "audit"),
+    "card": ("certificates", "card"),
+    "compare": ("planning", "compare"),
+    "completion": ("completion", "completion"),
+    "demo": ("workflows", "demo"),
+    "fit": ("fit", "fit"),
+    "ledger": ("ledgers", "ledger"),
+    "lint": ("workflows", "lint"),
+    "plan": ("planning", "plan"),
+    "predict": ("predict", "predict"),
+    "record": ("records", "record"),
+    "show": ("certificates", "show"),
+    "sign": ("signatures", "sign"),
+    "verify": ("certificates", "verify"),
+}
+"""The function behind each command, by its module; imported when it is run."""
+
+_CARRIERS = "certificate.json, model.zip or another export, folder of `ppdp fit`, Parquet"
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line like all others."""
+
+    def __init__(self, **given: Any) -> None:
+        given.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        super().__init__(allow_abbrev=False, **given)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage."""
+        raise Misuse(message[:1].lower() + message[1:].rstrip(".") + ".", place=f"{self.prog}", fix=self._fix(message))
+
+    def _fix(self, message: str) -> str:
+        chosen = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if chosen is not None:
+            return suggestion(chosen[1], re.findall(r"[\w-]+", chosen[2]))
+        unknown = re.search(r"unrecognized arguments: (\S+)", message)
+        parsers = [self, *commands_of(self).values()]
+        actions = [action for parser in parsers for action in parser._actions]
+        options = {option for action in actions for option in action.option_strings if option.startswith("--")}
+        if unknown is not None and unknown[1].startswith("-"):
+            return suggestion(unknown[1].partition("=")[0], options)
+        return f"{self.format_usage().removeprefix('usage: ').strip()}."
+
+
+def make_parser() -> Parser:
+    """The whole command line."""
+    parser = Parser(
+        prog="ppdp",
+        description="End-to-end differential privacy certificates for ordinary pre-processing.",
+        epilog=OVERVIEW,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
+
+    def command(name: str, words: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=words, description=words, epilog=MANUAL[name])
+
+    demo = command("demo", "run the main job on bundled real data and write its certificate")
+    demo.add_argument("--data", choices=("flchain", "randhie"), default="flchain", help="which data (default: flchain)")
+    demo.add_argument("--out", type=Path, help="folder for what is written (default: artifacts/DATA)")
+
+    plan = command("plan", "say what a fit would cost and how each stage would be fitted, without any private row")
+    plan.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
+    _facts(plan)
+
+    fit = command("fit", "fit a pipeline file to private rows and write model and certificate")
+    fit.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
+    fit.add_argument("--data", type=Path, required=True, metavar="PATH", help="the private rows")
+    fit.add_argument("--out", type=Path, required=True, metavar="OUT", help="new folder for what is written")
+    fit.add_argument("--ledger", type=Path, metavar="PATH", help="account that is charged; made with --limit")
+    fit.add_argument(
+        "--limit", type=float, nargs=2, metavar=("EPSILON", "DELTA"), help="limit of a new ledger, for each dataset"
+    )
+    fit.add_argument(
+        "--dataset", type=_name, metavar="NAME", help="public name of the private data, for ledger and certificate"
+    )
+    fit.add_argument("--conditional", action="store_true", help="also write a certificate that is CONDITIONAL")
+    fit.add_argument("--quiet", action="store_true", help="print nothing")
+    _imports(fit)
+    _json(fit)
+
+    predict = command("predict", "write what a released model predicts for the rows of a data file")
+    predict.add_argument("model", type=Path, metavar="MODEL", help="model.zip, or the folder of `ppdp fit`")
+    predict.add_argument("file", type=Path, metavar="FILE", help="the pipeline file it was fitted with: how to read")
+    predict.add_argument("--data", type=Path, required=True, metavar="PATH", help="the rows; labels may be absent")
+    predict.add_argument("--out", type=Path, required=True, metavar="OUT", help="new CSV file")
+    _imports(predict)
+
+    verify = command("verify", "recompute a certificate; exit status 0 if it holds, 1 if not")
+    verify.add_argument("path", type=Path, metavar="PATH", help=_CARRIERS)
+    verify.add_argument("--signature", type=Path, metavar="FILE", help="a signature that must hold as well")
+    verify.add_argument("--public-key", type=Path, metavar="PEM", help="public key of whoever must have signed")
+    verify.add_argument(
+        "--require",
+        choices=("unconditional", "alone"),
+        action="append",
+        help="unconditional: refuse what is CONDITIONAL or SEEDED, a part of a search, and one of several fits that no"
+        " ledger adds up; alone: refuse whatever is not known to stand alone",
+    )
+    verify.add_argument("--max-epsilon", type=float, metavar="E", help="refuse a larger epsilon")
+    verify.add_argument("--quiet", action="store_true", help="print nothing but errors")
+    _imports(verify)
+    _json(verify)
+
+    show = command("show", "print a certificate that holds, or write it as a page")
+    show.add_argument("path", type=Path, metavar="PATH", help=_CARRIERS)
+    form = show.add_mutually_exclusive_group()
+    form.add_argument("--html", type=Path, metavar="OUT", help="write a page instead")
+    form.add_argument("--json", action="store_true", help="print JSON")
+    _imports(show)
+
+    card = command("card", "print a certificate that holds as the section Privacy of a model card, in Markdown")
+    card.add_argument("path", type=Path, metavar="PATH", help=_CARRIERS)
+    _imports(card)
+
+    record = command("record", "print a certificate that holds as a draft for the OpenDP Deployments Registry, in YAML")
+    record.add_argument("path", type=Path, metavar="PATH", help=_CARRIERS)
+    record.add_argument("about", type=Path, metavar="FILE", help="what only people know: name, curators, region, ...")
+    record.add_argument("--conditional", action="store_true", help="also print that of a CONDITIONAL certificate")
+    _imports(record)
+    _json(record)
+
+    sign = command("sign", "vouch for a certificate that holds: write a signature of it")
+    sign.add_argument("certificate", type=Path, metavar="CERTIFICATE", help="a certificate.json")
+    sign.add_argument("--key", type=Path, required=True, metavar="PEM", help="private key of Ed25519")
+    sign.add_argument("--password", type=Path, metavar="FILE", help="file with the password of an encrypted key")
+    sign.add_argument("--conditional", action="store_true", help="also sign a certificate that is CONDITIONAL")
+    sign.add_argument("--out", type=Path, metavar="OUT", help="what to write (default: CERTIFICATE.sig)")
+    _imports(sign)
+
+    ledger = command("ledger", "say what an account holds, and what remains of its limit")
+    ledger.add_argument("path", type=Path, metavar="PATH", help="as given to `ppdp fit --ledger`")
+    ledger.add_argument("--delta", type=float, metavar="DELTA", help="where epsilon is told, without a limit")
+    _json(ledger)
+
+    lint = command("lint", "list what every stage of a scikit-learn pipeline tells about the rows")
+    lint.add_argument("pipeline", help="where it is: MODULE:NAME or FILE.py:NAME; the code of that module is run")
+    _json(lint)
+
+    compare = command("compare", "compare what other people's claims for the same steps are worth")
+    compare.add_argument("file", type=Path, nargs="+", metavar="FILE", help="pipeline files")
+    _facts(compare)
+
+    audit = command("audit", "try to break what a pipeline file would certify, on made-up data")
+    audit.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
+    audit.add_argument("--out", type=Path, metavar="OUT", help="also write the report as a page")
+    audit.add_argument(
+        "--runs", type=_count, default=50_000, metavar="N", help="executions of the plan (default: 50000)"
+    )
+    audit.add_argument(
+        "--evaluations", type=_count, default=20_000, metavar="N", help="pairs tried on each stage (default: 20000)"
+    )
+    audit.add_argument("--seconds", type=float, default=20.0, help="longest search on each stage (default: 20)")
+    audit.add_argument("--folder", type=Path, metavar="PATH", help="keep runs here; an interrupted audit goes on")
+    audit.add_argument("--jobs", type=int, metavar="N", help="processes for the runs; -1 for one per processor")
+    audit.add_argument("--seed", type=int, default=0, help="of the search (default: 0)")
+    _facts(audit, rows="rows of the made-up data (default: n_rows of the file, else the fewest that have a route)")
+
+    shell = command("completion", "print a script that completes commands and options in a shell")
+    shell.add_argument("shell", choices=SHELLS, help="for which shell")
+
+    manual = command("help", "print the manual of a command")
+    manual.add_argument("topic", nargs="?", choices=sorted(MANUAL), metavar="COMMAND", help="which command")
+    return parser
+
+
+def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parser of every command."""
+    found = (action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return dict(next(found, {}))
+
+
+def _facts(parser: argparse.ArgumentParser, *, rows: str = "public number of rows") -> None:
+    """Where shape and names come from, if not from the pipeline file."""
+    parser.add_argument("--rows", type=_count, metavar="N", help=rows)
+    parser.add_argument("--columns", type=_count, metavar="M", help="number of columns")
+    parser.add_argument("--data", type=Path, metavar="PATH", help="data file, of which only names and size are used")
+    _imports(parser)
+    _json(parser)
+
+
+def _imports(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--import",
+        dest="imports",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="run a module of yours that holds stages and bounds; may be repeated",
+    )
+
+
+def _json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if not 1 <= value < 2**63:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1 and at most 18 digits, got {text!r}")
+    return value
+
+
+_count.__name__ = "whole number"
+
+
+def _name(text: str) -> str:
+    if not text or re.search("[\ud800-\udfff]", text):
+        raise argparse.ArgumentTypeError(f"must be a name in UTF-8, got {text!r}")
+    return text

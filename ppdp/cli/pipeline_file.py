@@ -1,0 +1,257 @@
+"""From a pipeline file to a :class:`ppdp.Pipeline`; nothing in the file is executed."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ppdp.cli.column_ranges import DataRules, keeps_columns, with_hot_ranges
+from ppdp.cli.documents import place_of, read_document
+from ppdp.cli.errors import Misuse, refuse, suggestion
+from ppdp.exceptions import BudgetExceeded, LedgerError, PpdpError, PrivacyRefusal
+
+__all__ = ["PipelineFile", "import_modules", "read_pipeline_file"]
+
+_CODE = ("function", "transformer", "utility")
+_ELSEWHERE = {
+    "noise_scale": "leave it out: epsilon and delta decide the noise.",
+    "random_state": "leave it out: seeded noise protects nobody, so it is never exported.",
+}
+_DEFAULT_MARKERS = ("NA", "N/A", "NaN", "nan", "null", "NULL")
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineFile:
+    """A pipeline file that was read.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is.
+    content : dict
+        As it stands there.
+    rules : DataRules
+        How its data are read.
+    steps : tuple of (name, step)
+        Made from it.
+    """
+
+    path: Path
+    content: dict[str, Any]
+    rules: DataRules
+    steps: tuple[tuple[str, Any], ...]
+
+    def pipeline(self, *, ledger: Any = None, dataset: str | None = None) -> Any:
+        """The pipeline, not fitted.
+
+        Parameters
+        ----------
+        ledger : Ledger, optional
+            Where a fit is charged.
+        dataset : str, optional
+            Public name of the data, instead of the one in the file.
+        """
+        from ppdp.core.domain import Domain
+        from ppdp.pipeline.pipeline import Pipeline
+
+        given = dict(self.content.get("pipeline", {}))
+        if given.get("gate") == "none":
+            given["gate"] = None
+        if dataset is not None:
+            given["dataset"] = dataset
+        with self.located():
+            domain = Domain.from_dict(self.content.get("domain", {}))
+            return Pipeline(list(self.steps), domain=domain, ledger=ledger, **given)
+
+    @contextmanager
+    def located(self) -> Iterator[None]:
+        """Say where in the file an error has its cause."""
+        try:
+            yield
+        except (Misuse, PrivacyRefusal, BudgetExceeded, LedgerError):
+            raise
+        except PpdpError as error:
+            raise self._misuse(error) from None
+
+    def _misuse(self, error: PpdpError) -> Misuse:
+        keys, default = self._keys(error)
+        fix = error.fix or _FIXES.get(str(keys[-1]) if keys else "", "")
+        if not fix and default not in (None, inspect.Parameter.empty):
+            fix = f"{keys[-1]} = {default!r} is the default."
+        last = f"correct it, or leave {keys[-1]} out." if keys and isinstance(keys[-1], str) else _FIX
+        return Misuse(error.message, place=place_of(self.path, keys), fix=fix or last)
+
+    def _keys(self, error: PpdpError) -> tuple[list[str | int], Any]:
+        """Where in the file, as far as the words of an error tell, and what the default is there."""
+        words = [word.strip(".,'") for word in error.message.split()]
+        for position, (name, step) in enumerate(self.steps):
+            if error.stage in (name, type(step).__name__):
+                given, parameters = self.content["steps"][position], inspect.signature(type(step)).parameters
+                named = [word for word in words if word in parameters and (word in given or word == words[0])]
+                return ["steps", position, *named[:1]], parameters[named[0]].default if named else None
+        for section in ("domain", "pipeline"):
+            for word in words:
+                key = word.removeprefix("Domain.")
+                if key in self.content.get(section, {}):
+                    return [section, key], None
+        return [], None
+
+
+_FIX = "change the file; `ppdp help plan` says what may stand there."
+_FIXES = {
+    "classes": "labels of one kind, as in classes = [0, 1].",
+    "ranges": "[low, high] for every column, as in age = [0, 110].",
+}
+
+
+def import_modules(names: Sequence[str]) -> dict[str, type[Any]]:
+    """Run modules of the user's own, and return the stages and mechanisms that they hold.
+
+    Parameters
+    ----------
+    names : sequence of str
+        As given to ``--import``; also found in the working directory.
+
+    Raises
+    ------
+    Misuse
+        If one cannot be imported.
+    """
+    if not names:
+        return {}
+    from ppdp.mechanisms.base import Mechanism
+    from ppdp.transformers.base import Stage
+
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    found: dict[str, type[Any]] = {}
+    for name in names:
+        try:
+            module = importlib.import_module(name)
+        except (Exception, SystemExit) as error:  # a module of somebody else may raise anything
+            refuse(
+                f"cannot be imported: {type(error).__name__}: {error}",
+                place=f"--import {name}",
+                fix="the name of a module that Python finds here, as my_stages for ./my_stages.py.",
+            )
+        kinds = [kind for kind in vars(module).values() if isinstance(kind, type)]
+        found |= {kind.__name__: kind for kind in kinds if issubclass(kind, (Stage, Mechanism))}
+    return found
+
+
+def read_pipeline_file(path: Path, modules: Sequence[str] = ()) -> PipelineFile:
+    """Read a pipeline file and make its steps.
+
+    Parameters
+    ----------
+    path : Path
+        TOML or YAML.
+    modules : sequence of str
+        Modules whose classes ``use`` may name beside those of ppdp.
+
+    Raises
+    ------
+    Misuse
+        If anything in it is wrong.
+    """
+    content = read_document(path)
+    own = import_modules(modules)
+    from ppdp.testing.registry import REGISTRY
+
+    rules = _rules(content.get("data", {}), path)
+    steps: list[tuple[str, Any]] = []
+    for i, step in enumerate(content["steps"]):
+        given = with_hot_ranges(step, rules) if all(keeps_columns(before) for _, before in steps) else step
+        steps.append(_step(given, i, path, {**own, **REGISTRY}))
+    made = PipelineFile(path, content, rules, tuple(steps))
+    _check_steps(made)
+    return made
+
+
+def _rules(given: Mapping[str, Any], path: Path) -> DataRules:
+    categories = {name: tuple(labels) for name, labels in given.get("categories", {}).items()}
+    for i, name in enumerate(given.get("one_hot", [])):
+        if name not in categories:
+            refuse(
+                f"no categories of {name!r} are declared.",
+                place=place_of(path, ["data", "one_hot", i]),
+                fix=f"add {name} = [...] to [data.categories].",
+            )
+    label, drop = given.get("label"), tuple(given.get("drop", ()))
+    for name in [label, *drop]:
+        if name in categories:
+            refuse(
+                f"the column {name!r} is no feature, so it needs no categories.",
+                place=place_of(path, ["data", "categories", name]),
+                fix="leave it out; labels have classes.",
+            )
+    if label in drop:
+        refuse("the column of labels is dropped.", place=place_of(path, ["data", "drop"]), fix="leave it out here.")
+    missing = tuple(given.get("missing", _DEFAULT_MARKERS))
+    return DataRules(label, drop, missing, categories, tuple(given.get("one_hot", ())))
+
+
+def _step(given: Mapping[str, Any], position: int, path: Path, known: Mapping[str, type[Any]]) -> tuple[str, Any]:
+    """A step from its table."""
+    kind = known.get(given["use"])
+    if kind is None:
+        fix = suggestion(given["use"], known)
+        refuse(
+            f"there is no stage {given['use']!r}.",
+            place=place_of(path, ["steps", position, "use"]),
+            fix=fix if fix.startswith("did") else "a class of ppdp, or --import the module that holds yours.",
+        )
+    parameters = {key: value for key, value in given.items() if key not in ("name", "use")}
+    allowed = inspect.signature(kind).parameters
+    for key in parameters:
+        place = place_of(path, ["steps", position, key])
+        if key not in allowed:
+            refuse(f"{kind.__name__} has no parameter {key!r}.", place=place, fix=suggestion(key, allowed))
+        if key in _ELSEWHERE:
+            refuse(f"{key} has no effect inside a pipeline.", place=place, fix=_ELSEWHERE[key])
+        if key in _CODE:
+            refuse(
+                f"{key!r} is code, which a pipeline file cannot hold.",
+                place=place,
+                fix="make a class of your own in a module, and --import it.",
+            )
+    for key, parameter in allowed.items():
+        if parameter.default is parameter.empty and key not in parameters:
+            refuse(f"{kind.__name__} needs {key!r}.", place=place_of(path, ["steps", position]), fix=f"add {key} = ...")
+    return given.get("name", kind.__name__.lower()), kind(**parameters)
+
+
+def _check_steps(made: PipelineFile) -> None:
+    """Errors that are about all steps together."""
+    from ppdp.pipeline.composition import check_steps
+    from ppdp.pipeline.pipeline import Pipeline
+
+    names = [name for name, _ in made.steps]
+    for position, name in enumerate(names):
+        if name in names[:position]:
+            refuse(
+                f"the name {name!r} is there twice.",
+                place=place_of(made.path, ["steps", position, "name"]),
+                fix=f'name = "{name}2".',
+            )
+    with made.located():
+        _, mechanism = check_steps(list(made.steps), Pipeline)
+    needs = mechanism is not None and mechanism[1].needs_y
+    if needs and made.rules.label is None:
+        refuse(
+            f"{type(made.steps[-1][1]).__name__} learns labels, and no column of them is named.",
+            place=place_of(made.path, ["data", "label"]),
+            fix='label = "COLUMN".',
+        )
+    if made.rules.label is not None and not needs:
+        refuse(
+            "no step learns labels.",
+            place=place_of(made.path, ["data", "label"]),
+            fix=f'drop = ["{made.rules.label}"] leaves the column out; without the line it is a feature.',
+        )

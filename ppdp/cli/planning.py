@@ -1,0 +1,172 @@
+"""``ppdp plan`` and ``ppdp compare``: what is decided before any data."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ppdp.cli.cells import Layout
+from ppdp.cli.column_ranges import check_ranges
+from ppdp.cli.documents import place_of
+from ppdp.cli.errors import refuse
+from ppdp.cli.output import escaped, say, table
+from ppdp.cli.pipeline_file import PipelineFile, read_pipeline_file
+from ppdp.cli.tables import open_source
+
+__all__ = ["compare", "plan", "planned", "planned_of", "public_facts"]
+
+SHAPE = "n_rows", "n_features"
+
+
+def plan(options: Namespace) -> int:
+    """Print the plan of a pipeline file."""
+    file = read_pipeline_file(options.file, options.imports)
+    made = planned_of(file, options)
+    if options.json:
+        say(json.dumps(as_plain(made), indent=2, ensure_ascii=False))
+        return 0
+    say(repr(made))
+    lines = [(a.route, _noise(a.noise_scale), a.status, a.reason) for a in made.alternatives]
+    say(table(("route", "noise", "", "because"), lines))
+    names = made.domain.feature_names
+    if names is not None:
+        origin = "" if options.data is not None else ", which the data must have"
+        say(f"columns{origin}: {', '.join(escaped(name) for name in names)}")
+    return 0
+
+
+def planned(file: PipelineFile, layout: Layout, pipe: Any) -> Any:
+    """The plan of a pipeline for a data file, of which only shape and names are used."""
+    declared = pipe.domain.feature_names
+    if declared is not None and tuple(declared) != layout.names:
+        refuse(
+            f"other columns are declared than {str(layout.source.path)!r} has.",
+            place=place_of(file.path, ["domain", "feature_names"]),
+            fix="leave the line out: names are read from the file.",
+        )
+    check_ranges(file.path, file.steps, file.rules, layout.names)
+    with file.located():
+        return pipe._plan(pipe.domain, shape=layout.shape, names=layout.names)
+
+
+def planned_of(file: PipelineFile, options: Namespace) -> Any:
+    """The plan for the public facts of the file, of the command line or of a data file."""
+    pipe = file.pipeline()
+    if options.data is not None:
+        if options.rows is not None or options.columns is not None:
+            refuse(
+                "--rows and --columns are read from --data.", place="--data", fix="give either --data or the numbers."
+            )
+        return planned(file, Layout.of(open_source(options.data), file), pipe)
+    domain = public_facts(file, pipe.domain, options)
+    with file.located():
+        return pipe.plan(domain)
+
+
+def public_facts(file: PipelineFile, domain: Any, options: Namespace, *, needed: Sequence[str] = SHAPE) -> Any:
+    """The domain of a pipeline file with the numbers of the command line; those that are needed must be known."""
+    check_ranges(file.path, file.steps, file.rules, domain.feature_names)
+    named = _columns(file)
+    given = {"n_rows": ("--rows", options.rows), "n_features": ("--columns", options.columns or named)}
+    if named is not None and options.columns not in (None, named):
+        refuse(
+            f"{options.columns} is given, and the ranges name {named} columns.", place="--columns", fix="leave it out."
+        )
+    for fact, (option, value) in given.items():
+        known = getattr(domain, fact)
+        if known is not None and value is not None and known != value:
+            refuse(f"{value} is given, and {file.path} declares {fact} = {known}.", place=option, fix="give it once.")
+        if known is None and value is None and fact in needed:
+            what = "rows" if fact == "n_rows" else "columns"
+            refuse(
+                f"the number of {what} is not declared.",
+                place=option,
+                fix=f"{option} NUMBER, --data PATH, or {fact} = NUMBER in [domain].",
+            )
+        domain = domain if value is None else domain.but(**{fact: value})
+    return domain
+
+
+def _columns(file: PipelineFile) -> int | None:
+    """How many columns the ranges of the first step name, if they name any."""
+    ranges = getattr(file.steps[0][1], "ranges", None)
+    return len(ranges) if isinstance(ranges, Mapping) else None
+
+
+def _noise(scale: float | None) -> str:
+    return "" if scale is None else f"{scale:.4g}"
+
+
+def as_plain(made: Any) -> dict[str, Any]:
+    """A plan for machines."""
+    gate, mechanism = made.gate, made.mechanism
+    return {
+        "certified": False,
+        "epsilon": made.epsilon,
+        "delta": made.delta,
+        "domain": made.domain.to_dict(),
+        "facts": [asdict(fact) for fact in made.facts],
+        "steps": [
+            {
+                "name": step.name,
+                "class": type(step.stage).__name__,
+                "way": step.way.name,
+                "formula": step.way.formula,
+                "distance": step.way.distance.to_dict(),
+                "conditions": [condition.statement for condition in step.way.conditions],
+            }
+            for step in made.steps
+        ],
+        "releases": [
+            {
+                "statistic": release.statistic,
+                "serves": [made.steps[i].name for i in release.serves],
+                "noise_scale": release.noise_scale,
+                "mu": release.mu,
+            }
+            for release in made.releases
+        ],
+        "gate": gate and {"kind": gate.kind, "needed_margin": gate.needed_margin(), "hopeless": list(made.hopeless)},
+        "mechanism": mechanism
+        and {
+            "name": mechanism.name,
+            "class": type(mechanism.stage).__name__,
+            "steps": mechanism.question.steps,
+            "size": mechanism.question.size,
+            "noise_scale": mechanism.noise_scale,
+        },
+        "mu": made.loss.mu,
+        "alternatives": [asdict(alternative) for alternative in made.alternatives],
+        "warnings": list(made.warnings),
+    }
+
+
+def compare(options: Namespace) -> int:
+    """Print what other people's claims for the same steps are worth."""
+    found = [_compared(path, options) for path in options.file]
+    if options.json:
+        documents = [{"file": str(path), **one.to_dict()} for path, one in zip(options.file, found)]
+        say(json.dumps(documents, indent=2, ensure_ascii=False))
+        return 0
+    for path, one in zip(options.file, found):
+        say(f"{path}: {one!r}")
+    return 0
+
+
+def _compared(path: Path, options: Namespace) -> Any:
+    file = read_pipeline_file(path, options.imports)
+    made = planned_of(file, options)
+    if made.mechanism is None:
+        refuse(
+            "a pipeline that ends in a transformer has no last noise to compare.",
+            place=place_of(path, ["steps"]),
+            fix="end it in a mechanism, such as LogisticRegression.",
+        )
+    pipe, known = file.pipeline(), made.domain
+    shape = {"n_rows": known.n_rows, "n_features": known.n_features, "feature_names": known.feature_names}
+    with file.located():
+        return pipe.compare(pipe.domain.but(**shape))

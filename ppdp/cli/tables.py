@@ -1,0 +1,200 @@
+"""Data files by pyarrow: first their public form, then the columns that are asked for.
+
+Messages of pyarrow may quote a cell, so none is passed on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ppdp.cli.errors import refuse, suggestion, words_of
+
+__all__ = ["Source", "open_source"]
+
+CSV, PARQUET, ARROW = (".csv", ".csv.gz", ".tsv"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A data file, of which the public form is known.
+
+    Attributes
+    ----------
+    path : Path
+        Where it is.
+    n_rows : int
+        Number of rows.
+    types : mapping of str to pyarrow.DataType or None
+        Columns in their order; None in a CSV file, which has no types.
+    n_pieces : int
+        In how many pieces it is read.
+    pieces : callable
+        Gives the rows of some columns, as tables one after the other.
+    """
+
+    path: Path
+    n_rows: int
+    types: dict[str, Any]
+    n_pieces: int
+    pieces: Callable[[Sequence[str]], Iterator[Any]]
+
+    def read(self, columns: Sequence[str]) -> Any:
+        """A pyarrow table of these columns, with a progress bar if it takes long.
+
+        Raises
+        ------
+        Misuse
+            If the file cannot be read to its end.
+        """
+        import pyarrow as pa
+
+        from ppdp.core.progress import progress
+
+        with _unquoted(self.path):
+            numbered = zip(progress(range(self.n_pieces), "reading"), self.pieces(columns))
+            return pa.concat_tables([piece for _, piece in numbered])
+
+    def require(self, name: str, place: str) -> None:
+        """Refuse the name of a column that is not there."""
+        if name not in self.types:
+            fix = suggestion(name, self.types)
+            refuse(f"{str(self.path)!r} has no column {name!r}.", place=place, fix=fix)
+
+
+def open_source(path: Path) -> Source:
+    """Names and types of columns and the number of rows; no value is kept.
+
+    Raises
+    ------
+    Misuse
+        If it is no CSV, Parquet or Arrow file, or has no rows or no proper header.
+    """
+    name = path.name.lower()
+    opened = next((open_ for ends, open_ in _FORMS if name.endswith(ends)), None)
+    if opened is None:
+        shown = ", ".join((*CSV, *PARQUET, *ARROW))
+        refuse("is of an unknown kind.", place=str(path), fix=f"a file that ends in one of {shown}.")
+    if not path.is_file():
+        refuse("is not there, or is no file.", place=str(path), fix="the path of a data file.")
+    with _unquoted(path):
+        source: Source = opened(path)
+    names = list(source.types)
+    if "" in names:
+        refuse("a column has no name.", place=str(path), fix="name every column in the header.")
+    if source.n_rows == 0:
+        refuse("has no rows.", place=str(path), fix="a file with a header and rows.")
+    return source
+
+
+class _unquoted:
+    """Errors of pyarrow and of the system, without what they quote."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        import pyarrow as pa
+
+        if isinstance(error, (pa.ArrowException, UnicodeDecodeError, EOFError, KeyError, zlib.error)):
+            fix = "rows as long as the header, UTF-8, quotes closed." if _is_csv(self.path) else "write the file again."
+            refuse("cannot be read as what its name says.", place=str(self.path), fix=fix)
+
+
+def _is_csv(path: Path) -> bool:
+    return path.name.lower().endswith(CSV)
+
+
+def _unique(names: Sequence[str], path: Path) -> list[str]:
+    again = sorted({name for name in names if list(names).count(name) > 1})
+    if again:
+        refuse(f"has several columns of the name {words_of(again)}.", place=str(path), fix="rename them.")
+    return list(names)
+
+
+def _open_csv(path: Path) -> Source:
+    import pyarrow as pa
+    from pyarrow import csv
+
+    delimiter = "\t" if path.name.lower().endswith(".tsv") else ","
+    names = _unique(_header(path, delimiter), path)
+    # in a file of one column an empty line is a row, whose cell is a gap
+    parse = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1)
+
+    def stream(columns: Sequence[str] | None) -> Any:
+        """Cells as text: what they are is decided by public rules, not by what stands in other rows."""
+        convert = csv.ConvertOptions(
+            include_columns=columns, column_types=dict.fromkeys(columns or (), pa.string()), strings_can_be_null=False
+        )
+        read = csv.ReadOptions(block_size=1 << 24)
+        return csv.open_csv(path, read_options=read, parse_options=parse, convert_options=convert)
+
+    sizes = [batch.num_rows for batch in stream(names)]
+
+    def pieces(columns: Sequence[str]) -> Iterator[Any]:
+        return (pa.Table.from_batches([batch]) for batch in stream(list(columns)))
+
+    return Source(path, sum(sizes), dict.fromkeys(names), len(sizes), pieces)
+
+
+def _header(path: Path, delimiter: str) -> list[str]:
+    """The first line of a CSV file."""
+    import csv
+    import gzip
+
+    opener: Any = gzip.open if path.name.lower().endswith(".gz") else open
+    first: list[str] = []
+    with contextlib.suppress(csv.Error, OSError), opener(path, "rt", encoding="utf-8-sig", newline="") as text:
+        first = next(csv.reader(text, delimiter=delimiter, strict=True), [])
+    if not first:
+        refuse("has no header.", place=str(path), fix="the names of the columns in the first line.")
+    return first
+
+
+def _open_parquet(path: Path) -> Source:
+    import pyarrow.parquet as pq
+
+    file = pq.ParquetFile(path)
+    schema = file.schema_arrow
+    _unique(schema.names, path)
+    types = dict(zip(schema.names, schema.types))
+
+    def pieces(columns: Sequence[str]) -> Iterator[Any]:
+        groups = range(file.num_row_groups)
+        return (file.read_row_group(group, columns=list(columns)).select(list(columns)) for group in groups)
+
+    return Source(path, file.metadata.num_rows, types, file.num_row_groups, pieces)
+
+
+def _open_arrow(path: Path) -> Source:
+    import pyarrow as pa
+
+    with path.open("rb") as file:
+        whole = file.read(6) == b"ARROW1"
+    if whole:
+        with pa.ipc.open_file(path) as reader:
+            schema, batches = reader.schema, [reader.get_batch(i) for i in range(reader.num_record_batches)]
+    else:
+        with pa.ipc.open_stream(path) as reader:
+            schema, batches = reader.schema, list(reader)
+    _unique(schema.names, path)
+
+    def pieces(columns: Sequence[str]) -> Iterator[Any]:
+        return (pa.Table.from_batches([batch]).select(list(columns)) for batch in batches)
+
+    rows = sum(batch.num_rows for batch in batches)
+    return Source(path, rows, dict(zip(schema.names, schema.types)), len(batches), pieces)
+
+
+_FORMS: tuple[tuple[tuple[str, ...], Callable[[Path], Source]], ...] = (
+    (CSV, _open_csv),
+    (PARQUET, _open_parquet),
+    (ARROW, _open_arrow),
+)

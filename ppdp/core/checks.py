@@ -1,0 +1,284 @@
+"""Checks of public parameters: one typed error for every impossible value, before any data are seen."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Collection, Iterable, Sequence
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+from ppdp.exceptions import DomainMismatch, ImpossibleBudget, InvalidParameter
+
+__all__ = [
+    "check_budget",
+    "choice",
+    "classes_of",
+    "columns_of",
+    "flag",
+    "integer",
+    "labels",
+    "length",
+    "number",
+    "pair",
+    "path_of",
+    "positive",
+    "shown",
+]
+
+_LONGEST = 200
+_MOST = 2**63 - 1
+
+
+def number(
+    name: str,
+    value: Any,
+    stage: object = None,
+    *,
+    above: float = -math.inf,
+    least: float = -math.inf,
+    most: float = math.inf,
+    kind: type[InvalidParameter] = InvalidParameter,
+    fix: str | None = None,
+) -> float:
+    """A finite number in a range.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : object
+        What the user gave.
+    stage : object, optional
+        The estimator, or its name, for the error.
+    above, least, most : float, optional
+        The value must be > above, >= least and <= most.
+    kind : type, optional
+        Error to raise.
+    fix : str, optional
+        What to do.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not such a number.
+    """
+    if not isinstance(value, bool) and isinstance(value, Real):
+        plain = _float(value)
+        if math.isfinite(plain) and plain > above and least <= plain <= most:
+            return plain
+    limits = [f"above {above:g}"] * (above > -math.inf) + [f"at least {least:g}"] * (least > -math.inf)
+    limits += [f"at most {most:g}"] * (most < math.inf)
+    wanted = " and ".join(["a finite number", *limits]) if limits else "a finite number"
+    raise kind(f"{name} must be {wanted}, got {shown(value)}.", stage=_named(stage), fix=fix)
+
+
+def positive(name: str, value: Any, stage: object = None, *, most: float = math.inf) -> float:
+    """A positive finite number."""
+    return number(name, value, stage, above=0, most=most)
+
+
+def length(name: str, value: Any, stage: object = None) -> float:
+    """A length whose square and inverse float64 can hold."""
+    return number(name, value, stage, least=1e-100, most=1e100)
+
+
+def _float(value: Any) -> float:
+    """A real number as float64; NaN where float64 cannot hold it."""
+    try:
+        return float(value)
+    except Exception:  # an integer beyond float64; a class of the user's own
+        return math.nan
+
+
+def integer(name: str, value: Any, stage: object = None, *, least: int = 1, most: float = math.inf) -> int:
+    """An integer in a range, below 2^63 in any case.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not such an integer.
+    """
+    if not isinstance(value, bool) and isinstance(value, Integral) and least <= int(value) <= min(most, _MOST):
+        return int(value)
+    limit = f" and at most {most:g}" if most < math.inf else ""
+    raise InvalidParameter(
+        f"{name} must be an integer of at least {least}{limit}, got {shown(value)}.", stage=_named(stage)
+    )
+
+
+def flag(name: str, value: Any, stage: object = None) -> bool:
+    """True or False, and nothing that merely counts as one.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is neither.
+    """
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise InvalidParameter(f"{name} must be True or False, got {shown(value)}.", stage=_named(stage))
+    return bool(value)
+
+
+def choice(name: str, value: Any, options: Collection[str | None], stage: object = None) -> Any:
+    """One of a few words.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is another one.
+    """
+    if (value is None or isinstance(value, str)) and value in options:
+        return value
+    known = ", ".join(repr(option) for option in options)
+    raise InvalidParameter(f"{name} must be one of {known}, got {shown(value)}.", stage=_named(stage))
+
+
+def pair(name: str, value: Any, stage: object = None) -> tuple[float, float]:
+    """Two finite numbers, low < high, whose difference is finite.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is anything else.
+    """
+    items = list(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else []
+    if len(items) == 2 and all(isinstance(v, Real) and not isinstance(v, bool) for v in items):
+        low, high = _float(items[0]), _float(items[1])
+        if low < high and math.isfinite(high - low):
+            return low, high
+    raise InvalidParameter(f"{name} must be (low, high) with low < high, got {shown(value)}.", stage=_named(stage))
+
+
+def labels(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:
+    """Distinct plain labels: strings, numbers or booleans, NumPy's turned into Python's.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are something else, or repeat.
+    """
+    if not isinstance(value, Iterable) or isinstance(value, (str, bytes)):
+        raise InvalidParameter(f"{name} must be a sequence of labels, got {shown(value)}.", stage=_named(stage))
+    items = tuple(v.item() if hasattr(v, "item") and getattr(v, "ndim", 1) == 0 else v for v in value)
+    if not all(map(_is_label, items)) or len(set(items)) != len(items):
+        raise InvalidParameter(
+            f"{name} must hold distinct strings or numbers, got {shown(value)}.", stage=_named(stage)
+        )
+    return items
+
+
+def _is_label(value: Any) -> bool:
+    """Whether it is text in whole characters, a truth value, or a number that arrays can hold."""
+    if isinstance(value, str):
+        return not any(0xD800 <= ord(character) < 0xE000 for character in value)
+    if isinstance(value, int):
+        return -(2**63) <= value < 2**64
+    return isinstance(value, float) and math.isfinite(value)
+
+
+def shown(value: Any) -> str:
+    """What the user gave, on one short line that anything can print.
+
+    Examples
+    --------
+    >>> shown([1, "a"]), shown(10**5000)
+    ("[1, 'a']", 'a value of type int')
+    """
+    try:
+        words = repr(value)
+    except Exception:  # an integer of thousands of digits; a class of the user's own
+        words = ""
+    words = " ".join(words.split())
+    return words if 0 < len(words) <= _LONGEST and words.isprintable() else f"a value of type {type(value).__name__}"
+
+
+def path_of(name: str, value: Any) -> Path:
+    """A path that a file could have.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is none, or holds a zero byte.
+    """
+    try:
+        text = os.fspath(value)
+    except Exception:
+        text = None
+    if not isinstance(text, str) or "\0" in text:
+        raise InvalidParameter(f"{name} must be the path of a file, got {shown(value)}.")
+    return Path(text)
+
+
+def columns_of(name: str, value: Any, names: Sequence[Any] | None, count: int, stage: object = None) -> list[int]:
+    """Positions of columns that are given by name or position.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are no list of columns.
+    DomainMismatch
+        If a column does not exist.
+    """
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence) or len(value) == 0:
+        raise InvalidParameter(
+            f"{name} must be a non-empty list of columns.", stage=_named(stage), fix=f"{name}=['column', ...]."
+        )
+    known = {column: position for position, column in enumerate(names or ())}
+    found = []
+    for column in value:
+        position = known.get(column, -1) if isinstance(column, str) else integer(name, column, stage, least=0)
+        if not 0 <= position < count:
+            raise DomainMismatch(
+                f"the column {shown(column)} of {name} does not exist.",
+                stage=_named(stage),
+                fix="use columns of X at this point.",
+            )
+        found.append(position)
+    return found
+
+
+def classes_of(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:
+    """Distinct labels in ascending order, as scikit-learn has them.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are something else, or cannot be ordered.
+    """
+    items = labels(name, value, stage)
+    try:
+        return tuple(sorted(items))
+    except TypeError:
+        pass
+    raise InvalidParameter(
+        f"{name} must be of one kind, all strings or all numbers, got {shown(value)}.", stage=_named(stage)
+    )
+
+
+def _named(stage: object) -> str | None:
+    return stage if stage is None or isinstance(stage, str) else type(stage).__name__
+
+
+def check_budget(epsilon: Any, delta: Any, n: int) -> tuple[float, float]:
+    """The end-to-end budget for n rows, as numbers.
+
+    Raises
+    ------
+    ImpossibleBudget
+        If epsilon is not positive or delta is not below 1/n.
+    """
+    usual = "usual values are epsilon=1.0, delta=1e-6."
+    epsilon = number("epsilon", epsilon, above=0, kind=ImpossibleBudget, fix=usual)
+    delta = number("delta", delta, above=0, kind=ImpossibleBudget, fix=usual)
+    if delta * n >= 1:
+        raise ImpossibleBudget(
+            f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: publishing one whole row would satisfy it.",
+            fix=f"ask for delta far below 1/n, such as {0.1 / n:.0e}.",
+        )
+    if epsilon > 500:
+        raise ImpossibleBudget(
+            f"epsilon = {epsilon:g} promises nothing.", fix="ask for epsilon of a few units at most."
+        )
+    return epsilon, delta

@@ -1,0 +1,200 @@
+"""Public facts about the rows at one point of a pipeline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from ppdp.core.checks import classes_of, integer, labels, length, number, pair
+from ppdp.exceptions import InvalidParameter, MissingBound
+
+__all__ = ["Domain", "check_domain", "unit_in_words"]
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """What is publicly known of every dataset that could stand at this point.
+
+    Nothing here is ever read off the private rows, and nothing depends on a released value: the
+    whole plan exists before the data. A field that is ``None`` is not declared (yet).
+
+    Parameters
+    ----------
+    n_rows : int, optional
+        Number of rows; public and fixed, because neighbouring datasets differ by *replaced* rows.
+    n_features : int, optional
+        Number of columns; a plan counts ``feature_names`` where it is not declared.
+    feature_names : tuple of str, optional
+        Column names.
+    row_norm : float, optional
+        Every row has Euclidean norm at most this (over its observed entries).
+    entry_bound : float, optional
+        Every entry has absolute value at most this.
+    max_missing : int or float, optional
+        At most this many rows have gaps: a count, or a fraction of ``n_rows`` if it is a float
+        of at most 1. ``None``: any row may have gaps.
+    min_present : int, default=0
+        Public floor on the number of rows with weight.
+    classes : tuple, optional
+        Every label is one of these.
+    y_range : tuple of two floats, optional
+        Every regression target lies in this interval.
+    rows_per_unit : int, optional
+        Rows that one person may own; neighbours start with that many replaced. Left out it is 1, and a certificate says
+        that this was assumed and declared by nobody: ``unit_declared`` is False.
+
+    Examples
+    --------
+    >>> Domain(n_rows=100, n_features=3, row_norm=1.0).describe()
+    '100 rows x 3 columns, row norm <= 1'
+    """
+
+    n_rows: int | None = None
+    n_features: int | None = None
+    feature_names: tuple[str, ...] | None = None
+    row_norm: float | None = None
+    entry_bound: float | None = None
+    max_missing: int | float | None = None
+    min_present: int = 0
+    classes: tuple[Any, ...] | None = None
+    y_range: tuple[float, float] | None = None
+    rows_per_unit: int = None  # type: ignore[assignment]  # an int from __post_init__ on
+    unit_declared: bool = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "unit_declared", self.rows_per_unit is not None)
+        if not self.unit_declared:
+            object.__setattr__(self, "rows_per_unit", 1)
+        for name in ("n_rows", "n_features", "rows_per_unit"):
+            self._settle(name, integer)
+        for name in ("row_norm", "entry_bound"):
+            self._settle(name, length)
+        if self.max_missing is not None:
+            number("Domain.max_missing", self.max_missing, least=0)
+        integer("Domain.min_present", self.min_present, least=0)
+        self._settle("y_range", pair)
+        self._settle("classes", classes_of)
+        self._settle("feature_names", labels)
+        if self.feature_names is not None and self.n_features not in (None, len(self.feature_names)):
+            raise InvalidParameter(
+                f"Domain.feature_names has {len(self.feature_names)} names for {self.n_features} columns."
+            )
+
+    def _settle(self, name: str, check: Callable[[str, Any], Any]) -> None:
+        value = getattr(self, name)
+        if value is not None:
+            object.__setattr__(self, name, check(f"Domain.{name}", value))
+
+    @property
+    def n(self) -> int:
+        """Number of rows; raises :class:`MissingBound` if it is not declared."""
+        return int(self.require("n_rows"))
+
+    @property
+    def d(self) -> int:
+        """Number of columns; raises :class:`MissingBound` if it is not declared."""
+        return int(self.require("n_features"))
+
+    @property
+    def missing_rows(self) -> int:
+        """Most rows that may have gaps, as a count."""
+        if self.max_missing is None:
+            return self.n
+        if isinstance(self.max_missing, float) and 0 < self.max_missing <= 1:
+            return min(self.n, math.ceil(self.max_missing * self.n))
+        return min(self.n, int(self.max_missing))
+
+    def require(self, name: str, stage: str | None = None) -> Any:
+        """Return a declared fact or say how to declare it.
+
+        Raises
+        ------
+        MissingBound
+            If the fact is not declared.
+        """
+        value = getattr(self, name)
+        if value is None:
+            raise MissingBound(
+                f"the public fact {name!r} is not declared.",
+                stage=stage,
+                fix=_FIX.get(name, f"pass Domain({name}=...)."),
+            )
+        return value
+
+    def but(self, **changes: Any) -> Domain:
+        """Return this domain with some facts changed; ``unit_declared`` among them says who declared the unit."""
+        declared = changes.pop("unit_declared", self.unit_declared or "rows_per_unit" in changes)
+        found = replace(self, **changes)
+        object.__setattr__(found, "unit_declared", declared)
+        return found
+
+    def describe(self) -> str:
+        """One line for tables."""
+        parts = [f"{self.n_rows} rows x {self.n_features} columns"]
+        if self.row_norm is not None:
+            parts.append(f"row norm <= {self.row_norm:.4g}")
+        if self.max_missing:
+            parts.append(f"gaps in at most {self.missing_rows} rows")
+        if self.classes is not None:
+            parts.append(f"{len(self.classes)} classes")
+        if self.rows_per_unit > 1:
+            parts.append(f"protects {unit_in_words(self.rows_per_unit)}")
+        return ", ".join(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form: only what is declared."""
+        empty = Domain()
+        return {
+            k: list(v) if isinstance(v, tuple) else v
+            for k, v in asdict(self).items()
+            if k in _DECLARABLE and v is not None and (v != getattr(empty, k) or k == "rows_per_unit")
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Domain:
+        """Inverse of :meth:`to_dict`."""
+        if not set(data) <= _DECLARABLE:
+            raise InvalidParameter(f"unknown domain facts: {sorted(set(data) - _DECLARABLE)}.")
+        plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+        return cls(**plain)
+
+
+def check_domain(value: Any) -> None:
+    """A domain, or None where none is declared.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is anything else; for a table with what to declare instead.
+    """
+    if value is None or isinstance(value, Domain):
+        return
+    fix = "pass Domain(n_rows=..., n_features=...)."
+    named = next((name for name in ("column_names", "columns") if hasattr(value, name)), None)
+    if named is not None:
+        fix = f"pass Domain(n_rows=len(X), feature_names=tuple(X.{named}))."
+    elif hasattr(value, "shape"):
+        fix = "pass Domain(n_rows=len(X), n_features=X.shape[1])."
+    raise InvalidParameter(f"domain must be a Domain or None, got {type(value).__name__}.", fix=fix)
+
+
+def unit_in_words(rows_per_unit: int) -> str:
+    """What neighbouring datasets may differ in.
+
+    Examples
+    --------
+    >>> unit_in_words(1), unit_in_words(3)
+    ('any one row', 'any 3 rows of one person')
+    """
+    return "any one row" if rows_per_unit == 1 else f"any {rows_per_unit} rows of one person"
+
+
+_DECLARABLE = {one.name for one in fields(Domain) if one.init}
+_FIX = {
+    "row_norm": "add MinMaxScaler(ranges=...) or NormClipper(...) as a first step, or pass Domain(row_norm=...).",
+    "classes": "pass classes=(...) to the model or Domain(classes=...).",
+    "n_rows": "pass Domain(n_rows=..., n_features=...) to plan(), or call fit(X, y).",
+    "n_features": "pass Domain(n_rows=..., n_features=...) to plan(), or call fit(X, y).",
+}

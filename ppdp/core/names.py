@@ -1,0 +1,71 @@
+"""Public names: what looks the same is the same, and which known one was meant."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable
+from typing import Any
+
+from ppdp.exceptions import InvalidParameter
+
+__all__ = ["DEFAULT_DATASET", "dataset_name", "nearest", "public_name"]
+
+DEFAULT_DATASET = "default"
+
+# Nothing is drawn for these, although they are no format characters: fillers, joiners, selectors of variants, the blank
+# of Braille.
+_UNSEEN = {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0, *range(0x180B, 0x1810)}
+_UNSEEN |= {*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)}
+
+
+def dataset_name(dataset: str | None) -> str:
+    """The name under which spends on a dataset add up: look-alikes are one, and so are all without a name."""
+    return DEFAULT_DATASET if dataset is None else public_name("dataset", dataset)
+
+
+def public_name(parameter: str, value: Any) -> str:
+    """A name in the one form in which it is compared and shown.
+
+    Compatibility forms are composed (NFKC), what has no width is dropped, and white space is one blank between words.
+
+    Parameters
+    ----------
+    parameter : str
+        What it is the name of, for the error.
+    value : str
+        What the user gave.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is no string, nothing of it can be seen, or it holds half a character (a surrogate).
+    """
+    if not isinstance(value, str):
+        raise InvalidParameter(f"{parameter} must be a name, a string, got {type(value).__name__}.")
+    if any(unicodedata.category(character) == "Cs" for character in value):
+        raise InvalidParameter(f"{parameter} holds half a character, which no file can hold.", fix="another name.")
+    composed = unicodedata.normalize("NFKC", value)
+    visible = "".join(c for c in composed if c.isspace() or _seen(c))
+    name = unicodedata.normalize("NFKC", " ".join(visible.split()))
+    if not name:
+        raise InvalidParameter(f"{parameter} must be a name that can be seen.", fix="a word, such as 'study-2024'.")
+    return name
+
+
+def nearest(name: Any, known: Iterable[Any]) -> str | None:
+    """The known name that was probably meant.
+
+    Examples
+    --------
+    >>> nearest("wards", ["age", "ward"])
+    'ward'
+    """
+    if not isinstance(name, str):
+        return None
+    close = difflib.get_close_matches(name, [k for k in known if isinstance(k, str)], n=1)
+    return close[0] if close else None
+
+
+def _seen(character: str) -> bool:
+    return unicodedata.category(character) not in ("Cf", "Cc") and ord(character) not in _UNSEEN

@@ -1,0 +1,77 @@
+"""What floating point adds to a distance.
+
+Theory: ``docs/theory/rounding.md``. Sums of columns are taken in 64-bit fixed point: every row is rounded
+to a public grid by itself, so equal rows cancel exactly in any order and only rows that differ can
+contribute a rounding step. Products of matrices are summed in blocks of float64.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ppdp.core.distance import Distance
+
+__all__ = [
+    "BLOCK",
+    "EXACT",
+    "UNIT",
+    "apply_error",
+    "column_sum_error",
+    "eigen_error",
+    "fixed_point_exponent",
+    "inflate",
+    "product_error",
+    "projection_error",
+]
+
+UNIT = 2.0**-53
+BLOCK = 4096  # rows of a matrix product
+EXACT = 1024  # rows of an exact sum
+
+# Evaluating a bound costs a few roundings of its own; every bound is moved to the safe side by this.
+_EVALUATION = 1 + 1e-9
+
+
+def inflate(value: float) -> float:
+    """Move a computed bound to the safe side of its own rounding."""
+    return value * _EVALUATION
+
+
+def fixed_point_exponent(n_rows: int) -> int:
+    """Exponent k such that n integers of size at most 2^k sum without overflow in int64.
+
+    Also ``EXACT`` of them sum exactly in float64.
+    """
+    rows = math.ceil(math.log2(max(n_rows, 2)))
+    return min(61 - rows, 53 - min(rows, math.ceil(math.log2(EXACT))))
+
+
+def column_sum_error(n_rows: int, width: int, bound: float, distance: Distance) -> float:
+    """Extra L2 sensitivity of ``width`` fixed-point column sums of entries at most ``bound`` large.
+
+    Each slot that differs at all adds at most one grid step per column; turning the exact integer
+    into a float64 adds a relative 2·2^-53 to each of the two results.
+    """
+    step = 2.0 ** (1 + math.ceil(math.log2(bound)) - fixed_point_exponent(n_rows))
+    mass = min(distance.changed, n_rows)
+    return math.sqrt(width) * (mass * step + 8 * UNIT * n_rows * bound)
+
+
+def product_error(n_rows: int, row_norm: float) -> float:
+    """Frobenius error of ``sum w x x^T`` taken in float64 blocks with compensated addition."""
+    return (BLOCK + 8) * UNIT * n_rows * row_norm**2
+
+
+def apply_error(n_features: int, norm: float) -> float:
+    """L2 error of one row that is scaled column by column and clipped in float64."""
+    return (2 * n_features + 16) * UNIT * norm
+
+
+def projection_error(n_features: int, norm: float) -> float:
+    """L2 error of one row that is projected by two matrix products in float64."""
+    return (2 * n_features * math.sqrt(n_features) + 10 * n_features + 8) * UNIT * norm
+
+
+def eigen_error(n_features: int, norm: float) -> float:
+    """Backward error of a symmetric eigenproblem with a spectrum of size norm²."""
+    return 10 * n_features * UNIT * norm**2

@@ -1,0 +1,1 @@
+"""Rows and what is computed of them: reading, repairing, statistics, releases of statistics."""

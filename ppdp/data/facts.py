@@ -1,0 +1,252 @@
+"""Where the public facts of a plan come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from sklearn.base import is_regressor
+
+from ppdp.core.callables import calls_in, what_nobody_checked
+from ppdp.core.checks import classes_of, pair
+from ppdp.core.domain import Domain
+from ppdp.exceptions import DomainMismatch, InvalidParameter
+
+__all__ = ["Fact", "check_promised", "complete", "merged", "taken_on_trust"]
+
+# Facts on somebody's word; the others are seen at fit.
+_OF_THE_TABLE = ("n_rows", "n_features", "feature_names", "min_present")
+_ON_A_WORD = ("rows_per_unit", "row_norm", "entry_bound", "max_missing", "classes", "y_range")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A public fact with its origin.
+
+    Attributes
+    ----------
+    name, value, origin : str
+        For people.
+    public : bool
+        False if it was read off the private data, which makes a certificate conditional.
+    """
+
+    name: str
+    value: str
+    origin: str
+    public: bool = True
+
+
+def complete(
+    declared: Domain | None,
+    stages: Sequence[tuple[str, Any]],
+    mechanism: Any,
+    *,
+    shape: tuple[int, int] | None = None,
+    names: tuple[str, ...] | None = None,
+    read_classes: tuple[Any, ...] | None = None,
+) -> tuple[Domain, tuple[Fact, ...]]:
+    """Complete a domain by the public rule, and say where each fact comes from.
+
+    Parameters
+    ----------
+    declared : Domain or None
+        What the user declared.
+    stages : sequence of (name, stage)
+        The steps without the mechanism.
+    mechanism : Mechanism or None
+        The last step.
+    shape, names : optional
+        Shape and column names of X at ``fit``; public under replace-one adjacency.
+    read_classes : tuple, optional
+        Labels found in y, used only if no classes are declared anywhere.
+
+    Raises
+    ------
+    DomainMismatch
+        If a declared fact differs from the shape or schema of X.
+    InvalidParameter
+        If columns are taken by name, and their names are not known.
+    """
+    domain = declared or Domain()
+    facts: list[Fact] = []
+
+    def settle(name: str, actual: Any, origin: str) -> None:
+        nonlocal domain
+        known = getattr(domain, name)
+        if known is not None and actual is not None and known != actual:
+            shown = f"{known!r}, X has {actual!r}" if name != "feature_names" else "other columns than X has"
+            raise DomainMismatch(
+                f"the domain declares {name} = {shown}.",
+                fix="declare what the data have, or pass other data.",
+            )
+        if known is None and actual is not None:
+            domain = domain.but(**{name: actual})
+        facts.append(Fact(name, _shown(getattr(domain, name)), "declared" if known is not None else origin))
+
+    settle("n_rows", shape[0] if shape else None, "shape of X")
+    if shape is None and domain.n_features is None and domain.feature_names is not None:
+        settle("n_features", len(domain.feature_names), "the declared names of columns")
+    else:
+        settle("n_features", shape[1] if shape else None, "shape of X")
+    if shape is None and domain.feature_names is None:
+        settle("feature_names", _named_columns(stages, domain.n_features), "the columns that the first step names")
+    elif names is not None or domain.feature_names is not None:
+        settle("feature_names", names, "schema of X")
+    facts.append(Fact("rows_per_unit", str(domain.rows_per_unit), "declared" if domain.unit_declared else "default"))
+    if domain.row_norm is not None:
+        facts.append(Fact("row_norm", _shown(domain.row_norm), "declared; rows above it are clipped"))
+    else:
+        bounding = next((name for name, stage in stages if getattr(stage, "bounds_rows", False)), None)
+        facts.append(Fact("row_norm", "see the steps", f"stage {bounding!r}" if bounding else "not declared"))
+    if domain.entry_bound is not None:
+        facts.append(Fact("entry_bound", _shown(domain.entry_bound), "declared; entries above it are clipped"))
+    if domain.min_present:
+        facts.append(Fact("min_present", str(domain.min_present), "declared"))
+    imputer = next((name for name, stage in stages if getattr(stage, "fills_gaps", False)), None)
+    if imputer is None:
+        domain = domain.but(max_missing=0)
+        facts.append(Fact("gaps", "none", "no imputer in the steps; a gap is an invalid value"))
+    else:
+        shown = "any row may have gaps" if domain.max_missing is None else f"at most {_shown(domain.max_missing)} rows"
+        shown = "none" if domain.max_missing == 0 else shown
+        facts.append(Fact("gaps", shown, "declared" if domain.max_missing is not None else f"imputer {imputer!r}"))
+    facts += [Fact(name, words, "declared") for name, stage in stages for words in stage.declarations()]
+    facts += [Fact("mechanism", words, "declared") for words in getattr(mechanism, "declarations", tuple)()]
+    facts += _kept_by_functions([*stages, ("mechanism", mechanism)])
+    trusted: tuple[tuple[str, str], ...] = getattr(mechanism, "assumptions", tuple)()
+    facts += [Fact("mechanism", what, whose, public=False) for what, whose in trusted]
+    if getattr(mechanism, "needs_y", False):
+        if is_regressor(mechanism):
+            domain, fact = _targets(domain, mechanism)
+        else:
+            domain, fact = _classes(domain, mechanism, read_classes)
+        facts.append(fact)
+    if domain.n_rows is not None and domain.min_present > domain.n_rows:
+        raise DomainMismatch("the domain declares more rows present than there are.", fix="leave min_present out.")
+    if domain.n_rows is not None and domain.min_present == 0:
+        domain = domain.but(min_present=domain.n_rows)
+    return domain, tuple(facts)
+
+
+def merged(given: Domain | None, own: Domain | None) -> Domain | None:
+    """Facts that are given for a plan, and what only the pipeline's own domain declares."""
+    if given is None or own is None:
+        return own if given is None else given
+    default = Domain()
+    silent = [field.name for field in fields(Domain) if getattr(given, field.name) == getattr(default, field.name)]
+    kept = {name: getattr(own, name) for name in silent if name not in _OF_THE_TABLE}
+    return given.but(**kept)
+
+
+def check_promised(promised: Domain | None, fitted: Domain) -> None:
+    """Refuse a fit with other facts than those that its plan was asked for.
+
+    Parameters
+    ----------
+    promised : Domain or None
+        Of the last plan that was given facts, completed.
+    fitted : Domain
+        Of the fit, completed.
+
+    Raises
+    ------
+    DomainMismatch
+        If they differ in what is known on somebody's word only.
+    """
+    for name in _ON_A_WORD if promised is not None else ():
+        planned, found = getattr(promised, name), getattr(fitted, name)
+        if planned != found and (planned, name) != (None, "classes"):
+            raise DomainMismatch(
+                f"the last plan was made for {name} = {_shown(planned)}, this fit has {_shown(found)}.",
+                fix=f"declare it where the fit finds it, Pipeline(domain=Domain({name}=...)), or plan again without.",
+            )
+
+
+def taken_on_trust(steps: Iterable[tuple[str, Any, Domain]]) -> tuple[Fact, ...]:
+    """A fact for every range and constant that the user declares for a step.
+
+    Nothing can tell where a user has them from, so whoever relies on a certificate must see each of them.
+
+    Parameters
+    ----------
+    steps : iterable of (name, stage or mechanism, domain at its input)
+        Planned, so that their parameters were checked.
+    """
+    return tuple(
+        Fact(words, value, f"{origin}, step {name!r}")
+        for name, step, domain in steps
+        for words, value, origin in getattr(step, "declared", lambda _: ())(domain)
+    )
+
+
+def _kept_by_functions(steps: Sequence[tuple[str, Any]]) -> list[Fact]:
+    """What users' functions hold on to: it leaves with them, and nobody can tell where it was read."""
+    return [
+        Fact(name, words, "declared")
+        for name, step in steps
+        if hasattr(step, "get_params")
+        for _, function in calls_in(step.get_params(deep=False), deep=True)
+        for words in what_nobody_checked(function)
+    ]
+
+
+def _classes(domain: Domain, mechanism: Any, read: tuple[Any, ...] | None) -> tuple[Domain, Fact]:
+    own = getattr(mechanism, "classes", None)
+    if own is not None:
+        own = classes_of("classes", own, mechanism)
+        if domain.classes is not None and domain.classes != own:
+            raise DomainMismatch("the model and the domain declare different classes.", fix="declare them once.")
+        return domain.but(classes=own), Fact("classes", _shown(own), "parameter of the model")
+    if domain.classes is not None:
+        return domain, Fact("classes", _shown(domain.classes), "declared")
+    if read is not None:
+        return domain.but(classes=read), Fact("classes", _shown(read), "read from y: not public", public=False)
+    return domain, Fact("classes", "unknown before y", "not declared", public=False)
+
+
+def _targets(domain: Domain, mechanism: Any) -> tuple[Domain, Fact]:
+    """The range of the targets; a model refuses to do without."""
+    own = getattr(mechanism, "y_range", None)
+    if own is not None:
+        own = pair("y_range", own, mechanism)
+        if domain.y_range is not None and domain.y_range != own:
+            raise DomainMismatch("the model and the domain declare different ranges of y.", fix="declare it once.")
+        return domain.but(y_range=own), Fact("y_range", _shown(own), "parameter of the model; targets are clipped")
+    origin = "not declared" if domain.y_range is None else "declared; targets are clipped"
+    return domain, Fact("y_range", _shown(domain.y_range), origin)
+
+
+def _named_columns(stages: Sequence[tuple[str, Any]], count: int | None) -> tuple[str, ...] | None:
+    """Columns that the first stage names, for a plan without data.
+
+    Raises
+    ------
+    InvalidParameter
+        If there are more or fewer columns.
+    """
+    if not stages:
+        return None
+    stage = stages[0][1]
+    ranges = getattr(stage, "ranges", None)
+    names: tuple[str, ...] | None = None
+    if hasattr(stage, "named_columns"):
+        names = stage.named_columns()
+    elif isinstance(ranges, Mapping) and not all(isinstance(name, int) for name in ranges):
+        names = tuple(map(str, ranges))
+    if names is not None and count not in (None, len(names)):
+        raise InvalidParameter(
+            f"columns are taken by name, and {len(names)} names are known for {count} columns.",
+            stage=stages[0][0],
+            fix=f"Domain(n_rows=..., feature_names=({names[0]!r}, ...)) with the names of all columns of X, in order.",
+        )
+    return names
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, tuple):
+        return ", ".join(str(v) for v in value)
+    return str(value)

@@ -1,0 +1,327 @@
+"""The door between a user's data and private rows: public form first, then values.
+
+The public form is what a container says of itself: shape, names and types of columns. Errors about it come first and
+cost nothing. Cells are looked at behind the reservation, and never show in an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
+
+from ppdp.core.domain import Domain
+from ppdp.data.frames import cells, column, matrix, numbers, opened
+from ppdp.data.rows import encode_labels, encode_targets
+from ppdp.data.statistics import clip_norms
+from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, NonNumericData
+
+__all__ = [
+    "check_form",
+    "check_labels",
+    "read_classes",
+    "read_values",
+    "repaired_labels",
+    "repaired_targets",
+    "repaired_values",
+    "table_of",
+]
+
+Array = NDArray[np.float64]
+
+
+# How scikit-learn's messages begin that speak of shapes and columns only.
+_PUBLIC_MESSAGES = (
+    "Complex data",
+    "Found array",
+    "Expected 2D",
+    "X has",
+    "Found input",
+    "Unable",
+    "Number of",
+    "y should be a 1d array",
+    "Sparse data",
+    "Input should have",
+)
+
+
+def table_of(X: Any) -> Any:
+    """A user's table, as :func:`ppdp.data.frames.opened` has it.
+
+    Raises
+    ------
+    InvalidInput
+        If it is none that has rows yet.
+    """
+    if type(X).__name__ == "LazyFrame":
+        raise InvalidInput("X is a LazyFrame, whose rows were not computed yet.", fix="pass X.collect().")
+    if issparse(X):
+        raise InvalidInput("Sparse data was passed, but sparse X is not supported: pass a dense array or frame.")
+    try:
+        return opened(X)
+    except Exception:  # of a container that does not keep to its own form
+        pass
+    raise InvalidInput(f"X is a {type(X).__name__} that cannot be read as a table.", fix="pass an array or a frame.")
+
+
+def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bool) -> None:
+    """Shape, names and types of columns; no cell is looked at. Remembers columns if ``reset``.
+
+    Parameters
+    ----------
+    estimator : estimator
+        For errors, and for what it remembers.
+    X : DataFrame or ndarray
+        From :func:`table_of`.
+    coded : callable
+        Puts numbers for labels that are public; it is shown the columns without their rows.
+    reset : bool
+        Whether this is a fit.
+
+    Raises
+    ------
+    NonNumericData
+        If a column does not hold numbers by its type.
+    InvalidInput
+        If shape or columns are wrong.
+    """
+    if hasattr(X, "columns"):
+        _check_names(list(X.columns))
+    filler = np.broadcast_to(0.0, np.shape(X))
+    _publicly(lambda: check_array(filler, dtype=np.float64, estimator=estimator))
+    schema = coded(X[:0])
+    _publicly(lambda: validate_data(estimator, X, skip_check_array=True, reset=reset))
+    kinds = {str(name): kind for name, kind in schema.dtypes.items()} if hasattr(schema, "columns") else {"": X.dtype}
+    if any(getattr(kind, "kind", "O") == "c" for kind in kinds.values()):
+        raise InvalidInput("Complex data not supported: X must hold real numbers.")
+    times = [name for name, kind in kinds.items() if _is_time(kind)]
+    if times:
+        _refuse_cells(times if hasattr(schema, "columns") else [], _DAYS)
+
+
+def read_values(X: Any, invalid: str) -> Array:
+    """Cells as float64, NaN for gaps; what is no number is an error, or a gap as well.
+
+    Parameters
+    ----------
+    X : DataFrame or ndarray
+        Of a form that was checked.
+    invalid : {"error", "repair"}
+        What to do with cells that hold no number.
+
+    Raises
+    ------
+    NonNumericData
+        Under "error", naming the columns.
+    """
+    values, improper = matrix(X)
+    if improper and invalid == "error":
+        _refuse_cells(improper if hasattr(X, "columns") else [])
+    return values
+
+
+_CODES = "encode them by a public rule first, or leave them out."
+_DAYS = "make dates numbers first, such as days since a public date: (X['born'] - pd.Timestamp('2000-01-01')).dt.days."
+
+
+def _refuse_cells(names: list[str], fix: str = _CODES) -> NoReturn:
+    where = f"the column(s) {', '.join(names)} do" if names else "X does"
+    raise NonNumericData(
+        f"{where} not hold numbers; each argument must be a string or a number that float() reads.",
+        fix=fix,
+    )
+
+
+def _check_names(names: list[Any]) -> None:
+    """Names of columns are public, and all columns have one or none has."""
+    try:
+        repeated = len(set(names)) < len(names)
+    except Exception:  # of a class of the user's own
+        raise InvalidInput("names of columns must be strings.", fix="X.columns = [...].") from None
+    if repeated:
+        again = sorted({str(name) for name in names if names.count(name) > 1})
+        raise InvalidInput(f"several columns have the same name: {', '.join(again)}.", fix="rename them.")
+    if len({isinstance(name, str) for name in names}) > 1:
+        raise InvalidInput(
+            "some columns are named by strings and some are not.", fix="X.columns = X.columns.astype(str)."
+        )
+
+
+def _publicly(check: Callable[[], Any]) -> None:
+    """Run scikit-learn's check of a form; of its message only words on shapes and columns are passed on."""
+    try:
+        check()
+        return
+    except Exception as error:
+        message = str(error)
+    if not message.startswith("The feature names"):
+        message = message.splitlines()[0].rstrip(":")
+        if message.startswith("Expected 2D array"):
+            message = f"{message}. Reshape your data."
+        if not message.startswith(_PUBLIC_MESSAGES):
+            message = "X must be a table of rows and columns."
+    raise InvalidInput(message)
+
+
+def _is_time(kind: Any) -> bool:
+    """Whether a type is one of dates or durations, which would silently become numbers, or labels."""
+    name = str(kind).lower()
+    return name.startswith(("date", "time", "duration", "period", "month")) or name[1:3] == "m8"
+
+
+def check_labels(X: Any, y: Any, estimator: Any) -> Any:
+    """One label per row: the column, of which only the form was looked at.
+
+    Parameters
+    ----------
+    X : DataFrame or ndarray
+        Rows, which are counted.
+    y : array-like of shape (n,)
+        Labels or targets.
+    estimator : estimator
+        For the error.
+
+    Raises
+    ------
+    InvalidInput
+        If y is missing, has another length or shape, or holds dates.
+    """
+    if y is None:
+        raise InvalidInput(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
+        )
+    try:
+        y = column(y)
+        kind, filler = y.dtype, np.broadcast_to(0.0, y.shape)
+    except Exception:  # of a container that does not keep to its own form
+        kind, filler = None, np.empty(0)
+    if kind is None or issparse(y):
+        raise InvalidInput("y must be a column of labels.")
+    if kind.kind == "c":
+        raise InvalidInput("Complex data not supported: y must hold labels or real numbers.")
+    if _is_time(kind):
+        raise InvalidInput(
+            "y holds dates or durations, which are neither labels nor numbers.",
+            fix="labels or numbers by a public rule.",
+        )
+    _publicly(lambda: check_consistent_length(np.broadcast_to(0.0, len(X)), column_or_1d(filler, warn=True)))
+    return y
+
+
+def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
+    """Labels found in y: private, so the certificate becomes conditional.
+
+    Raises
+    ------
+    InvalidInput
+        If y does not hold classes.
+    """
+    message, y = None, cells(y)
+    try:
+        y = np.asarray(y.tolist()) if y.dtype == object else y
+        classes = np.unique(y)
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            message = "Input y contains NaN or infinity."
+        else:
+            check_classification_targets(y)
+    except (ValueError, TypeError):
+        message = "Unknown label type: y must hold classes of one kind, not a continuous target."
+    if message is not None:
+        raise InvalidInput(message)
+    if len(classes) < 2:
+        raise InvalidParameter(
+            "y must hold at least two classes, not one class.", fix="pass classes=(a, b) to the model."
+        )
+    return tuple(classes.tolist())
+
+
+def repaired_values(X: Array, domain: Domain, *, gaps: bool, invalid: str) -> Array:
+    """Check values, or repair them row by row; then clip rows to what is declared.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Values.
+    domain : Domain
+        Facts at the entrance.
+    gaps : bool
+        Whether NaN is a declared gap.
+    invalid : {"error", "repair"}
+        What to do with other values.
+
+    Raises
+    ------
+    InvalidValue
+        Under "error", without saying where.
+    """
+    if invalid == "error":
+        if np.isinf(X).any():
+            raise InvalidValue("Input X contains infinity.", fix="remove it by a public rule, or use invalid='repair'.")
+        if not gaps and np.isnan(X).any():
+            raise InvalidValue(
+                "Input X contains NaN, and no step fills gaps.", fix="add MeanImputer(), or use invalid='repair'."
+            )
+    else:
+        X = np.where(np.isinf(X), np.nan if gaps else 0.0, X)
+        if not gaps:
+            X = np.where(np.isnan(X), 0.0, X)
+    if domain.entry_bound is not None:
+        X = np.clip(X, -domain.entry_bound, domain.entry_bound)
+    return np.ascontiguousarray(clip_norms(X, domain.row_norm))
+
+
+def repaired_labels(y: NDArray[Any], classes: tuple[Any, ...], invalid: str) -> Array:
+    """Codes of the labels; any other label is an error, or counts as the first class.
+
+    Raises
+    ------
+    InvalidInput
+        If y holds another kind of labels altogether: text and not numbers, or numbers and not text.
+    InvalidValue
+        Under "error", without saying which.
+    """
+    y = cells(y)
+    text = {isinstance(label, str) for label in classes}
+    if len(text) == 1 and y.dtype.kind != "O" and (y.dtype.kind in "US") not in text:
+        wanted = "text" if True in text else "numbers"
+        raise InvalidInput(
+            f"y must hold {wanted}, as the declared classes do.", fix="convert y, or declare its classes."
+        )
+    codes = encode_labels(y, classes)
+    unknown = np.isnan(codes)
+    if unknown.any():
+        if invalid == "error":
+            raise InvalidValue(
+                "a label is not one of the declared classes.", fix="declare all classes, or use invalid='repair'."
+            )
+        codes[unknown] = 0.0
+    return codes
+
+
+def repaired_targets(y: NDArray[Any], y_range: tuple[float, float], invalid: str) -> Array:
+    """Targets clipped to their public range, as :func:`ppdp.data.rows.encode_targets` has them.
+
+    NaN and infinity are an error, or count as the centre of the range.
+
+    Raises
+    ------
+    InvalidInput
+        If y does not hold numbers.
+    InvalidValue
+        Under "error", without saying where.
+    """
+    targets, proper = numbers(y)
+    targets = targets.ravel()
+    if invalid == "error" and not proper:
+        raise InvalidInput("y must hold numbers, to learn a regression.")
+    finite = np.isfinite(targets)
+    if invalid == "error" and not finite.all():
+        raise InvalidValue(
+            "Input y contains NaN or infinity.", fix="remove it by a public rule, or use invalid='repair'."
+        )
+    return encode_targets(np.where(finite, targets, np.nan), y_range)

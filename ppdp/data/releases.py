@@ -1,0 +1,204 @@
+"""Release points: statistics of the rows as they are at one place, released once with noise.
+
+Theory: ``docs/theory/releases.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.bounds.release import BOX_WEIGHT
+from ppdp.core.domain import Domain
+from ppdp.data.quantiles import column_quantiles, trimmed_means
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import Moments, column_sums, joint_sums, second_moment
+
+__all__ = ["STATISTICS", "Statistic", "only"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """A statistic that can be released: how it is measured, read back, and how precise it is.
+
+    Attributes
+    ----------
+    formula : str
+        Id of its L2 sensitivity.
+    size, bound : callable of Domain
+        How many numbers it has, and a public bound on each.
+    measure : callable of (Rows, Domain, parameters)
+        The exact vector; the parameters are those of the formula.
+    read : callable of (vector, Domain)
+        What a stage's ``_released`` takes: :class:`~ppdp.data.statistics.Moments`, or whatever suits the stages.
+    error : callable of (noise_scale, Domain)
+        Largest standard error of what is read, as a share of its public range.
+    moments : bool
+        Whether it is moments of complete rows, of which one release, with the mean, serves all stages that affine maps
+        connect.
+    """
+
+    formula: str
+    size: Callable[[Domain], int]
+    bound: Callable[[Domain], float]
+    measure: Callable[[Rows, Domain, Mapping[str, Any]], Array]
+    read: Callable[[Array, Domain], Any]
+    error: Callable[[float, Domain], float]
+    moments: bool = False
+
+
+def _entry(domain: Domain) -> float:
+    norm = float(domain.require("row_norm"))
+    return min(domain.entry_bound or norm, norm)
+
+
+def _norm(domain: Domain) -> float:
+    return float(domain.require("row_norm"))
+
+
+def observed_means(rows: Rows, domain: Domain, min_observed: int, columns: Sequence[int] | None = None) -> Array:
+    """Column means over the observed entries of rows with weight, over ``max(n_j, min_observed)``; 0 elsewhere."""
+    terms = (None, _entry(domain)), (_observed, 1.0)
+    sums, counts = joint_sums(rows.X, rows.weight, terms)
+    means = np.asarray(sums / np.maximum(counts, min_observed))
+    return means if columns is None else only(means, columns)
+
+
+def only(means: Array, columns: Sequence[int]) -> Array:
+    """The means of some columns, 0 for the others."""
+    kept = np.zeros_like(means)
+    kept[list(columns)] = means[list(columns)]
+    return kept
+
+
+def _observed(X: Array) -> Array:
+    return (~np.isnan(X)).astype(np.float64)
+
+
+def _measure_squares(rows: Rows, domain: Domain, _: Mapping[str, Any]) -> Array:
+    entry = _entry(domain)
+    sums, squares = joint_sums(rows.X, rows.weight, [(None, entry), (lambda X: X**2 / entry, entry)])
+    return np.concatenate([sums, BOX_WEIGHT * squares]) / rows.n
+
+
+def _read_squares(answer: Array, domain: Domain) -> Moments:
+    d, entry = domain.d, _entry(domain)
+    return Moments(answer[:d], answer[d:] * entry / BOX_WEIGHT)
+
+
+def _measure_moment(rows: Rows, domain: Domain, _: Mapping[str, Any]) -> Array:
+    moment = second_moment(rows.X, rows.weight) / rows.n
+    upper, doubled = _triangle(domain.d)
+    return np.asarray(moment[upper] * doubled / (math.sqrt(2) * _norm(domain)))
+
+
+def _read_moment(answer: Array, domain: Domain) -> Array:
+    upper, doubled = _triangle(domain.d)
+    matrix = np.zeros((domain.d, domain.d))
+    matrix[upper] = answer * math.sqrt(2) * _norm(domain) / doubled
+    return matrix + np.triu(matrix, 1).T
+
+
+def _triangle(d: int) -> tuple[tuple[NDArray[np.intp], ...], Array]:
+    """Places of the entries that are released, and factors with which they have the Frobenius norm."""
+    upper = np.triu_indices(d)
+    return upper, np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+
+
+def _measure_matrix(rows: Rows, domain: Domain, _: Mapping[str, Any]) -> Array:
+    mean = column_sums(rows.X, rows.weight, _entry(domain)) / rows.n
+    return np.concatenate([mean, _measure_moment(rows, domain, _)])
+
+
+def _read_matrix(answer: Array, domain: Domain) -> Moments:
+    return Moments.of_matrix(answer[: domain.d], _read_moment(answer[domain.d :], domain))
+
+
+def without_gaps(rows: Rows) -> Rows:
+    """The rows with zeros in place of those that have gaps."""
+    gaps = np.isnan(rows.X).any(axis=1, keepdims=True)
+    return Rows(np.where(gaps, 0.0, rows.X), None, rows.weight) if gaps.any() else rows
+
+
+def complete_second_moment(rows: Rows) -> Array:
+    """Second moment of the rows without gaps, over the public number of rows."""
+    complete = without_gaps(rows)
+    return second_moment(complete.X, complete.weight) / rows.n
+
+
+def _columnwise(formula: str, count: int, measure: Callable[[Rows, Domain, Mapping[str, Any]], Array]) -> Statistic:
+    """``count`` entries for every column; read as an array of shape (count, d)."""
+    return Statistic(
+        formula=formula,
+        size=lambda domain: count * domain.d,
+        bound=_entry,
+        measure=lambda rows, domain, parameters: measure(rows, domain, parameters).ravel(),
+        read=lambda answer, domain: answer.reshape(count, domain.d),
+        error=lambda sigma, domain: sigma / (2 * _entry(domain)),
+    )
+
+
+_MOMENT = Statistic(
+    formula="release.complete-moment",
+    size=lambda domain: domain.d * (domain.d + 1) // 2,
+    bound=_norm,
+    measure=_measure_moment,
+    read=lambda answer, domain: Moments.of_matrix(np.full(domain.d, np.nan), _read_moment(answer, domain)),
+    error=lambda sigma, domain: math.sqrt(2) * sigma / _norm(domain),
+    moments=True,
+)
+
+STATISTICS = {
+    "means": Statistic(
+        formula="release.column-means",
+        size=lambda domain: domain.d,
+        bound=_entry,
+        measure=lambda rows, domain, p: observed_means(rows, domain, int(p["min_observed"]), p.get("columns")),
+        read=lambda answer, domain: Moments(answer, np.full(domain.d, np.nan)),
+        error=lambda sigma, domain: sigma / (2 * _entry(domain)),
+    ),
+    "squares": Statistic(
+        formula="release.mean-and-squares",
+        size=lambda domain: 2 * domain.d,
+        bound=lambda domain: BOX_WEIGHT * _entry(domain),
+        measure=_measure_squares,
+        read=_read_squares,
+        error=lambda sigma, domain: sigma / (BOX_WEIGHT * _entry(domain)),
+        moments=True,
+    ),
+    "matrix": Statistic(
+        formula="release.mean-and-moment",
+        size=lambda domain: domain.d + domain.d * (domain.d + 1) // 2,
+        bound=_norm,
+        measure=_measure_matrix,
+        read=_read_matrix,
+        error=lambda sigma, domain: math.sqrt(2) * sigma / _norm(domain),
+        moments=True,
+    ),
+    "moment": _MOMENT,
+    "complete-matrix": replace(
+        _MOMENT,
+        measure=lambda rows, domain, _: _measure_moment(without_gaps(rows), domain, _),
+        read=_read_moment,
+        moments=False,
+    ),
+    "trimmed-means": _columnwise(
+        "release.trimmed-means",
+        1,
+        lambda rows, domain, p: trimmed_means(rows, p["min_observed"], p["trimmed"], _entry(domain)),
+    ),
+    "medians": _columnwise("release.medians", 1, lambda rows, _, __: column_quantiles(rows, (0.5,))),
+    "quantile-pairs": _columnwise(
+        "release.quantile-pairs", 2, lambda rows, _, p: column_quantiles(rows, (p["lower"], p["upper"]))
+    ),
+    "quantile-triples": _columnwise(
+        "release.quantile-triples", 3, lambda rows, _, p: column_quantiles(rows, (p["lower"], 0.5, p["upper"]))
+    ),
+}

@@ -1,0 +1,127 @@
+"""The private data as they travel through a pipeline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.core.domain import Domain
+from ppdp.data.statistics import extremes
+
+__all__ = ["Rows", "encode_labels", "encode_targets", "observed_domain"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Rows:
+    """Rows, labels and weights of a public number of slots.
+
+    A deleted row keeps its slot: weight 0, a row of zeros and the first public label. So the number
+    of rows never changes and never tells how many were deleted.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        Float64; NaN marks a gap.
+    y : ndarray of shape (n,), optional
+        Codes of the public classes, or targets as :func:`encode_targets` gives them.
+    weight : ndarray of shape (n,)
+        In [0, 1].
+    raw : ndarray of shape (n, d0), optional
+        The rows as they came into the first stage that is fitted or moves rows, for stages that take their keys there.
+    ours : bool
+        Whether nobody else holds ``X``, so that the next stage may write over it; only the execution of a plan says so.
+    """
+
+    X: Array
+    y: Array | None
+    weight: Array
+    raw: Array | None = None
+    ours: bool = False
+
+    @classmethod
+    def of(cls, data: Rows | Any, y: Any = None) -> Rows:
+        """Rows of full weight from an array, or the rows themselves."""
+        if isinstance(data, Rows):
+            return data
+        X = np.ascontiguousarray(data, dtype=np.float64)
+        return cls(X, None if y is None else np.asarray(y, dtype=np.float64), np.ones(X.shape[0]))
+
+    @property
+    def n(self) -> int:
+        """Public number of slots."""
+        return int(self.X.shape[0])
+
+    @property
+    def incomplete(self) -> NDArray[np.bool_]:
+        """Which rows with weight have a gap."""
+        return np.isnan(self.X).any(axis=1) & (self.weight > 0)
+
+    def with_X(self, X: Array) -> Rows:
+        """The same rows with other features; deleted rows return to the filler."""
+        X = np.ascontiguousarray(X)  # else last bits might tell whether a stage copied, because of some other row
+        return replace(self, X=X, ours=self.ours and X is self.X).settled()
+
+    def settled(self) -> Rows:
+        """Put deleted rows back to the filler, whatever a stage made of them."""
+        gone = np.flatnonzero(self.weight == 0)
+        if not gone.size:
+            return self
+        X, y = self.X, self.y
+        if X[gone].any():  # a gap is something as well
+            X = X if self.ours else X.copy()
+            X[gone] = 0.0
+        if y is not None:
+            y = y.copy()
+            y[gone] = 0.0
+        return replace(self, X=X, y=y)
+
+    def __repr__(self) -> str:
+        return f"Rows({self.n} x {self.X.shape[1]})"
+
+
+def observed_domain(X: Array, low: float | None = None, high: float | None = None) -> Domain:
+    """Facts read off the data (and their extremes), for what is fitted alone; never used by a certificate."""
+    n, d = X.shape
+    if low is None or high is None:
+        low, high = extremes(X)
+    gaps = None if math.isnan(low) else 0
+    if gaps is None:
+        low, high = float(np.fmin.reduce(X, axis=None)), float(np.fmax.reduce(X, axis=None))
+    entry = max(high, -low) or 1.0
+    entry = min(entry, 1e90) if math.isfinite(entry) else 1.0
+    return Domain(n_rows=n, n_features=d, row_norm=entry * math.sqrt(d), entry_bound=entry, max_missing=gaps)
+
+
+def encode_labels(y: Any, classes: Sequence[Any]) -> Array:
+    """Position of every label among the public classes; NaN for any other label."""
+    y = np.asarray(y)
+    if y.dtype == object:
+        code_of = {label: float(code) for code, label in enumerate(classes)}
+
+        def code(label: Any) -> float:
+            try:
+                # a duration of NumPy equals the number of its units
+                return math.nan if isinstance(label, (np.datetime64, np.timedelta64)) else code_of.get(label, math.nan)
+            except Exception:  # whatever a cell holds, it is no label
+                return math.nan
+
+        return np.frompyfunc(code, 1, 1)(y).astype(np.float64)
+    codes = np.full(y.shape, np.nan)
+    for position, label in enumerate(classes):
+        codes[np.asarray(y == label, dtype=bool)] = position
+    return codes
+
+
+def encode_targets(y: Array, y_range: tuple[float, float]) -> Array:
+    """Targets clipped to their public range, as a share of half of it about its centre: -1 to 1, NaN becomes 0."""
+    low, high = y_range
+    half = high / 2 - low / 2
+    shares = (np.clip(y, low, high) - (low / 2 + high / 2)) / half
+    return np.clip(np.where(np.isnan(shares), 0.0, shares), -1.0, 1.0)

@@ -1,0 +1,1 @@
+"""diffprivlib's models as last steps of a pipeline."""

@@ -1,0 +1,8 @@
+"""Existing scikit-learn pipelines, turned into twins stage by stage."""
+
+from ppdp.interop.sklearn.from_sklearn import FromSklearn
+from ppdp.interop.sklearn.report import Conversion, Converted
+from ppdp.transformers.columns.block import Block
+from ppdp.transformers.columns.column_map import ColumnMap
+
+__all__ = ["Block", "ColumnMap", "Conversion", "Converted", "FromSklearn"]

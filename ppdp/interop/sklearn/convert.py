@@ -1,0 +1,382 @@
+"""An existing pipeline of scikit-learn, step by step, as twins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from sklearn.base import clone
+
+from ppdp.core.checks import shown
+from ppdp.core.domain import Domain
+from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnknownStage, UnsupportedOrder
+from ppdp.interop.sklearn.columns import hoisted, split_columns
+from ppdp.interop.sklearn.flatten import flattened
+from ppdp.interop.sklearn.models import MODELS, model_twin
+from ppdp.interop.sklearn.parameters import Step
+from ppdp.interop.sklearn.public_maps import Declared, is_public, public_map
+from ppdp.interop.sklearn.report import Conversion, Converted
+from ppdp.interop.sklearn.stages import IMPUTERS, SCALERS, STAGES
+from ppdp.interop.sklearn.unused_facts import check_asked, check_ranges
+from ppdp.mechanisms.base import Mechanism
+from ppdp.transformers import MinMaxScaler, NormClipper
+from ppdp.transformers.base import Stage
+from ppdp.transformers.columns.block import Block
+from ppdp.transformers.columns.categories import OneHot
+from ppdp.transformers.columns.column_map import ColumnMap
+from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Normalised, PublicMap, Scaled
+
+__all__ = ["Facts", "convert"]
+
+_ANYWHERE = ("Binarizer", "FunctionTransformer", "Normalizer", "PolynomialFeatures")
+_FIRST = "put it first: gaps stay gaps in it."
+COMPONENTS = ("PCA", "TruncatedSVD")
+CONTAINERS = ("ColumnTransformer", "FeatureUnion")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Public facts that the user declares for a conversion; see ``Pipeline.from_sklearn``."""
+
+    ranges: Any = None
+    max_norm: float | None = None
+    classes: Any = None
+    y_range: Any = None
+    categories: Mapping[Any, Any] = field(default_factory=dict)
+    functions: Mapping[str, Any] = field(default_factory=dict)
+    domain: Domain = field(default_factory=Domain)
+
+    @cached_property
+    def declared(self) -> Declared:
+        """Those for single steps."""
+        return Declared(self.categories or {}, self.functions or {})
+
+    @property
+    def bounded(self) -> bool:
+        """Whether rows have a bound where they come in."""
+        return self.domain.row_norm is not None
+
+    @property
+    def scales(self) -> bool:
+        """Whether columns are scaled by public ranges."""
+        return self.max_norm is None and (self.ranges is not None or not self.bounded)
+
+
+def convert(estimator: Any, facts: Facts, reserved: frozenset[str]) -> tuple[list[tuple[str, Any]], Conversion]:
+    """Steps of a ppdp pipeline, and what became of what.
+
+    Parameters
+    ----------
+    estimator : Pipeline or estimator
+        Of scikit-learn or imbalanced-learn. Only classes and parameters are looked at, never what was fitted.
+    facts : Facts
+        What the user declares.
+    reserved : frozenset of str
+        Names that a step must not have.
+
+    Raises
+    ------
+    PpdpError
+        Naming the steps that have no twin, and what to do.
+    """
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise InvalidParameter(
+            f"a pipeline of scikit-learn is needed, got {shown(estimator)}.",
+            fix="pass an instance of sklearn.pipeline.Pipeline.",
+        )
+    if facts.ranges is not None and facts.max_norm is not None:
+        raise InvalidParameter("ranges and max_norm are both given.", fix="give one bound at the entrance.")
+    made = _Made(facts, reserved)
+    steps = hoisted(flattened("", estimator))
+    ahead = _ahead(steps)
+    front, rest = steps[:ahead], steps[ahead:]
+    _check_each(front, rest, facts)
+    if rest and rest[0].kind in CONTAINERS:
+        rest = made.columns(front, rest[0], rest[1:])
+    else:
+        made.front(front, (Block(None, public_map(front, None, facts.declared)),), rest)
+    for position, step in enumerate(rest):
+        made.add(step, last=position == len(rest) - 1)
+    first = made.steps[0][1] if made.steps else None
+    check_ranges(facts.ranges, first.blocks if isinstance(first, ColumnMap) else (), facts.domain.feature_names)
+    asked = facts.declared
+    check_asked("categories", asked.categories, asked.columns, "which no encoder without categories of its own takes")
+    check_asked("functions", asked.functions, asked.steps, "which is the name of no FunctionTransformer")
+    return made.steps, Conversion(tuple(made.report))
+
+
+def _ahead(steps: list[Step]) -> int:
+    """How many steps stand at the entrance: public maps, and imputers that go into the ``FeatureUnion`` behind them."""
+    public = next((i for i, step in enumerate(steps) if not is_public(step)), len(steps))
+    union = next((i for i, step in enumerate(steps) if step.kind == "FeatureUnion"), 0)
+    return union if all(is_public(step) or step.kind in IMPUTERS for step in steps[:union]) and union else public
+
+
+def _check_each(front: list[Step], rest: list[Step], facts: Facts) -> None:
+    """Refuse all steps at once that have no twin, wherever they stand.
+
+    Parameters
+    ----------
+    front, rest : list of Step
+        Public maps at the entrance, and what stands behind them.
+    facts : Facts
+        What the user declares.
+
+    Raises
+    ------
+    PpdpError
+        The refusal of the only one; or one that lists all.
+    """
+    errors: list[PpdpError] = []
+    fresh = [Step(step.name, step.estimator) for step in rest]  # what a step notes, the conversion itself notes once
+    try:
+        entrance = [Step(step.name, step.estimator) for step in front]
+        if fresh and fresh[0].kind in CONTAINERS:
+            split_columns(fresh.pop(0), facts.declared, entrance)
+        else:
+            public_map(entrance, None, facts.declared)
+    except PpdpError as error:
+        errors.append(error)
+    for step in fresh:
+        try:
+            if not is_public(step):
+                _twin(step, facts, last=step is fresh[-1])
+        except PpdpError as error:
+            errors.append(error)
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        kind = next((type(error) for error in errors if isinstance(error, UnknownStage)), type(errors[0]))
+        told = "".join(f"\n  {error}" for error in errors)
+        raise kind(f"{len(errors)} steps are refused:{told}")
+
+
+def _twin(step: Step, facts: Facts, *, last: bool) -> Any:
+    """What stands for a step that is no public map."""
+    if isinstance(step.estimator, (Stage, Mechanism)):
+        return clone(step.estimator)  # what it was fitted to stays behind
+    if step.kind in MODELS:
+        if not last:
+            step.refuse("a model must be the last step.", "move it to the end.")
+        return model_twin(step, facts.domain, facts.classes, facts.y_range)
+    if step.kind in STAGES:
+        return STAGES[step.kind](step, facts.domain.n_rows)
+    if step.kind == "FeatureUnion":
+        step.refuse(
+            "a FeatureUnion has no twin behind a stage that looks at the rows.",
+            "put that stage behind the FeatureUnion, for all columns, or give its columns to one stage only.",
+        )
+    if step.kind == "ColumnTransformer":
+        step.refuse(f"a {step.kind} has no twin here.", "a ColumnTransformer with named columns, as the first step.")
+    step.unknown()
+
+
+@dataclass
+class _Made:
+    """What was converted so far."""
+
+    facts: Facts
+    reserved: frozenset[str]
+    steps: list[tuple[str, Any]] = field(default_factory=list)
+    report: list[Converted] = field(default_factory=list)
+    units: str = "own"
+    """Of the columns: "own" if somebody who only has the rows could say what they are, "ranges" if only ranges tell."""
+    rescaled: bool = False
+    """Whether columns stand in other units than in scikit-learn's pipeline, which a penalty feels."""
+    uneven: Step | None = None
+    """The scaler that was asked for some of the columns only."""
+    projected: str | None = None
+    """The step by which rows are projected: they keep their columns, where scikit-learn's get components."""
+    stretched: bool = False
+    """Whether projected columns are scaled."""
+    shifted: bool = False
+    """Whether rows have a mean that scikit-learn's pipeline has subtracted."""
+
+    def put(self, name: str, twin: Any) -> str:
+        """Add a step under a name that is free."""
+        taken = self.reserved | {known for known, _ in self.steps}
+        free = next(n for n in (name, *(f"{name}-{i}" for i in range(2, 99))) if n not in taken)
+        self.steps.append((free, twin))
+        return free
+
+    def note(self, step: Step, became: str, twin: Any) -> None:
+        """Remember what became of a step."""
+        shown = f"{became} ({type(twin).__name__})"
+        given = "" if step.estimator is None else type(step.estimator).__name__
+        self.report.append(
+            Converted(step.name, given, shown, tuple(dict.fromkeys(step.changed)), tuple(dict.fromkeys(step.ignored)))
+        )
+
+    def columns(self, front: list[Step], step: Step, behind: list[Step]) -> list[Step]:
+        """A ``ColumnTransformer`` or ``FeatureUnion``; returns the steps behind its public part."""
+        if front and step.kind == "ColumnTransformer":
+            front[0].refuse("it stands in front of a ColumnTransformer.", "move it into the branches.")
+        split, inside = split_columns(step, self.facts.declared, front)
+        if split.scaler is not None and split.partly:
+            if any(s.kind not in MODELS for s in behind):
+                split.scaler.refuse(
+                    f"it scales some of the columns, and what stands behind the {step.kind} would see others.",
+                    f"put the scaler behind the {step.kind}, or MinMaxScaler in its place.",
+                )
+            split.scaler.changed.append(
+                "all columns are scaled, encoded ones too: for a linear model without a penalty that is the same"
+            )
+            self.uneven = split.scaler
+        if split.imputer is not None and split.gappy:
+            split.imputer.changed.append("gaps of all columns are filled, also of those that had no imputer")
+        tail = [s for s in (split.imputer, split.scaler) if s is not None]
+        rest = [*tail, *behind]
+        self.front([s for s in inside if is_public(s)], split.blocks, rest, step)
+        return rest
+
+    def front(self, public: list[Step], blocks: tuple[Block, ...], rest: list[Step], whole: Step | None = None) -> None:
+        """The public stage at the entrance, with the bound of all rows."""
+        facts, maps = self.facts, [m for block in blocks for m in block.maps]
+        bounds: list[str] = []
+        if facts.ranges is not None and not all(block.drop or block.encoder is not None for block in blocks):
+            bounds.append("numbers are clipped to their public ranges")
+        elif facts.max_norm is not None:
+            bounds.append("rows that are longer than max_norm are shortened to it")
+        if whole is None and all(isinstance(m, Scaled) and m.target is not None for m in maps) and len(maps) < 2:
+            twin: Any = self._plain_bound(maps, rest)
+            if not maps and facts.ranges is not None:
+                self.rescaled = True
+                bounds.append("they are scaled to [-1, 1]")
+            name = public[0].name if public else "range" if facts.ranges is not None else "clip"
+        else:
+            self._check_bounds(blocks)
+            finished = [self._finished(block, maps, rest) for block in blocks]
+            twin = ColumnMap(tuple(block for block, _ in finished), facts.ranges, facts.max_norm)
+            bounds += [told for block, added in finished for told in self._told(block, added)]
+            name = whole.name if whole is not None else public[0].name if len(public) == 1 else "columns"
+        if twin is None:
+            return
+        self.units = "ranges" if facts.scales else "own"
+        became = self.put(name, twin)
+        if whole is not None or not public:
+            step = whole or Step("", None)
+            step.changed += bounds or ["bounds every row"]
+            self.note(step, became, twin)
+        else:
+            public[0].changed += bounds
+        for step in public:
+            self.note(step, became, twin)
+
+    def _told(self, block: Block, added: tuple[PublicMap, ...]) -> Iterator[str]:
+        """What was added to the maps of some columns, in words."""
+        scales, fills = (any(isinstance(one, kind) for one in added) for kind in (Scaled, Filled))
+        if scales:
+            self.rescaled = True
+            yield f"{block.described}: what comes out is scaled from its public range to [-1, 1]"
+        if fills:
+            yield f"{block.described}: a gap becomes the middle of the public range, since nothing else fills it"
+
+    def _plain_bound(self, maps: list[PublicMap], rest: list[Step]) -> Any:
+        """A stage that only bounds; None if rows have a bound already."""
+        facts = self.facts
+        if facts.ranges is not None:
+            target = next((m.target for m in maps if isinstance(m, Scaled)), (-1.0, 1.0))
+            return MinMaxScaler(ranges=facts.ranges, feature_range=target or (-1.0, 1.0))
+        if maps:
+            raise _unbounded("ranges", maps[0].step)
+        if facts.max_norm is not None:
+            return NormClipper(facts.max_norm)
+        if facts.bounded or (rest and getattr(rest[0].estimator, "bounds_rows", False)):
+            return None
+        raise _unbounded("ranges")
+
+    def _check_bounds(self, blocks: tuple[Block, ...]) -> None:
+        """Whatever comes in, something must bound each set of columns."""
+        if self.facts.ranges is not None or self.facts.max_norm is not None or self.facts.bounded:
+            return
+        bare = [block for block in blocks if not block.drop and not any(m.bounds for m in block.maps)]
+        if bare:
+            raise _unbounded("ranges", columns=bare[0].columns)
+
+    def _finished(self, block: Block, maps: list[PublicMap], rest: list[Step]) -> tuple[Block, tuple[PublicMap, ...]]:
+        """The block with what bounds it, and without gaps that nobody expects; and what was added."""
+        added: list[PublicMap] = []
+        sized = any(
+            isinstance(m, (Scaled, OneHot, Normalised, Binarized)) or (isinstance(m, Binned) and m.hot)
+            for m in block.maps
+        )
+        if self.facts.scales and not sized and not block.drop:
+            added.append(Scaled())
+        filling = any(step.kind in IMPUTERS or getattr(step.estimator, "fills_gaps", False) for step in rest)
+        filled_later = filling and self.facts.domain.max_missing != 0
+        if any(m.expects for m in maps) and not filled_later and not block.fills:
+            added.append(Filled(None))
+        return replace(block, maps=(*block.maps, *added)), tuple(added)
+
+    def add(self, step: Step, *, last: bool) -> None:
+        """The twin of one step."""
+        twin = self._late_map(step) if is_public(step) else _twin(step, self.facts, last=last)
+        if step.kind in COMPONENTS:
+            self._components(step, twin)
+        if step.kind in SCALERS:
+            self._scaled(step)
+        elif step.kind in STAGES and step.kind not in IMPUTERS and self.units == "ranges":
+            step.changed.append("of columns that public ranges have scaled")
+        if step.kind in MODELS:
+            self._learned(step, twin)
+        self.note(step, self.put(step.name, twin), twin)
+
+    def _scaled(self, step: Step) -> None:
+        """What a scaler of all columns makes of units and axes."""
+        self.units, self.rescaled = "own", step is self.uneven
+        self.shifted = self.shifted and not step.given().get("with_mean", True)
+        if self.projected is not None:
+            self.stretched = self.rescaled = True
+            step.changed.append(
+                "it scales the projected columns, not the components: for a linear model without a penalty the same"
+            )
+
+    def _components(self, step: Step, twin: Any) -> None:
+        """Projected columns in place of components."""
+        if self.stretched:
+            raise UnsupportedOrder(
+                f"it would find components of scaled columns, and scikit-learn scales those of {self.projected!r}.",
+                stage=step.name,
+                fix="put the scaler in front of both, or leave one of the three out.",
+            )
+        self.projected, self.shifted = step.name, bool(twin.center)
+        step.changed.append(
+            "rows keep their columns: they are projected on the components, which for linear models is the same"
+        )
+
+    def _learned(self, step: Step, twin: Any) -> None:
+        """What a model sees that scikit-learn's does not."""
+        if self.rescaled and getattr(twin, "alpha", 0) > 0:
+            step.changed.append("columns are scaled otherwise than for scikit-learn's, so its penalty weighs otherwise")
+        if self.shifted and not twin.fit_intercept:
+            step.changed.append("it learns no intercept from rows that are not centred, as scikit-learn's PCA has them")
+
+    def _late_map(self, step: Step) -> Any:
+        """A public map behind stages that look at the rows."""
+        if step.kind not in _ANYWHERE or self.units == "ranges":
+            raise UnsupportedOrder(
+                "it stands behind a stage that looks at the rows, and the units of the columns are not public here.",
+                stage=step.name,
+                fix=_FIRST,
+            )
+        if self.projected is not None:
+            raise UnsupportedOrder(
+                f"it would act on projected columns, and scikit-learn's acts on the components of {self.projected!r}: "
+                "only for what is linear that is the same.",
+                stage=step.name,
+                fix=f"put it in front of {self.projected!r}, or leave one of the two out.",
+            )
+        return ColumnMap((Block(None, public_map([step], None, self.facts.declared)),))
+
+
+def _unbounded(parameter: str, step: str | None = None, columns: Any = None) -> MissingBound:
+    """What to write so that every row has a public bound."""
+    named = columns if isinstance(columns, (list, tuple)) else ["column", "..."]
+    shown = ", ".join(f"{name!r}: (low, high)" for name in named).replace("'...': (low, high)", "...")
+    return MissingBound(
+        "no public bound of the rows is declared.",
+        stage=step,
+        fix=f"Pipeline.from_sklearn(pipe, {parameter}={{{shown}}}) from public knowledge, or max_norm=...",
+    )

@@ -1,0 +1,100 @@
+"""The way into a pipeline from an existing one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from inspect import signature
+from typing import Any
+
+from ppdp.core.checks import check_budget
+from ppdp.core.domain import Domain, check_domain
+from ppdp.exceptions import InvalidParameter
+from ppdp.interop.sklearn.convert import Facts, convert
+
+__all__ = ["FromSklearn"]
+
+
+class FromSklearn:
+    """Mixin for the pipeline: made from one of scikit-learn."""
+
+    conversion: Any = None
+    """What :meth:`from_sklearn` made of each step."""
+
+    @classmethod
+    def from_sklearn(
+        cls,
+        pipe: Any,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        ranges: Any = None,
+        max_norm: float | None = None,
+        classes: Sequence[Any] | None = None,
+        y_range: Sequence[float] | None = None,
+        categories: Mapping[Any, Any] | None = None,
+        functions: Mapping[str, Any] | None = None,
+        rows_per_unit: int | None = None,
+        domain: Domain | None = None,
+        **options: Any,
+    ) -> Any:
+        """A scikit-learn pipeline with every step replaced by its twin: ``docs/guides/existing-pipelines.md``.
+
+        Only classes and parameters are looked at, never what was fitted. What has no twin is refused, with what to do;
+        ``pipe.conversion`` tells what became of each step.
+
+        Parameters
+        ----------
+        pipe : Pipeline or estimator
+            Of scikit-learn or imbalanced-learn.
+        epsilon, delta : float, default=1.0 and 1e-6
+            As for the class.
+        ranges : mapping, pair, or sequence of pairs, optional
+            Public (low, high) of the columns that hold numbers.
+        max_norm : float, optional
+            Public norm of a row, instead of ``ranges``; longer rows are clipped.
+        classes : sequence of labels, optional
+            Public labels, if the pipeline ends in a classifier.
+        y_range : pair, optional
+            Public range of the targets, if it ends in a regressor.
+        categories : mapping, optional
+            Public categories by column, for encoders in a ``ColumnTransformer`` that declare none.
+        functions : mapping, optional
+            Public range of what a ``FunctionTransformer`` returns, by step.
+        rows_per_unit : int, optional
+            Most rows that one person has, as in ``Domain(rows_per_unit=...)``. Default: that of the domain, else 1.
+        domain, **options
+            Parameters of the class.
+
+        Raises
+        ------
+        PpdpError
+            Naming the steps that have no twin, or a declared fact that no step asks for, and what to do.
+        """
+        check_domain(domain)
+        check_budget(epsilon, delta, 1)
+        domain = _with_units(domain, rows_per_unit)
+        facts = Facts(ranges, max_norm, classes, y_range, categories or {}, functions or {}, domain or Domain())
+        steps, conversion = convert(pipe, facts, frozenset(signature(cls).parameters))
+        kind: Any = cls
+        made = kind(steps, epsilon=epsilon, delta=delta, domain=domain, **options)
+        made.conversion = conversion
+        return made
+
+
+def _with_units(domain: Domain | None, rows_per_unit: int | None) -> Domain | None:
+    """The domain with the number of rows that one person may have.
+
+    Raises
+    ------
+    InvalidParameter
+        If the domain declares another one.
+    """
+    if rows_per_unit is None:
+        return domain
+    declared = Domain(rows_per_unit=rows_per_unit).rows_per_unit
+    if domain is not None and domain.rows_per_unit not in (1, declared):
+        raise InvalidParameter(
+            f"rows_per_unit={declared} and domain.rows_per_unit={domain.rows_per_unit} are both declared.",
+            fix="declare it once.",
+        )
+    return (domain or Domain()).but(rows_per_unit=declared)

@@ -1,0 +1,248 @@
+"""Which stages of a scikit-learn workflow look at the rows, what that tells, and what to use instead."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any
+
+from ppdp.exceptions import InvalidParameter
+from ppdp.interop.sklearn.leaks import (
+    CHOOSES,
+    CONTAINERS,
+    SEVERITIES,
+    UNREADABLE,
+    Leak,
+    is_whole,
+    leak_of,
+    leak_of_container,
+    root_of,
+)
+
+__all__ = ["Finding", "Report", "lint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One estimator of a workflow.
+
+    Attributes
+    ----------
+    step : str
+        Where it stands, names joined by ``__`` as in ``set_params``; empty for the workflow itself.
+    estimator : str
+        Its class.
+    severity : {"none", "declared", "low", "high"}
+        "none": it looks at no value. "declared": the same, if the user is right about something that nobody can check.
+        "low": averages of all rows. "high": one row can decide what leaves.
+    leaks : str
+        What the fitted estimator tells about the rows.
+    twin : str
+        What ppdp has instead; empty if nothing.
+    fix : str
+        What to do.
+    """
+
+    step: str
+    estimator: str
+    severity: str
+    leaks: str
+    twin: str
+    fix: str
+
+    @property
+    def looks(self) -> bool:
+        """Whether it looks at the values of the rows, as far as is known."""
+        return self.severity in ("low", "high")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What :func:`lint` found, in the order of the workflow; it prints as a table.
+
+    Attributes
+    ----------
+    findings : tuple of Finding
+        Every estimator that does something.
+    """
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def severity(self) -> str:
+        """That of the worst finding."""
+        return max((found.severity for found in self.findings), key=SEVERITIES.index, default="none")
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"severity": self.severity, "findings": [{**asdict(f), "looks": f.looks} for f in self]}
+
+    def to_json(self) -> str:
+        """The same as JSON."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def _cells(self) -> Iterator[tuple[str, ...]]:
+        for found in self:
+            twin, fix = ("", "") if found.severity == "none" else (found.twin, found.fix)
+            yield found.step, found.estimator, found.severity, found.leaks, twin, fix
+
+    def __repr__(self) -> str:
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(title=self._title(), title_justify="left")
+        for name in _HEADS:
+            table.add_column(name, overflow="fold")
+        for cells in self._cells():
+            table.add_row(*cells)
+        console = Console(width=140, color_system=None)
+        with console.capture() as captured:
+            console.print(table, markup=False)
+        return captured.get().rstrip()
+
+    def _title(self) -> str:
+        looking = sum(found.looks for found in self)
+        declared = sum(found.severity == "declared" for found in self)
+        word = f", {declared} {'is' if declared == 1 else 'are'} taken at your word" if declared else ""
+        return f"{looking} of {len(self)} stages look at the rows{word}; worst: {self.severity}"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in _HEADS)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>" for cells in self._cells()
+        )
+        return f"<table><caption>{escape(self._title())}</caption><tr>{head}</tr>{body}</table>"
+
+
+_HEADS = ("stage", "class", "severity", "what it tells", "twin", "what to do")
+
+
+def lint(estimator: Any) -> Report:
+    """List every stage of a workflow, what it tells about the rows it is fitted on, and which twin ppdp has.
+
+    Nothing is fitted, and nothing that was fitted is looked at: only classes and parameters. A function among them is
+    looked into (closures, defaults, arguments, globals that it names) and, if all of it can be seen, run on made-up
+    rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A pipeline, search, ensemble or single estimator, of scikit-learn, imbalanced-learn or anybody.
+
+    Returns
+    -------
+    Report
+        A table; ``report.severity`` is the worst of it. What cannot be read is "high".
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import MinMaxScaler, Normalizer
+    >>> report = lint(make_pipeline(MinMaxScaler(), Normalizer()))
+    >>> [(found.step, found.severity, found.twin) for found in report]
+    [('minmaxscaler', 'high', 'MinMaxScaler'), ('normalizer', 'none', 'RowMap')]
+    """
+    if not _is_estimator(estimator):
+        raise InvalidParameter(
+            f"an estimator is needed, got {type(estimator).__name__}.", fix="pass an instance, such as a pipeline."
+        )
+    return Report(tuple(_walk(estimator, "", frozenset(), covered=False)))
+
+
+DEEPEST = 50  # workflows inside workflows
+
+
+def _walk(estimator: Any, step: str, above: frozenset[int], *, covered: bool) -> Iterator[Finding]:
+    """Findings of an estimator and of all in its parameters; ``covered`` by the certificate of a ppdp pipeline."""
+    if id(estimator) in above or len(above) > DEEPEST:
+        yield _finding(step, estimator, UNREADABLE)
+        return
+    contains = _container(estimator) is not None
+    leak = leak_of_container(estimator) if contains else leak_of(estimator, covered=covered)
+    if leak is not None:
+        yield _finding(step, estimator, leak)
+    covered = covered or (contains and root_of(estimator) == "ppdp")
+    for name, inner, leak in _inside(estimator):
+        where = f"{step}__{name}" if step else name
+        if leak is not None:
+            yield _finding(where, inner, leak)
+        elif not _is_estimator(inner):
+            yield _finding(where, inner, UNREADABLE)
+        else:
+            yield from _walk(inner, where, above | {id(estimator)}, covered=covered)
+
+
+def _finding(step: str, what: Any, leak: Leak) -> Finding:
+    return Finding(step, type(what).__name__, leak.severity, leak.leaks, leak.twin, leak.fix)
+
+
+Inner = tuple[str, Any, Leak | None]
+"""Name, what stands there, and what is known of it without a closer look."""
+
+
+def _inside(estimator: Any) -> Iterator[Inner]:
+    """What stands in its parameters, unless it is taken as a whole, as a ``FrozenEstimator`` is."""
+    if is_whole(estimator):
+        return
+    holder = _container(estimator)
+    try:
+        parameters = estimator.get_params(deep=False)
+    except Exception:  # somebody else's class; it was reported as unknown
+        parameters = {}
+    for name, value in parameters.items():
+        if name == holder:
+            yield from _members(name, value, 3 if holder == "transformers" else 2)
+        elif _is_estimator(value):
+            yield name, value, None
+        elif (name == "estimator" and value is not None) or (isinstance(value, type) and hasattr(value, "fit")):
+            yield name, value, UNREADABLE
+        elif holder is None and issubclass(type(value), list | tuple):
+            yield from _listed(value)
+    if holder is not None and holder not in parameters:
+        yield holder, estimator, UNREADABLE
+
+
+def _members(parameter: str, members: Any, size: int) -> Iterator[Inner]:
+    """The named members of a container, and whatever is none."""
+    if not issubclass(type(members), list | tuple):
+        yield parameter, members, UNREADABLE
+        return
+    for position, member in enumerate(members):
+        if not (issubclass(type(member), list | tuple) and len(member) == size and issubclass(type(member[0]), str)):
+            yield str(position), member, UNREADABLE
+            continue
+        name, inner, *columns = member
+        if columns and callable(columns[0]):
+            yield name, columns[0], CHOOSES
+        if not (inner is None or (issubclass(type(inner), str) and inner in ("drop", "passthrough"))):
+            yield name, inner, None
+
+
+def _listed(value: Any) -> Iterator[Inner]:
+    """Estimators in a list, by name if they have one."""
+    for position, item in enumerate(value):
+        named = issubclass(type(item), list | tuple) and len(item) >= 2 and issubclass(type(item[0]), str)
+        label, inner = (item[0], item[1]) if named else (str(position), item)
+        if _is_estimator(inner):
+            yield label, inner, None
+
+
+def _container(estimator: Any) -> str | None:
+    """The parameter in which a container has its members; None for any other estimator."""
+    known = root_of(estimator) in ("sklearn", "imblearn", "ppdp")
+    return CONTAINERS.get(type(estimator).__name__) if known else None
+
+
+def _is_estimator(value: Any) -> bool:
+    try:
+        return not isinstance(value, type) and hasattr(value, "get_params") and hasattr(value, "fit")
+    except Exception:  # somebody else's class may raise anything
+        return False

@@ -1,0 +1,153 @@
+"""Twins of scikit-learn's models."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+from ppdp import mechanisms
+from ppdp.core.domain import Domain
+from ppdp.exceptions import MissingBound
+from ppdp.interop.sklearn.parameters import Step, is_word
+
+__all__ = ["MODELS", "model_twin"]
+
+_TRAINED = "trained with noise; coefficients are kept within coef_norm"
+_WEIGHTS = {
+    "class_weight": "leave it out: weights by class are read off the labels; move the threshold of predict_proba.",
+    "penalty": "penalty='l2', or none; a sparse model has no twin.",
+    "multi_class": "leave it at its default: several classes are learned together.",
+    "positive": "leave it out; coefficients of either sign are learned.",
+}
+
+
+def _penalty(step: Step, given: dict[str, Any]) -> bool:
+    """Whether there is a squared penalty.
+
+    Parameters
+    ----------
+    step : Step
+        A model with ``penalty`` and ``l1_ratio``.
+    given : dict
+        Its parameters.
+    """
+    if not is_word(given["penalty"], "l2", "deprecated", None, "none"):
+        step.refuse(f"penalty={given['penalty']!r} has no twin.", _WEIGHTS["penalty"])
+    if given["penalty"] == "deprecated" and given.get("l1_ratio"):
+        step.refuse("l1_ratio has no twin.", "leave it at 0; a sparse model has no twin.")
+    return given["penalty"] not in (None, "none")
+
+
+def _logistic(step: Step, classes: Any, y_range: Any) -> Any:
+    given = step.read("C", "penalty", "l1_ratio", "fit_intercept", fixes=_WEIGHTS)
+    if isinstance(given["C"], bool) or not isinstance(given["C"], Real) or not float(given["C"]) > 0:
+        step.refuse(f"C={given['C']!r} is no positive number.", "C=1.0, which becomes alpha=1/C.")
+    inverse = float(given["C"])
+    strength = 1 / inverse if _penalty(step, given) and math.isfinite(inverse) else 0.0
+    step.changed.append(f"C={inverse:g} became alpha={strength:g}" if strength else "no penalty became alpha=0")
+    step.changed.append(_TRAINED)
+    return mechanisms.LogisticRegression(classes, alpha=strength, fit_intercept=given["fit_intercept"])
+
+
+def _support(step: Step, classes: Any, y_range: Any) -> Any:
+    given = step.read("loss", "fit_intercept", fixes={"C": "leave it out: coef_norm bounds the model.", **_WEIGHTS})
+    step.changed.append(f"{_TRAINED}, without a penalty; a smooth hinge loss instead of {given['loss']}")
+    return mechanisms.LinearSVC(classes, fit_intercept=given["fit_intercept"])
+
+
+_STEPS = {"alpha": "LogisticRegression(C=...) or Ridge(alpha=...): this penalty depends on the number of rows."}
+
+
+def _descent_classifier(step: Step, classes: Any, y_range: Any) -> Any:
+    given = step.read("loss", "penalty", "fit_intercept", fixes=_WEIGHTS | _STEPS)
+    _penalty(step, given)
+    step.changed.append(f"{_TRAINED}, without a penalty")
+    if is_word(given["loss"], "log_loss"):
+        return mechanisms.LogisticRegression(classes, fit_intercept=given["fit_intercept"])
+    if is_word(given["loss"], "hinge"):
+        return mechanisms.LinearSVC(classes, fit_intercept=given["fit_intercept"])
+    step.refuse(f"loss={given['loss']!r} has no twin.", "loss='log_loss' or loss='hinge'.")
+
+
+def _descent_regressor(step: Step, classes: Any, y_range: Any) -> Any:
+    given = step.read("penalty", "fit_intercept", fixes=_STEPS | {"loss": "loss='squared_error'."})
+    _penalty(step, given)
+    step.changed.append(f"{_TRAINED}, without a penalty")
+    return mechanisms.LinearRegression(y_range, fit_intercept=given["fit_intercept"])
+
+
+def _least_squares(step: Step, classes: Any, y_range: Any) -> Any:
+    given = step.read("fit_intercept", fixes=_WEIGHTS)
+    step.changed.append(_TRAINED)
+    return mechanisms.LinearRegression(y_range, fit_intercept=given["fit_intercept"])
+
+
+def _ridge(step: Step, classes: Any, y_range: Any) -> Any:
+    given = step.read("alpha", "fit_intercept", fixes=_WEIGHTS)
+    if isinstance(given["alpha"], bool) or not isinstance(given["alpha"], (int, float)):
+        step.refuse("alpha must be one number.", "one penalty for all columns.")
+    step.changed.append(_TRAINED)
+    return mechanisms.Ridge(y_range, alpha=float(given["alpha"]), fit_intercept=given["fit_intercept"])
+
+
+def _log_link(step: Step, classes: Any, y_range: Any) -> Any:
+    fixes = {"alpha": "leave it out: coef_norm bounds the model.", "link": "leave it out: the link is the logarithm."}
+    tweedie = step.kind == "TweedieRegressor"
+    given = step.read(*(["power", "link"] if tweedie else []), "fit_intercept", fixes=fixes)
+    step.changed.append(f"{_TRAINED}, without a penalty")
+    if not tweedie:
+        return getattr(mechanisms, step.kind)(y_range, fit_intercept=given["fit_intercept"])
+    power = given["power"]
+    if not is_word(given["link"], "auto", "log") or not (isinstance(power, (int, float)) and 1 <= power <= 2):
+        step.refuse(
+            "only powers of 1 to 2 with the logarithm as link have a twin.", "power=1.5, or Ridge() for power=0."
+        )
+    return mechanisms.TweedieRegressor(y_range, power=float(power), fit_intercept=given["fit_intercept"])
+
+
+MODELS: dict[str, Callable[[Step, Any, Any], Any]] = {
+    "GammaRegressor": _log_link,
+    "LinearRegression": _least_squares,
+    "LinearSVC": _support,
+    "LogisticRegression": _logistic,
+    "PoissonRegressor": _log_link,
+    "Ridge": _ridge,
+    "SGDClassifier": _descent_classifier,
+    "SGDRegressor": _descent_regressor,
+    "TweedieRegressor": _log_link,
+}
+
+
+def model_twin(step: Step, domain: Domain, classes: Any, y_range: Any) -> Any:
+    """The mechanism that learns what a model of scikit-learn learns.
+
+    Parameters
+    ----------
+    step : Step
+        The model.
+    domain : Domain
+        What is declared elsewhere.
+    classes : sequence of labels or None
+        Public labels, for classifiers.
+    y_range : pair or None
+        Public range of the targets, for regressors.
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter has no twin.
+    MissingBound
+        If a regressor's targets have no public range.
+    """
+    twin = MODELS[step.kind](step, classes, y_range)
+    if hasattr(twin, "classes") and classes is None and domain.classes is None:
+        step.changed.append("labels will be read from y: CONDITIONAL; pass classes=(...)")
+    if getattr(twin, "y_range", ()) is None and domain.y_range is None:
+        raise MissingBound(
+            "the public range of the targets is not declared.",
+            stage=step.name,
+            fix="Pipeline.from_sklearn(pipe, y_range=(low, high), ...).",
+        )
+    return twin

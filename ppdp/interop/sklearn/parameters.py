@@ -1,0 +1,114 @@
+"""Parameters of somebody else's estimator: used, harmless, or refused."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from ppdp.exceptions import InvalidParameter, UnknownStage
+from ppdp.interop.sklearn.leaks import leak_of
+
+__all__ = ["Step", "is_word", "own_name"]
+
+_COMPUTATION = """
+    algorithm average compute_inverse_components copy copy_X early_stopping epsilon eta0 iterated_power learning_rate
+    max_iter n_iter n_iter_no_change n_jobs n_oversamples power_iteration_normalizer power_t random_state shuffle solver
+    subsample svd_solver tol validation_fraction verbose warm_start
+"""
+_FORM = """
+    accept_sparse check_inverse clip dense_output dtype dual feature_name_combiner feature_names_out
+    force_int_remainder_cols intercept_scaling inv_kw_args inverse_func keep_empty_features l1_ratio order
+    quantile_method sparse_output sparse_threshold validate
+"""
+_HARMLESS = frozenset(f"{_COMPUTATION} {_FORM}".split())
+"""How a result is computed or stored; the twins have their own ways."""
+
+
+@dataclass
+class Step:
+    """One step of somebody else's pipeline: name, estimator and parameters; nothing fitted is ever read.
+
+    Attributes
+    ----------
+    name : str
+        Of the step.
+    estimator : estimator
+        Only its class and its parameters are looked at.
+    changed : list of str
+        How the twin differs, in plain words.
+    ignored : list of str
+        Parameters without a meaning for the twin.
+    """
+
+    name: str
+    estimator: Any
+    changed: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        """Name of its class, if that is one of scikit-learn's."""
+        return own_name(self.estimator)
+
+    def given(self) -> dict[str, Any]:
+        """Its parameters."""
+        found: dict[str, Any] = self.estimator.get_params(deep=False)
+        return found
+
+    def read(self, *used: str, fixes: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Its parameters, of which only those ``used`` and harmless ones may differ from their defaults.
+
+        Raises
+        ------
+        InvalidParameter
+            If another one does.
+        """
+        given, signature = self.given(), inspect.signature(type(self.estimator)).parameters
+        for name, value in given.items():
+            if name in used or (name in signature and _same(value, signature[name].default)):
+                continue
+            if name not in _HARMLESS:
+                self.refuse(f"{name}={value!r} has no twin and would change the result.", (fixes or {}).get(name))
+            self.ignored.append(name)
+        return given
+
+    def refuse(self, why: str, fix: str | None = None) -> NoReturn:
+        """Say what has no twin, and what to do."""
+        raise InvalidParameter(why, stage=self.name, fix=fix or "leave it at its default.")
+
+    def unknown(self) -> NoReturn:
+        """Say that the class has no twin, what it would leak, and what to do."""
+        leak, kind = leak_of(self.estimator), type(self.estimator).__name__
+        if type(self.estimator).__module__.partition(".")[0] == "ppdp":
+            fix = f"scikit-learn's {kind} here, or ppdp.Pipeline with steps of ppdp's, each of which sees all columns."
+            raise UnknownStage(
+                f"this {kind} is already ppdp's class; from_sklearn takes scikit-learn's here.",
+                stage=self.name,
+                fix="use it as it is: pipe.fit(X, y)." if hasattr(self.estimator, "plan") else fix,
+            )
+        inside = [one for one in self.estimator.get_params().values() if hasattr(one, "get_params")]
+        leaks = f" Fitted without noise it leaks {leak.leaks}." if leak.severity != "none" else ""
+        if not leaks and inside:
+            leaks = f" The {type(inside[0]).__name__} in it is fitted to the rows."
+        raise UnknownStage(f"{kind} has no twin here.{leaks}", stage=self.name, fix=leak.fix)
+
+
+def own_name(estimator: Any) -> str:
+    """Name of the class if it is exactly one of scikit-learn's, else empty: a subclass may do anything."""
+    kind = type(estimator)
+    return kind.__name__ if kind.__module__.partition(".")[0] == "sklearn" else ""
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a parameter has its default; NaN is the same as NaN."""
+    try:
+        return value is default or bool(value == default) or (value != value and default != default)
+    except ValueError:  # an array
+        return False
+
+
+def is_word(value: Any, *words: str | None) -> bool:
+    """Whether a parameter, which may be anything, is one of these words."""
+    return (value is None or isinstance(value, str)) and value in words

@@ -1,0 +1,349 @@
+"""Public maps that stand for scikit-learn's transformers: those that look at no value once bounds are declared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ppdp.core.callables import refuse_fitted
+from ppdp.core.checks import choice, flag, integer, number, pair
+from ppdp.interop.sklearn.parameters import Step, is_word
+from ppdp.interop.sklearn.unused_facts import nearest
+from ppdp.transformers.columns.categories import Categorical, Encoded, OneHot, is_gap, labels_only
+from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, PublicMap, Scaled
+
+__all__ = ["PUBLIC", "Declared", "is_public", "public_map"]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """Public facts that the user declares for steps.
+
+    Attributes
+    ----------
+    categories : mapping
+        Public categories by column, for encoders that have none.
+    functions : mapping
+        Public ranges of what functions return, by step.
+    columns, steps : set
+        The columns whose categories, and the steps whose ranges, were asked for so far.
+    """
+
+    categories: Mapping[Any, Any] = field(default_factory=dict)
+    functions: Mapping[str, Any] = field(default_factory=dict)
+    columns: set[Any] = field(default_factory=set)
+    steps: set[str] = field(default_factory=set)
+
+
+def _lists(step: Step, given: Any, columns: Any, declared: Declared) -> tuple[tuple[Any, ...], ...]:
+    """Public categories, one tuple for each column."""
+    if isinstance(given, str):
+        names = [columns] if isinstance(columns, (str, int)) else columns
+        known = [] if names is None or isinstance(names, slice) else list(names)
+        declared.columns.update(known)
+        missing = [name for name in known if name not in declared.categories]
+        if not known:
+            step.refuse(
+                "which categories occur would be read off the rows, and its columns have no names here.",
+                f"{step.kind}(categories=[['a', 'b'], ...]), a list for each column; "
+                "or name its columns in a ColumnTransformer.",
+            )
+        if missing:
+            shown = ", ".join(f"{name!r}: [...]" for name in missing)
+            slips = [(name, nearest(name, declared.categories)) for name in missing]
+            told = "".join(f" {slip!r} is declared: did you mean {name!r}?" for name, slip in slips if slip is not None)
+            step.refuse(
+                "which categories occur would be read off the rows.",
+                f"categories={{{shown}}} from public knowledge.{told}",
+            )
+        given = [declared.categories[name] for name in known]
+    lists = [_category_list(step, one) for one in _listed(step, given)]
+    if any(is_gap(category) for one in lists for category in one):
+        step.changed.append(_ONE_GAP)
+    if any(not any(isinstance(category, str) for category in one) for one in lists):
+        step.changed.append("a number that is written as text counts as that number")
+    if any(_writes_number(category) for one in lists for category in one):
+        step.changed.append("numbers that are not written as text are none of its categories, as '1' and 1 differ")
+    return tuple(lists)
+
+
+def _writes_number(category: Any) -> bool:
+    """Whether it is text that float() reads."""
+    try:
+        return isinstance(category, str) and float(category) is not None
+    except ValueError:
+        return False
+
+
+_ONE_GAP = "None, NaN and NA are one and the same gap"
+
+
+def _listed(step: Step, given: Any) -> list[Any]:
+    """What is declared for each column, or for one."""
+    if isinstance(given, (list, tuple, np.ndarray)):
+        return list(given)
+    step.refuse("categories are no lists of labels.", "one list for each column: categories=[['a', 'b']].")
+
+
+def _category_list(step: Step, given: Any) -> tuple[Any, ...]:
+    """The categories of one column: text, numbers, True and False, and None or NaN for a gap."""
+    given = given.tolist() if hasattr(given, "tolist") else given  # arrays and pandas' own lists
+    found = tuple(map(_plain, given)) if isinstance(given, (list, tuple)) else (given, ())
+    if all(category is None or isinstance(category, (str, bool, int, float)) for category in found):
+        return found
+    step.refuse(
+        "categories are no lists of labels.",
+        "one list for each column: categories=[['a', 'b']]; a label is text, a number, or None or NaN for a gap.",
+    )
+
+
+def _plain(category: Any) -> Any:
+    return category.item() if isinstance(category, np.generic) else category
+
+
+_RARE = dict.fromkeys(
+    ("min_frequency", "max_categories"), "merge rare categories by public knowledge: counts are read off the rows."
+)
+
+
+def _one_hot(step: Step, columns: Any, declared: Declared) -> PublicMap:
+    given = step.read("categories", "drop", "handle_unknown", fixes=_RARE)
+    unknown = choice("handle_unknown", given["handle_unknown"], ("error", *_ZEROS), step.name)
+    categories = _lists(step, given["categories"], columns, declared)
+    if unknown == "error":
+        step.changed.append("another category, or a gap that is none, is a row of zeros: an error would tell of a row")
+    expects = unknown != "error" or any(_has_gap(c) for c in categories)
+    return OneHot(categories, expects=expects, step=step.name, dropped=_dropped(step, given["drop"], categories))
+
+
+_ZEROS = ("ignore", "infrequent_if_exist", "warn")  # no category is infrequent here
+
+
+def _has_gap(categories: tuple[Any, ...]) -> bool:
+    return any(map(is_gap, categories))
+
+
+def _dropped(step: Step, drop: Any, categories: tuple[tuple[Any, ...], ...]) -> tuple[Any, ...]:
+    """The position of the category of each column that gets no column; None if all have one."""
+    if drop is None:
+        return ()
+    if isinstance(drop, str):
+        choice("drop", drop, ("first", "if_binary"), step.name)
+        return tuple(0 if drop == "first" or len(c) == 2 else None for c in categories)
+    names = drop.tolist() if hasattr(drop, "tolist") else drop
+    if not isinstance(names, (list, tuple)) or len(names) != len(categories):
+        step.refuse("drop must name one category of each column.", "drop='first', or a list with a category each.")
+    return tuple(_position(step, name, one) for name, one in zip(names, categories))
+
+
+def _position(step: Step, name: Any, categories: tuple[Any, ...]) -> int:
+    """Where a category stands."""
+    for i, category in enumerate(categories):
+        if (is_gap(name) and is_gap(category)) or category == _plain(name):
+            return i
+    step.refuse("drop names a category that is not declared.", "drop='first'.")
+
+
+def _ordinal(step: Step, columns: Any, declared: Declared) -> PublicMap:
+    """Codes as scikit-learn has them: NaN among the categories has a code of its own, which may be a gap again."""
+    given = step.read("categories", "handle_unknown", "unknown_value", "encoded_missing_value", fixes=_RARE)
+    how = choice("handle_unknown", given["handle_unknown"], ("error", "use_encoded_value"), step.name)
+    categories = _lists(step, given["categories"], columns, declared)
+    named = [_nan_is_last(step, one) for one in categories]
+    unknown, missing = 0.0, math.nan
+    if how == "use_encoded_value" and not _is_nan(given["unknown_value"]):
+        unknown = missing = number("unknown_value", given["unknown_value"], step.name)
+    else:
+        step.changed.append("another category counts as the first: an error or a gap would tell of a row")
+        step.changed.append("a gap that is no category stays a gap")
+    if any(named):
+        code = given["encoded_missing_value"]
+        code = math.nan if _is_nan(code) else number("encoded_missing_value", code, step.name)
+        if not all(named) and not (code == missing or (math.isnan(code) and math.isnan(missing))):
+            step.refuse(
+                "a gap is a category in some of its columns, and has another code in the others.",
+                "an OrdinalEncoder for each of these sets of columns.",
+            )
+        missing = code
+    labels = tuple(one[:-1] if last else one for one, last in zip(categories, named))
+    expects = any(named) or not math.isnan(missing)
+    return Encoded(labels, expects=expects, step=step.name, unknown=unknown, missing=missing)
+
+
+def _nan_is_last(step: Step, categories: tuple[Any, ...]) -> bool:
+    """Whether NaN is one of the categories, as the last of them; beside numbers None is NaN."""
+    text = any(isinstance(category, str) for category in categories)
+    where = [i for i, category in enumerate(categories) if _is_nan(category) or (category is None and not text)]
+    if where and where != [len(categories) - 1]:
+        step.refuse("NaN must be the last category.", "categories=[['a', 'b', np.nan]].")
+    return bool(where)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _bins(step: Step, columns: Any, declared: Declared) -> PublicMap:
+    given = step.read("n_bins", "encode", "strategy")
+    if not is_word(given["strategy"], "uniform") or isinstance(given["n_bins"], (list, tuple, np.ndarray)):
+        step.refuse("its edges would be read off the rows.", "strategy='uniform' with one number of bins.")
+    bins = integer("n_bins", given["n_bins"], step.name, least=2)
+    encode = choice("encode", given["encode"], ("onehot", "onehot-dense", "ordinal"), step.name)
+    step.changed.append("bins of the public ranges instead of those between the smallest and largest values")
+    if encode != "ordinal":
+        step.changed.append("a gap is a row of zeros")
+    return Binned(bins, hot=encode != "ordinal", step=step.name)
+
+
+def _function(step: Step, columns: Any, declared: Declared) -> PublicMap | None:
+    given = step.read("func", "kw_args")
+    if given["func"] is None:
+        return None
+    if not callable(given["func"]):
+        step.refuse("func is not callable.", "func=np.log1p, or a function of your own.")
+    keywords = given["kw_args"] or {}
+    if not isinstance(keywords, Mapping):
+        step.refuse("kw_args is no mapping.", "kw_args={'name': value}.")
+    refuse_fitted(partial(given["func"], **keywords), step.name)
+    declared.steps.add(step.name)
+    if not isinstance(given["func"], np.ufunc):
+        step.changed.append("its function gets float64 arrays, never frames: dates and text must be numbers before")
+    if step.name in declared.functions:
+        step.changed.append("what it returns is clipped to the declared range")
+    return Mapped(given["func"], dict(keywords), declared.functions.get(step.name), step=step.name)
+
+
+@dataclass(frozen=True)
+class _Constant(PublicMap):
+    """Gaps become a constant: a number, a label that an encoder behind it reads, or None for scikit-learn's choice."""
+
+    value: Any
+    imputer: Step
+
+    def of_numbers(self) -> Filled:
+        """The map of columns that hold numbers."""
+        if isinstance(self.value, str):
+            self.imputer.refuse(
+                f"gaps become the label {self.value!r}, and rows hold numbers.", "put an encoder directly behind it."
+            )
+        if self.value is None:
+            self.imputer.changed.append("gaps become 0")
+        return Filled(0.0 if self.value is None else self.value, self.imputer.name)
+
+    def label(self, encoder: Categorical) -> Any:
+        """What an encoder of text reads in place of a gap."""
+        label = "missing_value" if self.value is None else self.value  # scikit-learn's default for text
+        if any(label not in one for one in encoder.categories):
+            self.imputer.refuse(
+                f"gaps become {label!r}, which is no category of {encoder.step!r}.",
+                f"add {label!r} to its categories, or fill_value='a category'.",
+            )
+        self.imputer.changed += [f"gaps become {label!r}", _ONE_GAP]
+        return label
+
+
+def _constant(step: Step, columns: Any, declared: Declared) -> PublicMap:
+    given = step.read("strategy", "fill_value", "missing_values", fixes={"add_indicator": "leave it out."})
+    if not is_gap(given["missing_values"]):
+        step.refuse(f"missing_values={given['missing_values']!r} has no twin.", "put NaN for gaps before the pipeline.")
+    fill = _plain(given["fill_value"])
+    if fill is None or isinstance(fill, str):
+        return _Constant(fill, step)
+    return _Constant(number("fill_value", int(fill) if isinstance(fill, bool) else fill, step.name), step)
+
+
+def _scaler(step: Step, columns: Any, declared: Declared) -> PublicMap:
+    given = step.read("feature_range") if step.kind == "MinMaxScaler" else step.read()
+    step.changed.append("by public ranges instead of the smallest and largest values; what lies outside is clipped")
+    if step.kind == "MaxAbsScaler":
+        return Scaled(None, step.name)
+    return Scaled(pair("feature_range", given["feature_range"], step.name), step.name)
+
+
+def _normaliser(step: Step, columns: Any, declared: Declared) -> PublicMap:
+    return Normalised(choice("norm", step.read("norm")["norm"], ["l1", "l2", "max"], step.name), step.name)
+
+
+def _threshold(step: Step, columns: Any, declared: Declared) -> PublicMap:
+    return Binarized(number("threshold", step.read("threshold")["threshold"], step.name), step.name)
+
+
+def _powers(step: Step, columns: Any, declared: Declared) -> PublicMap:
+    given = step.read("degree", "interaction_only", "include_bias")
+    degree = tuple(given["degree"]) if isinstance(given["degree"], (list, tuple)) else given["degree"]
+    products, bias = (flag(name, given[name], step.name) for name in ("interaction_only", "include_bias"))
+    made = Powers(degree, products, bias, step.name)
+    made.check()
+    return made
+
+
+PUBLIC: dict[str, Callable[[Step, Any, Declared], PublicMap | None]] = {
+    "Binarizer": _threshold,
+    "FunctionTransformer": _function,
+    "KBinsDiscretizer": _bins,
+    "MaxAbsScaler": _scaler,
+    "MinMaxScaler": _scaler,
+    "Normalizer": _normaliser,
+    "OneHotEncoder": _one_hot,
+    "OrdinalEncoder": _ordinal,
+    "PolynomialFeatures": _powers,
+}
+
+
+def is_public(step: Step) -> bool:
+    """Whether it becomes a public map of each row."""
+    return step.kind in PUBLIC or (step.kind == "SimpleImputer" and is_word(step.given()["strategy"], "constant"))
+
+
+def public_map(steps: list[Step], columns: Any, declared: Declared) -> tuple[PublicMap, ...]:
+    """The maps of some public steps, one after the other.
+
+    Parameters
+    ----------
+    steps : list of Step
+        Of which :func:`is_public` holds.
+    columns : object
+        The columns to which they apply, as in a ``ColumnTransformer``; None is all.
+    declared : Declared
+        What the user declares.
+
+    Raises
+    ------
+    InvalidParameter
+        If a parameter has no twin.
+    """
+    maps: list[PublicMap] = []
+    constant: _Constant | None = None  # what stands behind it tells whether gaps are among labels or among numbers
+    for step in steps:
+        made = (
+            _constant(step, columns, declared)
+            if step.kind == "SimpleImputer"
+            else PUBLIC[step.kind](step, columns, declared)
+        )
+        if made is None or (isinstance(made, _Constant) and constant is not None):  # the first one leaves no gap
+            continue
+        if isinstance(made, _Constant):
+            constant = made
+            continue
+        if isinstance(made, Categorical) and _has_labels(made):
+            if maps:
+                step.refuse(
+                    "its categories are text, and what stands before it makes numbers.",
+                    "put it first, or declare its categories as numbers.",
+                )
+            made = made if constant is None else replace(made, gap=constant.label(made), expects=True)
+        elif constant is not None:
+            maps.append(constant.of_numbers())
+        constant = None
+        maps.append(made)
+    return tuple(maps if constant is None else [*maps, constant.of_numbers()])
+
+
+def _has_labels(encoder: Categorical) -> bool:
+    """Whether some of its categories are text."""
+    return any(isinstance(label, str) for one in encoder.categories for label in labels_only(one))

@@ -1,0 +1,102 @@
+"""Twins of scikit-learn's transformers that are fitted to rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.random_projection import johnson_lindenstrauss_min_dim
+
+from ppdp import transformers
+from ppdp.core.checks import flag, integer, number
+from ppdp.exceptions import InvalidParameter
+from ppdp.interop.sklearn.parameters import Step, is_word
+
+__all__ = ["IMPUTERS", "SCALERS", "STAGES"]
+
+
+def _imputer(step: Step, n_rows: int | None) -> Any:
+    given = step.read(
+        "strategy",
+        "missing_values",
+        "fill_value",
+        fixes={"add_indicator": "leave it out: which columns have gaps is read off the rows."},
+    )
+    if not (isinstance(given["missing_values"], float) and math.isnan(given["missing_values"])):
+        step.refuse(f"missing_values={given['missing_values']!r} has no twin.", "put NaN for gaps before the pipeline.")
+    if is_word(given["strategy"], "mean"):
+        return transformers.MeanImputer()
+    if is_word(given["strategy"], "median"):
+        step.changed.append("a trimmed mean instead of the median, whose release would drown in noise")
+        return transformers.TrimmedMeanImputer()
+    step.refuse(
+        f"strategy={given['strategy']!r} has no twin: one row can decide it.",
+        "strategy='constant' with a public fill_value, 'mean', or 'median'.",
+    )
+
+
+def _standard(step: Step, n_rows: int | None) -> Any:
+    given = step.read("with_mean", "with_std")
+    if not flag("with_std", given["with_std"], step.name):
+        step.refuse("with_std=False has no twin.", "leave the step out: models learn an intercept.")
+    step.changed.append("a floor under the standard deviation, and a public clip of scaled rows")
+    return transformers.StandardScaler(with_mean=flag("with_mean", given["with_mean"], step.name))
+
+
+def _robust(step: Step, n_rows: int | None) -> Any:
+    given = step.read("quantile_range")
+    step.changed.append("quantiles rest on a tested condition; StandardScaler() is far cheaper")
+    return transformers.RobustScaler(quantile_range=given["quantile_range"])
+
+
+def _components(step: Step, value: Any) -> int:
+    try:
+        return integer("n_components", value, step.name)
+    except InvalidParameter:
+        pass
+    step.refuse(
+        f"n_components={value!r} is decided by the rows.",
+        "a number of components, such as n_components=5.",
+    )
+
+
+def _pca(step: Step, n_rows: int | None) -> Any:
+    whiten = {"whiten": "leave it out, and put StandardScaler before it."}
+    rank = _components(step, step.read("n_components", fixes=whiten)["n_components"])
+    return transformers.PCA(rank, center=step.kind == "PCA")
+
+
+def _projection(step: Step, n_rows: int | None) -> Any:
+    given = step.read("n_components", "eps", "random_state")
+    components = given["n_components"]
+    if is_word(components, "auto"):
+        if n_rows is None:
+            step.refuse(
+                "n_components='auto' needs the public number of rows.",
+                "domain=Domain(n_rows=...), or a number of components.",
+            )
+        eps = number("eps", given["eps"], step.name, above=0, most=1 - 1e-9)
+        components = int(johnson_lindenstrauss_min_dim(n_rows, eps=eps))
+        step.changed.append(f"n_components='auto' became {components}, from the public number of rows and eps")
+    seed = given["random_state"]
+    if seed is None or isinstance(seed, bool) or not isinstance(seed, int):
+        seed = 0
+        step.changed.append("drawn from the public seed 0")
+    else:
+        step.changed.append(f"random_state={seed} became the public seed={seed}")
+    family = "gaussian" if step.kind == "GaussianRandomProjection" else "sparse"
+    return transformers.RandomProjection(_components(step, components), family=family, seed=seed)
+
+
+IMPUTERS: dict[str, Callable[[Step, int | None], Any]] = {"SimpleImputer": _imputer}
+SCALERS: dict[str, Callable[[Step, int | None], Any]] = {"RobustScaler": _robust, "StandardScaler": _standard}
+STAGES: dict[str, Callable[[Step, int | None], Any]] = {
+    **IMPUTERS,
+    **SCALERS,
+    "GaussianRandomProjection": _projection,
+    "PCA": _pca,
+    "SparseRandomProjection": _projection,
+    "TruncatedSVD": _pca,
+}
+"""What is made of a step, given the public number of rows if it is known."""

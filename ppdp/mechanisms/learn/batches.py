@@ -1,0 +1,91 @@
+"""Secret batches of rows, exactly as the accounting takes them to be drawn: ``docs/theory/subsampling.md``.
+
+All coins come from :class:`~ppdp.privacy.noise.sampler.Noise`: the operating system's entropy, or a seed for
+tests. Nothing here looks at a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.bounds.sampled_learning import batches_per_pass
+from ppdp.privacy.noise.sampler import Noise
+
+__all__ = ["batches", "fixed_size_sample", "poisson_sample", "secret_one", "shuffled", "uniform"]
+
+T = TypeVar("T")
+Indices = NDArray[np.intp]
+
+
+def uniform(noise: Noise, below: int, count: int) -> Indices:
+    """Independent uniform integers from 0 to ``below - 1``, by rejection from 64 random bits."""
+    last = np.uint64(2**64 - 2**64 % below - 1)
+    words = noise._words(count)
+    while (pending := np.flatnonzero(words > last)).size:
+        words[pending] = noise._words(pending.size)
+    return (words % np.uint64(below)).astype(np.intp)
+
+
+def poisson_sample(noise: Noise, n_rows: int, rate: float) -> Indices:
+    """Every row with probability ``rate`` (less by at most 2^-64), independently; perhaps none."""
+    threshold = int(rate * 2.0**64)
+    if threshold >= 2**64:
+        return np.arange(n_rows)
+    top, rest = divmod(threshold, 2**56)  # a byte decides all but one row in 256, 56 more bits the others
+    leading = np.frombuffer(noise._random_bytes(n_rows), dtype=np.uint8)
+    taken = leading < top
+    undecided = np.flatnonzero(leading == top)
+    taken[undecided] = noise._words(undecided.size) >> np.uint64(8) < np.uint64(rest)
+    return np.flatnonzero(taken)
+
+
+def fixed_size_sample(noise: Noise, n_rows: int, size: int) -> Indices:
+    """A uniform set of exactly ``size`` rows: the first distinct ones of a uniform sequence, or all but those."""
+    few = min(size, n_rows - size)
+    drawn = np.empty(0, dtype=np.intp)
+    first = np.empty(0, dtype=np.intp)
+    while first.size < few:
+        drawn = np.concatenate([drawn, uniform(noise, n_rows, few)])
+        _, first = np.unique(drawn, return_index=True)
+    chosen = drawn[np.sort(first)[:few]]
+    if few == size:
+        return np.sort(chosen)
+    kept = np.ones(n_rows, dtype=bool)
+    kept[chosen] = False
+    return np.flatnonzero(kept)
+
+
+def shuffled(noise: Noise, n_rows: int) -> Indices:
+    """The rows in a secret order that does not depend on them; nothing rests on its being uniform."""
+    return np.argsort(noise._words(n_rows), kind="stable")
+
+
+def batches(solver: str, noise: Noise, n_rows: int, batch_size: int, steps: int) -> Iterator[Indices]:
+    """The rows of every step's batch.
+
+    Parameters
+    ----------
+    solver : {"poisson", "fixed-size", "epochs", "hidden"}
+        Samples, or disjoint parts of the rows, which are shuffled once.
+    noise : Noise
+        Where coins come from.
+    n_rows, batch_size, steps : int
+        Public.
+    """
+    if solver == "poisson":
+        return (poisson_sample(noise, n_rows, batch_size / n_rows) for _ in range(steps))
+    if solver == "fixed-size":
+        return (fixed_size_sample(noise, n_rows, batch_size) for _ in range(steps))
+    order, count = shuffled(noise, n_rows), batches_per_pass(n_rows, batch_size)
+    return (order[(t % count) * batch_size : (t % count + 1) * batch_size] for t in range(steps))
+
+
+def secret_one(noise: Noise, items: Iterable[T], count: int) -> T:
+    """One of ``count`` items, uniformly; all are made whichever it is."""
+    chosen = int(uniform(noise, count, 1)[0])
+    (found,) = [item for position, item in enumerate(items) if position == chosen]
+    return found

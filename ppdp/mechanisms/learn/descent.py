@@ -1,0 +1,191 @@
+"""Projected gradient descent on private rows: many noisy steps, or the minimiser of a penalised loss.
+
+Theory: ``docs/theory/noisy-gradient-descent.md``, ``docs/theory/output-perturbation.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.bounds.learning import kept_steps
+from ppdp.core.progress import progress
+from ppdp.core.rounding import BLOCK
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import row_norms
+from ppdp.mechanisms.learn.secants import Secants
+
+__all__ = ["ClippedGradient", "descend", "descend_faster", "minimise", "path", "projected"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class ClippedGradient:
+    """Sum of the rows' clipped gradients over a public number, as a function of the coefficients.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        Rows.
+    y, weight, norms : ndarray of shape (n,)
+        Answers, weights, and norms of the rows with a one for the intercept.
+    residuals : callable
+        Derivative of every row's loss in its scores, ``residuals(scores, y)``, both of shape (n, n_scores).
+    clip : float
+        Largest norm of one row's gradient.
+    divisor : int
+        Public: the number of rows, or the (expected) size of a batch.
+    width : int
+        Number of coefficients of a score: d, and one more for the intercept.
+    """
+
+    X: Array
+    y: Array
+    weight: Array
+    norms: Array
+    residuals: Callable[[Array, Array], Array]
+    clip: float
+    divisor: int
+    width: int
+
+    @classmethod
+    def of(
+        cls, rows: Rows, residuals: Callable[[Array, Array], Array], clip: float, fit_intercept: bool
+    ) -> ClippedGradient:
+        """The gradient on all of these rows."""
+        assert rows.y is not None
+        norms = row_norms(rows.X)
+        norms = np.hypot(norms, 1.0) if fit_intercept else norms
+        return cls(rows.X, rows.y, rows.weight, norms, residuals, clip, rows.n, rows.X.shape[1] + fit_intercept)
+
+    def on(self, batch: NDArray[np.intp], size: int) -> ClippedGradient:
+        """The gradient on some of the rows, perhaps none, divided by a public ``size`` whatever their number."""
+        own = {name: getattr(self, name)[batch] for name in ("X", "y", "weight", "norms")}
+        return replace(self, **own, divisor=size)
+
+    def __call__(self, theta: Array) -> Array:
+        """Mean gradient at coefficients of shape (n_scores, width): one pass over the rows, block by block."""
+        d = self.X.shape[1]
+        coef, intercept = theta[:, :d].T, theta[:, d:].sum(axis=1)
+
+        def block(start: int) -> Array:
+            part = slice(start, start + BLOCK)
+            X, residuals = self.X[part], self.residuals(self.X[part] @ coef + intercept, self.y[part])
+            size = np.sqrt(np.einsum("ij,ij->i", residuals, residuals)) * self.norms[part]
+            scale = np.minimum(1.0, np.divide(self.clip, size, out=np.ones_like(size), where=size > 0))
+            residuals = residuals * (self.weight[part] * scale)[:, None]
+            return np.column_stack([residuals.T @ X, *[residuals.sum(axis=0)] * (self.width - d)])
+
+        return np.asarray(sum(map(block, range(0, len(self.X), BLOCK)), np.zeros_like(theta)) / self.divisor)
+
+
+def projected(theta: Array, radius: float) -> Array:
+    """The nearest point of the ball."""
+    return np.asarray(theta * min(1.0, radius / max(float(np.linalg.norm(theta)), radius)))
+
+
+def descend(
+    gradients: Iterable[Callable[[Array], Array]],
+    answer: Callable[[Array], Array],
+    theta: Array,
+    *,
+    steps: int,
+    step_size: float,
+    radius: float,
+    penalty: Array | float = 0.0,
+) -> Iterator[Array]:
+    """Iterates of noisy projected gradient descent.
+
+    Parameters
+    ----------
+    gradients : iterable of callable
+        Private gradient of every step.
+    answer : callable
+        Releases it with noise.
+    theta : ndarray
+        Where to start, inside the ball: every gradient is evaluated there.
+    steps, step_size, radius : int, float, float
+        Public.
+    penalty : ndarray or float, default=0.0
+        Strength of the squared penalty on every coefficient. It is applied after clip and noise, as an implicit
+        step: no function of the rows, and stable however strong it is.
+    """
+    for _, gradient in zip(progress(range(steps), "noisy gradient descent"), gradients):
+        theta = projected((theta - step_size * answer(gradient(theta))) / (1 + step_size * penalty), radius)
+        yield theta
+
+
+def descend_faster(
+    gradient: Callable[[Array], Array],
+    answer: Callable[[Array], Array],
+    theta: Array,
+    *,
+    steps: int,
+    step_size: float,
+    radius: float,
+    penalty: Array | float = 0.0,
+    secants: Secants | None = None,
+) -> Iterator[Array]:
+    """Iterates that need far fewer steps, each with less noise: gradients are taken ahead of them (Nesterov, 1983).
+
+    Parameters
+    ----------
+    gradient, answer, theta, steps, step_size, radius, penalty :
+        As for :func:`descend`, with one and the same gradient; it is evaluated inside the ball all the same.
+    secants : Secants, optional
+        Longer steps where the loss is flat, learnt on the way.
+    """
+    ahead = theta
+    for t in progress(range(1, steps + 1), "noisy gradient descent"):
+        noisy = answer(gradient(ahead))
+        if secants is None:
+            there = (ahead - step_size * noisy) / (1 + step_size * penalty)
+        else:
+            secants.see(ahead, noisy)
+            there = secants.step(ahead, noisy, penalty)
+        last, theta = theta, projected(there, radius)
+        ahead = projected(theta + t / (t + 3) * (theta - last), radius)
+        yield theta
+
+
+def path(iterates: Iterable[Array], steps: int) -> Array:
+    """Models on the way to the last one: after so many steps, the average of the last half of the iterates so far.
+
+    Parameters
+    ----------
+    iterates : iterable of ndarray
+        Released.
+    steps : int
+        How many there are.
+    """
+    kept, total = kept_steps(steps), np.zeros(())
+    needed = {*kept, *(step // 2 for step in kept)}
+    sums: dict[int, Array] = {0: total}
+    for step, theta in enumerate(iterates, start=1):
+        total = total + theta
+        if step in needed:
+            sums[step] = total
+    return np.stack([(sums[step] - sums[step // 2]) / (step - step // 2) for step in kept])
+
+
+def minimise(
+    gradient: Callable[[Array], Array],
+    theta: Array,
+    *,
+    iterations: int,
+    smoothness: float,
+    strength: float,
+    radius: float,
+) -> Array:
+    """Minimiser over the ball of a loss plus ``strength/2 |theta|²``, up to the error of a public number of steps.
+
+    It never looks whether it has converged.
+    """
+    step = 2 / (smoothness + 2 * strength)
+    for _ in progress(range(iterations), "gradient descent"):
+        theta = projected(theta - step * (gradient(theta) + strength * theta), radius)
+    return theta

@@ -1,0 +1,319 @@
+"""Generalised linear models of counts and amounts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import d2_tweedie_score
+
+from ppdp.bounds.glm import LARGEST_SCORE, target_shares, target_unit
+from ppdp.core.checks import number
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows, encode_targets
+from ppdp.exceptions import InvalidParameter, InvalidValue
+from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.learn.linear import LinearRegressor
+from ppdp.privacy.noise.sampler import Noise
+
+__all__ = ["GammaRegressor", "PoissonRegressor", "TweedieRegressor"]
+
+Array = NDArray[np.float64]
+
+_LARGEST_EXPONENT = 700.0  # of a prediction; its exponential is still a number
+
+
+class _LogLink(LinearRegressor):
+    """Mixin for models that predict ``exp(score)`` of targets that are not negative.
+
+    Targets are taken as shares of a public unit, which a score of 0 predicts.
+    """
+
+    _solvers = ("dpgd",)
+    _curvature = 2 / 3
+
+    def _power(self) -> float:
+        """Power of the mean that the variance is proportional to."""
+        raise NotImplementedError
+
+    def _range(self, domain: Domain) -> tuple[float, float]:
+        low, high = super()._range(domain)
+        if not 1e-100 <= high <= 1e100:
+            raise InvalidParameter(
+                "the upper end of the range of the targets must lie between 1e-100 and 1e100.",
+                stage=type(self).__name__,
+                fix="give the targets in another unit.",
+            )
+        if low < 0:
+            raise InvalidParameter(
+                "the range of the targets must not begin below 0.",
+                stage=type(self).__name__,
+                fix="pass y_range=(low, high) with low >= 0.",
+            )
+        return low, high
+
+    def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
+        own = {"y_range": self._range(domain), "power": self._power()}
+        return {"dpgd": "learning.glm-gradient"}, own
+
+    def _residuals(self, scores: Array, y: Array) -> Array:
+        v, power = np.clip(scores, -LARGEST_SCORE, LARGEST_SCORE), self._power()
+        return np.asarray(np.exp((2 - power) * v) - y[:, None] * np.exp((1 - power) * v))
+
+    def _encode(self, domain: Domain, y: Any) -> tuple[Domain, Array]:
+        y = np.asarray(y, dtype=np.float64)
+        if self.y_range is None:
+            low, high = float(y.min()), float(y.max())
+            if low < 0:
+                raise InvalidValue("some target is negative.", stage=type(self).__name__)
+            domain = domain.but(y_range=(low, high) if low < high else (low, low + 1.0))
+        return domain, encode_targets(y, self._range(domain))
+
+    def _release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+        assert rows.y is not None
+        low, high = target_shares(question.parameters["y_range"])
+        shares = np.clip(low / 2 + high / 2 + (high / 2 - low / 2) * rows.y, low, high)
+        return super()._release(replace(rows, y=shares), question, noise, noise_scale)
+
+    def _wear(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+        coef, intercept = self._scores(released, domain, question)
+        self.coef_ = coef[0]
+        self.intercept_ = math.log(target_unit(question.parameters["y_range"])) + float(intercept[0])
+
+    def predict(self, X: Any) -> Array:
+        """Predicted mean of the target of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        return np.exp(np.clip(super().predict(X), -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """D², the share of the deviance that is explained, as scikit-learn's.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights.
+        """
+        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=self._power()))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
+class TweedieRegressor(_LogLink, Mechanism):
+    """Generalised linear model of a compound distribution, by full-batch noisy projected gradient descent.
+
+    The mean is ``exp(score)`` and the variance proportional to its ``power``: 1 for counts, 2 for amounts, between
+    them for sums of amounts that are often 0. Targets are clipped to a public range; every row's gradient is clipped,
+    their sum is divided by the public number of rows, Gaussian noise is added, and the coefficients are projected on a
+    ball. The released model is the average of the last half of the iterates.
+
+    Parameters
+    ----------
+    y_range : tuple of two floats, optional
+        Public range of the targets, not negative, here or in the pipeline's domain; targets outside are clipped.
+        The score 0 predicts the larger of its lower end and an eighth of its upper end.
+    power : float, default=1.5
+        Power of the mean that the variance is proportional to, 1 to 2.
+    solver : {"dpgd"}, default="dpgd"
+        Noisy projected gradient descent.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
+    max_iter : int or "auto", default="auto"
+        Number of steps T. "auto": ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, for n rows, d columns and the
+        share μ of the budget.
+    clip : float, default=1.0
+        Norm C at which the gradient of each row is clipped.
+    coef_norm : float, default=4.0
+        Radius D of the ball of coefficients, intercept included.
+    step_size : float or "auto", default="auto"
+        Of the first step: where noise is small, later ones are longer if released gradients show that the
+        loss is flat.
+        "auto": ``1.8 / max(1, min(R², d) / √d)``, R the norm of the rows.
+    noise_scale : float, optional
+        Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
+    random_state : int, RandomState instance or None, default=None
+        For tests only: noise that can be predicted protects nobody.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the logarithm of the mean.
+    intercept_ : float
+        Intercept, in units of the targets.
+    n_iter_ : int
+        Number of steps.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/generalized-linear-models.md``): μ-GDP with
+    ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row.
+    """
+
+    def __init__(
+        self,
+        y_range: Sequence[float] | None = None,
+        *,
+        power: float = 1.5,
+        solver: str = "dpgd",
+        fit_intercept: bool = True,
+        max_iter: int | str = "auto",
+        clip: float = 1.0,
+        coef_norm: float = 4.0,
+        step_size: float | str = "auto",
+        noise_scale: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.y_range = y_range
+        self.power = power
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.clip = clip
+        self.coef_norm = coef_norm
+        self.step_size = step_size
+        self.noise_scale = noise_scale
+        self.random_state = random_state
+
+    def _power(self) -> float:
+        return number("power", self.power, self, least=1, most=2)
+
+
+class _FixedPower(_LogLink):
+    """Mixin for a Tweedie model of one power."""
+
+    _family = 1.0
+
+    def __init__(
+        self,
+        y_range: Sequence[float] | None = None,
+        *,
+        solver: str = "dpgd",
+        fit_intercept: bool = True,
+        max_iter: int | str = "auto",
+        clip: float = 1.0,
+        coef_norm: float = 4.0,
+        step_size: float | str = "auto",
+        noise_scale: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.y_range = y_range
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.clip = clip
+        self.coef_norm = coef_norm
+        self.step_size = step_size
+        self.noise_scale = noise_scale
+        self.random_state = random_state
+
+    def _power(self) -> float:
+        return self._family
+
+
+class PoissonRegressor(_FixedPower, Mechanism):
+    """Poisson regression of counts, by full-batch noisy projected gradient descent.
+
+    :class:`TweedieRegressor` of power 1: every row's gradient is ``(exp(score) - y) x``, the count as a share of the
+    public unit.
+
+    Parameters
+    ----------
+    y_range : tuple of two floats, optional
+        Public range of the counts, not negative, here or in the pipeline's domain; counts outside are clipped.
+        The score 0 predicts the larger of its lower end and an eighth of its upper end.
+    solver : {"dpgd"}, default="dpgd"
+        Noisy projected gradient descent.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
+    max_iter : int or "auto", default="auto"
+        Number of steps T. "auto": ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, for n rows, d columns and the
+        share μ of the budget.
+    clip : float, default=1.0
+        Norm C at which the gradient of each row is clipped.
+    coef_norm : float, default=4.0
+        Radius D of the ball of coefficients, intercept included.
+    step_size : float or "auto", default="auto"
+        Of the first step: where noise is small, later ones are longer if released gradients show that the
+        loss is flat.
+        "auto": ``1.8 / max(1, min(R², d) / √d)``, R the norm of the rows.
+    noise_scale : float, optional
+        Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
+    random_state : int, RandomState instance or None, default=None
+        For tests only: noise that can be predicted protects nobody.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the logarithm of the mean.
+    intercept_ : float
+        Intercept, in units of the targets.
+    n_iter_ : int
+        Number of steps.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/generalized-linear-models.md``): that of :class:`TweedieRegressor`.
+    """
+
+
+class GammaRegressor(_FixedPower, Mechanism):
+    """Gamma regression of positive amounts, by full-batch noisy projected gradient descent.
+
+    :class:`TweedieRegressor` of power 2: every row's gradient is ``(1 - y exp(-score)) x``, the amount as a share of
+    the public unit.
+
+    Parameters
+    ----------
+    y_range : tuple of two floats, optional
+        Public range of the amounts, not negative, here or in the pipeline's domain; amounts outside are clipped.
+        The score 0 predicts the larger of its lower end and an eighth of its upper end.
+    solver : {"dpgd"}, default="dpgd"
+        Noisy projected gradient descent.
+    fit_intercept : bool, default=True
+        Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
+    max_iter : int or "auto", default="auto"
+        Number of steps T. "auto": ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, for n rows, d columns and the
+        share μ of the budget.
+    clip : float, default=1.0
+        Norm C at which the gradient of each row is clipped.
+    coef_norm : float, default=4.0
+        Radius D of the ball of coefficients, intercept included.
+    step_size : float or "auto", default="auto"
+        Of the first step: where noise is small, later ones are longer if released gradients show that the
+        loss is flat.
+        "auto": ``1.8 / max(1, min(R², d) / √d)``, R the norm of the rows.
+    noise_scale : float, optional
+        Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
+    random_state : int, RandomState instance or None, default=None
+        For tests only: noise that can be predicted protects nobody.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the logarithm of the mean.
+    intercept_ : float
+        Intercept, in units of the targets.
+    n_iter_ : int
+        Number of steps.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/generalized-linear-models.md``): that of :class:`TweedieRegressor`.
+    """
+
+    _family = 2.0

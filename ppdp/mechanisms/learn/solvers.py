@@ -1,0 +1,200 @@
+"""What each solver of the linear models asks of the rows, and the public rules for what is left open.
+
+Every rule is a function of public facts: the number of rows, of features and of classes, and the budget.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ppdp.bounds import lookup
+from ppdp.bounds.minimiser import solver_rate
+from ppdp.bounds.sampled_learning import batches_per_pass, smoothness, softmax_bound
+from ppdp.core.domain import Domain
+from ppdp.exceptions import InvalidParameter
+from ppdp.mechanisms.base import Question
+
+__all__ = ["SOLVERS", "Training", "question"]
+
+SOLVERS = ("dpgd", "poisson", "fixed-size", "epochs", "hidden", "output")
+
+SOLVED = 0.1  # error of the exact solver, as a share of what one replaced row does: far below the noise
+MOST_ITERATIONS = 1000  # stopping earlier only regularises more, and costs less
+USUAL_MU = 0.2
+EXPERIMENTAL = (
+    "solver='hidden' is experimental: its promise rests on no other iterate, loss or log of the training being seen."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """How a linear model is to be trained: checked and public; None is left to the solver's rule.
+
+    Attributes
+    ----------
+    stage : str
+        The estimator, for errors.
+    formulas : mapping
+        Ids of the sensitivities of "dpgd" and "output".
+    gradient : mapping
+        Parameters of a row's gradient.
+    alpha : float, optional
+        Weight of the penalty.
+    max_iter, batch_size : int, optional
+        Steps or passes, and rows in a batch.
+    step_size : float
+        Length of a step.
+    usual_step : bool
+        Whether that is by a rule, and may be shorter.
+    """
+
+    stage: str
+    formulas: Mapping[str, str]
+    gradient: Mapping[str, Any]
+    alpha: float | None
+    max_iter: int | None
+    batch_size: int | None
+    step_size: float
+    usual_step: bool
+
+    @property
+    def loss(self) -> str:
+        """Name of the loss where batches of it are asked for."""
+        return self.formulas["dpgd"].removeprefix("learning.").removesuffix("-gradient")
+
+    def batch(self, domain: Domain, usual: float) -> int:
+        """Rows in a batch.
+
+        Raises
+        ------
+        InvalidParameter
+            If there are not so many.
+        """
+        if self.batch_size is not None and self.batch_size > domain.n:
+            raise InvalidParameter(
+                f"batch_size = {self.batch_size} is more than n_samples = {domain.n}.",
+                stage=self.stage,
+                fix="a smaller batch_size, or solver='dpgd'.",
+            )
+        return self.batch_size or min(domain.n, max(1, math.ceil(usual)))
+
+
+def question(solver: str, domain: Domain, training: Training, mu: float | None) -> Question:
+    """What a solver asks of the rows.
+
+    Parameters
+    ----------
+    solver : {"dpgd", "poisson", "fixed-size", "epochs", "hidden", "output"}
+        Its name.
+    domain : Domain
+        Public facts at the input.
+    training : Training
+        What was chosen.
+    mu : float or None
+        The budget, if it is known.
+
+    Raises
+    ------
+    InvalidParameter
+        If something that was chosen is impossible for this solver.
+    """
+    rules = {"dpgd": _full_batches, "epochs": _epochs, "hidden": _hidden, "output": _minimiser}
+    asked = rules[solver](domain, training, mu) if solver in rules else _samples(solver, domain, training, mu)
+    return replace(asked, step_size=asked.parameters.get("step_size", training.step_size))
+
+
+def _asked(name: str, kind: str, domain: Domain, parameters: dict[str, Any], steps: int, **more: Any) -> Question:
+    """The question with size and bound of its answers."""
+    shape = lookup(name, kind).shape
+    assert shape is not None
+    return Question(name, parameters, steps, *shape(domain, **parameters), kind=kind, **more)
+
+
+def _worth(domain: Domain, training: Training, mu: float | None) -> float:
+    """``√(n μ / √numbers)``: about how many times less than a row the noise is, so how many steps pay."""
+    classes = training.gradient.get("n_classes", 1)
+    return math.sqrt(domain.n * (mu or USUAL_MU) / math.sqrt(classes * (domain.d + 1)))
+
+
+def _full_batches(domain: Domain, training: Training, mu: float | None) -> Question:
+    """With momentum few steps do."""
+    usual = 40.0 if mu is None else min(max(6 * _worth(domain, training, mu) ** 0.55, 10), 80)
+    steps = training.max_iter or int(usual)
+    return _asked(training.formulas["dpgd"], "mechanism", domain, dict(training.gradient), steps)
+
+
+def _samples(solver: str, domain: Domain, training: Training, mu: float | None) -> Question:
+    """Batches large enough that the noise on their sum is about one row's gradient, or more, when all is spent."""
+    batch_size = training.batch(domain, max(256, domain.n / 50))
+    rate = batch_size / domain.n
+    usual = 80.0 if mu is None else min(max(4 * _worth(domain, training, mu), 10), 400)
+    steps = training.max_iter or max(int(usual), min(1000, round((0.4 / rate) ** 2)))
+    parameters = {"loss": training.loss, **training.gradient, "batch_size": batch_size, "steps": steps}
+    # Without moved rows the mean loss adds up to mu where steps rate² (exp(kappa²) - 1) = mu², kappa = 2C/noise.
+    kappa = math.sqrt(math.log1p((mu or USUAL_MU) ** 2 / (steps * rate**2)))
+    start = 2 * training.gradient["clip"] / (kappa * batch_size)
+    return _asked(f"learning.{solver}", "privacy", domain, parameters, steps, start=start)
+
+
+def _epochs(domain: Domain, training: Training, mu: float | None) -> Question:
+    """Few batches, since noise on the model grows with the root of their number, and few passes where rows are many.
+
+    The number of steps must not fall as the budget grows (a plan sets delta aside for all that may be drawn), so passes
+    are counted at a usual budget.
+    """
+    batch_size = training.batch(domain, domain.n / min(max(_worth(domain, training, mu) / 2, 4), 100))
+    usual = round(80 / _worth(domain, training, USUAL_MU))
+    passes = training.max_iter or min(max(usual, 1), 10)
+    parameters = {"loss": training.loss, **training.gradient, "batch_size": batch_size, "epochs": passes}
+    steps = passes * batches_per_pass(domain.n, batch_size)
+    return _asked("learning.epochs", "mechanism", domain, parameters, steps)
+
+
+def _hidden(domain: Domain, training: Training, mu: float | None) -> Question:
+    longest = 2 / smoothness(domain, training.loss, **training.gradient)
+    if training.max_iter not in (None, 1):
+        raise InvalidParameter(
+            f"solver='hidden' runs a single pass, got max_iter = {training.max_iter}.",
+            stage=training.stage,
+            fix="max_iter='auto', or solver='epochs'.",
+        )
+    if not training.usual_step and training.step_size > longest * (1 + 1e-12):
+        raise InvalidParameter(
+            f"solver='hidden' needs a step of at most 2 / smoothness = {longest:.6g}, got {training.step_size:g}.",
+            stage=training.stage,
+            fix="step_size='auto'.",
+        )
+    if training.loss == "softmax" and training.gradient["clip"] < softmax_bound(domain, **training.gradient):
+        least = math.ceil(1000 * softmax_bound(domain, **training.gradient)) / 1000
+        raise InvalidParameter(
+            "solver='hidden' needs convex losses, and the clipped gradient of several classes is that of none.",
+            stage=training.stage,
+            fix=f"clip={least:g}, which never binds, or another solver.",
+        )
+    batch_size = training.batch(domain, domain.n / 100)
+    step_size = min(training.step_size, longest / 2 if training.usual_step else longest)
+    parameters = {"loss": training.loss, **training.gradient, "batch_size": batch_size, "step_size": step_size}
+    count = batches_per_pass(domain.n, batch_size)
+    start = 2 * training.gradient["clip"] / (batch_size * (mu or USUAL_MU))
+    return _asked("learning.hidden", "privacy", domain, parameters, count, start=start, warnings=(EXPERIMENTAL,))
+
+
+def _minimiser(domain: Domain, training: Training, mu: float | None) -> Question:
+    """Penalty and number of iterations: by default a penalty whose own bias is about that of the noise."""
+    gradient, alpha, iterations = training.gradient, training.alpha, training.max_iter
+    clip, coef_norm = gradient["clip"], gradient["coef_norm"]
+    smooth = smoothness(domain, training.loss, **gradient)
+    if alpha is None:
+        curvature = {"logistic": 0.25, "squared": 1.0}[training.loss]
+        signal = domain.n * (mu or USUAL_MU) * coef_norm / (8 * curvature * clip)
+        alpha = domain.n * (8 * curvature * domain.d / signal**2) ** (1 / 3)
+    if alpha == 0:
+        raise InvalidParameter("alpha must be positive for solver='output'.", stage=training.stage)
+    if iterations is None:
+        wanted = SOLVED * min(1.0, 2 * clip / (alpha * coef_norm))
+        iterations = math.ceil(min(math.log(wanted) / solver_rate(smooth, alpha / domain.n), MOST_ITERATIONS))
+    parameters = {**gradient, "alpha": alpha, "smoothness": smooth, "iterations": iterations}
+    return _asked(training.formulas["output"], "mechanism", domain, parameters, 1)

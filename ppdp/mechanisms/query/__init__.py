@@ -1,0 +1,1 @@
+"""Mechanisms that answer: sums, means, counts, choices."""

@@ -1,0 +1,151 @@
+"""What can be asked of rows: exact answers, and what is read from noisy ones. Nothing here adds noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import validate_data
+
+from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, by_column, counting_step
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows, observed_domain
+from ppdp.data.statistics import column_sums, second_moment
+from ppdp.privacy.noise.sampler import Noise
+
+__all__ = [
+    "FitsAlone",
+    "histograms",
+    "mean",
+    "mean_and_moment",
+    "present",
+    "rank_scores",
+    "read_histograms",
+    "read_mean",
+    "read_moments",
+    "weighed",
+    "within_ball",
+]
+
+Array = NDArray[np.float64]
+
+
+class FitsAlone:
+    """``fit`` of a mechanism without labels, outside a pipeline."""
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Release the noisy answer; the domain is read off ``X``, so nothing is certified.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : ignored
+            Present by convention.
+        """
+        mechanism: Any = self
+        scale = mechanism._scale()
+        X = validate_data(mechanism, X, dtype=np.float64)
+        domain = observed_domain(X).but(min_present=X.shape[0])
+        question = mechanism._question(domain)
+        released = mechanism._release(Rows.of(X), question, Noise(mechanism.random_state), scale)
+        mechanism._wear(released, domain, question)
+        return self
+
+
+def weighed(cells: NDArray[np.integer[Any]], weight: Array, number: int) -> Array:
+    """Weight in each of ``number`` cells; exact, weights are rounded down to a public grid."""
+    step = counting_step(len(weight))
+    return np.asarray(np.bincount(cells, np.floor(weight / step), number) * step, dtype=np.float64)
+
+
+def present(rows: Rows) -> Array:
+    """Weight of all rows, an array of one."""
+    return weighed(np.zeros(rows.n, dtype=np.int64), rows.weight, 1)
+
+
+def histograms(rows: Rows, columns: Sequence[int], sizes: Sequence[int], edges: Sequence[float]) -> Array:
+    """Weight in the cells of each column, one behind the other.
+
+    An inner edge belongs to the cell above it; the outer cells take what lies beyond.
+    """
+    found = [
+        weighed(np.searchsorted(marks[1:-1], rows.X[:, column], side="right"), rows.weight, len(marks) - 1)
+        for column, marks in zip(columns, by_column(sizes, edges))
+    ]
+    return np.concatenate(found)
+
+
+def rank_scores(values: Array, weight: Array, q: float, candidates: Array) -> Array:
+    """Minus the weight by which the rank of each candidate misses ``q`` times the whole weight.
+
+    The rank of a value that rows have is an interval, from the weight below it to the weight up to it.
+    """
+    number = len(candidates) + 1
+    below = np.cumsum(weighed(np.searchsorted(candidates, values, side="right"), weight, number))[:-1]
+    up_to = np.cumsum(weighed(np.searchsorted(candidates, values, side="left"), weight, number))[:-1]
+    aim = q * weighed(np.zeros(len(values), dtype=np.int64), weight, 1)
+    return -np.maximum(np.maximum(below - aim, aim - up_to), 0.0)
+
+
+def mean(rows: Rows, bound: float, count_weight: float | None = None) -> Array:
+    """Sum of the rows over their public number, and perhaps ``count_weight`` times the share of rows present."""
+    answer = column_sums(rows.X, rows.weight, bound) / rows.n
+    return answer if count_weight is None else np.append(answer, count_weight * present(rows) / rows.n)
+
+
+def mean_and_moment(rows: Rows, norm: float, *, weighted: bool) -> Array:
+    """Mean, upper triangle of the second moment over √2 R, isometric to the matrix, and perhaps the share present."""
+    upper, stretch = _triangle(rows.X.shape[1])
+    moment = second_moment(rows.X, rows.weight)[upper] / rows.n
+    parts = [mean(rows, norm), moment * stretch / (math.sqrt(2) * norm)]
+    return np.concatenate([*parts, *([MOMENT_COUNT_WEIGHT * norm * present(rows) / rows.n] if weighted else [])])
+
+
+def read_mean(answer: Array, domain: Domain, count_weight: float | None) -> tuple[Array, float]:
+    """Mean of the rows that are present, in the ball that holds all rows, and the share of them."""
+    share, total = 1.0, answer
+    if count_weight is not None:
+        share, total = _share(answer[-1] / count_weight, domain), answer[:-1]
+    return within_ball(total / share, float(domain.require("row_norm"))), share
+
+
+def read_moments(answer: Array, domain: Domain, *, weighted: bool) -> tuple[Array, Array, float]:
+    """Mean, covariance and share of the rows that are present; the nearest that rows could have."""
+    d, norm, share = domain.d, float(domain.require("row_norm")), 1.0
+    if weighted:
+        share, answer = _share(answer[-1] / (MOMENT_COUNT_WEIGHT * norm), domain), answer[:-1]
+    centre = within_ball(answer[:d] / share, norm)
+    upper, stretch = _triangle(d)
+    moment = np.zeros((d, d))
+    moment[upper] = answer[d:] / stretch * math.sqrt(2) * norm / share
+    covariance = moment + np.triu(moment, 1).T - np.outer(centre, centre)
+    values, vectors = np.linalg.eigh(covariance)
+    return centre, (vectors * np.clip(values, 0.0, norm**2)) @ vectors.T, share
+
+
+def read_histograms(
+    answer: Array, domain: Domain, columns: Sequence[int], sizes: Sequence[int], edges: Sequence[float]
+) -> tuple[list[Array], list[Array]]:
+    """Counts, none negative and none above the number of rows, and edges; one array of each for every column."""
+    cells = np.split(np.clip(answer, 0.0, domain.n), np.cumsum(np.array(sizes) - 1)[:-1])
+    return cells, [np.array(marks) for marks in by_column(sizes, edges)]
+
+
+def within_ball(vector: Array, radius: float) -> Array:
+    """The nearest vector of norm at most ``radius``."""
+    return np.asarray(vector * min(1.0, radius / max(float(np.linalg.norm(vector)), radius)))
+
+
+def _share(noisy: float, domain: Domain) -> float:
+    """At least one row's worth, so that nothing is divided by zero."""
+    return float(np.clip(noisy, 1 / domain.n, 1.0))
+
+
+def _triangle(d: int) -> tuple[tuple[NDArray[np.intp], ...], Array]:
+    """Positions of the upper triangle, and the factors that give it the Frobenius norm of the matrix."""
+    upper = np.triu_indices(d)
+    return upper, np.where(upper[0] == upper[1], 1.0, math.sqrt(2))

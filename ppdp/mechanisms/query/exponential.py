@@ -1,0 +1,192 @@
+"""The exponential mechanism on cleaned rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.bounds.exponential import quantile_shape, utility_shape
+from ppdp.bounds.queries import by_column
+from ppdp.core.callables import refuse_fitted
+from ppdp.core.checks import choice, number, positive, shown
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import column_sums
+from ppdp.exceptions import InvalidParameter
+from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.query.answers import FitsAlone, rank_scores
+from ppdp.mechanisms.query.grids import public_grid
+from ppdp.privacy.noise.laplace import choose
+from ppdp.privacy.noise.sampler import Noise
+
+__all__ = ["ExponentialMechanism"]
+
+Array = NDArray[np.float64]
+
+
+class ExponentialMechanism(FitsAlone, Mechanism):
+    """Choose among public candidates, each with probability ``~ exp(utility / noise_scale)``.
+
+    Parameters
+    ----------
+    query : {"quantile", "utility"}, default="quantile"
+        "quantile": a quantile of every column; the utility of a candidate is minus the number of rows by which its
+        rank misses ``q`` times the number of rows. "utility": one candidate, by a function of your own.
+    q : float, default=0.5
+        Which quantile, in [0, 1].
+    candidates : int, sequence, or mapping of columns to either, default=100
+        For quantiles so many equally spaced points between the public bounds on entries, or ascending numbers; a
+        mapping, by name or position, chooses columns. For your own utility a sequence of anything.
+    utility : callable, optional
+        ``utility(X) -> array of shape (n, m)`` for a float64 array X of shape (n, d): what each row gives each of the m
+        candidates, rows one by one. It is clipped to ``[0, sensitivity]``, 0 where it is NaN or the function fails; the
+        rows are added up.
+    sensitivity : float, default=1.0
+        The most that a row gives to a candidate.
+    lipschitz : float, optional
+        Declared Lipschitz constant (L2) of what a row gives to any candidate, in the row. Without it a row that an
+        earlier stage moved counts as replaced.
+    noise_scale : float, optional
+        The temperature: the more, the more private; a pipeline sets it.
+    random_state : int, RandomState instance or None, default=None
+        For tests only: a choice that can be predicted protects nobody.
+
+    Attributes
+    ----------
+    quantile_ : ndarray
+        Chosen candidate of each column.
+    selected_ : object
+        Chosen candidate, for your own utility.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/exponential.md``): the privacy loss of a choice has a range of at most ``width /
+    noise_scale``, so epsilon is at most that, and less at some delta. For one replaced row the width is 2 (quantile),
+    2 sensitivity (utility).
+    """
+
+    def __init__(
+        self,
+        query: str = "quantile",
+        *,
+        q: float = 0.5,
+        candidates: Any = 100,
+        utility: Callable[[Array], Any] | None = None,
+        sensitivity: float = 1.0,
+        lipschitz: float | None = None,
+        noise_scale: float | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.query = query
+        self.q = q
+        self.candidates = candidates
+        self.utility = utility
+        self.sensitivity = sensitivity
+        self.lipschitz = lipschitz
+        self.noise_scale = noise_scale
+        self.random_state = random_state
+
+    @classmethod
+    def example(cls) -> Any:
+        """An instance that can be fitted alone on any data, for contract tests."""
+        return cls(noise_scale=100.0)
+
+    def declarations(self) -> tuple[str, ...]:
+        """What the certificate takes from the user's word."""
+        if self.query != "utility":
+            return ()
+        words = ["the utility treats rows one by one (tested on made-up rows)"]
+        constant = [f"its Lipschitz constant is {self.lipschitz}, and it fails on no row"]
+        return (*words, *(constant if self.lipschitz is not None else []))
+
+    def _question(self, domain: Domain, mu: float | None = None) -> Question:
+        if choice("query", self.query, ["quantile", "utility"], self) == "quantile":
+            q = number("q", self.q, self, least=0, most=1)
+            grid = {"q": q, **public_grid("candidates", self.candidates, domain, self, edges=False)}
+            return Question("exponential.quantile", grid, 1, *quantile_shape(domain, **grid), kind="privacy")
+        parameters: dict[str, Any] = {
+            "candidates": self._number_of_candidates(),
+            "sensitivity": positive("sensitivity", self.sensitivity, self, most=1e100),
+            "lipschitz": None if self.lipschitz is None else number("lipschitz", self.lipschitz, self, least=0),
+        }
+        self._check_utility(domain, parameters["candidates"])
+        return Question("exponential.utility", parameters, 1, *utility_shape(domain, **parameters), kind="privacy")
+
+    def _number_of_candidates(self) -> int:
+        sized = hasattr(self.candidates, "__len__") and hasattr(self.candidates, "__getitem__")
+        if not sized or isinstance(self.candidates, (str, bytes, Mapping)) or len(self.candidates) < 2:
+            raise InvalidParameter(
+                "candidates must be a sequence of at least two.", stage="ExponentialMechanism", fix="list them."
+            )
+        return len(self.candidates)
+
+    def _check_utility(self, domain: Domain, m: int) -> None:
+        """Run the utility on made-up rows, together and one at a time, before any row is seen."""
+        if not callable(self.utility):
+            raise InvalidParameter(
+                f"utility must be callable, got {shown(self.utility)}.",
+                stage="ExponentialMechanism",
+                fix="pass utility=function of an array of rows.",
+            )
+        refuse_fitted(self.utility, "ExponentialMechanism")
+        spread = float(domain.require("row_norm", "ExponentialMechanism")) / math.sqrt(domain.d)
+        made_up = np.random.default_rng(0).uniform(-spread, spread, (8, domain.d))
+        made_up[1], made_up[2] = made_up[0], 0.0
+        together = self._given(made_up, m)
+        alone = np.concatenate([self._given(row[None, :], m) for row in made_up])
+        if np.isnan(together).all() or not np.array_equal(together, alone, equal_nan=True):
+            raise InvalidParameter(
+                f"utility must give each row {m} numbers, whatever rows stand beside it.",
+                stage="ExponentialMechanism",
+                fix="return an array of shape (n, number of candidates), made of operations on single rows.",
+            )
+
+    def _given(self, X: Array, m: int) -> Array:
+        """What each row gives each candidate; NaN for a row on which the function fails."""
+        assert self.utility is not None
+        try:
+            with np.errstate(all="ignore"):
+                found = np.asarray(self.utility(X.copy()), dtype=np.float64)
+        except Exception:  # that it fails is nobody's business
+            found = np.empty(0)
+        if found.shape == (len(X), m):
+            return found
+        if len(X) <= 1:
+            return np.full((len(X), m), np.nan)
+        half = len(X) // 2
+        return np.concatenate([self._given(X[:half], m), self._given(X[half:], m)])
+
+    def _release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+        chosen = [
+            choose(noise, utilities, noise_scale, question.bound) for utilities in self._utilities(rows, question)
+        ]
+        if self.query == "utility":
+            return {"answer": np.array(chosen, dtype=np.float64)}
+        return {"answer": np.array([marks[i] for marks, i in zip(_candidates(question), chosen)])}
+
+    def _utilities(self, rows: Rows, question: Question) -> list[Array]:
+        """Utility of every candidate, for each choice."""
+        p = question.parameters
+        if self.query == "quantile":
+            return [
+                rank_scores(rows.X[:, column], rows.weight, p["q"], marks)
+                for column, marks in zip(p["columns"], _candidates(question))
+            ]
+        given = np.nan_to_num(self._given(rows.X, p["candidates"]), nan=0.0)
+        return [column_sums(np.clip(given, 0.0, p["sensitivity"]), rows.weight, p["sensitivity"])]
+
+    def _wear(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+        if self.query == "quantile":
+            self.quantile_ = released["answer"]
+        else:
+            self.selected_ = self.candidates[int(released["answer"][0])]
+
+
+def _candidates(question: Question) -> list[Array]:
+    """Those of each column."""
+    p = question.parameters
+    return [np.array(marks) for marks in by_column(p["sizes"], p["candidates"])]

@@ -1,0 +1,1 @@
+"""Pipelines: plan, charge, run, certify; search among them; release what was learnt."""

@@ -1,0 +1,219 @@
+"""How named steps behave as parameters: scikit-learn's habits, without its private base class."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils import Bunch
+
+from ppdp.exceptions import InvalidParameter, UnknownStage
+from ppdp.mechanisms.base import Mechanism
+from ppdp.transformers.base import Stage
+
+if TYPE_CHECKING:
+    from ppdp.core.domain import Domain
+    from ppdp.pipeline.planning.comparison import Comparison
+
+__all__ = ["Composition", "check_steps"]
+
+
+class Composition:
+    """Parameters, access and display of an estimator with ``steps``."""
+
+    steps: Any
+
+    def _named(self) -> Iterator[tuple[str, Any]]:
+        """The steps that look like (name, estimator); tolerant, because parameters are checked in ``fit``."""
+        if isinstance(self.steps, (list, tuple)):
+            for item in self.steps:
+                if isinstance(item, (list, tuple)) and len(item) == 2 and isinstance(item[0], str):
+                    yield item[0], item[1]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of the pipeline and, if ``deep``, of its steps as ``name__parameter``."""
+        params: dict[str, Any] = super().get_params(deep=False)  # type: ignore[misc]
+        if deep:
+            for name, step in self._named():
+                params[name] = step
+                if hasattr(step, "get_params") and not isinstance(step, type):
+                    params |= {f"{name}__{key}": value for key, value in step.get_params(deep=True).items()}
+        return params
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters, replace steps by name, and set parameters of steps as ``name__parameter``."""
+        if "steps" in params:
+            self.steps = params.pop("steps")
+        own = super().get_params(deep=False)  # type: ignore[misc]
+        nested: dict[str, dict[str, Any]] = {}
+        for key, value in params.items():
+            name, _, rest = key.partition("__")
+            if rest:
+                nested.setdefault(name, {})[rest] = value
+            elif key in own:
+                setattr(self, key, value)
+            elif key in dict(self._named()):
+                self.steps = [(n, value if n == key else step) for n, step in self._named()]
+            else:
+                raise InvalidParameter(f"Invalid parameter {key!r} for estimator {type(self).__name__}.")
+        for name, values in nested.items():
+            step = dict(self._named()).get(name)
+            if step is None:
+                raise InvalidParameter(f"Invalid parameter {name!r} for estimator {type(self).__name__}.")
+            step.set_params(**values)
+        return self
+
+    @property
+    def named_steps(self) -> Bunch:
+        """Steps by name: released twins once fitted, as configured before."""
+        return Bunch(**dict(self._current()))
+
+    def _current(self) -> list[tuple[str, Any]]:
+        return list(getattr(self, "twins_", None) or self._named())
+
+    def __getitem__(self, where: int | str | slice) -> Any:
+        """A step by name or position, or a pipeline of a slice of the configured steps."""
+        if isinstance(where, slice):
+            params = super().get_params(deep=False)  # type: ignore[misc]
+            return type(self)(**{**params, "steps": list(self.steps)[where]})
+        steps = self._current()
+        return dict(steps)[where] if isinstance(where, str) else steps[where][1]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def set_output(self, *, transform: str | None = None) -> Any:
+        """Choose the container of transformed rows ("default", "pandas", "polars") for every step."""
+        for _, step in [*self._named(), *getattr(self, "twins_", ())]:
+            if hasattr(step, "set_output") and not isinstance(step, type):
+                step.set_output(transform=transform)
+        return self
+
+    def _coded(self, X: Any) -> Any:
+        """The table with numbers for labels, if the first step knows public labels."""
+        coded = getattr(next(iter(self._current()), ("", None))[1], "coded", None)
+        return X if coded is None else coded(X)
+
+    def _fills_gaps(self) -> bool:
+        return any(getattr(step, "fills_gaps", False) for _, step in self._named())
+
+    def compare(self, domain: Domain | None = None) -> Comparison:
+        """What the usual claims are worth beside this pipeline's plan, before any data.
+
+        Parameters
+        ----------
+        domain : Domain, optional
+            Public facts, as for ``plan``.
+
+        Returns
+        -------
+        Comparison
+            Naive claim, group privacy, all-exact and all-noisy route, and ours: a table and a picture.
+        """
+        from ppdp.pipeline.planning.comparison import compare
+
+        return compare(self, domain)
+
+    def _repr_html_(self) -> str:
+        """Diagram of the steps and, once fitted, the certificate."""
+        from sklearn.pipeline import Pipeline as SklearnPipeline
+        from sklearn.utils import estimator_html_repr
+
+        steps = [(name, step) for name, step in self._named() if isinstance(step, BaseEstimator)]
+        diagram = estimator_html_repr(SklearnPipeline(steps)) if steps else ""
+        certificate = getattr(self, "certificate_", None)
+        return str(diagram) + (certificate._repr_html_() if certificate is not None else "")
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "certificate_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        steps = list(self._named())
+        if steps and isinstance(steps[-1][1], BaseEstimator):
+            last = steps[-1][1].__sklearn_tags__()
+            tags.estimator_type = last.estimator_type
+            tags.classifier_tags = last.classifier_tags
+            tags.regressor_tags = last.regressor_tags
+            tags.target_tags = last.target_tags
+            tags.transformer_tags = last.transformer_tags
+        tags.input_tags.allow_nan = self._fills_gaps()
+        return tags
+
+
+_ON_THE_PIPELINE = {
+    "noise_scale": "leave it out: the pipeline solves the noise.",
+    "random_state": "set it on the Pipeline.",
+}
+
+
+def check_steps(steps: Any, cls: type) -> tuple[list[tuple[str, Any]], tuple[str, Any] | None]:
+    """Stages and the mechanism, if the last step is one; ``cls`` is the pipeline's class.
+
+    Raises
+    ------
+    InvalidParameter
+        If ``steps`` is not a list of uniquely named pairs.
+    UnknownStage
+        If a step is not one of ppdp's, or a mechanism is not last.
+    """
+    if not isinstance(steps, (list, tuple)) or not steps:
+        raise InvalidParameter("steps must be a non-empty list of (name, step) pairs.")
+    if any(not isinstance(item, (list, tuple)) or len(item) != 2 for item in steps):
+        raise InvalidParameter("steps must be a list of (name, step) pairs.")
+    names = [name for name, _ in steps]
+    if any(not isinstance(name, str) or not name.isprintable() or not name for name in names):
+        raise InvalidParameter("names of steps must be strings of printable characters.")
+    if any("__" in name or "." in name for name in names):
+        raise InvalidParameter("names of steps must be strings without '__' and '.'.")
+    own = set(inspect.signature(cls).parameters)
+    if own & set(names):
+        raise InvalidParameter(f"names of steps must not be those of parameters: {sorted(own & set(names))}.")
+    if len(set(names)) != len(names):
+        raise InvalidParameter("names of steps must be unique.")
+    for position, (name, step) in enumerate(steps):
+        if isinstance(step, Mechanism) and position < len(steps) - 1:
+            raise UnknownStage("a mechanism must be the last step.", stage=name, fix="move it to the end.")
+        if not isinstance(step, (Stage, Mechanism)):
+            raise UnknownStage(f"{_described(step)} is not a ppdp stage.", stage=name, fix=_twin(step))
+    for name, step in steps[-1:]:
+        for parameter, fix in _ON_THE_PIPELINE.items():
+            if getattr(step, parameter, None) is not None:
+                raise InvalidParameter(f"{parameter} has no effect inside a pipeline.", stage=name, fix=fix)
+    (last_name, last), stages = steps[-1], [(name, step) for name, step in steps]
+    if isinstance(last, Mechanism):
+        return stages[:-1], (last_name, last)
+    return stages, None
+
+
+def _described(step: Any) -> str:
+    kind = step if isinstance(step, type) else type(step)
+    return repr(step) if isinstance(step, str) else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _twin(step: Any) -> str:
+    """What to use instead of somebody else's estimator."""
+    from ppdp import mechanisms, transformers
+
+    name = (step if isinstance(step, type) else type(step)).__name__
+    if isinstance(step, type):
+        return "pass an instance, not the class."
+    if name == "SimpleImputer":
+        name = "MeanImputer"
+    if name in ("MaxAbsScaler", "MinMaxScaler"):
+        return (
+            "use ppdp.transformers.MinMaxScaler with public ranges=..., or with quantiles=(0.05, 0.95):"
+            " one row decides the ends of the data, so that no test could ever find them stable."
+        )
+    for module in (transformers, mechanisms):
+        if name in module.__all__:
+            return f"use {module.__name__}.{name}."
+    return (
+        "use a stage of ppdp.transformers, RowMap(function, out_ranges=...) for a public row-wise map, or"
+        " Public(transformer) for one that was fitted on public data."
+    )

@@ -1,0 +1,160 @@
+"""The only module that touches private rows: one fold over the steps of a plan.
+
+Order: releases that fit the stages before the last condition, then the gate, then everything else. Nothing that is
+decided here depends on the rows, except through the noise: whether the gate passes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.core.boundary import AtStep
+from ppdp.data.releases import STATISTICS
+from ppdp.data.rows import Rows
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.planning.route import PlannedRelease
+from ppdp.privacy.noise.sampler import Noise
+
+__all__ = ["Outcome", "execute"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What left the rows, all of it paid for.
+
+    Attributes
+    ----------
+    released : mapping of str to ndarray
+        Every released array by name.
+    rung : int
+        Of a ladder: the one that was passed.
+    """
+
+    released: Mapping[str, Array]
+    rung: int = -1
+
+
+def execute(plan: Plan, rows: Rows, noise: Noise) -> Outcome:
+    """Run a plan on private rows.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to do; its public facts are those of the rows.
+    rows : Rows
+        Checked and clipped at the entrance.
+    noise : Noise
+        Where noise comes from.
+
+    Raises
+    ------
+    PrivacyRefusal
+        If the gate does not pass.
+    StageFailed
+        If a step raises an error of its own.
+    """
+    fold = _Fold(plan, noise)
+    for position, step in enumerate(plan.steps):
+        with AtStep(step.name):
+            rows = fold.step(position, rows)
+    released = fold.released
+    if fold.plan.mechanism is not None:
+        m = fold.plan.mechanism
+        with AtStep(m.name):
+            answers = m.stage._release(rows, m.question, noise, m.noise_scale)
+        released |= {f"{m.name}.{name}": value for name, value in answers.items()}
+    return Outcome(released, fold.plan.rung)
+
+
+class _Fold:
+    """State of one execution."""
+
+    def __init__(self, plan: Plan, noise: Noise) -> None:
+        self.plan, self.noise = plan, noise
+        self.released: dict[str, Array] = {}
+        self.margin = math.inf
+        self.moments: Any = None
+        self.untouched = True
+        self.waiting: list[tuple[PlannedRelease, Array]] = []
+        conditional = [i for i, step in enumerate(plan.steps) if step.way.conditions]
+        gated = bool(conditional) and plan.gate is not None
+        self.first = conditional[0] if gated else len(plan.steps)
+        self.last = conditional[-1] if gated else -1
+
+    def step(self, position: int, rows: Rows) -> Rows:
+        """Measure, release what may be released, test, and apply one stage."""
+        step = self.plan.steps[position]
+        way, domain, stage = step.way, step.domain, step.stage
+        # A public map may move rows as well, by rounding that depends on where they stand.
+        if self.untouched and (way.name != "public" or way.distance.moved):
+            self.untouched = False
+            if any(getattr(later.stage, "keys", None) == "raw" for later in self.plan.steps[position:]):
+                rows = replace(rows, raw=rows.X, ours=False)
+        for release in self.plan.releases:
+            if release.at == position:
+                self._measure(release, rows)
+        for condition in way.conditions:
+            self.margin = min(self.margin, condition.margin(rows))
+        if way.name == "noisy":
+            fitted = stage._released(self._moments(), way, domain)
+        else:
+            fitted = stage._statistics(rows if way.name == "exact" else _no_rows(rows), way, domain)
+        if position == self.last:
+            self._gate()
+            if self.plan.rungs:
+                way = self.plan.steps[position].way
+                fitted = stage._statistics(rows, way, domain)
+        result: Rows = stage._run(rows, fitted)
+        self.moments = stage._carry(self._moments(), fitted) if way.affine else None
+        # What a stage has made is only held here, and the next one may write over it.
+        ours = rows.ours if result.X is rows.X else not np.may_share_memory(result.X, rows.X)
+        return replace(result, ours=ours)
+
+    def _moments(self) -> Any:
+        assert self.moments is not None  # the plan put a release before every stage that reads one
+        return self.moments
+
+    def _measure(self, release: PlannedRelease, rows: Rows) -> None:
+        """Measure now; release now only what must shape rows that a condition looks at.
+
+        Everything else waits for the gate: with the gate in front, deltas need not add.
+        """
+        statistic, step = STATISTICS[release.statistic], self.plan.steps[release.at]
+        exact = statistic.measure(rows, step.domain, release.parameters)
+        if release.at <= self.last and (release.purpose == "predict" or release.at > self.first):
+            self.waiting.append((release, exact))
+        else:
+            self.moments = self._release(release, exact)
+
+    def _release(self, release: PlannedRelease, exact: Array) -> Any:
+        statistic, step = STATISTICS[release.statistic], self.plan.steps[release.at]
+        answer = self.noise.release(exact, release.noise_scale, statistic.bound(step.domain))
+        self.released[f"{step.name}.{release.statistic}"] = answer
+        return statistic.read(answer, step.domain)
+
+    def _gate(self) -> None:
+        """One test for all conditions, then what waited for it."""
+        plan = self.plan
+        assert plan.gate is not None
+        self.plan = plan.on(plan.gate.test(self.margin, self.noise, _advice(plan)))
+        for release, exact in self.waiting:
+            self._release(release, exact)
+
+
+def _advice(plan: Plan) -> str:
+    """What to change where the gate refuses, from the plan alone."""
+    words = [f"{step.stage.relief} for {step.name}" for step in plan.steps if step.way.conditions]
+    return f"use {' and '.join(words)}, or more rows; a weaker gate would not be sound."
+
+
+def _no_rows(rows: Rows) -> Rows:
+    """Rows for a stage that may not look at any."""
+    return Rows(np.empty((0, rows.X.shape[1])), None, np.empty(0))

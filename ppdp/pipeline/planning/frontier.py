@@ -1,0 +1,181 @@
+"""Which routes through the first stages are worth continuing: those that no other one dominates.
+
+A route dominates another one through the same stages if, whatever follows, it cannot end with more noise, and is
+preferred where both end with the same. That is decided by what all later bounds are monotone in: the distance at its
+end, and what its releases and its conditions take from the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from operator import le
+from typing import Any
+
+from ppdp.core.domain import Domain
+from ppdp.data.releases import STATISTICS
+from ppdp.exceptions import ImpossibleBudget
+from ppdp.pipeline.planning.budget import LARGEST_ERROR, least_share
+from ppdp.pipeline.planning.route import PlannedRelease, Route
+
+__all__ = ["LISTED", "Frontier", "Prices"]
+
+LISTED = 16  # up to so many routes are all solved, and all listed
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What releases cost in one plan.
+
+    Attributes
+    ----------
+    mus : tuple of two floats
+        The whole budget, where the deltas of a gate and of everything else do not add, and where they do.
+    shares : tuple of float
+        What one release may cost in front of a mechanism, the least first; () without a mechanism, where releases
+        share everything.
+    """
+
+    mus: tuple[float, float]
+    shares: tuple[float, ...]
+
+    def of(self, release: PlannedRelease, domain: Domain, chosen: bool) -> tuple[float, ...]:
+        """Two shares of the budget and a number of draws, which add up, and two measures of how vague it is.
+
+        Parameters
+        ----------
+        release : PlannedRelease
+            To be priced.
+        domain : Domain
+            Public facts where it is released.
+        chosen : bool
+            Whether it serves a stage whose way the plan chooses: only such a route may be too vague to be offered.
+
+        Raises
+        ------
+        ImpossibleBudget
+            If no share is enough for it.
+        """
+        statistic = STATISTICS[release.statistic]
+        size = float(statistic.size(domain))
+        if not self.shares:
+            return 1.0, 1.0, size, statistic.error(release.sensitivity, domain) * chosen, size
+        found = [least_share(release, domain, mu, self.shares) for mu in self.mus]
+        return *(share for share, _, _ in found), size, *(float(chosen and e > LARGEST_ERROR) for _, _, e in found)
+
+
+@dataclass(slots=True)
+class Frontier:
+    """Keeps the routes that are not dominated, once there are too many to solve them all.
+
+    Parameters
+    ----------
+    prices : Prices
+        Of releases.
+    unusable : callable of Route
+        Why a route cannot be executed, whatever follows; empty if it can.
+    most : float
+        What releases may cost together, less what a gate costs, as shares of the budget: callable of whether there is a
+        condition.
+    vague : bool
+        Whether routes whose released statistics are too noisy are kept.
+    listed : int
+        Up to so many routes are all kept.
+
+    Attributes
+    ----------
+    reasons : dict of str to str
+        Why routes were dropped for which there is no hope, by their first stages.
+    complete : bool
+        Whether no route was dropped so far.
+    spared : bool
+        Whether none was dropped because it is vague.
+    """
+
+    prices: Prices
+    unusable: Callable[[Route], str]
+    most: Callable[[bool], float]
+    vague: bool
+    listed: int = LISTED
+    reasons: dict[str, str] = field(default_factory=dict)
+    complete: bool = True
+    spared: bool = True
+    _known: dict[int, tuple[PlannedRelease, tuple[float, ...]]] = field(default_factory=dict)
+
+    def __call__(self, found: list[Route]) -> list[Route]:
+        """The routes, all through the same stages, that are to be continued, in their order."""
+        if len(found) <= self.listed:
+            return found
+        self.complete = False
+        groups: dict[Hashable, list[tuple[tuple[float, ...], tuple[int, ...], int]]] = {}
+        for at, route in enumerate(found):
+            reason = self.unusable(route)
+            if not reason:
+                try:
+                    weight = self._weight(route)
+                except ImpossibleBudget as error:
+                    reason = error.message
+            if reason:
+                self.reasons.setdefault(reason, f"{route.label}, ...")
+                continue
+            groups.setdefault((route.domain, _shared(route)), []).append((weight, route.rank, at))
+        return [found[at] for at in sorted(at for group in groups.values() for at in _undominated(group))]
+
+    def _weight(self, route: Route) -> tuple[float, ...]:
+        """What a route is compared by; less is better in every entry.
+
+        Raises
+        ------
+        ImpossibleBudget
+            If its releases leave nothing, or are too noisy to be offered.
+        """
+        closed = route.releases[:-1] if route.run else route.releases
+        prices = [self._price(release, route) for release in closed]
+        single, adding, draws = (sum(price[i] for price in prices) for i in range(3))
+        vague = [max((price[i] for price in prices), default=0.0) for i in (3, 4)]
+        conditional = route.conditional
+        if self.prices.shares and single >= self.most(bool(conditional)):
+            raise ImpossibleBudget("the releases use the whole budget.")
+        if self.prices.shares and vague[0] and not self.vague:
+            self.spared = False
+            raise ImpossibleBudget("released statistics would be too noisy at this n")
+        fitting = [release.at for release in route.releases if release.purpose == "fit"]
+        first = conditional[0] if conditional else len(route.steps)
+        reach = min(
+            (c.largest for step in route.steps if step.stage.chooses for c in step.way.conditions), default=float("inf")
+        )
+        shared: tuple[float, ...] = ()
+        if route.run:
+            at = route.run[0][0]
+            chosen = any(route.steps[i].stage.chooses for i, _ in route.run)
+            shared = at > first, chosen, *route.steps[at].distance.components
+        flags = bool(conditional), bool(fitting), any(at > first for at in fitting), route.gate_after_release
+        return single, adding, draws, *vague, *flags, -reach, *shared, *route.distance.components
+
+    def _price(self, release: PlannedRelease, route: Route) -> tuple[float, ...]:
+        known = self._known.get(id(release))
+        if known is None:
+            chosen = any(route.steps[i].stage.chooses for i in release.serves)
+            known = release, self.prices.of(release, route.steps[release.at].domain, chosen)
+            self._known[id(release)] = known
+        return known[1]
+
+
+def _shared(route: Route) -> Hashable:
+    """What a release that further steps may share will become; None if there is none."""
+    if not route.run:
+        return None
+    at, first = route.run[0]
+    kinds = frozenset(ask.statistic for _, ask in route.run)
+    parameters = tuple(sorted((name, repr(value)) for name, value in first.parameters.items()))
+    fits = any(ask.purpose == "fit" for _, ask in route.run)
+    return route.steps[at].domain, first.statistic, kinds, parameters, fits, len(route.run) > 1
+
+
+def _undominated(group: Sequence[tuple[Any, ...]]) -> list[int]:
+    """Positions of the routes that no other one of the group dominates."""
+    kept: list[tuple[Any, ...]] = []
+    for weight, rank, at in sorted(group):
+        if not any(other[1] <= rank and all(map(le, other[0], weight)) for other in kept):
+            kept.append((weight, rank, at))
+    return [at for _, _, at in kept]

@@ -1,0 +1,337 @@
+"""From stages and public facts to a plan: of all routes the one of least noise is taken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ppdp.core.checks import check_budget
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.facts import Fact
+from ppdp.data.releases import STATISTICS
+from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
+from ppdp.pipeline.planning.budget import Split, check_shares, gate_share, release_shares
+from ppdp.pipeline.planning.frontier import LISTED, Frontier, Prices
+from ppdp.pipeline.planning.gating import Deltas, gated_split, rivals
+from ppdp.pipeline.planning.others import Impossible, as_many, changes
+from ppdp.pipeline.planning.plan import Alternative, Plan, PlannedMechanism, loss_before, out_of_reach
+from ppdp.pipeline.planning.route import Offers, PlannedStep, Route, routes
+from ppdp.privacy.gate import Gate
+from ppdp.privacy.gaussian import gaussian_mu
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW
+
+__all__ = ["Solver", "make_plan"]
+
+
+def make_plan(
+    stages: Sequence[tuple[str, Any]],
+    mechanism: tuple[str, Any] | None,
+    domain: Domain,
+    facts: tuple[Fact, ...],
+    *,
+    epsilon: float,
+    delta: float,
+    gate: str | None = "auto",
+    budget: Mapping[str, float] | None = None,
+    deltas_add: bool = False,
+) -> Plan:
+    """Choose the route of least final noise and solve its budget, once.
+
+    Parameters
+    ----------
+    stages : sequence of (name, stage)
+        Without the mechanism.
+    mechanism : (name, mechanism) or None
+        The last step.
+    domain, facts : Domain, tuple of Fact
+        Completed public facts.
+    epsilon, delta : float
+        The end-to-end budget.
+    gate : {"auto", "gaussian", "laplace", "discrete-laplace", None}
+        The noise of the test of all conditions; None assumes them instead.
+    budget : mapping, optional
+        Shares of mu² for "gate" and "release".
+    deltas_add : bool, default=False
+        Whether the deltas of gate and releases must add, because other fits on the same data may be chosen after
+        this one's outcome is seen.
+
+    Raises
+    ------
+    ImpossibleBudget
+        If epsilon is not positive or delta is not below 1/n.
+    NoRoute
+        If no route can be certified within the budget.
+    """
+    epsilon, delta = check_budget(epsilon, delta, domain.n)
+    check_shares(budget)
+    distance = Distance.neighbours(domain.rows_per_unit)
+    solver = Solver(mechanism, domain, distance, facts, epsilon, delta, gate, budget, deltas_add)
+    for vague in (False, True):  # statistics too noisy to be offered are tried only where all else drowns the signal
+        frontier = solver.frontier(vague=vague)
+        tried = [solver.solve(route) for route in solver.routes(stages, frontier)]
+        plans = _eligible(tried, mechanism is not None)
+        if frontier.spared or (plans and not plans[0].reason and not plans[0].kept_plan.drowned):
+            break
+    if not plans:
+        reasons = [
+            *(f"{t.route.label}: {t.reason}" for t in tried),
+            *(f"{w}: {r}" for r, w in frontier.reasons.items()),
+        ]
+        raise _no_route(reasons)
+    chosen = plans[0]
+    others: list[Impossible] = []
+    if not frontier.complete:
+        tried, others = solver.beside(chosen, stages)
+        plans = _eligible(tried, mechanism is not None)
+    table = tuple(
+        Alternative(
+            t.route.label,
+            t.plan.mechanism.noise_scale
+            if t in plans and t.plan is not None and t.plan.mechanism is not None
+            else None,
+            "chosen" if t is chosen else "offered" if t in plans else "not offered",
+            "" if t in plans else t.reason or "its noise would drown the signal",
+        )
+        for t in tried
+    ) + tuple(Alternative(other.label, None, "not offered", other.reason) for other in others)
+    plan = chosen.kept_plan
+    warnings = (*plan.warnings, *([f"{chosen.reason}: nothing better can be had."] if chosen.reason else []))
+    return replace(plan, alternatives=table, warnings=warnings).with_declared()
+
+
+def _no_route(found: Sequence[str]) -> NoRoute:
+    """The refusal, with every reason, or with the first of very many."""
+    reasons = sorted(set(found))
+    more = f"; and {len(reasons) - LISTED} more" if len(reasons) > LISTED else ""
+    fix = "more rows, a larger epsilon, or unconditional and noisy stages."
+    sampler = all("sampler" in reason for reason in reasons)
+    return NoRoute(
+        f"no route can be certified within the budget ({'; '.join(reasons[:LISTED])}{more}).",
+        fix="a smaller epsilon or a larger delta." if sampler else fix,
+    )
+
+
+def _eligible(tried: Sequence[_Tried], has_mechanism: bool) -> list[_Tried]:
+    """Plans to choose from, the best first.
+
+    Routes whose released statistics are imprecise take part only where they are what does not drown the signal.
+    """
+    plans = sorted((t for t in tried if t.plan is not None), key=lambda t: t.order)
+    precise = [t for t in plans if not t.reason]
+    if not has_mechanism or (precise and not precise[0].kept_plan.drowned):
+        return precise
+    return [t for t in plans if not t.kept_plan.drowned] or precise
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A route with its plan, or with the reason why it has none, or why it is offered only if there is no better."""
+
+    route: Route
+    plan: Plan | None
+    reason: str = ""
+
+    @property
+    def kept_plan(self) -> Plan:
+        assert self.plan is not None
+        return self.plan
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """Least final noise first; ties: public, noisy, exact."""
+        return float(f"{_noise(self.kept_plan):.9e}"), self.route.rank
+
+
+@dataclass(frozen=True, slots=True)
+class Solver:
+    """What all routes of one plan share."""
+
+    mechanism: tuple[str, Any] | None
+    domain: Domain
+    distance: Distance
+    facts: tuple[Fact, ...]
+    epsilon: float
+    delta: float
+    gate: str | None
+    budget: Mapping[str, float] | None
+    deltas_add: bool
+    offers: Offers = field(default_factory=Offers)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether new rows will be mapped."""
+        return self.mechanism is None or self.mechanism[1].predicts
+
+    def routes(self, stages: Sequence[tuple[str, Any]], kept: Callable[[list[Route]], list[Route]]) -> list[Route]:
+        """Routes through the stages; ``kept`` as in :func:`ppdp.pipeline.planning.route.routes`."""
+        return routes(stages, self.domain, self.distance, predicts=self.predicts, kept=kept, offers=self.offers)
+
+    def frontier(
+        self, *, vague: bool, unusable: Callable[[Route], str] | None = None, adding: bool = False
+    ) -> Frontier:
+        """What keeps the routes that are worth solving.
+
+        Parameters
+        ----------
+        vague : bool
+            Whether those whose released statistics are too noisy are.
+        unusable : callable of Route, optional
+            Why a route cannot be executed, whatever follows; empty if it can.
+        adding : bool, default=False
+            Whether deltas add whatever the route.
+        """
+        rest = [Deltas.of(self.delta, adding=adds or adding or self.deltas_add).rest for adds in (False, True)]
+        single, adds = (gaussian_mu(self.epsilon, delta) for delta in rest)
+        gate = 0.0 if self.gate is None else gate_share(self.budget)
+        shares = () if self.mechanism is None else release_shares(self.budget)
+        most = {False: 1.0, True: 1.0 - gate}
+        return Frontier(Prices((single, adds), shares), unusable or self.unusable, most.__getitem__, vague)
+
+    def beside(self, chosen: _Tried, stages: Sequence[tuple[str, Any]]) -> tuple[list[_Tried], list[Impossible]]:
+        """The chosen route with those to compare it with, each once, and changes of it that are impossible."""
+        found = [*changes(chosen.route, self.offers, predicts=self.predicts)]
+        for way in ("exact", "noisy"):
+            found.append(as_many(way, stages, self.domain, self.distance, predicts=self.predicts, offers=self.offers))
+        tried, others = {chosen.route.label: chosen}, []
+        for route in found:
+            if isinstance(route, Impossible):
+                others.append(route)
+            elif route.label not in tried:
+                tried[route.label] = self.solve(route)
+        return [*tried.values()], others
+
+    def unusable(self, route: Route) -> str:
+        """Why a route cannot be executed, whatever follows; empty if it can."""
+        if not route.offered:
+            return "a condition would rest on a release that rests on a condition"
+        if self.mechanism is None and any(s.way.name == "exact" and s.stage.fits for s in route.steps):
+            return "the map itself is released, so its statistics must be"
+        return ""
+
+    def solve(self, route: Route) -> _Tried:
+        """Solve one route, or say why it is not offered."""
+        unusable = self.unusable(route)
+        if unusable:
+            return _Tried(route, None, unusable)
+        try:
+            plan, split_ = self.plan(route)
+        except ImpossibleBudget as error:
+            return _Tried(route, None, error.message)
+        if plan.gate is not None:
+            hopeless = [step.name for step in route.steps if step.stage.chooses and out_of_reach(step, plan.gate)]
+            if hopeless:
+                return _Tried(route, None, f"no data could pass the gate of {', '.join(hopeless)}")
+        return _Tried(route, plan, _too_noisy([route.steps[i] for i in split_.imprecise]))
+
+    def plan(self, route: Route) -> tuple[Plan, Split]:
+        """Of all kinds of gate that may be used the one that leaves the mechanism the least noise."""
+        if not route.conditional or self.gate is None:
+            return self.with_gate(route, None)
+        if self.gate != "auto":
+            return self.with_gate(route, self.gate)
+        plan, shares = self.with_gate(route, "gaussian")
+        for kind in rivals(plan.mechanism.loss) if plan.mechanism is not None else ():
+            other, others = self.with_gate(route, kind)
+            if _noise(other) < _noise(plan):
+                plan, shares = other, others
+        return plan, shares
+
+    def with_gate(self, route: Route, kind: str | None, rungs: tuple[int, ...] = (0,)) -> tuple[Plan, Split]:
+        """The plan of a route with this kind of gate; several rungs are those of a ladder.
+
+        Raises
+        ------
+        ImpossibleBudget
+            If the budget does not suffice.
+        UnsupportedOrder
+            If gaps would reach the mechanism.
+        """
+        if self.mechanism is not None and route.domain.missing_rows:
+            raise UnsupportedOrder(
+                "rows may have gaps here.", stage=self.mechanism[0], fix="fill the gaps of every column before it."
+            )
+        allowance = self._allowance(route)
+        if allowance >= self.delta / 2:
+            raise ImpossibleBudget("delta is below what the noise sampler can certify.", fix="ask for a larger delta.")
+        delta = self.delta - allowance
+        adding = kind is not None and (route.gate_after_release or self.deltas_add or len(rungs) > 1)
+        shares, gate = gated_split(
+            route,
+            kind,
+            self.epsilon,
+            Deltas.of(delta, adding=adding),
+            n_rows=self.domain.n,
+            mechanism=self.mechanism is not None,
+            gaussian=self.mechanism is None or self.mechanism[1]._question(route.domain).gaussian,
+            budget=self.budget,
+            rungs=rungs,
+        )
+        before = loss_before(shares.releases, gate)
+        planned = None if self.mechanism is None else self._mechanism(route, shares.mechanism, before, delta)
+        plan = Plan(
+            self.epsilon,
+            self.delta,
+            self.domain,
+            self.distance,
+            self.facts,
+            route.steps,
+            shares.releases,
+            gate,
+            planned,
+            (route.domain, route.distance),
+            allowance,
+            (),
+            _warnings(gate, planned, route, self.domain.n),
+        )
+        return plan, shares
+
+    def _mechanism(self, route: Route, mu: float, before: PrivacyLoss, delta: float) -> PlannedMechanism:
+        assert self.mechanism is not None
+        name, stage = self.mechanism
+        here = route.domain, route.distance
+        question = stage._question(route.domain, mu)
+        sensitivity = question.sensitivity(*here) if question.gaussian else None
+        scale = question.calibrated(*here, mu, before, (self.epsilon, delta))
+        return PlannedMechanism(name, stage, question, sensitivity, scale, question.privacy_map(*here, scale))
+
+    def _allowance(self, route: Route) -> float:
+        """Delta for the sampler: ``(1 + exp ε) 2^-60`` for every number drawn."""
+        draws = 1 + sum(STATISTICS[r.statistic].size(route.steps[r.at].domain) for r in route.releases)
+        if self.mechanism is not None:
+            most = self.mechanism[1]._question(route.domain, gaussian_mu(self.epsilon, self.delta))
+            draws += most.steps * most.size
+        return (1 + math.exp(self.epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
+
+
+def _too_noisy(imprecise: Sequence[PlannedStep]) -> str:
+    """Why statistics that are released are no use, by what they are for; empty if a user insists on them."""
+    vague = [step for step in imprecise if step.stage.chooses]
+    fitted = sorted({step.name for step in vague if step.way.name == "noisy"})
+    predicting = sorted({step.name for step in vague if step.way.name != "noisy"})
+    whose = [f"of {', '.join(fitted)}"] if fitted else []
+    if predicting:  # what the rows are fitted with is exact; new rows get what was released
+        whose.append(f"that predictions need in place of the exact ones of {', '.join(predicting)}")
+    return f"released statistics {' and those '.join(whose)} would be too noisy at this n" if vague else ""
+
+
+def _warnings(gate: Gate | None, mechanism: PlannedMechanism | None, route: Route, n: int) -> tuple[str, ...]:
+    found = []
+    hopeless = [step.name for step in route.steps if gate is not None and out_of_reach(step, gate)]
+    if hopeless:
+        found.append(f"no data could pass the gate: the conditions of {', '.join(hopeless)} leave too small a margin.")
+    elif gate is not None and gate.needed_margin() > n / 2:
+        found.append(f"the gate needs a margin of {math.ceil(gate.needed_margin())} of {n} rows: expect a refusal.")
+    if mechanism is not None and mechanism.drowns:
+        found.append(
+            "the noise drowns the signal at this n: more rows, a larger epsilon or fewer moved rows would help."
+        )
+    return (*found, *(mechanism.question.warnings if mechanism is not None else ()))
+
+
+def _noise(plan: Plan) -> float:
+    """What plans are compared by; 0 without a mechanism."""
+    return plan.mechanism.relative_noise if plan.mechanism is not None else 0.0

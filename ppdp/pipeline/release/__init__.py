@@ -1,0 +1,1 @@
+"""What leaves a fitted pipeline: released arrays, exports, tables."""

@@ -1,0 +1,234 @@
+"""Steps as plain JSON, and back: classes by name, public parameters as data. Nothing here runs what a file says.
+
+A parameter that is no plain data (a function, somebody else's fitted transformer) is only named; whoever reads the
+description must have it and hand it in. Of functions in public maps NumPy's few whose ranges are known are data, by
+name; any other is handed in with its keywords, so that nothing in a file reaches it but rows.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import inspect
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from ppdp import mechanisms, transformers
+from ppdp.certificate.canonical import strict_json
+from ppdp.exceptions import ExportError
+from ppdp.mechanisms.base import Mechanism
+from ppdp.transformers.base import Stage
+from ppdp.transformers.columns.categories import Encoded, OneHot
+from ppdp.transformers.columns.column_map import Block, ColumnMap
+from ppdp.transformers.columns.maps import RISING, Binarized, Binned, Filled, Mapped, Normalised, Powers, Scaled
+
+__all__ = ["describe", "restore"]
+
+Steps = list[tuple[str, Any]]
+
+OURS = {name: getattr(module, name) for module in (transformers, mechanisms) for name in module.__all__}
+OURS["ColumnMap"] = ColumnMap
+PARTS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (Binarized, Binned, Block, Encoded, Filled, Mapped, Normalised, OneHot, Powers, Scaled)
+}
+KNOWN = {function.__name__: function for function in RISING}
+PLAIN_ARRAYS = re.compile(r"[<|][bfiu][1248]|<U[1-9]\d{0,5}")
+NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+
+
+def describe(steps: Steps, columns: Sequence[str] | None) -> str:
+    """Steps and their public parameters as canonical JSON.
+
+    Parameters
+    ----------
+    steps : list of (name, step)
+        Stages and, last, perhaps a mechanism.
+    columns : sequence of str, optional
+        Names of the columns of raw rows, if they have any.
+    """
+    described = [
+        {
+            "name": name,
+            "class": type(step).__name__,
+            "own": OURS.get(type(step).__name__) is not type(step),
+            "parameters": {key: _plain(value) for key, value in sorted(step.get_params(deep=False).items())},
+        }
+        for name, step in steps
+    ]
+    document = {"columns": None if columns is None else list(columns), "steps": described}
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def restore(
+    text: str, functions: Mapping[str, Any], stages: Sequence[type[Any]]
+) -> tuple[Steps, tuple[str, ...] | None]:
+    """Steps and names of columns from their description.
+
+    Parameters
+    ----------
+    text : str
+        What :func:`describe` wrote.
+    functions : mapping
+        What is only named in it, by ``"step"`` or ``"step__parameter"``.
+    stages : sequence of type
+        Classes that are not ppdp's.
+
+    Raises
+    ------
+    ExportError
+        If it is no such description, or something that it names is not there.
+    """
+    own = {kind.__name__: kind for kind in stages}
+    try:
+        document = strict_json(text)
+        columns = document["columns"]
+        steps = [(str(step["name"]), _step(step, functions, own)) for step in document["steps"]]
+        return steps, None if columns is None else tuple(map(str, columns))
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, MemoryError) as error:
+        if isinstance(error, ExportError):
+            raise
+    raise ExportError("the description of the steps is malformed.")
+
+
+def _step(record: Mapping[str, Any], functions: Mapping[str, Any], own: Mapping[str, type[Any]]) -> Any:
+    """One step; its class is one of ours or one that the caller named."""
+    name, kind = record["name"], (own if record["own"] else OURS).get(record["class"])
+    if not (isinstance(kind, type) and issubclass(kind, (Stage, Mechanism))):
+        raise ExportError(
+            f"the class {record['class']!r} is not ppdp's.",
+            stage=str(name),
+            fix=f"import it and pass stages=[{record['class']}]; whoever gave you this export has it.",
+        )
+    given = record["parameters"]
+    if set(given) != set(inspect.signature(kind).parameters):
+        raise ExportError(
+            f"{record['class']} has other parameters here.", stage=str(name), fix="use the ppdp version that wrote it."
+        )
+    return kind(**{key: _value(value, _Place(name, key, kind, functions)) for key, value in given.items()})
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON; a kind that JSON lacks is an object with one key, its name."""
+    if isinstance(value, np.generic) and value.dtype.kind in "biufU":
+        value = value.item()
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"number": repr(value)}
+    if type(value) is list:
+        return [_plain(item) for item in value]
+    if type(value) is tuple:
+        return {"tuple": [_plain(item) for item in value]}
+    if type(value) is dict:
+        return {"mapping": [[_plain(key), _plain(item)] for key, item in value.items()]}
+    if type(value) is np.ndarray and PLAIN_ARRAYS.fullmatch(_little(value).dtype.str):
+        array = _little(value)
+        data = base64.b64encode(array.tobytes()).decode()
+        return {"array": {"dtype": array.dtype.str, "shape": list(array.shape), "data": data}}
+    if type(value) is slice:
+        return {"slice": [_plain(end) for end in (value.start, value.stop, value.step)]}
+    if type(value) in PARTS.values():
+        return {"part": {"class": type(value).__name__, "fields": _part_fields(value)}}
+    return _named(value)
+
+
+def _part_fields(part: Any) -> dict[str, Any]:
+    """What a part of a ``ColumnMap`` was made with."""
+    given = {one.name: getattr(part, one.name) for one in fields(part)}
+    if not isinstance(part, Mapped):
+        return {name: _plain(value) for name, value in given.items()}
+    keywords, name = given.pop("keywords"), getattr(part.function, "__name__", "")
+    if not keywords and KNOWN.get(name) is part.function:
+        function: Any = {"known": name}
+    else:
+        ((called, words),) = _named(part.function).items()
+        function = {called: f"{words} with {', '.join(sorted(keywords))}" if keywords else words}
+    return {**{key: _plain(value) for key, value in given.items()}, "function": function}
+
+
+def _named(value: Any) -> dict[str, str]:
+    """What is no plain data, by name only."""
+    called = "function" if callable(value) and not isinstance(value, type) else "object"
+    kind = value if hasattr(value, "__qualname__") and hasattr(value, "__module__") else type(value)
+    return {called: f"{kind.__module__}.{kind.__qualname__}"}
+
+
+def _little(array: Any) -> Any:
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+
+
+class _Place:
+    """Where a parameter stands, and what may be handed in for it."""
+
+    def __init__(self, step: str, parameter: str, kind: type[Any], functions: Mapping[str, Any]) -> None:
+        self.step, self.parameter, self.kind, self.functions = step, parameter, kind, functions
+
+    def at(self, step: str, parameter: str) -> _Place:
+        """A place inside this one."""
+        return _Place(step, parameter, self.kind, self.functions)
+
+    def given(self, what: str, hint: str) -> Any:
+        """What was handed in. What a mechanism asked of private rows is needed no more."""
+        for key in (f"{self.step}__{self.parameter}", self.step):
+            if key in self.functions:
+                return self.functions[key]
+        if what == "function" and issubclass(self.kind, Mechanism):
+            return None
+        raise ExportError(
+            f"{self.parameter} is no plain data, so the export only names it: {hint}.",
+            stage=self.step,
+            fix=f"pass functions={{{self.step!r}: ...}}, the one that was used; it is tried on made-up rows.",
+        )
+
+
+def _value(encoded: Any, place: _Place) -> Any:
+    """Inverse of :func:`_plain`."""
+    if isinstance(encoded, list):
+        return [_value(item, place) for item in encoded]
+    if not isinstance(encoded, dict):
+        return encoded
+    ((kind, content),) = encoded.items()
+    if kind == "tuple":
+        return tuple(_value(item, place) for item in content)
+    if kind == "mapping":
+        return {_value(key, place): _value(item, place) for key, item in content}
+    if kind == "number":
+        return NUMBERS[content]
+    if kind == "array":
+        return _array(**content)
+    if kind == "slice":
+        return slice(*(_value(end, place) for end in content))
+    if kind == "known":
+        return KNOWN[content]
+    if kind == "part":
+        return _part(content["class"], content["fields"], place)
+    if kind in ("function", "object"):
+        return place.given(kind, str(content))
+    raise ValueError(kind)
+
+
+def _part(name: str, given: Mapping[str, Any], place: _Place) -> Any:
+    """A part of a ``ColumnMap``; a function is asked for by the name of the step that it was."""
+    kind = PARTS[name]
+    if set(given) != {one.name for one in fields(kind) if kind is not Mapped or one.name != "keywords"}:
+        raise ExportError(f"{name} has other fields here.", stage=place.step, fix="use the ppdp version that wrote it.")
+    step = given.get("step") or place.step
+    return kind(**{key: _value(item, place.at(str(step), key)) for key, item in given.items()})
+
+
+def _array(dtype: str, shape: list[int], data: str) -> Any:
+    """An array of plain numbers or words, of exactly as many as there are bytes for."""
+    if not PLAIN_ARRAYS.fullmatch(dtype):
+        raise ValueError(dtype)
+    try:
+        content = base64.b64decode(data, validate=True)
+    except binascii.Error:
+        raise ValueError("base64") from None
+    return np.frombuffer(content, dtype=dtype).reshape(shape).copy()

@@ -1,0 +1,212 @@
+"""Releases read from files: verified before anything is made of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.certificate import Certificate
+from ppdp.certificate.canonical import strict_json
+from ppdp.certificate.share.export_rules import refuse_unsafe
+from ppdp.certificate.share.files import (
+    hashed,
+    read_members,
+    unpack_arrays,
+)
+from ppdp.core.checks import path_of
+from ppdp.exceptions import ExportError, PpdpError
+from ppdp.mechanisms.base import Mechanism
+from ppdp.pipeline.issue import content_hash
+from ppdp.pipeline.pipeline import Pipeline
+from ppdp.pipeline.release.description import restore
+from ppdp.pipeline.release.export import (
+    CERTIFICATE,
+    EXAMPLE,
+    EXAMPLE_ROWS,
+    FORM,
+    INFERENCE,
+    MANIFEST,
+    PARAMETERS,
+    REQUIRED,
+    inference_path,
+    manifest,
+    outcome,
+)
+from ppdp.pipeline.release.released import Released
+from ppdp.pipeline.release.table import verified
+from ppdp.pipeline.release.twins import noise_scales
+
+__all__ = ["ReleasedPipeline", "load"]
+
+Array = NDArray[np.float64]
+
+
+class ReleasedPipeline(Pipeline):
+    """A pipeline as :func:`load` gives it: fitted, and for predicting only.
+
+    Its steps are those that were fitted, with public parameters; ``certificate_`` and ``release_`` are as they were.
+    To fit such steps on rows of your own, put ``loaded.steps`` into a :class:`ppdp.Pipeline`, with your own budget and
+    ledger.
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Pipeline:
+        """Refused: the private rows are not here, and a new fit is a new spend.
+
+        Parameters
+        ----------
+        X, y : ignored
+            Present by convention.
+
+        Raises
+        ------
+        ExportError
+            Always.
+        """
+        raise ExportError("a loaded release is not fitted again.", fix="ppdp.Pipeline(loaded.steps, epsilon=..., ...).")
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        path = " > ".join(name for name, _ in self.steps)
+        if not hasattr(self, "certificate_"):
+            return f"ReleasedPipeline({path})"
+        c = self.certificate_
+        return f"{c.status} release, ({c.epsilon:g}, {c.delta:g})-differentially private: {path}"
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    sha256: str | None = None,
+    functions: Mapping[str, Any] | None = None,
+    stages: Iterable[type[Any]] = (),
+) -> ReleasedPipeline:
+    """A released pipeline from a folder or zip that :meth:`ppdp.Pipeline.export` wrote.
+
+    Everything is verified before anything is made: the hashes of all files, the derivation of the certificate, that
+    names, shapes and hash of the released arrays and of the steps are those that it certifies. Nothing in the files is
+    executed, and no class is used that is not ppdp's or yours. What the made-up rows in the export are mapped to must
+    come out here as well, which finds another version of a library that computes something else.
+
+    Parameters
+    ----------
+    path : path-like
+        Folder or zip.
+    sha256 : str, optional
+        What ``export`` returned, from somebody you trust. Without it the export is known to agree with itself, not who
+        wrote it.
+    functions : mapping, optional
+        What is no plain data and therefore only named in the export, by the name of its step (or
+        ``"step__parameter"``): the function of a ``RowMap``, the transformer in ``Public``. They are yours; the export
+        only tells whether made-up rows come out as before.
+    stages : sequence of type
+        Classes of steps that are not ppdp's.
+
+    Returns
+    -------
+    ReleasedPipeline
+        Fitted; predicts on raw rows.
+
+    Raises
+    ------
+    ExportError
+        If it is not a whole export that agrees with itself, or something is missing.
+    CertificateError
+        If its certificate is none, or does not verify.
+
+    Examples
+    --------
+    >>> load("nowhere.zip")  # doctest: +IGNORE_EXCEPTION_DETAIL
+    Traceback (most recent call last):
+    ...
+    ppdp.exceptions.ExportError: cannot read 'nowhere.zip': No such file or directory.
+    """
+    members = read_members(path_of("path", path), REQUIRED | {EXAMPLE})
+    certificate = _checked(members, sha256)
+    refuse_unsafe(certificate, conditional=True)
+    shapes = certificate["released"]
+    arrays = unpack_arrays(members[PARAMETERS], shapes["names"])
+    if content_hash(arrays) != shapes["sha256"] or hashed(members[INFERENCE]) != shapes["inference"]:
+        raise ExportError("the released values or the steps are not those that the certificate was issued for.")
+    inference = members[INFERENCE].decode()
+    steps, columns = restore(inference, functions or {}, tuple(stages))
+    release = Released(arrays, noise_scales(certificate.to_dict()), shapes["sha256"], inference, certificate)
+    pipe = _rebuilt(release, steps, columns)
+    _compare_example(pipe, members.get(EXAMPLE))
+    return pipe
+
+
+def _checked(members: Mapping[str, bytes], expected: str | None) -> Certificate:
+    """The certificate, after all hashes."""
+    if not REQUIRED <= members.keys() <= REQUIRED | {EXAMPLE}:
+        raise ExportError("these are not the files of an export.")
+    if expected is not None and hashed(members[MANIFEST]) != expected:
+        raise ExportError("this is another export than the one that is expected.")
+    others = {name: data for name, data in members.items() if name != MANIFEST}
+    found: Any = None
+    with contextlib.suppress(ValueError, RecursionError):
+        found = strict_json(members[MANIFEST])
+    if not isinstance(found, dict) or found.get("form") != FORM:
+        raise ExportError("the manifest is malformed.", fix="use the ppdp version that wrote it.")
+    if found.get("sha256") != {name: hashed(data) for name, data in others.items()}:
+        raise ExportError("a file is not the one that was written.")
+    certificate = verified(members[CERTIFICATE])
+    if found != manifest(others, certificate):
+        raise ExportError("the manifest is that of another certificate.")
+    return certificate
+
+
+def _rebuilt(release: Released, steps: list[tuple[str, Any]], columns: tuple[str, ...] | None) -> ReleasedPipeline:
+    """A fitted pipeline of steps that are those of the certificate."""
+    c = release.certificate
+    domain, last = c["entrance"]["domain"], c["mechanism"]
+    recorded = [(step["name"], step["class"]) for step in [*c["steps"], *([last] if last else [])]]
+    if recorded != [(name, type(step).__name__) for name, step in steps]:
+        raise ExportError("the steps are not those of the certificate.")
+    if isinstance(steps[-1][1], Mechanism) != bool(last) or columns not in (
+        None,
+        tuple(domain.get("feature_names", ())),
+    ):
+        raise ExportError("the steps or columns are not those of the certificate.")
+    pipe = ReleasedPipeline(steps, epsilon=c.epsilon, delta=c.delta, invalid=c["invalid"], dataset=c["dataset"])
+    pipe.n_features_in_ = domain["n_features"]
+    if columns is not None:
+        pipe.feature_names_in_ = np.asarray(columns, dtype=object)
+    try:
+        pipe._hold(release, steps)
+    except PpdpError:
+        raise
+    except Exception:  # parameters that no ppdp wrote may break anything
+        raise ExportError("nothing can be made of these steps and values.") from None
+    return pipe
+
+
+def _compare_example(pipe: ReleasedPipeline, data: bytes | None) -> None:
+    """Made-up rows must come out as they did where the export was written."""
+    stages = inference_path(pipe)
+    if bool(stages) != (data is not None):
+        raise ExportError("the made-up rows are missing, or there is nothing to map them.")
+    if data is None:
+        return
+    shape = [EXAMPLE_ROWS, pipe.n_features_in_]
+    here = None
+    try:
+        found = unpack_arrays(data, {"rows": shape, "gaps": shape, "mapped": None})
+        here = outcome(stages, found["rows"], found["gaps"])
+    except PpdpError:
+        raise
+    except Exception:  # a function that was handed in may fail as it likes
+        pass
+    if here is None or not _agree(here, found["mapped"]):
+        raise ExportError(
+            "made-up rows come out otherwise than where this was exported.",
+            fix="hand in the same functions; use the versions of NumPy and ppdp that the certificate names.",
+        )
+
+
+def _agree(here: Array, there: Array) -> bool:
+    """Equal but for what another processor may round otherwise."""
+    return here.shape == there.shape and np.allclose(here, there, 1e-6, 1e-9 * float(np.abs(there).max(initial=0.0)))

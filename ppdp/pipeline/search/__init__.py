@@ -1,0 +1,1 @@
+"""Choosing among pipelines by noisy scores, paid for once."""

@@ -1,0 +1,217 @@
+"""Candidates of a search, how their rows are scored, and how one is chosen: ``docs/theory/search.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_regressor
+
+from ppdp.core.domain import Domain
+from ppdp.data import intake as entrance
+from ppdp.data.rows import encode_labels, encode_targets
+from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, PpdpError
+from ppdp.pipeline.pipeline import Pipeline
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.search.plan import PlannedFit, Selection
+from ppdp.privacy.ledger.ledger import Ledger
+from ppdp.privacy.noise.laplace import choose
+from ppdp.privacy.noise.sampler import Noise
+
+__all__ = ["Candidate", "Setting", "candidates_of", "row_scores", "select"]
+
+Array = NDArray[np.float64]
+Scoring = Callable[[Any, Any], float]
+
+_OF_THE_SEARCH = ("epsilon", "delta", "ledger", "dataset", "random_state", "domain")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Public facts of all rows of a search.
+
+    Attributes
+    ----------
+    declared : Domain or None
+        What the user declared of them.
+    n_rows, n_features : int
+        Shape of X.
+    names : tuple of str or None
+        Columns of X.
+    """
+
+    declared: Domain | None
+    n_rows: int
+    n_features: int
+    names: tuple[str, ...] | None
+
+    def __post_init__(self) -> None:
+        known = None if self.declared is None else self.declared.n_rows
+        if known not in (None, self.n_rows):
+            raise DomainMismatch(
+                f"the domain declares n_rows = {known}, X has {self.n_rows}.", fix="declare what the data have."
+            )
+
+    @property
+    def rows_per_unit(self) -> int:
+        """Rows that one person may own."""
+        return 1 if self.declared is None else self.declared.rows_per_unit
+
+    def domain(self, n: int) -> Domain | None:
+        """What is declared of all rows, as far as it holds of any ``n`` of them."""
+        if self.declared is None or n == self.n_rows:
+            return self.declared
+        gaps = self.declared.max_missing
+        if gaps is not None:
+            gaps = min(n, self.declared.but(n_rows=self.n_rows).missing_rows)
+        return self.declared.but(n_rows=n, min_present=0, max_missing=gaps)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Parameters with the pipeline that has them.
+
+    The pipeline keeps an account of its own, to which nobody looks: in an account the deltas of gates add, as they must
+    where the outcome of one fit may decide the next.
+    """
+
+    params: Mapping[str, Any]
+    pipeline: Pipeline
+
+    def plan(self, n: int, epsilon: float, delta: float, setting: Setting) -> Plan:
+        """Its plan on ``n`` of the rows.
+
+        Raises
+        ------
+        MissingBound
+            If the labels are not declared: to read them is an answer about the rows.
+        """
+        pipeline = clone(self.pipeline).set_params(epsilon=epsilon, delta=delta)
+        found: Plan = pipeline._plan(setting.domain(n), shape=(n, setting.n_features), names=setting.names)
+        if not is_regressor(pipeline) and found.domain.classes is None:
+            raise MissingBound(
+                "the classes are not declared.", fix="pass classes=(...) to the model or Domain(classes=...)."
+            )
+        return found
+
+    def fit(self, spend: PlannedFit, setting: Setting, X: Any, y: NDArray[Any], seed: int | None) -> Pipeline:
+        """A fit as planned."""
+        pipeline: Pipeline = clone(self.pipeline).set_params(
+            epsilon=spend.epsilon, delta=spend.delta, domain=setting.domain(len(y)), random_state=seed
+        )
+        return pipeline.fit(X, y)
+
+
+def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
+    """All combinations of parameters, each with its pipeline.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        What the parameters are of.
+    param_grid : dict or list of dicts
+        As scikit-learn's.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are no candidates, or cannot be scored alike.
+    """
+    from sklearn.model_selection import ParameterGrid
+
+    kind = _kind(pipeline)
+    own = clone(pipeline).set_params(ledger=Ledger())
+    own._promised = own._owed = None  # what is promised and owed is the search's
+    try:
+        grid = list(ParameterGrid(param_grid))
+        taken = sorted({name for params in grid for name in params} & set(_OF_THE_SEARCH))
+        if taken:
+            raise InvalidParameter(f"{taken} cannot be searched for: a choice must cost what was planned.")
+        found = [Candidate(params, clone(own).set_params(**params)) for params in grid]
+    except PpdpError:
+        raise
+    except (TypeError, ValueError, AttributeError) as error:
+        raise InvalidParameter(f"param_grid does not fit this pipeline: {error}") from error
+    if len(found) < 2:
+        raise InvalidParameter("a search needs at least two candidates.", fix="more values in param_grid.")
+    if any(_kind(candidate.pipeline) != kind for candidate in found):
+        raise InvalidParameter(
+            "classifiers and regressors have no scores in common.",
+            fix="a search for each, with a pipeline of its kind.",
+        )
+    return found
+
+
+def _kind(pipeline: Pipeline) -> bool:
+    """Whether it is a regression; refuses what has no score."""
+    _, last = pipeline._checked()
+    if last is None or not hasattr(last[1], "predict"):
+        raise InvalidParameter("the pipeline does not predict, so it has no score.", fix="end it in a model.")
+    return bool(is_regressor(last[1]))
+
+
+def row_scores(
+    domain: Domain, y: NDArray[Any], predicted: NDArray[Any], scoring: Scoring | None, *, regression: bool
+) -> Array:
+    """Score of every row in [0, 1], from its own answer and prediction alone.
+
+    Parameters
+    ----------
+    domain : Domain
+        With the public classes or the range of y.
+    y, predicted : ndarray of shape (m,)
+        Answers and predictions.
+    scoring : callable or None
+        Of one answer and one prediction.
+    regression : bool
+        Whether answers are numbers.
+    """
+    if scoring is not None:
+        own = np.frompyfunc(partial(_scored, scoring), 2, 1)(y, predicted).astype(np.float64)
+        return np.clip(np.nan_to_num(own, nan=0.0), 0.0, 1.0)
+    if not regression:
+        classes = domain.require("classes")
+        return (encode_labels(y, classes) == encode_labels(predicted, classes)).astype(np.float64)
+    y_range = domain.require("y_range")
+    right = entrance.repaired_targets(y, y_range, "repair")
+    return np.clip(1 - np.abs(right - encode_targets(predicted, y_range)) / 2, 0.0, 1.0)
+
+
+def _scored(scoring: Scoring, answer: Any, predicted: Any) -> float:
+    """A user's score of one row; that it fails is nobody's business."""
+    try:
+        return float(scoring(answer, predicted))
+    except Exception:
+        return 0.0
+
+
+def select(sums: Array, selection: Selection, noise: Noise) -> tuple[int, Array]:
+    """Choose by sums of scores.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (k,)
+        Exact sums of scores in [0, 1]: private.
+    selection : Selection
+        How to choose, and what to release.
+    noise : Noise
+        Where noise comes from.
+
+    Returns
+    -------
+    chosen : int
+        Position of the chosen candidate.
+    noisy : ndarray
+        Mean scores with noise: of all candidates, of the chosen one, or of none.
+    """
+    means, scale = sums / selection.rows, selection.noise_scale
+    if selection.temperature is None:
+        assert scale is not None
+        noisy = noise.release(means, scale, 1.0)
+        return int(noisy.argmax()), noisy
+    chosen = choose(noise, sums, selection.temperature, float(selection.rows))
+    return chosen, np.empty(0) if scale is None else noise.release(means[chosen : chosen + 1], scale, 1.0)

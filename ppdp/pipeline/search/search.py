@@ -1,0 +1,431 @@
+"""Search for parameters on private rows, with everything it takes charged to one (epsilon, delta)."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ppdp.certificate import Certificate
+from ppdp.certificate.replay.searched import part_of_search, whole_search
+from ppdp.core.boundary import discreet
+from ppdp.core.checks import check_budget, choice, flag, integer, number
+from ppdp.core.domain import Domain
+from ppdp.core.names import dataset_name
+from ppdp.data import intake as entrance
+from ppdp.data.facts import check_promised, merged
+from ppdp.data.frames import cells
+from ppdp.data.statistics import column_sums
+from ppdp.exceptions import InvalidParameter, PrivacyRefusal
+from ppdp.pipeline.copies import Copied, as_part
+from ppdp.pipeline.pipeline import Pipeline
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.search.candidates import Candidate, Scoring, Setting, candidates_of, row_scores, select
+from ppdp.pipeline.search.plan import SearchPlan, SearchSummary, plan_search, taken_on_trust
+from ppdp.privacy.ledger.fits import Charge, Cost, charge, paid_for
+from ppdp.privacy.ledger.ledger import Ledger
+from ppdp.privacy.noise.sampler import Noise
+
+__all__ = ["PrivateSearchCV"]
+
+Array = NDArray[np.float64]
+
+
+def _best_has(name: str) -> Any:
+    """Whether a pipeline has a method, for ``available_if``."""
+
+    def check(self: PrivateSearchCV) -> bool:
+        getattr(getattr(self, "best_estimator_", self.estimator), name)
+        return bool(self.refit) or not hasattr(self, "summary_")
+
+    return check
+
+
+class PrivateSearchCV(Copied, MetaEstimatorMixin, BaseEstimator):
+    """Fit candidates on some of the rows, choose one by its score on the others, and fit that one on all.
+
+    All of it together keeps (epsilon, delta). Which rows are for training is decided by their position alone, so
+    neighbouring datasets differ on one side only: fits and choice cost no more than the dearer of the two. A choice
+    costs the same however many candidates there are; every fit has its share.
+
+    Parameters
+    ----------
+    estimator : Pipeline
+        A pipeline that predicts. Its own epsilon and delta have no effect.
+    param_grid : dict or list of dicts
+        As scikit-learn's: names of parameters and the values to try. All combinations are candidates.
+    epsilon, delta : float, default=1.0 and 1e-6
+        The guarantee for everything that leaves.
+    share : float, default=0.5
+        Share of mu² for finding the best candidate; the rest is for fitting it on all rows.
+    test_size : float, default=0.25
+        Share of the rows that candidates are scored on.
+    scoring : callable, optional
+        ``scoring(y_true, y_predicted) -> float`` for one row, clipped to [0, 1]; 0 where it fails. By default 1 for a
+        right label; for a regression 1 less the absolute error as a share of the range of y.
+    scores : {"best", "all", None}, default="best"
+        Which mean scores are released: that of the chosen candidate, those of all (then the best of them is chosen, and
+        the noise grows with the root of their number), or none.
+    refit : bool, default=True
+        Whether to fit the chosen candidate on all rows.
+    split_state : int, default=0
+        Public seed of the split.
+    ledger : Ledger, optional
+        Where the whole search is charged before it looks at the rows.
+    dataset : str, optional
+        Public name of the private data.
+    random_state : int or None, default=None
+        Seeds all noise. For tests only.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        What is guaranteed for the whole search; if ``refit``.
+    best_estimator_ : Pipeline
+        The chosen candidate, fitted on all rows.
+    best_params_ : dict
+        Its parameters.
+    best_index_ : int
+        Its position among the candidates.
+    best_score_ : float
+        Its mean score on the validation rows, with noise.
+    cv_results_ : dict
+        "params", "outcome" ("refused": a gate did not pass) and, if all are released, "noisy_test_score".
+    summary_ : SearchSummary
+        What was released, and what all of it costs together.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Column names, if X has any.
+    classes_ : ndarray of shape (n_classes,)
+        Labels, of a classifier.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/search.md``): ``mu² = max(Σ mu_fit², mu_choice² + mu_score²) + mu_refit²``.
+    ``certificate_`` and ``export`` speak of the whole search; the certificate of ``best_estimator_`` is that of its
+    last fit and says so first.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]],
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        share: float = 0.5,
+        test_size: float = 0.25,
+        scoring: Scoring | None = None,
+        scores: str | None = "best",
+        refit: bool = True,
+        split_state: int = 0,
+        ledger: Ledger | None = None,
+        dataset: str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.epsilon = epsilon
+        self.delta = delta
+        self.share = share
+        self.test_size = test_size
+        self.scoring = scoring
+        self.scores = scores
+        self.refit = refit
+        self.split_state = split_state
+        self.ledger = ledger
+        self.dataset = dataset
+        self.random_state = random_state
+
+    def plan(self, domain: Domain) -> SearchPlan:
+        """Everything that is decided before any data: what every fit and the choice may spend.
+
+        Parameters
+        ----------
+        domain : Domain
+            Public facts beside those of the estimator; needs ``n_rows`` and ``n_features``. A fit with other facts than
+            these (those of its table apart) is refused.
+        """
+        candidates = self._candidates()
+        facts = merged(domain, self.estimator.domain) or domain
+        plan = self._planned(candidates, Setting(facts, domain.n, domain.d, domain.feature_names))
+        self._promised = facts
+        return plan
+
+    def _planned(self, candidates: Sequence[Candidate], setting: Setting) -> SearchPlan:
+        """Plan with the public facts."""
+        n = setting.n_rows
+        share, refit = number("share", self.share, above=0, most=1), flag("refit", self.refit)
+        if refit and share == 1:
+            raise InvalidParameter("share = 1 leaves nothing to fit with.", fix="a smaller share, or refit=False.")
+        epsilon, delta = check_budget(self.epsilon, self.delta, n)
+        return plan_search(
+            [partial(candidate.plan, setting=setting) for candidate in candidates],
+            epsilon=epsilon,
+            delta=delta,
+            n_rows=n,
+            n_validation=len(self._split(n)[1]),
+            rows_per_unit=setting.rows_per_unit,
+            share=share if refit else 1.0,
+            scores=choice("scores", self.scores, ["best", "all", None]),
+        )
+
+    def _candidates(self) -> list[Candidate]:
+        """All combinations of parameters, each with its pipeline."""
+        if not isinstance(self.estimator, Pipeline):
+            raise InvalidParameter(f"estimator must be a ppdp.Pipeline, got {type(self.estimator).__name__}.")
+        for name in ("ledger", "random_state", "dataset"):
+            if getattr(self.estimator, name) is not None:
+                raise InvalidParameter(
+                    f"{name} has no effect inside a search.", fix=f"set it on {type(self).__name__}."
+                )
+        if self.scoring is not None and not callable(self.scoring):
+            raise InvalidParameter("scoring must be a function of one answer and one prediction, or None.")
+        for name, kind in (("ledger", Ledger), ("dataset", str)):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise InvalidParameter(f"{name} must be a {kind.__name__} or None, got {type(value).__name__}.")
+        return candidates_of(self.estimator, self.param_grid)
+
+    def _split(self, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Positions of training and validation rows: a function of public numbers."""
+        size = number("test_size", self.test_size, above=0, most=1)
+        held_out = math.ceil(size * n)
+        if not 0 < held_out < n:
+            raise InvalidParameter("test_size leaves no rows to train on.", fix="a usual value is 0.25.")
+        order = np.random.default_rng(integer("split_state", self.split_state, least=0)).permutation(n)
+        return np.sort(order[held_out:]), np.sort(order[:held_out])
+
+    @discreet
+    def fit(self, X: Any, y: Any) -> PrivateSearchCV:
+        """Search on private rows.
+
+        Parameters
+        ----------
+        X : array, pandas, polars or Arrow table of shape (n_samples, n_features)
+            Private rows.
+        y : array-like of shape (n_samples,)
+            Private labels or targets.
+
+        Raises
+        ------
+        PpdpError
+            See :mod:`ppdp.exceptions`; what was reserved counts as spent.
+        """
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+        candidates = self._candidates()
+        self._refuse_to_owe()
+        table = entrance.table_of(X)
+        entrance.check_form(self, table, self.estimator._coded, reset=True)
+        labels = entrance.check_labels(table, y, self)
+        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        setting = Setting(self.estimator.domain, len(table), table.shape[1], names)
+        noise = Noise(self.random_state)
+        check_promised(getattr(self, "_promised", None), self.estimator.domain or Domain())
+        facts, _ = self.estimator._completed(self.estimator.domain, shape=table.shape, names=names)
+        check_promised(getattr(self.estimator, "_promised", None), facts)
+        plan = self._planned(candidates, setting)
+        charged = self._charge(plan)
+        status = "failed"
+        try:
+            with paid_for():
+                model = self._run(candidates, plan, setting, table, cells(labels), noise)
+            status = "released"
+        except PrivacyRefusal:
+            status = "refused"
+            raise
+        finally:
+            charged.settle(status)
+        if model is not None:
+            self._certify(model, charged)
+        return self
+
+    def _charge(self, plan: SearchPlan) -> Charge:
+        """Charge a ledger with everything at once, or count it, before any value is looked at."""
+        cost = Cost(plan.epsilon, plan.delta, plan.loss, plan.loss.failure, plan.allowance, plan.rows_per_unit)
+        label = f"search over {len(plan.fits)}: " + " > ".join(name for name, _ in self.estimator.steps)
+        return charge(self.ledger, cost, dataset=self.dataset, label=label)
+
+    def _certify(self, model: Pipeline, charged: Charge) -> None:
+        """The certificate of everything, and the chosen model with that of its own part."""
+        whole = whole_search(model.certificate_, self.summary_.to_dict(), charged.issued(self.summary_.delta))
+        self.certificate_ = whole
+        self.best_estimator_ = _certified(model, part_of_search(model.certificate_, whole))
+        self.best_estimator_.set_params(ledger=self.ledger, dataset=self.dataset)
+        self.best_estimator_._charged = charged
+        if hasattr(model, "classes_"):
+            self.classes_ = model.classes_
+
+    def _run(
+        self,
+        candidates: Sequence[Candidate],
+        plan: SearchPlan,
+        setting: Setting,
+        table: Any,
+        labels: NDArray[Any],
+        noise: Noise,
+    ) -> Pipeline | None:
+        """Fits, choice and refit; everything that is kept was released. The refit is returned, if there is one."""
+        train, held_out = self._split(len(labels))
+        seeds = _seeds(self.random_state, len(candidates) + 1)
+        spends = zip(candidates, plan.fits)
+        facts = [c.plan(len(train), spend.epsilon, spend.delta, setting) for c, spend in spends]
+        sums = np.full(len(candidates), np.nan)
+        for i, (candidate, spend, known) in enumerate(zip(candidates, plan.fits, facts)):
+            try:
+                pipeline = candidate.fit(spend, setting, _rows(table, train), labels[train], seeds[i])
+            except PrivacyRefusal:
+                continue
+            predicted = pipeline.predict(_rows(table, held_out))
+            scored = row_scores(known.domain, labels[held_out], predicted, self.scoring, regression=is_regressor(self))
+            sums[i] = column_sums(scored[:, None], np.ones(len(scored)), 1.0)[0]
+        passed = np.flatnonzero(~np.isnan(sums))
+        if not passed.size:
+            raise PrivacyRefusal("no candidate passed its gate.", fix="unconditional or noisy stages, or more rows.")
+        chosen, noisy = select(sums[passed], plan.selection, noise)
+        best = int(passed[chosen])
+        model = None
+        if self.refit:
+            refit = plan.refits[best]
+            facts.append(candidates[best].plan(len(labels), refit.epsilon, refit.delta, setting))
+            model = candidates[best].fit(refit, setting, table, labels, seeds[-1])
+        self.best_index_, self.best_params_ = best, dict(candidates[best].params)
+        outcomes = np.where(np.isnan(sums), "refused", "released")
+        self.cv_results_: dict[str, Any] = {
+            "params": [dict(candidate.params) for candidate in candidates],
+            "outcome": outcomes,
+        }
+        if self.scores == "all":
+            released = np.full(len(candidates), np.nan)
+            released[passed] = noisy
+            self.cv_results_["noisy_test_score"] = released
+        if self.scores is not None:
+            self.best_score_ = float(noisy[chosen if self.scores == "all" else 0])
+        invalid = "error" if any(c.pipeline.invalid == "error" for c in candidates) else "repair"
+        self.summary_ = self._summary(plan, facts, outcomes.tolist(), invalid, noise.seeded)
+        return model
+
+    def _summary(
+        self, plan: SearchPlan, facts: Sequence[Plan], outcomes: list[str], invalid: str, seeded: bool
+    ) -> SearchSummary:
+        reasons = taken_on_trust(facts)
+        seed = ["the noise came from a seed, so it protects nobody who knows it; for tests only"] if seeded else []
+        return SearchSummary(
+            plan=plan,
+            status="SEEDED" if seeded else "CONDITIONAL" if reasons else "UNCONDITIONAL",
+            reasons=(*seed, *reasons),
+            parameters=tuple(self.cv_results_["params"]),
+            outcomes=tuple(outcomes),
+            best_index=self.best_index_,
+            dataset=None if self.dataset is None else dataset_name(self.dataset),
+            invalid=invalid,
+        )
+
+    @available_if(_best_has("predict"))
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict with the chosen model.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Raw rows, as in ``fit``.
+        """
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.predict(X))
+
+    @available_if(_best_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class, shape (n_samples, n_classes)."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.predict_proba(X))
+
+    @available_if(_best_has("decision_function"))
+    def decision_function(self, X: Any) -> Array:
+        """Signed distance from the decision boundary."""
+        check_is_fitted(self)
+        return np.asarray(self.best_estimator_.decision_function(X))
+
+    @available_if(_best_has("predict"))
+    def score(self, X: Any, y: Any) -> float:
+        """Score of the chosen model, as its pipeline's; on private rows nothing covers it."""
+        check_is_fitted(self)
+        return float(self.best_estimator_.score(X, y))
+
+    def export(self, path: str | os.PathLike[str], *, conditional: bool = False, overwrite: bool = False) -> str:
+        """Write the chosen model with the certificate of the whole search; see :meth:`ppdp.Pipeline.export`.
+
+        What ``best_estimator_`` exports is the same model with the certificate of the last fit, which says first that
+        it is a part.
+
+        Parameters
+        ----------
+        path : path-like
+            A ``.zip``, or else a new folder.
+        conditional : bool, default=False
+            Whether a CONDITIONAL certificate may leave.
+        overwrite : bool, default=False
+            Whether a ``.zip`` may take the place of an earlier export.
+
+        Returns
+        -------
+        str
+            SHA-256 of the export.
+
+        Raises
+        ------
+        ExportError
+            As for a pipeline.
+        """
+        check_is_fitted(self, "certificate_")
+        return _certified(self.best_estimator_, self.certificate_).export(
+            path, conditional=conditional, overwrite=overwrite
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        return {**state, "estimator": as_part(self.estimator)}
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "summary_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if isinstance(self.estimator, BaseEstimator):
+            own = self.estimator.__sklearn_tags__()
+            tags.estimator_type = own.estimator_type
+            tags.classifier_tags = own.classifier_tags
+            tags.regressor_tags = own.regressor_tags
+            tags.target_tags = own.target_tags
+            tags.input_tags.allow_nan = own.input_tags.allow_nan
+        tags.target_tags.required = True
+        return tags
+
+
+def _certified(model: Pipeline, certificate: Certificate) -> Pipeline:
+    """A fitted pipeline with another certificate."""
+    twin = copy.copy(model)
+    twin.certificate_, twin.release_ = certificate, replace(model.release_, certificate=certificate)
+    return twin
+
+
+def _rows(table: Any, positions: NDArray[np.intp]) -> Any:
+    return table[positions] if isinstance(table, np.ndarray) else table.iloc[positions]
+
+
+def _seeds(random_state: Any, count: int) -> list[int | None]:
+    """Seeds for the fits of a search that is seeded."""
+    if random_state is None:
+        return [None] * count
+    return [int(seed) for seed in np.random.default_rng(random_state).integers(2**31, size=count)]

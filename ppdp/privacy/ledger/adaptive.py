@@ -1,0 +1,247 @@
+"""How spends are added up when each may be chosen after the outcomes of all before: ``docs/theory/ledger.md``.
+
+An account has a public limit for each of three things, set before anything was seen: what mechanisms spend, the
+probability of failures, and the imperfection of noise. Whoever keeps below all three on every path keeps the promise,
+however kinds and parameters are chosen; a limit on their sum alone would be passed by trading one for another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy import optimize, special
+
+from ppdp.exceptions import BudgetExceeded, LedgerError
+from ppdp.privacy.fixed_order import loss_renyi
+from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
+from ppdp.privacy.ledger.spends import Entry, composed, sampling
+from ppdp.privacy.loss import PrivacyLoss
+
+__all__ = ["ACCOUNTINGS", "Account", "account_for", "best_order", "pure_mu", "refuse_overspend", "total_epsilon"]
+
+ACCOUNTINGS = ("auto", "gaussian", "pure", "renyi")
+
+FAILURE_SHARE, SAMPLING_SHARE = 0.1, 0.01  # of a limit's delta: set aside for gates, and for imperfect noise
+_FORGIVEN = 1 + 1e-9  # rounding in the split of a plan that fills the limit to the last digit
+_AMPLE = 10.0  # a limit above this is lowered where it would charge imperfect noise too dearly for
+_FITS = 20  # spends like the first one
+
+
+class Account(Protocol):
+    """One way to add up spends that is a privacy filter."""
+
+    def amount(self, entries: Sequence[Entry]) -> float:
+        """What is added up; raises :class:`LedgerError` for a spend that has no place here."""
+
+    def delta(self, amount: float, epsilon: float) -> float:
+        """Smallest delta at this epsilon of everything that comes to at most this amount."""
+
+    def epsilon(self, amount: float, delta: float) -> float:
+        """Smallest epsilon at this delta of everything that comes to at most this amount."""
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianAccount:
+    """Root of the sum of squares; pure spends count as the Gaussian release that dominates them, unless ``strict``."""
+
+    strict: bool = False
+
+    def amount(self, entries: Sequence[Entry]) -> float:
+        """Gaussian differential privacy parameter of everything."""
+        loss = composed(entries)
+        if loss.parts and self.strict:
+            raise _refusal("Gaussian and other spends", "Gaussian", "'gaussian' (for pure ones) or 'renyi' (for all)")
+        if not all(math.isfinite(part.pure) for part in loss.parts):
+            raise _refusal("Spends that are neither Gaussian nor pure", "Gaussian", "'renyi'")
+        return math.hypot(loss.mu, *(math.sqrt(part.count) * pure_mu(part.pure / part.count) for part in loss.parts))
+
+    def delta(self, amount: float, epsilon: float) -> float:
+        """Exact."""
+        return gaussian_delta(amount, epsilon)
+
+    def epsilon(self, amount: float, delta: float) -> float:
+        """Exact."""
+        return gaussian_epsilon(amount, delta)
+
+
+@dataclass(frozen=True, slots=True)
+class PureAccount:
+    """Sum of epsilons."""
+
+    def amount(self, entries: Sequence[Entry]) -> float:
+        """Epsilon of everything at delta 0."""
+        loss = composed(entries)
+        if loss.mu or not all(math.isfinite(part.pure) for part in loss.parts):
+            raise _refusal("Pure and other spends", "pure", "'gaussian' or 'renyi'")
+        return math.fsum(part.pure for part in loss.parts)
+
+    def delta(self, amount: float, epsilon: float) -> float:
+        """Nothing, or everything."""
+        return 0.0 if amount <= epsilon * _FORGIVEN else 1.0
+
+    def epsilon(self, amount: float, delta: float) -> float:
+        """The amount, at every delta."""
+        return amount if delta >= 0 else math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class RenyiAccount:
+    """Sum of Rényi divergences at one order, public and fixed before anything was seen."""
+
+    order: float
+
+    def amount(self, entries: Sequence[Entry]) -> float:
+        """Rényi divergence of everything."""
+        loss = composed(entries)
+        total = loss_renyi(loss.mu, loss.parts, self.order)
+        if math.isinf(total) and len(entries) > 1:
+            raise LedgerError(
+                f"a spend has no known Rényi divergence at the ledger's order {self.order:.4g}.",
+                fix="more noise, a limit with a larger epsilon (its order is smaller), or a ledger of its own for it.",
+            )
+        return total
+
+    def delta(self, amount: float, epsilon: float) -> float:
+        """Canonne, Kamath and Steinke, 2020, Proposition 12, at one order."""
+        log = (self.order - 1) * (amount - epsilon + math.log1p(-1 / self.order)) - math.log(self.order)
+        return min(1.0, math.exp(min(log + 1e-12 * (1 + abs(log)), 0.0)))
+
+    def epsilon(self, amount: float, delta: float) -> float:
+        """Inverse of :meth:`delta`."""
+        if delta <= 0:
+            return math.inf
+        found = amount + math.log1p(-1 / self.order) - math.log(self.order * delta) / (self.order - 1)
+        return max(0.0, found + 1e-12 * (1 + abs(found)))
+
+
+def pure_mu(epsilon: float) -> float:
+    """Gaussian parameter that dominates every mechanism of this pure epsilon: ``2 Φ⁻¹(e^ε / (1 + e^ε))``; attained.
+
+    Source: ``docs/theory/ledger.md``, 3.
+    """
+    tail = float(special.ndtri_exp(-np.logaddexp(0.0, epsilon)))  # Φ⁻¹(1 / (1 + e^ε)), not above 0
+    return max(0.0, -2 * tail) * (1 + 1e-12) + (1e-15 if epsilon else 0.0)
+
+
+def best_order(epsilon: float, delta: float) -> float:
+    """The order at which a limit leaves most room for Gaussian spends."""
+    held = (delta - (FAILURE_SHARE + SAMPLING_SHARE) * delta) / (1 - FAILURE_SHARE * delta)
+
+    def room(log_excess: float) -> float:
+        excess = math.exp(log_excess)
+        order = 1 + excess
+        return (epsilon + (math.log(order) + math.log(held)) / excess - math.log(excess / order)) / order
+
+    grid = np.linspace(-8.0, 25.0, 331)
+    best = float(grid[np.argmax([room(float(u)) for u in grid])])
+    found = optimize.minimize_scalar(lambda u: -room(u), bounds=(best - 0.2, best + 0.2), method="bounded")
+    return 1 + math.exp(float(found.x))
+
+
+def account_for(entries: Iterable[Entry], accounting: str, order: float | None) -> Account:
+    """The account of these spends; "auto" is decided by the first of them, before any outcome was seen."""
+    if accounting == "auto":
+        first = next((loss for entry in entries if (loss := entry.loss).mu or loss.parts), PrivacyLoss())
+        if not first.parts:
+            return GaussianAccount(strict=True)
+        if not first.mu and all(math.isfinite(part.pure) for part in first.parts):
+            return PureAccount()
+    if accounting == "gaussian":
+        return GaussianAccount()
+    if accounting == "pure":
+        return PureAccount()
+    if order is None:
+        raise LedgerError(
+            "spends that are neither Gaussian nor pure need a ledger with a limit.",
+            fix="Ledger(epsilon=..., delta=...): its Rényi order follows from them.",
+        )
+    return RenyiAccount(order)
+
+
+def total_epsilon(entries: Sequence[Entry], delta: float, account: Account | None) -> float:
+    """Smallest epsilon with δ(epsilon) <= delta; without an account, of spends that were all declared in advance.
+
+    The sampling term grows with epsilon, so epsilon climbs from below until it meets itself; the last step charges the
+    term at ``ahead >= epsilon``, hence its answer is valid.
+    """
+    loss = composed(entries)
+    amount = account.amount(entries) if account is not None else 0.0
+
+    def held(rest: float) -> float:
+        if loss.failure >= 1 or rest < loss.failure:
+            return math.inf
+        rest = (rest - loss.failure) / (1 - loss.failure) * (1 - 1e-12)
+        alone = PrivacyLoss(loss.mu, parts=loss.parts)
+        if account is None:
+            return alone.epsilon(rest)
+        found = account.epsilon(amount, rest)
+        return min(found, alone.epsilon(rest)) if len(entries) == 1 and isinstance(account, RenyiAccount) else found
+
+    epsilon = held(delta)
+    for _ in range(100):
+        ahead = epsilon + 1e-9 * (1 + epsilon)
+        epsilon = held(delta - sampling(entries, ahead))
+        if epsilon <= ahead:
+            return epsilon
+    return math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """What is set aside of a limit's delta, by its first spend and public shares."""
+
+    epsilon: float
+    failures: float
+    sampling: float
+    held: float
+
+    @classmethod
+    def of(cls, first: Entry, account: Account, epsilon: float, delta: float) -> _Limits:
+        """Limits that admit the first spend if any do, and leave room for gates and imperfect noise behind it."""
+        loss, amount = composed([first]), account.amount([first])
+
+        def rest(at: float) -> float:
+            return delta - loss.failure - sampling([first], at) - (1 - loss.failure) * account.delta(amount, at)
+
+        if epsilon > _AMPLE and first.total_variation:
+            enough = SAMPLING_SHARE * delta / _FITS / first.total_variation - 1
+            lower = min(epsilon, math.log(max(enough, math.exp(_AMPLE))))
+            epsilon = lower if rest(lower) >= 0 else epsilon
+        spare, noise = max(rest(epsilon), 0.0) / 2, sampling([first], epsilon)
+        failures = max(loss.failure, min(FAILURE_SHARE * delta, loss.failure + spare))
+        noise = max(noise, min(SAMPLING_SHARE * delta, noise + spare))
+        return cls(epsilon, failures, noise, (delta - failures - noise) / (1 - failures) if failures < 1 else 0.0)
+
+
+def refuse_overspend(entries: Sequence[Entry], epsilon: float, delta: float, account: Account) -> None:
+    """Raise :class:`BudgetExceeded` unless all these spends together are within the limit."""
+    limits = _Limits.of(entries[0], account, epsilon, delta)
+    lost, noise = composed(entries).failure, sampling(entries, limits.epsilon)
+    amount = account.amount(entries)
+    if account.delta(amount, limits.epsilon) > limits.held * _FORGIVEN:
+        if len(entries) == 1 and total_epsilon(entries, delta, account) <= epsilon * _FORGIVEN:
+            return  # alone it costs what it costs: nothing is ever admitted behind it
+        found = account.epsilon(amount, limits.held) if limits.held > 0 else math.inf
+        what, limit = f"epsilon = {found:.6g} at delta = {delta:.3g}", f"{limits.epsilon:.6g}"
+    elif lost > limits.failures * _FORGIVEN:
+        what, limit = f"a probability of failure of {lost:.3g}", f"{limits.failures:.3g} (set aside from delta)"
+    elif noise > limits.sampling * _FORGIVEN:
+        what, limit = f"delta = {noise:.3g} for imperfect noise", f"{limits.sampling:.3g} (set aside from delta)"
+    else:
+        return
+    raise BudgetExceeded(
+        f"the total on dataset {entries[-1].dataset!r} would be {what}, and the ledger's limit is {limit};"
+        " nothing was recorded or looked at.",
+        fix="spend less here, or agree on a larger limit in a new ledger that includes what was spent.",
+    )
+
+
+def _refusal(which: str, name: str, others: str) -> LedgerError:
+    return LedgerError(
+        f"{which} cannot share a {name} account when each may depend on the outcome of the last.",
+        fix=f"a ledger of its own for each kind, or one opened with accounting={others}.",
+    )

@@ -1,0 +1,400 @@
+"""Who pays for a fit: a ledger or nobody; this process counts all of them: ``docs/theory/ledger.md``, 9.
+
+A process knows how often it fitted, and to what name of data; it never looks at values to find out whether rows are the
+same. What it cannot know (fits elsewhere, what a search around a fit chose) it says.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from types import FrameType
+from typing import Any, Protocol
+
+from ppdp.core.names import DEFAULT_DATASET, dataset_name
+from ppdp.exceptions import CompositionWarning, LedgerError
+from ppdp.privacy.ledger.adaptive import total_epsilon
+from ppdp.privacy.ledger.spends import MOST, Entry
+from ppdp.privacy.loss import PrivacyLoss
+
+__all__ = ["Charge", "Cost", "charge", "charged_to", "entered", "left", "open_ledger", "paid_for", "travelled"]
+
+# Somebody else's loops around a fit: what they choose by private scores, or fit by themselves, no account of fits sees.
+_AROUND = ("sklearn", "imblearn", "skopt", "optuna", "dask_ml", "mlxtend")
+_NO_LOOPS = ("sklearn.base", "sklearn.utils")
+
+
+class Account(Protocol):
+    """What a fit needs of a :class:`ppdp.Ledger`."""
+
+    in_block: str
+
+    @property
+    def account(self) -> str:
+        """Its random public name."""
+
+    def reserve(self, **spend: Any) -> int:
+        """Record a spend; its number."""
+
+    def settle(self, entry_id: int, status: str) -> None:
+        """Say how the spend ended."""
+
+    def position(self, entry_id: int, delta: float) -> dict[str, Any]:
+        """Where the spend stands, and the total with it."""
+
+
+_LOCK = threading.RLock()
+_OPEN: list[tuple[Account, int]] = []  # the ledgers whose with-blocks are open, and the threads that opened them
+_PAID: ContextVar[bool] = ContextVar("_PAID", default=False)
+_FORKED: list[int] = []  # not empty in a copy of another process
+
+
+def _forked() -> None:
+    global _LOCK
+    _LOCK = threading.RLock()  # a thread that is not here may have held it
+    _FORKED.append(os.getpid())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a fit or a search costs, as it was planned.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Its guarantee.
+    loss : PrivacyLoss
+        Everything that it releases.
+    failure : float
+        Probability with which nothing is promised, where other spends stand beside it.
+    allowance : float
+        Part of delta for imperfect noise, at ``epsilon``.
+    rows_per_unit : int
+        Rows that one person may own.
+    """
+
+    epsilon: float
+    delta: float
+    loss: PrivacyLoss
+    failure: float
+    allowance: float
+    rows_per_unit: int
+
+    @property
+    def variation(self) -> float:
+        """Total variation distance of its noise from the theory's."""
+        return self.allowance / (1 + math.exp(min(self.epsilon, MOST)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Tally:
+    """Sums over fits: of their guarantees, and of what exact Gaussian accounting makes of them."""
+
+    fits: int = 0
+    epsilon: float = 0.0
+    delta: float = 0.0
+    largest: float = 0.0
+    mu: float = 0.0
+    failure: float = 0.0
+    variation: float = 0.0
+    gaussian: bool = True
+
+    @classmethod
+    def of(cls, cost: Cost) -> _Tally:
+        """Of one fit."""
+        sums = cost.epsilon, cost.delta, cost.epsilon, cost.loss.mu, cost.failure, cost.variation
+        return cls(1, *sums, not cost.loss.parts)
+
+    def __add__(self, other: _Tally) -> _Tally:
+        return _Tally(
+            self.fits + other.fits,
+            self.epsilon + other.epsilon,
+            self.delta + other.delta,
+            max(self.largest, other.largest),
+            math.hypot(self.mu, other.mu),
+            self.failure + (1 - self.failure) * other.failure,
+            self.variation + other.variation,
+            self.gaussian and other.gaussian,
+        )
+
+    def for_people_with(self, times: int) -> _Tally:
+        """For people with so many times the rows: group privacy, fit by fit."""
+        if times == 1:
+            return self
+        delta = self.delta * times * math.exp(min((times - 1) * self.largest, MOST))
+        return replace(self, epsilon=times * self.epsilon, delta=delta, gaussian=False)
+
+    @property
+    def together(self) -> tuple[float, float]:
+        """(epsilon, delta) of all of them: sums, or what exact Gaussian accounting makes of it at the same delta."""
+        if not self.gaussian or self.delta >= 1:
+            return self.epsilon, min(self.delta, 1.0)
+        entry = Entry(0, "", "", self.mu, self.failure, self.variation, 1, "released", "")
+        return min(self.epsilon, total_epsilon([entry], self.delta, None)), self.delta
+
+
+@dataclass(slots=True)
+class _Known:
+    """All fits of this process on one dataset, by account ("": none) and rows per person.
+
+    ``travels`` are pipelines that left for another process or came from one without a ledger: there they may have been
+    fitted.
+    """
+
+    travels: int = 0
+    tallies: dict[tuple[str, int], _Tally] = field(default_factory=dict)
+
+    @property
+    def fits(self) -> int:
+        """How many."""
+        return sum(tally.fits for tally in self.tallies.values())
+
+    def together(self, rows_per_unit: int) -> tuple[float, float]:
+        """(epsilon, delta) of all of them for people with so many rows."""
+        scaled = (tally.for_people_with(-(-rows_per_unit // rows)) for (_, rows), tally in self.tallies.items())
+        return sum(scaled, _Tally()).together
+
+
+_TALLIES: dict[str, _Known] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """What is known of a fit when it begins: the account that pays for it, and its place among those of its process.
+
+    Attributes
+    ----------
+    ledger : Ledger or None
+        Who is charged.
+    entry : int
+        Number of the entry there.
+    dataset : str
+        Public name of the data.
+    rows_per_unit : int
+        Rows that one person may own.
+    fit : int
+        Which fit of this process on these data it is.
+    inside : str or None
+        Somebody else's search or estimator around it.
+    date : str
+        When.
+    """
+
+    ledger: Account | None
+    entry: int
+    dataset: str
+    rows_per_unit: int
+    fit: int
+    inside: str | None
+    date: str
+
+    def settle(self, status: str) -> None:
+        """Note in the ledger how it ended."""
+        if self.ledger is not None:
+            self.ledger.settle(self.entry, status)
+
+    def beside(self) -> dict[str, Any]:
+        """What this process knows by now of other fits on these data, as far as the ledger has not paid for them."""
+        with _LOCK:
+            known = _TALLIES.get(self.dataset, _Known())
+            elsewhere = self.ledger is None or any(account != self.ledger.account for account, _ in known.tallies)
+            together = known.together(self.rows_per_unit) if elsewhere and known.fits > 1 else None
+        worker = self.ledger is None and (bool(_FORKED) or multiprocessing.parent_process() is not None)
+        return {
+            "fit": self.fit if elsewhere else None,
+            "together": None if together is None else dict(zip(("epsilon", "delta"), together)),
+            "travels": max(known.travels, int(worker)),
+        }
+
+    def issued(self, delta: float) -> dict[str, Any]:
+        """The block ``issued`` of the certificate; without a limit the total is told at ``delta``."""
+        ledger = None if self.ledger is None else self.ledger.position(self.entry, delta)
+        return {"date": self.date, **self.beside(), "inside": self.inside, "ledger": ledger}
+
+
+def entered(ledger: Account) -> None:
+    """Charge fits to this ledger from now on, in all threads.
+
+    Raises
+    ------
+    LedgerError
+        If the block of another account is open: both would have to be charged.
+    """
+    with _LOCK:
+        if _OPEN and _OPEN[-1][0].account != ledger.account:
+            raise LedgerError(
+                "the with-block of another ledger is open, and one fit is charged to one ledger.",
+                fix="one ledger for both, or close the outer block first.",
+            )
+        _OPEN.append((ledger, threading.get_ident()))
+
+
+def left(ledger: Account) -> None:
+    """End what :func:`entered` began, in this thread if it can be."""
+    with _LOCK:
+        opened = [place for place, (one, _) in enumerate(_OPEN) if one is ledger]
+        own = [place for place in opened if _OPEN[place][1] == threading.get_ident()]
+        del _OPEN[(own or opened)[-1]]
+
+
+def open_ledger() -> Account | None:
+    """The ledger whose with-block is open: the innermost of this thread, or else that of the others.
+
+    Raises
+    ------
+    LedgerError
+        If other threads have opened blocks of several parts of the rows.
+    """
+    with _LOCK:
+        innermost = {thread: ledger for ledger, thread in _OPEN}
+    own = innermost.get(threading.get_ident())
+    if own is not None or not innermost:
+        return own
+    if len({ledger.in_block for ledger in innermost.values()}) > 1:
+        raise LedgerError(
+            "other threads have opened several blocks of the ledger, and nothing tells to which this fit belongs.",
+            fix="give the pipeline its block, Pipeline(..., ledger=ledger.block(...)).",
+        )
+    return next(iter(innermost.values()))
+
+
+@contextmanager
+def paid_for() -> Iterator[None]:
+    """Fits in this block are parts of something that was charged whole; they are neither charged nor counted again."""
+    token = _PAID.set(True)
+    try:
+        yield
+    finally:
+        _PAID.reset(token)
+
+
+def charged_to(own: Account | None) -> Account | None:
+    """The ledger that a fit is charged to: its own, or that of the open with-block.
+
+    Raises
+    ------
+    LedgerError
+        If they are two accounts.
+    """
+    opened = None if _PAID.get() else open_ledger()
+    if own is None or opened is None:
+        return own or opened
+    if own.account != opened.account:
+        raise LedgerError(
+            "the pipeline has a ledger of its own and is fitted in the with-block of another one.",
+            fix="leave one of them out: set_params(ledger=None), or fit outside the block.",
+        )
+    return own
+
+
+def charge(own: Account | None, cost: Cost, *, dataset: str | None, label: str) -> Charge:
+    """Charge a fit before it looks at any value, or count it if nobody pays for it.
+
+    Parameters
+    ----------
+    own : Ledger or None
+        The ledger of the pipeline or search itself.
+    cost : Cost
+        As planned.
+    dataset : str, optional
+        Public name of the data.
+    label : str
+        What it is, for the ledger.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger's limit would be passed.
+    LedgerError
+        If it cannot be recorded.
+
+    Warns
+    -----
+    CompositionWarning
+        If it is not the first one on these data that nobody pays for.
+    """
+    name, now = dataset_name(dataset), datetime.now(UTC).isoformat(timespec="seconds")
+    ledger, entry = charged_to(own), 0
+    if ledger is not None:
+        entry = ledger.reserve(
+            mu=cost.loss.mu,
+            parts=cost.loss.parts,
+            delta=cost.failure,
+            allowance=cost.allowance,
+            epsilon=cost.epsilon,
+            dataset=dataset,
+            rows_per_unit=cost.rows_per_unit,
+            label=label,
+        )
+    with _LOCK:
+        known = _known(name)
+        if ledger is None or not _PAID.get():
+            key = "" if ledger is None else ledger.account, cost.rows_per_unit
+            known.tallies[key] = known.tallies.get(key, _Tally()) + _Tally.of(cost)
+        place = known.fits
+    found = Charge(ledger, entry, name, cost.rows_per_unit, place, _around(sys._getframe()), now)
+    if not _PAID.get():
+        _warn(found)
+    return found
+
+
+def travelled(dataset: str | None) -> None:
+    """Note that a pipeline left for another process, or came from one, and no ledger goes with it."""
+    with _LOCK:
+        _known(dataset_name(dataset)).travels += 1
+
+
+def _known(name: str) -> _Known:
+    found = _TALLIES[name] = _TALLIES.get(name) or _Known()
+    return found
+
+
+def _warn(found: Charge) -> None:
+    together = found.beside()["together"]
+    if together is None:
+        return
+    which = "data without a name" if found.dataset == DEFAULT_DATASET else f"the data {found.dataset!r}"
+    apart = "no ledger adds them up" if found.ledger is None else "this ledger has not paid for all of them"
+    warnings.warn(
+        f"this is fit {found.fit} of this process on {which}, and {apart}. Together they come to epsilon ="
+        f" {together['epsilon']:.4g} at delta = {together['delta']:.3g}; the certificate of this fit says so first."
+        " Fix: make all fits in one `with ppdp.Ledger(epsilon=..., delta=...):`, search with PrivateSearchCV, and give"
+        " data of other people another dataset= name.",
+        CompositionWarning,
+        stacklevel=_outside(),
+    )
+
+
+def _outside() -> int:
+    """How many frames a warning stands above: the first that is not ppdp's."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith(("ppdp.", "numpy", "contextlib")):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def _around(frame: FrameType | None) -> str | None:
+    """Name of the outermost estimator or function of a library of searches that called."""
+    found = None
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__"))
+        if module.partition(".")[0] in _AROUND and not module.startswith(_NO_LOOPS):
+            code = frame.f_code
+            owner = frame.f_locals.get("self") if code.co_varnames[:1] == ("self",) else None
+            found = code.co_name if owner is None else type(owner).__name__
+        frame = frame.f_back
+    return found

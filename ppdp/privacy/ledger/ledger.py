@@ -1,0 +1,470 @@
+"""The account of everything spent on the same private data."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import fields
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from ppdp.core.checks import choice, integer, number, path_of, shown
+from ppdp.core.domain import Domain
+from ppdp.core.names import dataset_name, public_name
+from ppdp.exceptions import InvalidParameter, LedgerError
+from ppdp.privacy.ledger.adaptive import account_for, refuse_overspend, total_epsilon
+from ppdp.privacy.ledger.file import Terms, agreed, begin, begin_file, insert, open_account, read
+from ppdp.privacy.ledger.file import settle as settle_entry
+from ppdp.privacy.ledger.fits import entered, left
+from ppdp.privacy.ledger.spends import MOST, Entry, composed, groups, refuse_another_gate, refuse_other_units
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.parts import Part
+
+__all__ = ["Entry", "Ledger"]
+
+_OUTCOMES = ("released", "refused", "failed")
+_FIX_MEMORY = "give Ledger(path=...)."
+_PATIENCE = 120.0  # seconds to wait for another process to finish its operation
+
+# One operation at a time per process, and none while the process forks: SQLite's own table of locks
+# would otherwise be copied into the child in the middle of somebody else's transaction.
+_ACCESS = threading.RLock()
+_AT_WORK: list[int] = []  # held with the lock: whether this thread is in the middle of an operation
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_ACCESS.acquire, after_in_parent=_ACCESS.release, after_in_child=_ACCESS.release)
+
+
+@runtime_checkable
+class Planned(Protocol):
+    """What a ledger reads off a plan."""
+
+    epsilon: float
+    allowance: float
+    domain: Domain
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """Everything that will be released."""
+
+
+class Ledger:
+    """The account of everything spent on the same private data, with or without a limit.
+
+    Share one ledger between all pipelines that are fitted on the same people, or fit them in its ``with`` block: every
+    fit in it is charged, those of searches and folds included. A spend is recorded before any row is looked at and
+    never comes back, whatever happens afterwards: copies, clones, folds, worker processes and killed processes neither
+    lose nor duplicate one.
+
+    Parameters
+    ----------
+    path : path-like, optional
+        An SQLite file on a local disk, made if it does not exist; threads and processes may share
+        it. Without it the account lives in the memory of this process only and cannot be pickled.
+    epsilon, delta : float, optional
+        The limit, for each dataset by itself; give both or neither. An existing file keeps the
+        limit it was made with: giving none takes the file's.
+    accounting : {"auto", "gaussian", "pure", "renyi"}, optional
+        How spends are added up. "gaussian": exact for Gaussian spends; pure ones count as the Gaussian release that
+        dominates them. "pure": epsilons add. "renyi": everything, at one order that follows from the limit; Gaussian
+        spends lose 5 to 10 % of their mu. "auto", that of a new ledger: the first spend decides between the three,
+        and Gaussian and pure ones are kept apart.
+
+    Notes
+    -----
+    Each spend may be chosen after the outcomes of all before it, its kind included: an account is a privacy filter.
+    A limit's delta is divided in advance: 10 % are for gates (all ``delta``), 1 % for imperfect noise (``allowance``),
+    the rest for what mechanisms spend; but the first spend is admitted whatever it needs of each. One limit on the
+    sum would be passed by trading one for another: twice the delta (``docs/theory/ledger.md``).
+    What was spent (:meth:`epsilon`) is the limit that would have covered it::
+
+        δ(ε) = d0 + (1 - d0) δ_A(ε) + (1 + exp(ε)) Σ tv,   d0 = 1 - Π(1 - delta)
+
+    where δ_A is the account's own and the last term pays for noise that follows its law only up to a total variation
+    distance ``tv``.
+
+    Examples
+    --------
+    >>> ledger = Ledger(epsilon=1.0, delta=1e-6)
+    >>> first = ledger.reserve(mu=0.2, label="first model")
+    >>> ledger.settle(first, "released")
+    >>> round(ledger.epsilon(1e-6), 3), len(ledger)
+    (0.834, 1)
+    >>> ledger.reserve(mu=0.2, label="second model")
+    Traceback (most recent call last):
+    ...
+    ppdp.exceptions.BudgetExceeded: ...
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        accounting: str | None = None,
+    ) -> None:
+        given = Terms.of(epsilon, delta, "auto" if accounting is None else accounting)
+        self.path = None if path is None else _resolved(path)
+        self._owner = os.getpid()
+        self.in_block = ""
+        if self.path is None:
+            self._memory = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+            weakref.finalize(self, self._memory.close)
+            with self._transaction() as database:
+                self._terms = begin(database, given)
+            return
+        if not os.path.lexists(self.path):
+            begin_file(self.path, given)
+        with self._transaction() as database:
+            self._terms = open_account(database, given, accounting)
+
+    @property
+    def budget(self) -> tuple[float, float] | None:
+        """The limit (epsilon, delta), if there is one."""
+        return self._terms.limit
+
+    @property
+    def accounting(self) -> str:
+        """How spends are added up."""
+        return self._terms.accounting
+
+    @property
+    def account(self) -> str:
+        """Random public name of the account, on every certificate that is charged to it."""
+        return self._terms.account
+
+    def block(self, name: str) -> Ledger:
+        """The same account for a fit on one block of rows: all that it reserves is charged to that block.
+
+        Blocks are disjoint sets of rows by a public index, such as a year or a site; a neighbouring dataset replaces a
+        row within its block. One row is in one block, so the worst block counts, not the sum. What is charged to a
+        block must have looked at no row of another one, pre-processing included: where all rows moved, use
+        :mod:`ppdp.privacy.blocks` and charge all of them.
+        """
+        twin = object.__new__(Ledger)
+        twin.__dict__ |= self.__dict__ | {
+            "in_block": public_name("block", name),
+            "_whole": self,
+        }  # which keeps an account in memory open
+        return twin
+
+    def reserve(
+        self,
+        *,
+        mu: float,
+        delta: float = 0.0,
+        allowance: float = 0.0,
+        epsilon: float = 0.0,
+        dataset: str | None = None,
+        label: str = "",
+        rows_per_unit: int = 1,
+        parts: Sequence[Part] = (),
+        gate: str = "",
+        behind: int | None = None,
+    ) -> int:
+        """Record a spend before any row is looked at; it counts from this moment on.
+
+        Parameters
+        ----------
+        mu : float
+            Gaussian differential privacy parameter of everything that will be released.
+        delta : float, default=0.0
+            Probability with which nothing is promised. A gate's delta belongs here, also where the
+            certificate of a single fit takes the maximum: that holds for one fit, not for two.
+        allowance : float, default=0.0
+            The part of delta that was set aside for imperfect noise, ``(1 + exp(epsilon)) tv``.
+        epsilon : float, default=0.0
+            The epsilon at which the allowance was set aside; the total charges it at its own, larger
+            one. With 0 nothing is assumed and the allowance is charged most dearly.
+        dataset : str, optional
+            Name of the private data; all spends without a name are on one dataset, ``"default"``.
+        label : str, default=""
+            What the spend is for; public.
+        rows_per_unit : int, default=1
+            Rows that one person may own. Spends for different units do not add up, so one dataset has one.
+        parts : sequence of Part
+            What is not Gaussian.
+        gate : str, default=""
+            Public name of the gate in front: of its conditions and of the rows it looked at.
+        behind : int, optional
+            Earlier, released entry of the same ``gate``, whose delta then covers this spend as well. Your word is taken
+            that the rows and conditions are the same, and that this is run only because that gate passed: never name
+            an entry of another fold or subset.
+
+        Returns
+        -------
+        int
+            The number of the entry, for :meth:`settle`.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the total of this dataset would pass the limit; nothing is recorded then.
+        LedgerError
+            If the spend cannot be recorded: look at no row then.
+        """
+        mu, delta = number("mu", mu, least=0), number("delta", delta, least=0, most=1)
+        at = number("epsilon", epsilon, least=0, most=MOST)
+        total_variation = number("allowance", allowance, least=0, most=1) / (1 + math.exp(at))
+        units = integer("rows_per_unit", rows_per_unit)
+        behind = None if behind is None else integer("behind", behind)
+        name = dataset_name(dataset)
+        names = _word("label", label), _word("gate", gate)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        money = mu, 0.0 if behind is not None else delta, total_variation
+        spend = Entry(
+            0, name, names[0], *money, units, "reserved", now, _recipes(parts), self.in_block, names[1], behind
+        )
+        with self._account() as (database, entries):
+            earlier = _of(entries, name)
+            refuse_other_units(earlier, spend)
+            if behind is not None:
+                refuse_another_gate(earlier, spend, delta)
+            for entries in groups((*earlier, spend)):
+                if spend in entries:
+                    account = account_for(entries, self.accounting, self._terms.order)
+                    account.amount(entries)  # refuses a kind that has no place there
+                    if self.budget is not None:
+                        refuse_overspend(entries, *self.budget, account)
+            return insert(database, self._terms, spend)
+
+    def reserve_all(self, plans: Sequence[Planned], *, dataset: str | None = None, label: str = "") -> int:
+        """Record several plans as one spend, before any of them is run.
+
+        Kinds and parameters that are all fixed before the first outcome compose tightly, in whatever order they are
+        run: alone in its account, such a campaign costs what :class:`PrivacyLoss` makes of it. Run exactly these plans,
+        each once and without a ledger of their own.
+
+        Returns
+        -------
+        int
+            The number of the one entry, for :meth:`settle`.
+        """
+        if not (isinstance(plans, Sequence) and all(isinstance(plan, Planned) for plan in plans)):
+            raise InvalidParameter("a campaign needs a list of plans, of pipelines that were not run yet.")
+        units = {plan.domain.rows_per_unit for plan in plans}
+        if len(units) != 1:
+            raise InvalidParameter("a campaign needs plans for one and the same number of rows per person.")
+        loss = sum((plan.loss for plan in plans), PrivacyLoss())
+        variation = math.fsum(plan.allowance / (1 + math.exp(min(plan.epsilon, MOST))) for plan in plans)
+        return self.reserve(
+            mu=loss.mu,
+            delta=loss.failure + (1 - loss.failure) * loss.gate,
+            allowance=2 * variation,
+            parts=loss.parts,
+            dataset=dataset,
+            label=label,
+            rows_per_unit=units.pop(),
+        )
+
+    def settle(self, entry_id: int, status: str) -> None:
+        """Note, once, that a reservation was ``"released"``, ``"refused"`` or ``"failed"``; the spend stays."""
+        choice("status", status, _OUTCOMES)
+        number = integer("entry_id", entry_id)
+        with self._account() as (database, entries):
+            entry = entries[number - 1] if number <= len(entries) else None
+            if entry is None or entry.status != "reserved":
+                raise LedgerError(f"there is no entry {entry_id!r} in this ledger that is still to be settled.")
+            settle_entry(database, self._terms, entry, status)
+
+    def entries(self, dataset: str | None = None) -> tuple[Entry, ...]:
+        """Everything recorded for one dataset, or (``None``) for all, in the order of recording."""
+        with self._account() as (_, entries):
+            return entries if dataset is None else _of(entries, dataset_name(dataset))
+
+    def spent(self, dataset: str | None = None) -> PrivacyLoss:
+        """Total privacy loss of one dataset, or (``None``) as if all datasets were the same people.
+
+        As if it had all been declared in advance, and on the same rows. Imperfect noise is not in it: its price depends
+        on epsilon, and :meth:`epsilon` charges it.
+        """
+        return composed(self.entries(dataset))
+
+    def epsilon(self, delta: float, dataset: str | None = None) -> float:
+        """Total epsilon at this delta in [0, 1), all included; infinite if delta is too small.
+
+        Of one dataset, its worst block, or (``None``) as if all datasets were the same people.
+        """
+        if number("delta", delta, least=0) >= 1:
+            raise InvalidParameter(f"delta must lie in [0, 1), got {delta!r}.")
+        entries = self.entries(dataset)
+        if len({entry.dataset for entry in entries}) > 1:
+            return self._total(entries, delta)
+        return max(self._total(group, delta) for group in groups(entries))
+
+    def _total(self, entries: tuple[Entry, ...], delta: float) -> float:
+        try:
+            return total_epsilon(entries, delta, account_for(entries, self.accounting, self._terms.order))
+        except LedgerError:  # kinds that are apart, each on a dataset of its own
+            return total_epsilon(entries, delta, None)
+
+    def position(self, entry_id: int, delta: float) -> dict[str, Any]:
+        """Where an entry stands, and what all spends of its dataset came to with it.
+
+        Parameters
+        ----------
+        entry_id : int
+            Number of the entry.
+        delta : float
+            Where the total is told without a limit: so often, as there are spends.
+
+        Returns
+        -------
+        dict
+            ``account``, ``dataset``, ``position`` among the spends on it, ``epsilon`` (None if none covers them) and
+            ``delta`` of the total, and ``limit``.
+        """
+        entries = self.entries()
+        name = entries[entry_id - 1].dataset
+        so_far = _of(entries[:entry_id], dataset_name(name))
+        at = self.budget[1] if self.budget is not None else min(len(so_far) * delta, 1 - 2**-53)
+        total = max(self._total(group, at) for group in groups(so_far))
+        return {
+            "account": self.account,
+            "dataset": name,
+            "position": len(so_far),
+            "epsilon": total if math.isfinite(total) else None,
+            "delta": at,
+            "limit": None if self.budget is None else dict(zip(("epsilon", "delta"), self.budget)),
+        }
+
+    def __enter__(self) -> Ledger:
+        """Charge every fit in the block to this ledger, whatever thread it is in, searches and folds included."""
+        entered(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        left(self)
+
+    def __len__(self) -> int:
+        return len(self.entries())
+
+    def __bool__(self) -> bool:
+        return True  # an empty ledger is still a ledger: ``if ledger`` must not skip the account
+
+    def __sklearn_clone__(self) -> Ledger:
+        return self
+
+    def __copy__(self) -> Ledger:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ledger:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.path is None:
+            raise LedgerError("a ledger in memory cannot be pickled: copies would spend apart.", fix=_FIX_MEMORY)
+        return _reopen, (str(self.path), self.in_block, self.account)
+
+    def __repr__(self) -> str:
+        place = [] if self.path is None else [f"path={str(self.path)!r}"]
+        limit = [] if self.budget is None else ["epsilon={!r}, delta={!r}".format(*self.budget)]
+        kind = [] if self.accounting == "auto" else [f"accounting={self.accounting!r}"]
+        block = f".block({self.in_block!r})" if self.in_block else ""
+        return f"Ledger({', '.join(place + limit + kind)}){block}"
+
+    def _repr_html_(self) -> str:
+        import pandas as pd  # only notebooks need it, workers start without
+
+        entries = self.entries()
+        table = pd.DataFrame(entries[-20:], columns=[field.name for field in fields(Entry)])
+        caption = html.escape(f"{self!r}: the last of {len(entries)} entries")
+        return f"<p>{caption}</p>{table.to_html(index=False)}"
+
+    @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        """Open the account for one operation; never makes a new, empty one."""
+        try:
+            with _ACCESS, _at_work():
+                if self.path is not None:
+                    address = f"{self.path.as_uri()}?mode=rw"
+                    connection = sqlite3.connect(address, timeout=_PATIENCE, isolation_level=None, uri=True)
+                    with closing(connection) as file:
+                        file.execute("PRAGMA synchronous = EXTRA")  # a commit outlives a power cut
+                        yield file
+                elif self._owner == os.getpid():
+                    yield self._memory
+                else:
+                    raise LedgerError("a ledger in memory belongs to one process.", fix=_FIX_MEMORY)
+        except (sqlite3.Error, UnicodeDecodeError, TypeError) as error:  # rows of a damaged file may be anything
+            raise LedgerError(
+                f"the account at {str(self.path)!r} cannot be used: {error}.",
+                fix="give the path of a ledger, or of a new file, on a local disk that can be written.",
+            ) from error
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """Everything or nothing, and nobody else in between."""
+        with self._database() as database, database:
+            database.execute("BEGIN IMMEDIATE")
+            yield database
+
+    @contextmanager
+    def _account(self) -> Iterator[tuple[sqlite3.Connection, tuple[Entry, ...]]]:
+        """A transaction on the account that was opened, with its entries; every row was checked."""
+        with self._transaction() as database:
+            terms, entries = read(database)
+            agreed(terms, self.account)
+            yield database, entries
+
+
+@contextmanager
+def _at_work() -> Iterator[None]:
+    """One operation at a time, also of one thread: what interrupts an operation must not begin another inside it."""
+    if _AT_WORK:
+        raise LedgerError(
+            "the ledger is in the middle of an operation that this one has interrupted.",
+            fix="no fits or spends in signal handlers and finalizers.",
+        )
+    try:
+        _AT_WORK.append(1)
+        yield
+    finally:
+        _AT_WORK.clear()
+
+
+def _of(entries: Sequence[Entry], name: str) -> tuple[Entry, ...]:
+    """Those of one dataset; in an older file a name may stand as it was typed."""
+    return tuple(entry for entry in entries if dataset_name(entry.dataset) == name)
+
+
+def _reopen(path: str, block: str, account: str | None = None) -> Ledger:
+    """The ledger of a pickle; those of the first version do not name the account."""
+    if not (os.path.exists(path) and os.path.getsize(path)):
+        raise LedgerError(
+            f"the ledger {path!r} is gone; an empty one in its place would forget what was spent.",
+            fix="bring the file back, or share its folder with the worker.",
+        )
+    ledger = Ledger(path)
+    if account is not None:
+        agreed(ledger._terms, account)
+    return ledger.block(block) if block else ledger
+
+
+def _resolved(path: Any) -> Path:
+    """Where the account lies, whatever the working directory will be."""
+    try:
+        return path_of("path", path).expanduser().resolve()
+    except (ValueError, RuntimeError) as error:
+        raise InvalidParameter(f"path must be the path of a file, got {shown(path)}.") from error
+
+
+def _word(name: str, value: Any) -> str:
+    """A public word as it was typed; it may be empty, and is shown but never compared with another dataset's."""
+    if value != "":
+        public_name(name, value)
+    return str(value)
+
+
+def _recipes(parts: Any) -> str:
+    """JSON of what is not Gaussian."""
+    if not (isinstance(parts, Sequence) and all(isinstance(part, Part) for part in parts)):
+        raise InvalidParameter("parts must be a sequence of Part.")
+    return json.dumps([part.to_dict() for part in parts])

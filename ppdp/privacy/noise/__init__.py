@@ -1,0 +1,1 @@
+"""Samplers of noise: exact on a public lattice, from the operating system unless seeded."""

@@ -1,0 +1,217 @@
+"""A contract test for a stage of your own.
+
+Neighbouring datasets try to exceed what the stage promises. Passing is no proof: a bound needs one. But a wrong bound,
+an impure map, or a certificate that cannot be recomputed rarely gets through. It needs no test framework; the guide
+``docs/guides/own-stage.md`` shows its use.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from ppdp.bounds import lookup
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import row_norms
+from ppdp.exceptions import PpdpError
+from ppdp.testing.neighbours import Pair, World, compared, through
+from ppdp.transformers.way import Way
+
+__all__ = ["check_stage"]
+
+EXCESS = 1 + 1e-9  # what rounding may add to a bound
+MARGIN_EXCESS = 1 + 1e-6  # what the gate allows for
+DISTANCES = (
+    Distance.neighbours(),
+    Distance(toggled=1),
+    Distance(replaced=1, toggled=2, mass=4, one_sided=2),
+    Distance(moved=3, radius=0.1, total=0.2),
+    Distance(replaced=2, toggled=1, moved=4, radius=0.05, total=0.12),
+    Distance(replaced=1, reweighted=2, mass=3, one_sided=2, moved=2, radius=0.1),
+)
+DOMAINS = (
+    Domain(n_features=1),
+    Domain(n_features=3),
+    Domain(n_features=3, row_norm=math.sqrt(3), entry_bound=1.0),
+)
+
+
+def check_stage(stage: Any, domain: Domain | None = None, *, pairs: int = 15, climbs: int = 40, seed: int = 0) -> float:
+    """Hold a stage to the contract of all stages.
+
+    It is copied and cloned; its ways are computed again, by a copy and from the parameters that a certificate would
+    hold; and under six distances, with gaps and without, every way is run on random and structured neighbouring
+    datasets, which are then varied to come closer to the bound. On each the stage must keep what it certifies:
+    distance, norms, gaps, and margins that change by at most 1.
+
+    Parameters
+    ----------
+    stage : Stage
+        Any stage; mechanisms are none.
+    domain : Domain, optional
+        Facts at its input. Default: ten rows of one and of three columns, in a ball and in a box.
+    pairs, climbs : int
+        How many pairs are drawn, and how many times the best is varied, for each way and distance.
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    float
+        The largest share of a certified radius or total that was used; 1: a bound is attained.
+
+    Raises
+    ------
+    AssertionError
+        Naming what failed.
+
+    Examples
+    --------
+    >>> from ppdp.transformers import NormClipper
+    >>> 0.9 < check_stage(NormClipper(0.5)) <= 1
+    True
+    """
+    rng = np.random.default_rng(seed)
+    _check_manners(stage, rng, domain.d if domain else 3)
+    largest, checked, refusal = 0.0, 0, None
+    for world in _worlds(domain):
+        try:
+            ways = stage.ways(world.domain, world.distance)
+        except PpdpError as error:
+            refusal = error
+            continue
+        _check_purity(stage, ways, world)
+        for way in ways:
+            _check_formula(stage, way, world)
+            checked += 1
+            largest = max(largest, _attack(stage, way, world, rng, pairs, climbs))
+    _require(checked > 0, stage, f"it accepts none of the domains, so nothing was checked: {refusal}")
+    return largest
+
+
+def _require(holds: Any, stage: Any, failure: str) -> None:
+    if not holds:
+        raise AssertionError(f"{type(stage).__name__}: {failure}")
+
+
+def _worlds(domain: Domain | None) -> Iterator[World]:
+    for facts in DOMAINS if domain is None else (domain,):
+        known = facts.but(n_rows=facts.n_rows or 10, row_norm=facts.row_norm or 1.0)
+        for gaps in (0, 4):
+            for distance in DISTANCES:
+                whole = distance.toggled == distance.reweighted == 0
+                least = known.n if whole else known.min_present
+                yield World(known.but(max_missing=gaps, min_present=least), distance, gaps)
+
+
+def _check_manners(stage: Any, rng: np.random.Generator, width: int) -> None:
+    """Clone, copy and pickle; what a fitted stage does survives its pickle."""
+    _require(repr(clone(stage)) == repr(stage), stage, "clone changes its parameters.")
+    _require(repr(_copied(stage)) == repr(stage), stage, "a pickled copy has other parameters.")
+    if not hasattr(stage, "transform"):
+        return
+    X = rng.uniform(-0.5, 0.5, (10, width))
+    try:
+        fitted = clone(stage).fit(X)
+    except PpdpError:
+        return  # other columns than it takes, which its ways will say as well
+    out = np.asarray(fitted.transform(X))
+    _require(np.array_equal(fitted.transform(X), out), stage, "transform gives other rows the second time.")
+    _require(np.array_equal(_copied(fitted).transform(X), out), stage, "a pickled copy transforms otherwise.")
+
+
+def _copied(stage: Any) -> Any:
+    """Through pickle; where its class cannot be imported by name, through the same protocol."""
+    kind = type(stage)
+    importable = getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is kind
+    return pickle.loads(pickle.dumps(stage)) if importable else copy.deepcopy(stage)
+
+
+def _check_purity(stage: Any, ways: tuple[Way, ...], world: World) -> None:
+    """The ways depend on parameters, domain and distance, and on nothing else."""
+    expected = [_facts(way) for way in ways]
+    for other, words in ((stage, "the second time"), (_copied(stage), "in a copy"), (clone(stage), "in a clone")):
+        found = [_facts(way) for way in other.ways(world.domain, world.distance)]
+        _require(found == expected, stage, f"its ways are others {words} ({world}).")
+
+
+def _facts(way: Way) -> tuple[Any, ...]:
+    return way.name, way.formula, repr(dict(way.parameters)), way.domain, way.distance
+
+
+def _check_formula(stage: Any, way: Way, world: World) -> None:
+    """A certificate that names the formula and its parameters can be recomputed."""
+    try:
+        plain = json.loads(json.dumps(dict(way.parameters), allow_nan=False))
+    except (TypeError, ValueError):
+        plain = None
+    _require(plain is not None, stage, f"the parameters of {way.formula} are not plain numbers, words and lists.")
+    found = lookup(way.formula, "stability")
+    again = found(world.domain, world.distance, **plain)
+    _require(again == (way.domain, way.distance), stage, f"another distance or domain follows from {way.formula}.")
+    _require(found.way == way.name, stage, f"{way.formula} is registered for the way {found.way!r}.")
+    known = not found.used_by or type(stage).__name__ in found.used_by
+    _require(known, stage, f"{way.formula} does not list it in used_by.")
+    assumed = sorted(condition.formula for condition in way.conditions)
+    _require(assumed == sorted(found.assumes(world.domain, **plain)), stage, f"{way.formula} assumes something else.")
+    _require(found.gaps or not world.gaps, stage, f"rows may have gaps, and {way.formula} does not say gaps=True.")
+
+
+def _attack(stage: Any, way: Way, world: World, rng: np.random.Generator, pairs: int, climbs: int) -> float:
+    """The largest use of the certified radius and total among drawn pairs, and on the way up from the best of them."""
+    drawn = [world.drawn(rng) for _ in range(pairs)]
+    uses = [_use(stage, way, world, pair) for pair in drawn]
+    best = int(np.argmax(uses))
+    pair, most, size = drawn[best], uses[best], 0.3
+    for _ in range(climbs):
+        trial = world.varied(pair, rng, size)
+        use = _use(stage, way, world, trial)
+        if use >= most:
+            pair, most = trial, use
+        else:
+            size = max(1e-4, size * 0.95)
+    return most
+
+
+def _use(stage: Any, way: Way, world: World, pair: Pair) -> float:
+    """How much of the certified radius or total a pair uses, after all that is certified was compared."""
+    where = f"way {way.name!r} ({world})"
+    for condition in way.conditions:
+        one, other = (condition.margin(rows) for rows in pair)
+        change = abs(one - other) if one != other else 0.0  # both may be infinite
+        words = f"{where}: the margin of {condition.name!r} changes by {change:.6g}, more than 1."
+        _require(change <= MARGIN_EXCESS, stage, words)
+        if min(one, other) <= 0:
+            return 0.0  # nothing is promised of this pair
+    out = through(stage, way, world.domain, pair)
+    for rows in out:
+        _check_rows(stage, way, rows, where)
+    used = compared(out, pair, world, way.distance)
+    for name, (value, certified) in used.items():
+        words = f"{where}: {name} is {value:.12g}, and at most {certified:.12g} is certified."
+        _require(value <= certified * EXCESS, stage, words)
+    return max(used[name][0] / used[name][1] if used[name][1] else 0.0 for name in ("radius", "total"))
+
+
+def _check_rows(stage: Any, way: Way, rows: Rows, where: str) -> None:
+    """Rows are in the domain that the way names."""
+    domain, gone = way.domain, rows.weight == 0
+    _require(rows.X.shape == (domain.n, domain.d), stage, f"{where}: {rows} is not of the shape of the domain.")
+    largest = {"row_norm": row_norms(rows.X).max(), "entry_bound": np.nanmax(np.abs(rows.X), initial=0.0)}
+    for name, value in largest.items():
+        bound = getattr(domain, name)
+        words = f"{where}: a row exceeds {name}, {value:.12g} > {bound}."
+        _require(bound is None or value <= bound * EXCESS, stage, words)
+    _require(rows.incomplete.sum() <= domain.missing_rows, stage, f"{where}: more rows have gaps than max_missing.")
+    _require((~gone).sum() >= domain.min_present, stage, f"{where}: fewer rows are left than min_present.")
+    _require(not rows.X[gone].any(), stage, f"{where}: a deleted row is not zero (use Rows.with_X or settled).")

@@ -1,0 +1,1 @@
+"""One public map for every column: categories, bins, powers, ranges."""

@@ -1,0 +1,123 @@
+"""Some columns of a table, and the public maps for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ppdp.core.checks import columns_of
+from ppdp.exceptions import DomainMismatch
+from ppdp.transformers.columns.categories import Categorical
+from ppdp.transformers.columns.maps import Filled, PublicMap
+
+__all__ = ["Block"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some columns, and what is done with them.
+
+    Attributes
+    ----------
+    columns : list of names or positions, slice, mask, or None
+        None is all columns, or those that no other block takes if ``rest``.
+    maps : tuple of PublicMap
+        One after the other.
+    prefix : str
+        Put before the names of what comes out.
+    rest : bool
+        Whether these are the columns that no other block takes.
+    drop : bool
+        Whether they are left out.
+    """
+
+    columns: Any
+    maps: tuple[PublicMap, ...] = ()
+    prefix: str = ""
+    rest: bool = False
+    drop: bool = False
+
+    @property
+    def expects(self) -> bool:
+        """Whether gaps are declared to come in."""
+        return any(step.expects for step in self.maps)
+
+    @property
+    def fills(self) -> bool:
+        """Whether no gap is left."""
+        return self.drop or any(step.fills for step in self.maps)
+
+    @property
+    def encoder(self) -> Categorical | None:
+        """What reads the columns as labels; None if they are read as numbers."""
+        first = next((step for step in self.maps if not isinstance(step, Filled)), None)
+        return first if isinstance(first, Categorical) else None
+
+    @property
+    def described(self) -> str:
+        """Its columns in words."""
+        if isinstance(self.columns, (list, tuple)):
+            return ", ".join(map(repr, self.columns))
+        if self.columns is None:
+            return "the remaining columns" if self.rest else "all columns"
+        return repr(self.columns)
+
+    @property
+    def stage(self) -> str:
+        """What an error calls it."""
+        return self.prefix.removesuffix("__") or "ColumnMap"
+
+    @property
+    def _listed(self) -> list[Any]:
+        """What chooses the columns: names, positions, a mask, the ends of a slice."""
+        if self.columns is None:
+            return []
+        if isinstance(self.columns, slice):
+            return [end for end in (self.columns.start, self.columns.stop, self.columns.step) if end is not None]
+        return [self.columns] if isinstance(self.columns, (str, int)) else list(self.columns)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Columns that it takes by name."""
+        return tuple(str(column) for column in self._listed if isinstance(column, str))
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the order of the columns tells which ones it takes."""
+        listed = self._listed
+        return len(self.named) < len(listed) or (isinstance(self.columns, slice) and bool(listed))
+
+    def positions(self, names: Sequence[str] | None, count: int) -> list[int]:
+        """Where the columns are.
+
+        Raises
+        ------
+        DomainMismatch
+            If one does not exist.
+        """
+        columns = self.columns
+        if columns is None:
+            return list(range(count))
+        if isinstance(columns, slice):
+            return list(range(count))[_by_position(columns, names, count)]
+        columns = [columns] if isinstance(columns, (str, int)) else list(columns)
+        if columns and all(isinstance(c, (bool, np.bool_)) for c in columns):
+            if len(columns) != count:
+                raise DomainMismatch("a mask of columns has another length.", stage=self.stage, fix="name them.")
+            return list(np.flatnonzero(columns))
+        plain = [int(c) if isinstance(c, np.integer) else str(c) if isinstance(c, str) else c for c in columns]
+        plain = [count + c if isinstance(c, int) and c < 0 else c for c in plain]
+        return columns_of("columns", plain, names, count, self.stage) if plain else []
+
+
+def _by_position(columns: slice, names: Sequence[str] | None, count: int) -> slice:
+    """A slice by names, which holds both its ends, as one by positions."""
+    start, stop = columns.start, columns.stop
+    if isinstance(start, str):
+        start = columns_of("columns", [start], names, count)[0]
+    if isinstance(stop, str):
+        stop = columns_of("columns", [stop], names, count)[0] + 1
+    return slice(start, stop, columns.step)

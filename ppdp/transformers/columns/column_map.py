@@ -1,0 +1,354 @@
+"""A stage of public maps, each for some of the columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.core.checks import columns_of, length
+from ppdp.core.declared import Value, plain, ranges_by_column
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.names import nearest
+from ppdp.core.rounding import inflate
+from ppdp.data.frames import is_gap, objects, opened
+from ppdp.data.rows import Rows, encode_labels
+from ppdp.exceptions import DomainMismatch, InvalidParameter
+from ppdp.transformers.base import RowWiseTransformer, Statistics
+from ppdp.transformers.columns.block import Block
+from ppdp.transformers.columns.categories import Categorical, labels_only
+from ppdp.transformers.columns.maps import ColumnFacts, Mapped
+from ppdp.transformers.rowwise.probe import check_row_by_row, clipped_to_ball
+from ppdp.transformers.rowwise.ranges import resolve_ranges
+from ppdp.transformers.way import Way
+
+__all__ = ["Block", "ColumnMap"]
+
+Array = NDArray[np.float64]
+
+_CONSTANTS = {"value": "what fills gaps", "threshold": "threshold", "n_bins": "number of bins"}
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A block whose columns were found."""
+
+    block: Block
+    positions: list[int]
+    facts: tuple[ColumnFacts, ...]
+
+    @property
+    def end(self) -> ColumnFacts:
+        return self.facts[-1]
+
+    def apply(self, X: Array) -> Array:
+        values = _clipped(X[:, self.positions], self.facts[0])
+        for step, given, out in zip(self.block.maps, self.facts, self.facts[1:]):
+            values = _clipped(step._apply(values, given), out)
+        return values
+
+
+def _clipped(X: Array, facts: ColumnFacts) -> Array:
+    low, high = facts.ranges.T
+    return np.clip(X, np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high))
+
+
+class ColumnMap(RowWiseTransformer):
+    """Public maps of sets of columns, side by side: what a ``ColumnTransformer`` does when it looks at no value.
+
+    :meth:`Pipeline.from_sklearn <ppdp.Pipeline.from_sklearn>` makes it.
+
+    Parameters
+    ----------
+    blocks : sequence of Block
+        Columns and what is done with them. Columns that no block takes are left out, whatever they hold.
+    ranges : mapping, pair, or sequence of pairs, optional
+        Public (low, high) of the columns that come in, to which they are clipped. A mapping may leave columns out.
+    max_norm : float, optional
+        Public norm to which every row that comes out is clipped.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/row-wise.md``, `row-wise.row-map`): row-wise, moves nothing. What comes out is clipped
+    to the box and the ball that follow from the maps. Labels that are no numbers are read by their public categories.
+    A row without gaps never gains one, nor does any row if every column is filled: 0 stands for what is not a number.
+    """
+
+    _statistic_names = ("names", "reach", "norm")
+
+    def __init__(
+        self, blocks: Sequence[Block] = (Block(None),), ranges: Any = None, max_norm: float | None = None
+    ) -> None:
+        self.blocks = blocks
+        self.ranges = ranges
+        self.max_norm = max_norm
+
+    @classmethod
+    def example(cls) -> Any:
+        """An instance that works on any numeric data, for contract tests."""
+        return cls(ranges=(-10, 10))
+
+    @property
+    def bounds_rows(self) -> bool:  # type: ignore[override]
+        """It always does: where no bound follows it is refused."""
+        return True
+
+    @property
+    def fills_gaps(self) -> bool:  # type: ignore[override]
+        """Whether columns may have gaps, all of which it fills."""
+        return any(block.expects for block in self.blocks) and all(block.fills for block in self.blocks)
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """One public way."""
+        parts = self._parts(domain.feature_names, domain.d, _reach(domain))
+        norm, entry, width = self._bounds(parts)
+        gaps = domain.missing_rows > 0
+        if not gaps:
+            _check_filled(parts)
+        check_row_by_row(lambda X: _mapped_by(parts, X, norm), domain.d, width, "ColumnMap", gaps=gaps)
+        fills = gaps and all(part.block.fills for part in parts)
+        facts: dict[str, Any] = {"n_features": width, "row_norm": norm, "entry_bound": entry, "lipschitz": None}
+        facts["feature_names"] = _names(parts) if domain.feature_names is not None else None
+        if fills:
+            facts["fills_gaps"] = True
+        way = Way.by("public", "row-wise.row-map", domain, distance, **facts)
+        return (way,)
+
+    def _bounds(self, parts: Sequence[_Part]) -> tuple[float, float, int]:
+        """Norm of rows and bound of entries that come out, and their number of columns."""
+        ranges = np.concatenate([part.end.ranges for part in parts]) if parts else np.empty((0, 2))
+        if len(ranges) == 0:
+            raise InvalidParameter("no column is left.", stage="ColumnMap", fix="give some block columns that exist.")
+        square = sum(part.end.square for part in parts)
+        if self.max_norm is None:
+            for part in parts:
+                part.end.bounded("ColumnMap")
+        else:
+            declared = length("max_norm", self.max_norm, self) ** 2
+            square = declared if math.isnan(square) else min(declared, square)
+        entry = float(np.nan_to_num(np.abs(ranges), nan=math.inf).max()) or 1.0
+        norm = min(inflate(math.sqrt(square)) or 1.0, entry * math.sqrt(len(ranges)))
+        return norm, min(entry, norm), len(ranges)
+
+    def _parts(self, names: Sequence[str] | None, count: int, reach: float) -> list[_Part]:
+        found, start = self._found(names, count), self._start(names, count, reach)
+        labels = list(names) if names is not None else [f"x{i}" for i in range(count)]
+        parts = []
+        for block, positions in found:
+            # Ranges are for numbers: labels come as codes.
+            ranges = start[positions] if block.encoder is None else np.full((len(positions), 2), np.nan)
+            facts = [ColumnFacts.within([labels[i] for i in positions], ranges)]
+            for step in block.maps:
+                facts.append(facts[-1].after(step))
+            parts.append(_Part(block, positions, tuple(facts)))
+        return parts
+
+    @property
+    def _asked(self) -> list[str]:
+        """Columns that ranges or blocks name."""
+        ranged = [name for name in self.ranges if isinstance(name, str)] if isinstance(self.ranges, Mapping) else []
+        return list(dict.fromkeys([*ranged, *(name for block in self.blocks for name in block.named)]))
+
+    def named_columns(self) -> tuple[str, ...] | None:
+        """Names of the columns, for a plan without data; None if none is named, or if their order matters."""
+        if _by_order(self.ranges) or any(block.ordered for block in self.blocks):
+            return None
+        return tuple(self._asked) or None
+
+    def _check_named(self, names: Sequence[str] | None) -> None:
+        """Every column that is taken by name is there.
+
+        Raises
+        ------
+        DomainMismatch
+            Naming those that are not.
+        """
+        asked, known = self._asked, set(names or ())
+        missing = [name for name in asked if name not in known]
+        if not missing:
+            return
+        if names is None:
+            told = f"columns are taken by name ({', '.join(map(repr, asked))}), and there are no names of columns."
+        else:
+            told = f"X lacks the column(s) {', '.join(map(repr, missing))}, taken by name."
+        slips = [(name, nearest(name, known - set(asked))) for name in missing]
+        meant = " ".join(f"did you mean {near!r} by {name!r}?" for name, near in slips if near is not None)
+        fix = f"pass a frame with {', '.join(map(repr, asked))}; to plan, Domain(feature_names=(...)) with all columns."
+        raise DomainMismatch(told, fix=meant or fix)
+
+    def _found(self, names: Sequence[str] | None, count: int) -> list[tuple[Block, list[int]]]:
+        """Blocks that have columns, with their positions."""
+        self._check_named(names)
+        taken = {i for block in self.blocks if not block.rest for i in block.positions(names, count)}
+        rest = [i for i in range(count) if i not in taken]
+        found = [
+            (block, rest if block.rest else block.positions(names, count)) for block in self.blocks if not block.drop
+        ]
+        return [(block, positions) for block, positions in found if positions]
+
+    def _start(self, names: Sequence[str] | None, count: int, reach: float) -> Array:
+        """Ranges of the columns that come in, NaN where there are none."""
+        if isinstance(self.ranges, Mapping):
+            table = np.full((count, 2), np.nan)
+            if self.ranges:
+                positions = columns_of("ranges", list(self.ranges), names, count, self)
+                table[positions] = resolve_ranges(
+                    dict(enumerate(self.ranges.values())), len(positions), None, "ColumnMap"
+                )
+            return table
+        if self.ranges is not None:
+            return resolve_ranges(self.ranges, count, None, "ColumnMap").copy()
+        return np.tile([-reach, reach], (count, 1))
+
+    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        return {"names": domain.feature_names, "reach": _reach(domain), "norm": way.parameters["row_norm"]}
+
+    def _apply(self, X: Array, statistics: Statistics) -> Array:
+        parts = self._parts(statistics["names"], X.shape[1], statistics["reach"])
+        return _mapped_by(parts, X, statistics["norm"])
+
+    def _checked(self, X: Any, *, reset: bool) -> Array:
+        return super()._checked(self.coded(X), reset=reset)
+
+    def coded(self, X: Any) -> Any:
+        """The same table with numbers for labels and zeros in columns that are left out; row by row, by public rules.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Rows as a user has them.
+        """
+        X = opened(X)
+        if not hasattr(X, "iloc"):
+            return self._coded_array(X)
+        names = list(X.columns) if all(isinstance(name, str) for name in X.columns) else None
+        X, found = X.copy(deep=False), self._found(names, X.shape[1])
+        labels, used = self._labels(found), {i for _, positions in found for i in positions}
+        for i in range(X.shape[1]):
+            if i not in used:
+                X.isetitem(i, np.zeros(len(X)))
+            elif i in labels:
+                X.isetitem(i, _codes(objects(X.iloc[:, i]), labels[i]))
+        return X
+
+    def _coded_array(self, X: Any) -> Any:
+        if getattr(X, "ndim", 0) != 2:
+            return X  # whoever checks its form says what is wrong
+        found = self._found(None, X.shape[1])
+        labels, used = self._labels(found), {i for _, positions in found for i in positions}
+        if not labels and len(used) == X.shape[1]:
+            return X
+        table = objects(X)
+        for i in range(table.shape[1]):
+            if i not in used:
+                table[:, i] = 0.0
+            elif i in labels:
+                table[:, i] = _codes(table[:, i], labels[i])
+        return table
+
+    @staticmethod
+    def _labels(found: Sequence[tuple[Block, list[int]]]) -> dict[int, tuple[Any, ...]]:
+        """The public labels of every column that does not hold numbers."""
+        known: dict[int, tuple[Any, ...]] = {}
+        for block, positions in found:
+            encoder = block.encoder
+            lists = [()] * len(positions) if encoder is None else [labels_only(c) for c in encoder.categories]
+            for i, labels in zip(positions, lists):
+                labels = labels if any(isinstance(label, str) for label in labels) else ()
+                if known.setdefault(i, labels) != labels:
+                    raise InvalidParameter(
+                        "a column is encoded twice, with other categories, or read once as labels and once as numbers.",
+                        stage=block.stage,
+                        fix="declare the same categories, in the same order; drop it where it is no label.",
+                    )
+        return {i: labels for i, labels in known.items() if labels}
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the output columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the input columns.
+        """
+        given = super().get_feature_names_out(input_features)
+        made = _names(self._parts(tuple(map(str, given)), len(given), self.reach_))
+        if made is None:
+            width = self._bounds(self._parts(None, len(given), self.reach_))[2]
+            made = [f"columnmap{i}" for i in range(width)]
+        return np.asarray(made, dtype=object)
+
+    def declared(self, domain: Domain) -> tuple[Value, ...]:
+        """Ranges, and what the maps take from the user's word, with the columns it is for."""
+        values = list(super().declared(domain))
+        for part in self._parts(domain.feature_names, domain.d, _reach(domain)):
+            for step, given in zip(part.block.maps, part.facts):
+                if isinstance(step, Mapped) and step.out_ranges is not None:
+                    values += ranges_by_column(step.out_ranges, None, f"range of what {step.step!r} returns in")
+                for name, words in _CONSTANTS.items():
+                    if getattr(step, name, None) is not None:
+                        values.append((f"{words} of {', '.join(given.names)}", plain(getattr(step, name)), "declared"))
+        return tuple(values)
+
+    def declarations(self) -> tuple[str, ...]:
+        """What the certificate takes from the user's word."""
+        maps = [step for block in self.blocks for step in block.maps]
+        functions = [step.step for step in maps if isinstance(step, Mapped)]
+        words = [f"the function of {name!r} treats rows one by one (tested on made-up rows)" for name in functions]
+        for step in maps:
+            if isinstance(step, Categorical):
+                shown = "; ".join(", ".join(map(str, labels)) for labels in step.categories)
+                words.append(f"the categories of {step.step!r} are public: {shown}")
+        return tuple(words)
+
+
+def _by_order(ranges: Any) -> bool:
+    """Whether the order of the columns tells which range is whose."""
+    if isinstance(ranges, Mapping):
+        return not all(isinstance(name, str) for name in ranges)
+    return isinstance(ranges, (Sequence, np.ndarray)) and any(isinstance(one, (Sequence, np.ndarray)) for one in ranges)
+
+
+def _reach(domain: Domain) -> float:
+    """What every entry is known to be within, where no ranges are given."""
+    return domain.entry_bound or domain.row_norm or math.nan
+
+
+def _names(parts: Sequence[_Part]) -> list[str] | None:
+    made = [f"{part.block.prefix}{name}" for part in parts for name in part.end.names]
+    return made if len(set(made)) == len(made) else None
+
+
+def _check_filled(parts: Sequence[_Part]) -> None:
+    """Where no gap may come in, filling those of some columns only is a mistake.
+
+    Raises
+    ------
+    InvalidParameter
+        Naming the columns that are not filled.
+    """
+    bare = [name for part in parts if not part.block.fills for name in part.facts[0].names]
+    if bare and any(part.block.expects for part in parts):
+        raise InvalidParameter(
+            f"no gap may come in: those of {', '.join(map(repr, bare))} are not filled, those of other columns are.",
+            stage="ColumnMap",
+            fix="fill these columns as well, or put an imputer behind it.",
+        )
+
+
+@np.errstate(all="ignore")  # a warning would be an answer about the rows
+def _mapped_by(parts: Sequence[_Part], X: Array, norm: float) -> Array:
+    out = np.concatenate([part.apply(X) for part in parts], axis=1)
+    return clipped_to_ball(X, out, norm, fills=all(part.block.fills for part in parts))
+
+
+def _codes(column: NDArray[Any], labels: Sequence[Any]) -> Array:
+    """Position of every label; -1 for any other, NaN for a gap."""
+    codes = encode_labels(column, labels)
+    gaps = np.frompyfunc(is_gap, 1, 1)(column).astype(bool)
+    return np.where(np.isnan(codes) & ~gaps, -1.0, codes)

@@ -1,0 +1,388 @@
+"""Public maps of a set of columns, each row by itself, with the bounds of what comes out.
+
+They are what scikit-learn's transformers do once nothing is read off the data: ``docs/theory/row-wise.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import chain, combinations, combinations_with_replacement, groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.preprocessing import PolynomialFeatures
+
+from ppdp.core.callables import refuse_fitted
+from ppdp.core.checks import integer, number
+from ppdp.exceptions import InvalidParameter, MissingBound
+from ppdp.transformers.rowwise.probe import call_surely, output_width
+from ppdp.transformers.rowwise.ranges import resolve_ranges
+
+__all__ = [
+    "RISING",
+    "Binarized",
+    "Binned",
+    "ColumnFacts",
+    "Filled",
+    "Mapped",
+    "Normalised",
+    "Powers",
+    "PublicMap",
+    "Scaled",
+]
+
+Array = NDArray[np.float64]
+
+MOST_COLUMNS = 100_000  # that may come out of a map: parameters that anybody may have written fill no memory
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """What is publicly known of columns at one point.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the columns.
+    ranges : ndarray of shape (n_columns, 2)
+        (low, high) of every column; NaN if it has no bounds yet.
+    square : float
+        Largest squared norm of a row of them; NaN if there is none yet.
+    """
+
+    names: tuple[str, ...]
+    ranges: Array
+    square: float
+
+    @classmethod
+    def within(cls, names: Sequence[str], ranges: Array) -> ColumnFacts:
+        """In a box."""
+        with np.errstate(over="ignore"):  # then the box alone bounds the rows
+            return cls(tuple(names), ranges, float((np.abs(ranges).max(axis=1) ** 2).sum()))
+
+    @property
+    def middle(self) -> Array:
+        """The middle of every range."""
+        return np.asarray(self.ranges[:, 0] / 2 + self.ranges[:, 1] / 2)
+
+    def after(self, step: PublicMap) -> ColumnFacts:
+        """What is known once a map has run.
+
+        Raises
+        ------
+        InvalidParameter
+            If a range runs backwards, or no float holds it.
+        """
+        made = step._facts(self)
+        with np.errstate(all="ignore"):
+            widths = made.ranges[:, 1] - made.ranges[:, 0]
+        unknown = np.isnan(made.ranges).any(axis=1) & bool(np.isnan(self.ranges).any())
+        if not (unknown | (np.isfinite(widths) & (widths >= 0))).all():
+            raise InvalidParameter(
+                "what comes out of it has no range that a float can hold.",
+                stage=step.step or type(step).__name__,
+                fix="narrower public ranges, or parameters that are finite.",
+            )
+        return made
+
+    def bounded(self, where: str) -> ColumnFacts:
+        """These facts.
+
+        Raises
+        ------
+        MissingBound
+            If a column has no bounds yet.
+        """
+        bare = [name for name, known in zip(self.names, np.isfinite(self.ranges)) if not known.all()]
+        if bare:
+            shown = ", ".join(f"{name!r}: (low, high)" for name in bare)
+            raise MissingBound(
+                f"no public range of {', '.join(map(repr, bare))} is declared.",
+                stage=where,
+                fix=f"ranges={{{shown}}} from public knowledge, not from the data.",
+            )
+        return self
+
+
+class PublicMap:
+    """A map of columns; each row by itself."""
+
+    bounds = False
+    """Whether what comes out is bounded, whatever comes in."""
+
+    fills = False
+    """Whether no gap is left."""
+
+    expects = False
+    """Whether gaps are declared to come in."""
+
+    step = ""
+    """Name of the step that it stands for."""
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        """What is known of the columns that come out."""
+        raise NotImplementedError
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        """Map rows."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Filled(PublicMap):
+    """Gaps become a constant; None is the middle of the range."""
+
+    value: float | None
+    step: str = ""
+    fills = True
+
+    @property
+    def expects(self) -> bool:  # type: ignore[override]
+        """Whether somebody asked for it."""
+        return self.value is not None
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        if self.value is None:
+            return given.bounded(self.step)
+        value = number("the constant for gaps", self.value, self.step)
+        ranges = np.column_stack([np.minimum(given.ranges[:, 0], value), np.maximum(given.ranges[:, 1], value)])
+        return ColumnFacts.within(given.names, ranges)
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        return np.where(np.isnan(X), given.middle if self.value is None else self.value, X)
+
+
+@dataclass(frozen=True)
+class Scaled(PublicMap):
+    """Ranges are mapped onto an interval; without one, columns are divided by their largest absolute value."""
+
+    target: tuple[float, float] | None = (-1.0, 1.0)
+    step: str = ""
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        low, high = given.bounded(self.step).ranges.T
+        if self.target is None:
+            largest = self._largest(given)
+            return ColumnFacts.within(given.names, np.column_stack([low / largest, high / largest]))
+        return ColumnFacts.within(given.names, np.tile(np.array(self.target, dtype=np.float64), (len(low), 1)))
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        if self.target is None:
+            return X / self._largest(given)
+        (start, end), (low, high) = self.target, given.ranges.T
+        width = np.where(high > low, high - low, 1.0)
+        return start + np.where(high > low, (X - low) / width, np.where(np.isnan(X), np.nan, 0.5)) * (end - start)
+
+    @staticmethod
+    def _largest(given: ColumnFacts) -> Array:
+        largest = np.abs(given.ranges).max(axis=1)
+        return np.where(largest > 0, largest, 1.0)
+
+
+RISING: tuple[Callable[..., Any], ...] = (
+    *(np.sqrt, np.cbrt, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.tanh, np.arctan),
+    *(np.sinh, np.arcsinh, np.floor, np.ceil, np.rint, np.deg2rad, np.rad2deg),
+)
+
+
+@dataclass(frozen=True)
+class Mapped(PublicMap):
+    """A function of rows, whose ranges are declared, or follow from those of the columns if it is one that rises."""
+
+    function: Callable[..., Any]
+    keywords: Mapping[str, Any] = field(default_factory=dict)
+    out_ranges: Any = None
+    step: str = ""
+
+    @property
+    def bounds(self) -> bool:  # type: ignore[override]
+        """Whether its ranges are declared."""
+        return self.out_ranges is not None
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        refuse_fitted(partial(self.function, **self.keywords), self.step)
+        if self.out_ranges is None:
+            return ColumnFacts.within(given.names, self._ends(given))
+        width = output_width(self._called, len(given.names), self.step)
+        names = given.names if width == len(given.names) else [f"{self.step}{i}" for i in range(width)]
+        return ColumnFacts.within(names, resolve_ranges(self.out_ranges, width, tuple(names), self.step, "out_ranges"))
+
+    def _ends(self, given: ColumnFacts) -> Array:
+        if any(self.function is known for known in RISING) and not self.keywords:
+            with np.errstate(all="ignore"):
+                ends = np.asarray(self.function(given.bounded(self.step).ranges), dtype=np.float64)
+            if np.isfinite(ends).all():
+                return ends
+        raise MissingBound(
+            f"what comes out of {getattr(self.function, '__name__', 'its function')} has no public range.",
+            stage=self.step,
+            fix=f"functions={{{self.step!r}: (low, high)}}: the public range of what it returns, or a pair per column.",
+        )
+
+    def _called(self, X: Array) -> Any:
+        return self.function(X, **self.keywords)
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        out = self._facts(given)
+        # NaN or a failure in a row without gaps is the middle of the range: a row never gains a gap.
+        mapped = call_surely(self._called, X, len(out.names))
+        complete = ~np.isnan(X).any(axis=1, keepdims=True)
+        return np.where(np.isnan(mapped) & complete, out.middle, mapped)
+
+
+@dataclass(frozen=True)
+class Normalised(PublicMap):
+    """Rows are divided by their norm."""
+
+    norm: str = "l2"
+    step: str = ""
+    bounds = True
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        box = ColumnFacts.within(given.names, np.tile([-1.0, 1.0], (len(given.names), 1)))
+        return box if self.norm == "max" else replace(box, square=1.0)
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        largest = np.abs(np.nan_to_num(X)).max(axis=1, keepdims=True)
+        X = X / np.where(largest > 0, largest, 1.0)  # sums of huge entries would overflow
+        if self.norm == "max":
+            return X
+        length = np.zeros(len(X))
+        for column in np.abs(np.nan_to_num(X)).T:  # column after column: a row's sum is the same wherever it stands
+            length += column**2 if self.norm == "l2" else column
+        length = np.sqrt(length) if self.norm == "l2" else length
+        return X / np.maximum(length, 1.0)[:, None]
+
+
+@dataclass(frozen=True)
+class Binarized(PublicMap):
+    """1 above a threshold, 0 elsewhere."""
+
+    threshold: float
+    step: str = ""
+    bounds = True
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        return ColumnFacts.within(given.names, np.tile([0.0, 1.0], (len(given.names), 1)))
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        return np.where(np.isnan(X), np.nan, self.threshold < X)
+
+
+@cache
+def _polynomials(degree: Any, interaction_only: bool, include_bias: bool, width: int) -> PolynomialFeatures:
+    """Scikit-learn's, which learns the number of columns and nothing else."""
+    return PolynomialFeatures(degree, interaction_only=interaction_only, include_bias=include_bias).fit(
+        np.zeros((1, width))
+    )
+
+
+def _few(width: int, step: str) -> None:
+    """Refuse a table that is too wide.
+
+    Raises
+    ------
+    InvalidParameter
+        If it has more than ``MOST_COLUMNS`` columns.
+    """
+    if not 0 < width <= MOST_COLUMNS:
+        raise InvalidParameter(f"between 1 and {MOST_COLUMNS} columns may come out.", stage=step, fix="fewer of them.")
+
+
+@dataclass(frozen=True)
+class Powers(PublicMap):
+    """Products of columns, as ``PolynomialFeatures`` has them."""
+
+    degree: Any = 2
+    interaction_only: bool = False
+    include_bias: bool = True
+    step: str = ""
+
+    def check(self) -> None:
+        """Refuse a degree that is none.
+
+        Raises
+        ------
+        InvalidParameter
+            If it is no whole number, and no pair of them.
+        """
+        given = self.degree if isinstance(self.degree, tuple) else (0, self.degree)
+        ends = [integer("degree", end, self.step, least=0, most=MOST_COLUMNS) for end in given]
+        if len(ends) != 2 or ends[0] > ends[1] or (ends[1] == 0 and not self.include_bias):
+            raise InvalidParameter(
+                f"degree={self.degree!r} leaves no products.", stage=self.step, fix="degree=2, or degree=(1, 2)."
+            )
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        self.check()
+        made = _polynomials(self.degree, self.interaction_only, self.include_bias, len(given.names))
+        _few(made.n_output_features_, self.step)
+        with np.errstate(all="ignore"):  # what no float holds is refused
+            largest = self._apply(np.abs(given.bounded(self.step).ranges).max(axis=1)[None, :], given)[0]
+        chosen = chain.from_iterable(block.tolist() for block in _factors(*self._form(given)))
+        names = tuple(_product_name([given.names[i] for i in factors]) for factors in chosen)
+        return ColumnFacts.within(names, np.column_stack([-largest, largest]))
+
+    def _form(self, given: ColumnFacts) -> tuple[Any, bool, bool, int]:
+        return self.degree, self.interaction_only, self.include_bias, len(given.names)
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        products = []
+        for block in _factors(*self._form(given)):
+            product = np.ones((len(X), len(block)))
+            for column in block.T:
+                product *= X[:, column]
+            products.append(product)
+        return np.concatenate(products, axis=1)
+
+
+@cache
+def _factors(degree: Any, interaction_only: bool, include_bias: bool, width: int) -> tuple[NDArray[np.intp], ...]:
+    """The columns that are multiplied, for every number of factors one array of shape (products, factors)."""
+    least, most = degree if isinstance(degree, tuple) else (0, degree)
+    choose = combinations if interaction_only else combinations_with_replacement
+    blocks = [
+        np.fromiter(chain.from_iterable(choose(range(width), count)), np.intp).reshape(-1, count)
+        for count in range(max(1, least), most + 1)
+    ]
+    return (*([np.empty((1, 0), np.intp)] if include_bias else []), *blocks)
+
+
+def _product_name(factors: Sequence[str]) -> str:
+    """What scikit-learn calls a product."""
+    powers = ((name, len(list(same))) for name, same in groupby(factors))
+    return " ".join(name if count == 1 else f"{name}^{count}" for name, count in powers) or "1"
+
+
+@dataclass(frozen=True)
+class Binned(PublicMap):
+    """Equal bins of a public range: the number of the bin, or a column for every bin."""
+
+    n_bins: int
+    hot: bool
+    step: str = ""
+
+    @property
+    def fills(self) -> bool:  # type: ignore[override]
+        """Whether gaps become zeros."""
+        return self.hot
+
+    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+        width = len(given.bounded(self.step).names)
+        _few(width * self.n_bins, self.step)
+        if not self.hot:
+            return ColumnFacts.within(given.names, np.tile([0.0, self.n_bins - 1.0], (width, 1)))
+        names = [f"{name}_{i}" for name in given.names for i in range(self.n_bins)]
+        return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(width))
+
+    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+        low, high = given.ranges.T
+        edges = np.linspace(low, high, self.n_bins + 1, axis=1)[:, 1:-1]
+        bins = np.column_stack([np.searchsorted(e, column, side="right") for e, column in zip(edges, X.T)])
+        if not self.hot:
+            return np.where(np.isnan(X), np.nan, bins)
+        hot = bins[:, :, None] == np.arange(self.n_bins)
+        return np.where(np.isnan(X)[:, :, None], 0.0, hot).reshape(len(X), -1)

@@ -1,0 +1,1 @@
+"""Stages that drop or merge rows that are alike."""

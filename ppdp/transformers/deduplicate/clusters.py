@@ -1,0 +1,274 @@
+"""Clusters of near-duplicates, and how crowded rows are.
+
+Whether two rows are near is decided by their difference alone, column after column, so that it does not depend on any
+other row; a k-d tree only proposes pairs. Theory: ``docs/theory/clusters.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.spatial import cKDTree
+
+from ppdp.bounds.clustering import KISSING, reach
+from ppdp.core.checks import flag, integer, length
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import extremes
+from ppdp.exceptions import InvalidParameter
+from ppdp.transformers.condition import Condition
+from ppdp.transformers.deduplicate.keys import check_order, compared
+from ppdp.transformers.deduplicate.records import grouped
+from ppdp.transformers.way import Way
+
+__all__ = ["SLACK", "Comparable", "Crowding", "NearPairs", "centres", "cluster_way", "crowding"]
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Pairs = tuple[Indices, Indices, Array]
+
+SLACK = 1 + 1e-9
+"""Distances are computed less than this factor away from the truth."""
+
+LOCATED = 1e140
+"""Larger entries would overflow when they are squared."""
+
+AT_ONCE = 2**23
+"""Pairs that are held in memory together."""
+
+
+@dataclass(frozen=True)
+class Comparable:
+    """The rows that take part: present and without gaps.
+
+    Attributes
+    ----------
+    slots : ndarray of shape (k,)
+        Where they stand.
+    points : ndarray of shape (k, d)
+        The rows.
+    labels : ndarray of shape (k,), optional
+        Rows of different labels are never near each other.
+    """
+
+    slots: Indices
+    points: Array
+    labels: Array | None
+
+    @classmethod
+    def of(cls, X: Array, y: Array | None, weight: Array) -> Comparable:
+        """Select them."""
+        slots = np.flatnonzero((weight > 0) & ~np.isnan(X).any(axis=1))
+        if len(slots) == len(X):
+            return cls(slots, X, y)
+        return cls(slots, X[slots], None if y is None else y[slots])
+
+    def some(self, which: Indices) -> Comparable:
+        """Some of these rows."""
+        return Comparable(self.slots[which], self.points[which], None if self.labels is None else self.labels[which])
+
+
+class NearPairs:
+    """Every pair of rows of one label within a radius, once, with its squared distance; in pieces that fit memory."""
+
+    def __init__(self, rows: Comparable, radius: float) -> None:
+        self._points, self._radius = rows.points, radius
+        self._located = _apart_by_label(rows, radius)
+        low, high = extremes(self._located) if len(self._located) else (0.0, 0.0)
+        if max(-low, high) > LOCATED:
+            # The tree's own squares must not overflow; it only proposes, and clipping brings no points further apart.
+            self._located = np.clip(self._located, -LOCATED, LOCATED)
+        self._tree = cKDTree(self._located)
+        self._few: Pairs | None = None
+
+    def __iter__(self) -> Iterator[Pairs]:
+        if self._few is None:
+            if self._many():
+                yield from map(self._checked, self._pieces())
+                return
+            self._few = self._checked(self._tree.query_pairs(self._radius * SLACK, output_type="ndarray"))
+            del self._tree, self._located
+        yield self._few
+
+    def _many(self) -> bool:
+        """Whether there are too many to be held at once, from a sample of rows that no dense place escapes."""
+        n = len(self._located)
+        stride = 1 + int(np.sqrt(n) / 16)
+        sample = self._located[self._tree.indices[::stride]]  # neighbours in the tree are neighbours in space
+        found = self._tree.query_ball_point(sample, self._radius * SLACK, return_length=True)
+        return bool((found.sum() - len(sample)) * stride / 2 > AT_ONCE)
+
+    def _pieces(self) -> Iterator[NDArray[np.intp]]:
+        """Pairs of a few rows with all others, so few that all of those could be near."""
+        n = len(self._located)
+        size = max(1, AT_ONCE // (8 * n))
+        for start in range(0, n, size):
+            some = self._tree.indices[start : start + size]
+            found = self._tree.query_ball_point(self._located[some], self._radius * SLACK, return_sorted=False)
+            i = np.repeat(some, [len(near) for near in found])
+            j = np.fromiter(chain.from_iterable(found), np.intp, len(i))
+            yield np.column_stack([i, j])[i < j]
+
+    def _checked(self, pairs: NDArray[np.intp]) -> Pairs:
+        i, j = np.ascontiguousarray(pairs.T)
+        squared = np.zeros(len(i))
+        for column in self._points.T:
+            step = column[i] - column[j]
+            squared += step * step
+        near = squared <= self._radius * self._radius
+        return (i, j, squared) if near.all() else (i[near], j[near], squared[near])
+
+
+def _apart_by_label(rows: Comparable, radius: float) -> Array:
+    """Points with one more coordinate that keeps different labels further apart than the radius."""
+    if rows.labels is None or not len(rows.points):
+        return rows.points
+    codes = np.unique(rows.labels, return_inverse=True)[1]
+    return np.column_stack([rows.points, codes * (4 * radius)])
+
+
+def centres(rows: Comparable, eta: float) -> Indices:
+    """Position of the row that represents each row: the first good centre within ``eta`` of it, or itself.
+
+    A good centre has no row further than ``eta`` and within ``3 eta``. First in lexicographic order; of equal rows that
+    in the first slot.
+    """
+    lead, several = _copies(rows)
+    own = np.flatnonzero(lead == np.arange(len(lead))).astype(lead.dtype)
+    n, shared = len(own), several[own]
+    distinct = rows.some(own) if n < len(lead) else rows
+    pairs = NearPairs(distinct, 3 * eta)
+    spoiled = np.zeros(n, bool)
+    for i, j, squared in pairs:
+        far = squared > eta * eta
+        for end in (i, j):
+            spoiled[end[far]] = True
+            shared[end[~far]] = True
+    good = np.flatnonzero(shared & ~spoiled)
+    order = good[np.lexsort(distinct.points[good].T[::-1])]
+    rank = np.full(n, n, lead.dtype)
+    rank[order] = np.arange(len(order))
+    best = rank.copy()
+    for i, j, squared in pairs:
+        near = squared <= eta * eta
+        i, j = i[near], j[near]
+        np.minimum.at(best, i, rank[j])
+        np.minimum.at(best, j, rank[i])
+    del pairs, rank
+    member = best < n
+    spread = np.full(len(lead), -1, lead.dtype)
+    spread[own[member]] = own[order[best[member]]]
+    del own, order, best, member
+    spread = spread[lead]
+    return np.where(spread < 0, np.arange(len(spread), dtype=spread.dtype), spread)
+
+
+def _copies(rows: Comparable) -> tuple[Indices, NDArray[np.bool_]]:
+    """The first row that equals each row, and whether there is more than one."""
+    alike = grouped(rows.points if rows.labels is None else np.column_stack([rows.points, rows.labels]))
+    narrow = np.int32 if len(rows.slots) < 2**31 else np.intp
+    return alike.of_rows(alike.order[alike.starts].astype(narrow)), alike.of_rows(alike.sizes > 1)
+
+
+def crowding(rows: Comparable, radius: float, most: int) -> int:
+    """Largest t such that in some set of rows each has t of the set within the radius, itself included; at least 1.
+
+    Counted up to ``most + 1``. One more than the degeneracy of the graph of near pairs.
+    """
+    n, edges, count = len(rows.points), [], 0
+    for i, j, _ in NearPairs(rows, radius):
+        edges.append((i, j))
+        count += len(i)
+        if count > (most - 1) * n:  # a graph of degeneracy most - 1 has no more edges
+            return most + 1
+    if count == 0:
+        return 1
+    i, j = (np.concatenate(ends) for ends in zip(*edges))
+    return _core(i, j, n, most)
+
+
+def _core(i: Indices, j: Indices, n: int, most: int) -> int:
+    """Peel the graph: take away all vertices of least degree, over and over."""
+    ends = np.concatenate([i, j]), np.concatenate([j, i])
+    graph = coo_array((np.ones(len(ends[0]), np.int8), ends), shape=(n, n)).tocsr()
+    degree = np.diff(graph.indptr).astype(np.int64)
+    size, gone = degree.copy(), degree == 0
+    level = 0
+    while not gone.all():
+        level = int(degree[~gone].min())
+        if level >= most:
+            return most + 1
+        peeled = np.flatnonzero(~gone & (degree <= level))
+        while peeled.size:
+            gone[peeled] = True
+            touched = graph.indices[_ranges(graph.indptr[peeled], size[peeled])]
+            touched = touched[~gone[touched]]
+            np.subtract.at(degree, touched, 1)
+            peeled = np.unique(touched[degree[touched] <= level])
+    return level + 1
+
+
+def _ranges(starts: Indices, lengths: Indices) -> Indices:
+    """The integers of several ranges, one after the other."""
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1]) + np.repeat(starts - ends + lengths, lengths)
+
+
+@dataclass(frozen=True)
+class Crowding:
+    """How many rows must be replaced before more than ``most`` rows crowd within ``radius``.
+
+    Attributes
+    ----------
+    radius : float
+        How near rows are.
+    most : int
+        The largest crowding that is assumed.
+    keys : {"current", "raw"}
+        Which rows are compared.
+    """
+
+    radius: float
+    most: int
+    keys: str
+
+    def __call__(self, rows: Rows, unit: float) -> float:
+        """Measure the margin."""
+        comparable = Comparable.of(compared(rows, self), rows.y, rows.weight)
+        return (self.most + 1 - crowding(comparable, self.radius * SLACK, self.most)) / unit
+
+
+def cluster_way(stage: Any, formula: str, domain: Domain, distance: Distance) -> Way:
+    """The one way of a stage that finds clusters, under the condition that rows are not crowded."""
+    raw = check_order(stage, domain, distance)
+    eta = length("eta", stage.eta, stage)
+    if domain.row_norm is not None and eta >= 2 * domain.row_norm:
+        raise InvalidParameter(
+            f"all rows are within eta = {eta:g} of each other.",
+            stage=type(stage).__name__,
+            fix=f"eta far below {2 * domain.row_norm:.3g}, twice the norm of a row.",
+        )
+    if flag("low_dimension", stage.low_dimension, stage) and (raw or domain.d not in KISSING):
+        raise InvalidParameter(
+            "low_dimension is for rows of at most 3 columns, compared as they are.",
+            stage=type(stage).__name__,
+            fix="low_dimension=False.",
+        )
+    parameters: dict[str, Any] = {
+        "eta": eta,
+        "max_cluster": integer("max_cluster", stage.max_cluster, stage),
+        "low_dimension": stage.low_dimension,
+    }
+    measure = Crowding(reach(stage.low_dimension) * eta, parameters["max_cluster"], stage.keys)
+    margin = "clusters.raw-crowding" if raw else "clusters.crowding"
+    condition = Condition.by("crowding", margin, domain, distance, measure, **parameters)
+    if raw:
+        parameters["raw"] = True
+    return Way.by("exact", formula, domain, distance, conditions=(condition,), **parameters)

@@ -1,0 +1,108 @@
+"""Exact deduplication."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.core.checks import choice, columns_of
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Array, Rows
+from ppdp.exceptions import InvalidParameter
+from ppdp.transformers.base import Stage, Statistics
+from ppdp.transformers.deduplicate.keys import check_order, compared
+from ppdp.transformers.deduplicate.records import grouped, present, smallest
+from ppdp.transformers.deduplicate.resampler import Resampler
+from ppdp.transformers.way import Way
+
+__all__ = ["Deduplicator"]
+
+LABELS = ["record", "unanimous", "first"]
+
+
+class Deduplicator(Resampler, Stage):
+    """Keep one copy of every record.
+
+    In a pipeline, deleted rows keep their slot with weight 0: how many there were stays private. Gaps
+    equal gaps, and -0 equals 0.
+
+    Parameters
+    ----------
+    key : sequence of column names or positions, optional
+        Records that agree in these columns are duplicates; the lexicographically smallest record of each group is kept.
+        Default: all columns.
+    labels : {"record", "unanimous", "first"}, default="record"
+        "record": records with different labels are no duplicates. "unanimous": the label is not compared, but a group
+        whose labels disagree is deleted as a whole. "first": the label is not compared; the smallest is kept.
+    keys : {"current", "raw"}, default="current"
+        Which rows are compared: as they are, or as they came into the first stage that is fitted. "raw" allows to
+        stand behind stages that move rows, and takes no ``key``.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/deduplication.md``): unconditional. Whole records: nothing moves, a
+    replaced record stays one replaced record, so it costs nothing. With a key, or with ``labels="first"``: at most two
+    further rows are switched on or off; with "unanimous" one. A stage before it that moved rows makes them count as
+    replaced.
+
+    There is no ``transform``: a new row is never a duplicate. Use :meth:`fit_resample` outside a pipeline.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0]])
+    >>> Deduplicator().fit_resample(X, np.array([0, 0, 1]))
+    (array([[1., 2.], [3., 4.]]), array([0, 1]))
+    >>> Deduplicator(labels="unanimous").fit_resample(X, np.array([0, 1, 1]))
+    (array([[3., 4.]]), array([1]))
+    """
+
+    def __init__(self, key: Sequence[str | int] | None = None, labels: str = "record", keys: str = "current") -> None:
+        self.key = key
+        self.labels = labels
+        self.keys = keys
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """One exact, unconditional way."""
+        choice("labels", self.labels, LABELS, self)
+        columns = self._columns(domain)
+        raw = check_order(self, domain, distance)
+        if raw and columns is not None:
+            raise InvalidParameter(
+                "keys='raw' compares whole rows.", stage="Deduplicator", fix="leave key out, or put it first."
+            )
+        parameters: dict[str, Any] = {"raw": raw}
+        formula = {"record": "whole-record", "unanimous": "unanimous", "first": "keep-first"}[self.labels]
+        if columns is not None:
+            formula, parameters = "keep-first", {"raw": raw, "labels": self.labels}
+        return (Way.by("exact", f"deduplication.{formula}", domain, distance, **parameters),)
+
+    def _columns(self, domain: Domain) -> list[int] | None:
+        if self.key is None:
+            return None
+        return columns_of("key", self.key, domain.feature_names, domain.d, self)
+
+    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        return {"columns": self._columns(domain)}
+
+    def _weight(self, rows: Rows, statistics: Statistics) -> Array:
+        slots, X, y = present(rows, compared(rows, self))
+        weight = np.zeros(rows.n)
+        weight[slots[kept(X, y, statistics["columns"], self.labels)]] = 1.0
+        return weight
+
+
+def kept(X: Array, y: Array | None, columns: list[int] | None = None, labels: str = "record") -> NDArray[np.intp]:
+    """Positions of the rows that stay: one of each group of rows with equal keys, or none."""
+    record = X if y is None else np.column_stack([X, y])
+    key = X if columns is None else X[:, columns]
+    if labels == "record" and y is not None:
+        key = record if columns is None else np.column_stack([key, y])
+    groups = grouped(key)
+    same = columns is None and (labels != "first" or y is None)  # then all rows of a group that is kept are equal
+    chosen = groups.first if same else smallest(record, groups)
+    return chosen[groups.constant(y)] if labels == "unanimous" and y is not None else chosen

@@ -1,0 +1,175 @@
+"""Near-duplicates by locality-sensitive hashing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_consistent_length
+
+from ppdp.core.checks import choice, integer, number
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Array, Rows
+from ppdp.exceptions import InvalidInput, InvalidParameter
+from ppdp.transformers.base import Stage, Statistics
+from ppdp.transformers.deduplicate.buckets import TokenSets, Vectors, first_everywhere, largest_load, windowed
+from ppdp.transformers.deduplicate.keys import check_order, compared
+from ppdp.transformers.deduplicate.records import Positions, grouped, present
+from ppdp.transformers.deduplicate.resampler import Resampler
+from ppdp.transformers.way import Way
+
+__all__ = ["LSHDeduplicator"]
+
+HASHES = {"minhash": 6, "simhash": 32}  # per band
+MOST_HASHES = {"minhash": 1024, "simhash": 64}
+
+
+class LSHDeduplicator(Resampler, Stage):
+    """Keep rows that share no bucket with an earlier one: near-duplicate documents, token sets or vectors.
+
+    Every row has one bucket in each of a few bands, by a public hash that similar rows are likely to share. Rows of a
+    matrix are ordered by a public hash of their values, documents as they come.
+
+    Parameters
+    ----------
+    bands : int, default=10
+        Number of buckets of a row. More find more duplicates, and cost more.
+    rows : int, optional
+        Hashes that must agree for two rows to share the bucket of a band. More make buckets smaller. Default: 6 for
+        "minhash", 32 for "simhash" (at most 64 there).
+    mode : {"minhash", "simhash"}, default="minhash"
+        "minhash": rows are sets, of words (``fit_resample`` on texts or lists of strings) or of the values of integer
+        columns; a gap is no token. "simhash": rows are vectors, compared by their angle; a gap is 0.
+    rule : {"first", "window", "soft"}, default="first"
+        "first": a row is kept if it is the first of each of its buckets. "window": a row is kept if it is among the
+        first ``window`` rows of each of its buckets and not similar to an earlier one there. "soft": every row is kept
+        with weight 1 / (rows in its largest bucket).
+    window : int, default=4
+        For ``rule="window"``.
+    similarity : float, default=0.8
+        For ``rule="window"``: the Jaccard similarity ("minhash") or cosine ("simhash") from which two rows are similar.
+    seed : int, default=0
+        Public seed of the hashes.
+    keys : {"current", "raw"}, default="current"
+        Which rows are compared: as they are, or as they came into the first stage that is fitted.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/lsh-deduplication.md``): unconditional. One replaced record switches at most
+    ``2 * bands`` other rows, with a window ``2 * bands * window``; "soft" changes a weight of at most ``bands + 1`` in
+    all. The two loops that are in common use, "insert only what was kept" and "verify pairs, then connect them", have
+    no bound.
+
+    Two sets of Jaccard similarity s share a bucket with probability ``1 - (1 - s**rows)**bands``: 0.95 at 0.8 with the
+    default. There is no ``transform``: a new row is never a duplicate. Use :meth:`fit_resample` outside a pipeline,
+    with "soft" :meth:`weights`.
+
+    Examples
+    --------
+    >>> texts = ["the quick brown fox jumps", "A text of its own", "jumps the quick brown fox"]
+    >>> LSHDeduplicator().fit_resample(texts)
+    (['the quick brown fox jumps', 'A text of its own'], None)
+    """
+
+    def __init__(
+        self,
+        bands: int = 10,
+        rows: int | None = None,
+        mode: str = "minhash",
+        rule: str = "first",
+        window: int = 4,
+        similarity: float = 0.8,
+        seed: int = 0,
+        keys: str = "current",
+    ) -> None:
+        self.bands = bands
+        self.rows = rows
+        self.mode = mode
+        self.rule = rule
+        self.window = window
+        self.similarity = similarity
+        self.seed = seed
+        self.keys = keys
+
+    @classmethod
+    def example(cls) -> Any:
+        """An instance that works on any numeric data, for contract tests."""
+        return cls(bands=2, mode="simhash")
+
+    @property
+    def _weighs(self) -> bool:  # type: ignore[override]
+        return self.rule == "soft"
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """One exact, unconditional way."""
+        rule = choice("rule", self.rule, ["first", "window", "soft"], self)
+        parameters: dict[str, Any] = {"bands": integer("bands", self.bands, self), "seed": self._seed()}
+        self._hashes()
+        if rule == "window":
+            number("similarity", self.similarity, self, above=0, most=1)
+            parameters["window"] = integer("window", self.window, self)
+        raw = check_order(self, domain, distance)
+        formula = {"first": "bands-first", "window": "bands-window", "soft": "bands-weights"}[rule]
+        return (Way.by("exact", f"deduplication.{formula}", domain, distance, raw=raw, **parameters),)
+
+    def _seed(self) -> int:
+        return integer("seed", self.seed, self, least=0)
+
+    def _hashes(self) -> int:
+        mode = choice("mode", self.mode, list(HASHES), self)
+        return HASHES[mode] if self.rows is None else integer("rows", self.rows, self, most=MOST_HASHES[mode])
+
+    def _weight(self, rows: Rows, statistics: Statistics) -> Array:
+        slots, X, y = present(rows, compared(rows, self))
+        order = grouped(X if y is None else np.column_stack([X, y])).order
+        table = TokenSets.of_rows(X) if self.mode == "minhash" else Vectors.of_rows(X)
+        weight = np.zeros(rows.n)
+        weight[slots] = self._decided(table, order)
+        return weight
+
+    def _decided(self, table: TokenSets | Vectors, order: Positions) -> Array:
+        """Weight of every row of a table."""
+        keys = table.keys(self.bands, self._hashes(), self.seed)
+        if self.rule == "soft":
+            return 1.0 / largest_load(keys)
+        if self.rule == "first":
+            return first_everywhere(keys, order).astype(np.float64)
+        return windowed(keys, order, self.window, table.similar(self.similarity)).astype(np.float64)
+
+    def _values(self, X: Any) -> Array:
+        documents = _documents(X)
+        if documents is None:
+            return super()._values(X)
+        if self.mode != "minhash":
+            raise InvalidParameter("documents are sets of words.", stage="LSHDeduplicator", fix="mode='minhash'.")
+        self.n_features_in_ = 1
+        return np.zeros((len(documents), 1))
+
+    def _resampled(self, X: Any, y: Any) -> Rows:
+        documents = _documents(X)
+        if documents is None:
+            return super()._resampled(X, y)
+        if y is not None:
+            check_consistent_length(documents, y)
+        rows = Rows.of(self.fit(X)._values(X))
+        try:
+            table = TokenSets.of_documents(documents)
+        except (AttributeError, TypeError):
+            table = None
+        if table is None:
+            raise InvalidInput("a document must be a string or a list of strings.")
+        return replace(rows, weight=self._decided(table, np.arange(rows.n)))
+
+
+def _documents(X: Any) -> Sequence[str | Iterable[str]] | None:
+    """The documents of a list or column, or None if X is a table of numbers."""
+    if getattr(X, "ndim", 1) != 1 or hasattr(X, "columns"):
+        return None
+    items = X if isinstance(X, (list, tuple)) else X.to_list() if hasattr(X, "to_list") else list(X)
+    if any(isinstance(item, (str, set, frozenset)) for item in items[:1]):
+        return items
+    tokens = next((item for item in items if isinstance(item, (list, tuple)) and len(item)), ())
+    return items if any(isinstance(token, str) for token in tokens[:1]) else None

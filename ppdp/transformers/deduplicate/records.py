@@ -1,0 +1,147 @@
+"""Which records are equal, and in which order they stand, without regard to where they stand.
+
+A record is a row of float64; two gaps are equal, and so are -0 and 0. Records are ordered by a public hash, and by
+their bits where two hashes agree: the order of two different records depends on nothing but the two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import blocks
+
+__all__ = ["Groups", "bits", "grouped", "hashed", "mixed", "present", "smallest"]
+
+Array = NDArray[np.float64]
+Bits = NDArray[np.uint64]
+Positions = NDArray[np.intp]
+
+CHUNK = 2**16  # rows
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Rows sorted group by group, equal rows by position.
+
+    Attributes
+    ----------
+    order : ndarray of shape (n,)
+        Positions of the rows.
+    starts : ndarray of shape (groups,)
+        Where in ``order`` each group begins.
+    """
+
+    order: Positions
+    starts: Positions
+
+    @cached_property
+    def sizes(self) -> Positions:
+        """Number of rows of every group."""
+        sizes = np.full(len(self.starts), len(self.order))
+        sizes[:-1] = self.starts[1:]
+        sizes -= self.starts
+        return sizes
+
+    @cached_property
+    def first(self) -> Positions:
+        """Position of the first row of every group."""
+        return self.order[self.starts]
+
+    def of_rows(self, value: NDArray) -> NDArray:
+        """What belongs to every group, given to its rows."""
+        spread = np.empty(len(self.order), dtype=value.dtype)
+        spread[self.order] = np.repeat(value, self.sizes)
+        return spread
+
+    def constant(self, column: Array) -> NDArray[np.bool_]:
+        """Which groups agree in a column."""
+        if not len(self.starts):
+            return np.ones(0, dtype=bool)
+        values = column[self.order]
+        return np.minimum.reduceat(values, self.starts) == np.maximum.reduceat(values, self.starts)
+
+
+def present(rows: Rows, X: Array) -> tuple[Positions, Array, Array | None]:
+    """Slots of the rows that are present, what ``X`` has there, and their labels."""
+    slots = np.flatnonzero(rows.weight)
+    if len(slots) == rows.n:
+        return slots, X, rows.y
+    return slots, X[slots], None if rows.y is None else rows.y[slots]
+
+
+def bits(values: Array) -> Bits:
+    """Bit patterns of numbers, the same for all gaps and for both zeros."""
+    plain = values + 0.0
+    plain[np.isnan(plain)] = np.nan
+    return plain.view(np.uint64)
+
+
+def mixed(words: Bits) -> Bits:
+    """A public one-to-one map of 64-bit words that looks random (the last step of SplitMix64)."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def hashed(words: Bits) -> Bits:
+    """A public hash of every row."""
+    hashes = np.zeros(len(words), dtype=np.uint64)
+    for column in words.T:
+        hashes = (hashes ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= hashes >> np.uint64(29)
+    return hashes
+
+
+def grouped(records: Array) -> Groups:
+    """Groups of equal records, in the order of records."""
+    hashes = np.zeros(len(records), dtype=np.uint64)
+    for part in blocks(*records.shape):
+        hashes[part] = hashed(bits(records[part]))
+    order = np.argsort(hashes, kind="stable")
+    ranked = hashes[order]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = ranked[1:] != ranked[:-1]
+    if any(_differ(records, order, alike) for alike in _chunks(np.flatnonzero(~new))):  # two records share a hash
+        words = bits(records)
+        order = np.lexsort((*words.T, hashes))
+        new[1:] = (words[order[1:]] != words[order[:-1]]).any(axis=1)
+    return Groups(order, np.flatnonzero(new))
+
+
+def _chunks(places: Positions) -> Iterator[Positions]:
+    return (places[start : start + CHUNK] for start in range(0, len(places), CHUNK))
+
+
+def _differ(records: Array, order: Positions, places: Positions) -> bool:
+    """Whether any record is another one than the record before it."""
+    return bool((bits(records[order[places]]) != bits(records[order[places - 1]])).any())
+
+
+def smallest(records: Array, groups: Groups) -> Positions:
+    """Position of the lexicographically smallest record of every group; of equal ones the first.
+
+    A gap counts as larger than any number.
+    """
+    found = groups.first.copy()
+    several = groups.sizes > 1
+    owner = np.repeat(np.arange(len(several)), groups.sizes)
+    open_ = several[owner]
+    rows, owner = groups.order[open_], owner[open_]
+    for column in records.T:
+        if not len(rows):
+            break
+        values = np.where(np.isnan(column[rows]), np.inf, column[rows])
+        starts = np.flatnonzero(np.diff(owner, prepend=-1))
+        least = np.repeat(np.minimum.reduceat(values, starts), np.diff(starts, append=len(rows)))
+        rows, owner = rows[values == least], owner[values == least]
+        starts = np.flatnonzero(np.diff(owner, prepend=-1))
+        found[owner[starts]] = rows[starts]
+        open_ = np.repeat(np.diff(starts, append=len(rows)) > 1, np.diff(starts, append=len(rows)))
+        rows, owner = rows[open_], owner[open_]
+    return found

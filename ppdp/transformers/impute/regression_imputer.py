@@ -1,0 +1,223 @@
+"""Regression imputation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.core.checks import number
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.rounding import eigen_error, product_error
+from ppdp.data.releases import complete_second_moment
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import clip_norms
+from ppdp.exceptions import InvalidParameter
+from ppdp.transformers.base import Statistics, Transformer, chosen
+from ppdp.transformers.condition import Condition
+from ppdp.transformers.impute.filling import missing_condition, missing_limit
+from ppdp.transformers.way import Ask, Way
+
+__all__ = ["RegressionImputer"]
+
+Array = NDArray[np.float64]
+
+# Numbers held at once by the systems of equations of a block of rows.
+BLOCK_SIZE = 2**22
+
+
+class RegressionImputer(Transformer):
+    """Fill gaps by least squares of the missing columns on the observed ones, fitted on the rows without gaps.
+
+    For every pattern of gaps, with ``C = (1/n) Σ x xᵀ`` over the complete rows, r the columns observed and J those
+    missing: ``x_J = C_Jr (C_rr + νR²)⁻¹ x_r``, without an intercept (columns should lie around 0). A row without
+    any observed entry is filled with 0. Filled entries are clipped to their bound, filled rows to the norm R.
+
+    Parameters
+    ----------
+    regularization : float, optional
+        The ridge ν, in units of ``row_norm²``; unconditional. Default: 0.1, unless ``min_eigenvalue`` is given.
+    min_eigenvalue : float, optional
+        Instead of a ridge: the exact way assumes that no eigenvalue of C is below this, in units of ``row_norm²``.
+        At most 1 over the number of columns, because the eigenvalues add up to at most ``row_norm²``.
+    max_missing : int or float, optional
+        At most this many rows have gaps (a count, or a fraction if a float of at most 1); the smaller of this and the
+        domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
+    statistics : {"auto", "exact", "noisy"}, default="auto"
+        Fit without noise, or from a released second moment. Alone, outside a pipeline, "auto" is exact.
+
+    Attributes
+    ----------
+    moment_ : ndarray of shape (n_features, n_features)
+        C: private if fitted alone, released if taken from a fitted pipeline.
+    ridge_ : float
+        What is added to its diagonal.
+    norm_, entry_bound_ : float or None
+        Filled rows and entries are clipped to these public numbers.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/regression-imputation.md``; corrects Table 3 of "Provable privacy with non-private
+    pre-processing", whose printed bound is exceeded if its eigenvalues are those of the regressors). One replaced row
+    moves every row with gaps by at most ``R √(1 + b²) / (ν n)``, b a public bound on the coefficients.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0, 1.0], [-1.0, -1.0], [0.5, 0.5], [0.4, np.nan]])
+    >>> RegressionImputer(regularization=1e-3).fit_transform(X).round(2)
+    array([[ 1. ,  1. ],
+           [-1. , -1. ],
+           [ 0.5,  0.5],
+           [ 0.4,  0.4]])
+    """
+
+    _allow_nan = True
+    fills_gaps = True
+    fits = True
+    _statistic_names = ("moment", "ridge", "norm", "entry_bound")
+
+    def __init__(
+        self,
+        regularization: float | None = None,
+        min_eigenvalue: float | None = None,
+        max_missing: int | float | None = None,
+        statistics: str = "auto",
+    ) -> None:
+        self.regularization = regularization
+        self.min_eigenvalue = min_eigenvalue
+        self.max_missing = max_missing
+        self.statistics = statistics
+
+    def _share(self, d: int) -> float:
+        """The public ν: the ridge, or the least eigenvalue that is assumed."""
+        if self.min_eigenvalue is None:
+            ridge = 0.1 if self.regularization is None else self.regularization
+            return number("regularization", ridge, self, least=1e-6, most=1e3)
+        if self.regularization is not None:
+            raise InvalidParameter(
+                "regularization and min_eigenvalue exclude each other.",
+                stage="RegressionImputer",
+                fix="give regularization for the unconditional form, or min_eigenvalue for the one with a condition.",
+            )
+        return number("min_eigenvalue", self.min_eigenvalue, self, least=1e-6, most=1 / d)
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """Exact (moves the rows with gaps) and noisy (moves nothing but what had moved)."""
+        share, conditional = self._share(domain.d), self.min_eigenvalue is not None
+        norm = float(domain.require("row_norm", "RegressionImputer"))
+        limit = missing_limit(self.max_missing, domain, self)
+        if limit == 0:
+            return (Way.by("public", "imputation.zero", domain, distance),)
+        form: dict[str, Any] = {"share": share, "conditional": conditional}
+        parameters = {**form, "max_missing": limit}
+        conditions = missing_condition(domain, distance, **parameters)
+        if conditional:
+            margin = EigenvalueMargin(share * norm**2, norm)
+            conditions += (Condition.by("eigenvalue", "regression.eigenvalue", domain, distance, margin, **parameters),)
+        exact = Way.by(
+            "exact",
+            "regression.exact",
+            domain,
+            distance,
+            conditions=conditions,
+            asks=(Ask("complete-matrix", "predict"),),
+            **parameters,
+        )
+        noisy = Way.by("noisy", "regression.public", domain, distance, asks=(Ask("complete-matrix", "fit"),), **form)
+        return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
+
+    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        if way.name == "public":  # nothing is observed to follow from
+            zero = np.zeros((domain.d, domain.d))
+            return {"moment": zero, "ridge": 1.0, "norm": domain.row_norm, "entry_bound": domain.entry_bound}
+        return self._released(complete_second_moment(rows), way, domain)
+
+    def _released(self, values: Any, way: Way, domain: Domain) -> Statistics:
+        largest = float(domain.require("row_norm")) ** 2
+        floor = float(way.parameters["share"]) * largest
+        conditional = bool(way.parameters["conditional"])
+        return {
+            "moment": possible_moment(values, floor if conditional else 0.0, largest),
+            "ridge": 0.0 if conditional else floor,
+            "norm": domain.row_norm,
+            "entry_bound": domain.entry_bound,
+        }
+
+    def _apply(self, X: Array, statistics: Statistics) -> Array:
+        rows = np.flatnonzero(np.isnan(X).any(axis=1))
+        if rows.size == 0:
+            return X
+        filled = regressed(X[rows], statistics["moment"], statistics["ridge"])
+        bound = statistics["entry_bound"]
+        if bound is not None:
+            filled = np.clip(filled, -bound, bound)
+        result = X.copy()
+        result[rows] = clip_norms(filled, statistics["norm"])
+        return result
+
+
+def possible_moment(matrix: Array, least: float, trace: float) -> Array:
+    """The nearest matrix whose eigenvalues are at least ``least`` and add up to at most ``trace``.
+
+    Where the data keep what is public, or assumed, of them, it is the matrix itself.
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    values = values - least
+    sums = np.cumsum(values[::-1]) - (trace - least * values.size)
+    values = np.maximum(values - max(0.0, (sums / np.arange(1, values.size + 1)).max()), 0.0) + least
+    nearest = (vectors * values) @ vectors.T
+    return np.asarray((nearest + nearest.T) / 2)
+
+
+def regressed(X: Array, moment: Array, ridge: float) -> Array:
+    """The rows with every gap filled by the regression that fits its pattern of gaps.
+
+    One system of equations per pattern, in blocks of rows that have similar patterns. Products are added entry by
+    entry, so that equal rows are filled equally to the last bit wherever they stand.
+    """
+    gaps = np.isnan(X)
+    patterns, of_row = np.unique(np.packbits(gaps, axis=1), axis=0, return_inverse=True)
+    missing = np.unpackbits(patterns, axis=1, count=X.shape[1]).astype(bool)
+    of_row = of_row.reshape(-1)
+    order = np.argsort(of_row, kind="stable")
+    result = np.nan_to_num(X, nan=0.0)
+    step = max(1, BLOCK_SIZE // X.shape[1] ** 2)
+    for start in range(0, len(X), step):
+        rows = order[start : start + step]
+        here, local = np.unique(of_row[rows], return_inverse=True)
+        slopes = coefficients(moment, ridge, missing[here])
+        observed, filled = result[rows], result[rows].copy()
+        for column in range(X.shape[1]):
+            filled += observed[:, column, None] * slopes[local, column]
+        result[rows] = filled
+    return result
+
+
+def coefficients(moment: Array, ridge: float, missing: NDArray[np.bool_]) -> Array:
+    """For each pattern, what entry k adds to entry j; zero unless k is observed and j is missing."""
+    observed = ~missing
+    identity = np.eye(moment.shape[0])
+    both = observed[:, :, None] & observed[:, None, :]
+    across = observed[:, :, None] & missing[:, None, :]
+    return np.linalg.solve(np.where(both, moment + ridge * identity, identity), np.where(across, moment, 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class EigenvalueMargin:
+    """Margin of "the second moment of the complete rows has no eigenvalue below ``least``"."""
+
+    least: float
+    norm: float
+
+    def __call__(self, rows: Rows, unit: float) -> float:
+        smallest = float(np.linalg.eigvalsh(complete_second_moment(rows))[0])
+        error = product_error(rows.n, self.norm) / rows.n + eigen_error(rows.X.shape[1], self.norm)
+        room = smallest - self.least - error
+        if unit == 0:
+            return math.inf if room > 0 else 0.0
+        return room / (unit + 2 * error)

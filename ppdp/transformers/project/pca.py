@@ -1,0 +1,267 @@
+"""Projection on the leading eigenvectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ppdp.core.checks import choice, flag, integer, number, positive
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import Moments, multiplied
+from ppdp.exceptions import UnsupportedOrder
+from ppdp.transformers.base import Statistics, Transformer, chosen
+from ppdp.transformers.condition import Condition
+from ppdp.transformers.project.pca_margins import AlignmentMargin, GapMargin, Spectrum
+from ppdp.transformers.project.public_columns import PublicColumns
+from ppdp.transformers.way import Ask, Way
+
+__all__ = ["PCA"]
+
+Array = NDArray[np.float64]
+
+
+class PCA(Transformer):
+    """Project rows on the top eigenvectors of their second moment or covariance.
+
+    Between neighbouring datasets eigenvectors may flip or rotate within the leading block; the projector P on the
+    block may not. So no output is made of eigenvectors as they come: with C the second moment over the public number
+    of rows, P of rank k = ``n_components`` and G a public matrix with orthonormal columns,
+
+    ============= ============================ ========================== ==================================
+    ``output``    ``center=False``             ``center=True``            assumes (exact way)
+    ============= ============================ ========================== ==================================
+    "rank"        ``P x``                      ``mu + P (x - mu)``        eigengap
+    "projected"   ``Gᵀ P x``                   ``Gᵀ P (x - mu)``          eigengap
+    "aligned"     ``Aᵀ x``                     ``Aᵀ (x - mu)``            eigengap, singular values of P G
+    ============= ============================ ========================== ==================================
+
+    where A, the polar factor of P G, has orthonormal columns if there are k of them.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Rank of P. Default: all.
+    min_gap : float, optional
+        The exact way assumes that the eigengap ``λ_k - λ_{k+1}`` is at least this, in units of ``row_norm²``.
+        Default: ``0.1 / k``.
+    center : bool, default=False
+        Whether to use the covariance and to subtract the mean.
+    output : {"rank", "projected", "aligned"}, default="rank"
+        "rank" keeps the columns. The others map to public columns, "projected" at the price of "rank"; "aligned" keeps
+        the lengths of "rank", at the price of the worst alignment.
+    n_columns : int, optional
+        How many columns G has. Default: 2k (at most all): k random columns are nearly orthogonal to some direction of
+        the block, so that it would be lost; 2k to 4k are not.
+    basis : int or array of shape (n_features, n_columns), default=0
+        G: the seed of a random one, or public columns (of a reference dataset, or of the identity), which are made
+        orthonormal. Never read it off the private rows.
+    min_alignment : float, optional
+        With "aligned" the exact way assumes that the singular values of P G are at least this. Default: half of what is
+        typical of a random G, and 0.5 for given columns.
+    statistics : {"auto", "exact", "noisy"}, default="auto"
+        Fit without noise, or from a released second moment. Alone, outside a pipeline, "auto" is exact.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features) or None
+        Leading eigenvectors: private if fitted alone, released if taken from a fitted pipeline. None in
+        a pipeline that ran the exact way with output "rank": its model then works on the rows as they are.
+    mean_ : ndarray of shape (n_features,) or None
+        What is subtracted.
+    projection_ : ndarray of shape (n_features, n_columns) or None
+        What rows are multiplied by, unless ``output`` is "rank".
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/pca.md``; Theorem 1 there replaces Proposition 5 of "Provable privacy with non-private
+    pre-processing"). One replaced row moves P by at most ``R²/(n β)``, 12 times less than printed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0]])
+    >>> PCA(n_components=1).fit_transform(X)
+    array([[ 2.,  0.],
+           [-2.,  0.],
+           [ 0.,  0.]])
+    >>> PCA(n_components=1, output="projected", basis=[[1.0], [0.0]]).fit_transform(X)
+    array([[ 2.],
+           [-2.],
+           [ 0.]])
+    """
+
+    fits = True
+    _statistic_names = ("components", "mean", "projection")
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        min_gap: float | None = None,
+        center: bool = False,
+        output: str = "rank",
+        n_columns: int | None = None,
+        basis: int | ArrayLike = 0,
+        min_alignment: float | None = None,
+        statistics: str = "auto",
+    ) -> None:
+        self.n_components = n_components
+        self.min_gap = min_gap
+        self.center = center
+        self.output = output
+        self.n_columns = n_columns
+        self.basis = basis
+        self.min_alignment = min_alignment
+        self.statistics = statistics
+
+    @classmethod
+    def example(cls) -> Any:
+        """An instance that works on any numeric data, for contract tests."""
+        return cls(n_components=1)
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """Exact (assumes an eigengap, moves all rows) and noisy (moves nothing)."""
+        if domain.missing_rows:
+            raise UnsupportedOrder("rows may have gaps here.", stage="PCA", fix="put an imputer before it.")
+        domain.require("row_norm", "PCA")
+        k, columns = self._rank(domain.d), self._columns(domain.d)
+        if columns is None and k == domain.d:
+            return (Way.by("public", "row-wise.identity", domain, distance),)
+        facts: dict[str, Any] = {"center": self._center, "columns": columns.number if columns else None}
+        name = "pca.public-map"
+        if columns is None and not self._center:
+            name, facts = "pca.public", {}
+        noisy = Way.by("noisy", name, domain, distance, asks=(self._ask("fit"),), affine=True, **facts)
+        return chosen({"noisy": noisy, "exact": self._exact(domain, distance)}, self.statistics, self)
+
+    def _exact(self, domain: Domain, distance: Distance) -> Way:
+        k, columns = self._rank(domain.d), self._columns(domain.d)
+        share = 0.1 / k if self.min_gap is None else positive("min_gap", self.min_gap, self, most=1)
+        facts: dict[str, Any] = {"min_gap": share * float(domain.require("row_norm")) ** 2}
+        if columns is None:
+            name = "pca.centred-rank" if self._center else "pca.rank"
+            facts |= {"n_components": k} if self._center else {}
+        else:
+            name = "pca.projected"
+            facts |= {"n_components": k, "columns": columns.number, "center": self._center}
+        if columns is not None and self._frames(domain.d, columns):
+            name, facts["min_alignment"] = "pca.aligned", self._least_alignment(columns, k)
+        asks = () if columns is None else (self._ask("predict"),)
+        conditions = () if k == domain.d else self._conditions(domain, distance, facts)
+        return Way.by("exact", name, domain, distance, conditions=conditions, asks=asks, **facts)
+
+    def _conditions(self, domain: Domain, distance: Distance, facts: dict[str, Any]) -> tuple[Condition, ...]:
+        centred, k, columns = "centred-" if self._center else "", self._rank(domain.d), self._columns(domain.d)
+        gap = GapMargin(domain, k, facts["min_gap"], self._center)
+        found = [Condition.by("eigengap", f"pca.{centred}gap", domain, distance, gap, **facts)]
+        if columns is not None and "min_alignment" in facts:
+            cosine = AlignmentMargin(gap, facts["min_alignment"], columns.matrix)
+            found.append(Condition.by("alignment", f"pca.{centred}alignment", domain, distance, cosine, **facts))
+        return tuple(found)
+
+    def _ask(self, purpose: str) -> Ask:
+        """Without a mean the matrix alone, at half of the noise."""
+        return Ask("matrix" if self._center else "moment", purpose)
+
+    @property
+    def _center(self) -> bool:
+        return flag("center", self.center, self)
+
+    def _rank(self, d: int) -> int:
+        # A number of components that is read off the data (a share of variance) would be private.
+        return d if self.n_components is None else integer("n_components", self.n_components, self, most=d)
+
+    def _columns(self, d: int) -> PublicColumns | None:
+        """G, unless the output keeps its columns."""
+        output, k = choice("output", self.output, ("rank", "projected", "aligned"), self), self._rank(d)
+        if output == "rank":
+            return None
+        least = k if output == "aligned" else 1
+        return PublicColumns.of(self.basis, self.n_columns, d, usual=2 * k, least=least, stage=self)
+
+    def _frames(self, d: int, columns: PublicColumns) -> bool:
+        """Whether the polar factor of P G is asked for, and is something else than P G."""
+        return bool(self.output == "aligned" and columns.number < d and self._rank(d) < d)
+
+    def _least_alignment(self, columns: PublicColumns, k: int) -> float:
+        if self.min_alignment is None:
+            return columns.usual_alignment(k)
+        return number("min_alignment", self.min_alignment, self, least=1e-6, most=1)
+
+    def _observed(self, X: Array) -> Domain:
+        n, d = X.shape
+        if self._center or (self.output == "rank" and self._rank(d) == d):
+            return super()._observed(X)
+        # Alone and without a mean nothing rests on the norm of the rows, and their moments tell what is not finite.
+        return Domain(n_rows=n, n_features=d, row_norm=1.0, max_missing=0)
+
+    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        if way.name == "public":
+            return self._without_release(way)
+        return self._fitted(Spectrum.of_rows(rows, domain, self._rank(domain.d), center=self._center), domain.d)
+
+    def _released(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+        assert values.matrix is not None
+        norm, mean = float(domain.require("row_norm")), values.mean
+        if self._center:
+            mean = mean * min(1.0, norm / max(float(np.linalg.norm(mean)), norm))
+        return self._fitted(Spectrum.of(mean, values.matrix, self._rank(domain.d), center=self._center), domain.d)
+
+    def _fitted(self, spectrum: Spectrum, d: int) -> Statistics:
+        """Everything that mapping a row needs."""
+        components, columns = spectrum.components, self._columns(d)
+        projection = None
+        if columns is not None:
+            inner = components @ columns.matrix
+            if self._frames(d, columns):
+                left, _, right = np.linalg.svd(inner, full_matrices=False)
+                inner = left @ right
+            projection = components.T @ inner
+        return {"components": components, "mean": spectrum.mean, "projection": projection}
+
+    def _carry(self, values: Moments, statistics: Statistics) -> Moments:
+        offset = self._apply(np.zeros((1, values.mean.size)), statistics)[0]
+        slope = self._apply(np.eye(values.mean.size), statistics) - offset
+        return values.affine(slope.T, offset)
+
+    def _without_release(self, way: Way) -> Statistics:
+        return {} if self.output != "rank" else dict.fromkeys(self._statistic_names)
+
+    def _apply(self, X: Array, statistics: Statistics) -> Array:
+        return self._mapped(X, statistics)
+
+    def _mapped(self, X: Array, statistics: Statistics, out: Array | None = None) -> Array:
+        components, mean, projection = (statistics[name] for name in self._statistic_names)
+        if components is None:
+            return X
+        if projection is not None:
+            mapped = multiplied(X, projection)
+            if mean is not None:
+                mapped -= mean @ projection
+            return mapped
+        mapped = multiplied(X, components.T, components, out=out)
+        if mean is not None:
+            mapped += mean - (mean @ components.T) @ components
+        return mapped
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the output columns: those of the input for output "rank", otherwise pca0, pca1, ...
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the input columns.
+        """
+        check_is_fitted(self)
+        if self.output == "rank":
+            return np.asarray(super().get_feature_names_out(input_features))
+        return np.asarray(ClassNamePrefixFeaturesOutMixin.get_feature_names_out(self, input_features))
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.projection_.shape[1])

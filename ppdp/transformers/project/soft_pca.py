@@ -1,0 +1,99 @@
+"""Soft projection on the leading eigenvectors."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.core.checks import number
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import Moments, second_moment
+from ppdp.exceptions import UnsupportedOrder
+from ppdp.transformers.base import Statistics, Transformer, chosen
+from ppdp.transformers.way import Ask, Way
+
+__all__ = ["SoftPCA"]
+
+Array = NDArray[np.float64]
+
+
+class SoftPCA(Transformer):
+    """Shrink rows along the directions in which all rows are short: the smooth counterpart of PCA.
+
+    ``x -> C (C + λI)⁻¹ x`` with C the second moment over the public number of rows. A direction with eigenvalue well
+    above λ passes, one well below vanishes. Nothing is assumed of the data, where :class:`PCA` needs an eigengap.
+
+    Parameters
+    ----------
+    regularization : float, optional
+        λ in units of ``row_norm²``. Default: ``0.25 / n_features``, a quarter of the mean eigenvalue of rows that are
+        as long as they may be.
+    statistics : {"auto", "exact", "noisy"}, default="auto"
+        Fit without noise, or from a released second moment. Alone, outside a pipeline, "auto" is exact.
+
+    Attributes
+    ----------
+    shrinkage_ : ndarray of shape (n_features, n_features)
+        The symmetric matrix that rows are multiplied by: private if fitted alone, released if taken from a fitted
+        pipeline.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/soft-pca.md``). Unconditional. One replaced row moves every row by at most
+    ``R³ / (n λ + R²)`` and all of them together by about ``R² / (2 √λ)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> SoftPCA(regularization=0.25).fit_transform(X)
+    array([[ 1. ,  0. ],
+           [-1. ,  0. ],
+           [ 0. ,  0.2],
+           [ 0. , -0.2]])
+    """
+
+    fits = True
+    _statistic_names = ("shrinkage",)
+
+    def __init__(self, regularization: float | None = None, statistics: str = "auto") -> None:
+        self.regularization = regularization
+        self.statistics = statistics
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """Exact (moves all rows) and noisy (moves nothing)."""
+        if domain.missing_rows:
+            raise UnsupportedOrder("rows may have gaps here.", stage="SoftPCA", fix="put an imputer before it.")
+        share = (
+            0.25 / domain.d
+            if self.regularization is None
+            else number("regularization", self.regularization, self, least=1e-6, most=1e6)
+        )
+        ridge = share * float(domain.require("row_norm", "SoftPCA")) ** 2
+        fit, predict = Ask("moment", "fit"), Ask("moment", "predict")
+        noisy = Way.by("noisy", "soft-pca.public", domain, distance, asks=(fit,), affine=True, ridge=ridge)
+        exact = Way.by("exact", "soft-pca.shrinkage", domain, distance, asks=(predict,), ridge=ridge)
+        return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
+
+    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        return _shrinkage(second_moment(rows.X, rows.weight) / rows.n, way, domain)
+
+    def _released(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+        assert values.matrix is not None
+        return _shrinkage(values.matrix, way, domain)
+
+    def _carry(self, values: Moments, statistics: Statistics) -> Moments:
+        shrinkage = statistics["shrinkage"]
+        return values.affine(shrinkage, np.zeros(len(shrinkage)))
+
+    def _apply(self, X: Array, statistics: Statistics) -> Array:
+        return np.asarray(X @ statistics["shrinkage"])
+
+
+def _shrinkage(moment: Array, way: Way, domain: Domain) -> Statistics:
+    """The matrix F; eigenvalues end in their public range, whatever noise has made of them."""
+    values, vectors = np.linalg.eigh(moment)
+    values = np.clip(values, 0.0, float(domain.require("row_norm")) ** 2)
+    return {"shrinkage": (vectors * (values / (values + way.parameters["ridge"]))) @ vectors.T}

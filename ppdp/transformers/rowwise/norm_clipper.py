@@ -1,0 +1,54 @@
+"""Clipping rows to a public norm."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.core.checks import length
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import clip_norms
+from ppdp.transformers.base import RowWiseTransformer, Statistics
+from ppdp.transformers.way import Way
+
+__all__ = ["NormClipper"]
+
+
+class NormClipper(RowWiseTransformer):
+    """Project every row on a ball of public radius. Bounds the rows; costs nothing.
+
+    Parameters
+    ----------
+    max_norm : float, default=1.0
+        Largest norm of a row, over its observed entries.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/row-wise.md``): 1-Lipschitz, moves nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> NormClipper(max_norm=5.0).fit_transform(np.array([[6.0, 8.0], [1.0, 0.0]])).round(6)
+    array([[3., 4.],
+           [1., 0.]])
+    """
+
+    bounds_rows = True
+    _statistic_names = ("max_norm",)
+
+    def __init__(self, max_norm: float = 1.0) -> None:
+        self.max_norm = max_norm
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """One public way."""
+        norm = length("max_norm", self.max_norm, self)
+        return (Way.by("public", "row-wise.norm-clip", domain, distance, max_norm=norm),)
+
+    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        return {"max_norm": way.parameters["max_norm"]}
+
+    def _apply(self, X: NDArray[np.float64], statistics: Statistics) -> NDArray[np.float64]:
+        return clip_norms(X, statistics["max_norm"])

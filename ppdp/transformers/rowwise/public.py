@@ -1,0 +1,246 @@
+"""Somebody else's transformer, fitted on public data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.validation import check_is_fitted
+
+from ppdp.core.checks import length, number, positive, shown
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.rounding import apply_error, inflate
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import clip_norms
+from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
+from ppdp.transformers.base import RowWiseTransformer, Statistics
+from ppdp.transformers.rowwise.foreign import Known, function_of, known_map, names_out
+from ppdp.transformers.rowwise.probe import call_surely, check_row_by_row, clipped_to_ball, made_up_rows, output_width
+from ppdp.transformers.way import Way
+
+__all__ = ["Public"]
+
+Array = NDArray[np.float64]
+Function = Callable[[Array], Array]
+
+
+class Public(RowWiseTransformer):
+    """Apply a transformer that was fitted on public data, then clip its output to a public norm.
+
+    Parameters
+    ----------
+    transformer : transformer
+        Fitted on data that everybody may know, never on the private rows. It stays as it is: ``clone`` keeps it, like
+        :class:`sklearn.frozen.FrozenEstimator`, and its parameters cannot be set from here.
+    lipschitz : float, optional
+        Lipschitz constant (L2) of its ``transform``; ``math.inf`` if it has none: a row that an earlier stage moved
+        then counts as replaced. Default: computed, for scikit-learn's ``StandardScaler``, ``MinMaxScaler``,
+        ``MaxAbsScaler``, ``RobustScaler``, ``SimpleImputer``, ``PCA``, ``IncrementalPCA``, ``TruncatedSVD`` and random
+        projections.
+    row_norm : float, optional
+        Public norm to which every output row is clipped. Default: where the Lipschitz constant is computed, the largest
+        that can occur.
+    rounding : float, optional
+        How far (L2, as a share of ``row_norm``) a row's result may be off because of the rows around it: matrix
+        products need about 1e-12. Every row then counts as moved by twice as much. Default: not by one bit.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/row-wise.md``): row-wise, moves nothing unless ``rounding`` is given. What the user
+    declares (public data, rows one by one, Lipschitz constant) is in the certificate, and tested on made-up rows like a
+    :class:`~ppdp.transformers.RowMap`. A transformer that leaves no gap in them fills gaps here as well; where it gives
+    NaN or fails in spite of that, 0 stands.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> published = StandardScaler().fit(np.array([[0.0], [10.0]]))
+    >>> Public(published, row_norm=2.0).fit_transform(np.array([[10.0], [90.0]])).round(6)
+    array([[1.],
+           [2.]])
+    """
+
+    _statistic_names = ("norm", "width", "fills")
+
+    def __init__(
+        self,
+        transformer: Any = None,
+        lipschitz: float | None = None,
+        row_norm: float | None = None,
+        rounding: float | None = None,
+    ) -> None:
+        self.transformer = transformer
+        self.lipschitz = lipschitz
+        self.row_norm = row_norm
+        self.rounding = rounding
+
+    @classmethod
+    def example(cls) -> Any:
+        """An instance that works on any numeric data, for contract tests."""
+        return cls(FunctionTransformer(np.tanh, feature_names_out="one-to-one"), lipschitz=1.0, row_norm=1.0)
+
+    def __sklearn_clone__(self) -> Any:
+        twin = super().__sklearn_clone__()
+        twin.transformer = self.transformer  # fitted, as it is
+        return twin
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters; those of the fitted transformer are not among them."""
+        return dict(super().get_params(deep=False))
+
+    @property
+    def bounds_rows(self) -> bool:  # type: ignore[override]
+        """Whether the output has a bound even where the input has none."""
+        return self.row_norm is not None
+
+    @property
+    def fills_gaps(self) -> bool:  # type: ignore[override]
+        """Whether no gap is left in made-up rows."""
+        try:
+            inner = self._inner()
+            return self._fills(inner, getattr(inner, "n_features_in_", 2))
+        except Exception:
+            return False  # ``ways`` says what is wrong
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """One public way."""
+        inner = self._inner()
+        _check_columns(inner, domain)
+        known, function, gaps = known_map(inner), function_of(inner), domain.missing_rows > 0
+        width = output_width(function, domain.d, "Public")
+        lipschitz, norm = self._lipschitz(known), self._norm(known, domain)
+        share = None if self.rounding is None else number("rounding", self.rounding, self, least=0, most=1)
+        check_row_by_row(
+            lambda X: clip_norms(function(X), norm),
+            domain.d,
+            width,
+            "Public",
+            gaps=gaps,
+            norm=domain.row_norm,
+            tolerance=None if share is None else 2 * share * norm,
+        )
+        rounding = apply_error(width, norm) + (0.0 if share is None else share * norm)
+        if known is not None and distance.moved:
+            rounding += known.rounding(float(domain.require("row_norm", "Public")), domain.d, width)
+        names = names_out(inner, domain.feature_names)
+        way = Way.by(
+            "public",
+            "row-wise.public",
+            domain,
+            distance,
+            n_features=width,
+            row_norm=norm,
+            lipschitz=None if lipschitz == math.inf else lipschitz,
+            rounding=rounding,
+            same_bits=share is None,
+            fills_gaps=gaps and self._fills(inner, domain.d),
+            feature_names=names if names is not None and len(names) == width else None,
+        )
+        return (way,)
+
+    def _inner(self) -> Any:
+        """The fitted transformer.
+
+        Raises
+        ------
+        InvalidParameter
+            If it is none, or not fitted.
+        """
+        inner = self.transformer.estimator if isinstance(self.transformer, FrozenEstimator) else self.transformer
+        state = "no transformer"
+        if not isinstance(inner, type) and callable(getattr(inner, "transform", None)):
+            try:
+                check_is_fitted(inner)
+                return inner
+            except NotFittedError:
+                state = "not fitted"
+            except TypeError:  # it has no ``fit``
+                pass
+        raise InvalidParameter(
+            f"transformer is {state}: {type(inner).__name__}.",
+            stage="Public",
+            fix="pass a transformer that was fitted on public data, never on the private rows.",
+        )
+
+    def _lipschitz(self, known: Known | None) -> float:
+        if self.lipschitz is not None:
+            return math.inf if self.lipschitz == math.inf else positive("lipschitz", self.lipschitz, self)
+        if known is not None:
+            return known.lipschitz
+        raise MissingBound(
+            f"the Lipschitz constant of {type(self._inner()).__name__} is not declared.",
+            stage="Public",
+            fix="lipschitz=..., or lipschitz=math.inf if it has none: a row that moved then counts as replaced.",
+        )
+
+    def _norm(self, known: Known | None, domain: Domain) -> float:
+        """Public norm of the output: the declared one, or the Lipschitz constant beyond the images of 0 and gaps."""
+        if self.row_norm is not None:
+            return length("row_norm", self.row_norm, self)
+        if known is None or domain.row_norm is None:
+            raise MissingBound(
+                "the norm of its rows is not declared.", stage="Public", fix="row_norm=...; longer rows are clipped."
+            )
+        ends = np.repeat([[0.0], [np.nan]], domain.d, axis=1)
+        reach = np.linalg.norm(np.nan_to_num(_mapped(self._inner(), ends)), axis=1).max()
+        return inflate(known.lipschitz * domain.row_norm + float(reach))
+
+    @staticmethod
+    def _fills(inner: Any, d: int) -> bool:
+        rows = made_up_rows(d, gaps=True)
+        return not np.isnan(_mapped(inner, rows[np.isnan(rows).any(axis=1)])).any()
+
+    def declarations(self) -> tuple[str, ...]:
+        """What the certificate takes from the user's word."""
+        inner = self.transformer.estimator if isinstance(self.transformer, FrozenEstimator) else self.transformer
+        words = [
+            f"{type(inner).__name__} was fitted on public data and treats rows one by one (tested on made-up rows)"
+        ]
+        if self.lipschitz is not None:
+            words.append(f"its Lipschitz constant is {shown(self.lipschitz)}")
+        if self.rounding is not None:
+            words.append(f"rows around a row change its result by at most {self.rounding} of row_norm")
+        return tuple(words)
+
+    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        chosen = way.parameters
+        return {"norm": chosen["row_norm"], "width": chosen["n_features"], "fills": chosen["fills_gaps"]}
+
+    def _apply(self, X: Array, statistics: Statistics) -> Array:
+        out = call_surely(function_of(self._inner()), X, statistics["width"])
+        return clipped_to_ball(X, out, statistics["norm"], fills=statistics["fills"])
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names that the transformer gives, else ``public0``, ``public1`` and so on."""
+        given = super().get_feature_names_out(input_features)
+        names = names_out(self._inner(), list(given))
+        if names is None or len(names) != self.width_:
+            names = [f"public{i}" for i in range(self.width_)]
+        return np.asarray(names, dtype=object)
+
+
+def _mapped(inner: Any, rows: Array) -> Array:
+    """Images of public rows."""
+    function = function_of(inner)
+    return call_surely(function, rows, output_width(function, rows.shape[1], "Public"))
+
+
+def _check_columns(inner: Any, domain: Domain) -> None:
+    """The transformer was fitted on as many columns, of the same names if both have names."""
+    expected = getattr(inner, "n_features_in_", domain.d)
+    names = getattr(inner, "feature_names_in_", None)
+    same = names is None or domain.feature_names is None or list(names) == list(domain.feature_names)
+    if expected != domain.d or not same:
+        raise DomainMismatch(
+            f"{type(inner).__name__} was fitted on other columns: {expected} of them, {domain.d} come in.",
+            stage="Public",
+            fix="fit it on public data with the columns that stand here, in this order.",
+        )

@@ -1,0 +1,151 @@
+"""A user's own public map of each row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.core.callables import refuse_fitted
+from ppdp.core.checks import length, positive, shown
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
+from ppdp.exceptions import InvalidParameter
+from ppdp.transformers.base import RowWiseTransformer, Statistics
+from ppdp.transformers.rowwise.probe import call_surely, check_row_by_row, clipped_to_ball, output_width
+from ppdp.transformers.rowwise.ranges import resolve_ranges
+from ppdp.transformers.way import Way
+
+__all__ = ["RowMap"]
+
+Array = NDArray[np.float64]
+
+
+class RowMap(RowWiseTransformer):
+    """Apply a public function to every row by itself, then clip its output to public ranges or a public norm.
+
+    Parameters
+    ----------
+    function : callable, optional
+        ``function(X) -> array`` for a float64 array X of shape (n, d) with NaN for gaps. It must treat rows one by one:
+        before any data is seen it is run on made-up rows, together and one at a time, and refused if the results
+        differ. What made-up rows cannot show remains the user's declaration. A function that holds on to an estimator
+        is refused: it may carry what that was fitted to. Numbers and tables that it holds on to outside its own code,
+        and what nobody can look into, are in the certificate as declared. Default: the identity.
+    out_ranges : mapping, pair, or sequence of pairs, optional
+        Public (low, high) of every output column, to which it is clipped. Either this or ``out_norm`` is needed.
+    lipschitz : float, optional
+        Lipschitz constant (L2) of the function; clipping keeps it. Without it, a row that an earlier stage moved
+        counts as replaced.
+    out_norm : float, optional
+        Public norm to which every output row is clipped, instead of ``out_ranges``.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/row-wise.md``): row-wise, moves nothing. A row without gaps never gains one: where the
+    function gives NaN or fails, the middle of the range or the centre of the ball stands.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> RowMap(np.log10, out_ranges=(-2, 2)).fit_transform(np.array([[10.0], [1e9]]))
+    array([[1.],
+           [2.]])
+    >>> RowMap(lambda X: 2 * X, out_norm=5.0).fit_transform(np.array([[1.0, 2.0], [3.0, 4.0]])).round(6)
+    array([[2., 4.],
+           [3., 4.]])
+    """
+
+    bounds_rows = True
+    _statistic_names = ("low", "high")
+
+    def __init__(
+        self,
+        function: Callable[[Array], Any] | None = None,
+        out_ranges: Any = None,
+        lipschitz: float | None = None,
+        out_norm: float | None = None,
+    ) -> None:
+        self.function = function
+        self.out_ranges = out_ranges
+        self.lipschitz = lipschitz
+        self.out_norm = out_norm
+
+    @classmethod
+    def example(cls) -> Any:
+        """An instance that works on any numeric data, for contract tests."""
+        return cls(np.tanh, out_ranges=(-1, 1), lipschitz=1.0)
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """One public way."""
+        if self.function is not None and not callable(self.function):
+            raise InvalidParameter(f"function must be callable, got {shown(self.function)}.", stage="RowMap")
+        refuse_fitted(self.function, "RowMap")
+        table = self._table(domain)
+        check_row_by_row(self._called, domain.d, len(table), "RowMap", gaps=domain.missing_rows > 0)
+        largest = np.abs(table).max(axis=1)
+        norm = float(np.linalg.norm(largest)) * (1 + 1e-9) or 1.0
+        names = list(self.out_ranges) if isinstance(self.out_ranges, Mapping) else domain.feature_names
+        names = names if names is not None and len(names) == len(table) else None
+        way = Way.by(
+            "public",
+            "row-wise.row-map",
+            domain,
+            distance,
+            n_features=len(table),
+            row_norm=norm if self.out_norm is None else float(self.out_norm),
+            entry_bound=float(largest.max()) or 1.0,
+            lipschitz=None if self.lipschitz is None else positive("lipschitz", self.lipschitz, self),
+            feature_names=list(names) if names else None,
+        )
+        return (way,)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the output columns: the keys of ``out_ranges``, else those of the input."""
+        if isinstance(self.out_ranges, Mapping):
+            return np.asarray(list(self.out_ranges), dtype=object)
+        names = super().get_feature_names_out(input_features)
+        if len(self.low_) == len(names):
+            return names
+        return np.asarray([f"rowmap{i}" for i in range(len(self.low_))], dtype=object)
+
+    def _called(self, X: Array) -> Any:
+        return X if self.function is None else self.function(X)
+
+    def _table(self, domain: Domain) -> Array:
+        """Public ranges of the output columns; for a ball those of the box around it."""
+        width, names = domain.d, domain.feature_names
+        if self.out_norm is not None:
+            if self.out_ranges is not None:
+                raise InvalidParameter("out_ranges and out_norm are both given.", stage="RowMap", fix="give one.")
+            norm = length("out_norm", self.out_norm, self)
+            return np.tile([-norm, norm], (output_width(self._called, domain.d, "RowMap"), 1))
+        if isinstance(self.out_ranges, Mapping):
+            names = tuple(str(name) for name in self.out_ranges)
+            width = len(names)
+        elif isinstance(self.out_ranges, (list, tuple, np.ndarray)) and any(map(np.iterable, self.out_ranges)):
+            width = len(self.out_ranges)
+        return resolve_ranges(self.out_ranges, width, names, "RowMap", "out_ranges")
+
+    def declarations(self) -> tuple[str, ...]:
+        """What the certificate takes from the user's word."""
+        if self.function is None:
+            return ()
+        words = ["the function treats rows one by one (tested on made-up rows)"]
+        return (*words, *([f"its Lipschitz constant is {shown(self.lipschitz)}"] if self.lipschitz is not None else []))
+
+    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        table = self._table(domain)
+        return {"low": table[:, 0], "high": table[:, 1]}
+
+    def _apply(self, X: Array, statistics: Statistics) -> Array:
+        low, high = statistics["low"], statistics["high"]
+        out = call_surely(self._called, X, len(low))
+        if self.out_norm is not None:
+            return clipped_to_ball(X, out, float(self.out_norm))
+        complete = ~np.isnan(X).any(axis=1, keepdims=True)
+        out = np.clip(out, low, high)
+        return np.where(np.isnan(out) & complete, low / 2 + high / 2, out)

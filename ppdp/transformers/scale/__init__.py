@@ -1,0 +1,1 @@
+"""Stages that centre and scale columns."""

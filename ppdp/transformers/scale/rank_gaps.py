@@ -1,0 +1,55 @@
+"""What the stages that rest on fitted quantiles share: a public gap, its condition, and whole rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ppdp.bounds.order_statistics import coordinate_moves, largest_entry
+from ppdp.core.checks import number, positive
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.quantiles import RankGapMargin
+from ppdp.exceptions import UnsupportedOrder
+from ppdp.transformers.condition import Condition
+
+__all__ = ["gap_condition", "public_gap", "public_width", "refuse_weights"]
+
+_SPREAD = 400  # ranks that values spread evenly over a box of norm R may be apart, in units of R/2
+
+
+def public_gap(gap: Any, domain: Domain, stage: object) -> float:
+    """The threshold of the condition; by default 400/n of the row norm."""
+    norm = float(domain.require("row_norm", type(stage).__name__))
+    return norm * (min(2.0, _SPREAD / domain.n) if gap is None else positive("gap", gap, stage, most=2))
+
+
+def public_width(min_width: Any, default: float, domain: Domain, stage: object) -> float:
+    """The floor of a width; by default a share of the largest possible entry."""
+    norm = float(domain.require("row_norm", type(stage).__name__))
+    if min_width is None:
+        return default * norm / domain.d**0.5
+    return norm * number("min_width", min_width, stage, least=1e-6, most=2)
+
+
+def gap_condition(
+    domain: Domain, distance: Distance, quantiles: tuple[float, ...], gap: float, **parameters: Any
+) -> Condition:
+    """The condition of a stage that fits these quantiles; ``parameters`` are the others of its formula."""
+    measure = RankGapMargin(gap, quantiles, largest_entry(domain), coordinate_moves(domain, distance))
+    return Condition.by("gap", "order-statistics.gap", domain, distance, measure, gap=gap, **parameters)
+
+
+def refuse_weights(distance: Distance, stage: str) -> None:
+    """Ranks count rows; a row of fractional weight has none.
+
+    Raises
+    ------
+    UnsupportedOrder
+        If rows may have weights between 0 and 1.
+    """
+    if distance.reweighted:
+        raise UnsupportedOrder(
+            "it ranks rows, and rows may have fractional weights here.",
+            stage=stage,
+            fix="put it before the stage that weights rows, or use a stage with means.",
+        )

@@ -1,0 +1,225 @@
+"""Standard scaling."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.core.checks import flag, number, positive
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.rounding import UNIT
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import Moments, clip_norms, joint_sums
+from ppdp.exceptions import UnsupportedOrder
+from ppdp.transformers.base import Statistics, Transformer, chosen
+from ppdp.transformers.condition import Condition
+from ppdp.transformers.way import Ask, Way
+
+__all__ = ["StandardScaler"]
+
+Array = NDArray[np.float64]
+
+
+class StandardScaler(Transformer):
+    """Centre columns and divide by their standard deviation, with a public floor.
+
+    ``x -> clip((x - mean) / max(std, s))``, population standard deviation, statistics over the public
+    number of rows with deleted rows as zeros.
+
+    Parameters
+    ----------
+    min_std : float, optional
+        The floor s, in units of ``row_norm``. Default: a quarter of the largest possible entry,
+        ``0.25 / √d`` of the row norm; 0.25 with one scale for all columns.
+    floor : bool, default=True
+        Divide by ``max(std, s)``. If False the exact way divides by the standard deviation and assumes that it is at
+        least s in every column.
+    clip : float, "auto" or None, default="auto"
+        Scaled rows are clipped to this norm; "auto" is ``2√d`` (2 with one scale for all columns), None does not clip.
+    with_mean : bool, default=True
+        Whether to centre columns.
+    statistics : {"auto", "exact", "noisy"}, default="auto"
+        Fit without noise, or from released moments. Alone, outside a pipeline, "auto" is exact.
+    per_column : bool, default=True
+        Whether every column has its own scale. If False all are divided by the same, the root of the sum of their
+        variances, so that scaled rows have mean square norm 1 and columns keep their proportions.
+
+    Attributes
+    ----------
+    mean_, scale_ : ndarray of shape (n_features,)
+        Private if fitted alone, released if taken from a fitted pipeline.
+    clip_ : float or None
+        The public clip.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/standard-scaling.md``; corrects Proposition 6 of "Provable privacy with non-private
+    pre-processing", whose printed bound is exceeded from 22 rows on). All rows move.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> StandardScaler().fit_transform(np.array([[1.0], [-1.0], [1.0], [-1.0]]))
+    array([[ 1.],
+           [-1.],
+           [ 1.],
+           [-1.]])
+    """
+
+    fits = True
+    _elementwise = True
+    _statistic_names = ("mean", "scale", "clip")
+
+    def __init__(
+        self,
+        min_std: float | None = None,
+        floor: bool = True,
+        clip: float | str | None = "auto",
+        with_mean: bool = True,
+        statistics: str = "auto",
+        per_column: bool = True,
+    ) -> None:
+        self.min_std = min_std
+        self.floor = floor
+        self.clip = clip
+        self.with_mean = with_mean
+        self.statistics = statistics
+        self.per_column = per_column
+
+    @property
+    def relief(self) -> str:
+        """What to use instead where the gate refuses a condition of this stage."""
+        return "floor=True"
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """Exact (moves all rows) and noisy (moves nothing)."""
+        if domain.missing_rows:
+            raise UnsupportedOrder("rows may have gaps here.", stage="StandardScaler", fix="put an imputer before it.")
+        norm = float(domain.require("row_norm", "StandardScaler"))
+        per_column, floor = flag("per_column", self.per_column, self), flag("floor", self.floor, self)
+        with_mean = flag("with_mean", self.with_mean, self)
+        root = math.sqrt(domain.d) if per_column else 1.0  # root mean square norm of a scaled row
+        share = 0.25 / root if self.min_std is None else number("min_std", self.min_std, self, least=1e-6, most=1)
+        s = share * norm
+        clip: Any = 2 * root if isinstance(self.clip, str) and self.clip == "auto" else self.clip
+        if clip is not None:
+            clip = positive("clip", clip, self)
+        conditions: tuple[Condition, ...] = ()
+        whole = floor or not distance.reweighted
+        if not whole and self.statistics == "exact":
+            raise UnsupportedOrder(
+                "rows may have weights between 0 and 1 here, and the margin of floor=False counts whole rows.",
+                stage="StandardScaler",
+                fix="use floor=True, or statistics='noisy'.",
+            )
+        if not self.floor:
+            measure = StdMargin(s, norm, distance, per_column)
+            form = {"min_std": s, "per_column": per_column}
+            conditions = (Condition.by("deviation", "scaling.std", domain, distance, measure, **form),)
+        noisy = Way.by(
+            "noisy",
+            "scaling.public",
+            domain,
+            distance,
+            asks=(Ask("squares", "fit"),),
+            affine=clip is None,
+            min_std=s,
+            clip=clip,
+            with_mean=with_mean,
+        )
+        offered = {"noisy": noisy}
+        if whole:
+            offered["exact"] = Way.by(
+                "exact",
+                "scaling.standard",
+                domain,
+                distance,
+                conditions=conditions,
+                asks=(Ask("squares", "predict"),),
+                min_std=s,
+                conditional=not floor,
+                clip=clip,
+                with_mean=with_mean,
+                per_column=per_column,
+            )
+        return chosen(offered, self.statistics, self)
+
+    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        norm = float(domain.require("row_norm"))
+        entry = min(domain.entry_bound or norm, norm)
+        mean, squares = joint_sums(rows.X, rows.weight, [(None, entry), (np.square, entry**2)]) / rows.n
+        variance = self._pooled(np.maximum(squares - mean**2, 0.0))
+        if self.floor:
+            scale = np.sqrt(np.maximum(variance, way.parameters["min_std"] ** 2))
+        else:
+            scale = np.where(variance > 0, np.sqrt(variance), 1.0)
+        return {"mean": mean * bool(self.with_mean), "scale": scale, "clip": way.parameters["clip"]}
+
+    def _pooled(self, variance: Array) -> Array:
+        """What every column is divided by the root of."""
+        return variance if self.per_column else np.full_like(variance, variance.sum())
+
+    def _released(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+        mean = values.mean
+        norm = float(domain.require("row_norm"))
+        mean = mean * min(1.0, norm / max(float(np.linalg.norm(mean)), norm))
+        variance = np.maximum(self._pooled(values.squares - mean**2), way.parameters["min_std"] ** 2)
+        return {"mean": mean * bool(self.with_mean), "scale": np.sqrt(variance), "clip": way.parameters["clip"]}
+
+    def _carry(self, values: Moments, statistics: Statistics) -> Moments:
+        scale = 1 / statistics["scale"]
+        return values.affine(np.diag(scale), -statistics["mean"] * scale)
+
+    def _apply(self, X: Array, statistics: Statistics) -> Array:
+        scaled = X - statistics["mean"]
+        scaled /= statistics["scale"]
+        return clip_norms(scaled, statistics["clip"], out=scaled)
+
+
+@dataclass(frozen=True, slots=True)
+class StdMargin:
+    """Margin of "every column has standard deviation at least ``s``", or of the root of the sum of their variances.
+
+    The number of steps along neighbouring pairs after which the best window of a sorted column can
+    have less variance: the exact Hamming distance on raw data, a lower bound with the shift property
+    for a general distance and for the sum (``docs/theory/standard-scaling.md``).
+    """
+
+    s: float
+    norm: float
+    distance: Distance
+    per_column: bool = True
+
+    def __call__(self, rows: Rows, unit: float) -> float:
+        n = rows.n
+        rms = min(self.distance.radius, math.sqrt(self.distance.radius * self.distance.total / n))
+        columns = np.sort(rows.X * (rows.weight > 0)[:, None], axis=0)
+        zero = np.zeros((1, columns.shape[1]))
+        first = np.concatenate([zero, np.cumsum(columns, axis=0)])
+        second = np.concatenate([zero, np.cumsum(columns**2, axis=0)])
+        summed = 1 if self.per_column else columns.shape[1]
+        rounding = 4 * UNIT * n * n * self.norm**2 * summed / (math.sqrt(n) * self.s)  # of the root, at the threshold
+
+        def fails(steps: int) -> bool:
+            width = n - int(steps * unit)
+            if width <= 1:
+                return True
+            sums = first[width:] - first[:-width]
+            scatters = (second[width:] - second[:-width] - sums**2 / width).min(axis=0)
+            scatter = scatters.min() if self.per_column else np.maximum(scatters, 0.0).sum()
+            # twice the rounding for every step, so that one step of the data still moves the margin by at most 1
+            room = math.sqrt(max(scatter, 0.0)) - steps * math.sqrt(n) * rms - (2 * steps + 1) * rounding
+            return bool(room < math.sqrt(n) * self.s)
+
+        if unit == 0 and rms == 0:  # neighbouring datasets are equal, and the condition fails on both or on none
+            return 0.0 if fails(0) else math.inf
+        low, high = 0, n + 1  # fails(high) is true: one neighbouring pair replaces or moves something
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (low, middle) if fails(middle) else (middle + 1, high)
+        return float(low)
