@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.cli.column_ranges import DataRules
 from ppdp.cli.documents import place_of
 from ppdp.cli.errors import refuse
-from ppdp.cli.pipeline_file import DataRules, PipelineFile
+from ppdp.cli.pipeline_file import PipelineFile
 from ppdp.cli.tables import Source
 
 __all__ = ["Layout"]

@@ -40,7 +40,7 @@ _GONE = {
 @lru_cache(maxsize=1)
 def schema() -> dict[str, Any]:
     """The JSON schema (draft 2020-12) of pipeline files."""
-    text = files("ppdp.commands").joinpath("pipeline.schema.json").read_text(encoding="utf-8")
+    text = files("ppdp.cli").joinpath("pipeline.schema.json").read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded
 

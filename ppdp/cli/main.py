@@ -1,4 +1,4 @@
-"""The command line: ``ppdp COMMAND``; what each does is in :mod:`ppdp.commands`.
+"""The command line: ``ppdp COMMAND``; what each does is in a module beside this one.
 
 Everything else is imported inside :func:`main`, where an interrupt is one line and no traceback.
 """
@@ -132,7 +132,7 @@ def _called(options: Namespace) -> int:
     from ppdp.cli.parser import RUN
 
     module, name = RUN[options.command]
-    status: int = getattr(importlib.import_module(f"ppdp.commands.{module}"), name)(options)
+    status: int = getattr(importlib.import_module(f"ppdp.cli.{module}"), name)(options)
     return status
 
 

@@ -18,7 +18,7 @@ __all__ = ["html_page", "render_fragment", "render_page"]
 
 @lru_cache(maxsize=1)
 def _style() -> str:
-    return files("ppdp.certificate").joinpath("page.css").read_text(encoding="utf-8")
+    return files("ppdp.certificate.pages").joinpath("page.css").read_text(encoding="utf-8")
 
 
 @lru_cache(maxsize=1)

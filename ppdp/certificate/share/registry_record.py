@@ -69,7 +69,7 @@ def registry_record(
 @lru_cache(maxsize=1)
 def record_schema() -> dict[str, Any]:
     """JSON schema (draft 2020-12) of a record: our description of the fields that the registry publishes."""
-    text = files("ppdp.certificate").joinpath("registry_record.schema.json").read_text(encoding="utf-8")
+    text = files("ppdp.certificate.share").joinpath("registry_record.schema.json").read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
     return loaded
 

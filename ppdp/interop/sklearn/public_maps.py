@@ -12,8 +12,8 @@ import numpy as np
 
 from ppdp.core.callables import refuse_fitted
 from ppdp.core.checks import choice, flag, integer, number, pair
+from ppdp.core.names import nearest
 from ppdp.interop.sklearn.parameters import Step, is_word
-from ppdp.interop.sklearn.unused_facts import nearest
 from ppdp.transformers.columns.categories import Categorical, Encoded, OneHot, is_gap, labels_only
 from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, PublicMap, Scaled
 

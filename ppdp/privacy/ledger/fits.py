@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -42,8 +42,9 @@ class Account(Protocol):
     def account(self) -> str:
         """Its random public name."""
 
-    def reserve(self, **spend: Any) -> int:
-        """Record a spend; its number."""
+    @property
+    def reserve(self) -> Callable[..., int]:
+        """Records a spend, and tells its number."""
 
     def settle(self, entry_id: int, status: str) -> None:
         """Say how the spend ended."""
