@@ -13,11 +13,11 @@ from ppdp.audit.datasets import pair_to_dict
 from ppdp.audit.optimise import SIZES
 from ppdp.audit.output import OutputFinding
 from ppdp.audit.stability import NOTHING_MOVED, StabilityReport
-from ppdp.certificate.document import write_atomically
 from ppdp.certificate.pages.drawing import budget_bar
 from ppdp.certificate.pages.html import html_page
 from ppdp.certificate.pages.layout import Cell, items, pairs, table
 from ppdp.certificate.pages.markup import Element, bound, element, number, printable
+from ppdp.certificate.share.files import write_atomically
 from ppdp.core.tables import html_table
 from ppdp.testing.neighbours import Pair
 

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
-import math
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdp.certificate.canonical import strict_json
+from ppdp.certificate.canonical import digest, strict_json, without
+from ppdp.certificate.numbers import draws_of, epsilon_at, loss_of
+from ppdp.certificate.pages import shown
+from ppdp.certificate.pages.card import add_to_card, render_card
+from ppdp.certificate.replay.form import check_form
+from ppdp.certificate.replay.verify import Verification, verify
+from ppdp.certificate.share.export_rules import refuse_unsafe
+from ppdp.certificate.share.files import read_file, write_atomically
+from ppdp.certificate.share.registry_record import registry_record
+from ppdp.certificate.share.signature import Signature, checked, sign
 from ppdp.certificate.typed_errors import typed
 from ppdp.core.checks import path_of
 from ppdp.exceptions import CertificateError, ExportError, InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.parts import Part
 
 if TYPE_CHECKING:
-    from ppdp.certificate.replay.verify import Verification
-    from ppdp.certificate.share.signature import PrivateKey, PublicKey, Signature
+    from ppdp.certificate.share.signature import PrivateKey, PublicKey
 
-__all__ = ["SCHEMA_NAME", "Certificate", "write_atomically"]
+__all__ = ["SCHEMA_NAME", "Certificate"]
 
 SCHEMA_NAME = "ppdp-certificate/2"
 ASK_WHY = "ask `ppdp verify` why."
@@ -115,10 +119,7 @@ class Certificate:
     @typed
     def loss(self) -> PrivacyLoss:
         """Privacy loss of everything that was released."""
-        gate = self._content["gate"]
-        front = gate["delta"] if gate is not None and gate["rule"] == "max" else 0.0
-        parts = tuple(Part.from_dict(part) for part in self._content["total"]["parts"])
-        return PrivacyLoss(self.mu, float(self._content["total"]["failure"]), front, parts)
+        return loss_of(self._content)
 
     @typed
     def epsilon_at(self, delta: float) -> float:
@@ -131,23 +132,14 @@ class Certificate:
         """
         if not self._found():
             raise CertificateError("the certificate does not hold: it guarantees nothing.", fix=ASK_WHY)
-        return self._epsilon_at(delta)
-
-    def _epsilon_at(self, delta: float) -> float:
-        per_draw = float(self._content["total"]["allowance"]) / (1 + math.exp(self.epsilon))
-        epsilon, grown = 0.0, -1.0
-        while grown < epsilon:  # the sampler's part of delta grows with the epsilon that is claimed
-            grown = epsilon
-            rest = delta - (1 + math.exp(epsilon)) * per_draw if epsilon < 700 else 0.0
-            epsilon = max(epsilon, self.loss.epsilon(rest)) if rest > 0 else math.inf
-        return epsilon
+        return epsilon_at(self.loss, draws_of(self._content), delta)
 
     def claim(self) -> dict[str, Any]:
         """What is guaranteed, and of what: the document without the block ``issued`` and the digest, as a copy.
 
         Two certificates are equal if their claims are.
         """
-        return copy.deepcopy(_without(self._content, "digest", "issued"))
+        return copy.deepcopy(without(self._content, "digest", "issued"))
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as a copy."""
@@ -167,8 +159,6 @@ class Certificate:
         CertificateError
             If it is not a certificate of a known schema.
         """
-        from ppdp.certificate.replay.form import check_form
-
         try:
             content = strict_json(text)
         except (ValueError, RecursionError):
@@ -198,8 +188,6 @@ class Certificate:
         CertificateError
             If the file cannot be read or is not a certificate.
         """
-        from ppdp.certificate.share.files import read_file
-
         place = path_of("path", path)
         try:
             data = read_file(Path(os.path.realpath(place)))
@@ -233,8 +221,6 @@ class Certificate:
         InvalidParameter
             If the key cannot be read or is not of Ed25519, or one of the two is missing.
         """
-        from ppdp.certificate.replay.verify import verify
-
         if (signature is None) != (public_key is None):
             raise InvalidParameter(
                 "a signature is checked with a public key.", fix="give signature= and public_key=, or neither."
@@ -242,8 +228,6 @@ class Certificate:
         result = verify(self._content)
         if signature is None or public_key is None:
             return result
-        from ppdp.certificate.share.signature import checked
-
         return checked(self, result, signature, public_key)
 
     def _found(self) -> Verification:
@@ -282,21 +266,15 @@ class Certificate:
         InvalidParameter
             If the key cannot be read or is not of Ed25519.
         """
-        from ppdp.certificate.share.signature import sign
-
         return sign(self, private_key, password=password, conditional=conditional)
 
     def to_text(self) -> str:
         """The certificate for a terminal; of one that does not hold, only that and why."""
-        from ppdp.certificate.pages.shown import text
-
-        return text(self._content, self._found())
+        return shown.text(self._content, self._found())
 
     def to_html(self) -> str:
         """The certificate as one self-contained page; of one that does not hold, only that and why."""
-        from ppdp.certificate.pages.shown import page
-
-        return page(self._content, self._found())
+        return shown.page(self._content, self._found())
 
     @typed
     def to_model_card(self, card: Any = None) -> str:
@@ -319,8 +297,6 @@ class Certificate:
         InvalidParameter
             If ``card`` is none.
         """
-        from ppdp.certificate.pages.card import add_to_card, render_card
-
         if not self._found():
             raise CertificateError("the certificate does not hold, so it gets no model card.", fix=ASK_WHY)
         text = render_card(self._content)
@@ -382,9 +358,6 @@ class Certificate:
         InvalidParameter
             If the registry would not read a field, or ``further`` says otherwise than the certificate.
         """
-        from ppdp.certificate.share.export_rules import refuse_unsafe
-        from ppdp.certificate.share.registry_record import registry_record
-
         refuse_unsafe(self, conditional=conditional)
         basic = {
             "name": name,
@@ -398,44 +371,7 @@ class Certificate:
         return registry_record(self, basic, authors, further or {})
 
     def _repr_html_(self) -> str:
-        from ppdp.certificate.pages.shown import fragment
-
-        return fragment(self._content, self._found())
+        return shown.fragment(self._content, self._found())
 
     def __repr__(self) -> str:
         return self.to_text()
-
-
-def digest(content: Mapping[str, Any]) -> str:
-    """SHA-256 of the canonical JSON form of the claim: all but the digest itself and the block ``issued``."""
-    return _sha256(_without(content, "digest", "issued"))
-
-
-def seal(content: Mapping[str, Any]) -> str:
-    """SHA-256 of the canonical JSON form of all but the digest: what a signature covers."""
-    return _sha256(_without(content, "digest"))
-
-
-def _without(content: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    return {name: value for name, value in content.items() if name not in names}
-
-
-def _sha256(body: dict[str, Any]) -> str:
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-    return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def write_atomically(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file so that it is there whole or not at all."""
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

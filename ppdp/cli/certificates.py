@@ -89,7 +89,7 @@ def show(options: Namespace) -> int:
         refuse(f"{str(options.html)!r} is already there.", place="--html", fix="another name; nothing is replaced.")
     certificate = held(options)
     if options.html is not None:
-        from ppdp.certificate.document import write_atomically
+        from ppdp.certificate.share.files import write_atomically
 
         write_atomically(options.html, certificate.to_html())
         say(f"written: {options.html}")

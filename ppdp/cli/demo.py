@@ -157,7 +157,7 @@ def _write(pipe: Pipeline, exact: Pipeline, out: Path) -> None:
     from matplotlib.figure import Figure
 
     from ppdp import plot
-    from ppdp.certificate.document import write_atomically
+    from ppdp.certificate.share.files import write_atomically
 
     out.mkdir(parents=True, exist_ok=True)
     pipe.certificate_.save(out / "certificate.json")

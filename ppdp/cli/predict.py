@@ -30,7 +30,7 @@ def predict(options: Namespace) -> int:
     """Write one prediction for every row, in their order."""
     import pandas as pd
 
-    from ppdp.certificate.document import write_atomically
+    from ppdp.certificate.share.files import write_atomically
 
     if os.path.lexists(options.out):
         refuse(f"{str(options.out)!r} is already there.", place="--out", fix="another name; nothing is replaced.")

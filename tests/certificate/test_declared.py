@@ -7,9 +7,9 @@ from pages import Reader
 from zoo import document, sealed
 
 from ppdp import Certificate, Domain, Pipeline, make_pipeline
+from ppdp.certificate import verify
 from ppdp.certificate.pages.html import render_page
 from ppdp.certificate.pages.wording import MOST_FACTS, ON_TRUST
-from ppdp.certificate.replay import verify
 from ppdp.core.declared import constants, ranges_by_column
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from ppdp.transformers import GridQuantizer, MinMaxScaler, NormClipper, RowMap

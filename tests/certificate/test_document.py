@@ -15,7 +15,7 @@ from zoo import certificate, document, zoo
 
 import ppdp
 from ppdp import Certificate
-from ppdp.certificate.replay import verify
+from ppdp.certificate import verify
 from ppdp.certificate.replay.form import schema
 from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss

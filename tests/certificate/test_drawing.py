@@ -125,7 +125,7 @@ def contrast(one, other):
 
 
 def test_text_can_be_read_in_both_schemes():
-    css = files("ppdp.certificate").joinpath("page.css").read_text(encoding="utf-8")
+    css = files("ppdp.certificate.pages").joinpath("page.css").read_text(encoding="utf-8")
     schemes = [dict(re.findall(r"--(\w+): (#\w{6})", block)) for block in re.findall(r":root \{(.*?)\}", css, re.S)]
     assert len(schemes) == 2
     for scheme in schemes:

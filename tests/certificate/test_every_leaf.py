@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from zoo import ZOO, document, sealed
 
-from ppdp.certificate.document import seal
-from ppdp.certificate.replay import verify
+from ppdp.certificate import verify
+from ppdp.certificate.canonical import seal
 
 
 def leaves(value: Any, path: tuple = ()):

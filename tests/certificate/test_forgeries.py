@@ -16,7 +16,7 @@ from zoo import Document, document, sealed, zoo
 import ppdp
 from ppdp import Domain
 from ppdp.bounds import lookup
-from ppdp.certificate.replay import verify
+from ppdp.certificate import verify
 from ppdp.core.distance import Distance
 from ppdp.data.releases import STATISTICS
 from ppdp.privacy.gate import certain_share

@@ -15,8 +15,8 @@ from truth import VERDICTS, judge, lies
 from zoo import sealed
 
 from ppdp import Certificate
+from ppdp.certificate import verify
 from ppdp.certificate.canonical import strict_json
-from ppdp.certificate.replay import verify
 from ppdp.exceptions import CertificateError
 
 SLOW = {name for name in NAMES if issued(name)["total"]["parts"]}  # their accounting takes a while

@@ -24,7 +24,7 @@ from zoo import certificate, document, sealed
 
 from ppdp import Certificate, load
 from ppdp.certificate import Signature
-from ppdp.certificate.document import seal
+from ppdp.certificate.canonical import seal
 from ppdp.certificate.share.signature import CONTEXT, fingerprint
 from ppdp.cli.main import main
 from ppdp.exceptions import CertificateError, InvalidParameter, SignatureError

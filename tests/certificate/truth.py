@@ -20,7 +20,7 @@ from test_forgeries import rederived
 
 from ppdp import Certificate, Domain
 from ppdp.bounds import FORMULAS
-from ppdp.certificate.replay import verify
+from ppdp.certificate import verify
 from ppdp.exceptions import CertificateError
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part

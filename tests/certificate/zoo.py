@@ -12,7 +12,7 @@ import pytest
 from sklearn.preprocessing import StandardScaler as PublicScaler
 
 from ppdp import Certificate, Domain, Ladder, Ledger, Pipeline, PrivateSearchCV
-from ppdp.certificate.document import digest
+from ppdp.certificate.canonical import digest
 from ppdp.exceptions import PrivacyRefusal
 from ppdp.interop import Diffprivlib
 from ppdp.mechanisms import (

@@ -9,9 +9,8 @@ from sklearn.base import clone
 
 from ppdp import Distance, Domain, make_pipeline
 from ppdp.bounds.projection import FAMILIES, draw
-from ppdp.certificate import Certificate
-from ppdp.certificate.document import digest
-from ppdp.certificate.replay import verify
+from ppdp.certificate import Certificate, verify
+from ppdp.certificate.canonical import digest
 from ppdp.exceptions import InvalidParameter, MissingBound, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import Deduplicator, MeanImputer, NormClipper, RandomProjection, StandardScaler

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from ppdp.certificate.document import Certificate
+from ppdp.certificate.numbers import draws_of, epsilon_at, loss_of
+from ppdp.privacy.loss import PrivacyLoss
 
 __all__ = ["Profile", "privacy_profile"]
 
@@ -34,22 +35,20 @@ def privacy_profile(content: Mapping[str, Any]) -> Profile:
     ``(1 + exp(e)) t`` of this one (t: its total variation), and what the loss allows for the rest holds here.
     Source: ``docs/theory/accounting.md``, 6.
     """
-    return _profile(Certificate(dict(content)))
+    return _profile(loss_of(content), draws_of(content), float(content["delta"]), float(content["epsilon"]))
 
 
 @lru_cache(maxsize=8)
-def _profile(certificate: Certificate) -> Profile:
-    loss, own = certificate.loss, (certificate.delta, certificate.epsilon)
-    variation = float(certificate["total"]["allowance"]) / (1 + math.exp(min(certificate.epsilon, 700.0)))
+def _profile(loss: PrivacyLoss, draws: float, own: float, epsilon: float) -> Profile:
     held, found = math.inf, []
-    for delta in _deltas(certificate.delta, 1 if loss.parts else _DENSITY):
-        rest = delta - (1 + math.exp(min(held, 700.0))) * variation
-        if delta == own[0]:
-            held = min(held, own[1])
+    for delta in _deltas(own, 1 if loss.parts else _DENSITY):
+        rest = delta - (1 + math.exp(min(held, 700.0))) * draws
+        if delta == own:
+            held = min(held, epsilon)
         elif held == 0:
             pass  # nothing is smaller
         elif math.isinf(held) or rest <= 0:
-            held = min(held, certificate._epsilon_at(delta))
+            held = min(held, epsilon_at(loss, draws, delta))
         else:
             held = min(held, loss.epsilon(rest))
         found.append((delta, held))

@@ -6,16 +6,14 @@ Nothing is computed from, and no word is taken out of, a document that does not 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ppdp.certificate.pages.fragment import render_fragment, render_refusal
 from ppdp.certificate.pages.html import html_page, render_page
 from ppdp.certificate.pages.layout import items
 from ppdp.certificate.pages.markup import element, printable
 from ppdp.certificate.pages.text import render_text
-
-if TYPE_CHECKING:
-    from ppdp.certificate.replay.verify import Verification
+from ppdp.certificate.replay.verify import Verification
 
 __all__ = ["fragment", "page", "text"]
 

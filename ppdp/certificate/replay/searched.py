@@ -1,4 +1,4 @@
-"""The certificate of a search, that of the fit at its end, and what must hold between their numbers.
+"""What must hold between the numbers of a search's certificate.
 
 A search's certificate is that of its last fit, whose derivation it keeps, with the total of everything: the fits of all
 candidates, choice and scores, and the refit (``docs/theory/search.md``). What the other fits cost is recorded and
@@ -12,55 +12,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ppdp.bounds.selection import search_allowance, search_loss, selection_loss
-from ppdp.certificate.document import Certificate
-from ppdp.certificate.replay.rules import RECORDED
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW
 
-__all__ = ["part_of_search", "search_rules", "whole_search"]
+__all__ = ["search_rules"]
 
 Document = Mapping[str, Any]
 
 _CLOSE = 1e-9
-
-
-def whole_search(last: Certificate, summary: Document, issued: Mapping[str, Any]) -> Certificate:
-    """The certificate of everything that a search released.
-
-    Parameters
-    ----------
-    last : Certificate
-        Of the fit at its end.
-    summary : mapping
-        Of the search: :meth:`ppdp.pipeline.search.plan.SearchSummary.to_dict`.
-    issued : mapping
-        The block of that name, of the whole search.
-    """
-    content = last.to_dict()
-    own = ("fits", "refits", "selection", "parameters", "outcomes", "best_index")
-    same = ("status", "reasons", "epsilon", "delta", "dataset", "invalid", "not_covered")
-    content |= {name: summary[name] for name in same}
-    content |= {
-        "not_covered": [*summary["not_covered"], RECORDED],
-        "search": {name: summary[name] for name in own},
-        "total": {**summary["total"], "parts": []},
-        "issued": dict(issued),
-    }
-    return Certificate.sealed(content)
-
-
-def part_of_search(last: Certificate, whole: Certificate) -> Certificate:
-    """The certificate of the last fit, which says of what it is a part."""
-    content = last.to_dict()
-    content["part_of"] = {
-        "what": "search",
-        "candidates": len(whole["search"]["fits"]),
-        "epsilon": whole.epsilon,
-        "delta": whole.delta,
-        "digest": whole.digest,
-    }
-    content |= {"dataset": whole["dataset"], "issued": whole["issued"]}
-    return Certificate.sealed(content)
 
 
 def search_rules(c: Document, last: PrivacyLoss, draws: int) -> Iterator[str]:

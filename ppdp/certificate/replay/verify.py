@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ppdp.bounds import lookup
+from ppdp.certificate.canonical import digest
 from ppdp.certificate.issued import issued_rules
 from ppdp.certificate.replay.ladder import climbed, ladder_rules
 from ppdp.certificate.replay.rules import broken_rules, step_rules
@@ -65,7 +66,6 @@ def verify(content: dict[str, Any]) -> Verification:
     content : dict
         The document.
     """
-    from ppdp.certificate.document import digest
     from ppdp.certificate.replay.form import check_form
 
     problems: list[str] = []

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ppdp.certificate.document import Certificate
+from ppdp.certificate.record import CertificateRecord
 from ppdp.certificate.replay.rules import PRIVATE_ORIGIN
 from ppdp.exceptions import ExportError
 
 __all__ = ["refuse_unsafe"]
 
 
-def refuse_unsafe(certificate: Certificate, *, conditional: bool) -> None:
+def refuse_unsafe(certificate: CertificateRecord, *, conditional: bool) -> None:
     """Refuse what must not leave, or not as what somebody may take it for.
 
     Parameters

@@ -25,7 +25,16 @@ from numpy.typing import NDArray
 
 from ppdp.exceptions import ExportError
 
-__all__ = ["hashed", "pack_arrays", "read_members", "unpack_arrays", "write_bytes", "write_folder", "zipped"]
+__all__ = [
+    "hashed",
+    "pack_arrays",
+    "read_members",
+    "unpack_arrays",
+    "write_atomically",
+    "write_bytes",
+    "write_folder",
+    "zipped",
+]
 
 Array = NDArray[np.float64]
 
@@ -219,3 +228,19 @@ def _settle(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def write_atomically(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file so that it is there whole or not at all."""
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

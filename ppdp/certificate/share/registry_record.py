@@ -10,12 +10,12 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from ppdp.certificate.document import Certificate
 from ppdp.certificate.issued import left_out
 from ppdp.certificate.pages.losses import ONLY_THE_LAST, law_of
 from ppdp.certificate.pages.markup import figure
 from ppdp.certificate.pages.meaning import status_in_words
 from ppdp.certificate.pages.wording import ON_TRUST, neighbours_in_words, protected_in_words, shown_facts, title
+from ppdp.certificate.record import CertificateRecord
 from ppdp.certificate.replay.trust import rests_on
 from ppdp.core.domain import unit_in_words
 from ppdp.exceptions import CertificateError, InvalidParameter
@@ -32,7 +32,7 @@ HUMAN_TIER_3 = {
 
 
 def registry_record(
-    certificate: Certificate, basic: Mapping[str, Any], authors: Sequence[str], further: Mapping[str, Any]
+    certificate: CertificateRecord, basic: Mapping[str, Any], authors: Sequence[str], further: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The record as a mapping that YAML and JSON can hold; see ``Certificate.to_registry_record``.
 

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdp.certificate.canonical import strict_json
-from ppdp.certificate.document import Certificate, seal, write_atomically
+from ppdp.certificate.canonical import seal, strict_json
+from ppdp.certificate.record import CertificateRecord
 from ppdp.certificate.replay.verify import Verification
+from ppdp.certificate.share.files import read_file, write_atomically
 from ppdp.core.checks import path_of
 from ppdp.exceptions import CertificateError, ExportError, InvalidParameter, SignatureError
 
@@ -67,7 +68,7 @@ class Signature:
     key: str
     value: bytes
 
-    def check(self, certificate: Certificate, public_key: PublicKey) -> None:
+    def check(self, certificate: CertificateRecord, public_key: PublicKey) -> None:
         """Nothing if the owner of the key signed this certificate; its derivation is not looked at.
 
         Parameters
@@ -145,8 +146,6 @@ class Signature:
         SignatureError
             If the file cannot be read or is not a signature.
         """
-        from ppdp.certificate.share.files import read_file
-
         place, fix = path_of("path", path), "the path of a certificate.json.sig."
         try:
             return cls.from_json(read_file(Path(os.path.realpath(place)), _LARGEST))
@@ -157,7 +156,7 @@ class Signature:
 
 
 def sign(
-    certificate: Certificate, private_key: PrivateKey, *, password: bytes | None = None, conditional: bool = False
+    certificate: CertificateRecord, private_key: PrivateKey, *, password: bytes | None = None, conditional: bool = False
 ) -> Signature:
     """Sign a certificate that holds; see :meth:`ppdp.Certificate.sign`."""
     key = _private(private_key, password)
@@ -178,7 +177,7 @@ def sign(
 
 
 def checked(
-    certificate: Certificate,
+    certificate: CertificateRecord,
     derivation: Verification,
     signature: Signature | str | os.PathLike[str],
     public_key: PublicKey,
@@ -200,7 +199,7 @@ def fingerprint(key: Ed25519PublicKey) -> str:
     return "sha256:" + hashlib.sha256(form).hexdigest()
 
 
-def _seal(certificate: Certificate) -> str:
+def _seal(certificate: CertificateRecord) -> str:
     """The seal that follows from the content, whatever is recorded."""
     with contextlib.suppress(AttributeError, TypeError, ValueError, RecursionError):
         return seal(certificate.to_dict())

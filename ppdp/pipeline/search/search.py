@@ -17,7 +17,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp.certificate import Certificate
-from ppdp.certificate.replay.searched import part_of_search, whole_search
 from ppdp.core.boundary import discreet
 from ppdp.core.checks import check_budget, choice, flag, integer, number
 from ppdp.core.domain import Domain
@@ -31,6 +30,7 @@ from ppdp.pipeline.copies import Copied, as_part
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.search.candidates import Candidate, Scoring, Setting, candidates_of, row_scores, select
+from ppdp.pipeline.search.issue import part_of_search, whole_search
 from ppdp.pipeline.search.plan import SearchPlan, SearchSummary, plan_search, taken_on_trust
 from ppdp.privacy.ledger.fits import Charge, Cost, charge, paid_for
 from ppdp.privacy.ledger.ledger import Ledger
