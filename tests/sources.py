@@ -1,0 +1,41 @@
+"""The modules of ppdp, and what they import, read from their sources."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import ppdp
+
+ROOT = Path(ppdp.__file__).parent
+MODULES = sorted(
+    ".".join(("ppdp", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+    for path in ROOT.rglob("*.py")
+)
+
+
+@cache
+def tree_of(module):
+    path = ROOT.joinpath(*module.split(".")[1:])
+    return ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text("utf-8"))
+
+
+def imports_of(module, *, everywhere):
+    """Names imported at the top of a module, or also inside functions and for type checkers."""
+    waiting, found = list(tree_of(module).body), []
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} imports relatively"
+            found += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test) and not everywhere:
+            continue
+        elif everywhere or not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            waiting += ast.iter_child_nodes(node)
+    return found
+
+
+def needs(module, *, everywhere=False):
+    """Other modules of ppdp that a module imports."""
+    return {name for name in imports_of(module, everywhere=everywhere) if name in MODULES} - {module, "ppdp"}
