@@ -7,9 +7,10 @@ from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
-from adapters import ForeignTarget
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
+
+from ppdp.audit import ForeignTarget
 
 
 class Claimed(NamedTuple):

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 from _claims import Claimed, direction_ratio
-from adapters import ForeignTarget, diffprivlib_target
+from adapters import diffprivlib_target
 from sklearn.base import clone
 from sklearn.preprocessing import MinMaxScaler
+
+from ppdp.audit import ForeignTarget
 
 LIBRARY = "diffprivlib"
 

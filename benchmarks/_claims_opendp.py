@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 from _claims import Claimed, direction_ratio, searched_once
-from adapters import ForeignTarget, opendp_pca_target, opendp_target
+from adapters import opendp_pca_target, opendp_target
 from sklearn.preprocessing import MinMaxScaler
+
+from ppdp.audit import ForeignTarget
 
 LIBRARY = "opendp"
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from _claims import Claimed, searched_once
-from adapters import ForeignTarget, smartnoise_query_target, smartnoise_target
+from adapters import smartnoise_query_target, smartnoise_target
+
+from ppdp.audit import ForeignTarget
 
 LIBRARY = "smartnoise-synth"
 

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from _claims import Claimed
-from adapters import ForeignTarget
 from threadpoolctl import threadpool_limits
 
+from ppdp.audit import ForeignTarget
 from ppdp.audit.output import OutputFinding, attack_output
 
 HERE = Path(__file__).parent

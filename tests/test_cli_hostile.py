@@ -362,7 +362,7 @@ class TestInterrupts:
     def test_nothing_is_imported_before_they_are_caught(self):
         code = "import ppdp.cli.main, sys; print([name for name in sys.modules if name.startswith('ppdp.')])"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-        assert done.stdout == "['ppdp.cli.main']\n"
+        assert done.stdout == "['ppdp.cli', 'ppdp.cli.main']\n"
 
 
 def test_the_escapes_are_those_of_json():

@@ -60,13 +60,20 @@ def test_examples_are_ordinary_estimators(kind):
     assert repr(clone(first)) == repr(second)
 
 
+NOT_FOR_USERS = "base", "column_map"  # what others inherit from; what only a conversion makes
+
+
 def concrete_classes(package, base):
     """Classes of a package that people can use, found in its files."""
     found = set()
-    for info in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+    for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         module = importlib.import_module(info.name)
         for name, kind in inspect.getmembers(module, inspect.isclass):
-            if issubclass(kind, base) and kind.__module__ == module.__name__ and info.name.split(".")[-1] != "base":
+            if (
+                issubclass(kind, base)
+                and kind.__module__ == module.__name__
+                and info.name.split(".")[-1] not in NOT_FOR_USERS
+            ):
                 found.add(name)
     return found
 

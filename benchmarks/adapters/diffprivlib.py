@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from adapters.foreign import ForeignTarget, foreign, seed_of
+from ppdp.audit.foreign import ForeignTarget, foreign, seed_of
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.noise.sampler import Noise
 

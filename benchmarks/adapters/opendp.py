@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from adapters.foreign import ForeignTarget, foreign
+from ppdp.audit.foreign import ForeignTarget, foreign
 from ppdp.core.checks import number, positive
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.renyi import gaussian_curve, renyi_epsilon

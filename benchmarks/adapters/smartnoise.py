@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from adapters.foreign import ForeignTarget, foreign
+from ppdp.audit.foreign import ForeignTarget, foreign
 from ppdp.core.checks import positive
 from ppdp.exceptions import InvalidParameter
 

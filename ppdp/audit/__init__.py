@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ppdp.audit.claims import Claim
+    from ppdp.audit.foreign import ForeignTarget
     from ppdp.audit.lab import audit
     from ppdp.audit.output import Event, OutputFinding, attack_output
     from ppdp.audit.report import AuditReport
@@ -15,6 +16,7 @@ __all__ = [
     "AuditReport",
     "Claim",
     "Event",
+    "ForeignTarget",
     "FunctionTarget",
     "GateTarget",
     "OutputFinding",
@@ -34,6 +36,7 @@ _HOMES = {
     "AuditReport": "report",
     "Claim": "claims",
     "Event": "output",
+    "ForeignTarget": "foreign",
     "FunctionTarget": "target",
     "GateTarget": "target",
     "OutputFinding": "output",

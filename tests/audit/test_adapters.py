@@ -10,10 +10,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 from adapters import (
-    ForeignTarget,
     diffprivlib_target,
-    foreign,
-    numbers_of,
     opendp_pca_target,
     opendp_target,
     smartnoise_query_target,
@@ -21,7 +18,8 @@ from adapters import (
 )
 from sklearn.base import BaseEstimator
 
-from ppdp.audit import attack_output
+from ppdp.audit import ForeignTarget, attack_output
+from ppdp.audit.foreign import foreign, numbers_of
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.noise.sampler import Noise
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from adapters import ForeignTarget, foreign
 
-from ppdp.audit import attack_output
+from ppdp.audit import ForeignTarget, attack_output, foreign
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 RUNS = 2000

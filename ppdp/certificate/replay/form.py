@@ -21,7 +21,7 @@ _SINCE_2 = ("issued", "part_of", "search")
 @cache
 def schema(version: int = NEWEST) -> dict[str, Any]:
     """The JSON schema (draft 2020-12) of certificates of one version of the form."""
-    text = files("ppdp.certificate.replay").joinpath("schema.json").read_text(encoding="utf-8")
+    text = files("ppdp.certificate").joinpath("schema.json").read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
     if version == 1:
         loaded["properties"] = {name: one for name, one in loaded["properties"].items() if name not in _SINCE_2}
