@@ -67,7 +67,7 @@ def concrete_classes(package, base):
     """Classes of a package that people can use, found in its files."""
     found = set()
     for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        module = importlib.import_module(info.name)
+        module, last = importlib.import_module(info.name), info.name.rpartition(".")[2]
         for name, kind in inspect.getmembers(module, inspect.isclass):
             if (
                 issubclass(kind, base)

@@ -18,8 +18,8 @@ from adapters import (
 )
 from sklearn.base import BaseEstimator
 
-from ppdp.audit import ForeignTarget, attack_output
-from ppdp.audit.foreign import foreign, numbers_of
+from ppdp.audit import ForeignTarget, attack_output, foreign
+from ppdp.audit.foreign import numbers_of
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.noise.sampler import Noise
 
