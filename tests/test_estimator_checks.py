@@ -69,11 +69,7 @@ def concrete_classes(package, base):
     for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         module, last = importlib.import_module(info.name), info.name.rpartition(".")[2]
         for name, kind in inspect.getmembers(module, inspect.isclass):
-            if (
-                issubclass(kind, base)
-                and kind.__module__ == module.__name__
-                and info.name.split(".")[-1] not in NOT_FOR_USERS
-            ):
+            if issubclass(kind, base) and kind.__module__ == module.__name__ and last not in NOT_FOR_USERS:
                 found.add(name)
     return found
 
