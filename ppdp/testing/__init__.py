@@ -1,4 +1,4 @@
-"""Checks for whoever writes a stage of their own, the registry of examples, and neighbouring datasets to try on it."""
+"""Checks for authors of stages, the registry of examples, and neighbouring datasets to try on them."""
 
 from ppdp.testing.registry import REGISTRY, examples, register
 from ppdp.testing.stages import check_stage
