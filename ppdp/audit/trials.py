@@ -2,7 +2,7 @@
 
 A slice is there whole or not at all, whenever the process dies, and a folder belongs to one target: what another plan
 or pair of datasets released is never mixed in. Once a verdict was given the number of slices and the confidence are
-fixed: who adds runs or doubt until a verdict pleases proves nothing. Neither do runs that repeat earlier ones.
+fixed: adding runs until one likes the answer voids it. Runs that repeat earlier ones prove nothing either.
 """
 
 from __future__ import annotations

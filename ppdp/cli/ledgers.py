@@ -51,11 +51,11 @@ class Balance:
         told = f"{escaped(self.dataset)}: {spent} at delta {self.delta:g}"
         if self.remaining is None or self.limit is None:
             return f"{told}, without a limit"
-        return f"{told}, of a limit of {self.limit:g}; {self.remaining:.4g} remains"
+        return f"{told}, of a limit of {self.limit:g}; {self.remaining:.4g} is left of it"
 
 
 def ledger(options: Namespace) -> int:
-    """Print what an account holds, and what remains of its limit."""
+    """Print what an account holds, and what is left of its limit."""
     account = _opened(options.path, place=str(options.path), fix="the path that was given to `ppdp fit --ledger`.")
     if account.budget is not None and options.delta is not None:
         refuse("the limit has a delta.", place="--delta", fix="leave it out; it is for ledgers without a limit.")

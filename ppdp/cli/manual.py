@@ -19,7 +19,7 @@ examples:
   ppdp fit study.toml --data study.csv --out release
   ppdp show release                                  the certificate in words
   ppdp verify release                                compute it again
-  ppdp ledger spent.db                               what was spent, and what remains
+  ppdp ledger spent.db                               what was spent, and what is left
   ppdp audit study.toml                              try to break it
   ppdp help fit                                      the manual of a command
 """

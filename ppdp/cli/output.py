@@ -29,7 +29,7 @@ def say(text: str) -> None:
     Raises
     ------
     Unprinted
-        If it cannot be written. That nobody reads any more is no error.
+        If it cannot be written. A closed pipe is no error.
     """
     with printing(sys.stdout):
         print("\n".join(escaped(line) for line in text.split("\n")))
@@ -60,7 +60,7 @@ def printing(stream: TextIO | None) -> Iterator[None]:
     Raises
     ------
     Unprinted
-        If the stream refuses for another reason than that nobody reads any more.
+        If the stream refuses for another reason than a closed pipe.
     """
     try:
         yield

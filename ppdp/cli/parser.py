@@ -145,7 +145,7 @@ def make_parser() -> Parser:
     sign.add_argument("--out", type=Path, metavar="OUT", help="what to write (default: CERTIFICATE.sig)")
     _imports(sign)
 
-    ledger = command("ledger", "say what an account holds, and what remains of its limit")
+    ledger = command("ledger", "say what an account holds, and what is left of its limit")
     ledger.add_argument("path", type=Path, metavar="PATH", help="as given to `ppdp fit --ledger`")
     ledger.add_argument("--delta", type=float, metavar="DELTA", help="where epsilon is told, without a limit")
     _json(ledger)

@@ -172,6 +172,6 @@ class Gate:
         cost = f"mu = {self.mu:.3g}" if self.kind == "gaussian" else f"epsilon = {self.loss.epsilon(0.0):.3g}"
         raise PrivacyRefusal(
             f"the gate did not pass; its cost ({cost}, delta = {self.delta:.3g}) was spent,"
-            " and a ledger keeps the whole plan.",
+            " and a ledger charges the full epsilon of the plan.",
             fix=fix,
         )
