@@ -69,7 +69,10 @@ class TestLedger:
         account = Ledger(study / "spent.db")
         spent = account.epsilon(1e-4, "people")
         assert charged == "charged to spent.db: (5, 1e-05)"
-        assert left == f"people: spent epsilon {spent:.4g} at delta 0.0001, of a limit of 20; {20 - spent:.4g} is left of it"
+        assert (
+            left
+            == f"people: spent epsilon {spent:.4g} at delta 0.0001, of a limit of 20; {20 - spent:.4g} is left of it"
+        )
         assert main([*FIT, "two", "--ledger", "spent.db", "--dataset", "people", "--json"]) == 0
         printed = json.loads(capsys.readouterr().out)["ledger"]
         spent = account.epsilon(1e-4, "people")

@@ -80,7 +80,7 @@ what is written:
 
 ledger:
   With --ledger the fit is charged before it looks at a row, and what is charged stays, whatever happens afterwards.
-  A new account is made with --limit only, so that a mistyped path is an error. `ppdp ledger` says what remains.
+  A new account is made with --limit only, so that a mistyped path is an error. `ppdp ledger` says what is left.
 
 examples:
   ppdp fit study.toml --data study.csv --out release
