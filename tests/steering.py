@@ -22,5 +22,5 @@ class Steering:
 def gradient_at(theta, model, question, rows):
     """The gradient that a model of two steps of length 1 releases at ``theta``, a point of its ball."""
     steering = Steering(-theta / FIRST_LEAP)
-    model._release(rows, question, steering, 1.0)
+    model.release(rows, question, steering, 1.0)
     return steering.gradients[1]

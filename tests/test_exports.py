@@ -8,6 +8,7 @@ import subprocess
 import sys
 from functools import cache
 from importlib.resources import files
+from types import FunctionType
 
 import pytest
 from sources import MODULES, imports_of, tree_of
@@ -18,6 +19,10 @@ import ppdp
 def isort_style(name):
     """Constants, classes, functions; each in order of the alphabet."""
     return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
+
+
+def is_method(made):
+    return isinstance(made, (FunctionType, property, classmethod, staticmethod))
 
 
 class TestExports:
@@ -48,6 +53,16 @@ class TestExports:
         assert len(set(exported)) == len(exported)
         assert all(hasattr(module, item) for item in exported)
         assert module.__doc__
+
+    def test_public_methods_are_described(self):
+        """By their class, by one that it refines, or by one that stands beside a mixin."""
+        found = [kind for module in MODULES for kind in vars(importlib.import_module(module)).values()]
+        kinds = {kind for kind in found if isinstance(kind, type) and kind.__module__ in MODULES}
+        for kind in (kind for kind in kinds if kind.__name__[0] != "_"):
+            beside = {base for one in kinds if kind in one.__mro__ for base in one.__mro__}
+            for name in (name for name, made in vars(kind).items() if name[0] != "_" and is_method(made)):
+                same = [vars(base)[name] for base in beside if name in vars(base)]
+                assert any(is_method(one) and one.__doc__ for one in same), f"{kind.__qualname__}.{name}"
 
     def test_types_are_shipped(self):
         assert files("ppdp").joinpath("py.typed").is_file()

@@ -109,13 +109,13 @@ def _sums(pair: Pair) -> float:
 
 def _moved(stage: Any, question: Question, pair: Pair) -> float:
     """L1 distance of the answers that Laplace noise is added to."""
-    one, other = (stage._answer(rows, question) for rows in pair)
+    one, other = (stage.answer(rows, question) for rows in pair)
     return float(np.abs(one - other).sum())
 
 
 def _spread(stage: Any, question: Question, pair: Pair) -> float:
     """Range of the changes of the utilities that choices go by, of all choices together."""
-    one, other = (stage._utilities(rows, question) for rows in pair)
+    one, other = (stage.utilities(rows, question) for rows in pair)
     return float(sum(np.ptp(a - b) for a, b in zip(one, other)))
 
 
@@ -163,7 +163,7 @@ def _most(question: Question, differences: Sequence[Array]) -> float:
 def _differences(stage: Any, question: Question, noise_scale: float, pair: Pair, given: Sequence[Array]) -> list[Array]:
     """Differences of the exact answers, all earlier answers being those of the left dataset or ``given``."""
     left = _Rehearsal(given)
-    stage._release(pair[0], question, cast(Noise, left), noise_scale)
+    stage.release(pair[0], question, cast(Noise, left), noise_scale)
     right = _Rehearsal(left.given)
-    stage._release(pair[1], question, cast(Noise, right), noise_scale)
+    stage.release(pair[1], question, cast(Noise, right), noise_scale)
     return [(one - other).ravel() for one, other in zip(left.asked, right.asked)]

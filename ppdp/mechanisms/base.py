@@ -153,8 +153,16 @@ M = TypeVar("M", bound="Mechanism")
 class Mechanism(BaseEstimator):
     """A step that releases something with noise; the last step of a pipeline.
 
-    Every mechanism has a parameter ``noise_scale``: the standard deviation on the released value, per
-    step. A pipeline sets it; fitted alone, a mechanism needs it.
+    Every mechanism has the parameters ``noise_scale``, the standard deviation on the released value per step, which a
+    pipeline sets, and ``random_state``. Subclasses give :meth:`question`, :meth:`release` and :meth:`read`, and
+    :meth:`settle` where a question sets parameters. See ``docs/guides/own-stage.md``.
+
+    Attributes
+    ----------
+    needs_y : bool
+        Whether it cannot do without labels or targets.
+    predicts : bool
+        Whether new rows are mapped through the stages before it.
     """
 
     needs_y = False
@@ -187,8 +195,8 @@ class Mechanism(BaseEstimator):
         parameters: dict[str, Any] = {"noise_scale": 1e-3}
         return cls(**parameters)
 
-    def _question(self, domain: Domain, mu: float | None = None) -> Question:
-        """What is asked of the rows.
+    def question(self, domain: Domain, mu: float | None = None) -> Question:
+        """What is asked of the rows; no data. Checks the parameters.
 
         Parameters
         ----------
@@ -207,7 +215,7 @@ class Mechanism(BaseEstimator):
         MissingBudget
             If ``noise_scale`` is not set.
         """
-        return self._question(domain).privacy_map(domain, distance, self._scale())
+        return self.question(domain).privacy_map(domain, distance, self.own_noise_scale())
 
     def calibrate(self: M, domain: Domain, distance: Distance, loss: PrivacyLoss, delta: float = 1e-6) -> M:
         """The same mechanism with the least noise that costs at most ``loss``.
@@ -221,26 +229,45 @@ class Mechanism(BaseEstimator):
         delta : float, default=1e-6
             Where the losses of mechanisms that are not Gaussian are compared.
         """
-        question = self._question(domain, loss.mu)
+        question = self.question(domain, loss.mu)
         calibrated: M = clone(self)
         budget = (loss.epsilon(delta), delta)
         scale = question.calibrated(domain, distance, loss.mu, PrivacyLoss(), budget)
         calibrated.set_params(noise_scale=scale)
-        calibrated._fix(question)
+        calibrated.settle(question)
         return calibrated
 
-    def _fix(self, question: Question) -> None:
+    def settle(self, question: Question) -> None:
         """Write defaults that depended on the budget into parameters."""
 
-    def _release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
-        """Run on private rows; everything returned is released."""
+    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+        """Run on private rows; everything returned leaves, with its noise.
+
+        Parameters
+        ----------
+        rows : Rows
+            At the mechanism's input.
+        question : Question
+            What is asked, as planned.
+        noise : Noise
+            The only source of randomness.
+        noise_scale : float
+            As calibrated for the question.
+        """
         raise NotImplementedError
 
-    def _wear(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
-        """Take over what was released as fitted attributes."""
+    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+        """Set fitted attributes from what was released, and from nothing else."""
         raise NotImplementedError
 
-    def _scale(self) -> float:
+    def own_noise_scale(self) -> float:
+        """The parameter ``noise_scale`` of a mechanism that is used alone.
+
+        Raises
+        ------
+        MissingBudget
+            If it is not set.
+        """
         if self.noise_scale is None:
             raise MissingBudget(
                 "noise_scale is not set.",

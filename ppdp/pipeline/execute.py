@@ -69,7 +69,7 @@ def execute(plan: Plan, rows: Rows, noise: Noise) -> Outcome:
     if fold.plan.mechanism is not None:
         m = fold.plan.mechanism
         with AtStep(m.name):
-            answers = m.stage._release(rows, m.question, noise, m.noise_scale)
+            answers = m.stage.release(rows, m.question, noise, m.noise_scale)
         released |= {f"{m.name}.{name}": value for name, value in answers.items()}
     return Outcome(released, fold.plan.rung)
 

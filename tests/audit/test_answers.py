@@ -95,10 +95,10 @@ def test_half_of_the_noise_on_samples_is_found_on_the_pair_that_is_found():
 class Rounded(LaplaceMechanism):
     """Draws its noise by a law of its own; what it calls its answer is not what noise is added to."""
 
-    def _question(self, domain, mu=None):
+    def question(self, domain, mu=None):
         return Question("own.rounded", {}, 1, domain.d, 1.0, kind="privacy")
 
-    def _answer(self, rows, question):
+    def answer(self, rows, question):
         return 1e6 * rows.X.sum(axis=0)
 
 

@@ -126,7 +126,7 @@ RANGE = (0.0, 4.0)
 
 def use(power, domain, distance, theta, **parameters):
     model = TweedieRegressor(RANGE, power=power, max_iter=2, step_size=1.0, **parameters)
-    question = model._question(domain)
+    question = model.question(domain)
     bound = question.sensitivity(domain, distance)
 
     def gradient(rows):

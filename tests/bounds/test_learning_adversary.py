@@ -21,7 +21,7 @@ def model(clip=1.0, coef_norm=5.0, fit_intercept=True):
 
 
 def use(model_, domain, distance, theta):
-    question = model_._question(domain)
+    question = model_.question(domain)
     bound = question.sensitivity(domain, distance)
 
     def ratio(pair):
@@ -37,7 +37,7 @@ def test_the_model_goes_where_it_is_led():
     theta = np.array([2.0, 1.0])
     there = 1 / (1 + math.exp(-1.2))
     led = model(fit_intercept=False)
-    found = gradient_at(theta, led, led._question(domain), pair.left)
+    found = gradient_at(theta, led, led.question(domain), pair.left)
     np.testing.assert_allclose(found, [there * 0.6, 0.0])
 
 

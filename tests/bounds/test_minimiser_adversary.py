@@ -36,12 +36,12 @@ class Silence:
 
 def minimiser(loss, model, question, rows):
     rows = Rows(rows.X, ANSWERS[loss][rows.y.astype(int)], rows.weight)
-    return model._release(rows, question, Silence(), 1.0)["theta"]
+    return model.release(rows, question, Silence(), 1.0)["theta"]
 
 
 def use(loss, distance, **parameters):
     model = MODELS[loss](**parameters)
-    question = model._question(DOMAIN)
+    question = model.question(DOMAIN)
     bound = question.sensitivity(DOMAIN, distance)
     return lambda pair: (
         float(

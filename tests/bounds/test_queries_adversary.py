@@ -57,7 +57,7 @@ queries = pytest.mark.parametrize("name", MECHANISMS)
 def use(name, domain, distance):
     """Share of the certified sensitivity, L1 shift or range that a pair of datasets uses."""
     mechanism = MECHANISMS[name]
-    question = mechanism._question(domain)
+    question = mechanism.question(domain)
     if question.gaussian:
         bound = question.sensitivity(domain, distance)
     else:
@@ -67,9 +67,9 @@ def use(name, domain, distance):
 
     def measured(left, right):
         if isinstance(mechanism, ExponentialMechanism):
-            both = (mechanism._utilities(rows, question) for rows in (left, right))
+            both = (mechanism.utilities(rows, question) for rows in (left, right))
             return max(float(np.ptp(one - other)) for one, other in zip(*both))
-        one, other = (mechanism._answer(rows, question) for rows in (left, right))
+        one, other = (mechanism.answer(rows, question) for rows in (left, right))
         assert np.abs(one).max() <= question.bound * ROUNDING
         return float(np.linalg.norm(one - other, 2 if question.gaussian else 1))
 
@@ -99,7 +99,7 @@ def test_no_pair_exceeds_what_is_certified(name, distance):
 @pytest.mark.parametrize("name", ["gaussian count", "laplace count"])
 def test_rows_that_move_are_all_still_there(name):
     domain, moves = Domain(n_rows=10, n_features=1, row_norm=1.0), Distance(moved=3, radius=0.1)
-    question = MECHANISMS[name]._question(domain)
+    question = MECHANISMS[name].question(domain)
     assert question.privacy_map(domain, moves, 1.0).epsilon(1e-6) <= 1e-6
 
 
@@ -109,8 +109,8 @@ def test_where_no_row_can_be_deleted_no_share_is_released(name, distance):
     domain = Domain(n_rows=10, n_features=2, row_norm=1.0, max_missing=0, min_present=10)
     rng, world, share = np.random.default_rng(0), World(domain, distance), use(name, domain, distance)
     assert max(share(*world.drawn(rng)) for _ in range(60)) <= ROUNDING
-    size = MECHANISMS[name]._question(domain).size
-    assert size == MECHANISMS[name]._question(domain.but(min_present=0)).size - 1
+    size = MECHANISMS[name].question(domain).size
+    assert size == MECHANISMS[name].question(domain.but(min_present=0)).size - 1
 
 
 def corner(d, sign=1.0):
@@ -196,7 +196,7 @@ def test_a_row_moved_by_nothing_stays_in_its_cell():
     domain = Domain(n_rows=10, n_features=1, row_norm=1.0)
     still = Distance(moved=3, radius=0.0)
     for name in ("gaussian histogram", "laplace histogram", "median"):
-        question = MECHANISMS[name]._question(domain)
+        question = MECHANISMS[name].question(domain)
         if question.gaussian:
             assert question.sensitivity(domain, still) == 0
         else:

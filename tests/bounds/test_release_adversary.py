@@ -28,9 +28,9 @@ def measured(statistic, domain):
     """The exact statistic, as a function of rows, with its sensitivity, as a function of the distance."""
     if statistic == "count":
         mechanism = GaussianMechanism()
-        question = mechanism._question(domain)
+        question = mechanism.question(domain)
         return (
-            lambda rows: mechanism._release(rows, question, Silent(), 1.0)["answer"],
+            lambda rows: mechanism.release(rows, question, Silent(), 1.0)["answer"],
             lambda distance: question.sensitivity(domain, distance),
         )
     found = STATISTICS[statistic]

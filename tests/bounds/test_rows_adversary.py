@@ -33,7 +33,7 @@ def certified(distance, domain=BALL):
 def apart(left, right):
     """Length of the difference of two answers."""
     question = Question("query.rows", {}, 1, 1, 1.0)
-    return float(np.linalg.norm(ROWS._answer(left, question) - ROWS._answer(right, question)))
+    return float(np.linalg.norm(ROWS.answer(left, question) - ROWS.answer(right, question)))
 
 
 def largest(distance):

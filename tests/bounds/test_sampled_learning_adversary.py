@@ -209,14 +209,14 @@ def test_no_pair_exceeds_the_sensitivity_of_whole_passes(kind, domain, distance)
     for clip, batch_size in ((10.0, 3), (0.3, 1), (1.0, 8)):
         settings = {"solver": "epochs", "max_iter": 2, "batch_size": batch_size, "clip": clip, "step_size": 1.0}
         chosen = kind((0, 1), coef_norm=1.0, **settings)
-        question = chosen._question(domain)
+        question = chosen.question(domain)
         bound = math.sqrt(question.steps) * question.sensitivity(domain, distance)
         answers = rng.standard_normal((question.steps, question.size))
 
         def ratio(pair, chosen=chosen, question=question, bound=bound, answers=answers):
             recorders = Recorder(answers), Recorder(answers)
             for side, recorder in zip((pair.left, pair.right), recorders):
-                chosen._release(side, question, recorder, 1.0)
+                chosen.release(side, question, recorder, 1.0)
             return float(np.linalg.norm(np.array(recorders[0].asked) - np.array(recorders[1].asked))) / bound
 
         X = np.tile([domain.row_norm, 0.0], (8, 1))
@@ -243,7 +243,7 @@ class TestHidden:
             def release(self, value, noise_scale, bound):
                 return value
 
-        centres = chosen._release(rows(X, np.ones(n)), chosen._question(domain), Quiet(()), 1.0)["theta"]
+        centres = chosen.release(rows(X, np.ones(n)), chosen.question(domain), Quiet(()), 1.0)["theta"]
         variances, v = [], 0.0
         for x in X:
             v = (1 - step * x**2) ** 2 * v + (step * chosen.noise_scale) ** 2

@@ -169,9 +169,9 @@ def test_a_scale_that_is_off_inside_the_mechanism_is_noticed(kind, monkeypatch):
     """The tests above, on a mechanism that is wrong."""
     mechanism, X = kind("sum"), data(kind())[0]
     plan, certificate = planned(mechanism)
-    right = kind._release
+    right = kind.release
     monkeypatch.setattr(
-        kind, "_release", lambda self, rows, question, noise, scale: right(self, rows, question, noise, scale / OFF)
+        kind, "release", lambda self, rows, question, noise, scale: right(self, rows, question, noise, scale / OFF)
     )
     z = released(plan, mechanism, Noise(4), X.sum(axis=0)) / certificate["mechanism"]["noise_scale"]
     assert p_value(z, "norm" if kind is GaussianMechanism else "laplace") < FALSE_ALARM

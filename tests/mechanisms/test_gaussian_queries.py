@@ -31,8 +31,8 @@ class Silent:
 
 
 def exact(mechanism, rows, domain):
-    question = mechanism._question(domain)
-    mechanism._wear(mechanism._release(rows, question, Silent(), 1.0), domain, question)
+    question = mechanism.question(domain)
+    mechanism.read(mechanism.release(rows, question, Silent(), 1.0), domain, question)
     return mechanism
 
 
@@ -99,9 +99,9 @@ class TestAnswers:
         """On the count 200 of 400, far from what it is clipped to."""
         rows = Rows(table(), None, np.repeat([0.0, 1.0], 200))
         mechanism = GaussianMechanism("count")
-        question = mechanism._question(BOX)
+        question = mechanism.question(BOX)
         noise = Noise(0)
-        drawn = np.concatenate([mechanism._release(rows, question, noise, 3.0)["answer"] for _ in range(4000)])
+        drawn = np.concatenate([mechanism.release(rows, question, noise, 3.0)["answer"] for _ in range(4000)])
         assert drawn.mean() == pytest.approx(200, abs=0.25)
         assert drawn.std() == pytest.approx(3.0, rel=0.05)
 
@@ -147,7 +147,7 @@ class TestGrids:
             np.testing.assert_allclose(found.edges_[0], [-1, 0, 1], atol=1e-6)
 
     def test_several_columns_are_in_order(self):
-        question = GaussianMechanism("histogram", bins={1: 2, 0: [0.0, 0.5, 1.0, 2.0]})._question(BOX)
+        question = GaussianMechanism("histogram", bins={1: 2, 0: [0.0, 0.5, 1.0, 2.0]}).question(BOX)
         assert dict(question.parameters) == {
             "columns": [0, 1],
             "sizes": [4, 3],
@@ -159,13 +159,13 @@ class TestGrids:
     @pytest.mark.parametrize("kind", [GaussianMechanism, LaplaceMechanism])
     def test_impossible_ones_cost_nothing(self, kind, bins):
         with pytest.raises(InvalidParameter, match="bins") as caught:
-            kind("histogram", bins=bins)._question(BOX)
+            kind("histogram", bins=bins).question(BOX)
         assert caught.value.stage == kind.__name__
 
     def test_a_number_of_cells_needs_a_bound(self):
         with pytest.raises(MissingBound, match="bins"):
-            GaussianMechanism("histogram")._question(Domain(n_rows=5, n_features=1))
-        assert GaussianMechanism("histogram", bins=[0, 1])._question(Domain(n_rows=5, n_features=1)).size == 1
+            GaussianMechanism("histogram").question(Domain(n_rows=5, n_features=1))
+        assert GaussianMechanism("histogram", bins=[0, 1]).question(Domain(n_rows=5, n_features=1)).size == 1
 
 
 class TestInPipelines:

@@ -25,8 +25,8 @@ def people(n=2000, d=3):
 
 def released(rows, scale=0.5, seed=0):
     mechanism = GaussianMechanism("rows")
-    question = mechanism._question(BALL)
-    mechanism._wear(mechanism._release(rows, question, Noise(seed), scale), BALL, question)
+    question = mechanism.question(BALL)
+    mechanism.read(mechanism.release(rows, question, Noise(seed), scale), BALL, question)
     return mechanism.rows_
 
 

@@ -157,7 +157,7 @@ class TestCertificates:
         for n, d in ((50, 1), (900, 4), (20_000, 30), (10**6, 2)):
             domain = Domain(n_rows=n, n_features=d, row_norm=1.0)
             steps = [
-                fit_for("hinge", solver)._question(domain, mu).steps for mu in (1e-3, 0.05, 0.2, 0.24, 0.9, 3.0, 20.0)
+                fit_for("hinge", solver).question(domain, mu).steps for mu in (1e-3, 0.05, 0.2, 0.24, 0.9, 3.0, 20.0)
             ]
             assert all(few <= many for few, many in pairwise(steps))
 
@@ -173,28 +173,28 @@ class TestWhatMayBeAsked:
     @pytest.mark.parametrize("solver", [*BATCHED, "hidden"])
     def test_a_batch_has_at_most_all_rows(self, solver):
         self.refused("logistic", "more than n_samples = 400", solver=solver, batch_size=401)
-        assert model("logistic", solver=solver, batch_size=400, clip=3.0)._question(self.DOMAIN).steps >= 1
+        assert model("logistic", solver=solver, batch_size=400, clip=3.0).question(self.DOMAIN).steps >= 1
 
     @pytest.mark.parametrize("batch_size", [0, -3, 2.5, "many", None, True])
     def test_its_size_is_a_number(self, batch_size):
         with pytest.raises(InvalidParameter, match="batch_size"):
-            model("logistic", solver="poisson", batch_size=batch_size)._question(self.DOMAIN)
+            model("logistic", solver="poisson", batch_size=batch_size).question(self.DOMAIN)
 
     @pytest.mark.parametrize(("name", "smoothness"), [("logistic", 0.25 * 2), ("squared", 2), ("hinge", 2)])
     def test_a_hidden_pass_needs_short_steps(self, name, smoothness):
         self.refused(name, "at most 2 / smoothness", solver="hidden", step_size=2.001 / smoothness)
-        longest = model(name, solver="hidden", step_size=2 / smoothness)._question(self.DOMAIN)
+        longest = model(name, solver="hidden", step_size=2 / smoothness).question(self.DOMAIN)
         assert longest.parameters["step_size"] == pytest.approx(2 / smoothness)
-        usual = model(name, solver="hidden")._question(self.DOMAIN).parameters["step_size"]
+        usual = model(name, solver="hidden").question(self.DOMAIN).parameters["step_size"]
         assert usual <= 1 / smoothness * (1 + 1e-12)
 
     def test_a_hidden_pass_needs_convex_losses(self):
         self.refused("softmax", "convex", solver="hidden", clip=1.0)
-        assert model("softmax", solver="hidden", clip=2.1)._question(self.DOMAIN).size == 12
+        assert model("softmax", solver="hidden", clip=2.1).question(self.DOMAIN).size == 12
 
     def test_a_hidden_pass_is_one(self):
         self.refused("logistic", "single pass", solver="hidden", max_iter=2)
-        assert model("logistic", solver="hidden", max_iter=1)._question(self.DOMAIN).steps == 100
+        assert model("logistic", solver="hidden", max_iter=1).question(self.DOMAIN).steps == 100
 
     def test_what_is_not_proved_is_refused_before_any_data(self):
         """Reweighted rows, and batches of fixed size where several rows of a person are replaced."""
@@ -211,7 +211,7 @@ class TestWhatMayBeAsked:
 
     def test_a_solver_that_is_unknown(self):
         with pytest.raises(InvalidParameter, match="poisson"):
-            model("hinge", solver="output")._question(self.DOMAIN)
+            model("hinge", solver="output").question(self.DOMAIN)
 
 
 class TestNothingPrivateDecides:
@@ -286,9 +286,9 @@ class TestNothingPrivateDecides:
         chosen = model("logistic", solver=solver, batch_size=10, noise_scale=scale, step_size=0.1, fit_intercept=False)
         chosen.set_params(**({"max_iter": 2} if solver == "epochs" else {}), coef_norm=1e3)
         rows = Rows.of(np.zeros((n, d)), np.zeros(n))
-        question = chosen._question(Domain(n_rows=n, n_features=d, row_norm=1.0))
+        question = chosen.question(Domain(n_rows=n, n_features=d, row_norm=1.0))
         for seed in range(300):
-            released = chosen._release(rows, question, Noise(seed), scale)
+            released = chosen.release(rows, question, Noise(seed), scale)
             found.append(released["theta" if solver == "hidden" else "path"].reshape(-1, d)[0] / (0.1 * scale))
         steps = 1.0 if solver == "epochs" else np.mean([1, 2, 3, 4])  # the first model, or one of four
         assert np.mean(np.square(found)) == pytest.approx(steps, rel=0.03 if solver == "epochs" else 0.12)
@@ -354,4 +354,4 @@ def test_the_budget_that_a_question_is_asked_with_may_be_unknown():
     domain = Domain(n_rows=500, n_features=3, row_norm=1.0)
     for solver in ("dpgd", *BATCHED, "hidden", "output"):
         chosen = model("logistic", solver=solver)
-        assert chosen._question(domain).size == chosen._question(domain, gaussian_mu(1.0, 1e-6)).size == 4
+        assert chosen.question(domain).size == chosen.question(domain, gaussian_mu(1.0, 1e-6)).size == 4

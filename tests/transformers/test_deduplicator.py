@@ -135,13 +135,13 @@ class TestOrder:
         rows = rng.uniform(-1, 1, size=(400, 2))
         rows[200:] = rows[:200]
         seen = []
-        release = GaussianMechanism._release
+        release = GaussianMechanism.release
 
         def spy(self, rows, *args):
             seen.append(rows.weight.sum())
             return release(self, rows, *args)
 
-        monkeypatch.setattr(GaussianMechanism, "_release", spy)
+        monkeypatch.setattr(GaussianMechanism, "release", spy)
         stages = MinMaxScaler(ranges=(-1, 1)), MeanImputer(), StandardScaler(floor=True), Deduplicator(keys="raw")
         pipe = make_pipeline(*stages, GaussianMechanism(), epsilon=20.0, delta=1e-4).fit(rows)
         assert pipe.certificate_.verify()

@@ -184,7 +184,7 @@ class Diffprivlib(Mechanism):
         if getattr(self.model, "accountant", ...) is None:
             self.model.accountant = type(self.model)().accountant
 
-    def _question(self, domain: Domain, mu: float | None = None) -> Question:
+    def question(self, domain: Domain, mu: float | None = None) -> Question:
         adapter = self._admitted()
         domain.require("row_norm", type(self).__name__)
         if is_regressor(self):
@@ -218,7 +218,7 @@ class Diffprivlib(Mechanism):
             )
         return known
 
-    def _release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         adapter = self._adapter()
         model = clone(self.model).set_params(epsilon=1 / noise_scale, random_state=Draws(noise))
         failure = "diffprivlib could not fit this model"
@@ -236,7 +236,7 @@ class Diffprivlib(Mechanism):
             raise StageFailed(f"{failure or 'diffprivlib released something else'}.", stage=type(self).__name__)
         return {"model": _rounded(released)}
 
-    def _wear(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         fitted = self._adapter().read(np.asarray(released["model"]), domain.d, question.parameters)
         if is_regressor(self):
             low, high = self._range(domain)
@@ -265,12 +265,12 @@ class Diffprivlib(Mechanism):
         MissingBudget
             If ``noise_scale`` is not set.
         """
-        scale = self._scale()
+        scale = self.own_noise_scale()
         self._admitted()
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=is_regressor(self))
         domain, codes = self._encode(observed_domain(X).but(min_present=X.shape[0]), y)
-        question = self._question(domain)
-        self._wear(self._release(Rows.of(X, codes), question, Noise(self.random_state), scale), domain, question)
+        question = self.question(domain)
+        self.read(self.release(Rows.of(X, codes), question, Noise(self.random_state), scale), domain, question)
         return self
 
     def _encode(self, domain: Domain, y: Any) -> tuple[Domain, Array]:

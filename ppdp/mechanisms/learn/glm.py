@@ -73,13 +73,13 @@ class _LogLink(LinearRegressor):
             domain = domain.but(y_range=(low, high) if low < high else (low, low + 1.0))
         return domain, encode_targets(y, self._range(domain))
 
-    def _release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         assert rows.y is not None
         low, high = target_shares(question.parameters["y_range"])
         shares = np.clip(low / 2 + high / 2 + (high / 2 - low / 2) * rows.y, low, high)
-        return super()._release(replace(rows, y=shares), question, noise, noise_scale)
+        return super().release(replace(rows, y=shares), question, noise, noise_scale)
 
-    def _wear(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         coef, intercept = self._scores(released, domain, question)
         self.coef_ = coef[0]
         self.intercept_ = math.log(target_unit(question.parameters["y_range"])) + float(intercept[0])

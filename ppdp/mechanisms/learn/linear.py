@@ -70,7 +70,7 @@ class LinearModel:
         """For a model that is fitted alone: answers as rows hold them, and the domain with their classes or range."""
         raise NotImplementedError
 
-    def _question(self: Any, domain: Domain, mu: float | None = None) -> Question:
+    def question(self: Any, domain: Domain, mu: float | None = None) -> Question:
         domain.require("row_norm", type(self).__name__)
         formulas, own = self._formulas(domain)
         solver = choice("solver", self.solver, list(self._solvers), self)
@@ -106,7 +106,7 @@ class LinearModel:
             return 1.2 / (self._curvature * max(1.0, spread)) * max(1.0, scores / 3)
         return positive("step_size", self.step_size, self, most=1e6)
 
-    def _fix(self: Any, question: Question) -> None:
+    def settle(self: Any, question: Question) -> None:
         parameters, steps = question.parameters, question.steps
         self.max_iter = 1 if self.solver == "hidden" else parameters.get("iterations", parameters.get("epochs", steps))
         for name in ("alpha", "batch_size"):
@@ -115,7 +115,7 @@ class LinearModel:
         self.step_size = question.step_size or self.step_size
         self.coef_norm = parameters["coef_norm"] / math.sqrt(parameters.get("n_classes", 1))
 
-    def _release(self: Any, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+    def release(self: Any, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         parameters, steps = question.parameters, question.steps
         radius, solver = parameters["coef_norm"], self.solver
         gradient = ClippedGradient.of(rows, self._residuals, parameters["clip"], parameters["fit_intercept"])
@@ -185,11 +185,11 @@ class LinearModel:
         MissingBudget
             If ``noise_scale`` is not set.
         """
-        scale = self._scale()
+        scale = self.own_noise_scale()
         X, y = validate_data(self, X, y, dtype=np.float64)
         domain, codes = self._encode(observed_domain(X), y)
-        question = self._question(domain)
-        self._wear(self._release(Rows.of(X, codes), question, Noise(self.random_state), scale), domain, question)
+        question = self.question(domain)
+        self.read(self.release(Rows.of(X, codes), question, Noise(self.random_state), scale), domain, question)
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -231,7 +231,7 @@ class LinearClassifier(LinearModel, ClassifierMixin):
             raise InvalidValue("a label is not one of the declared classes.", stage=type(self).__name__)
         return domain, codes
 
-    def _wear(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         self.classes_ = np.asarray(domain.require("classes", type(self).__name__))
         self.coef_, self.intercept_ = self._scores(released, domain, question)
         if "path" in released:
@@ -313,7 +313,7 @@ class LinearRegressor(LinearModel, RegressorMixin):
             domain = domain.but(y_range=(low, high) if low < high else (low - 1.0, low + 1.0))
         return domain, encode_targets(y, self._range(domain))
 
-    def _wear(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         low, high = question.parameters["y_range"]
         coef, intercept = self._scores(released, domain, question)
         half, centre = high / 2 - low / 2, low / 2 + high / 2

@@ -47,12 +47,12 @@ class FitsAlone:
             Present by convention.
         """
         mechanism: Any = self
-        scale = mechanism._scale()
+        scale = mechanism.own_noise_scale()
         X = validate_data(mechanism, X, dtype=np.float64)
         domain = observed_domain(X).but(min_present=X.shape[0])
-        question = mechanism._question(domain)
-        released = mechanism._release(Rows.of(X), question, Noise(mechanism.random_state), scale)
-        mechanism._wear(released, domain, question)
+        question = mechanism.question(domain)
+        released = mechanism.release(Rows.of(X), question, Noise(mechanism.random_state), scale)
+        mechanism.read(released, domain, question)
         return self
 
 

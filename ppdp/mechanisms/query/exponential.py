@@ -103,7 +103,7 @@ class ExponentialMechanism(FitsAlone, Mechanism):
         constant = [f"its Lipschitz constant is {self.lipschitz}, and it fails on no row"]
         return (*words, *(constant if self.lipschitz is not None else []))
 
-    def _question(self, domain: Domain, mu: float | None = None) -> Question:
+    def question(self, domain: Domain, mu: float | None = None) -> Question:
         if choice("query", self.query, ["quantile", "utility"], self) == "quantile":
             q = number("q", self.q, self, least=0, most=1)
             grid = {"q": q, **public_grid("candidates", self.candidates, domain, self, edges=False)}
@@ -160,15 +160,13 @@ class ExponentialMechanism(FitsAlone, Mechanism):
         half = len(X) // 2
         return np.concatenate([self._given(X[:half], m), self._given(X[half:], m)])
 
-    def _release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
-        chosen = [
-            choose(noise, utilities, noise_scale, question.bound) for utilities in self._utilities(rows, question)
-        ]
+    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+        chosen = [choose(noise, utilities, noise_scale, question.bound) for utilities in self.utilities(rows, question)]
         if self.query == "utility":
             return {"answer": np.array(chosen, dtype=np.float64)}
         return {"answer": np.array([marks[i] for marks, i in zip(_candidates(question), chosen)])}
 
-    def _utilities(self, rows: Rows, question: Question) -> list[Array]:
+    def utilities(self, rows: Rows, question: Question) -> list[Array]:
         """Utility of every candidate, for each choice."""
         p = question.parameters
         if self.query == "quantile":
@@ -179,7 +177,7 @@ class ExponentialMechanism(FitsAlone, Mechanism):
         given = np.nan_to_num(self._given(rows.X, p["candidates"]), nan=0.0)
         return [column_sums(np.clip(given, 0.0, p["sensitivity"]), rows.weight, p["sensitivity"])]
 
-    def _wear(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         if self.query == "quantile":
             self.quantile_ = released["answer"]
         else:

@@ -95,7 +95,7 @@ class GaussianMechanism(FitsAlone, Mechanism):
         self.noise_scale = noise_scale
         self.random_state = random_state
 
-    def _question(self, domain: Domain, mu: float | None = None) -> Question:
+    def question(self, domain: Domain, mu: float | None = None) -> Question:
         query = choice("query", self.query, ["mean", "sum", "count", "covariance", "histogram", "rows"], self)
         weighted = domain.min_present < domain.n
         if query == "count":
@@ -114,10 +114,10 @@ class GaussianMechanism(FitsAlone, Mechanism):
         }[query]
         return Question(formula, {"weighted": weighted}, 1, *shape(domain, weighted=weighted))
 
-    def _release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
-        return {"answer": noise.release(self._answer(rows, question), noise_scale, question.bound)}
+    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+        return {"answer": noise.release(self.answer(rows, question), noise_scale, question.bound)}
 
-    def _answer(self, rows: Rows, question: Question) -> Array:
+    def answer(self, rows: Rows, question: Question) -> Array:
         """What is asked, exactly."""
         bound, parameters = question.bound, question.parameters
         if self.query == "count":
@@ -134,7 +134,7 @@ class GaussianMechanism(FitsAlone, Mechanism):
             return mean_and_moment(rows, norm, weighted=weighted)
         return mean(rows, bound / math.sqrt(3), bound) if weighted else mean(rows, bound)
 
-    def _wear(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         answer, parameters = released["answer"], question.parameters
         if self.query == "count":
             self.count_ = float(np.clip(answer[0], 0.0, domain.n))

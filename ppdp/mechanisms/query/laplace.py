@@ -71,7 +71,7 @@ class LaplaceMechanism(FitsAlone, Mechanism):
         self.noise_scale = noise_scale
         self.random_state = random_state
 
-    def _question(self, domain: Domain, mu: float | None = None) -> Question:
+    def question(self, domain: Domain, mu: float | None = None) -> Question:
         query = choice("query", self.query, ["mean", "sum", "count", "histogram"], self)
         if query == "count":
             return Question("laplace.count", {}, 1, *present_shape(domain), kind="privacy")
@@ -89,11 +89,11 @@ class LaplaceMechanism(FitsAlone, Mechanism):
     def _whole(self) -> bool:
         return self.query in ("count", "histogram")
 
-    def _release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
-        answer = self._answer(rows, question)
+    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+        answer = self.answer(rows, question)
         return {"answer": laplace_release(noise, answer, noise_scale, question.bound, whole=self._whole)}
 
-    def _answer(self, rows: Rows, question: Question) -> Array:
+    def answer(self, rows: Rows, question: Question) -> Array:
         """What is asked, exactly; counts of weight are rounded to whole numbers."""
         bound, parameters = question.bound, question.parameters
         if self._whole:
@@ -103,7 +103,7 @@ class LaplaceMechanism(FitsAlone, Mechanism):
             return column_sums(rows.X, rows.weight, bound / rows.n)
         return mean(rows, bound, bound if parameters["weighted"] else None)
 
-    def _wear(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         answer, parameters = released["answer"], question.parameters
         if self.query == "count":
             self.count_ = float(np.clip(answer[0], 0.0, domain.n))

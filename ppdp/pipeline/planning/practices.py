@@ -136,7 +136,7 @@ def most_of(
 def _asked(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any) -> tuple[Route, Question]:
     """What the mechanism asks behind stages that are fitted without noise."""
     route = exact_route(stages, plan.domain)
-    question: Question = mechanism._question(route.domain, gaussian_mu(plan.epsilon, plan.delta))
+    question: Question = mechanism.question(route.domain, gaussian_mu(plan.epsilon, plan.delta))
     return route, question
 
 

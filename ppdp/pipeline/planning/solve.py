@@ -266,7 +266,7 @@ class Solver:
             Deltas.of(delta, adding=adding),
             n_rows=self.domain.n,
             mechanism=self.mechanism is not None,
-            gaussian=self.mechanism is None or self.mechanism[1]._question(route.domain).gaussian,
+            gaussian=self.mechanism is None or self.mechanism[1].question(route.domain).gaussian,
             budget=self.budget,
             rungs=rungs,
         )
@@ -293,7 +293,7 @@ class Solver:
         assert self.mechanism is not None
         name, stage = self.mechanism
         here = route.domain, route.distance
-        question = stage._question(route.domain, mu)
+        question = stage.question(route.domain, mu)
         sensitivity = question.sensitivity(*here) if question.gaussian else None
         scale = question.calibrated(*here, mu, before, (self.epsilon, delta))
         return PlannedMechanism(name, stage, question, sensitivity, scale, question.privacy_map(*here, scale))
@@ -302,7 +302,7 @@ class Solver:
         """Delta for the sampler: ``(1 + exp ε) 2^-60`` for every number drawn."""
         draws = 1 + sum(STATISTICS[r.statistic].size(route.steps[r.at].domain) for r in route.releases)
         if self.mechanism is not None:
-            most = self.mechanism[1]._question(route.domain, gaussian_mu(self.epsilon, self.delta))
+            most = self.mechanism[1].question(route.domain, gaussian_mu(self.epsilon, self.delta))
             draws += most.steps * most.size
         return (1 + math.exp(self.epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
 

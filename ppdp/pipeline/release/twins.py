@@ -117,9 +117,9 @@ def _mechanism(record: Document, mechanism: Mechanism, domain: Domain, arrays: M
     kind = "privacy" if record["mu"] is None else "mechanism"
     question = Question(record["formula"], record["parameters"], record["steps"], record["size"], record["bound"], kind)
     twin: Any = clone(mechanism).set_params(noise_scale=record["noise_scale"])
-    twin._fix(question)
+    twin.settle(question)
     prefix = f"{record['name']}."
-    twin._wear({k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}, domain, question)
+    twin.read({k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}, domain, question)
     twin.n_features_in_ = domain.d
     return twin
 
