@@ -13,8 +13,9 @@ import sys
 import time
 from dataclasses import replace
 
+from catalogue import TARGETS
+
 from ppdp.audit import OutputFinding, PlanTarget, SelectionTarget, Target, attack_output
-from ppdp.audit.catalogue import TARGETS
 
 RUNS = 25_000
 NAMES = "deduplication", "mean imputation", "noisy gradient descent"

@@ -9,8 +9,9 @@ import sys
 import time
 from pathlib import Path
 
+from catalogue import TARGETS
+
 from ppdp.audit import attack_output, attack_stability
-from ppdp.audit.catalogue import TARGETS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 

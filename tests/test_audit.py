@@ -5,9 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from catalogue import TARGETS
 
 from ppdp.audit import SelectionTarget
-from ppdp.audit.catalogue import TARGETS
 
 PLACE = Path(__file__).parents[1] / "benchmarks" / "audit.py"
 

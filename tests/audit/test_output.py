@@ -8,10 +8,10 @@ import dataclasses
 
 import numpy as np
 import pytest
+from catalogue import TARGETS
 from scipy.special import ndtri
 
 from ppdp.audit import FunctionTarget, PlanTarget, SelectionTarget, attack_output
-from ppdp.audit.catalogue import TARGETS
 from ppdp.audit.target import Target
 from ppdp.audit.trials import make_trials
 from ppdp.exceptions import InvalidParameter

@@ -3,9 +3,9 @@
 import dataclasses
 
 import pytest
+from catalogue import TARGETS
 
 from ppdp.audit import GateTarget, attack_output
-from ppdp.audit.catalogue import TARGETS
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.noise.gate import GATE_KINDS

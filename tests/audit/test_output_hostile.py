@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from catalogue import TARGETS
 
 from ppdp import Domain
 from ppdp.audit import FunctionTarget, GateTarget, PlanTarget, SelectionTarget, attack_output
-from ppdp.audit.catalogue import TARGETS
 from ppdp.audit.output import Event
 from ppdp.audit.scores import finite, joined, with_widths
 from ppdp.audit.target import Target
