@@ -3,8 +3,8 @@
     python benchmarks/audit_hours.py --folder runs --minutes 10      # again and again until it says that it is done
     python benchmarks/audit_hours.py --planted                       # with planted bugs: each must be found
 
-Every target of ``benchmarks/catalogue.py`` gets the same share of the processor time (``--hours``, 2 by default). Runs are
-kept in the folder, so each call goes on where the last one was stopped or killed. A target is judged once, when its
+Every target of ``benchmarks/catalogue.py`` gets the same share of the processor time (``--hours``, 2 by default). Runs
+are kept in the folder, so each call goes on where the last one was stopped or killed. A target is judged once, when its
 share is spent: looking earlier and stopping at what one likes would be no test. When all are judged the summary is
 written.
 """
