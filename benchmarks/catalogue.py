@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.audit.target import GateTarget, PlanTarget, SelectionTarget, Target
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 from ppdp.core.ladder import Ladder
 from ppdp.data.rows import Rows
@@ -175,7 +176,7 @@ def _selected(name: str, scores: str) -> Target:
     X = np.zeros((N, 2))
     Z = X.copy()
     X[0], Z[0] = [1.0, 0.0], [0.0, 1.0]
-    selection = Selection.of_budget(N, 1, 2, scores, 1.0)
+    selection = Selection.of_budget(N, Adjacency.replace(), 2, scores, 1.0)
     return SelectionTarget(name, selection, selection.loss, X, Z)
 
 

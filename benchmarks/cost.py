@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ppdp import Distance, Domain
+from ppdp import Adjacency, Domain
 from ppdp.certificate.pages.points import Point
 from ppdp.exceptions import PpdpError
 from ppdp.mechanisms import LogisticRegression
@@ -40,6 +40,8 @@ from ppdp.transformers import (
     StandardScaler,
     TrimmedMeanImputer,
 )
+
+ONE = Adjacency.replace().distance
 
 GUIDE = Path(__file__).parents[1] / "docs" / "guides" / "which-transformer.md"
 PICTURE = GUIDE.parents[1] / "images" / "cost.png"
@@ -98,7 +100,7 @@ def lines() -> list[tuple[str, str, str, list[float]]]:
         costs: dict[str, tuple[str, list[float]]] = {}
         for n, d in SIZES:
             try:
-                ways = make().ways(facts(n, d, gaps), Distance.neighbours())
+                ways = make().ways(facts(n, d, gaps), ONE)
             except PpdpError:
                 ways = ()
             for way in ways:
@@ -115,11 +117,11 @@ def before_a_model(title: str) -> list[float]:
     (make, gaps), found = next((make, gaps) for name, make, gaps in STAGES if name == title), []
     for n, d in SIZES:
         domain = facts(n, d, gaps)
-        (way,) = (way for way in make().ways(domain, Distance.neighbours()) if way.name == "exact")
+        (way,) = (way for way in make().ways(domain, ONE) if way.name == "exact")
         alone, behind = (
             LogisticRegression((0, 1)).question(where).sensitivity(where, distance)
             for where, distance in (
-                (domain.but(max_missing=0, classes=(0, 1)), Distance.neighbours()),
+                (domain.but(max_missing=0, classes=(0, 1)), ONE),
                 (way.domain.but(max_missing=0, classes=(0, 1)), way.distance),
             )
         )

@@ -49,11 +49,14 @@ from worst_cases import (
 
 from literature import claim
 from ppdp.bounds import lookup
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.transformers import PCA, ClusterDeduplicator, Deduplicator, GridDeduplicator, MinMaxScaler, RobustScaler
+
+ONE = Adjacency.replace().distance
 
 SIZES = 10, 50, 200
 MEANS, SCALING, COMPONENTS, CLUSTERS = (
@@ -102,7 +105,7 @@ def imputation() -> Iterator[Line]:
             STATISTICS["means"].measure(rows, case.domain, {"min_observed": n0})
             for rows in (case.pair.left, case.pair.right)
         ]
-        bound = lookup("release.column-means", "release")(case.domain, Distance.neighbours(), min_observed=n0)
+        bound = lookup("release.column-means", "release")(case.domain, ONE, min_observed=n0)
         shift = float(np.linalg.norm(means[0] - means[1]))
         yield Line(
             "means of columns with gaps", f"n={n}, d={d}, sparse masks", shift, bound, MEANS(rows=n, missing=n - n0)
@@ -168,11 +171,11 @@ def deduplication() -> Iterator[Line]:
     domain = Domain(n_rows=3, n_features=2)
     for name, key, left in (("whole record", None, 9.0), ("keep first by key", [0], 0.0)):
         pair = Pair.of([[0, left], [0, 1], [1, 1]], [[1, left], [0, 1], [1, 1]])
-        chain = Chain.of([Deduplicator(key)], domain, Distance.neighbours())
+        chain = Chain.of([Deduplicator(key)], domain, ONE)
         yield Line("deduplication", f"{name}, mass", as_multisets(pair.mapped(chain.run)).mass, chain.distance.mass)
     labelled = Pair.of([[0, 0], [0, 0], [1, 0]], [[1, 0], [0, 0], [1, 0]], ([0.0, 1.0, 1.0], [0.0, 1.0, 1.0]))
     for stage in (Deduplicator(labels="unanimous"), Deduplicator(labels="first"), GridDeduplicator(0.5)):
-        chain = Chain.of([stage], domain, Distance.neighbours())
+        chain = Chain.of([stage], domain, ONE)
         reached = as_multisets(labelled.mapped(chain.run)).mass
         yield Line("deduplication", f"{type(stage).__name__}, {stage.labels}, mass", reached, chain.distance.mass)
 
@@ -184,7 +187,7 @@ def clusters() -> Iterator[Line]:
     for setting, (pair, eta, most, low_dimension) in pairs.items():
         domain = Domain(n_rows=10**6, n_features=pair.left.X.shape[1], row_norm=9.0)
         stages = [ClusterDeduplicator(eta, most, low_dimension)]
-        chain = Chain.of(stages, domain, Distance.neighbours())
+        chain = Chain.of(stages, domain, ONE)
         switched = by_position(pair.mapped(chain.run), free=[0]).toggled
         yield Line("cluster deduplication", setting, switched, chain.distance.toggled, CLUSTERS(largest=most))
 
@@ -197,7 +200,11 @@ def use(measure: Callable[[Rows, Domain, int], np.ndarray], bound: float, pair: 
 def climbing() -> Iterator[Line]:
     """Where nothing is known in closed form the adversary climbs."""
     after_keys = Distance(replaced=1, toggled=2, mass=4, one_sided=2)
-    settings = {"one replaced": Distance.neighbours(), "one toggled": Distance(toggled=1), "keep first": after_keys}
+    settings = {
+        "one replaced": ONE,
+        "one toggled": Distance(toggled=1),
+        "keep first": after_keys,
+    }
     for statistic in ("squares", "moment", "matrix"):
         found = STATISTICS[statistic]
         for name, distance in settings.items():
@@ -218,7 +225,7 @@ def pipelines() -> Iterator[Line]:
         "impute, scale, clip": gap_then_scale(2000, 21, 1.0),
     }
     for name, (stages, domain, pair) in chains.items():
-        chain = Chain.of(stages, domain, Distance.neighbours())
+        chain = Chain.of(stages, domain, ONE)
         reached = by_position(pair.mapped(chain.run), free=[0]).radius
         yield Line("pipeline", f"n={domain.n}, {name}", reached, chain.distance.radius)
 

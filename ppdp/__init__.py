@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ppdp.certificate import Certificate
+    from ppdp.core.adjacency import Adjacency
     from ppdp.core.distance import Distance, Sensitivity
     from ppdp.core.domain import Domain
     from ppdp.core.ladder import Ladder
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 __all__ = [
+    "Adjacency",
     "Certificate",
     "Comparison",
     "Condition",
@@ -50,6 +52,7 @@ __all__ = [
 
 # Where each name is defined; imported when it is first used, so that `ppdp --help` does not wait for scikit-learn.
 _HOMES = {
+    "Adjacency": "core.adjacency",
     "Certificate": "certificate",
     "Comparison": "pipeline.planning.comparison",
     "Condition": "transformers.condition",

@@ -33,7 +33,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ppdp import Pipeline
+from ppdp import Adjacency, Pipeline
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.exceptions import ImpossibleBudget
@@ -102,7 +102,7 @@ class World:
     @cached_property
     def rounded(self) -> Distance:
         """Behind noisy PCA: rows move by rounding only."""
-        return PCA(1, statistics="noisy").stability_map(self.domain, Distance.neighbours())[1]
+        return PCA(1, statistics="noisy").stability_map(self.domain, Adjacency.replace().distance)[1]
 
 
 def _possible(price: Callable[[float], tuple[float, float]]) -> Iterator[tuple[float, float]]:
@@ -152,7 +152,7 @@ class Case:
         return [(max(0.0, 1 - noise**2 * lost), left) for noise, left in self.world.releases]
 
     def _moves(self, stage: PCA | SoftPCA) -> Distance:
-        return stage.stability_map(self.world.domain, Distance.neighbours())[1]
+        return stage.stability_map(self.world.domain, Adjacency.replace().distance)[1]
 
     def errors(self, use: str, ways: tuple[str, ...]) -> dict[str, float]:
         """The least error of every way that can be taken."""

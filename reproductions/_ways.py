@@ -15,7 +15,7 @@ import numpy as np
 from _learning import Array, Data, Runs, losses, noisy_components, orthonormal, projector, shrinkage, train
 from printed import DELTA
 
-from ppdp import Pipeline
+from ppdp import Adjacency, Pipeline
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.mechanisms import LogisticRegression
@@ -220,7 +220,7 @@ def soft(data: Data, epsilon: float, _: np.random.Generator) -> Variants:
     mu = gaussian_mu(epsilon, DELTA)
 
     def noise(stage: SoftPCA, norm: float, radius: float) -> float:
-        domain, distance = stage.stability_map(data.domain, Distance.neighbours())
+        domain, distance = stage.stability_map(data.domain, Adjacency.replace().distance)
         domain, distance = NormClipper(norm).stability_map(domain, distance)
         return calibrated(domain, distance, mu, radius)
 

@@ -48,6 +48,7 @@ from printed import DELTA
 from worst_cases import Case, lens, rotation
 
 from ppdp.bounds.pca import projector_shift, spread_factor
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
@@ -69,7 +70,7 @@ FIRST = RowMap(lambda X: X[:, :1], out_ranges=HALF, lipschitz=1.0)
 BOTH = RowMap(lambda X: np.minimum(X[:, :1], np.maximum(0.4 - X[:, :1], X[:, 1:2])), out_ranges=HALF, lipschitz=1.0)
 """h for the second moment: the second column of rows near (1, 0), the first column of rows near 0."""
 INSIDE = 1 - 1e-9  # so that rounding leaves rows within eta of each other
-NOBODY = Distance.neighbours()
+NOBODY = Adjacency.replace().distance
 RING = 2.7  # distance of a spoiled cluster from the row that spoils it, in units of eta; must be below √8
 
 
@@ -123,7 +124,7 @@ def measured(
         x,
         setting,
         kind,
-        MECHANISM.privacy_map(chain.domain, Distance.neighbours(1 + others)).epsilon(DELTA),
+        MECHANISM.privacy_map(chain.domain, Adjacency.replace(1 + others).distance).epsilon(DELTA),
         printed.theorem_two(BASE, printed.moves(stage, **facts)),
         printed.table_two("gaussian", stage, BASE, **facts),
         loss.epsilon(DELTA),

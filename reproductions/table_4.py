@@ -31,6 +31,7 @@ from printed import DELTA
 from threadpoolctl import threadpool_limits
 
 from literature import claim
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_mu
@@ -64,7 +65,7 @@ def after(data: Data, norm: float, epsilon: float) -> Variants:
     min_gap = tested(gate, data.eigengap(RANK), len(data.X))
     if min_gap <= 0:
         return []
-    turned = PCA(RANK, min_gap=min_gap, statistics="exact").stability_map(data.domain, Distance.neighbours())[1]
+    turned = PCA(RANK, min_gap=min_gap, statistics="exact").stability_map(data.domain, Adjacency.replace().distance)[1]
     moves = Distance(replaced=1, moved=turned.moved, radius=norm * turned.radius)
     domain, left = data.domain.but(row_norm=norm), mu * math.sqrt(1 - GATE_SHARE)
 
@@ -92,7 +93,7 @@ def bare(data: Data, norm: float, epsilon: float) -> Variants:
     mu = gaussian_mu(epsilon, DELTA)
 
     def noise(radius: float) -> float:
-        return calibrated(data.domain.but(row_norm=norm), Distance.neighbours(), mu, radius)
+        return calibrated(data.domain.but(row_norm=norm), Adjacency.replace().distance, mu, radius)
 
     return [Learner(clipped(data, norm).X, data.X, data.y, data.columns, noise, FREE)]
 

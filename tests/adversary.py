@@ -19,6 +19,7 @@ import numpy as np
 from neighbours import Pair
 from numpy.typing import NDArray
 
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
@@ -29,7 +30,7 @@ __all__ = ["DISTANCES", "World", "attack", "climb", "domains", "named"]
 Array = NDArray[np.float64]
 Ratio = Callable[[Pair], float]
 
-NEIGHBOURS = Distance.neighbours()
+NEIGHBOURS = Adjacency.replace().distance
 
 DISTANCES = (
     NEIGHBOURS,

@@ -10,7 +10,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from ppdp import Distance, Domain, Pipeline
+from ppdp import Adjacency, Domain, Pipeline
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 from ppdp.interop.sklearn import Block, ColumnMap
 from ppdp.mechanisms import GaussianMechanism
@@ -19,6 +19,8 @@ from ppdp.transformers import MeanImputer, MinMaxScaler
 from ppdp.transformers.columns.categories import Encoded, OneHot
 from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, Scaled
 from ppdp.transformers.rowwise.probe import CROWD, ENTRIES, check_row_by_row
+
+ONE = Adjacency.replace().distance
 
 BOX = (-10.0, 10.0)
 HOT = OneHot(((0, 1, 2),), step="hot")
@@ -67,7 +69,7 @@ def wild(n, d, gaps):
 def test_rows_are_within_the_stated_bounds_and_each_is_mapped_by_itself(name, gaps):
     stage, X = STAGES[name], wild(400, 9, gaps)
     domain = Domain(n_rows=400, n_features=9, row_norm=1e13, max_missing=None if gaps else 0)
-    (way,) = stage.ways(domain, Distance.neighbours())
+    (way,) = stage.ways(domain, ONE)
     statistics = {"names": None, "reach": 1e13, "norm": way.parameters["row_norm"]}
     out = stage._apply(X, statistics)
     assert out.shape == (400, way.domain.d)
@@ -84,7 +86,7 @@ def test_rows_are_within_the_stated_bounds_and_each_is_mapped_by_itself(name, ga
 
 
 def test_rows_that_moved_count_as_replaced():
-    moved = Distance.neighbours().widened(100, 100, 1e-3, diameter=2.0)
+    moved = ONE.widened(100, 100, 1e-3, diameter=2.0)
     domain = Domain(n_rows=100, n_features=2, row_norm=1.0)
     _, after = STAGES["threshold"].stability_map(domain, moved)
     assert after.moved == 0
@@ -131,7 +133,7 @@ def test_labels_are_read_by_public_categories_and_what_is_left_out_may_hold_anyt
 )
 def test_impossible_parameters_are_found_before_any_data(stage, kind, words):
     with pytest.raises(kind, match=re.escape(words)):
-        stage.ways(Domain(n_rows=10, n_features=2), Distance.neighbours())
+        stage.ways(Domain(n_rows=10, n_features=2), ONE)
 
 
 @pytest.mark.parametrize(
@@ -143,14 +145,12 @@ def test_impossible_parameters_are_found_before_any_data(stage, kind, words):
 def test_an_entry_is_one_category_at_most(kind, labels):
     stage = ColumnMap((Block(None, (kind((labels,), gap="none", step="ward"),)),))
     with pytest.raises(InvalidParameter, match="categories must be distinct"):
-        stage.ways(Domain(n_rows=10, n_features=1), Distance.neighbours())
+        stage.ways(Domain(n_rows=10, n_features=1), ONE)
 
 
 def test_distinct_categories_are_one_each():
     for labels in (("1", "2"), (2**53, 2**53 + 2), (0.0, np.nan), ("a", 1), (True, False), ()):
-        ColumnMap((Block([0], (OneHot((labels,)),)), Block([1])), BOX).ways(
-            Domain(n_rows=10, n_features=2), Distance.neighbours()
-        )
+        ColumnMap((Block([0], (OneHot((labels,)),)), Block([1])), BOX).ways(Domain(n_rows=10, n_features=2), ONE)
 
 
 class TestGapsOfSomeColumns:
@@ -184,7 +184,7 @@ class TestGapsOfSomeColumns:
             (Block(["a"], (codes,)), Block(["b"], (Filled(None),))),
         ):
             stage = ColumnMap(blocks, BOX)
-            (way,) = stage.ways(domain, Distance.neighbours())
+            (way,) = stage.ways(domain, ONE)
             assert stage.fills_gaps == (way.domain.max_missing == 0)
 
     def test_a_conversion_knows_that_no_gap_comes_in(self):

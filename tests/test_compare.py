@@ -11,7 +11,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from ppdp import Distance, Domain, Ladder, Ledger, Pipeline, make_pipeline
+from ppdp import Adjacency, Distance, Domain, Ladder, Ledger, Pipeline, make_pipeline
 from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.pipeline.planning.practices import exact_route, naive_claim
@@ -70,7 +70,7 @@ class TestRows:
         route = exact_route(stages, pipe.plan(DOMAIN).domain)
         question = model.question(route.domain, gaussian_mu(1.0, 1e-6))
         found = pipe.compare(DOMAIN)["naive claim"]
-        alone = question.privacy_map(route.domain, Distance.neighbours(), found.noise_scale)
+        alone = question.privacy_map(route.domain, Adjacency.replace().distance, found.noise_scale)
         behind = question.privacy_map(route.domain, route.distance, found.noise_scale)
         assert alone.epsilon(1e-6) == pytest.approx(1.0, rel=1e-4)
         assert found.provable == behind.epsilon(1e-6) > 1000

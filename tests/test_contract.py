@@ -9,7 +9,7 @@ import math
 import pytest
 from sklearn.base import clone
 
-from ppdp import Distance, Domain
+from ppdp import Adjacency, Domain
 from ppdp.testing import REGISTRY, check_stage
 from ppdp.transformers.base import Stage
 
@@ -26,7 +26,7 @@ def test_the_example_keeps_the_contract(kind):
 def test_sensitivity_is_the_stability_map_of_one_replaced_row(kind):
     stage = clone(kind.example())
     complete = BOX if stage.fills_gaps else BOX.but(max_missing=0)
-    domain, distance = stage.stability_map(complete, Distance.neighbours())
+    domain, distance = stage.stability_map(complete, Adjacency.replace().distance)
     assert stage.sensitivity(complete).linf == distance.moved
     assert stage.sensitivity(complete).l2 == distance.radius
     assert domain.missing_rows == 0

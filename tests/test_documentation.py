@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ppdp import Distance
+from ppdp import Adjacency
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
@@ -44,7 +44,7 @@ def test_the_picture_of_the_front_page_is_of_the_code_above_it() -> None:
 
 def bars(plan: Any) -> dict[str, float]:
     """How far apart neighbouring datasets are, in replaced rows, at the entrance and behind every stage."""
-    points = [("entrance", plan.domain, Distance.neighbours())]
+    points = [("entrance", plan.domain, Adjacency.replace().distance)]
     points += [(step.name, step.way.domain, step.way.distance) for step in plan.steps]
     return {
         name: far.shift(norm, 1.0) / (2 * norm) if (norm := domain.row_norm) else 1.0 for name, domain, far in points

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 
 import ppdp.pipeline.search.search
-from ppdp import Certificate, Domain, Ledger, Pipeline, PrivateSearchCV, load
+from ppdp import Adjacency, Certificate, Domain, Ledger, Pipeline, PrivateSearchCV, load
 from ppdp.certificate.replay.rules import RECORDED
 from ppdp.cli.main import main
 from ppdp.exceptions import (
@@ -203,7 +203,7 @@ class TestNoise:
         assert errors.std() == pytest.approx(1.0, abs=4.5 / math.sqrt(2 * draws))
 
     def test_all_scores_have_it(self):
-        selection = Selection.of_budget(500, 1, 3, "all", 0.1)
+        selection = Selection.of_budget(500, Adjacency.replace(), 3, "all", 0.1)
         assert (selection.temperature, selection.scored) == (None, 3)
         sums, noise = np.array([100.0, 200.0, 150.0]), Noise(0)
         noisy = np.array([select(sums, selection, noise)[1] for _ in range(3000)])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ppdp import Distance, Domain
+from ppdp import Adjacency, Domain
 from ppdp.bounds import FORMULAS
 from ppdp.core.formula import Formula
 from ppdp.mechanisms.base import Mechanism
@@ -78,7 +78,7 @@ def test_stages_and_mechanisms_say_where_their_formulas_are_proved(kind: type) -
     if issubclass(kind, Mechanism):
         formulas = [one.question(domain).formula]
     else:
-        formulas = [way.formula for way in one.ways(domain, Distance.neighbours())]
+        formulas = [way.formula for way in one.ways(domain, Adjacency.replace().distance)]
     assert formulas
     named = set(re.findall(r"docs/theory/([\w-]+)\.md", kind.__doc__ or ""))
     assert {FORMULAS[name].page for name in formulas} <= named

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from neighbours import Chain, Pair, by_position
 
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
@@ -66,12 +67,12 @@ class Case:
     @property
     def certified(self) -> Distance:
         """What the stage promises for one replaced row."""
-        return Chain.of([self.stage], self.domain, Distance.neighbours()).distance
+        return Chain.of([self.stage], self.domain, Adjacency.replace().distance).distance
 
     @property
     def reached(self) -> Distance:
         """What the pair does, slot by slot."""
-        chain = Chain.of([self.stage], self.domain, Distance.neighbours())
+        chain = Chain.of([self.stage], self.domain, Adjacency.replace().distance)
         return by_position(self.pair.mapped(chain.run), free=[0])
 
 

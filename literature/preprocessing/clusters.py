@@ -12,6 +12,7 @@ from scipy.spatial.distance import cdist
 from literature.claims import Claim, Comparison
 from literature.preprocessing.paper import PAPER
 from ppdp.bounds import lookup
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 
@@ -114,7 +115,7 @@ def _pentagons() -> Comparison:
     dropped = changed_rows(deduplicated(left, ETA), deduplicated(right, ETA))
     domain = Domain(n_rows=len(left), n_features=3, row_norm=1.0)
     formula = lookup("clusters.deduplicate", "stability")
-    certified = formula(domain, Distance.neighbours(), eta=ETA, max_cluster=most, low_dimension=True)[1]
+    certified = formula(domain, Adjacency.replace().distance, eta=ETA, max_cluster=most, low_dimension=True)[1]
     return Comparison(
         "rows that change",
         proposition_3_count(largest=most),
@@ -136,7 +137,9 @@ def _two_ways() -> Comparison:
         return float(np.linalg.norm(steps[1:], axis=1).max()) / eta
 
     domain = Domain(n_rows=3, n_features=2, row_norm=1.0)
-    certified = lookup("clusters.quantize", "stability")(domain, Distance.neighbours(), eta=eta, max_cluster=3)[1]
+    certified = lookup("clusters.quantize", "stability")(domain, Adjacency.replace().distance, eta=eta, max_cluster=3)[
+        1
+    ]
     return Comparison(
         "largest move, in η",
         proposition_3_distance(eta=1.0),

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from literature.claims import Claim, Comparison
 from literature.preprocessing.paper import PAPER
 from ppdp.bounds.pca import moment_spread, projector_shift
-from ppdp.core.distance import Distance
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 
 __all__ = ["CLAIMS", "clipped_projection", "eigengap", "gap_change", "leading", "projection", "turned_away"]
 
 Rows = NDArray[np.float64]
-ONE = Distance.neighbours()
+ONE = Adjacency.replace().distance
 
 
 def projection(*, rows: int, gap: float) -> float:

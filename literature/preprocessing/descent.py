@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from literature.claims import Claim, Comparison
 from literature.divergence import Mixture, gaussian_divergence, renyi_divergence
 from literature.preprocessing.paper import PAPER
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.privacy.renyi import gaussian_curve
 
@@ -64,7 +65,7 @@ def _one_step(quantity: str, printed: float) -> Comparison:
     alpha, epsilon, lipschitz, steps, n = 3.0, 0.5, 1.0, 1, 1
     one, other = np.array([1.0]), np.array([-1.0])
     scale = lipschitz * math.sqrt(steps) / (epsilon * n)
-    shift = Distance.neighbours().shift(lipschitz, 1.0) / n
+    shift = Adjacency.replace().distance.shift(lipschitz, 1.0) / n
     return Comparison(
         quantity,
         printed,

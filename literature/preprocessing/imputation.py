@@ -11,13 +11,13 @@ from literature.claims import Claim, Comparison
 from literature.preprocessing.paper import PAPER
 from ppdp.bounds import lookup
 from ppdp.bounds.regression import coefficient_shift
-from ppdp.core.distance import Distance
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 
 __all__ = ["CLAIMS", "mean_imputation", "regression_imputation"]
 
 Rows = NDArray[np.float64]
-ONE = Distance.neighbours()
+ONE = Adjacency.replace().distance
 GAP = math.nan
 
 

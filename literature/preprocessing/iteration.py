@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from literature.claims import Claim, Comparison
 from literature.divergence import Mixture, renyi_divergence
 from literature.preprocessing.paper import PAPER
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.privacy.renyi import hidden_iterate_curve
 
@@ -54,8 +55,8 @@ def _one_time() -> Comparison:
     one, other = np.zeros(n), np.zeros(n)
     one[0], other[0] = 1.0, -1.0
     noise = iteration_noise(rows=n, lipschitz=1.0, epsilon=epsilon)
-    ours = hidden_iterate_curve(Distance.neighbours(), n_rows=1, bound=1.0, lipschitz=1.0, noise_scale=noise)
-    spread = hidden_iterate_curve(Distance.neighbours(), n_rows=n, bound=1.0, lipschitz=1.0, noise_scale=noise)
+    ours = hidden_iterate_curve(Adjacency.replace().distance, n_rows=1, bound=1.0, lipschitz=1.0, noise_scale=noise)
+    spread = hidden_iterate_curve(Adjacency.replace().distance, n_rows=n, bound=1.0, lipschitz=1.0, noise_scale=noise)
     return Comparison(
         "Rényi divergence of order 2",
         iterated_rdp(alpha=alpha, epsilon=epsilon),

@@ -24,13 +24,14 @@ from literature.preprocessing.clusters import (
 from literature.preprocessing.components import eigengap, leading
 from literature.preprocessing.scaling import scaled
 from ppdp.bounds import lookup
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 
 __all__ = ["Strained", "axes", "counted", "filled", "product_sum", "quantized_heights", "rotated", "stretched"]
 
 Rows = NDArray[np.float64]
-ONE = Distance.neighbours()
+ONE = Adjacency.replace().distance
 
 
 @dataclass(frozen=True)

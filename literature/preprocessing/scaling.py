@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from literature.claims import Claim, Comparison
 from literature.preprocessing.paper import PAPER
 from ppdp.bounds import lookup
-from ppdp.core.distance import Distance
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 
 __all__ = ["CLAIMS", "scaled", "standard_scaling"]
 
 Rows = NDArray[np.float64]
-ONE = Distance.neighbours()
+ONE = Adjacency.replace().distance
 
 
 def standard_scaling(*, rows: int, deviation: float) -> float:

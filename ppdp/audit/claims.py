@@ -88,7 +88,7 @@ class Claim:
         far; one with other gaps is a replaced one where "slots", "mass" or "one_sided" is claimed. Datasets of
         different widths are infinitely far apart in everything.
     distance : Distance, optional
-        How far apart the two datasets are before it. Default: ``rows_per_unit`` of the domain are replaced.
+        How far apart the two datasets are before it. Default: as neighbours of the domain.
     holds : callable, optional
         ``holds(X) -> bool``: what the claim assumes of each of the two datasets, read off the rows that are present,
         perhaps none.
@@ -138,7 +138,7 @@ class Claim:
         if not self.name:
             kind = self.transform if hasattr(self.transform, "__name__") else type(self.transform)
             object.__setattr__(self, "name", kind.__name__)
-        distance = self.distance or Distance.neighbours(self.domain.rows_per_unit)
+        distance = self.distance or self.domain.adjacency.distance
         whole = distance.toggled == distance.reweighted == 0
         gaps = self._declared_gaps() if self.gaps is None else self.gaps
         facts = self.domain.but(max_missing=gaps, min_present=n if whole else self.domain.min_present)

@@ -59,7 +59,7 @@ def _world(step: PlannedStep, plan: Plan) -> World:
 def _entrance(plan: Plan) -> World:
     """Pairs before the first step; without steps before the mechanism."""
     domain = plan.domain
-    return _drawn(domain, Distance.neighbours(domain.rows_per_unit), domain.missing_rows, plan.steps, plan)
+    return _drawn(domain, domain.adjacency.distance, domain.missing_rows, plan.steps, plan)
 
 
 def _drawn(domain: Domain, distance: Distance, gaps: int, steps: Sequence[PlannedStep], plan: Plan) -> World:

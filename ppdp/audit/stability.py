@@ -294,7 +294,7 @@ def _targets(
     if isinstance(subject, Stage):
         if domain is None:
             raise InvalidParameter("a stage is attacked in a domain.", fix="pass Domain(n_rows=..., n_features=...).")
-        return list(_ways(subject, domain, distance or Distance.neighbours(domain.rows_per_unit))), []
+        return list(_ways(subject, domain, distance or domain.adjacency.distance)), []
     if not isinstance(subject, Plan):
         if not hasattr(subject, "plan"):
             fix = "pass a Claim, a stage of ppdp, a Plan or a Pipeline."

@@ -344,9 +344,10 @@ def _check_pair(plan: Any, left: Any, right: Any) -> None:
     if (left.y is None) != (right.y is None):
         raise InvalidParameter("only one of the two datasets has labels.", fix="Rows.of(X, y) for both.")
     apart = differing((left, right))
-    if apart.sum() > plan.domain.rows_per_unit:
+    most = plan.domain.adjacency.rows
+    if apart.sum() > most:
         raise InvalidParameter(
-            f"the two datasets differ in {apart.sum()} rows, but neighbours in at most {plan.domain.rows_per_unit}.",
+            f"the two datasets differ in {apart.sum()} rows, but neighbours in at most {most}.",
             fix="replace fewer rows, or plan with Domain(rows_per_unit=...).",
         )
 

@@ -69,7 +69,7 @@ def deduplicate(
         return out, distance
     if raw:
         sane(nobody_absent(domain, distance) and not low_dimension)
-        decision = _switched(domain, Distance.neighbours(domain.rows_per_unit), others)
+        decision = _switched(domain, domain.adjacency.distance, others)
         return out, later(distance, decision)
     return out, _switched(domain, distance, others)
 
@@ -138,5 +138,5 @@ def crowding_margin(domain: Domain, distance: Distance) -> float:
 
 @formula("clusters.raw-crowding", kind="margin", page="clusters", statement=_statement, largest=_largest)
 def raw_crowding_margin(domain: Domain, distance: Distance) -> float:
-    """The same of raw rows: only the replaced rows of one person differ."""
-    return float(domain.rows_per_unit)
+    """The same of raw rows, which differ as neighbours do."""
+    return crowding_margin(domain, domain.adjacency.distance)

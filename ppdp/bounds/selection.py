@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from scipy.special import log_ndtr, ndtri
 
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.rounding import column_sum_error, inflate
 from ppdp.exceptions import ImpossibleBudget
@@ -140,7 +141,7 @@ def selection_loss(
     rows: int, rows_per_unit: int, temperature: float | None, scored: int, noise_scale: float | None
 ) -> PrivacyLoss:
     """What choice and scores on the validation rows cost together; see :class:`ppdp.pipeline.search.plan.Selection`."""
-    distance = Distance.neighbours(min(rows_per_unit, rows))
+    distance = Adjacency.replace(rows_per_unit).distance.among(rows)
     chosen = 0.0 if temperature is None else choice_mu(rows, distance, temperature)
     released = 0.0 if noise_scale is None else score_mu(rows, distance, scored, noise_scale)
     return PrivacyLoss(math.hypot(chosen, released))

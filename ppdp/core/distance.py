@@ -65,7 +65,7 @@ class Distance:
 
     Examples
     --------
-    >>> Distance.neighbours()
+    >>> Distance(replaced=1)
     Distance(replaced=1, toggled=0, moved=0, radius=0.0, total=0.0, mass=2.0, one_sided=1.0, reordered=0, reweighted=0)
     """
 
@@ -96,11 +96,6 @@ class Distance:
         """All numbers; where none of them is greater, neighbouring datasets are no further apart."""
         return _components(self)
 
-    @classmethod
-    def neighbours(cls, replaced: int = 1) -> Distance:
-        """Distance of neighbouring datasets: ``replaced`` rows of one person are replaced."""
-        return cls(replaced=replaced)
-
     @property
     def aligned(self) -> bool:
         """Whether rows match by position (otherwise only up to a permutation)."""
@@ -120,6 +115,19 @@ class Distance:
         """
         paired = max(0.0, min(self.one_sided, self.mass - self.one_sided))
         return paired, self.one_sided - paired
+
+    def among(self, n_rows: int) -> Distance:
+        """The distance of any ``n_rows`` rows that are chosen by public position."""
+        near = self.by_position()
+        return replace(
+            near,
+            replaced=min(near.replaced, n_rows),
+            toggled=min(near.toggled, n_rows),
+            moved=min(near.moved, n_rows),
+            mass=min(near.mass, 2 * n_rows),
+            one_sided=min(near.one_sided, n_rows),
+            reweighted=min(near.reweighted, n_rows),
+        )
 
     def by_position(self) -> Distance:
         """The distance when rows must be matched position by position."""

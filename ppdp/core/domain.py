@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.checks import classes_of, integer, labels, length, number, pair
 from ppdp.exceptions import InvalidParameter, MissingBound
 
-__all__ = ["Domain", "check_domain", "unit_in_words"]
+__all__ = ["Domain", "check_domain"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,11 @@ class Domain:
             object.__setattr__(self, name, check(f"Domain.{name}", value))
 
     @property
+    def adjacency(self) -> Adjacency:
+        """Which datasets are neighbours."""
+        return Adjacency.replace(self.rows_per_unit)
+
+    @property
     def n(self) -> int:
         """Number of rows; raises :class:`MissingBound` if it is not declared."""
         return int(self.require("n_rows"))
@@ -139,8 +145,8 @@ class Domain:
             parts.append(f"gaps in at most {self.missing_rows} rows")
         if self.classes is not None:
             parts.append(f"{len(self.classes)} classes")
-        if self.rows_per_unit > 1:
-            parts.append(f"protects {unit_in_words(self.rows_per_unit)}")
+        if not self.adjacency.single:
+            parts.append(f"protects {self.adjacency.unit}")
         return ", ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -178,17 +184,6 @@ def check_domain(value: Any) -> None:
     elif hasattr(value, "shape"):
         fix = "pass Domain(n_rows=len(X), n_features=X.shape[1])."
     raise InvalidParameter(f"domain must be a Domain or None, got {type(value).__name__}.", fix=fix)
-
-
-def unit_in_words(rows_per_unit: int) -> str:
-    """What neighbouring datasets may differ in.
-
-    Examples
-    --------
-    >>> unit_in_words(1), unit_in_words(3)
-    ('any one row', 'any 3 rows of one person')
-    """
-    return "any one row" if rows_per_unit == 1 else f"any {rows_per_unit} rows of one person"
 
 
 _DECLARABLE = {one.name for one in fields(Domain) if one.init}

@@ -262,9 +262,7 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
     def _charge(self, plan: Plan) -> Charge:
         """Charge a ledger, or count, before any value is looked at."""
         loss = plan.loss
-        cost = Cost(
-            plan.epsilon, plan.delta, loss, max(loss.failure, loss.gate), plan.allowance, plan.domain.rows_per_unit
-        )
+        cost = Cost(plan.epsilon, plan.delta, loss, max(loss.failure, loss.gate), plan.allowance, plan.domain.adjacency)
         return charge(self.ledger, cost, dataset=self.dataset, label=" > ".join(name for name, _ in self.steps))
 
     def _rows(self, plan: Plan, table: Any, labels: Any) -> tuple[Plan, Rows]:

@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ppdp.bounds import lookup
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
@@ -32,7 +33,7 @@ __all__ = ["check_stage"]
 EXCESS = 1 + 1e-9  # what rounding may add to a bound
 MARGIN_EXCESS = 1 + 1e-6  # what the gate allows for
 DISTANCES = (
-    Distance.neighbours(),
+    Adjacency.replace().distance,
     Distance(toggled=1),
     Distance(replaced=1, toggled=2, mass=4, one_sided=2),
     Distance(moved=3, radius=0.1, total=0.2),

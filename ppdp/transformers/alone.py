@@ -124,7 +124,7 @@ def _rests_on_bounds(stage: Any, shape: Domain) -> bool:
     for bound in (1.0, 2.0):
         facts = shape.but(row_norm=bound, entry_bound=bound)
         try:
-            way = stage._way_alone(facts, Distance.neighbours())
+            way = stage._way_alone(facts, facts.adjacency.distance)
             found.append((_map(way), stage._statistics(none, way, facts)))
         except PpdpError:
             return True

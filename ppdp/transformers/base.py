@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.checks import choice
 from ppdp.core.declared import Value, constants
 from ppdp.core.distance import Distance, Sensitivity
@@ -127,7 +128,7 @@ class Stage(BaseEstimator):
 
     def sensitivity(self, domain: Domain) -> Sensitivity:
         """The stability map for one replaced record, in the words of the literature. Raises like it."""
-        _, distance = self.stability_map(domain, Distance.neighbours())
+        _, distance = self.stability_map(domain, Adjacency.replace().distance)
         return Sensitivity(linf=distance.moved, l2=distance.radius)
 
     def _run(self, rows: Rows, statistics: Statistics) -> Rows:
@@ -252,7 +253,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         if declared is not None:
             domain = declared_facts(self, declared, X.shape, names)
             check_rows(self, X, domain)
-        way = self._way_alone(domain, Distance.neighbours(domain.rows_per_unit))
+        way = self._way_alone(domain, domain.adjacency.distance)
         if way.name == "noisy":
             raise MissingBudget(
                 "noisy statistics need a budget.",

@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import StandardScaler
 
-from ppdp import Distance, Domain, Sensitivity
+from ppdp import Adjacency, Distance, Domain, Sensitivity
 from ppdp.audit import Claim, attack_stability
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound
@@ -256,8 +256,8 @@ class TestLabels:
 
 def test_as_many_rows_are_replaced_as_one_person_owns():
     owned = ROOMY.but(rows_per_unit=2)
-    assert Claim(centred, owned, EVERY).distance == Distance.neighbours(2)
-    assert Claim(centred, owned, EVERY, distance=Distance.neighbours()).distance == Distance.neighbours()
+    assert Claim(centred, owned, EVERY).distance == Adjacency.replace(2).distance
+    assert Claim(centred, owned, EVERY, distance=Adjacency.replace().distance).distance == Adjacency.replace().distance
     assert attack(centred, {"l2": 2 / 12}, owned).violated
     assert not attack(centred, {"l2": 4 / 12}, owned).violated
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ppdp import Distance, Domain, make_pipeline
+from ppdp import Adjacency, Distance, Domain, make_pipeline
 from ppdp.audit import Claim, attack_stability
 from ppdp.data.rows import Rows
 from ppdp.exceptions import PpdpError
@@ -58,7 +58,7 @@ class TestWorlds:
 
 
 def test_absent_rows_are_no_more_than_declared():
-    world = World(BALL.but(min_present=3), Distance.neighbours())
+    world = World(BALL.but(min_present=3), Adjacency.replace().distance)
     few = Rows(np.zeros((ROWS, 2)), np.zeros(ROWS), (np.arange(ROWS) < 2) * 1.0)
     assert not world.allows((few, few))
 

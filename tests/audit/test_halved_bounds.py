@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from ppdp import Distance, Domain
+from ppdp import Adjacency, Distance, Domain
 from ppdp.audit import attack_stability
 from ppdp.testing import REGISTRY
 from ppdp.transformers import (
@@ -32,7 +32,7 @@ from ppdp.transformers import (
 )
 from ppdp.transformers.base import Stage
 
-ONE = Distance.neighbours()
+ONE = Adjacency.replace().distance
 MOVES = Distance(replaced=1, moved=3, radius=0.1, total=0.2)
 WINDOW = LSHDeduplicator(bands=1, rows=2, mode="simhash", rule="window", window=2)
 HALVED = {

@@ -15,12 +15,15 @@ from neighbours import ROUNDING, Chain, Pair, as_multisets, by_position, shares
 
 from ppdp.bounds import lookup
 from ppdp.bounds.deduplication import diameter_of, later
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.transformers import Deduplicator, GridDeduplicator, LSHDeduplicator, RowMap
 from ppdp.transformers.deduplicate.buckets import first_everywhere, largest_load, windowed
+
+ONE = Adjacency.replace().distance
 
 N = 7
 DOMAIN = Domain(n_rows=N, n_features=2, row_norm=2.0, min_present=N)
@@ -199,8 +202,8 @@ def test_no_pair_exceeds_the_counts_of_two_in_a_row(stages):
 @pytest.mark.parametrize("first", [Deduplicator(), Deduplicator([0])], ids=["records", "key"])
 @each(SOFT)
 def test_no_pair_exceeds_the_weights_behind_another_rule(first, stage):
-    chain = Chain.of([first, stage], DOMAIN, Distance.neighbours())
-    for pair, _ in drawn(Distance.neighbours()):
+    chain = Chain.of([first, stage], DOMAIN, ONE)
+    for pair, _ in drawn(ONE):
         out = pair.mapped(chain.run)
         assert not exceeded(weighed(out), chain.distance)
         assert not exceeded(weighed_by_position(out), chain.distance.by_position())
@@ -246,7 +249,7 @@ def test_no_pair_exceeds_the_counts_of_raw_keys(stage):
     certified = Chain.of([stage], DOMAIN, distance)
     assert (certified.distance.moved, certified.distance.radius) == (N - 1, 0.5)
     rng = np.random.default_rng(3)
-    complete = [one for one in drawn(Distance.neighbours()) if one[0].left.weight.all() and one[0].right.weight.all()]
+    complete = [one for one in drawn(ONE) if one[0].left.weight.all() and one[0].right.weight.all()]
     assert len(complete) > 50
     for pair, free in complete:
         shift = rng.uniform(-0.2, 0.2, size=(2, 2))  # a fitted map: all rows move alike, on either side otherwise
@@ -262,7 +265,7 @@ def test_no_pair_exceeds_the_counts_of_raw_keys(stage):
 
 
 def test_raw_keys_may_not_bring_rows_back():
-    for domain, distance in ((DOMAIN.but(min_present=1), Distance.neighbours()), (DOMAIN, Distance(toggled=1))):
+    for domain, distance in ((DOMAIN.but(min_present=1), ONE), (DOMAIN, Distance(toggled=1))):
         with pytest.raises(CertificateError):
             lookup("deduplication.whole-record", "stability")(domain, distance, raw=True)
 
@@ -359,7 +362,7 @@ def test_a_move_inside_a_cell_is_attained():
     corner, opposite = origin + 1e-9, origin + 0.6 - 1e-9
     elsewhere = origin + 0.9
     domain = Domain(n_rows=2, n_features=2, row_norm=4.0)
-    chain = Chain.of([MOVING], domain, Distance.neighbours())
+    chain = Chain.of([MOVING], domain, ONE)
     left, right = Rows.of(np.array([corner, opposite]), [0, 0]), Rows.of(np.array([elsewhere, opposite]), [0, 0])
     kept = [rows.X[rows.weight > 0] for rows in map(chain.run, (left, right))]
     assert np.linalg.norm(kept[0][0] - kept[1][-1]) >= chain.distance.radius * (1 - 1e-7)
@@ -383,7 +386,7 @@ def test_every_count_of_bands_is_attained(bands, window):
     order = np.arange(n)
     certified = lookup(f"deduplication.bands-{'window' if window else 'first'}", "stability")(
         Domain(n_rows=n, n_features=1),
-        Distance.neighbours(),
+        ONE,
         bands=bands,
         seed=0,
         **({"window": window} if window else {}),
@@ -405,7 +408,7 @@ def test_every_count_of_bands_is_attained(bands, window):
 def test_every_weight_of_bands_is_attained(bands):
     formula = lookup("deduplication.bands-weights", "stability")
     left, right = banded(bands)
-    certified = formula(Domain(n_rows=len(left), n_features=1), Distance.neighbours(), bands=bands, seed=0)[1]
+    certified = formula(Domain(n_rows=len(left), n_features=1), ONE, bands=bands, seed=0)[1]
     alone = left.copy()
     alone[0] = 99
     shared, other, lone = (1 / largest_load(keys) for keys in (left, right, alone))
@@ -422,14 +425,14 @@ def test_copies_in_one_cell_are_covered_together():
         X, Z = origin + rng.uniform(0.01, 0.59, (2, N, 2))
         Z[-1] = X[-1] = origin + 0.9
         pair = Pair.of(X, Z, (y, y))
-        assert weighed(pair.mapped(Chain.of([stage], DOMAIN, Distance.neighbours()).run))[0] <= 2 * ROUNDING
+        assert weighed(pair.mapped(Chain.of([stage], DOMAIN, ONE).run))[0] <= 2 * ROUNDING
 
 
 def test_without_a_label_the_record_is_the_row():
     for labels in ("record", "unanimous", "first"):
-        chain = Chain.of([Deduplicator(labels=labels)], DOMAIN, Distance.neighbours())
-        plain = Chain.of([Deduplicator()], DOMAIN, Distance.neighbours())
-        for pair, _ in drawn(Distance.neighbours()):
+        chain = Chain.of([Deduplicator(labels=labels)], DOMAIN, ONE)
+        plain = Chain.of([Deduplicator()], DOMAIN, ONE)
+        for pair, _ in drawn(ONE):
             bare = pair.mapped(lambda rows: Rows(rows.X, None, rows.weight))
             assert as_multisets(bare.mapped(chain.run)).mass == as_multisets(bare.mapped(plain.run)).mass <= 2
 
@@ -443,7 +446,7 @@ def test_what_does_not_differ_does_not_differ_afterwards(stage):
 
 @each(HARD | SOFT | {"moving": MOVING})
 def test_as_many_rows_are_left_as_is_certified(stage):
-    chain = Chain.of([stage], DOMAIN, Distance.neighbours())
+    chain = Chain.of([stage], DOMAIN, ONE)
     rng, fewest = np.random.default_rng(4), N
     for _ in range(200):
         X = np.tile(rng.choice([0.0, 1.0]), (N, 2)) if rng.random() < 0.5 else rng.choice([0.0, 1.0], size=(N, 2))

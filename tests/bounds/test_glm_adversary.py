@@ -10,6 +10,7 @@ from steering import gradient_at
 
 from ppdp.bounds.glm import glm_gradient, target_shares, target_unit, tweedie_slope, tweedie_smoothness
 from ppdp.bounds.learning import augmented_norm
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import lookup
@@ -181,7 +182,7 @@ def test_scores_beyond_all_measure_do_no_harm(power):
     X = np.zeros((4, 2))
     X[0] = [1e3, 0.0]
     theta = np.array([1e4, 0.0])
-    distance = Distance.neighbours()
+    distance = Adjacency.replace().distance
     for sign in (1, -1):
         ratio = use(power, domain, distance, sign * theta, fit_intercept=False, clip=2.0, coef_norm=1e4)
         assert ratio(Pair.of(X, -X, (np.ones(4), np.ones(4)))) <= ROUNDING

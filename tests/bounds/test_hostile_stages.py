@@ -11,9 +11,8 @@ import pytest
 from neighbours import ROUNDING, Pair
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from ppdp import Domain, make_pipeline
+from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.bounds import lookup
-from ppdp.core.distance import Distance
 from ppdp.exceptions import CertificateError, PpdpError
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.pipeline.execute import execute
@@ -30,7 +29,7 @@ from ppdp.transformers import (
     RowMap,
 )
 
-NEIGHBOURS = Distance.neighbours()
+NEIGHBOURS = Adjacency.replace().distance
 
 
 class Answers:

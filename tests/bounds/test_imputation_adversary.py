@@ -10,12 +10,15 @@ from worst_cases import equal_masks, masks_change, sparse_masks
 
 from ppdp.bounds import lookup
 from ppdp.bounds.imputation import fill_sensitivity, mean_norm, mean_sensitivity
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.releases import observed_means
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import clip_norms
 from ppdp.transformers import MeanImputer
+
+ONE = Adjacency.replace().distance
 
 
 def means_ratio(domain, distance, n0):
@@ -64,7 +67,7 @@ def test_gaps_in_some_columns_move_no_row_further(columns, domain, distance):
 def test_gaps_in_some_columns_cost_what_these_columns_cost(columns, norm):
     n, n0 = 400, 300
     domain = Domain(n_rows=n, n_features=6, row_norm=norm, entry_bound=1.0, max_missing=100, min_present=n)
-    chain = Chain.of([MeanImputer(min_observed=n0, columns=columns)], domain, Distance.neighbours())
+    chain = Chain.of([MeanImputer(min_observed=n0, columns=columns)], domain, ONE)
     X = np.zeros((n, 6))
     X[:100, columns] = np.nan
     left, right = X.copy(), X.copy()
@@ -121,7 +124,7 @@ def test_rows_without_gaps_are_a_floor_that_changes_no_mean(n, n0, gaps):
 def test_rows_that_may_be_absent_are_no_floor():
     n, n0, gaps = 200, 40, 140
     domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=gaps)
-    chain = Chain.of([MeanImputer(min_observed=n0)], domain, Distance.neighbours())
+    chain = Chain.of([MeanImputer(min_observed=n0)], domain, ONE)
     pair = turning(n, 2, n0 + n - gaps, gaps, 0.35)  # without the rows that are free of gaps n0 rows carry the means
     weight = np.concatenate([np.ones(gaps), np.zeros(n - gaps)])
     moved = by_position(pair.mapped(lambda rows: chain.run(Rows(rows.X, None, weight).settled())), free=[0])
@@ -131,7 +134,7 @@ def test_rows_that_may_be_absent_are_no_floor():
 @pytest.mark.parametrize(("n0", "gaps"), [(10, 60), (50, 150), (100, 100), (100, 200), (140, 200), (200, 200)])
 def test_all_rows_together_reach_the_bound(n0, gaps):
     domain = Domain(n_rows=200, n_features=2, row_norm=1.0, min_present=200)
-    chain = Chain.of([MeanImputer(min_observed=n0, max_missing=gaps)], domain, Distance.neighbours())
+    chain = Chain.of([MeanImputer(min_observed=n0, max_missing=gaps)], domain, ONE)
     pairs = [turning(200, 2, max(n0, 200 - gaps), gaps, s / 10) for s in range(8)]
     moves = [by_position(pair.mapped(chain.run), free=[0]).total for pair in pairs]
     assert 0.92 <= max(moves) / chain.distance.total <= ROUNDING
@@ -139,7 +142,7 @@ def test_all_rows_together_reach_the_bound(n0, gaps):
 
 def test_a_row_reaches_the_bound_although_means_may_be_longer_than_rows():
     domain, n0 = Domain(n_rows=200, n_features=2, row_norm=1.0), 80
-    chain = Chain.of([MeanImputer(min_observed=n0)], domain, Distance.neighbours())
+    chain = Chain.of([MeanImputer(min_observed=n0)], domain, ONE)
     moved = by_position(turning(200, 2, n0, 200, math.sqrt(0.5)).mapped(chain.run), free=[0])
     assert mean_norm(domain, n0) > 1.4
     assert 0.97 <= moved.radius / chain.distance.radius <= ROUNDING
@@ -147,7 +150,7 @@ def test_a_row_reaches_the_bound_although_means_may_be_longer_than_rows():
 
 @pytest.mark.parametrize("rows", [1, 10, 50, 100])
 @pytest.mark.parametrize("n0", [20, 50, 90, 100])
-@pytest.mark.parametrize(("distance", "weight"), [(Distance.neighbours(), 2), (Distance(toggled=1), 1)], ids=str)
+@pytest.mark.parametrize(("distance", "weight"), [(ONE, 2), (Distance(toggled=1), 1)], ids=str)
 def test_bound_is_the_maximum_over_all_turns(rows, n0, distance, weight):
     """Computed once more on a grid: how the unmatched row divides its norm between kept and turned entries."""
     n, d = 100, 4
@@ -213,7 +216,7 @@ def test_entries_from_corner_to_corner_attain_the_bound(n, d):
 @pytest.mark.parametrize(("n", "d"), [(50, 8), (200, 16)])
 def test_sparse_masks_reach_the_bound(n, d):
     case = sparse_masks(n, d)
-    ratio = means_ratio(case.domain, Distance.neighbours(), case.stage.min_observed)
+    ratio = means_ratio(case.domain, ONE, case.stage.min_observed)
     assert 0.93 <= ratio(case.pair) <= ROUNDING
 
 

@@ -12,12 +12,14 @@ import pytest
 from adversary import DISTANCES, World, attack, named
 from neighbours import ROUNDING, Pair
 
-from ppdp.core.distance import Distance
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import second_moment, top_eigenvectors
 from ppdp.transformers import PCA, MeanImputer, StandardScaler
 from ppdp.transformers.scale.standard_scaler import StdMargin
+
+ONE = Adjacency.replace().distance
 
 N = 14
 BALL = Domain(n_rows=N, n_features=2, row_norm=1.0)
@@ -70,7 +72,7 @@ def test_margins_of_neighbours_differ_by_at_most_one(name, distance):
 
 @pytest.mark.parametrize("name", CONDITIONS)
 def test_the_margin_is_zero_where_the_condition_fails_and_positive_well_inside(name):
-    found, world, holds = condition(name, Distance.neighbours())
+    found, world, holds = condition(name, ONE)
     rng = np.random.default_rng(0)
     kept, failed = 0, 0
     for _ in range(400):
@@ -87,7 +89,7 @@ def test_the_margin_is_zero_where_the_condition_fails_and_positive_well_inside(n
 @pytest.mark.parametrize("name", CONDITIONS)
 def test_fewer_replacements_than_the_margin_never_break_the_condition(name):
     """An adversary that replaces rows one by one, each time by the worst of many candidates."""
-    found, world, holds = condition(name, Distance.neighbours())
+    found, world, holds = condition(name, ONE)
     rng = np.random.default_rng(1)
     walks = 0
     for _ in range(60):
@@ -133,7 +135,7 @@ def test_the_deviation_margin_is_the_exact_distance_to_failure(d):
     for _ in range(60):
         rows = world.draw(rng).left
         s = float(rng.uniform(0.02, 0.6))
-        found = StdMargin(s, 1.0, Distance.neighbours())(rows, 1.0)
+        found = StdMargin(s, 1.0, ONE)(rows, 1.0)
         assert found == exact_steps(rows, s)
         seen.add(found)
     assert len(seen) >= 5
@@ -144,7 +146,7 @@ def largest_threshold(rows, margin):
     low, high = 0.0, 1.0
     while np.nextafter(low, 1.0) < high:
         middle = (low + high) / 2
-        if StdMargin(middle, 1.0, Distance.neighbours())(rows, 1.0) >= margin:
+        if StdMargin(middle, 1.0, ONE)(rows, 1.0) >= margin:
             low = middle
         else:
             high = middle

@@ -9,6 +9,7 @@ from neighbours import ROUNDING, Pair
 from scipy.optimize import minimize
 
 from ppdp.bounds.minimiser import loss_smoothness, solver_rate
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import lookup
@@ -147,4 +148,4 @@ def test_impossible_parameters(change):
     for name, more in (("logistic", {}), ("squared", {"y_range": (0, 1), "smoothness": 1.0})):
         parameters = {**common, **more, **change}
         with pytest.raises(CertificateError):
-            lookup(f"learning.{name}-minimiser", "mechanism")(DOMAIN, Distance.neighbours(), **parameters)
+            lookup(f"learning.{name}-minimiser", "mechanism")(DOMAIN, Adjacency.replace().distance, **parameters)

@@ -11,6 +11,7 @@ from worst_cases import evenly_spaced, three_steps
 
 from ppdp.bounds import lookup
 from ppdp.bounds.order_statistics import coordinate_moves, largest_entry
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.quantiles import RankGapMargin, column_quantiles
@@ -18,6 +19,8 @@ from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError
 from ppdp.transformers import MedianImputer, MinMaxScaler, RobustScaler
+
+ONE = Adjacency.replace().distance
 
 N = 12
 STAGES = {
@@ -71,8 +74,8 @@ def test_one_replaced_row_that_stays_present_shifts_all_quantiles_the_same_way(d
     """Then the tighter bound of the robust scaler holds."""
     make, quantiles, _ = STAGES["robust"]
     domain = Domain(n_rows=N, n_features=d, row_norm=1.0, max_missing=0, min_present=N)
-    loose = Chain.of([make(0.1)], domain.but(min_present=0), Distance.neighbours())
-    assert Chain.of([make(0.1)], domain, Distance.neighbours()).distance.radius < 0.7 * loose.distance.radius
+    loose = Chain.of([make(0.1)], domain.but(min_present=0), ONE)
+    assert Chain.of([make(0.1)], domain, ONE).distance.radius < 0.7 * loose.distance.radius
     world = World(domain)
 
     def ratio(pair):
@@ -87,7 +90,7 @@ def test_one_replaced_row_that_stays_present_shifts_all_quantiles_the_same_way(d
 
 def kept(case):
     """Whether both sides keep the condition."""
-    chain = Chain.of([case.stage], case.domain, Distance.neighbours())
+    chain = Chain.of([case.stage], case.domain, ONE)
     return min(chain.margin(rows) for rows in (case.pair.left, case.pair.right)) > 0
 
 

@@ -10,6 +10,7 @@ from worst_cases import LENSES, lens, rotation
 
 from ppdp.bounds import lookup
 from ppdp.bounds.pca import frame_shift, projector_shift
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
@@ -17,7 +18,7 @@ from ppdp.transformers import PCA
 from ppdp.transformers.project.pca_margins import Spectrum
 
 BALLS = [domain for domain in domains(12, 2, 3, max_missing=0) if domain.entry_bound is None]
-ONE = Distance.neighbours()
+ONE = Adjacency.replace().distance
 CENTRED = pytest.mark.parametrize("center", [False, True], ids=["uncentred", "centred"])
 
 

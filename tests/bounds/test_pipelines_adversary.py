@@ -12,13 +12,13 @@ from adversary import World, attack
 from neighbours import ROUNDING, Chain, Pair, by_position, shares
 from worst_cases import distinct, gap_then_scale, masks_change, rotation
 
-from ppdp.core.distance import Distance
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
 N, GAPS = 60, 6
-ONE = Distance.neighbours()
+ONE = Adjacency.replace().distance
 BALL = Domain(n_rows=N, n_features=2, row_norm=1.0)
 BOX = BALL.but(row_norm=math.sqrt(2), entry_bound=1.0)
 COMPLETE = BALL.but(max_missing=0)
@@ -53,7 +53,7 @@ ONE_OR_TWO = pytest.mark.parametrize("rows", [1, 2], ids=["one row a person", "t
 def planned(name, rows):
     """A pipeline with the world of its neighbouring datasets."""
     domain, stages = PIPELINES[name]
-    world = World(domain, Distance.neighbours(rows), gaps=0 if domain.max_missing == 0 else GAPS, labels=True)
+    world = World(domain, Adjacency.replace(rows).distance, gaps=0 if domain.max_missing == 0 else GAPS, labels=True)
     return Chain.of(stages, domain, world.distance), world
 
 

@@ -10,7 +10,7 @@ import pytest
 from adversary import World, attack
 from neighbours import ROUNDING, Chain
 
-from ppdp.core.distance import Distance
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.testing import REGISTRY
@@ -90,7 +90,7 @@ def drawn(seed):
     domain = Domain(n_rows=N, n_features=2, row_norm=1.0, min_present=N, max_missing=None if gaps else 0)
     if rng.random() < 0.5:
         domain = domain.but(row_norm=math.sqrt(2), entry_bound=1.0)
-    distance = Distance.neighbours(int(rng.choice([1, 1, 2])))
+    distance = Adjacency.replace(int(rng.choice([1, 1, 2]))).distance
     while True:
         count = int(rng.integers(2, 5))
         filler = [rng.choice(FILLERS)] if gaps else []

@@ -10,12 +10,15 @@ from worst_cases import STEEP, steep
 
 from ppdp.bounds import lookup
 from ppdp.bounds.regression import coefficient_norm, coefficient_shift, eigenvalue_margin
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS, complete_second_moment
 from ppdp.data.rows import Rows
 from ppdp.transformers import RegressionImputer
 from ppdp.transformers.impute.regression_imputer import coefficients, possible_moment
+
+ONE = Adjacency.replace().distance
 
 REWEIGHTED = Distance(replaced=1, reweighted=2, mass=3, one_sided=1.5)
 BALLS = [domain for domain in domains(9, 2, 3) if domain.entry_bound is None]
@@ -126,7 +129,7 @@ def test_one_row_that_decides_a_slope_reaches_the_bound(setting):
     conditional, n, share = setting
     case = steep(n, share, conditional)
     assert case.stage.min_eigenvalue == (pytest.approx(share) if conditional else None)
-    ratio = shift_ratio(case.domain, Distance.neighbours(), None if conditional else share)
+    ratio = shift_ratio(case.domain, ONE, None if conditional else share)
     least = 0.75 if conditional and n == 10 and share == 0.2 else LEAST[n][share]
     assert least <= ratio(case.pair) <= ROUNDING
 
@@ -238,7 +241,7 @@ GAP = np.nan
 @pytest.mark.parametrize(
     ("distance", "left", "right"),
     [
-        (Distance.neighbours(), [1.0, 0.0], [0.0, 1.0]),
+        (ONE, [1.0, 0.0], [0.0, 1.0]),
         (Distance(toggled=1), [1.0, 0.0], None),
         (Distance(moved=1, radius=1e-6), [1.0, 0.0], [1.0 - 1e-6, 0.0]),
     ],
@@ -292,7 +295,7 @@ def test_the_margin_of_neighbours_differs_by_at_most_one(distance):
 
 
 def test_the_margin_is_zero_where_the_condition_fails_and_fewer_replacements_never_break_it():
-    found, world = eigenvalue_condition(Distance.neighbours())
+    found, world = eigenvalue_condition(ONE)
     rng = np.random.default_rng(0)
     seen = []
     for _ in range(300):

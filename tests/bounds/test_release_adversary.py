@@ -9,6 +9,7 @@ from neighbours import ROUNDING, Pair
 
 from ppdp.bounds import lookup
 from ppdp.bounds.release import BOX_WEIGHT
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
@@ -63,7 +64,7 @@ def test_where_no_row_can_be_deleted_the_mean_alone_is_released(domain):
     assert value(Rows.of(np.zeros((12, 2)))).shape == (2,)
     reached, _ = attack(World(domain, distance), use("count", domain, distance))
     assert reached <= ROUNDING
-    assert sensitivity(Distance.neighbours()) == pytest.approx(2 * domain.row_norm / 12, rel=1e-8)
+    assert sensitivity(Adjacency.replace().distance) == pytest.approx(2 * domain.row_norm / 12, rel=1e-8)
 
 
 def corner(d, sign=1.0):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from neighbours import ROUNDING
 
-from ppdp import Distance, Domain
+from ppdp import Adjacency, Distance, Domain
 from ppdp.bounds import lookup
 from ppdp.data.rows import Rows
 from ppdp.mechanisms import GaussianMechanism
@@ -117,7 +117,7 @@ STAGES = {
 @pytest.mark.parametrize("name", STAGES)
 def test_no_neighbours_exceed_it_behind_a_stage(name):
     stages = STAGES[name] if isinstance(STAGES[name], tuple) else (STAGES[name],)
-    domain, distance = Domain(n_rows=12, n_features=3, row_norm=1.0, max_missing=0), Distance.neighbours()
+    domain, distance = Domain(n_rows=12, n_features=3, row_norm=1.0, max_missing=0), Adjacency.replace().distance
     world, rng, used = World(domain, distance), np.random.default_rng(0), []
     pairs = [world.drawn(rng) for _ in range(60)]
     pairs += [world.varied(pair, rng, 0.3) for pair in pairs]

@@ -11,6 +11,7 @@ import pytest
 from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Pair
 
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import lookup
@@ -20,6 +21,8 @@ from ppdp.mechanisms import LinearRegression, LinearSVC, LogisticRegression
 from ppdp.mechanisms.learn import linear
 from ppdp.mechanisms.learn.descent import ClippedGradient
 from ppdp.privacy.gaussian import gaussian_delta
+
+ONE = Adjacency.replace().distance
 
 DOMAIN = Domain(n_rows=6, n_features=1, row_norm=1.0)
 CLIP, SIGMA, BATCH = 0.5, 0.4, 2
@@ -128,7 +131,7 @@ def test_two_steps_that_depend_on_each_other_cost_no_more(solver, pair):
 def test_all_rows_in_every_batch_is_the_gaussian_mechanism():
     """At rate 1 the textbook number, √T 2C/(nσ), but for the grid of the distributions."""
     for solver in ("poisson", "fixed-size"):
-        loss = model(solver, 9, batch_size=6, noise_scale=1.0).privacy_map(DOMAIN, Distance.neighbours())
+        loss = model(solver, 9, batch_size=6, noise_scale=1.0).privacy_map(DOMAIN, ONE)
         for epsilon in (0.0, 0.5, 1.0):
             exact = gaussian_delta(3 * 2 * CLIP / 6, epsilon)
             assert exact * (1 - 1e-9) <= loss.delta(epsilon) <= exact * 1.001 + 1e-9
@@ -175,9 +178,7 @@ class TestWhatCounts:
         found = []
         for n in (10**3, 10**6):
             domain = Domain(n_rows=n, n_features=50, row_norm=1.0)
-            loss = model(solver, 100, batch_size=n // 50, noise_scale=3.0 / (n // 50)).privacy_map(
-                domain, Distance.neighbours()
-            )
+            loss = model(solver, 100, batch_size=n // 50, noise_scale=3.0 / (n // 50)).privacy_map(domain, ONE)
             noise = dict(loss.parts[0].facts)["noise_scale"]
             assert 3.0 * 0.99 < noise < 3.0
             assert 0 < loss.mu < 0.02
@@ -223,7 +224,7 @@ def test_no_pair_exceeds_the_sensitivity_of_whole_passes(kind, domain, distance)
         first = [Pair.of(X * s, -X * s, (np.full(8, float(label)),) * 2) for s in (1, -1) for label in (0, 1)]
         reached, _ = attack(world, ratio, draws=15, steps=30, first=first)
         assert reached <= ROUNDING
-        if distance == Distance.neighbours() and clip == 0.3:
+        if distance == ONE and clip == 0.3:
             assert reached >= 0.99
 
 
@@ -268,7 +269,7 @@ class TestHidden:
         rng, reached = np.random.default_rng(0), 0.0
         for n in (1, 2, 5):
             domain = Domain(n_rows=n, n_features=1, row_norm=1.0)
-            loss = chosen.privacy_map(domain, Distance.neighbours())
+            loss = chosen.privacy_map(domain, ONE)
             for place in range(n):
                 for others in ("none", "random"):
                     X = np.zeros(n) if others == "none" else rng.uniform(-1, 1, n)
@@ -293,8 +294,8 @@ class TestHidden:
         }
         for loss, (longest, own) in limits.items():
             given = {"loss": loss, "clip": 10.0, **common, **own}
-            assert hidden(domain, Distance.neighbours(), step_size=longest, **given).parts
+            assert hidden(domain, ONE, step_size=longest, **given).parts
             with pytest.raises(CertificateError):
-                hidden(domain, Distance.neighbours(), step_size=longest * 1.001, **given)
+                hidden(domain, ONE, step_size=longest * 1.001, **given)
         with pytest.raises(CertificateError):  # clipped, the softmax is the gradient of nothing
-            hidden(domain, Distance.neighbours(), step_size=0.1, loss="softmax", n_classes=3, clip=1.0, **common)
+            hidden(domain, ONE, step_size=0.1, loss="softmax", n_classes=3, clip=1.0, **common)

@@ -11,10 +11,13 @@ from worst_cases import CLIPPED, FLOORED, TOTALS, four_values, poles
 
 from ppdp.bounds import lookup
 from ppdp.bounds.scaling import _Geometry, _largest_std, _variance_shift
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.exceptions import CertificateError, UnsupportedOrder
 from ppdp.transformers import StandardScaler
+
+ONE = Adjacency.replace().distance
 
 FORMS = pytest.mark.parametrize(
     "form",
@@ -113,7 +116,7 @@ def test_without_centring_the_conditional_bound_is_reached():
     """Only the scale changes: the row at the pole is at distance R from the centre."""
     case = poles(200, 0.35)
     stage = StandardScaler(case.stage.min_std, floor=False, clip=None, with_mean=False)
-    chain = Chain.of([stage], case.domain, Distance.neighbours())
+    chain = Chain.of([stage], case.domain, ONE)
     assert 0.95 <= chain.use(case.pair, [0]) <= ROUNDING
 
 
@@ -125,7 +128,7 @@ def test_a_box_makes_the_bound_smaller_and_it_still_holds():
     case = poles(n, 0.3)
     pair = case.pair.mapped(lambda rows: type(rows)(np.repeat(rows.X, d, axis=1), None, rows.weight))
     stage = StandardScaler(case.stage.min_std / math.sqrt(d), floor=False, clip=None)
-    tight, loose = (Chain.of([stage], domain, Distance.neighbours()) for domain in (box, ball))
+    tight, loose = (Chain.of([stage], domain, ONE) for domain in (box, ball))
     assert tight.distance.radius < 0.5 * loose.distance.radius
     assert 0.9 <= tight.use(pair, [0]) <= ROUNDING
 
@@ -210,7 +213,7 @@ def test_one_scale_is_reached_in_one_dimension_with_and_without_the_condition(n,
     case = poles(n, s)
     for floor in (False, True):
         stage = StandardScaler(case.stage.min_std, floor=floor, clip=None, per_column=False)
-        chain = Chain.of([stage], case.domain, Distance.neighbours())
+        chain = Chain.of([stage], case.domain, ONE)
         assert chain.distance.radius == pytest.approx(case.certified.radius, rel=1e-6)
         assert {10: 0.86, 50: 0.95, 200: 0.98}[n] <= chain.use(case.pair, [0]) <= ROUNDING
 
@@ -220,7 +223,7 @@ def test_one_scale_is_reached_in_one_dimension_with_and_without_the_condition(n,
 def test_the_reach_of_the_condition_is_enough_for_the_floor_form_however_few_rows(n, s):
     """A deviation far below the floor, a mean as long as a row: rows at one pole, of which one goes to the other."""
     domain = Domain(n_rows=n, n_features=1, row_norm=1.0, max_missing=0)
-    chain = Chain.of([StandardScaler(s, clip=None, per_column=False)], domain, Distance.neighbours())
+    chain = Chain.of([StandardScaler(s, clip=None, per_column=False)], domain, ONE)
     for others in range(n):
         X = np.ones((n, 1))
         X[:others] = -1.0
@@ -266,7 +269,7 @@ def test_the_margin_of_one_scale_is_never_more_than_the_distance_to_failure(d):
     found = []
     for _ in range(60):
         rows, s = world.draw(rng).left, float(rng.uniform(0.02, 0.6))
-        margin, exact = pooled_margin(domain, Distance.neighbours(), s).margin(rows), fewest_steps(rows, s)
+        margin, exact = pooled_margin(domain, ONE, s).margin(rows), fewest_steps(rows, s)
         assert margin <= exact
         assert (margin == 0) == (exact == 0)  # zero where the condition fails, and nowhere else
         found.append((margin, exact))

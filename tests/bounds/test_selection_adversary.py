@@ -5,14 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from ppdp import Domain, PrivacyLoss
+from ppdp import Adjacency, Domain, PrivacyLoss
 from ppdp.bounds.selection import choice_mu, choice_scale, range_mu, range_of, score_mu, score_noise, search_loss
-from ppdp.core.distance import Distance
 from ppdp.exceptions import ImpossibleBudget
 from ppdp.pipeline.search.candidates import row_scores
 from ppdp.privacy.gaussian import gaussian_delta
 
-ONE = Distance.neighbours()
+ONE = Adjacency.replace().distance
 M = 500
 
 
@@ -81,7 +80,7 @@ def test_ranges_beyond_all_measure():
 @pytest.mark.parametrize("mu", [1e-4, 0.05, 0.3, 3.0])
 @pytest.mark.parametrize("rows_per_unit", [1, 4])
 def test_least_noise_for_a_budget(mu, rows_per_unit):
-    far = Distance.neighbours(rows_per_unit)
+    far = Adjacency.replace(rows_per_unit).distance
     scale, noise = choice_scale(M, far, mu), score_noise(M, far, 3, mu)
     assert mu * 0.99 <= choice_mu(M, far, scale) <= mu
     assert mu * 0.995 <= score_mu(M, far, 3, noise) <= mu * (1 + 1e-9)

@@ -7,13 +7,14 @@ from neighbours import ROUNDING, Chain
 from worst_cases import shrunk
 
 from ppdp.bounds.soft_pca import moment_distance, shrinkage_shift
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import second_moment
 from ppdp.transformers import SoftPCA
 
-ONE = Distance.neighbours()
+ONE = Adjacency.replace().distance
 
 
 @pytest.mark.parametrize("domain", domains(12, 1, 2, 3, max_missing=0), ids=named)

@@ -11,6 +11,7 @@ from worst_cases import outliers_cut
 from ppdp.bounds import lookup
 from ppdp.bounds.imputation import mean_norm
 from ppdp.bounds.order_statistics import largest_entry
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.quantiles import trimmed_means
@@ -96,7 +97,7 @@ def test_changing_masks_reach_the_bound(n, least):
     pair = Pair.of(np.vstack([[a, a, np.nan], rest]), np.vstack([[-a, np.nan, a], rest]))
     n0 = int(min((~np.isnan(rows.X)).sum(axis=0).min() for rows in (pair.left, pair.right)))
     domain = Domain(n_rows=n, n_features=3, row_norm=1.0)
-    ratio = ratio_to_bound(domain, Distance.neighbours(), n0, m)
+    ratio = ratio_to_bound(domain, Adjacency.replace().distance, n0, m)
     assert least <= ratio(pair) <= ROUNDING
 
 
@@ -114,7 +115,7 @@ def test_toggles_and_moves_reach_the_bound(distance):
 def test_impossible_counts_mean_nothing(counts):
     domain = Domain(n_rows=N, n_features=1, row_norm=1.0)
     with pytest.raises(CertificateError):
-        lookup("release.trimmed-means", "release")(domain, Distance.neighbours(), **counts)
+        lookup("release.trimmed-means", "release")(domain, Adjacency.replace().distance, **counts)
     with pytest.raises(CertificateError):
         lookup("release.trimmed-means", "release")(
             domain, Distance(replaced=1, reweighted=1), min_observed=4, trimmed=1

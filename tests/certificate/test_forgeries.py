@@ -29,7 +29,7 @@ def rederived(content: Document) -> Document:
     """A skilled forger: everything that follows is computed again, the smallest epsilon included."""
     c = copy.deepcopy(content)
     domain = Domain.from_dict(c["entrance"]["domain"])
-    distance = Distance.neighbours(domain.rows_per_unit)
+    distance = domain.adjacency.distance
     c["entrance"]["distance"], c["rows_per_unit"] = distance.to_dict(), domain.rows_per_unit
     points, squares, draws = [], [], 1
     for step in c["steps"]:

@@ -18,11 +18,11 @@ from diffprivlib import mechanisms as theirs  # noqa: E402
 from diffprivlib.models import linear_regression, naive_bayes  # noqa: E402
 
 from ppdp.bounds.diffprivlib import objective_noise  # noqa: E402
-from ppdp.core.distance import Distance  # noqa: E402
+from ppdp.core.adjacency import Adjacency  # noqa: E402
 from ppdp.interop import Diffprivlib  # noqa: E402
 from ppdp.privacy.noise.sampler import Noise  # noqa: E402
 
-ONE = Distance.neighbours()
+ONE = Adjacency.replace().distance
 every_distance = pytest.mark.parametrize("distance", DISTANCES, ids=named)
 
 

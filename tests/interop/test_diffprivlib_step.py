@@ -13,7 +13,7 @@ from foreign_models import GaussianNB, LinearRegression, LogisticRegression, Ran
 from sklearn.base import BaseEstimator, clone, is_classifier, is_regressor
 from sklearn.utils.estimator_checks import check_estimator
 
-from ppdp import Certificate, Distance, Domain, Pipeline, make_pipeline
+from ppdp import Adjacency, Certificate, Domain, Pipeline, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import (
     InvalidParameter,
@@ -73,7 +73,7 @@ def test_the_certificate_is_conditional_on_their_word_and_replays(name):
 def test_a_replaced_row_costs_a_multiple_of_the_epsilon_that_diffprivlib_is_given(name, factor):
     domain = DOMAIN.but(row_norm=2.0, classes=(0, 1), y_range=(-1.0, 1.0))
     step = clone(steps()[name]).set_params(noise_scale=2.0)
-    assert step.privacy_map(domain, Distance.neighbours()).epsilon(0.0) == pytest.approx(factor / 2)
+    assert step.privacy_map(domain, Adjacency.replace().distance).epsilon(0.0) == pytest.approx(factor / 2)
 
 
 @every_model

@@ -13,7 +13,7 @@ from literature.preprocessing.descent import lemma_3, sampled_rdp, sampled_with_
 from literature.preprocessing.gate import refusal, theorem_8, threshold
 from literature.preprocessing.iteration import iteration_noise, linear_pass
 from literature.preprocessing.scaling import scaled
-from ppdp.core.distance import Distance
+from ppdp.core.adjacency import Adjacency
 from ppdp.privacy.gaussian import gaussian_delta
 from ppdp.privacy.renyi import gaussian_curve, hidden_iterate_curve, laplace_curve, linear_weak_triangle
 
@@ -365,7 +365,7 @@ class TestErrata:
         noise = iteration_noise(rows=n, lipschitz=1.0, epsilon=epsilon)
         least = {
             kappa: hidden_iterate_curve(
-                Distance.neighbours(), n_rows=n - kappa + 1, bound=1.0, lipschitz=1.0, noise_scale=noise
+                Adjacency.replace().distance, n_rows=n - kappa + 1, bound=1.0, lipschitz=1.0, noise_scale=noise
             )
             for kappa in (1, n // 2)
         }

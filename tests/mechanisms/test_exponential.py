@@ -7,14 +7,14 @@ import pandas as pd
 import pytest
 from scipy.special import log_softmax
 
-from ppdp import Distance, Domain, PrivacyLoss, make_pipeline
+from ppdp import Adjacency, Distance, Domain, PrivacyLoss, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.mechanisms import ExponentialMechanism
 from ppdp.transformers import Deduplicator, MinMaxScaler, NormClipper
 
 LINE = Domain(n_rows=9, n_features=1, row_norm=1.0)
-ONE = Distance.neighbours()
+ONE = Adjacency.replace().distance
 
 
 def votes(X):

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ppdp import Distance, Domain, PrivacyLoss, make_pipeline
+from ppdp import Adjacency, Distance, Domain, PrivacyLoss, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
@@ -120,7 +120,7 @@ class TestCost:
     @pytest.mark.parametrize("present", [0, 400])
     def test_of_one_replaced_row(self, query, sensitivity, present):
         """Second moments and the share of rows present are free; two columns have two histograms."""
-        loss = GaussianMechanism(query, 0.5).privacy_map(BOX.but(min_present=present), Distance.neighbours())
+        loss = GaussianMechanism(query, 0.5).privacy_map(BOX.but(min_present=present), Adjacency.replace().distance)
         assert loss.mu == pytest.approx(sensitivity / 0.5, rel=1e-7)
 
     @pytest.mark.parametrize("query", QUERIES)

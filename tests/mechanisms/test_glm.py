@@ -10,7 +10,7 @@ from sklearn import linear_model
 from sklearn.base import is_regressor
 from sklearn.metrics import d2_tweedie_score
 
-from ppdp import Distance, Domain, Pipeline, PrivacyLoss
+from ppdp import Adjacency, Distance, Domain, Pipeline, PrivacyLoss
 from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound
 from ppdp.mechanisms import GammaRegressor, PoissonRegressor, TweedieRegressor
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler
@@ -180,7 +180,7 @@ class TestPrivacy:
         far = Distance(replaced=1, moved=5, radius=0.001)
         calibrated = kind(RANGE).calibrate(domain, far, PrivacyLoss(0.3))
         assert calibrated.privacy_map(domain, far).mu == pytest.approx(0.3, rel=1e-4)
-        assert calibrated.privacy_map(domain, Distance.neighbours()).mu < 0.3
+        assert calibrated.privacy_map(domain, Adjacency.replace().distance).mu < 0.3
 
     @pytest.mark.parametrize(("name", "value"), [("y_range", [0.0, 100.0]), ("power", 1.2)])
     def test_range_and_power_are_part_of_the_derivation(self, name, value):

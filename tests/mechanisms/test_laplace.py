@@ -6,13 +6,15 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from ppdp import Distance, Domain, PrivacyLoss, make_pipeline
+from ppdp import Adjacency, Distance, Domain, PrivacyLoss, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from ppdp.privacy.noise.laplace import laplace_release
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import Deduplicator, GridDeduplicator, NormClipper
+
+ONE = Adjacency.replace().distance
 
 QUERIES = ["mean", "sum", "count", "histogram"]
 BALL = Domain(n_rows=400, n_features=2, row_norm=1.0)
@@ -36,7 +38,7 @@ class TestCost:
         ],
     )
     def test_of_one_replaced_row_is_pure(self, query, domain, shift):
-        loss = LaplaceMechanism(query, 0.05).privacy_map(domain, Distance.neighbours())
+        loss = LaplaceMechanism(query, 0.05).privacy_map(domain, ONE)
         assert loss.epsilon(0.0) == pytest.approx(shift / 0.05, rel=1e-6)
         assert loss.mu == loss.failure == 0
 
@@ -59,7 +61,7 @@ class TestCost:
     def test_noise_that_is_too_fine_for_floats_is_refused_before_any_row(self):
         for query in ("mean", "sum", "histogram"):
             with pytest.raises(ImpossibleBudget):
-                LaplaceMechanism(query, 1e-14).privacy_map(BALL, Distance.neighbours())
+                LaplaceMechanism(query, 1e-14).privacy_map(BALL, ONE)
 
 
 def integers(shift, decay, width=40):
@@ -119,7 +121,7 @@ class TestVectors:
     @pytest.mark.parametrize("query", ["sum", "histogram"])
     def test_so_delta_buys_what_it_buys_for_one_number(self, query):
         """At (1, 0.1) less noise is enough than at (1, 0)."""
-        loss = LaplaceMechanism(query, 3.0).privacy_map(BALL, Distance.neighbours())
+        loss = LaplaceMechanism(query, 3.0).privacy_map(BALL, ONE)
         assert loss.epsilon(0.1) < 0.9 * loss.epsilon(0.0)
 
 

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression as PublicRegression
 from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as PublicSVC
 
-from ppdp import Distance, Domain, Pipeline, PrivacyLoss, make_pipeline
+from ppdp import Adjacency, Distance, Domain, Pipeline, PrivacyLoss, make_pipeline
 from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBudget
 from ppdp.mechanisms import LinearSVC, LogisticRegression
 from ppdp.transformers import Deduplicator, MinMaxScaler, StandardScaler
@@ -178,7 +178,7 @@ class TestPrivacy:
         far = Distance(replaced=1, moved=5, radius=0.01)
         calibrated = model.calibrate(domain, far, PrivacyLoss(0.3))
         assert calibrated.privacy_map(domain, far).mu == pytest.approx(0.3, rel=1e-4)
-        assert calibrated.privacy_map(domain, Distance.neighbours()).mu < 0.3
+        assert calibrated.privacy_map(domain, Adjacency.replace().distance).mu < 0.3
         assert isinstance(calibrated.max_iter, int)
         assert model.max_iter == "auto"
         assert repr(clone(calibrated)) == repr(calibrated)
@@ -188,7 +188,7 @@ class TestPrivacy:
         domain = Domain(n_rows=1000, n_features=3, row_norm=2.0)
         for model in (LogisticRegression((0, 1)), LogisticRegression(tuple(range(5))), LinearSVC((0, 1))):
             model.set_params(clip=0.5, max_iter=49, noise_scale=0.01)
-            loss = model.privacy_map(domain, Distance.neighbours())
+            loss = model.privacy_map(domain, Adjacency.replace().distance)
             assert loss.mu == pytest.approx(7 * 2 * 0.5 / (1000 * 0.01), rel=1e-6)
 
     def test_rows_that_move_cost_less_than_rows_that_are_replaced(self, two):

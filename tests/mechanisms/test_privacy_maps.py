@@ -30,7 +30,7 @@ from true_losses import (
     whole_delta,
 )
 
-from ppdp import Distance, Domain
+from ppdp import Adjacency, Distance, Domain
 from ppdp.bounds import FORMULAS
 from ppdp.mechanisms import (
     ExponentialMechanism,
@@ -49,7 +49,7 @@ from ppdp.privacy.parts import Part
 
 EXACT, NUMERIC = 1.001, 1.05  # how far above the truth
 BELOW = 1 + 1e-9
-ONE = Distance.neighbours()
+ONE = Adjacency.replace().distance
 DELTAS = (1e-9, 1e-6, 1e-3)
 N = 1000
 BALL = Domain(n_rows=N, n_features=3, row_norm=1.0)

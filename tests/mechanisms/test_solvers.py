@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from ppdp import Distance, Domain, PrivacyLoss, make_pipeline
+from ppdp import Adjacency, Distance, Domain, PrivacyLoss, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms import LinearRegression, LinearSVC, LogisticRegression, Ridge
@@ -17,6 +17,8 @@ from ppdp.mechanisms.learn.descent import ClippedGradient
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import Deduplicator, GridDeduplicator, MinMaxScaler, NormClipper, StandardScaler
+
+ONE = Adjacency.replace().distance
 
 N = 3000
 SAMPLED = ("poisson", "fixed-size")
@@ -129,16 +131,16 @@ class TestCertificates:
         domain = Domain(n_rows=1000, n_features=3, row_norm=2.0)
         for batch_size in (10, 64, 1000):
             chosen = model("logistic", solver="epochs", clip=0.5, max_iter=4, batch_size=batch_size, noise_scale=0.01)
-            loss = chosen.privacy_map(domain, Distance.neighbours())
+            loss = chosen.privacy_map(domain, ONE)
             assert loss.mu == pytest.approx(2 * 2 * 0.5 / (batch_size * 0.01), rel=1e-6)
 
     def test_a_small_rate_costs_less_than_full_batches_with_the_same_noise_on_the_sum(self):
         domain = Domain(n_rows=1000, n_features=3, row_norm=2.0)
         common = {"clip": 0.5, "max_iter": 50}
-        full = model("logistic", noise_scale=4e-3, **common).privacy_map(domain, Distance.neighbours())
+        full = model("logistic", noise_scale=4e-3, **common).privacy_map(domain, ONE)
         for solver in SAMPLED:
             chosen = model("logistic", solver=solver, batch_size=50, noise_scale=0.08, **common)
-            loss = chosen.privacy_map(domain, Distance.neighbours())
+            loss = chosen.privacy_map(domain, ONE)
             assert loss.epsilon(1e-6) < full.epsilon(1e-6) / 5
 
     def test_an_experiment_is_called_one(self, three):

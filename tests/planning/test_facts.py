@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from plans import classifier, data, plan
 
-from ppdp import Distance, Domain, make_pipeline
+from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.exceptions import DomainMismatch, MissingBound
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.pipeline.planning.plan import Plan
@@ -39,7 +39,7 @@ class TestFacts:
         assert facts["rows_per_unit"] == ("3", "declared")
         assert facts["classes"] == ("0, 1", "declared")
         assert p.domain == dataclasses.replace(domain, min_present=5000)
-        assert p.distance == Distance.neighbours(3)
+        assert p.distance == Adjacency.replace(3).distance
 
     def test_completed_at_fit(self):
         X, y = data("different")

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from ppdp import Distance, Domain
+from ppdp import Adjacency, Distance, Domain
 from ppdp.exceptions import DomainMismatch, InvalidValue, MissingBound
 from ppdp.testing import REGISTRY
 from ppdp.transformers import (
@@ -24,7 +24,7 @@ from ppdp.transformers import (
 )
 from ppdp.transformers.base import Transformer
 
-ONE = Distance.neighbours()
+ONE = Adjacency.replace().distance
 N = 4000
 DOMAIN = Domain(n_rows=N, n_features=2, row_norm=1.0, entry_bound=1.0, max_missing=0)
 READ = [StandardScaler(), SoftPCA(), GridQuantizer()]

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from ppdp import Distance, Domain, PrivacyRefusal, make_pipeline
+from ppdp import Adjacency, Distance, Domain, PrivacyRefusal, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
@@ -19,6 +19,8 @@ from ppdp.transformers import (
     RandomProjection,
     StandardScaler,
 )
+
+ONE = Adjacency.replace().distance
 
 CLUSTERS = [ClusterDeduplicator, ClusterQuantizer]
 every_class = pytest.mark.parametrize("kind", CLUSTERS)
@@ -148,19 +150,19 @@ class TestPlanning:
         stage = ClusterQuantizer(eta=0.01, max_cluster=4)
         assert stage.sensitivity(DOMAIN).linf == 6
         assert stage.sensitivity(DOMAIN).l2 == pytest.approx(0.02)
-        out = ClusterDeduplicator(eta=0.01, max_cluster=4).stability_map(DOMAIN, Distance.neighbours())[1]
+        out = ClusterDeduplicator(eta=0.01, max_cluster=4).stability_map(DOMAIN, ONE)[1]
         assert (out.toggled, out.mass, out.moved) == (6, 8, 0)
 
     def test_few_columns(self):
         for d, kissing in ((1, 2), (2, 6), (3, 12)):
             stage = ClusterDeduplicator(max_cluster=4, low_dimension=True)
-            assert stage.stability_map(DOMAIN.but(n_features=d), Distance.neighbours())[1].toggled == 2 * kissing * 3
+            assert stage.stability_map(DOMAIN.but(n_features=d), ONE)[1].toggled == 2 * kissing * 3
         with pytest.raises(InvalidParameter, match="at most 3 columns"):
-            stage.ways(DOMAIN, Distance.neighbours())
+            stage.ways(DOMAIN, ONE)
 
     @every_class
     def test_where_no_two_rows_are_near_nothing_happens(self, kind):
-        assert kind(max_cluster=1).stability_map(DOMAIN, Distance.neighbours())[1] == Distance.neighbours()
+        assert kind(max_cluster=1).stability_map(DOMAIN, ONE)[1] == ONE
 
     @every_class
     def test_it_may_not_stand_behind_a_stage_that_moved_many_rows(self, kind):
@@ -168,22 +170,22 @@ class TestPlanning:
             kind().ways(DOMAIN, Distance(replaced=1, moved=500, radius=0.1))
 
     def test_it_may_not_stand_behind_weights(self):
-        _, distance = GridDeduplicator(keep="soft").stability_map(DOMAIN, Distance.neighbours())
+        _, distance = GridDeduplicator(keep="soft").stability_map(DOMAIN, ONE)
         with pytest.raises(UnsupportedOrder, match="weights between 0 and 1"):
             ClusterDeduplicator().ways(DOMAIN, distance)
 
     def test_raw_keys_do_not_bring_deleted_rows_back(self):
-        domain, distance = Deduplicator().stability_map(DOMAIN, Distance.neighbours())
+        domain, distance = Deduplicator().stability_map(DOMAIN, ONE)
         with pytest.raises(UnsupportedOrder, match="would bring them back"):
             ClusterDeduplicator(keys="raw").ways(domain, distance)
 
     def test_behind_exact_deduplication_nothing_is_added(self):
-        domain, distance = Deduplicator().stability_map(DOMAIN, Distance.neighbours())
+        domain, distance = Deduplicator().stability_map(DOMAIN, ONE)
         out = ClusterDeduplicator(max_cluster=4).stability_map(domain, distance)[1]
         assert (out.toggled, out.mass) == (6, 8)
 
     def test_raw_keys_need_not_know_the_columns_of_now(self):
-        narrow = RandomProjection(n_components=2).stability_map(DOMAIN.but(max_missing=0), Distance.neighbours())
+        narrow = RandomProjection(n_components=2).stability_map(DOMAIN.but(max_missing=0), ONE)
         with pytest.raises(InvalidParameter, match="compared as they are"):
             ClusterDeduplicator(keys="raw", low_dimension=True).ways(*narrow)
 
@@ -193,4 +195,4 @@ class TestPlanning:
     )
     def test_impossible_parameters(self, kind, wrong):
         with pytest.raises(InvalidParameter, match=next(iter(wrong))):
-            kind(**wrong).ways(DOMAIN, Distance.neighbours())
+            kind(**wrong).ways(DOMAIN, ONE)

@@ -10,7 +10,7 @@ from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures
 from sklearn.preprocessing import MinMaxScaler as OwnRange
 from sklearn.preprocessing import StandardScaler as OwnScaler
 
-from ppdp import Distance, Domain
+from ppdp import Adjacency, Domain
 from ppdp.data.rows import Rows
 from ppdp.interop.sklearn import Block, ColumnMap
 from ppdp.testing import REGISTRY
@@ -127,7 +127,7 @@ def test_rows_without_gaps_stay_without_and_within_their_bounds(name, known, gap
     stage, X = STAGES[name], extreme_rows(gaps)
     domain = Domain(n_rows=200, n_features=D, row_norm=1e98 if known else None, max_missing=None if gaps else 0)
     with np.errstate(all="ignore"):  # as in a pipeline
-        (way,) = stage.ways(domain, Distance.neighbours())
+        (way,) = stage.ways(domain, Adjacency.replace().distance)
         statistics = stage._statistics(Rows.of(np.empty((0, D))), way, domain)
         entered = NormClipper(1e98).fit_transform(X) if known else X
         out = stage._run(Rows.of(entered), statistics).X

@@ -5,7 +5,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from ppdp import Distance, Domain, make_pipeline
+from ppdp import Adjacency, Distance, Domain, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import DomainMismatch, InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
@@ -123,7 +123,7 @@ class TestOrder:
 
     def test_raw_keys_do_not_bring_deleted_rows_back(self):
         with pytest.raises(UnsupportedOrder, match="deleted"):
-            Deduplicator(keys="raw").ways(*Deduplicator().stability_map(self.domain, Distance.neighbours()))
+            Deduplicator(keys="raw").ways(*Deduplicator().stability_map(self.domain, Adjacency.replace().distance))
 
     def test_weighted_rows_are_refused(self):
         with pytest.raises(UnsupportedOrder, match="weights"):

@@ -4,11 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ppdp import Distance, Domain, make_pipeline
+from ppdp import Adjacency, Distance, Domain, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import DomainMismatch, InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import Deduplicator, GridDeduplicator, MinMaxScaler, NormClipper, StandardScaler
+
+ONE = Adjacency.replace().distance
 
 DOMAIN = Domain(n_rows=100, n_features=2, row_norm=1.0, entry_bound=0.9, min_present=100)
 
@@ -65,7 +67,7 @@ class TestCentre:
         rng = np.random.default_rng(0)
         rows = NormClipper(1.0).fit_transform(np.clip(rng.normal(size=(100, 2)), -0.9, 0.9))
         stage = GridDeduplicator(0.7)
-        (way,) = stage.ways(DOMAIN, Distance.neighbours())
+        (way,) = stage.ways(DOMAIN, ONE)
         assert way.domain == DOMAIN.but(min_present=1)
         out = stage._run(Rows.of(rows), stage._statistics(Rows.of(rows), way, DOMAIN))
         assert (np.linalg.norm(out.X, axis=1) <= 1.0).all()
@@ -140,12 +142,12 @@ class TestParameters:
     )
     def test_impossible(self, kind, parameters, says):
         with pytest.raises(kind, match=says):
-            GridDeduplicator(**parameters).ways(DOMAIN, Distance.neighbours())
+            GridDeduplicator(**parameters).ways(DOMAIN, ONE)
 
 
 class TestDistance:
     def test_the_centre_is_free(self):
-        for distance in (Distance.neighbours(), Distance(replaced=2), Distance(toggled=3)):
+        for distance in (ONE, Distance(replaced=2), Distance(toggled=3)):
             _, out = GridDeduplicator(0.1).stability_map(DOMAIN, distance)
             assert (out.replaced, out.toggled, out.mass, out.one_sided, out.moved) == (
                 distance.replaced,
@@ -156,16 +158,16 @@ class TestDistance:
             )
 
     def test_the_first_row_moves_inside_its_cell_if_that_can_be_said(self):
-        _, out = GridDeduplicator([0.03, 0.04], keep="first").stability_map(DOMAIN, Distance.neighbours())
+        _, out = GridDeduplicator([0.03, 0.04], keep="first").stability_map(DOMAIN, ONE)
         assert (out.replaced, out.toggled, out.moved, out.mass) == (1, 0, 1, 2)
         assert out.radius == pytest.approx(0.05)
-        assert GridDeduplicator(9.0, keep="first").stability_map(DOMAIN, Distance.neighbours())[1].radius == 2.0
+        assert GridDeduplicator(9.0, keep="first").stability_map(DOMAIN, ONE)[1].radius == 2.0
         for labels, domain in (("first", DOMAIN), ("unanimous", DOMAIN), ("record", DOMAIN.but(row_norm=None))):
-            _, out = GridDeduplicator(0.1, keep="first", labels=labels).stability_map(domain, Distance.neighbours())
+            _, out = GridDeduplicator(0.1, keep="first", labels=labels).stability_map(domain, ONE)
             assert (out.toggled, out.moved, out.mass) == (2, 0, 4)
 
     def test_weights_say_that_they_are_weights(self):
-        domain, out = GridDeduplicator(0.1, keep="soft").stability_map(DOMAIN, Distance.neighbours())
+        domain, out = GridDeduplicator(0.1, keep="soft").stability_map(DOMAIN, ONE)
         assert (out.reweighted, out.mass, out.one_sided) == (100, 2, 1.5)
         assert domain.min_present == 1
         with pytest.raises(UnsupportedOrder, match="weights"):

@@ -5,11 +5,13 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from ppdp import Distance, Domain, make_pipeline
+from ppdp import Adjacency, Distance, Domain, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import GridQuantizer, MinMaxScaler, StandardScaler
+
+ONE = Adjacency.replace().distance
 
 MODES = ["hard", "staircase", "dither"]
 DOMAIN = Domain(n_rows=1000, n_features=4, row_norm=1.0)
@@ -22,10 +24,10 @@ def test_rows_go_to_the_nearest_centre():
 
 
 def test_the_default_cell_is_a_tenth_of_the_norm():
-    (way,) = GridQuantizer().ways(DOMAIN.but(row_norm=3.0), Distance.neighbours())
+    (way,) = GridQuantizer().ways(DOMAIN.but(row_norm=3.0), ONE)
     assert way.parameters["cell"] == pytest.approx(0.3)
     with pytest.raises(MissingBound, match="row_norm"):
-        GridQuantizer().ways(Domain(n_rows=10, n_features=2), Distance.neighbours())
+        GridQuantizer().ways(Domain(n_rows=10, n_features=2), ONE)
 
 
 def test_a_staircase_is_flat_inside_and_continuous():
@@ -39,7 +41,7 @@ def test_a_staircase_is_flat_inside_and_continuous():
 def test_dither_is_for_slots_and_averages_out():
     domain = Domain(n_rows=20000, n_features=1, row_norm=1.0)
     stage = GridQuantizer(cell=0.4, mode="dither", seed=5)
-    (way,) = stage.ways(domain, Distance.neighbours())
+    (way,) = stage.ways(domain, ONE)
     rows = Rows.of(np.full((20000, 1), 0.13))
     statistics = stage._statistics(rows, way, domain)
     out = stage._run(rows, statistics).X
@@ -52,8 +54,11 @@ def test_dither_is_for_slots_and_averages_out():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_it_costs_nothing_where_no_row_has_moved(mode):
-    assert GridQuantizer(mode=mode).stability_map(DOMAIN, Distance.neighbours()) == (DOMAIN, Distance.neighbours())
-    assert GridQuantizer(mode=mode).conditions(DOMAIN, Distance.neighbours()) == ()
+    assert GridQuantizer(mode=mode).stability_map(DOMAIN, ONE) == (
+        DOMAIN,
+        ONE,
+    )
+    assert GridQuantizer(mode=mode).conditions(DOMAIN, ONE) == ()
 
 
 def test_what_it_costs_behind_rows_that_moved():
@@ -106,4 +111,4 @@ def test_frames_and_names():
 )
 def test_impossible_parameters(wrong):
     with pytest.raises(InvalidParameter, match=next(iter(wrong))):
-        GridQuantizer(**wrong).ways(DOMAIN, Distance.neighbours())
+        GridQuantizer(**wrong).ways(DOMAIN, ONE)

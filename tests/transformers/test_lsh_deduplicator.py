@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ppdp import Distance, Domain, make_pipeline
+from ppdp import Adjacency, Distance, Domain, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidInput, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
@@ -220,12 +220,12 @@ class TestParameters:
     )
     def test_impossible(self, parameters, says):
         with pytest.raises(InvalidParameter, match=says):
-            LSHDeduplicator(**parameters).ways(DOMAIN, Distance.neighbours())
+            LSHDeduplicator(**parameters).ways(DOMAIN, Adjacency.replace().distance)
 
 
 def test_distances():
     def out(**parameters):
-        return LSHDeduplicator(4, **parameters).stability_map(DOMAIN, Distance.neighbours())[1]
+        return LSHDeduplicator(4, **parameters).stability_map(DOMAIN, Adjacency.replace().distance)[1]
 
     assert (out().toggled, out().mass, out().one_sided) == (8, 10, 5)
     window = out(rule="window", window=3)

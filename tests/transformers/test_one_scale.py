@@ -5,10 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from ppdp import Distance, Domain, Pipeline, make_pipeline
+from ppdp import Adjacency, Domain, Pipeline, make_pipeline
 from ppdp.bounds import lookup
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import NormClipper, StandardScaler
+
+ONE = Adjacency.replace().distance
 
 
 def table(n=3000):
@@ -70,13 +72,13 @@ def test_the_condition_is_one_about_the_sum_of_variances():
     assert "add up" in condition["statement"]
     each = StandardScaler(0.3, floor=False, statistics="exact")
     domain = Domain(n_rows=len(X), n_features=2, row_norm=1.0, max_missing=0)
-    assert [found.margin(X) for found in each.conditions(domain, Distance.neighbours())] == [0.0]
+    assert [found.margin(X) for found in each.conditions(domain, ONE)] == [0.0]
 
 
 def test_a_formula_that_says_nothing_means_one_scale_per_column():
     domain = Domain(n_rows=100, n_features=3, row_norm=1.0, max_missing=0)
     scaling = lookup("scaling.standard", "stability")
     parameters = {"min_std": 0.2, "conditional": False, "clip": 3.0}
-    silent = scaling(domain, Distance.neighbours(), **parameters)
-    assert silent == scaling(domain, Distance.neighbours(), **parameters, per_column=True)
-    assert silent != scaling(domain, Distance.neighbours(), **parameters, per_column=False)
+    silent = scaling(domain, ONE, **parameters)
+    assert silent == scaling(domain, ONE, **parameters, per_column=True)
+    assert silent != scaling(domain, ONE, **parameters, per_column=False)

@@ -8,12 +8,14 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA as Reference
 from sklearn.exceptions import NotFittedError
 
-from ppdp import Certificate, Distance, Domain, make_pipeline
+from ppdp import Adjacency, Certificate, Domain, make_pipeline
 from ppdp.data.statistics import Moments
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import PCA, NormClipper, StandardScaler
 from ppdp.transformers.project.public_columns import PublicColumns
+
+ONE = Adjacency.replace().distance
 
 DOMAIN = Domain(n_rows=1000, n_features=6, row_norm=1.0, max_missing=0)
 OUTPUTS = "rank", "projected", "aligned"
@@ -25,7 +27,7 @@ def rows(n=300, d=6, *, shift=0.5):
 
 
 def exact(stage, domain=DOMAIN):
-    (way,) = (way for way in stage.ways(domain, Distance.neighbours()) if way.name == "exact")
+    (way,) = (way for way in stage.ways(domain, ONE) if way.name == "exact")
     return way
 
 
@@ -135,7 +137,7 @@ class TestPublicColumns:
     )
     def test_impossible_ones_are_refused_before_any_data(self, basis):
         with pytest.raises(InvalidParameter, match="basis"):
-            PCA(2, output="projected", basis=basis).ways(DOMAIN, Distance.neighbours())
+            PCA(2, output="projected", basis=basis).ways(DOMAIN, ONE)
 
     @pytest.mark.parametrize(
         "settings",
@@ -151,7 +153,7 @@ class TestPublicColumns:
     )
     def test_impossible_settings_are_refused_before_any_data(self, settings):
         with pytest.raises(InvalidParameter):
-            PCA(2, **settings).ways(DOMAIN, Distance.neighbours())
+            PCA(2, **settings).ways(DOMAIN, ONE)
 
 
 class TestManners:
@@ -178,7 +180,7 @@ class TestManners:
 
     def test_gaps_need_an_imputer_first(self):
         with pytest.raises(UnsupportedOrder, match="imputer"):
-            PCA(1).ways(DOMAIN.but(max_missing=3), Distance.neighbours())
+            PCA(1).ways(DOMAIN.but(max_missing=3), ONE)
 
     def test_rows_are_left_alone(self):
         X = rows()

@@ -23,12 +23,14 @@ from sklearn.preprocessing import (
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-from ppdp import Distance, Domain, make_pipeline
+from ppdp import Adjacency, Distance, Domain, make_pipeline
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.testing import check_stage
 from ppdp.transformers import Deduplicator, NormClipper, Public
 from ppdp.transformers import StandardScaler as PrivateScaler
+
+ONE = Adjacency.replace().distance
 
 D = 5
 PUBLISHED = np.random.default_rng(1).standard_normal((200, D)) * [0.5, 1, 2, 5, 0.1] + [0, 1, 0, -3, 0.2]
@@ -200,8 +202,8 @@ def test_the_certificate_lists_what_the_user_declares():
 def test_matrix_products_of_others_need_a_declared_rounding():
     sampler = RBFSampler(n_components=40, random_state=0).fit(PUBLISHED)
     with pytest.raises(InvalidParameter, match="among other rows"):
-        Public(sampler, lipschitz=2.0, row_norm=2.0).ways(DOMAIN, Distance.neighbours())
-    domain, distance = Public(sampler, 2.0, 2.0, rounding=1e-12).stability_map(DOMAIN, Distance.neighbours())
+        Public(sampler, lipschitz=2.0, row_norm=2.0).ways(DOMAIN, ONE)
+    domain, distance = Public(sampler, 2.0, 2.0, rounding=1e-12).stability_map(DOMAIN, ONE)
     assert (distance.replaced, distance.moved) == (1, 7)  # every other row
     assert 2 * 2e-12 <= distance.radius < 2.1 * 2e-12
     assert domain.row_norm == 2.0
@@ -319,7 +321,7 @@ def test_without_a_bound_before_it():
     scaler = StandardScaler().fit(PUBLISHED)
     unbounded = DOMAIN.but(row_norm=None)
     with pytest.raises(MissingBound, match="norm"):
-        Public(scaler).ways(unbounded, Distance.neighbours())
-    assert Public(scaler, row_norm=2.0).stability_map(unbounded, Distance.neighbours())[0].row_norm == 2.0
+        Public(scaler).ways(unbounded, ONE)
+    assert Public(scaler, row_norm=2.0).stability_map(unbounded, ONE)[0].row_norm == 2.0
     pipe = make_pipeline(Public(scaler, row_norm=2.0), GaussianMechanism(), epsilon=5.0, delta=1e-4).fit(rows())
     assert pipe.certificate_.verify()

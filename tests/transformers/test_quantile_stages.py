@@ -9,12 +9,14 @@ from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.preprocessing import MinMaxScaler as DataDrivenScaler
 
-from ppdp import Distance, Domain, Pipeline, PrivacyRefusal, make_pipeline
+from ppdp import Adjacency, Distance, Domain, Pipeline, PrivacyRefusal, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound, NoRoute, UnknownStage, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.transformers import Deduplicator, MeanImputer, MedianImputer, MinMaxScaler, NormClipper, RobustScaler
+
+ONE = Adjacency.replace().distance
 
 GAP = np.nan
 STAGES = [MedianImputer(), RobustScaler(), MinMaxScaler(quantiles=(0.1, 0.9))]
@@ -60,7 +62,7 @@ class TestValues:
     def test_filled_rows_keep_their_norm(self):
         rows = Rows.of(np.array([[1.0, 0.0], [1.0, 0.0], [GAP, 1.0]]))
         domain = Domain(n_rows=3, n_features=2, row_norm=1.0)
-        (way,) = MedianImputer().ways(domain, Distance.neighbours())
+        (way,) = MedianImputer().ways(domain, ONE)
         stage = MedianImputer()
         filled = stage._run(rows, stage._statistics(rows, way, domain))
         np.testing.assert_allclose(filled.X[2], np.sqrt([0.5, 0.5]))
@@ -70,7 +72,7 @@ class TestValues:
         rows = Rows(np.array([[0.5], [0.6], [0.7], [0.0], [0.0]]), None, weight)
         domain = Domain(n_rows=5, n_features=1, row_norm=1.0)
         for stage, name in ((MedianImputer(), "median"), (RobustScaler(), "center")):
-            (way,) = stage.ways(domain, Distance.neighbours())
+            (way,) = stage.ways(domain, ONE)
             assert stage._statistics(rows, way, domain)[name] == 0.6
 
     def test_robust_scaling(self):
@@ -247,7 +249,7 @@ class TestPipelines:
             X = np.random.default_rng(1).uniform(-1, 1, (n, 3))
             domain = Domain(n_rows=n, n_features=3, row_norm=3**0.5, entry_bound=1.0)
             for stage in STAGES:
-                (way,) = stage.ways(domain, Distance.neighbours())
+                (way,) = stage.ways(domain, ONE)
                 assert 150 < way.conditions[-1].margin(X) < 250
 
     @every_stage

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import issparse
 from sklearn.base import clone
 
-from ppdp import Distance, Domain, make_pipeline
+from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.bounds.projection import FAMILIES, draw
 from ppdp.certificate import Certificate, verify
 from ppdp.certificate.canonical import digest
@@ -103,7 +103,7 @@ def test_many_columns_need_the_family_without_a_matrix():
     wide = DOMAIN.but(n_features=100_000)
     with pytest.raises(InvalidParameter, match="oporp"):
         RandomProjection(1000).ways(wide, None)
-    out, _ = RandomProjection(1000, "oporp").stability_map(wide, Distance.neighbours())
+    out, _ = RandomProjection(1000, "oporp").stability_map(wide, Adjacency.replace().distance)
     assert out.n_features == 1000
 
 

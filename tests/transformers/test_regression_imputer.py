@@ -8,12 +8,14 @@ import polars as pl
 import pytest
 from sklearn.linear_model import Ridge
 
-from ppdp import Distance, Domain, Pipeline, make_pipeline
+from ppdp import Adjacency, Domain, Pipeline, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import MeanImputer, NormClipper, RegressionImputer
 from ppdp.transformers.impute import regression_imputer as module
+
+ONE = Adjacency.replace().distance
 
 GAP = np.nan
 
@@ -84,7 +86,7 @@ def test_filled_rows_keep_their_public_norm_and_entries():
     X = np.array([[1.0, 1.0], [-1.0, -1.0]] * 10 + [[1.0, GAP]])
     domain = Domain(n_rows=21, n_features=2, row_norm=1.2, entry_bound=0.7)
     stage = RegressionImputer(1e-6)
-    (way,) = [way for way in stage.ways(domain, Distance.neighbours()) if way.name == "exact"]
+    (way,) = [way for way in stage.ways(domain, ONE) if way.name == "exact"]
     rows = Rows.of(np.clip(X, -0.7, 0.7))
     filled = stage._run(rows, stage._statistics(rows, way, domain)).X
     assert way.domain.entry_bound == 0.7
@@ -125,7 +127,7 @@ def test_deleted_rows_are_not_fitted_on():
     X, _ = table()
     domain = Domain(n_rows=len(X), n_features=4, row_norm=2.0)
     stage = RegressionImputer()
-    (way,) = [way for way in stage.ways(domain, Distance.neighbours()) if way.name == "exact"]
+    (way,) = [way for way in stage.ways(domain, ONE) if way.name == "exact"]
     weight = np.ones(len(X))
     weight[::2] = 0
     half = stage._statistics(Rows(X, None, weight).settled(), way, domain)["moment"]
@@ -165,13 +167,13 @@ DOMAIN = Domain(n_rows=100, n_features=3, row_norm=1.0)
 )
 def test_impossible_parameters(parameters, says):
     with pytest.raises(InvalidParameter, match=says) as caught:
-        RegressionImputer(**parameters).ways(DOMAIN, Distance.neighbours())
+        RegressionImputer(**parameters).ways(DOMAIN, ONE)
     assert caught.value.stage == "RegressionImputer"
 
 
 def test_a_bound_on_rows_is_needed():
     with pytest.raises(MissingBound, match="row_norm"):
-        RegressionImputer().ways(DOMAIN.but(row_norm=None), Distance.neighbours())
+        RegressionImputer().ways(DOMAIN.but(row_norm=None), ONE)
 
 
 @pytest.mark.parametrize(
@@ -188,13 +190,13 @@ def test_a_bound_on_rows_is_needed():
 def test_what_the_exact_way_assumes(parameters, facts, names):
     stage = RegressionImputer(statistics="exact", **parameters)
     domain = DOMAIN.but(**facts)
-    assert [condition.name for condition in stage.conditions(domain, Distance.neighbours())] == names
-    after, distance = stage.stability_map(domain, Distance.neighbours())
+    assert [condition.name for condition in stage.conditions(domain, ONE)] == names
+    after, distance = stage.stability_map(domain, ONE)
     assert distance.moved == (10 if "missing" in names else 99)
     assert after.missing_rows == 0
     noisy = RegressionImputer(statistics="noisy", **parameters)
-    assert noisy.conditions(domain, Distance.neighbours()) == ()
-    assert noisy.stability_map(domain, Distance.neighbours())[1] == Distance.neighbours()
+    assert noisy.conditions(domain, ONE) == ()
+    assert noisy.stability_map(domain, ONE)[1] == ONE
 
 
 def test_the_sensitivity_in_closed_form():
@@ -209,8 +211,8 @@ def test_the_sensitivity_in_closed_form():
 
 def test_rows_that_never_have_gaps_are_free():
     stage = RegressionImputer()
-    assert [way.name for way in stage.ways(DOMAIN.but(max_missing=0), Distance.neighbours())] == ["public"]
-    assert stage.stability_map(DOMAIN.but(max_missing=0), Distance.neighbours())[1] == Distance.neighbours()
+    assert [way.name for way in stage.ways(DOMAIN.but(max_missing=0), ONE)] == ["public"]
+    assert stage.stability_map(DOMAIN.but(max_missing=0), ONE)[1] == ONE
 
 
 def people(n=4000):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ppdp import Distance, Domain, make_pipeline
+from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.data.statistics import Moments
 from ppdp.exceptions import InvalidParameter, MissingBound, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
@@ -18,7 +18,7 @@ def rows(n=300, d=4):
 
 
 def ways(stage, domain=DOMAIN):
-    return {way.name: way for way in stage.ways(domain, Distance.neighbours())}
+    return {way.name: way for way in stage.ways(domain, Adjacency.replace().distance)}
 
 
 def test_directions_shrink_by_their_eigenvalue_over_itself_plus_the_ridge():

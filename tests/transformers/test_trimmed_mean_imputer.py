@@ -6,11 +6,13 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from ppdp import Distance, Domain, make_pipeline
+from ppdp import Adjacency, Distance, Domain, make_pipeline
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import Deduplicator, MeanImputer, MedianImputer, MinMaxScaler, TrimmedMeanImputer
+
+ONE = Adjacency.replace().distance
 
 GAP = np.nan
 N = 4000
@@ -54,13 +56,13 @@ class TestValues:
         rows = Rows(np.array([[0.5], [0.6], [1.0], [0.0], [0.0]]), None, np.array([1.0, 1, 1, 0, 0]))
         domain = Domain(n_rows=5, n_features=1, row_norm=1.0)
         stage = TrimmedMeanImputer(trim=0.34, min_observed=3)
-        ways = {way.name: way for way in stage.ways(domain, Distance.neighbours())}
+        ways = {way.name: way for way in stage.ways(domain, ONE)}
         assert stage._statistics(rows, ways["exact"], domain)["mean"] == pytest.approx(0.6)
 
     def test_filled_rows_keep_their_norm(self):
         rows = Rows.of(np.array([[1.0, 0.0], [1.0, 0.0], [GAP, 1.0]]))
         domain, stage = Domain(n_rows=3, n_features=2, row_norm=1.0), TrimmedMeanImputer(trim=0, min_observed=2)
-        ways = {way.name: way for way in stage.ways(domain, Distance.neighbours())}
+        ways = {way.name: way for way in stage.ways(domain, ONE)}
         filled = stage._run(rows, stage._statistics(rows, ways["exact"], domain))
         np.testing.assert_allclose(filled.X[2], np.sqrt([0.5, 0.5]))
 
@@ -130,8 +132,5 @@ class TestPipelines:
         """What the documentation says, for whatever number of rows."""
         for n in (2000, 200_000):
             domain = Domain(n_rows=n, n_features=5, row_norm=1.0)
-            moves = [
-                stage.stability_map(domain, Distance.neighbours())[1].radius
-                for stage in (MedianImputer(), TrimmedMeanImputer())
-            ]
+            moves = [stage.stability_map(domain, ONE)[1].radius for stage in (MedianImputer(), TrimmedMeanImputer())]
             assert 40 < moves[0] / moves[1] < 60

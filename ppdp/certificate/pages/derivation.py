@@ -12,6 +12,7 @@ from ppdp.certificate.pages.markup import Element, bound, element, figure, numbe
 from ppdp.certificate.pages.meaning import told
 from ppdp.certificate.pages.points import points_of, spreads
 from ppdp.certificate.pages.wording import terms
+from ppdp.core.adjacency import Adjacency
 
 __all__ = ["gate", "mechanism", "releases", "stages"]
 
@@ -79,8 +80,7 @@ def _explained(words: Iterable[str]) -> Element | None:
 
 def _entrance(c: Document) -> str:
     """What neighbouring datasets are, in words."""
-    k = c["rows_per_unit"]
-    return "One row is replaced" if k == 1 else f"Up to {k} rows of one person are replaced"
+    return Adjacency.replace(c["rows_per_unit"]).change
 
 
 def _glossary(c: Document) -> tuple[Element | str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ppdp.core.domain import unit_in_words
+from ppdp.core.adjacency import Adjacency
 
 __all__ = [
     "DIGEST",
@@ -79,16 +79,14 @@ def _assumed(c: Document) -> bool:
 
 def protected_in_words(c: Document) -> str:
     """The unit of privacy, and whether anybody said so."""
-    words = unit_in_words(c["rows_per_unit"])
+    words = Adjacency.replace(c["rows_per_unit"]).unit
     return f"{words}; each person is assumed to have one row, nobody declared it" if _assumed(c) else words
 
 
 def neighbours_in_words(c: Document) -> str:
     """What neighbouring datasets are; the document names those of a person who has one row."""
-    k = c["rows_per_unit"]
-    if k == 1:
-        return str(c["adjacency"])
-    return f"replace up to {k} rows, all of one person; the number of rows is public and fixed"
+    adjacency = Adjacency.replace(c["rows_per_unit"])
+    return str(c["adjacency"]) if adjacency.single else adjacency.words
 
 
 def shown_facts(c: Document) -> list[tuple[str, str, str]]:

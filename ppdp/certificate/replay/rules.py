@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ppdp.bounds import Formula, lookup
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
@@ -19,7 +20,7 @@ __all__ = ["ADJACENCY", "PRIVATE_ORIGIN", "RECORDED", "broken_rules", "not_cover
 
 Document = dict[str, Any]
 
-ADJACENCY = "replace one row; the number of rows is public and fixed"
+ADJACENCY = Adjacency.replace().words
 PRIVATE_ORIGIN = "read from y: not public"
 NOT_COVERED = (
     "evaluation on private rows, and choices made from it (scores, plots, tuning) unless they are charged to a ledger",

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ppdp.bounds.selection import search_allowance, search_loss, selection_loss
+from ppdp.core.adjacency import Adjacency
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW
 
@@ -47,7 +48,7 @@ def search_rules(c: Document, last: PrivacyLoss, draws: int) -> Iterator[str]:
         sides[0],
         selection_loss(**{name: selection[name] for name in selection if name != "candidates"}),
         sides[1],
-        apart=c["rows_per_unit"] == 1,
+        apart=Adjacency.replace(c["rows_per_unit"]).single,
     )
     variations = [[fit["variation"] for fit in side] for side in (fits, refits)]
     allowance = search_allowance(c["epsilon"], selection["scored"], *variations)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ppdp.bounds import FORMULAS
+from ppdp.core.adjacency import Adjacency
 
 __all__ = ["rests_on"]
 
@@ -90,9 +91,9 @@ def _bounds(c: Document) -> Iterator[str]:
 
 def _unit(c: Document) -> Iterator[str]:
     """Rows of one person, and whether anybody said so."""
-    k = c["rows_per_unit"]
-    if k > 1:
-        yield f"Nobody has more than {k} rows: declared, not checked."
+    adjacency = Adjacency.replace(c["rows_per_unit"])
+    if not adjacency.single:
+        yield f"Nobody has more than {adjacency.rows} rows: declared, not checked."
     elif any(fact["name"] == "rows_per_unit" and fact["origin"] == "declared" for fact in c["facts"]):
         yield "Nobody has more than one row: declared, not checked."
     else:

@@ -166,8 +166,8 @@ def _derive(c: dict[str, Any], found: list[str]) -> tuple[list[tuple[Domain, Dis
     """Domain and distance at the input of every step, and at the end."""
     domain = Domain.from_dict(c["entrance"]["domain"])
     distance = Distance.from_dict(c["entrance"]["distance"])
-    neighbours = Distance.neighbours(domain.rows_per_unit).to_dict()
-    if not _close(neighbours, c["entrance"]["distance"]) or c["rows_per_unit"] != domain.rows_per_unit:
+    neighbours = domain.adjacency.distance.to_dict()
+    if not _close(neighbours, c["entrance"]["distance"]) or c["rows_per_unit"] != domain.adjacency.rows:
         found.append("entrance.distance: neighbouring datasets differ in rows_per_unit replaced rows.")
     if not _close(domain.to_dict(), c["entrance"]["domain"]):
         found.append("entrance.domain: it is not written as it is read.")

@@ -17,7 +17,7 @@ from ppdp.certificate.pages.meaning import status_in_words
 from ppdp.certificate.pages.wording import ON_TRUST, neighbours_in_words, protected_in_words, shown_facts, title
 from ppdp.certificate.record import CertificateRecord
 from ppdp.certificate.replay.trust import rests_on
-from ppdp.core.domain import unit_in_words
+from ppdp.core.adjacency import Adjacency
 from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.privacy.parts import Part
 
@@ -140,10 +140,10 @@ def _joined(known: dict[str, Any], further: Mapping[str, Any]) -> dict[str, Any]
 
 def _known(c: Document) -> dict[str, dict[str, Any]]:
     """Sections that the certificate fills."""
-    domain, units = c["entrance"]["domain"], unit_in_words(c["rows_per_unit"])
+    domain, adjacency = c["entrance"]["domain"], Adjacency.replace(c["rows_per_unit"])
     claim = f"({figure(c['epsilon'], upward=True)}, {figure(c['delta'], upward=True)})"
     loss: dict[str, Any] = {
-        "privacy_unit": f"Row level: {units}" if c["rows_per_unit"] == 1 else f"Person level: {units}",
+        "privacy_unit": f"{'Row' if adjacency.single else 'Person'} level: {adjacency.unit}",
         "privacy_unit_details": f"Neighbouring datasets: {neighbours_in_words(c)}."
         f" Protected is {protected_in_words(c)}.",
         "privacy_parameters": {"epsilon": c["epsilon"], "delta": c["delta"]},
@@ -158,7 +158,7 @@ def _known(c: Document) -> dict[str, dict[str, Any]]:
             ]
         ),
     }
-    if c["rows_per_unit"] == 1:
+    if adjacency.single:
         loss["number_of_privacy_units"] = domain["n_rows"]
     return {
         "dp_variant": {

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import clone
 
 from ppdp.certificate.pages.markup import figure
-from ppdp.core.domain import Domain, unit_in_words
+from ppdp.core.adjacency import Adjacency
+from ppdp.core.domain import Domain
 from ppdp.core.ladder import Ladder
 from ppdp.core.tables import html_table, visible
 from ppdp.exceptions import InvalidParameter, NoRoute
@@ -104,7 +105,7 @@ class Comparison:
     def title(self) -> str:
         """What is compared, in one line."""
         return (
-            f"(ε, δ) = ({figure(self.epsilon)}, {figure(self.delta)}) for {unit_in_words(self.rows_per_unit)},"
+            f"(ε, δ) = ({figure(self.epsilon)}, {figure(self.delta)}) for {Adjacency.replace(self.rows_per_unit).unit},"
             f" {self.domain}"
         )
 

@@ -11,7 +11,6 @@ from typing import Any
 from ppdp.bounds import lookup
 from ppdp.core.checks import check_budget
 from ppdp.core.declared import plain
-from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.ladder import Ladder
 from ppdp.data.facts import Fact
@@ -56,7 +55,7 @@ def ladder_plan(
     """
     epsilon, delta = check_budget(epsilon, delta, domain.n)
     check_shares(budget)
-    distance = Distance.neighbours(domain.rows_per_unit)
+    distance = domain.adjacency.distance
     solver = Solver(mechanism, domain, distance, facts, epsilon, delta, "gaussian", budget, deltas_add)
     tightest, *looser = gate.stages(stages)
     frontier = solver.frontier(vague=True, unusable=lambda route: _hindrance(route, gate), adding=True)

@@ -79,7 +79,7 @@ def exact_route(stages: Sequence[tuple[str, Any]], domain: Domain) -> Route:
     domain : Domain
         Completed public facts at the entrance.
     """
-    return as_many("exact", stages, domain, Distance.neighbours(domain.rows_per_unit))
+    return as_many("exact", stages, domain, domain.adjacency.distance)
 
 
 def naive_claim(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any) -> NaiveClaim:

@@ -68,7 +68,7 @@ def make_plan(
     """
     epsilon, delta = check_budget(epsilon, delta, domain.n)
     check_shares(budget)
-    distance = Distance.neighbours(domain.rows_per_unit)
+    distance = domain.adjacency.distance
     solver = Solver(mechanism, domain, distance, facts, epsilon, delta, gate, budget, deltas_add)
     for vague in (False, True):  # statistics too noisy to be offered are tried only where all else drowns the signal
         frontier = solver.frontier(vague=vague)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 from ppdp.data import intake as entrance
 from ppdp.data.rows import encode_labels, encode_targets
@@ -57,9 +58,9 @@ class Setting:
             )
 
     @property
-    def rows_per_unit(self) -> int:
-        """Rows that one person may own."""
-        return 1 if self.declared is None else self.declared.rows_per_unit
+    def adjacency(self) -> Adjacency:
+        """Which tables are neighbours."""
+        return (self.declared or Domain()).adjacency
 
     def domain(self, n: int) -> Domain | None:
         """What is declared of all rows, as far as it holds of any ``n`` of them."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ppdp.bounds.selection import choice_scale, score_noise, search_allowance, search_loss, selection_loss
 from ppdp.certificate.replay.rules import ADJACENCY, not_covered
-from ppdp.core.distance import Distance
+from ppdp.core.adjacency import Adjacency
 from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.gaussian import gaussian_epsilon, gaussian_mu
@@ -112,15 +112,15 @@ class Selection:
     noise_scale: float | None
 
     @classmethod
-    def of_budget(cls, rows: int, rows_per_unit: int, candidates: int, scores: str | None, mu: float) -> Selection:
+    def of_budget(cls, rows: int, adjacency: Adjacency, candidates: int, scores: str | None, mu: float) -> Selection:
         """The selection of least noise that costs ``mu``."""
-        distance = Distance.neighbours(min(rows_per_unit, rows))
+        distance, units = adjacency.distance.among(rows), adjacency.rows
         if scores == "all":
-            return cls(rows, rows_per_unit, candidates, None, candidates, score_noise(rows, distance, candidates, mu))
+            return cls(rows, units, candidates, None, candidates, score_noise(rows, distance, candidates, mu))
         share = SCORE_SHARE if scores == "best" else 0.0
         temperature = choice_scale(rows, distance, math.sqrt(1 - share) * mu)
         noise = score_noise(rows, distance, 1, math.sqrt(share) * mu) if share else None
-        return cls(rows, rows_per_unit, candidates, temperature, int(share > 0), noise)
+        return cls(rows, units, candidates, temperature, int(share > 0), noise)
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -160,7 +160,7 @@ class SearchPlan:
     def loss(self) -> PrivacyLoss:
         """Everything composed: fits or selection, whichever costs more, and then one refit."""
         fits, refits = ([fit.loss for fit in side] for side in (self.fits, self.refits))
-        return search_loss(fits, self.selection.loss, refits, apart=self.rows_per_unit == 1)
+        return search_loss(fits, self.selection.loss, refits, apart=Adjacency.replace(self.rows_per_unit).single)
 
     @property
     def allowance(self) -> float:
@@ -196,7 +196,7 @@ def plan_search(
     delta: float,
     n_rows: int,
     n_validation: int,
-    rows_per_unit: int,
+    adjacency: Adjacency,
     share: float,
     scores: str | None,
 ) -> SearchPlan:
@@ -208,8 +208,10 @@ def plan_search(
         For every candidate ``planner(n, epsilon, delta) -> Plan``.
     epsilon, delta : float
         For everything together.
-    n_rows, n_validation, rows_per_unit : int
+    n_rows, n_validation : int
         Public numbers of rows.
+    adjacency : Adjacency
+        Which tables are neighbours.
     share : float
         Of mu² for fits and selection; 1 if nothing is fitted again.
     scores : {"best", "all", None}
@@ -226,16 +228,16 @@ def plan_search(
     for _ in range(ATTEMPTS):
         mu = gaussian_mu(epsilon, room * (1 - 1e-9)) * (1 - 1e-9)
         # Neighbours differ in training or in validation rows, so both may spend the same; if in both, half each.
-        searching = math.sqrt(share if rows_per_unit == 1 else share / 2) * mu
+        searching = math.sqrt(share if adjacency.single else share / 2) * mu
         fit = gaussian_epsilon(searching / math.sqrt(count), each)
         plan = SearchPlan(
             epsilon,
             delta,
             n_rows,
-            rows_per_unit,
+            adjacency.rows,
             tuple(PlannedFit.of(planner(n_training, fit, each)) for planner in planners),
             (),
-            Selection.of_budget(n_validation, rows_per_unit, count, scores, searching),
+            Selection.of_budget(n_validation, adjacency, count, scores, searching),
         )
         if share < 1:
             refit = gaussian_epsilon(math.sqrt(1 - share) * mu, each)

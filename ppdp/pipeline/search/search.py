@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp.certificate import Certificate
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import discreet
 from ppdp.core.checks import check_budget, choice, flag, integer, number
 from ppdp.core.domain import Domain
@@ -176,7 +177,7 @@ class PrivateSearchCV(Copied, MetaEstimatorMixin, BaseEstimator):
             delta=delta,
             n_rows=n,
             n_validation=len(self._split(n)[1]),
-            rows_per_unit=setting.rows_per_unit,
+            adjacency=setting.adjacency,
             share=share if refit else 1.0,
             scores=choice("scores", self.scores, ["best", "all", None]),
         )
@@ -254,7 +255,14 @@ class PrivateSearchCV(Copied, MetaEstimatorMixin, BaseEstimator):
 
     def _charge(self, plan: SearchPlan) -> Charge:
         """Charge a ledger with everything at once, or count it, before any value is looked at."""
-        cost = Cost(plan.epsilon, plan.delta, plan.loss, plan.loss.failure, plan.allowance, plan.rows_per_unit)
+        cost = Cost(
+            plan.epsilon,
+            plan.delta,
+            plan.loss,
+            plan.loss.failure,
+            plan.allowance,
+            Adjacency.replace(plan.rows_per_unit),
+        )
         label = f"search over {len(plan.fits)}: " + " > ".join(name for name, _ in self.estimator.steps)
         return charge(self.ledger, cost, dataset=self.dataset, label=label)
 

@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from types import FrameType
 from typing import Any, Protocol
 
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.names import DEFAULT_DATASET, dataset_name
 from ppdp.exceptions import CompositionWarning, LedgerError
 from ppdp.privacy.ledger.adaptive import total_epsilon
@@ -83,8 +84,8 @@ class Cost:
         Probability with which nothing is promised, where other spends stand beside it.
     allowance : float
         Part of delta for imperfect noise, at ``epsilon``.
-    rows_per_unit : int
-        Rows that one person may own.
+    adjacency : Adjacency
+        Which datasets are neighbours.
     """
 
     epsilon: float
@@ -92,7 +93,7 @@ class Cost:
     loss: PrivacyLoss
     failure: float
     allowance: float
-    rows_per_unit: int
+    adjacency: Adjacency
 
     @property
     def variation(self) -> float:
@@ -149,23 +150,23 @@ class _Tally:
 
 @dataclass(slots=True)
 class _Known:
-    """All fits of this process on one dataset, by account ("": none) and rows per person.
+    """All fits of this process on one dataset, by account ("": none) and adjacency.
 
     ``travels`` are pipelines that left for another process or came from one without a ledger: there they may have been
     fitted.
     """
 
     travels: int = 0
-    tallies: dict[tuple[str, int], _Tally] = field(default_factory=dict)
+    tallies: dict[tuple[str, Adjacency], _Tally] = field(default_factory=dict)
 
     @property
     def fits(self) -> int:
         """How many."""
         return sum(tally.fits for tally in self.tallies.values())
 
-    def together(self, rows_per_unit: int) -> tuple[float, float]:
-        """(epsilon, delta) of all of them for people with so many rows."""
-        scaled = (tally.for_people_with(-(-rows_per_unit // rows)) for (_, rows), tally in self.tallies.items())
+    def together(self, adjacency: Adjacency) -> tuple[float, float]:
+        """(epsilon, delta) of all of them for these neighbours."""
+        scaled = (tally.for_people_with(adjacency.steps_of(own)) for (_, own), tally in self.tallies.items())
         return sum(scaled, _Tally()).together
 
 
@@ -184,8 +185,8 @@ class Charge:
         Number of the entry there.
     dataset : str
         Public name of the data.
-    rows_per_unit : int
-        Rows that one person may own.
+    adjacency : Adjacency
+        Which datasets are neighbours.
     fit : int
         Which fit of this process on these data it is.
     inside : str or None
@@ -197,7 +198,7 @@ class Charge:
     ledger: Account | None
     entry: int
     dataset: str
-    rows_per_unit: int
+    adjacency: Adjacency
     fit: int
     inside: str | None
     date: str
@@ -212,7 +213,7 @@ class Charge:
         with _LOCK:
             known = _TALLIES.get(self.dataset, _Known())
             elsewhere = self.ledger is None or any(account != self.ledger.account for account, _ in known.tallies)
-            together = known.together(self.rows_per_unit) if elsewhere and known.fits > 1 else None
+            together = known.together(self.adjacency) if elsewhere and known.fits > 1 else None
         worker = self.ledger is None and (bool(_FORKED) or multiprocessing.parent_process() is not None)
         return {
             "fit": self.fit if elsewhere else None,
@@ -337,16 +338,16 @@ def charge(own: Account | None, cost: Cost, *, dataset: str | None, label: str) 
             allowance=cost.allowance,
             epsilon=cost.epsilon,
             dataset=dataset,
-            rows_per_unit=cost.rows_per_unit,
+            rows_per_unit=cost.adjacency.rows,
             label=label,
         )
     with _LOCK:
         known = _known(name)
         if ledger is None or not _PAID.get():
-            key = "" if ledger is None else ledger.account, cost.rows_per_unit
+            key = "" if ledger is None else ledger.account, cost.adjacency
             known.tallies[key] = known.tallies.get(key, _Tally()) + _Tally.of(cost)
         place = known.fits
-    found = Charge(ledger, entry, name, cost.rows_per_unit, place, _around(sys._getframe()), now)
+    found = Charge(ledger, entry, name, cost.adjacency, place, _around(sys._getframe()), now)
     if not _PAID.get():
         _warn(found)
     return found

@@ -249,7 +249,7 @@ class Ledger:
         """
         if not (isinstance(plans, Sequence) and all(isinstance(plan, Planned) for plan in plans)):
             raise InvalidParameter("a campaign needs a list of plans, of pipelines that were not run yet.")
-        units = {plan.domain.rows_per_unit for plan in plans}
+        units = {plan.domain.adjacency for plan in plans}
         if len(units) != 1:
             raise InvalidParameter("a campaign needs plans for one and the same number of rows per person.")
         loss = sum((plan.loss for plan in plans), PrivacyLoss())
@@ -261,7 +261,7 @@ class Ledger:
             parts=loss.parts,
             dataset=dataset,
             label=label,
-            rows_per_unit=units.pop(),
+            rows_per_unit=units.pop().rows,
         )
 
     def settle(self, entry_id: int, status: str) -> None:

@@ -9,6 +9,7 @@ import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from ppdp.core.adjacency import Adjacency
 from ppdp.exceptions import LedgerError
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
@@ -67,6 +68,11 @@ class Entry:
     behind: int | None = None
 
     @property
+    def adjacency(self) -> Adjacency:
+        """Which datasets are neighbours."""
+        return Adjacency.replace(self.rows_per_unit)
+
+    @property
     def loss(self) -> PrivacyLoss:
         """What it costs, but for imperfect noise."""
         parts = tuple(Part.from_dict(part) for part in json.loads(self.parts))
@@ -93,12 +99,12 @@ def groups(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
 
 def refuse_other_units(earlier: Sequence[Entry], spend: Entry) -> None:
     """Units do not add up, and one person's rows may be in several blocks."""
-    if any(entry.rows_per_unit != spend.rows_per_unit for entry in earlier):
+    if any(entry.adjacency != spend.adjacency for entry in earlier):
         raise LedgerError(
             f"the account of {spend.dataset!r} protects another number of rows per person than {spend.rows_per_unit}.",
             fix="declare the same Domain(rows_per_unit=...) for every fit, or open another ledger.",
         )
-    if spend.block and spend.rows_per_unit > 1:
+    if spend.block and not spend.adjacency.single:
         raise LedgerError(
             "blocks are for people with one row each: a person with several may be in several blocks.",
             fix="charge the whole dataset: ledger in place of ledger.block(...).",

@@ -116,7 +116,8 @@ class Resampler:
     def _facts(self, X: Array) -> tuple[Domain, Distance]:
         names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         n, d = X.shape
-        return Domain(n_rows=n, n_features=d, feature_names=names, min_present=n), Distance.neighbours()
+        domain = Domain(n_rows=n, n_features=d, feature_names=names, min_present=n)
+        return domain, domain.adjacency.distance
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_features_in_")
