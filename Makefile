@@ -2,6 +2,8 @@
 PYTHON ?= python3
 NEWEST := .venv
 OLDEST := .venv-oldest
+OLDER := tests/whole/test_estimator_checks.py tests/transformers/test_containers.py tests/pipeline/test_pipeline.py \
+	tests/pipeline/test_prediction.py tests/pipeline/test_gated_pipeline.py tests/interop/diffprivlib
 PIP := -m pip install --quiet --disable-pip-version-check
 
 .PHONY: demo test lint types unit oldest python clean
@@ -26,7 +28,7 @@ unit: $(NEWEST)/.dev
 
 # The estimator checks once more on the oldest supported scikit-learn, and diffprivlib, which needs an old one.
 oldest: $(OLDEST)/.test
-	$(OLDEST)/bin/python -m pytest tests/test_estimator_checks.py tests/test_containers.py tests/test_pipeline.py tests/test_prediction.py tests/test_gated_pipeline.py tests/interop -n 2
+	$(OLDEST)/bin/python -m pytest $(OLDER) -n 2
 
 $(NEWEST)/.demo: pyproject.toml | python
 	test -x $(NEWEST)/bin/python || $(PYTHON) -m venv $(NEWEST)

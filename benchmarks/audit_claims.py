@@ -13,7 +13,7 @@ from catalogue import TARGETS
 
 from ppdp.audit import attack_output, attack_stability
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 import printed_claims as printed
 

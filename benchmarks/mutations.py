@@ -2,8 +2,8 @@
 
     python benchmarks/mutations.py [--count 10000] [--seed 0] [--start 0]
 
-Mutants are made of the golden certificates (``tests/certificate/mutants.py``) and judged by an oracle that does not ask
-``verify`` (``tests/certificate/truth.py``). Each follows from seed and number: ``--start`` goes on where a run was
+Mutants are made of the golden certificates (``tests/helpers/mutants.py``) and judged by an oracle that does not ask
+``verify`` (``tests/helpers/truth.py``). Each follows from seed and number: ``--start`` goes on where a run was
 stopped, and ``--start NUMBER --count 1`` repeats a finding. Exit status 1 if there is one.
 """
 
@@ -18,8 +18,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "certificate"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 
 from mutants import ATTACKERS, Mutant, mutant
 from truth import VERDICTS, judge

@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 import pytest
+from unprotected import WEAKER, WITHOUT_EFFECT, WITHOUT_MOVES, WORDS
 from zoo import ZOO, document, sealed
 
 from ppdp.certificate import verify
@@ -58,85 +59,6 @@ def without(content: Any, path: tuple) -> Any:
 
 def pattern(path: tuple) -> str:
     return ".".join("*" if isinstance(key, int) else str(key) for key in path)
-
-
-# Leaves that only the digest protects. Words: they bind nobody, and no number depends on them.
-WORDS = {
-    "dataset",
-    "facts.*.name",
-    "facts.*.origin",
-    "facts.*.value",
-    "reasons.*",
-    "not_covered.*",
-    "warnings.*",
-    "steps.*.name",
-    "steps.*.conditions.*.name",
-    "steps.*.conditions.*.statement",
-    "mechanism.name",
-    "alternatives.*",
-    "alternatives.*.route",
-    "alternatives.*.noise_scale",
-    "alternatives.*.reason",
-    "facts.*",
-    "versions.numpy",
-    "versions.ppdp",
-    "versions.python",
-    "versions.scikit-learn",
-    "versions.scipy",
-    "released.sha256",
-    "released.inference",
-}
-
-# Numbers that may change without making the guarantee false, where the derivation does not depend on them.
-# if they grow, less is claimed
-WEAKER = {"epsilon", "delta", "total.allowance", "releases.*.noise_scale", "gate.ladder.rungs.*.further"}
-WITHOUT_EFFECT = {
-    "issued.travels": "copies that only their process knows of",
-    "entrance.distance.mass": "never taken above 2 replaced + toggled",
-    "entrance.distance.one_sided": "never taken above replaced + toggled",
-    "steps.*.parameters.max_missing": "never taken above the number of rows",
-    "steps.*.parameters.widths.*": "slopes matter to rows that have moved before",
-    "steps.*.parameters.low": "so do ends of the interval; its size decides the norm",
-    "steps.*.parameters.high": "the same",
-    "steps.*.parameters.lipschitz": "slopes matter to rows that have moved before",
-    "steps.*.parameters.min_std": "a noisy scaler's slope; the norm is that of the clip",
-    "steps.*.parameters.with_mean": "the norm is that of the clip",
-    "steps.*.parameters.min_width": "a slope; the norm is that of the clip",
-    "steps.*.parameters.seed": "any public seed will do, as long as it is this one that was used",
-    "steps.*.parameters.cell": "any public grid: what stands in a cell is compared, or rows stay within their bounds",
-    "steps.*.parameters.cell.*": "the same",
-    "steps.*.parameters.ramp": "a slope",
-    "steps.*.parameters.raw": "raw keys are those of the rows, where nothing has moved",
-    "steps.*.parameters.share": "the slope of a noisy regression",
-    "steps.*.parameters.conditional": "the same, where nothing is fitted without noise",
-    "steps.*.parameters.fills_gaps": "where no row has gaps",
-    "steps.*.parameters.rounding": "matters to rows that have moved before",
-    "mechanism.parameters.coef_norm": "where the clip decides, and no row has moved",
-    "mechanism.parameters.fit_intercept": "the same",
-    "mechanism.parameters.smoothing": "the same",
-    "mechanism.parameters.step_size": "a shorter step of a hidden pass is a step that is short enough",
-    "mechanism.parameters.columns.*": "which columns a query asks of; any public choice costs the same",
-    "mechanism.parameters.edges.*": "any public grid",
-    "mechanism.parameters.candidates": "any public candidates",
-    "mechanism.parameters.candidates.*": "the same",
-    "mechanism.parameters.q": "any quantile, where rows are replaced and not toggled",
-    "mechanism.parameters.lipschitz": "slopes matter to rows that have moved before",
-    "mechanism.parameters.weighted": "a replaced row costs as much either way",
-}
-
-
-WITHOUT_MOVES = {
-    "steps.*.parameters.lipschitz",
-    "steps.*.parameters.ramp",
-    "steps.*.parameters.raw",
-    "steps.*.parameters.share",
-    "steps.*.parameters.conditional",
-    "steps.*.parameters.rounding",
-    "mechanism.parameters.coef_norm",
-    "mechanism.parameters.fit_intercept",
-    "mechanism.parameters.smoothing",
-    "mechanism.parameters.lipschitz",
-}
 
 
 each_kind = pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """What every privacy map promises, against independent computations at extreme inputs: never below, and hardly above.
 
 ε from 1e-3 to 50, δ from 1e-9 to 1e-3, up to 10,000 steps. The sensitivities here are written down anew from the worst
-datasets, the losses of sampled steps are inverted from their transforms (``tests/true_losses.py``).
+datasets, the losses of sampled steps are inverted from their transforms (``tests/helpers/true_losses.py``).
 """
 
 from __future__ import annotations

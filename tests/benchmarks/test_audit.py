@@ -9,7 +9,7 @@ from catalogue import TARGETS
 
 from ppdp.audit import SelectionTarget
 
-PLACE = Path(__file__).parents[1] / "benchmarks" / "audit.py"
+PLACE = Path(__file__).parents[2] / "benchmarks" / "audit.py"
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from rooms import PICTURE, ROOMS, drawn
 
 import ppdp
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_picture_is_that_of_the_imports():

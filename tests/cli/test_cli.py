@@ -381,6 +381,6 @@ def test_gaussian_means_of_every_column(study):
 
 
 def test_the_file_in_the_guide_is_one(study):
-    guide = (Path(__file__).parents[1] / "docs" / "guides" / "command-line.md").read_text("utf-8")
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "command-line.md").read_text("utf-8")
     (study / "study.toml").write_text(guide.split("```toml\n")[1].split("```")[0])
     assert fitted(study) == 0

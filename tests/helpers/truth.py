@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from forger import rederived
 from mpmath import mp, mpf, ncdf
 from mutants import Mutant, issued
-from test_every_leaf import WEAKER, WITHOUT_EFFECT, WORDS
-from test_forgeries import rederived
+from unprotected import WEAKER, WITHOUT_EFFECT, WORDS
 
 from ppdp import Certificate, Domain
 from ppdp.bounds import FORMULAS

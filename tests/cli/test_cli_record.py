@@ -5,11 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from zoo import certificate
 
 from ppdp.cli.main import main
-
-sys.path.insert(0, str(Path(__file__).parent / "certificate"))
-from zoo import certificate
 
 yaml = pytest.importorskip("yaml")
 
@@ -138,7 +136,7 @@ def test_what_is_no_file_of_facts(folder, about, capsys):
 
 
 def test_the_file_in_the_guide_is_one(folder, capsys):
-    guide = (Path(__file__).parents[1] / "docs" / "guides" / "command-line.md").read_text("utf-8")
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "command-line.md").read_text("utf-8")
     (block,) = [part for part in guide.split("```toml\n")[1:] if "publication_date" in part]
     (folder / "about.toml").write_text(block.split("```")[0], encoding="utf-8")
     assert yaml.safe_load(printed(RECORD, capsys))["url_slug"] == "visits-our-clinic-2026"

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "reproductions"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "reproductions"))
 
 import _learning
 import _page
@@ -28,7 +28,7 @@ from ppdp.data.rows import Rows
 from ppdp.mechanisms.learn.descent import ClippedGradient, descend_faster, path
 from ppdp.privacy.renyi import ORDERS
 
-FOLDER = Path(__file__).parents[1] / "reproductions"
+FOLDER = Path(__file__).parents[2] / "reproductions"
 COMMITTED = (FOLDER / "results.md").read_text(encoding="utf-8")
 
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from forger import rederived
 from issue_golden import FIGURES, FOLDER
-from test_forgeries import rederived
 from text_mutants import NEUTRAL, TEXT_CHANGES, key_twice
 
 __all__ = ["ATTACKERS", "NAMES", "Mutant", "issued", "mutant"]

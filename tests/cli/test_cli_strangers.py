@@ -2,20 +2,16 @@
 
 import json
 import shutil
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from studies import PIPELINE, features, rows, write_study
+from zoo import certificate
 
 from ppdp import Certificate, Ledger, load
 from ppdp.cli.main import main
-
-sys.path.insert(0, str(Path(__file__).parent / "certificate"))
-from zoo import certificate
 
 FIT = ["fit", "study.toml", "--data", "study.csv", "--out"]
 

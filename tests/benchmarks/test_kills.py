@@ -9,7 +9,7 @@ import pytest
 
 
 def kills():
-    spec = importlib.util.spec_from_file_location("kills", Path(__file__).parents[1] / "benchmarks" / "kills.py")
+    spec = importlib.util.spec_from_file_location("kills", Path(__file__).parents[2] / "benchmarks" / "kills.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

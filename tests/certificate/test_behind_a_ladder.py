@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from test_ladder import GAPS, on_a_ladder, rows
+from ladders import GAPS, on_a_ladder, rows
 
 from ppdp import Certificate, Domain, Ladder, Pipeline
 from ppdp.certificate.replay.form import schema

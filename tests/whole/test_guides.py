@@ -13,7 +13,7 @@ from ppdp.testing import REGISTRY
 from ppdp.transformers import ClusterDeduplicator, MedianImputer, MinMaxScaler, StandardScaler
 from ppdp.transformers.base import Stage
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def cost():

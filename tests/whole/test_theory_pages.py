@@ -11,7 +11,7 @@ from ppdp.core.formula import Formula
 from ppdp.mechanisms.base import Mechanism
 from ppdp.testing import REGISTRY
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 THEORY = ROOT / "docs" / "theory"
 INDEX = THEORY / "README.md"
 PAGES = sorted(page for page in THEORY.glob("*.md") if page != INDEX)

@@ -1,4 +1,4 @@
-"""Issue the golden certificates of a release, once: ``python tests/certificate/issue_golden.py``.
+"""Issue the golden certificates of a release, once: ``python tests/helpers/issue_golden.py``.
 
 One certificate of every kind is written to ``golden/VERSION``, with the figures that each must give for ever and a
 signature of one. They are kept as they are: a folder that is there is never written again, and later releases only
@@ -14,7 +14,7 @@ from pathlib import Path
 
 __all__ = ["FIGURES", "FOLDER", "PUBLIC_KEY", "SIGNED", "issue_all"]
 
-FOLDER = Path(__file__).parent / "golden"
+FOLDER = Path(__file__).parents[1] / "certificate" / "golden"
 FIGURES, PUBLIC_KEY, SIGNED = "figures.json", "public.pem", "unconditional"
 
 

@@ -22,7 +22,7 @@ from ppdp.mechanisms import GaussianMechanism, LinearSVC, LogisticRegression
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import PCA, MinMaxScaler, NormClipper, StandardScaler
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def table() -> dict[int, list[str]]:

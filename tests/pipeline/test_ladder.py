@@ -8,36 +8,17 @@ import random
 import numpy as np
 import pytest
 from gates import hockey_stick
+from ladders import GAPS, on_a_ladder, rows
 from scipy.special import ndtr
 
 from ppdp import Domain, Ladder, Ledger, PrivacyLoss, PrivacyRefusal, make_pipeline
-from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, NoRoute, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.pipeline.execute import execute
-from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.gate import Gate, certain_share
 from ppdp.privacy.gaussian import gaussian_delta
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
-
-GAPS = (0.7, 0.4, 0.1)
-
-
-def on_a_ladder(gate=None, *stages, mechanism=None, n=20_000, **parameters) -> Plan:
-    steps = stages or (NormClipper(), PCA(1, statistics="exact"))
-    pipe = make_pipeline(
-        *steps, mechanism or GaussianMechanism(), gate=gate or Ladder("pca__min_gap", GAPS), **parameters
-    )
-    return pipe.plan(Domain(n_rows=n, n_features=3))
-
-
-def rows(gap: float, n: int = 20_000) -> Rows:
-    """Rows whose eigengap is about this."""
-    rng = np.random.default_rng(0)
-    length = math.sqrt(gap + 0.02)
-    X = rng.choice([-1.0, 1.0], (n, 1)) * np.array([length, 0, 0]) + rng.normal(scale=0.01, size=(n, 3))
-    return Rows.of(X)
 
 
 def delta_of_a_ladder(gate: Gate, mu: float, here: float, there: float, epsilon: float) -> float:

@@ -1,0 +1,75 @@
+"""A skilled forger: computes again whatever follows from what was changed."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+from zoo import Document, sealed
+
+from ppdp import Domain
+from ppdp.bounds import lookup
+from ppdp.data.releases import STATISTICS
+from ppdp.privacy.gate import certain_share
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.noise.gate import gate_noise
+from ppdp.privacy.noise.sampler import lattice_allowance
+
+
+def rederived(content: Document) -> Document:
+    """A skilled forger: everything that follows is computed again, the smallest epsilon included."""
+    c = copy.deepcopy(content)
+    domain = Domain.from_dict(c["entrance"]["domain"])
+    distance = domain.adjacency.distance
+    c["entrance"]["distance"], c["rows_per_unit"] = distance.to_dict(), domain.rows_per_unit
+    points, squares, draws = [], [], 1
+    for step in c["steps"]:
+        points.append((domain, distance))
+        for condition in step["conditions"]:
+            condition["unit"] = lookup(condition["formula"], "margin")(domain, distance)
+        domain, distance = lookup(step["formula"], "stability")(domain, distance, **step["parameters"])
+        step["domain"], step["distance"] = domain.to_dict(), distance.to_dict()
+    for release in c["releases"]:
+        here, far = points[release["at"]]
+        statistic = STATISTICS[release["statistic"]]
+        release["formula"] = statistic.formula
+        release["sensitivity"] = lookup(statistic.formula, "release")(here, far, **release["parameters"])
+        release["size"], release["bound"] = statistic.size(here), float(statistic.bound(here))
+        noise = release["noise_scale"]
+        release["mu"] = release["sensitivity"] / noise + lattice_allowance(release["bound"], noise, release["size"])
+        squares.append(release["mu"] ** 2)
+        draws += release["size"]
+    gate, mechanism, failure, parts = c["gate"], c["mechanism"], 0.0, ()
+    if gate:
+        noise = gate_noise(gate["kind"], gate["noise_scale"], domain.n)
+        gate["mu"] = noise.loss.mu if gate["kind"] == "gaussian" else None
+        gate["threshold"] = noise.threshold(gate["delta"])
+        squares.append(noise.loss.mu**2)
+        failure, parts = (gate["delta"] if gate["rule"] == "sum" else 0.0), noise.loss.parts
+    if mechanism and mechanism["mu"] is None:
+        own = lookup(mechanism["formula"], "privacy")(
+            domain, distance, noise_scale=mechanism["noise_scale"], **mechanism["parameters"]
+        )
+        squares.append(own.mu**2)
+        parts += own.parts
+        draws += mechanism["steps"] * mechanism["size"]
+    elif mechanism:
+        mechanism["sensitivity"] = lookup(mechanism["formula"], "mechanism")(
+            domain, distance, **mechanism["parameters"]
+        )
+        lattice = lattice_allowance(mechanism["bound"], mechanism["noise_scale"], mechanism["size"])
+        mechanism["mu"] = math.sqrt(mechanism["steps"]) * (
+            mechanism["sensitivity"] / mechanism["noise_scale"] + lattice
+        )
+        squares.append(mechanism["mu"] ** 2)
+        draws += mechanism["steps"] * mechanism["size"]
+    mu, epsilon, allowance = math.sqrt(sum(squares)), c["epsilon"], 0.0
+    if gate and gate["ladder"]:
+        failure /= certain_share(mu)
+    for _ in range(20):
+        allowance = (1 + math.exp(epsilon)) * draws * 2.0**-60 * (1 + 1e-12)
+        epsilon = max(PrivacyLoss(mu, failure, parts=parts).epsilon(c["delta"] - allowance), 1e-9) * (1 + 1e-12)
+    recipes = [part.to_dict() for part in parts]
+    c["total"] = {"mu": mu, "failure": failure, "allowance": allowance, "parts": recipes}
+    c["epsilon"] = epsilon
+    return sealed(c)
