@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.audit.confidence import Certified
 from ppdp.audit.digests import code_of, digest_of
 from ppdp.audit.scores import numbers_of
 from ppdp.audit.target import Target
@@ -22,6 +21,7 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.privacy.parts import Part
+from ppdp.testing.confidence import Certified
 
 __all__ = ["ForeignTarget", "foreign", "numbers_of", "seed_of"]
 

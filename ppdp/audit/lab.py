@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ppdp.audit.confidence import check_confidence
 from ppdp.audit.datasets import keep_pair, kept_pair
 from ppdp.audit.forecast import forecast
 from ppdp.audit.output import LEAST_RUNS, attack_output
@@ -22,6 +21,7 @@ from ppdp.core.checks import integer, positive
 from ppdp.core.domain import Domain
 from ppdp.exceptions import InvalidParameter
 from ppdp.pipeline.planning.plan import Plan
+from ppdp.testing.confidence import check_confidence
 from ppdp.testing.neighbours import Pair
 
 __all__ = ["audit"]

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ppdp.audit.confidence import Certified, at_least, at_most, check_confidence, epsilon_at_least
 from ppdp.audit.scores import Score, scores
 from ppdp.audit.target import Target
 from ppdp.audit.trials import MOST_RUNS, SLICE, Trials, check_verdict, make_trials, record_verdict
 from ppdp.core.checks import integer
 from ppdp.exceptions import InvalidParameter
+from ppdp.testing.confidence import Certified, at_least, at_most, check_confidence, epsilon_at_least
 
 __all__ = ["Event", "OutputFinding", "attack_output", "judged"]
 

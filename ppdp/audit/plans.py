@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.audit.answers import Exact, exact_answers, law_of_answers
 from ppdp.audit.claims import StabilityTarget, StageTarget, Uses, lengths
 from ppdp.bounds import lookup
 from ppdp.core.distance import Distance
@@ -20,6 +19,7 @@ from ppdp.data.releases import STATISTICS
 from ppdp.data.statistics import row_norms
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
+from ppdp.testing.answers import Exact, exact_answers, law_of_answers
 from ppdp.testing.neighbours import Pair, World, measured, through
 
 __all__ = ["AnswerTarget", "ReleaseTarget", "RowsTarget", "plan_targets"]

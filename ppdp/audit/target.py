@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.audit.confidence import Certified, check_claim
 from ppdp.audit.digests import code_of, digest_of, digest_of_plan
 from ppdp.audit.scores import joined, numbers_of
 from ppdp.core.domain import Domain
@@ -27,6 +26,7 @@ from ppdp.pipeline.search.plan import Selection
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise
+from ppdp.testing.confidence import Certified, check_claim
 from ppdp.testing.neighbours import differing
 
 __all__ = ["FunctionTarget", "GateTarget", "PlanTarget", "SelectionTarget", "Target"]

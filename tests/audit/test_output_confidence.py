@@ -7,9 +7,9 @@ import pytest
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom, binomtest
 
-from ppdp.audit.confidence import Certified, at_least, at_most, epsilon_at_least, mu_at_least
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
+from ppdp.testing.confidence import Certified, at_least, at_most, epsilon_at_least, mu_at_least
 
 EVENTS = np.concatenate([[1e-4, 1e-3], np.linspace(0.01, 0.99, 99), [0.999, 0.9999]])
 

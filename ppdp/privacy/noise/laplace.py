@@ -14,6 +14,7 @@ Statement and proof: ``docs/theory/laplace.md``; ``os.urandom`` is assumed unifo
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -145,6 +146,11 @@ def laplace_release(
     >>> laplace_release(Noise(), [3.0, 5.0], noise_scale=2.0, bound=10.0, whole=True).shape
     (2,)
     """
+    law = "whole-laplace" if whole else "laplace"
+    return noise.answer(law, value, noise_scale, bound, partial(_released, value, noise_scale, bound, whole))
+
+
+def _released(value: ArrayLike, noise_scale: float, bound: float, whole: bool, noise: Noise) -> NDArray[np.float64]:
     lattice = (whole_lattice if whole else value_lattice)(bound, noise_scale)
     value = np.asarray(value, dtype=np.float64)
     cells = _cells(value, bound, lattice, missing=0.0)
@@ -176,6 +182,10 @@ def choose(noise: Noise, scores: ArrayLike, noise_scale: float, bound: float) ->
     >>> choose(Noise(), [0.0, 9.0, 0.0], noise_scale=0.01, bound=10.0)
     1
     """
+    return noise.answer("choice", scores, noise_scale, bound, partial(_chosen, scores, noise_scale, bound))
+
+
+def _chosen(scores: ArrayLike, noise_scale: float, bound: float, noise: Noise) -> int:
     lattice = value_lattice(bound, noise_scale)
     cells = _cells(np.asarray(scores, dtype=np.float64), bound, lattice, missing=-bound)
     whole, part = np.divmod(cells.max() - cells, lattice.scale)

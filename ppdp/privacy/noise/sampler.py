@@ -23,9 +23,10 @@ from __future__ import annotations
 import math
 import os
 from bisect import bisect_right
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -42,6 +43,7 @@ __all__ = [
 
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
+_Answer = TypeVar("_Answer")
 
 TOTAL_VARIATION_PER_DRAW = 2.0**-60
 """Distance of one drawn number from its exact law: N of them add (1 + e^epsilon) N times this to delta."""
@@ -189,6 +191,28 @@ class Noise:
         InvalidParameter
             If `lattice_exponent` refuses the two public numbers.
         """
+        draw = partial(Noise._drawn, value=value, noise_scale=noise_scale, bound=bound)
+        return self.answer("gaussian", value, noise_scale, bound, draw)
+
+    def answer(
+        self, law: str, value: ArrayLike, noise_scale: float, bound: float, draw: Callable[[Noise], _Answer]
+    ) -> _Answer:
+        """Draw an answer; everything to which noise is added passes here, so that an audit can look on.
+
+        Parameters
+        ----------
+        law : {"gaussian", "laplace", "whole-laplace", "choice"}
+            By which law noise is drawn.
+        value : array-like
+            The private numbers; scores, of a choice.
+        noise_scale, bound : float
+            Public.
+        draw : callable
+            Draws the answer with the noise that it is given.
+        """
+        return draw(self)
+
+    def _drawn(self, value: ArrayLike, noise_scale: float, bound: float) -> NDArray[np.float64]:
         exponent, limit = lattice_exponent(bound, noise_scale), float(bound)
         step = math.ldexp(noise_scale, -exponent)
         value = np.asarray(value, dtype=np.float64)
