@@ -37,7 +37,7 @@ class Statistic:
     measure : callable of (Rows, Domain, parameters)
         The exact vector; the parameters are those of the formula.
     read : callable of (vector, Domain)
-        What a stage's ``_released`` takes: :class:`~ppdp.data.statistics.Moments`, or whatever suits the stages.
+        What a stage's ``read`` takes: :class:`~ppdp.data.statistics.Moments`, or whatever suits the stages.
     error : callable of (noise_scale, Domain)
         Largest standard error of what is read, as a share of its public range.
     moments : bool

@@ -104,16 +104,16 @@ class _Fold:
         for condition in way.conditions:
             self.margin = min(self.margin, condition.margin(rows))
         if way.name == "noisy":
-            fitted = stage._released(self._moments(), way, domain)
+            fitted = stage.read(self._moments(), way, domain)
         else:
-            fitted = stage._statistics(rows if way.name == "exact" else _no_rows(rows), way, domain)
+            fitted = stage.prepare(rows if way.name == "exact" else _no_rows(rows), way, domain)
         if position == self.last:
             self._gate()
             if self.plan.rungs:
                 way = self.plan.steps[position].way
-                fitted = stage._statistics(rows, way, domain)
-        result: Rows = stage._run(rows, fitted)
-        self.moments = stage._carry(self._moments(), fitted) if way.affine else None
+                fitted = stage.prepare(rows, way, domain)
+        result: Rows = stage.apply(rows, fitted)
+        self.moments = stage.carry(self._moments(), fitted) if way.affine else None
         # What a stage has made is only held here, and the next one may write over it.
         ours = rows.ours if result.X is rows.X else not np.may_share_memory(result.X, rows.X)
         return replace(result, ours=ours)

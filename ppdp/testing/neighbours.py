@@ -298,15 +298,15 @@ def through(stage: Any, way: Way, domain: Domain, pair: Pair) -> Pair:
         Both datasets.
     """
     if way.name == "exact":
-        one, other = (stage._statistics(rows, way, domain) for rows in pair)
+        one, other = (stage.prepare(rows, way, domain) for rows in pair)
     elif way.name == "noisy":
         statistic = STATISTICS[way.asks[0].statistic]
         exact = statistic.measure(pair[0], domain, way.asks[0].parameters)
-        one = other = stage._released(statistic.read(exact, domain), way, domain)
+        one = other = stage.read(statistic.read(exact, domain), way, domain)
     else:
         nobody = Rows(np.empty((0, domain.d)), None, np.empty(0))
-        one = other = stage._statistics(nobody, way, domain)
-    return stage._run(pair[0], one), stage._run(pair[1], other)
+        one = other = stage.prepare(nobody, way, domain)
+    return stage.apply(pair[0], one), stage.apply(pair[1], other)
 
 
 def compared(out: Pair, entered: Pair, world: World, granted: Distance) -> dict[str, tuple[float, float]]:

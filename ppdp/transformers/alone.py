@@ -33,7 +33,7 @@ def declared_facts(stage: Any, domain: Domain, shape: tuple[int, int], names: tu
     """
     check_domain(domain)
     facts, _ = complete(domain, [(type(stage).__name__, stage)], None, shape=shape, names=names)
-    return facts.but(max_missing=domain.max_missing) if stage._allow_nan else facts
+    return facts.but(max_missing=domain.max_missing) if stage.allows_gaps else facts
 
 
 def check_rows(stage: Any, X: Array, domain: Domain) -> None:
@@ -105,10 +105,10 @@ class Alone:
                     fix="fit(X, domain=Domain(row_norm=...)), or use it in a ppdp.Pipeline; an unfitted copy"
                     " (sklearn.base.clone) tells what is proved there.",
                 )
-            unbound: Way = stage._way_alone(domain, distance)
+            unbound: Way = stage.way_alone(domain, distance)
             return unbound
         asked = declared_facts(stage, domain, (self.facts.n, self.facts.d), self.facts.feature_names)
-        way: Way = stage._way_alone(asked, distance)
+        way: Way = stage.way_alone(asked, distance)
         if asked != self.facts or _map(way) != self.map:
             raise DomainMismatch(
                 "it was fitted alone with another domain or other parameters, so this claim would be of another map.",
@@ -124,8 +124,8 @@ def _rests_on_bounds(stage: Any, shape: Domain) -> bool:
     for bound in (1.0, 2.0):
         facts = shape.but(row_norm=bound, entry_bound=bound)
         try:
-            way = stage._way_alone(facts, facts.adjacency.distance)
-            found.append((_map(way), stage._statistics(none, way, facts)))
+            way = stage.way_alone(facts, facts.adjacency.distance)
+            found.append((_map(way), stage.prepare(none, way, facts)))
         except PpdpError:
             return True
     (one, statistics), (other, others) = found

@@ -34,9 +34,10 @@ Statistics = Mapping[str, Any]
 class Stage(BaseEstimator):
     """A step that maps neighbouring datasets to neighbouring datasets.
 
-    Subclasses give :meth:`ways`; all else on the planning side is a view of one way. A stage that changes weights gives
-    ``_run``, one that maps rows is a :class:`Transformer`. See ``docs/guides/own-stage.md`` and
-    :func:`ppdp.testing.check_stage`.
+    Subclasses give :meth:`ways`; all else on the planning side is a view of one way. On rows a pipeline calls
+    :meth:`prepare` or :meth:`read` for the statistics of a way, :meth:`apply` with them, and :meth:`carry` where a
+    release serves later stages too. A stage that changes weights gives :meth:`apply`, one that maps rows is a
+    :class:`Transformer`. See ``docs/guides/own-stage.md`` and :func:`ppdp.testing.check_stage`.
 
     Attributes
     ----------
@@ -101,14 +102,14 @@ class Stage(BaseEstimator):
         """
         raise NotImplementedError
 
-    def _way_alone(self, domain: Domain, distance: Distance) -> Way:
-        """The way of a stage outside a pipeline: exact if there is one."""
+    def way_alone(self, domain: Domain, distance: Distance) -> Way:
+        """The way that the stage goes outside a pipeline: exact if there is one."""
         ways = self.ways(domain, distance)
         return min(ways, key=lambda way: way.name != "exact")
 
     def _claimed(self, domain: Domain, distance: Distance) -> Way:
         """The way that :meth:`stability_map`, :meth:`conditions` and :meth:`sensitivity` speak of."""
-        return self._way_alone(domain, distance)
+        return self.way_alone(domain, distance)
 
     def stability_map(self, domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
         """Domain and distance after the stage; a pure function of public parameters.
@@ -131,28 +132,38 @@ class Stage(BaseEstimator):
         _, distance = self.stability_map(domain, Adjacency.replace().distance)
         return Sensitivity(linf=distance.moved, l2=distance.radius)
 
-    def _run(self, rows: Rows, statistics: Statistics) -> Rows:
-        """Apply the stage to rows; deleted rows must stay zero (``Rows.with_X``, ``Rows.settled``)."""
+    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
+        """Rows behind the stage; deleted rows must stay zero (``Rows.with_X``, ``Rows.settled``)."""
         raise NotImplementedError
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
-        """What the stage fits without noise; ``domain`` is the one at its input, and a public way gets no rows."""
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        """Statistics of a way, from rows and without noise.
+
+        Parameters
+        ----------
+        rows : Rows
+            At the input; none at all for a public way.
+        way : Way
+            One of those that :meth:`ways` gave.
+        domain : Domain
+            Public facts at the input.
+        """
         return {}
 
-    def _released(self, values: Moments, way: Way, domain: Domain) -> Statistics:
-        """The same from released moments."""
+    def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+        """The same statistics of a noisy way, from what was released: values as the statistic's formula reads them."""
         raise NotImplementedError
 
-    def _carry(self, values: Moments, statistics: Statistics) -> Moments:
-        """Released moments after this stage, for ways that are affine."""
+    def carry(self, values: Moments, statistics: Statistics) -> Moments:
+        """Released moments as they are behind this stage, for ways that are affine."""
         raise NotImplementedError
 
-    def _without_release(self, way: Way) -> Statistics:
-        """Statistics of the twin of an exact way that releases nothing for prediction."""
+    def without_release(self, way: Way) -> Statistics:
+        """What the twin of an exact way predicts with if nothing was released for it."""
         return {}
 
-    def _wear(self, statistics: Statistics) -> None:
-        """Take over statistics as fitted attributes: ``mean`` becomes ``mean_``."""
+    def hold(self, statistics: Statistics) -> None:
+        """Set statistics as fitted attributes: ``mean`` becomes ``mean_``."""
         for name, value in statistics.items():
             setattr(self, f"{name}_", value)
 
@@ -160,38 +171,46 @@ class Stage(BaseEstimator):
 class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
     """A stage that maps rows one by one once its statistics are known.
 
-    Subclasses give :meth:`ways`, ``_apply(X, statistics)`` and, if they fit anything, ``_statistic_names`` with
-    ``_statistics`` (exact ways) or ``_released`` (noisy ways).
+    Subclasses give :meth:`~Stage.ways`, :meth:`map_rows` and, if it needs any statistics, their names with
+    :meth:`~Stage.prepare` (exact and public ways) or :meth:`~Stage.read` (noisy ways).
 
     Fitted alone, outside a pipeline, it is an ordinary scikit-learn transformer: statistics are exact and are *private
     data*; no certificate covers them. Bounds on rows are read off ``X`` unless ``domain`` declares them, and only if it
     does is :meth:`stability_map` true of the map that was fitted.
+
+    Attributes
+    ----------
+    statistic_names : tuple of str
+        Of what :meth:`map_rows` gets; each becomes a fitted attribute with ``_`` behind it.
+    elementwise : bool
+        Whether every entry is mapped by itself, but for a clip of the row.
+    allows_gaps : bool
+        Whether rows may have gaps.
     """
 
-    def _apply(self, X: Array, statistics: Statistics) -> Array:
-        """The row-wise map."""
+    statistic_names: tuple[str, ...] = ()
+    elementwise = False
+    allows_gaps = False
+
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
+        """The map of rows, each by itself."""
         raise NotImplementedError
 
-    def _run(self, rows: Rows, statistics: Statistics) -> Rows:
+    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         return rows.with_X(self._mapped(rows.X, statistics, rows.X if rows.ours else None))
 
     def _mapped(self, X: Array, statistics: Statistics, out: Array | None = None) -> Array:
         """The map of all rows; elementwise maps go block by block, and may write over rows that nobody else holds."""
-        if not self._elementwise:
-            return self._apply(X, statistics)
+        if not self.elementwise:
+            return self.map_rows(X, statistics)
         out = np.empty_like(X) if out is None else out
         for part in blocks(*X.shape):
-            out[part] = self._apply(X[part], statistics)
+            out[part] = self.map_rows(X[part], statistics)
         return out
 
-    _elementwise = False
-    """Whether every entry is mapped by itself, but for a clip of the row."""
-
-    def _worn(self) -> Statistics:
-        """Inverse of ``_wear``."""
-        return {name: getattr(self, f"{name}_") for name in self._statistic_names}
-
-    _statistic_names: tuple[str, ...] = ()
+    def held(self) -> Statistics:
+        """The statistics that it holds."""
+        return {name: getattr(self, f"{name}_") for name in self.statistic_names}
 
     def fit(self, X: Any, y: Any = None, *, domain: Domain | None = None) -> Transformer:
         """Fit without noise.
@@ -253,19 +272,19 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         if declared is not None:
             domain = declared_facts(self, declared, X.shape, names)
             check_rows(self, X, domain)
-        way = self._way_alone(domain, domain.adjacency.distance)
+        way = self.way_alone(domain, domain.adjacency.distance)
         if way.name == "noisy":
             raise MissingBudget(
                 "noisy statistics need a budget.",
                 stage=type(self).__name__,
                 fix="use it inside ppdp.Pipeline(..., epsilon=...); alone, statistics='auto' is exact and private.",
             )
-        statistics = dict(self._statistics(Rows.of(X), way, domain))
+        statistics = dict(self.prepare(Rows.of(X), way, domain))
         if self.fills_gaps and declared is None:  # what was read off these rows is no bound on rows to come
             statistics |= dict.fromkeys(statistics.keys() & {"norm", "entry_bound"})
-        self._wear(statistics)
+        self.hold(statistics)
         self._alone = Alone.of(domain, way, declared=declared is not None)
-        return self._worn()
+        return self.held()
 
     def transform(self, X: Any) -> Any:
         """Map rows.
@@ -276,7 +295,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
             Rows.
         """
         check_is_fitted(self)
-        return self._contained(self._mapped(self._checked(X, reset=False), self._worn()))
+        return self._contained(self._mapped(self._checked(X, reset=False), self.held()))
 
     def set_output(self, *, transform: str | None = None) -> Transformer:
         """Choose the container of mapped rows.
@@ -317,16 +336,14 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self._allow_nan
+        tags.input_tags.allow_nan = self.allows_gaps
         return tags
-
-    _allow_nan = False
 
 
 class RowWiseTransformer(Transformer):
     """A public map of each row by itself; nothing is fitted. Gaps may come in."""
 
-    _allow_nan = True
+    allows_gaps = True
 
 
 def chosen(ways: dict[str, Way], statistics: Any, stage: object) -> tuple[Way, ...]:

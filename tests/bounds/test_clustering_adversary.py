@@ -76,7 +76,7 @@ def crowded(rows, low_dimension=False, eta=ETA, most=10**6):
 
 
 def applied(formula, pair, eta=ETA):
-    return pair.mapped(lambda rows: STAGES[formula](eta)._run(rows, {}))
+    return pair.mapped(lambda rows: STAGES[formula](eta).apply(rows, {}))
 
 
 def certified(formula, pair, distance, low_dimension=False, eta=ETA):
@@ -234,8 +234,8 @@ def test_the_first_in_order_represents_wherever_it_stands():
 def test_labels_and_gaps_and_deleted_rows_keep_to_themselves():
     X = np.array([[0.0], [1.0], [2.0], [np.nan], [3.0]])
     rows = Rows(X, np.array([0.0, 0, 1, 0, 0]), np.array([1.0, 1, 1, 1, 0]))
-    assert ClusterDeduplicator(ETA)._run(rows, {}).weight.tolist() == [1, 0, 1, 1, 0]
-    assert ClusterQuantizer(ETA)._run(rows, {}).X[:3, 0].tolist() == [0, 0, 2]
+    assert ClusterDeduplicator(ETA).apply(rows, {}).weight.tolist() == [1, 0, 1, 1, 0]
+    assert ClusterQuantizer(ETA).apply(rows, {}).X[:3, 0].tolist() == [0, 0, 2]
     assert crowded(rows) == 2
 
 

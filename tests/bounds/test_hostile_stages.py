@@ -135,7 +135,7 @@ def test_one_huge_row_changes_the_crowding_by_at_most_1(stage, length):
     pair = Pair.of(rows, huge)
     margins = [way.conditions[0].margin(side) for side in (pair.left, pair.right)]
     assert abs(margins[0] - margins[1]) <= 1
-    assert stage._run(pair.right, {}).n == 50  # and it does not fail, which would be an answer
+    assert stage.apply(pair.right, {}).n == 50  # and it does not fail, which would be an answer
 
 
 @pytest.mark.parametrize(

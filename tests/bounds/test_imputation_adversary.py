@@ -115,7 +115,7 @@ def test_rows_without_gaps_are_a_floor_that_changes_no_mean(n, n0, gaps):
     floor = way.parameters["min_observed"]
     assert floor == max(n0, n - gaps)
     whole = world.draw(np.random.default_rng(0)).left
-    np.testing.assert_array_equal(stage._statistics(whole, way, domain)["mean"], observed_means(whole, domain, n0))
+    np.testing.assert_array_equal(stage.prepare(whole, way, domain)["mean"], observed_means(whole, domain, n0))
     first = [turning(n, 3, floor, gaps, turned) for turned in (0.0, 0.2, 0.7)]
     reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=60, steps=150, first=first)
     assert reached <= ROUNDING

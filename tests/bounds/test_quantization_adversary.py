@@ -38,7 +38,7 @@ def test_no_row_moves_further_than_half_a_cell(name):
     for domain in domains(200, 2, 5):
         rows = World(domain).draw(rng).left
         (way,) = stage.ways(domain, Distance(replaced=1))
-        out = stage._run(rows, stage._statistics(rows, way, domain))
+        out = stage.apply(rows, stage.prepare(rows, way, domain))
         share = 1 - stage.ramp if stage.mode == "staircase" else 1
         most = share * stage.cell / 2 * np.sqrt(domain.d)
         assert np.linalg.norm(out.X - rows.X, axis=1).max() <= most + 1e-12
@@ -88,7 +88,7 @@ def test_a_dithered_row_must_stay_in_its_slot():
     assert certified["dither"] == distance.by_position() == Distance(replaced=1, toggled=2, one_sided=2)
     rows = Rows.of(np.full((2, 2), 0.3))
     stage = STAGES["dither"]
-    out = stage._run(rows, {"cell": 0.4, "row_norm": 1.0, "entry_bound": 1.0}).X
+    out = stage.apply(rows, {"cell": 0.4, "row_norm": 1.0, "entry_bound": 1.0}).X
     assert (out[0] != out[1]).any()
 
 

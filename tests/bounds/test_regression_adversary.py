@@ -189,12 +189,12 @@ def test_rows_stay_in_their_ball_and_box_even_if_a_release_is_all_noise(conditio
         (way,) = stage.ways(domain, distance)
         for _ in range(40):
             noise = rng.standard_normal((3, 3)) * 10.0 ** rng.integers(-2, 3)
-            fitted = stage._released(noise + noise.T, way, domain)
+            fitted = stage.read(noise + noise.T, way, domain)
             found = coefficients(fitted["moment"], fitted["ridge"], patterns(3))
             limit = domain.row_norm * coefficient_norm(domain, share, conditional) * ROUNDING
             assert norms(found).max() * domain.row_norm <= limit
             pair = world.draw(rng)
-            out = Pair(stage._run(pair.left, fitted), stage._run(pair.right, fitted))
+            out = Pair(stage.apply(pair.left, fitted), stage.apply(pair.right, fitted))
             assert outgrown(out, way.domain.but(entry_bound=domain.entry_bound)) <= ROUNDING
             moves = np.linalg.norm(out.left.X - out.right.X, axis=1)
             assert moves.max() <= way.distance.radius * ROUNDING

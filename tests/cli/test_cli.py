@@ -253,7 +253,7 @@ def mirrored(domain, distance):
 class Mirrored(RowWiseTransformer):
     def ways(self, domain, distance):
         return (Way.by("public", "own.mirrored", domain, distance),)
-    _apply = staticmethod(lambda X, statistics: -X)
+    map_rows = staticmethod(lambda X, statistics: -X)
 """
 
 

@@ -128,7 +128,7 @@ class Chain:
         """The rows at the end."""
         for stage, way, domain in self.steps:
             rows = self._with_raw(rows, way)
-            rows = stage._run(rows, stage._statistics(rows, way, domain))
+            rows = stage.apply(rows, stage.prepare(rows, way, domain))
         return rows
 
     @staticmethod
@@ -143,7 +143,7 @@ class Chain:
         for stage, way, domain in self.steps:
             rows = self._with_raw(rows, way)
             smallest = min([smallest, *(condition.margin(rows) for condition in way.conditions)])
-            rows = stage._run(rows, stage._statistics(rows, way, domain))
+            rows = stage.apply(rows, stage.prepare(rows, way, domain))
         return smallest
 
     def use(self, pair: Pair, free: Collection[int]) -> float:

@@ -32,7 +32,7 @@ class Own(RowWiseTransformer):
     def parameters(self):
         return {}
 
-    def _apply(self, X, statistics):
+    def map_rows(self, X, statistics):
         return X
 
 
@@ -40,12 +40,12 @@ class Centred(Own):
     """The mean, over the public n, is subtracted."""
 
     name = "exact"
-    _statistic_names = ("mean",)
+    statistic_names = ("mean",)
 
-    def _statistics(self, rows, way, domain):
+    def prepare(self, rows, way, domain):
         return {"mean": column_sums(rows.X, rows.weight, 2.0) / rows.n}
 
-    def _apply(self, X, statistics):
+    def map_rows(self, X, statistics):
         return X - statistics["mean"]
 
 
@@ -110,7 +110,7 @@ class Mirror(RowWiseTransformer):
     def ways(self, domain, distance):
         return (Way.by("public", "own.map", domain, distance),)
 
-    _apply = staticmethod(lambda X, statistics: -X)
+    map_rows = staticmethod(lambda X, statistics: -X)
 
 
 @pytest.mark.filterwarnings("ignore")  # the checks provoke warnings on purpose
@@ -124,38 +124,38 @@ def test_the_stage_of_three_lines_passes_scikit_learns_checks(promise):
 
 
 class Doubled(Own):
-    def _apply(self, X, statistics):
+    def map_rows(self, X, statistics):
         return 2 * X
 
 
 class Torn(Own):
-    def _apply(self, X, statistics):
+    def map_rows(self, X, statistics):
         return np.floor(20 * X) / 20
 
 
 class Reversed(Own):
     """Rows change places: no row-wise map."""
 
-    def _apply(self, X, statistics):
+    def map_rows(self, X, statistics):
         return X[np.lexsort(X.T)]
 
 
 class Kept(Own):
     """Deleted rows come back as something else than zeros."""
 
-    def _run(self, rows, statistics):
+    def apply(self, rows, statistics):
         return Rows(rows.X + 0.01, rows.y, rows.weight)
 
 
 class Dropping(Own):
     """Half of the rows get no weight."""
 
-    def _run(self, rows, statistics):
+    def apply(self, rows, statistics):
         return Rows(rows.X, rows.y, rows.weight * (np.nan_to_num(rows.X[:, 0]) > 0)).settled()
 
 
 class Relabelled(Own):
-    def _run(self, rows, statistics):
+    def apply(self, rows, statistics):
         y = np.full(rows.n, float(np.nan_to_num(rows.X).sum() > 0))
         return Rows(rows.X, y, rows.weight).settled()
 
@@ -171,7 +171,7 @@ class Impure(Own):
 class Fickle(Own):
     """Its second transform differs from the first."""
 
-    def _apply(self, X, statistics):
+    def map_rows(self, X, statistics):
         self.turns = getattr(self, "turns", 0) + 1
         return X / self.turns
 
@@ -268,7 +268,7 @@ def test_a_margin_must_change_by_at_most_one(promise, monkeypatch, unit, holds):
             condition = Condition.by("positive", "own.margin", domain, distance, measure)
             return (Way.by("exact", "own.map", domain, distance, conditions=(condition,)),)
 
-        def _apply(self, X, statistics):
+        def map_rows(self, X, statistics):
             return X
 
     if holds:

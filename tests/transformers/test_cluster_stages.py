@@ -89,7 +89,7 @@ class TestClusters:
     @every_class
     def test_a_new_row_stays_as_it_is(self, kind):
         assert not hasattr(kind(), "transform")
-        assert not hasattr(kind(), "_apply")
+        assert not hasattr(kind(), "map_rows")
 
 
 class TestInPipeline:
@@ -138,8 +138,8 @@ class TestInPipeline:
 
     def test_raw_rows_decide(self):
         rows = Rows(np.array([[0.0], [5.0]]), None, np.ones(2), raw=np.array([[1.0], [1.0]]))
-        assert ClusterDeduplicator(eta=0.1, keys="raw")._run(rows, {}).weight.tolist() == [1, 0]
-        assert ClusterDeduplicator(eta=0.1)._run(rows, {}).weight.tolist() == [1, 1]
+        assert ClusterDeduplicator(eta=0.1, keys="raw").apply(rows, {}).weight.tolist() == [1, 0]
+        assert ClusterDeduplicator(eta=0.1).apply(rows, {}).weight.tolist() == [1, 1]
 
 
 DOMAIN = Domain(n_rows=1000, n_features=5, row_norm=1.0, min_present=1000)

@@ -71,7 +71,7 @@ def test_rows_are_within_the_stated_bounds_and_each_is_mapped_by_itself(name, ga
     domain = Domain(n_rows=400, n_features=9, row_norm=1e13, max_missing=None if gaps else 0)
     (way,) = stage.ways(domain, ONE)
     statistics = {"names": None, "reach": 1e13, "norm": way.parameters["row_norm"]}
-    out = stage._apply(X, statistics)
+    out = stage.map_rows(X, statistics)
     assert out.shape == (400, way.domain.d)
     assert np.linalg.norm(np.nan_to_num(out), axis=1).max() <= way.domain.row_norm * (1 + 1e-12)
     assert np.nanmax(np.abs(out)) <= way.domain.entry_bound * (1 + 1e-12)
@@ -80,9 +80,9 @@ def test_rows_are_within_the_stated_bounds_and_each_is_mapped_by_itself(name, ga
     assert not (incomplete & ~np.isnan(X).any(axis=1)).any()
     if way.domain.max_missing == 0:
         assert not incomplete.any()
-    alone = np.concatenate([stage._apply(X[i : i + 1], statistics) for i in range(400)])
+    alone = np.concatenate([stage.map_rows(X[i : i + 1], statistics) for i in range(400)])
     assert np.array_equal(out, alone, equal_nan=True)
-    assert np.array_equal(out[::-1], stage._apply(np.asfortranarray(X[::-1]), statistics), equal_nan=True)
+    assert np.array_equal(out[::-1], stage.map_rows(np.asfortranarray(X[::-1]), statistics), equal_nan=True)
 
 
 def test_rows_that_moved_count_as_replaced():

@@ -48,7 +48,7 @@ class Wild(PublicMap):
     def _facts(self, given):
         return ColumnFacts.within(given.names, np.tile([-2.0, 2.0], (len(given.names), 1)))
 
-    def _apply(self, X, given):
+    def apply(self, X, given):
         return overflows(X)
 
 
@@ -128,9 +128,9 @@ def test_rows_without_gaps_stay_without_and_within_their_bounds(name, known, gap
     domain = Domain(n_rows=200, n_features=D, row_norm=1e98 if known else None, max_missing=None if gaps else 0)
     with np.errstate(all="ignore"):  # as in a pipeline
         (way,) = stage.ways(domain, Adjacency.replace().distance)
-        statistics = stage._statistics(Rows.of(np.empty((0, D))), way, domain)
+        statistics = stage.prepare(Rows.of(np.empty((0, D))), way, domain)
         entered = NormClipper(1e98).fit_transform(X) if known else X
-        out = stage._run(Rows.of(entered), statistics).X
+        out = stage.apply(Rows.of(entered), statistics).X
     complete = ~np.isnan(X).any(axis=1)
     assert np.isfinite(out[complete]).all()
     assert not np.isinf(out).any()
@@ -143,7 +143,7 @@ def test_rows_without_gaps_stay_without_and_within_their_bounds(name, known, gap
 def test_what_is_not_finite_becomes_the_centre_or_the_rim(made):
     @dataclass(frozen=True)
     class Fixed(WildFilled):
-        def _apply(self, X, given):
+        def apply(self, X, given):
             return np.where(X > 0, made, 0.5)
 
     out = columns(Fixed(), ranges=(-1, 1)).fit_transform(np.array([[1.0, -1.0, -1.0], [np.nan, -1.0, -1.0]]))

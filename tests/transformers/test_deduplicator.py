@@ -180,7 +180,7 @@ class TestRecords:
         rows = Rows(np.zeros((3, 2)), np.zeros(3), np.zeros(3))
         for labels in ("record", "unanimous", "first"):
             stage = Deduplicator(labels=labels)
-            assert not stage._run(rows, {"columns": None}).weight.any()
+            assert not stage.apply(rows, {"columns": None}).weight.any()
 
     def test_smallest_has_gaps_last(self):
         table = np.array([[np.nan, 0.0], [1.0, np.nan], [1.0, 5.0], [1.0, 5.0]])

@@ -69,7 +69,7 @@ class TestCentre:
         stage = GridDeduplicator(0.7)
         (way,) = stage.ways(DOMAIN, ONE)
         assert way.domain == DOMAIN.but(min_present=1)
-        out = stage._run(Rows.of(rows), stage._statistics(Rows.of(rows), way, DOMAIN))
+        out = stage.apply(Rows.of(rows), stage.prepare(Rows.of(rows), way, DOMAIN))
         assert (np.linalg.norm(out.X, axis=1) <= 1.0).all()
         assert (np.abs(out.X) <= 0.9).all()
         assert (out.X[out.weight == 0] == 0).all()
@@ -84,7 +84,7 @@ class TestCentre:
         rows = rng.uniform(0, 1, size=(9000, 2))
         stage = GridDeduplicator(0.1)
         statistics = {"sides": np.full(2, 0.1), "norm": 1.2, "entry": None}
-        results = [stage._run(Rows.of(part), statistics) for part in (rows, rows[::-1])]
+        results = [stage.apply(Rows.of(part), statistics) for part in (rows, rows[::-1])]
         records = [{row.tobytes() for row in out.X[out.weight > 0]} for out in results]
         assert records[0] == records[1]
 

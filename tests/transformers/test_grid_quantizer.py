@@ -43,13 +43,13 @@ def test_dither_is_for_slots_and_averages_out():
     stage = GridQuantizer(cell=0.4, mode="dither", seed=5)
     (way,) = stage.ways(domain, ONE)
     rows = Rows.of(np.full((20000, 1), 0.13))
-    statistics = stage._statistics(rows, way, domain)
-    out = stage._run(rows, statistics).X
+    statistics = stage.prepare(rows, way, domain)
+    out = stage.apply(rows, statistics).X
     assert np.ptp(out) > 0.39
     assert out.mean() == pytest.approx(0.13, abs=0.005)
-    assert (out == stage._run(rows, statistics).X).all()
-    assert (stage._apply(rows.X, statistics) == 0).all()  # a new row has no slot: the nearest centre
-    assert (out != GridQuantizer(cell=0.4, mode="dither", seed=6)._run(rows, statistics).X).any()
+    assert (out == stage.apply(rows, statistics).X).all()
+    assert (stage.map_rows(rows.X, statistics) == 0).all()  # a new row has no slot: the nearest centre
+    assert (out != GridQuantizer(cell=0.4, mode="dither", seed=6).apply(rows, statistics).X).any()
 
 
 @pytest.mark.parametrize("mode", MODES)

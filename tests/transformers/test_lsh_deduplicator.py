@@ -190,9 +190,9 @@ class TestTables:
         for absent in (0, 1):
             weight = np.ones(3)
             weight[absent] = 0
-            out = LSHDeduplicator()._run(Rows(rows, None, weight).settled(), {})
+            out = LSHDeduplicator().apply(Rows(rows, None, weight).settled(), {})
             assert out.weight.tolist() == weight.tolist()
-        assert not LSHDeduplicator()._run(Rows(rows, None, np.zeros(3)), {}).weight.any()
+        assert not LSHDeduplicator().apply(Rows(rows, None, np.zeros(3)), {}).weight.any()
 
     def test_frames_stay_frames(self):
         frame = pd.DataFrame({"a": [1, 1, 2], "b": [2, 2, 3]}, index=["x", "y", "z"])

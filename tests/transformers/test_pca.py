@@ -90,7 +90,7 @@ class TestMaps:
     def test_released_moments_go_through_the_map(self, output, center):
         X = rows()
         stage = PCA(2, center=center, output=output).fit(X)
-        carried = stage._carry(Moments.of_matrix(X.mean(axis=0), X.T @ X / len(X)), stage._worn())
+        carried = stage.carry(Moments.of_matrix(X.mean(axis=0), X.T @ X / len(X)), stage.held())
         Z = stage.transform(X)
         assert carried.mean == pytest.approx(Z.mean(axis=0))
         assert carried.matrix == pytest.approx(Z.T @ Z / len(Z))

@@ -93,7 +93,7 @@ def test_the_norm_is_computed(transformer):
     stage = Public(transformer)
     norm = stage.ways(DOMAIN, MOVED)[0].domain.row_norm
     assert np.linalg.norm(transformer.transform(X), axis=1).max() <= norm
-    assert stage._apply(X, stage._statistics(None, stage.ways(DOMAIN, MOVED)[0], DOMAIN)) == pytest.approx(
+    assert stage.map_rows(X, stage.prepare(None, stage.ways(DOMAIN, MOVED)[0], DOMAIN)) == pytest.approx(
         transformer.transform(X), rel=1e-12, abs=1e-12
     )
 

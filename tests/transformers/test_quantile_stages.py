@@ -64,7 +64,7 @@ class TestValues:
         domain = Domain(n_rows=3, n_features=2, row_norm=1.0)
         (way,) = MedianImputer().ways(domain, ONE)
         stage = MedianImputer()
-        filled = stage._run(rows, stage._statistics(rows, way, domain))
+        filled = stage.apply(rows, stage.prepare(rows, way, domain))
         np.testing.assert_allclose(filled.X[2], np.sqrt([0.5, 0.5]))
 
     def test_deleted_rows_do_not_count(self):
@@ -73,7 +73,7 @@ class TestValues:
         domain = Domain(n_rows=5, n_features=1, row_norm=1.0)
         for stage, name in ((MedianImputer(), "median"), (RobustScaler(), "center")):
             (way,) = stage.ways(domain, ONE)
-            assert stage._statistics(rows, way, domain)[name] == 0.6
+            assert stage.prepare(rows, way, domain)[name] == 0.6
 
     def test_robust_scaling(self):
         X = np.arange(1.0, 10.0)[:, None]
@@ -189,7 +189,7 @@ class TestPipelines:
         released = {name for name in pipe.release_ if name.startswith("stage.")}
         assert len(released) == 1
         twin, alone = pipe["stage"], clone(stage).fit(X)
-        for name in set(stage._statistic_names) - {"norm", "clip"}:
+        for name in set(stage.statistic_names) - {"norm", "clip"}:
             assert not np.array_equal(getattr(twin, f"{name}_"), getattr(alone, f"{name}_"))
         assert pipe.predict(X).shape == y.shape
 

@@ -88,7 +88,7 @@ def test_filled_rows_keep_their_public_norm_and_entries():
     stage = RegressionImputer(1e-6)
     (way,) = [way for way in stage.ways(domain, ONE) if way.name == "exact"]
     rows = Rows.of(np.clip(X, -0.7, 0.7))
-    filled = stage._run(rows, stage._statistics(rows, way, domain)).X
+    filled = stage.apply(rows, stage.prepare(rows, way, domain)).X
     assert way.domain.entry_bound == 0.7
     assert np.abs(filled).max() <= 0.7
     assert np.linalg.norm(filled, axis=1).max() <= 1.2
@@ -130,7 +130,7 @@ def test_deleted_rows_are_not_fitted_on():
     (way,) = [way for way in stage.ways(domain, ONE) if way.name == "exact"]
     weight = np.ones(len(X))
     weight[::2] = 0
-    half = stage._statistics(Rows(X, None, weight).settled(), way, domain)["moment"]
+    half = stage.prepare(Rows(X, None, weight).settled(), way, domain)["moment"]
     complete = X[1::2][~np.isnan(X[1::2]).any(axis=1)]
     np.testing.assert_allclose(half, complete.T @ complete / len(X), atol=1e-14)
 

@@ -32,7 +32,7 @@ def test_directions_shrink_by_their_eigenvalue_over_itself_plus_the_ridge():
 def test_released_moments_go_through_the_map():
     X = rows()
     stage = SoftPCA().fit(X)
-    carried = stage._carry(Moments.of_matrix(X.mean(axis=0), X.T @ X / len(X)), stage._worn())
+    carried = stage.carry(Moments.of_matrix(X.mean(axis=0), X.T @ X / len(X)), stage.held())
     Z = stage.transform(X)
     assert carried.mean == pytest.approx(Z.mean(axis=0))
     assert carried.matrix == pytest.approx(Z.T @ Z / len(Z))
@@ -59,7 +59,7 @@ def test_nothing_is_assumed_and_the_output_is_bounded():
 def test_a_noisy_moment_gives_a_map_within_the_domain():
     wild = np.diag([100.0, -5.0, 0.5, 0.0])
     way = ways(SoftPCA(0.25))["noisy"]
-    shrinkage = SoftPCA(0.25)._released(Moments.of_matrix(np.zeros(4), wild), way, DOMAIN)["shrinkage"]
+    shrinkage = SoftPCA(0.25).read(Moments.of_matrix(np.zeros(4), wild), way, DOMAIN)["shrinkage"]
     assert np.linalg.eigvalsh(shrinkage) == pytest.approx([0.0, 0.0, 1 / 3, 0.8])
 
 

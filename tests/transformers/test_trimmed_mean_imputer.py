@@ -57,13 +57,13 @@ class TestValues:
         domain = Domain(n_rows=5, n_features=1, row_norm=1.0)
         stage = TrimmedMeanImputer(trim=0.34, min_observed=3)
         ways = {way.name: way for way in stage.ways(domain, ONE)}
-        assert stage._statistics(rows, ways["exact"], domain)["mean"] == pytest.approx(0.6)
+        assert stage.prepare(rows, ways["exact"], domain)["mean"] == pytest.approx(0.6)
 
     def test_filled_rows_keep_their_norm(self):
         rows = Rows.of(np.array([[1.0, 0.0], [1.0, 0.0], [GAP, 1.0]]))
         domain, stage = Domain(n_rows=3, n_features=2, row_norm=1.0), TrimmedMeanImputer(trim=0, min_observed=2)
         ways = {way.name: way for way in stage.ways(domain, ONE)}
-        filled = stage._run(rows, stage._statistics(rows, ways["exact"], domain))
+        filled = stage.apply(rows, stage.prepare(rows, ways["exact"], domain))
         np.testing.assert_allclose(filled.X[2], np.sqrt([0.5, 0.5]))
 
     def test_frames_keep_their_names(self):

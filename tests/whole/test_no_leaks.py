@@ -137,8 +137,8 @@ def secrets(monkeypatch):
 
     monkeypatch.setattr(Noise, "release", spy_release)
     for kind in Stage.__subclasses__() + [k for s in Stage.__subclasses__() for k in s.__subclasses__()]:
-        if "_statistics" in vars(kind):
-            monkeypatch.setattr(kind, "_statistics", listening(kind._statistics, found))
+        if "prepare" in vars(kind):
+            monkeypatch.setattr(kind, "prepare", listening(kind.prepare, found))
     X, y = private_data()
     scaled = np.clip(X, -2, 2) / 2
     found.add(X)
@@ -420,7 +420,7 @@ class TestAfterAnError:
             except KeyError:
                 raise ValueError(f"a mean of {exact}") from None
 
-        monkeypatch.setattr(StandardScaler, "_statistics", fail)
+        monkeypatch.setattr(StandardScaler, "prepare", fail)
         pipe = ROUTES["exact"](ledger=Ledger())
         with pytest.raises(
             StageFailed, match=r"'scale': it stopped with ValueError.* counts this fit as spent"

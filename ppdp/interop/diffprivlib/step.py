@@ -116,7 +116,6 @@ class Diffprivlib(Mechanism):
         return cls(LogisticRegression(), noise_scale=1e-3)
 
     def assumptions(self) -> tuple[tuple[str, str], ...]:
-        """What is taken on somebody else's word, and on whose."""
         return ((type(self.model).__name__, ROUNDED),)
 
     def _adapter(self) -> Adapter:

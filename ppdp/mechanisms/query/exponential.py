@@ -92,11 +92,9 @@ class ExponentialMechanism(FitsAlone, Mechanism):
 
     @classmethod
     def example(cls) -> Any:
-        """An instance that can be fitted alone on any data, for contract tests."""
         return cls(noise_scale=100.0)
 
     def declarations(self) -> tuple[str, ...]:
-        """What the certificate takes from the user's word."""
         if self.query != "utility":
             return ()
         words = ["the utility treats rows one by one (tested on made-up rows)"]

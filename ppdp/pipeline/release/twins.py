@@ -54,9 +54,9 @@ def released_twins(
         statistics = _statistics(twin, way, domain, moments if served else None)
         twins.append((name, twin))
         if statistics or way.name != "exact" or not stage.fits:  # else nothing was released for it: it stays unfitted
-            twin._wear(statistics)
+            twin.hold(statistics)
             _remember_columns(twin, domain)
-        moments = stage._carry(moments, statistics) if way.affine and moments is not None else None
+        moments = stage.carry(moments, statistics) if way.affine and moments is not None else None
         domain = way.domain
     if document["mechanism"] is not None:
         name, mechanism = steps[-1]
@@ -71,8 +71,8 @@ def mapped(twins: Sequence[tuple[str, Any]], values: Array) -> Array:
     of matrices are summed in another order, so that one row would change the last bits of others.
     """
     for _, twin in twins:
-        if hasattr(twin, "_apply"):
-            values = np.ascontiguousarray(twin._apply(values, twin._worn()))
+        if hasattr(twin, "map_rows"):
+            values = np.ascontiguousarray(twin.map_rows(values, twin.held()))
     return values
 
 
@@ -104,11 +104,11 @@ def _statistics(stage: Any, way: Way, domain: Domain, released: Any) -> Mapping[
     """What the twin predicts with; only a public way needs no release."""
     found: Mapping[str, Any]
     if released is not None:
-        found = stage._released(released, way, domain)
+        found = stage.read(released, way, domain)
     elif way.name == "exact":
-        found = stage._without_release(way)
+        found = stage.without_release(way)
     else:
-        found = stage._statistics(Rows.of(np.empty((0, domain.d))), way, domain)
+        found = stage.prepare(Rows.of(np.empty((0, domain.d))), way, domain)
     return found
 
 

@@ -100,12 +100,12 @@ class OneHot(Categorical):
         gone = self.dropped[position] if self.dropped else None
         return [i for i in range(len(categories)) if i != gone]
 
-    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
         self._of(given)
         names = [f"{name}_{self.categories[j][i]}" for j, name in enumerate(given.names) for i in self._kept(j)]
         return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(len(given.names)))
 
-    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
         parts = [self._same(column, c)[:, self._kept(j)] for j, (column, c) in enumerate(zip(X.T, self._of(given)))]
         return np.concatenate(parts, axis=1).astype(np.float64)
 
@@ -123,12 +123,12 @@ class Encoded(Categorical):
         named = all(any(map(is_gap, categories)) for categories in self.categories)
         return named or self.gap is not None or not math.isnan(self.missing)
 
-    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
         extra = [self.unknown, *([] if math.isnan(self.missing) else [self.missing])]
         ends = [(min(0.0, *extra), max(len(c) - 1.0, *extra)) for c in self._of(given)]
         return ColumnFacts.within(given.names, np.array(ends))
 
-    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
         out = []
         for column, categories in zip(X.T, self._of(given)):
             same = self._same(column, categories)

@@ -49,7 +49,7 @@ class _Part:
     def apply(self, X: Array) -> Array:
         values = _clipped(X[:, self.positions], self.facts[0])
         for step, given, out in zip(self.block.maps, self.facts, self.facts[1:]):
-            values = _clipped(step._apply(values, given), out)
+            values = _clipped(step.apply(values, given), out)
         return values
 
 
@@ -79,7 +79,7 @@ class ColumnMap(RowWiseTransformer):
     A row without gaps never gains one, nor does any row if every column is filled: 0 stands for what is not a number.
     """
 
-    _statistic_names = ("names", "reach", "norm")
+    statistic_names = ("names", "reach", "norm")
 
     def __init__(
         self, blocks: Sequence[Block] = (Block(None),), ranges: Any = None, max_norm: float | None = None
@@ -90,7 +90,6 @@ class ColumnMap(RowWiseTransformer):
 
     @classmethod
     def example(cls) -> Any:
-        """An instance that works on any numeric data, for contract tests."""
         return cls(ranges=(-10, 10))
 
     @property
@@ -205,10 +204,10 @@ class ColumnMap(RowWiseTransformer):
             return resolve_ranges(self.ranges, count, None, "ColumnMap").copy()
         return np.tile([-reach, reach], (count, 1))
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return {"names": domain.feature_names, "reach": _reach(domain), "norm": way.parameters["row_norm"]}
 
-    def _apply(self, X: Array, statistics: Statistics) -> Array:
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
         parts = self._parts(statistics["names"], X.shape[1], statistics["reach"])
         return _mapped_by(parts, X, statistics["norm"])
 
@@ -296,7 +295,6 @@ class ColumnMap(RowWiseTransformer):
         return tuple(values)
 
     def declarations(self) -> tuple[str, ...]:
-        """What the certificate takes from the user's word."""
         maps = [step for block in self.blocks for step in block.maps]
         functions = [step.step for step in maps if isinstance(step, Mapped)]
         words = [f"the function of {name!r} treats rows one by one (tested on made-up rows)" for name in functions]

@@ -76,7 +76,7 @@ class ColumnFacts:
         InvalidParameter
             If a range runs backwards, or no float holds it.
         """
-        made = step._facts(self)
+        made = step.facts(self)
         with np.errstate(all="ignore"):
             widths = made.ranges[:, 1] - made.ranges[:, 0]
         unknown = np.isnan(made.ranges).any(axis=1) & bool(np.isnan(self.ranges).any())
@@ -122,11 +122,11 @@ class PublicMap:
     step = ""
     """Name of the step that it stands for."""
 
-    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
         """What is known of the columns that come out."""
         raise NotImplementedError
 
-    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
         """Map rows."""
         raise NotImplementedError
 
@@ -144,14 +144,14 @@ class Filled(PublicMap):
         """Whether somebody asked for it."""
         return self.value is not None
 
-    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
         if self.value is None:
             return given.bounded(self.step)
         value = number("the constant for gaps", self.value, self.step)
         ranges = np.column_stack([np.minimum(given.ranges[:, 0], value), np.maximum(given.ranges[:, 1], value)])
         return ColumnFacts.within(given.names, ranges)
 
-    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
         return np.where(np.isnan(X), given.middle if self.value is None else self.value, X)
 
 
@@ -162,14 +162,14 @@ class Scaled(PublicMap):
     target: tuple[float, float] | None = (-1.0, 1.0)
     step: str = ""
 
-    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
         low, high = given.bounded(self.step).ranges.T
         if self.target is None:
             largest = self._largest(given)
             return ColumnFacts.within(given.names, np.column_stack([low / largest, high / largest]))
         return ColumnFacts.within(given.names, np.tile(np.array(self.target, dtype=np.float64), (len(low), 1)))
 
-    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
         if self.target is None:
             return X / self._largest(given)
         (start, end), (low, high) = self.target, given.ranges.T
@@ -202,7 +202,7 @@ class Mapped(PublicMap):
         """Whether its ranges are declared."""
         return self.out_ranges is not None
 
-    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
         refuse_fitted(partial(self.function, **self.keywords), self.step)
         if self.out_ranges is None:
             return ColumnFacts.within(given.names, self._ends(given))
@@ -225,8 +225,8 @@ class Mapped(PublicMap):
     def _called(self, X: Array) -> Any:
         return self.function(X, **self.keywords)
 
-    def _apply(self, X: Array, given: ColumnFacts) -> Array:
-        out = self._facts(given)
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
+        out = self.facts(given)
         # NaN or a failure in a row without gaps is the middle of the range: a row never gains a gap.
         mapped = call_surely(self._called, X, len(out.names))
         complete = ~np.isnan(X).any(axis=1, keepdims=True)
@@ -241,11 +241,11 @@ class Normalised(PublicMap):
     step: str = ""
     bounds = True
 
-    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
         box = ColumnFacts.within(given.names, np.tile([-1.0, 1.0], (len(given.names), 1)))
         return box if self.norm == "max" else replace(box, square=1.0)
 
-    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
         largest = np.abs(np.nan_to_num(X)).max(axis=1, keepdims=True)
         X = X / np.where(largest > 0, largest, 1.0)  # sums of huge entries would overflow
         if self.norm == "max":
@@ -265,10 +265,10 @@ class Binarized(PublicMap):
     step: str = ""
     bounds = True
 
-    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
         return ColumnFacts.within(given.names, np.tile([0.0, 1.0], (len(given.names), 1)))
 
-    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
         return np.where(np.isnan(X), np.nan, self.threshold < X)
 
 
@@ -316,12 +316,12 @@ class Powers(PublicMap):
                 f"degree={self.degree!r} leaves no products.", stage=self.step, fix="degree=2, or degree=(1, 2)."
             )
 
-    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
         self.check()
         made = _polynomials(self.degree, self.interaction_only, self.include_bias, len(given.names))
         _few(made.n_output_features_, self.step)
         with np.errstate(all="ignore"):  # what no float holds is refused
-            largest = self._apply(np.abs(given.bounded(self.step).ranges).max(axis=1)[None, :], given)[0]
+            largest = self.apply(np.abs(given.bounded(self.step).ranges).max(axis=1)[None, :], given)[0]
         chosen = chain.from_iterable(block.tolist() for block in _factors(*self._form(given)))
         names = tuple(_product_name([given.names[i] for i in factors]) for factors in chosen)
         return ColumnFacts.within(names, np.column_stack([-largest, largest]))
@@ -329,7 +329,7 @@ class Powers(PublicMap):
     def _form(self, given: ColumnFacts) -> tuple[Any, bool, bool, int]:
         return self.degree, self.interaction_only, self.include_bias, len(given.names)
 
-    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
         products = []
         for block in _factors(*self._form(given)):
             product = np.ones((len(X), len(block)))
@@ -370,7 +370,7 @@ class Binned(PublicMap):
         """Whether gaps become zeros."""
         return self.hot
 
-    def _facts(self, given: ColumnFacts) -> ColumnFacts:
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
         width = len(given.bounded(self.step).names)
         _few(width * self.n_bins, self.step)
         if not self.hot:
@@ -378,7 +378,7 @@ class Binned(PublicMap):
         names = [f"{name}_{i}" for name in given.names for i in range(self.n_bins)]
         return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(width))
 
-    def _apply(self, X: Array, given: ColumnFacts) -> Array:
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
         low, high = given.ranges.T
         edges = np.linspace(low, high, self.n_bins + 1, axis=1)[:, 1:-1]
         bins = np.column_stack([np.searchsorted(e, column, side="right") for e, column in zip(edges, X.T)])

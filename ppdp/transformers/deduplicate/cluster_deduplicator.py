@@ -63,7 +63,6 @@ class ClusterDeduplicator(Resampler, Stage):
 
     @property
     def relief(self) -> str:
-        """What to use instead where the gate refuses a condition of this stage."""
         return "a larger max_cluster or GridDeduplicator"
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:

@@ -57,14 +57,13 @@ class ClusterQuantizer(Resampler, Stage):
 
     @property
     def relief(self) -> str:
-        """What to use instead where the gate refuses a condition of this stage."""
         return "a larger max_cluster or GridQuantizer"
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """One exact way."""
         return (cluster_way(self, "clusters.quantize", domain, distance),)
 
-    def _run(self, rows: Rows, statistics: Statistics) -> Rows:
+    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         comparable = Comparable.of(rows.X, rows.y, rows.weight)
         X = rows.X.copy()
         X[comparable.slots] = rows.X[comparable.slots[centres(comparable, self.eta)]]

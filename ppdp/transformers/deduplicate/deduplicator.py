@@ -86,7 +86,7 @@ class Deduplicator(Resampler, Stage):
             return None
         return columns_of("key", self.key, domain.feature_names, domain.d, self)
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return {"columns": self._columns(domain)}
 
     def _weight(self, rows: Rows, statistics: Statistics) -> Array:

@@ -127,12 +127,12 @@ class GridDeduplicator(Resampler, Stage):
             fix="one number for all columns" + ("." if raw else ", or one per column."),
         )
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return {"sides": np.array(way.parameters["cell"]), "norm": domain.row_norm, "entry": domain.entry_bound}
 
-    def _run(self, rows: Rows, statistics: Statistics) -> Rows:
+    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         if self.keep != "centre":
-            return super()._run(rows, statistics)
+            return super().apply(rows, statistics)
         cells, weight = self._cells(rows, statistics)
         slots = np.flatnonzero(rows.weight)
         sides = statistics["sides"]

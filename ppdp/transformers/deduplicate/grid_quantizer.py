@@ -60,7 +60,7 @@ class GridQuantizer(RowWiseTransformer):
            [-0.5,  1. ]])
     """
 
-    _statistic_names = ("cell", "row_norm", "entry_bound")
+    statistic_names = ("cell", "row_norm", "entry_bound")
 
     def __init__(self, cell: float | None = None, mode: str = "hard", ramp: float = 0.5, seed: int = 0) -> None:
         self.cell = cell
@@ -78,22 +78,22 @@ class GridQuantizer(RowWiseTransformer):
         own: dict[str, dict[str, Any]] = {"hard": {}, "staircase": {"ramp": ramp}, "dither": {"seed": seed}}
         return (Way.by("public", f"quantization.{mode}", domain, distance, cell=cell, **own[mode]),)
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return {
             "cell": way.parameters["cell"],
             "row_norm": domain.row_norm,
             "entry_bound": min(domain.entry_bound or np.inf, domain.require("row_norm")),
         }
 
-    def _run(self, rows: Rows, statistics: Statistics) -> Rows:
+    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         if self.mode != "dither":
-            return super()._run(rows, statistics)
+            return super().apply(rows, statistics)
         shift = np.random.Generator(np.random.PCG64(self.seed)).uniform(-0.5, 0.5, rows.X.shape)
         return rows.with_X(
             _within(statistics["cell"] * (np.rint(rows.X / statistics["cell"] + shift) - shift), statistics)
         )
 
-    def _apply(self, X: Array, statistics: Statistics) -> Array:
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
         places = X / statistics["cell"]
         centres = np.rint(places)
         if self.mode == "staircase":

@@ -96,7 +96,6 @@ class LSHDeduplicator(Resampler, Stage):
 
     @classmethod
     def example(cls) -> Any:
-        """An instance that works on any numeric data, for contract tests."""
         return cls(bands=2, mode="simhash")
 
     @property
@@ -154,7 +153,8 @@ class LSHDeduplicator(Resampler, Stage):
             return super()._resampled(X, y)
         if y is not None:
             check_consistent_length(documents, y)
-        rows = Rows.of(self.fit(X)._values(X))
+        self.fit(X)
+        rows = Rows.of(self._values(X))
         try:
             table = TokenSets.of_documents(documents)
         except (AttributeError, TypeError):

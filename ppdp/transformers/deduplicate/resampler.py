@@ -39,7 +39,7 @@ class Resampler:
         """The new weight of every row."""
         raise NotImplementedError
 
-    def _run(self, rows: Rows, statistics: Statistics) -> Rows:
+    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         return replace(rows, weight=self._weight(rows, statistics)).settled()
 
     def fit(self: Any, X: Any, y: Any = None) -> Any:
@@ -99,13 +99,13 @@ class Resampler:
     def _resampled(self: Any, X: Any, y: Any) -> Rows:
         values = self._values(X)
         domain, distance = self._facts(values)
-        way = self._way_alone(domain, distance)
+        way = self.way_alone(domain, distance)
         if y is not None:
             check_consistent_length(values, y)
         rows = Rows.of(values, None if y is None else label_codes(y))
-        statistics = self._statistics(rows, way, domain)
+        statistics = self.prepare(rows, way, domain)
         if self._rewrites:
-            result: Rows = self._run(rows, statistics)
+            result: Rows = self.apply(rows, statistics)
             return result
         return replace(rows, weight=self._weight(rows, statistics))  # deleted rows are not looked at any more
 

@@ -73,11 +73,11 @@ class MeanImputer(Transformer):
            [3., 0.]])
     """
 
-    _allow_nan = True
+    allows_gaps = True
     fills_gaps = True
     fits = True
-    _elementwise = True
-    _statistic_names = ("mean", "norm")
+    elementwise = True
+    statistic_names = ("mean", "norm")
 
     def __init__(
         self,
@@ -100,7 +100,6 @@ class MeanImputer(Transformer):
 
     @property
     def relief(self) -> str:
-        """What to use instead where the gate refuses a condition of this stage."""
         return "statistics='noisy'" if self.floor else "floor=True"
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
@@ -139,7 +138,7 @@ class MeanImputer(Transformer):
             return None
         return sorted(set(columns_of("columns", self.columns, domain.feature_names, domain.d, self)))
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         if way.name == "public":
             return {"mean": np.zeros(rows.X.shape[1]), "norm": domain.row_norm}
         n0 = int(way.parameters["min_observed"])
@@ -147,12 +146,12 @@ class MeanImputer(Transformer):
             n0 = 1  # under the condition n_j >= n0 both forms agree
         return {"mean": observed_means(rows, domain, n0, self._columns(domain)), "norm": domain.row_norm}
 
-    def _released(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
         bound = domain.entry_bound or float(domain.require("row_norm"))
         means, columns = np.clip(values.mean, -bound, bound), self._columns(domain)
         return {"mean": means if columns is None else only(means, columns), "norm": domain.row_norm}
 
-    def _apply(self, X: Array, statistics: Statistics) -> Array:
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
         return fill(X, statistics["mean"], statistics["norm"])
 
 

@@ -71,11 +71,11 @@ class MedianImputer(Transformer):
            [5., 1.]])
     """
 
-    _allow_nan = True
+    allows_gaps = True
     fills_gaps = True
     fits = True
-    _elementwise = True
-    _statistic_names = ("median", "norm")
+    elementwise = True
+    statistic_names = ("median", "norm")
 
     def __init__(
         self, gap: float | None = None, max_missing: int | float | None = None, statistics: str = "auto"
@@ -86,7 +86,6 @@ class MedianImputer(Transformer):
 
     @property
     def relief(self) -> str:
-        """What to use instead where the gate refuses a condition of this stage."""
         return "TrimmedMeanImputer"
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
@@ -111,14 +110,14 @@ class MedianImputer(Transformer):
         )
         return chosen({"exact": exact}, self.statistics, self)
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         if way.name == "public":
             return {"median": np.zeros(rows.X.shape[1]), "norm": domain.row_norm}
         return {"median": column_quantiles(rows, _MIDDLE)[0], "norm": domain.row_norm}
 
-    def _released(self, values: Any, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
         bound = largest_entry(domain)
         return {"median": np.clip(values[0], -bound, bound), "norm": domain.row_norm}
 
-    def _apply(self, X: Array, statistics: Statistics) -> Array:
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
         return fill(X, statistics["median"], statistics["norm"])

@@ -76,10 +76,10 @@ class RegressionImputer(Transformer):
            [ 0.4,  0.4]])
     """
 
-    _allow_nan = True
+    allows_gaps = True
     fills_gaps = True
     fits = True
-    _statistic_names = ("moment", "ridge", "norm", "entry_bound")
+    statistic_names = ("moment", "ridge", "norm", "entry_bound")
 
     def __init__(
         self,
@@ -131,13 +131,13 @@ class RegressionImputer(Transformer):
         noisy = Way.by("noisy", "regression.public", domain, distance, asks=(Ask("complete-matrix", "fit"),), **form)
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         if way.name == "public":  # nothing is observed to follow from
             zero = np.zeros((domain.d, domain.d))
             return {"moment": zero, "ridge": 1.0, "norm": domain.row_norm, "entry_bound": domain.entry_bound}
-        return self._released(complete_second_moment(rows), way, domain)
+        return self.read(complete_second_moment(rows), way, domain)
 
-    def _released(self, values: Any, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
         largest = float(domain.require("row_norm")) ** 2
         floor = float(way.parameters["share"]) * largest
         conditional = bool(way.parameters["conditional"])
@@ -148,7 +148,7 @@ class RegressionImputer(Transformer):
             "entry_bound": domain.entry_bound,
         }
 
-    def _apply(self, X: Array, statistics: Statistics) -> Array:
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
         rows = np.flatnonzero(np.isnan(X).any(axis=1))
         if rows.size == 0:
             return X

@@ -66,11 +66,11 @@ class TrimmedMeanImputer(Transformer):
     array([  1. ,   2. ,   3. , 100. ,   2.5])
     """
 
-    _allow_nan = True
+    allows_gaps = True
     fills_gaps = True
     fits = True
-    _elementwise = True
-    _statistic_names = ("mean", "norm")
+    elementwise = True
+    statistic_names = ("mean", "norm")
 
     def __init__(
         self,
@@ -121,15 +121,15 @@ class TrimmedMeanImputer(Transformer):
         )
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         if way.name == "public":
             return {"mean": np.zeros(rows.X.shape[1]), "norm": domain.row_norm}
         counts = way.parameters["min_observed"], way.parameters["trimmed"]
         return {"mean": trimmed_means(rows, *counts, largest_entry(domain)), "norm": domain.row_norm}
 
-    def _released(self, values: Any, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
         bound = largest_entry(domain)
         return {"mean": np.clip(values[0], -bound, bound), "norm": domain.row_norm}
 
-    def _apply(self, X: Array, statistics: Statistics) -> Array:
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
         return fill(X, statistics["mean"], statistics["norm"])

@@ -97,7 +97,7 @@ class PCA(Transformer):
     """
 
     fits = True
-    _statistic_names = ("components", "mean", "projection")
+    statistic_names = ("components", "mean", "projection")
 
     def __init__(
         self,
@@ -121,7 +121,6 @@ class PCA(Transformer):
 
     @classmethod
     def example(cls) -> Any:
-        """An instance that works on any numeric data, for contract tests."""
         return cls(n_components=1)
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
@@ -200,12 +199,12 @@ class PCA(Transformer):
         # Alone and without a mean nothing rests on the norm of the rows, and their moments tell what is not finite.
         return Domain(n_rows=n, n_features=d, row_norm=1.0, max_missing=0)
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         if way.name == "public":
-            return self._without_release(way)
+            return self.without_release(way)
         return self._fitted(Spectrum.of_rows(rows, domain, self._rank(domain.d), center=self._center), domain.d)
 
-    def _released(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
         assert values.matrix is not None
         norm, mean = float(domain.require("row_norm")), values.mean
         if self._center:
@@ -224,19 +223,19 @@ class PCA(Transformer):
             projection = components.T @ inner
         return {"components": components, "mean": spectrum.mean, "projection": projection}
 
-    def _carry(self, values: Moments, statistics: Statistics) -> Moments:
-        offset = self._apply(np.zeros((1, values.mean.size)), statistics)[0]
-        slope = self._apply(np.eye(values.mean.size), statistics) - offset
+    def carry(self, values: Moments, statistics: Statistics) -> Moments:
+        offset = self.map_rows(np.zeros((1, values.mean.size)), statistics)[0]
+        slope = self.map_rows(np.eye(values.mean.size), statistics) - offset
         return values.affine(slope.T, offset)
 
-    def _without_release(self, way: Way) -> Statistics:
-        return {} if self.output != "rank" else dict.fromkeys(self._statistic_names)
+    def without_release(self, way: Way) -> Statistics:
+        return {} if self.output != "rank" else dict.fromkeys(self.statistic_names)
 
-    def _apply(self, X: Array, statistics: Statistics) -> Array:
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
         return self._mapped(X, statistics)
 
     def _mapped(self, X: Array, statistics: Statistics, out: Array | None = None) -> Array:
-        components, mean, projection = (statistics[name] for name in self._statistic_names)
+        components, mean, projection = (statistics[name] for name in self.statistic_names)
         if components is None:
             return X
         if projection is not None:

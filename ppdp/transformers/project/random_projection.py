@@ -52,8 +52,8 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
     array([[-10.,  -5.]])
     """
 
-    _allow_nan = False
-    _statistic_names = ("components",)
+    allows_gaps = False
+    statistic_names = ("components",)
 
     def __init__(self, n_components: int = 100, family: str = "gaussian", seed: int = 0) -> None:
         self.n_components = n_components
@@ -62,7 +62,6 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
 
     @classmethod
     def example(cls) -> Any:
-        """An instance that works on any numeric data, for contract tests."""
         return cls(n_components=2)
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
@@ -85,11 +84,11 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
             Way.by("public", "projection.random", domain, distance, family=family, n_components=components, seed=seed),
         )
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         chosen = way.parameters
         return {"components": draw(chosen["family"], chosen["n_components"], domain.d, chosen["seed"])}
 
-    def _apply(self, X: NDArray[np.float64], statistics: Statistics) -> NDArray[np.float64]:
+    def map_rows(self, X: NDArray[np.float64], statistics: Statistics) -> NDArray[np.float64]:
         return product(X, statistics["components"])
 
     @property

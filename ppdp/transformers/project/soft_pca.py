@@ -56,7 +56,7 @@ class SoftPCA(Transformer):
     """
 
     fits = True
-    _statistic_names = ("shrinkage",)
+    statistic_names = ("shrinkage",)
 
     def __init__(self, regularization: float | None = None, statistics: str = "auto") -> None:
         self.regularization = regularization
@@ -77,18 +77,18 @@ class SoftPCA(Transformer):
         exact = Way.by("exact", "soft-pca.shrinkage", domain, distance, asks=(predict,), ridge=ridge)
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return _shrinkage(second_moment(rows.X, rows.weight) / rows.n, way, domain)
 
-    def _released(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
         assert values.matrix is not None
         return _shrinkage(values.matrix, way, domain)
 
-    def _carry(self, values: Moments, statistics: Statistics) -> Moments:
+    def carry(self, values: Moments, statistics: Statistics) -> Moments:
         shrinkage = statistics["shrinkage"]
         return values.affine(shrinkage, np.zeros(len(shrinkage)))
 
-    def _apply(self, X: Array, statistics: Statistics) -> Array:
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
         return np.asarray(X @ statistics["shrinkage"])
 
 

@@ -37,7 +37,7 @@ class NormClipper(RowWiseTransformer):
     """
 
     bounds_rows = True
-    _statistic_names = ("max_norm",)
+    statistic_names = ("max_norm",)
 
     def __init__(self, max_norm: float = 1.0) -> None:
         self.max_norm = max_norm
@@ -47,8 +47,8 @@ class NormClipper(RowWiseTransformer):
         norm = length("max_norm", self.max_norm, self)
         return (Way.by("public", "row-wise.norm-clip", domain, distance, max_norm=norm),)
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return {"max_norm": way.parameters["max_norm"]}
 
-    def _apply(self, X: NDArray[np.float64], statistics: Statistics) -> NDArray[np.float64]:
+    def map_rows(self, X: NDArray[np.float64], statistics: Statistics) -> NDArray[np.float64]:
         return clip_norms(X, statistics["max_norm"])

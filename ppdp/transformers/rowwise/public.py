@@ -68,7 +68,7 @@ class Public(RowWiseTransformer):
            [2.]])
     """
 
-    _statistic_names = ("norm", "width", "fills")
+    statistic_names = ("norm", "width", "fills")
 
     def __init__(
         self,
@@ -84,7 +84,6 @@ class Public(RowWiseTransformer):
 
     @classmethod
     def example(cls) -> Any:
-        """An instance that works on any numeric data, for contract tests."""
         return cls(FunctionTransformer(np.tanh, feature_names_out="one-to-one"), lipschitz=1.0, row_norm=1.0)
 
     def __sklearn_clone__(self) -> Any:
@@ -199,7 +198,6 @@ class Public(RowWiseTransformer):
         return not np.isnan(_mapped(inner, rows[np.isnan(rows).any(axis=1)])).any()
 
     def declarations(self) -> tuple[str, ...]:
-        """What the certificate takes from the user's word."""
         inner = self.transformer.estimator if isinstance(self.transformer, FrozenEstimator) else self.transformer
         words = [
             f"{type(inner).__name__} was fitted on public data and treats rows one by one (tested on made-up rows)"
@@ -210,11 +208,11 @@ class Public(RowWiseTransformer):
             words.append(f"rows around a row change its result by at most {self.rounding} of row_norm")
         return tuple(words)
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         chosen = way.parameters
         return {"norm": chosen["row_norm"], "width": chosen["n_features"], "fills": chosen["fills_gaps"]}
 
-    def _apply(self, X: Array, statistics: Statistics) -> Array:
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
         out = call_surely(function_of(self._inner()), X, statistics["width"])
         return clipped_to_ball(X, out, statistics["norm"], fills=statistics["fills"])
 

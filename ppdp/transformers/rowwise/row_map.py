@@ -60,7 +60,7 @@ class RowMap(RowWiseTransformer):
     """
 
     bounds_rows = True
-    _statistic_names = ("low", "high")
+    statistic_names = ("low", "high")
 
     def __init__(
         self,
@@ -76,7 +76,6 @@ class RowMap(RowWiseTransformer):
 
     @classmethod
     def example(cls) -> Any:
-        """An instance that works on any numeric data, for contract tests."""
         return cls(np.tanh, out_ranges=(-1, 1), lipschitz=1.0)
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
@@ -131,17 +130,16 @@ class RowMap(RowWiseTransformer):
         return resolve_ranges(self.out_ranges, width, names, "RowMap", "out_ranges")
 
     def declarations(self) -> tuple[str, ...]:
-        """What the certificate takes from the user's word."""
         if self.function is None:
             return ()
         words = ["the function treats rows one by one (tested on made-up rows)"]
         return (*words, *([f"its Lipschitz constant is {shown(self.lipschitz)}"] if self.lipschitz is not None else []))
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         table = self._table(domain)
         return {"low": table[:, 0], "high": table[:, 1]}
 
-    def _apply(self, X: Array, statistics: Statistics) -> Array:
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
         low, high = statistics["low"], statistics["high"]
         out = call_surely(self._called, X, len(low))
         if self.out_norm is not None:

@@ -73,8 +73,8 @@ class MinMaxScaler(RowWiseTransformer):
     """
 
     fits = True
-    _elementwise = True
-    _statistic_names = ("low", "high")
+    elementwise = True
+    statistic_names = ("low", "high")
 
     def __init__(
         self,
@@ -94,7 +94,6 @@ class MinMaxScaler(RowWiseTransformer):
 
     @classmethod
     def example(cls) -> Any:
-        """An instance that works on any numeric data, for contract tests."""
         return cls(ranges=(-10, 10))
 
     @property
@@ -117,7 +116,6 @@ class MinMaxScaler(RowWiseTransformer):
 
     @property
     def relief(self) -> str:
-        """What to use instead where the gate refuses a condition of this stage."""
         return "public ranges"
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
@@ -154,17 +152,17 @@ class MinMaxScaler(RowWiseTransformer):
         )
         return chosen({"exact": exact}, self.statistics, self)
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         if way.name == "exact":
             return _ranges(column_quantiles(rows, (way.parameters["lower"], way.parameters["upper"])), way)
         table = self._table(domain)
         return {"low": table[:, 0], "high": table[:, 1]}
 
-    def _released(self, values: Any, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
         bound = largest_entry(domain)
         return _ranges(np.clip(values, -bound, bound), way)
 
-    def _apply(self, X: Array, statistics: Statistics) -> Array:
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
         low, high = self._target()
         share = (np.clip(X, statistics["low"], statistics["high"]) - statistics["low"]) / (
             statistics["high"] - statistics["low"]

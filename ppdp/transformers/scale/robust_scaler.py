@@ -69,10 +69,10 @@ class RobustScaler(Transformer):
     array([-1. , -0.5,  0. ,  0.5,  3. ])
     """
 
-    _allow_nan = True
+    allows_gaps = True
     fits = True
-    _elementwise = True
-    _statistic_names = ("center", "scale", "clip")
+    elementwise = True
+    statistic_names = ("center", "scale", "clip")
 
     def __init__(
         self,
@@ -90,7 +90,6 @@ class RobustScaler(Transformer):
 
     @property
     def relief(self) -> str:
-        """What to use instead where the gate refuses a condition of this stage."""
         return "StandardScaler"
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
@@ -118,11 +117,11 @@ class RobustScaler(Transformer):
         )
         return chosen({"exact": exact}, self.statistics, self)
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         quantiles = way.parameters["lower"], 0.5, way.parameters["upper"]
         return self._scaled_by(column_quantiles(rows, quantiles), way)
 
-    def _released(self, values: Any, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
         bound = largest_entry(domain)
         return self._scaled_by(np.clip(values, -bound, bound), way)
 
@@ -131,6 +130,6 @@ class RobustScaler(Transformer):
         scale = np.maximum(high - low, way.parameters["min_width"])
         return {"center": median, "scale": scale, "clip": way.parameters["clip"]}
 
-    def _apply(self, X: Array, statistics: Statistics) -> Array:
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
         clip = statistics["clip"]
         return np.clip((X - statistics["center"]) / statistics["scale"], -clip, clip)

@@ -72,8 +72,8 @@ class StandardScaler(Transformer):
     """
 
     fits = True
-    _elementwise = True
-    _statistic_names = ("mean", "scale", "clip")
+    elementwise = True
+    statistic_names = ("mean", "scale", "clip")
 
     def __init__(
         self,
@@ -93,7 +93,6 @@ class StandardScaler(Transformer):
 
     @property
     def relief(self) -> str:
-        """What to use instead where the gate refuses a condition of this stage."""
         return "floor=True"
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
@@ -149,7 +148,7 @@ class StandardScaler(Transformer):
             )
         return chosen(offered, self.statistics, self)
 
-    def _statistics(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         norm = float(domain.require("row_norm"))
         entry = min(domain.entry_bound or norm, norm)
         mean, squares = joint_sums(rows.X, rows.weight, [(None, entry), (np.square, entry**2)]) / rows.n
@@ -164,18 +163,18 @@ class StandardScaler(Transformer):
         """What every column is divided by the root of."""
         return variance if self.per_column else np.full_like(variance, variance.sum())
 
-    def _released(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+    def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
         mean = values.mean
         norm = float(domain.require("row_norm"))
         mean = mean * min(1.0, norm / max(float(np.linalg.norm(mean)), norm))
         variance = np.maximum(self._pooled(values.squares - mean**2), way.parameters["min_std"] ** 2)
         return {"mean": mean * bool(self.with_mean), "scale": np.sqrt(variance), "clip": way.parameters["clip"]}
 
-    def _carry(self, values: Moments, statistics: Statistics) -> Moments:
+    def carry(self, values: Moments, statistics: Statistics) -> Moments:
         scale = 1 / statistics["scale"]
         return values.affine(np.diag(scale), -statistics["mean"] * scale)
 
-    def _apply(self, X: Array, statistics: Statistics) -> Array:
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
         scaled = X - statistics["mean"]
         scaled /= statistics["scale"]
         return clip_norms(scaled, statistics["clip"], out=scaled)

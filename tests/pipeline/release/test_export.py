@@ -223,7 +223,7 @@ class Mirror(RowWiseTransformer):
     def ways(self, domain, distance):
         return (Way.by("public", "test.mirror", domain, distance),)
 
-    _apply = staticmethod(lambda X, statistics: -X)
+    map_rows = staticmethod(lambda X, statistics: -X)
 
 
 @pytest.fixture
