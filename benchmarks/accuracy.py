@@ -12,13 +12,13 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from ppdp.cli.demo import _without_privacy, build
+from ppdp.cli.demo import build, without_privacy
 
 
 def auc(epsilon: float, split: int, draws: int) -> tuple[float, list[float]]:
     pipe, X, y = build("flchain", epsilon=epsilon)
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=split)
-    plain = _without_privacy(pipe, X_train, y_train)
+    plain = without_privacy(pipe, X_train, y_train)
     private = [roc_auc_score(y_test, clone(pipe).fit(X_train, y_train).decision_function(X_test)) for _ in range(draws)]
     return roc_auc_score(y_test, plain.decision_function(X_test)), private
 

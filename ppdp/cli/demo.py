@@ -23,7 +23,7 @@ from ppdp.pipeline.planning.practices import NaiveClaim, naive_claim
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, RowMap, StandardScaler
 
-__all__ = ["DATASETS", "build", "run"]
+__all__ = ["DATASETS", "build", "run", "without_privacy"]
 
 DATASETS = ("flchain", "randhie")
 
@@ -89,7 +89,7 @@ def run(data: str, out: Path, console: Console) -> None:
         pipe.fit(X_train, y_train)
         exact, _, _ = build(data, statistics="exact")
         exact.fit(X_train, y_train)
-        plain = _without_privacy(pipe, X_train, y_train)
+        plain = without_privacy(pipe, X_train, y_train)
     everything = _naive(pipe, X_train, Domain())
     unscaled = Pipeline([step for step in pipe.steps if step[0] != "scale"], epsilon=pipe.epsilon, delta=pipe.delta)
     imputing = _naive(unscaled, X_train, Domain(max_missing=0.2))
@@ -133,11 +133,11 @@ def run(data: str, out: Path, console: Console) -> None:
 
 def _naive(pipe: Pipeline, X: Any, facts: Domain) -> NaiveClaim:
     """The usual claim for these steps; ``facts`` adds what is publicly known."""
-    plan = pipe._plan(facts, shape=X.shape, names=tuple(X.columns))
+    plan = pipe.plan_for(facts, shape=X.shape, names=tuple(X.columns))
     return naive_claim(plan, pipe.steps[:-1], pipe.steps[-1][1])
 
 
-def _without_privacy(pipe: Pipeline, X: Any, y: Any) -> Any:
+def without_privacy(pipe: Pipeline, X: Any, y: Any) -> Any:
     """The same steps with scikit-learn's own imputer, scaler and model."""
     public = [clone(step).set_output(transform="pandas") for name, step in pipe.steps if name in ("log", "range")]
     kept, labels = Deduplicator().fit_resample(X, y)

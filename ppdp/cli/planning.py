@@ -50,7 +50,7 @@ def planned(file: PipelineFile, layout: Layout, pipe: Any) -> Any:
         )
     check_ranges(file.path, file.steps, file.rules, layout.names)
     with file.located():
-        return pipe._plan(pipe.domain, shape=layout.shape, names=layout.names)
+        return pipe.plan_for(pipe.domain, shape=layout.shape, names=layout.names)
 
 
 def planned_of(file: PipelineFile, options: Namespace) -> Any:

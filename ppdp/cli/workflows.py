@@ -46,7 +46,7 @@ def lint(options: Namespace) -> int:
 
 def _named(place: str) -> Any:
     """An object by its module, or file, and name."""
-    from ppdp.interop.sklearn.lint import _is_estimator
+    from ppdp.interop.sklearn.lint import is_estimator
 
     module, _, name = place.rpartition(":")
     if not module:
@@ -66,7 +66,7 @@ def _named(place: str) -> Any:
             fix="MODULE:NAME or FILE.py:NAME of code that runs by itself.",
         )
     if name not in found:
-        estimators = [word for word, value in found.items() if not word.startswith("_") and _is_estimator(value)]
+        estimators = [word for word, value in found.items() if not word.startswith("_") and is_estimator(value)]
         fix = suggestion(name, estimators) if estimators else "a file that makes a pipeline where it is imported."
         refuse(f"{module} holds no {name!r}.", place="lint", fix=fix)
     return found[name]

@@ -91,12 +91,14 @@ class Composition:
                 step.set_output(transform=transform)
         return self
 
-    def _coded(self, X: Any) -> Any:
+    def coded(self, X: Any) -> Any:
         """The table with numbers for labels, if the first step knows public labels."""
         coded = getattr(next(iter(self._current()), ("", None))[1], "coded", None)
         return X if coded is None else coded(X)
 
-    def _fills_gaps(self) -> bool:
+    @property
+    def fills_gaps(self) -> bool:
+        """Whether rows may have gaps, which some step fills."""
         return any(getattr(step, "fills_gaps", False) for _, step in self._named())
 
     def compare(self, domain: Domain | None = None) -> Comparison:
@@ -142,7 +144,7 @@ class Composition:
             tags.regressor_tags = last.regressor_tags
             tags.target_tags = last.target_tags
             tags.transformer_tags = last.transformer_tags
-        tags.input_tags.allow_nan = self._fills_gaps()
+        tags.input_tags.allow_nan = self.fills_gaps
         return tags
 
 

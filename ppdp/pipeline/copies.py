@@ -4,12 +4,36 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from ppdp.core.domain import Domain
 from ppdp.exceptions import LedgerError
-from ppdp.privacy.ledger.fits import charged_to, open_ledger, travelled
+from ppdp.privacy.ledger.fits import Charge, charged_to, open_ledger, travelled
 
-__all__ = ["Copied", "as_part"]
+__all__ = ["Copied", "Marks", "as_part"]
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What an estimator remembers beside its parameters and what its fit has released.
+
+    Attributes
+    ----------
+    promised : Domain, optional
+        Facts for which it was planned, and which its next fit must have.
+    owed : str, optional
+        Account that paid for the fit of which this is a pickled copy; a new fit is charged to it, too.
+    charged : Charge, optional
+        Who paid for its fit in this process.
+    part : bool
+        Whether another estimator takes it along in a pickle.
+    """
+
+    promised: Domain | None = None
+    owed: str | None = None
+    charged: Charge | None = None
+    part: bool = False
 
 
 class Copied:
@@ -22,6 +46,16 @@ class Copied:
     ledger: Any
     dataset: Any
     __sklearn_is_fitted__: Any
+    _marks = Marks()
+
+    @property
+    def marks(self) -> Marks:
+        """What it remembers beside parameters and released values."""
+        return self._marks
+
+    def mark(self, **marks: Any) -> None:
+        """Change some of that."""
+        self._marks = replace(self._marks, **marks)
 
     def __copy__(self) -> Self:
         return self._twin(self.__dict__)
@@ -31,8 +65,9 @@ class Copied:
 
     def __sklearn_clone__(self) -> Self:
         cloned: Self = super().__sklearn_clone__()  # type: ignore[misc]
-        kept: dict[str, Any] = {name: self.__dict__[name] for name in ("_promised", "_owed") if name in self.__dict__}
-        cloned.__dict__ |= kept
+        kept = Marks(self.marks.promised, self.marks.owed)
+        if kept != Marks():
+            cloned._marks = kept
         return cloned
 
     def _twin(self, state: Mapping[str, Any]) -> Self:
@@ -43,19 +78,22 @@ class Copied:
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
-        state.pop("_charged", None)
-        if self.ledger is not None or "_part" in state:
+        marks = replace(self.marks, charged=None)
+        state["_marks"] = marks
+        if self.ledger is not None or marks.part:
             return state
         opened = open_ledger()
         if self.__sklearn_is_fitted__():
-            return state if opened is None else {**state, "_owed": opened.account}
+            return state if opened is None else {**state, "_marks": replace(marks, owed=opened.account)}
         if opened is None:
             travelled(self.dataset)
         return {**state, "ledger": opened}  # which refuses to be pickled if it is in memory
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)  # type: ignore[misc]
-        if not self.__dict__.pop("_part", False) and self.ledger is None and not self._was_paid():
+        if self.marks.part:
+            self.mark(part=False)
+        elif self.ledger is None and not self._was_paid():
             travelled(self.dataset)
 
     def _was_paid(self) -> bool:
@@ -72,7 +110,7 @@ class Copied:
             If another one, or none, would be charged.
         """
         inner = getattr(self, "estimator", None)
-        owed = getattr(self, "_owed", None) or getattr(inner, "_owed", None)
+        owed = self.marks.owed or (inner.marks.owed if isinstance(inner, Copied) else None)
         ledger = charged_to(self.ledger)
         if owed is not None and (ledger is None or ledger.account != owed):
             raise LedgerError(
@@ -86,5 +124,5 @@ def as_part(estimator: Any) -> Any:
     if not isinstance(estimator, Copied):
         return estimator
     part = copy.copy(estimator)
-    part.__dict__ |= {"_part": True}
+    part.mark(part=True)
     return part

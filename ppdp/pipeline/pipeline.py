@@ -145,14 +145,14 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
             is what is fitted. A plan without facts lifts that.
         """
         check_domain(domain)
-        plan = self._plan(merged(domain, self.domain))
-        self._promised = None if domain is None else plan.domain
+        plan = self.plan_for(merged(domain, self.domain))
+        self.mark(promised=None if domain is None else plan.domain)
         return plan
 
-    def _plan(self, declared: Domain | None, **seen: Any) -> Plan:
+    def plan_for(self, declared: Domain | None, **seen: Any) -> Plan:
         """Plan with the declared facts and what may be ``seen`` of the data: shape, names, classes."""
-        stages, mechanism = self._checked()
-        full, facts = self._completed(declared, **seen)
+        stages, mechanism = self.checked_steps()
+        full, facts = self.facts_for(declared, **seen)
         planner: Any = ladder_plan if isinstance(self.gate, Ladder) else make_plan
         return planner(
             stages,
@@ -166,14 +166,15 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
             deltas_add=self._charges_a_ledger(),
         )
 
-    def _completed(self, declared: Domain | None, **seen: Any) -> tuple[Domain, tuple[Fact, ...]]:
-        stages, mechanism = self._checked()
+    def facts_for(self, declared: Domain | None, **seen: Any) -> tuple[Domain, tuple[Fact, ...]]:
+        """The whole domain of such a plan, and from where its facts are."""
+        stages, mechanism = self.checked_steps()
         return complete(declared, stages, mechanism and mechanism[1], **seen)
 
     def _charges_a_ledger(self) -> bool:
         return self.ledger is not None or open_ledger() is not None
 
-    def _checked(self) -> tuple[list[tuple[str, Any]], tuple[str, Any] | None]:
+    def checked_steps(self) -> tuple[list[tuple[str, Any]], tuple[str, Any] | None]:
         """Stages and mechanism, after the pipeline's own parameters."""
         if not isinstance(self.gate, Ladder):
             choice("gate", self.gate, ["auto", *GATE_KINDS, None])
@@ -203,16 +204,16 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
             then, also for a value that is no number, counts as spent. No variable of a frame leaves with it.
         """
         self._forget()
-        _, mechanism = self._checked()
+        _, mechanism = self.checked_steps()
         self._refuse_to_owe()
         X = entrance.table_of(X)
-        entrance.check_form(self, X, self._coded, reset=True)
+        entrance.check_form(self, X, self.coded, reset=True)
         names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         supervised = mechanism is not None and mechanism[1].needs_y
         labels = entrance.check_labels(X, y, self) if supervised else None
         noise = Noise(self.random_state)
-        plan = self._plan(self.domain, shape=X.shape, names=names)
-        check_promised(getattr(self, "_promised", None), plan.domain)
+        plan = self.plan_for(self.domain, shape=X.shape, names=names)
+        check_promised(self.marks.promised, plan.domain)
         if plan.hopeless:
             raise NoRoute(
                 f"no data could pass the gate of {', '.join(plan.hopeless)}, so a fit would only spend.",
@@ -275,8 +276,8 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
                     "more than two classes must be declared where a ledger is charged.",
                     fix="pass classes=(...) to the model.",
                 )
-            plan = self._plan(self.domain, **seen, read_classes=classes)
-        values = entrance.read_values(self._coded(table), self.invalid)
+            plan = self.plan_for(self.domain, **seen, read_classes=classes)
+        values = entrance.read_values(self.coded(table), self.invalid)
         X = entrance.repaired_values(values, plan.domain, gaps=plan.domain.missing_rows > 0, invalid=self.invalid)
         if labels is None:
             return plan, Rows.of(X)
@@ -291,8 +292,8 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
             array.setflags(write=False)
         inference, certificate = self._written(plan, arrays, charged.issued(plan.delta), seeded=seeded)
         scales = noise_scales(certificate.to_dict())
-        self._charged = charged
-        self._hold(Released(arrays, scales, content_hash(arrays), inference, certificate), _steps_of(plan))
+        self.mark(charged=charged)
+        self.hold(Released(arrays, scales, content_hash(arrays), inference, certificate), _steps_of(plan))
 
     def _written(
         self, plan: Plan, arrays: Mapping[str, Array], issued: Mapping[str, Any], *, seeded: bool
@@ -310,7 +311,7 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
         )
         return inference, certificate
 
-    def _hold(self, release: Released, steps: Sequence[tuple[str, Any]]) -> None:
+    def hold(self, release: Released, steps: Sequence[tuple[str, Any]]) -> None:
         """Predict with a release, the one of this fit or one that was loaded."""
         document = release.certificate.to_dict()
         domain = document["entrance"]["domain"]
@@ -356,10 +357,10 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
         """Raw rows through the released twins of all stages before the mechanism or the last transformer."""
         check_is_fitted(self)
         X = entrance.table_of(X)
-        entrance.check_form(self, X, self._coded, reset=False)
-        values = entrance.read_values(self._coded(X), self.invalid)
+        entrance.check_form(self, X, self.coded, reset=False)
+        values = entrance.read_values(self.coded(X), self.invalid)
         facts = Domain(row_norm=self.row_norm_, entry_bound=self.entry_bound_)
-        values = entrance.repaired_values(values, facts, gaps=self._fills_gaps(), invalid=self.invalid)
+        values = entrance.repaired_values(values, facts, gaps=self.fills_gaps, invalid=self.invalid)
         return mapped(self.twins_[:-1], values)
 
     def _last(self, method: str, X: Any) -> Any:

@@ -89,9 +89,9 @@ class Rehearsal(Noise):
         self.asked.append(Asked(law, exact, noise_scale, bound, found, self.coins))
         return cast("T", found if law == "choice" else np.array(found))
 
-    def _random_bytes(self, count: int) -> bytes:
+    def random_bytes(self, count: int) -> bytes:
         self.coins += 1
-        return super()._random_bytes(count)
+        return super().random_bytes(count)
 
 
 @dataclass(frozen=True, slots=True)

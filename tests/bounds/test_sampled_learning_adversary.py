@@ -192,7 +192,7 @@ class Recorder:
     def __init__(self, answers):
         self.answers, self.asked = answers, []
 
-    def _words(self, count):
+    def words(self, count):
         return np.arange(count, dtype=np.uint64)  # rows stay in their places
 
     def release(self, value, noise_scale, bound):

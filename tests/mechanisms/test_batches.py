@@ -19,13 +19,13 @@ class Scripted:
     """Noise whose random words and bytes are given."""
 
     def __init__(self, words=(), leading=()):
-        self.words, self.leading = list(words), bytes(leading)
+        self.given, self.leading = list(words), bytes(leading)
 
-    def _words(self, count):
-        taken, self.words = self.words[:count], self.words[count:]
+    def words(self, count):
+        taken, self.given = self.given[:count], self.given[count:]
         return np.array(taken, dtype=np.uint64)
 
-    def _random_bytes(self, count):
+    def random_bytes(self, count):
         return self.leading[:count]
 
 

@@ -103,14 +103,14 @@ class TestTheLaw:
     def test_flipping_the_sign_bits_negates_the_draws(self, monkeypatch):
         """Cell a of |Z| is cell -a - 1 of -|Z|: v turns into -v, no odd integer is missed."""
         plain = Noise(1).standard_lattice(500)
-        words = Noise._words
+        words = Noise.words
 
         def flipped(self, count):
             drawn = words(self, count)
             drawn[0 if count < 1000 else 500 :] ^= np.uint64(1 << 63)
             return drawn
 
-        monkeypatch.setattr(Noise, "_words", flipped)
+        monkeypatch.setattr(Noise, "words", flipped)
         np.testing.assert_array_equal(Noise(1).standard_lattice(500), -plain)
 
     def test_a_position_is_redrawn_until_it_is_accepted(self, monkeypatch):

@@ -1,8 +1,10 @@
 """Every line has a room, and imports run downwards, wherever they stand in a file."""
 
+import ast
+
 import pytest
 from rooms import ROOMS
-from sources import MODULES, ROOT, needs
+from sources import MODULES, ROOT, needs, tree_of
 
 STRANGERS = {"transformers": {"mechanisms"}, "mechanisms": {"transformers"}, "datasets": set(ROOMS[1:])}
 
@@ -44,3 +46,60 @@ def test_verification_knows_nothing_of_what_made_the_certificate():
             seen.add(module)
             waiting += needs(module, everywhere=True)
     assert {room_of(name) for name in seen} == {"exceptions", "core", "privacy", "bounds", "data", "certificate"}
+
+
+OF_OTHERS = {
+    "_actions": "argparse has no other list of the options of a parser",
+    "_SubParsersAction": "nor of its commands",
+    "_asdict": "public in a named tuple, in spite of the underscore",
+    "_discretization": "dp_accounting has no other way to the numbers of a loss distribution",
+    "_get_param_names": "what scikit-learn's own get_params goes by",
+    "_getframe": "how the standard library itself finds who calls",
+    "_infinity_mass": "as _discretization",
+    "_lower_loss": "as _discretization",
+    "_probs": "as _discretization",
+}
+"""Names of other libraries, with the reason."""
+
+
+def private(name):
+    return name.startswith("_") and not name.endswith("_")
+
+
+def own_names(tree):
+    """What a file defines: functions, classes, variables, and attributes that its classes set on themselves."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value):
+            yield node.attr
+
+
+def is_self(node):
+    calls_super = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
+    return calls_super or (isinstance(node, ast.Name) and node.id in ("self", "cls"))
+
+
+def names_of_others(tree):
+    """Attributes of anything but ``self``, by dot or by name, and imported names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and not is_self(node.value):
+            yield node.attr
+        elif isinstance(node, ast.ImportFrom):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.endswith("attr"):
+            yield from (word.value for word in node.args[1:2] if isinstance(word, ast.Constant))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_has_an_underscore_is_used_in_its_own_file_only(module):
+    """Only a subclass may use what its bases keep to themselves."""
+    tree = tree_of(module)
+    used = {name for name in names_of_others(tree) if private(name)}
+    assert used - set(own_names(tree)) <= OF_OTHERS.keys()
+
+
+def test_excuses_are_in_use():
+    assert {name for module in MODULES for name in names_of_others(tree_of(module))} >= OF_OTHERS.keys()

@@ -74,7 +74,7 @@ class _Numbers(random.SystemRandom):
 
     def random(self) -> float:
         """A multiple of 2^-53 from 0 to below 1, of 53 fresh bits."""
-        return float((int.from_bytes(self._noise._random_bytes(7), "big") >> 3) * 2.0**-53)
+        return float((int.from_bytes(self._noise.random_bytes(7), "big") >> 3) * 2.0**-53)
 
 
 def _many(draw: Callable[[], float], size: Shape) -> Array:

@@ -21,7 +21,7 @@ from ppdp.interop.sklearn.leaks import (
     root_of,
 )
 
-__all__ = ["Finding", "Report", "lint"]
+__all__ = ["Finding", "Report", "is_estimator", "lint"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def lint(estimator: Any) -> Report:
     >>> [(found.step, found.severity, found.twin) for found in report]
     [('minmaxscaler', 'high', 'MinMaxScaler'), ('normalizer', 'none', 'RowMap')]
     """
-    if not _is_estimator(estimator):
+    if not is_estimator(estimator):
         raise InvalidParameter(
             f"an estimator is needed, got {type(estimator).__name__}.", fix="pass an instance, such as a pipeline."
         )
@@ -174,7 +174,7 @@ def _walk(estimator: Any, step: str, above: frozenset[int], *, covered: bool) ->
         where = f"{step}__{name}" if step else name
         if leak is not None:
             yield _finding(where, inner, leak)
-        elif not _is_estimator(inner):
+        elif not is_estimator(inner):
             yield _finding(where, inner, UNREADABLE)
         else:
             yield from _walk(inner, where, above | {id(estimator)}, covered=covered)
@@ -200,7 +200,7 @@ def _inside(estimator: Any) -> Iterator[Inner]:
     for name, value in parameters.items():
         if name == holder:
             yield from _members(name, value, 3 if holder == "transformers" else 2)
-        elif _is_estimator(value):
+        elif is_estimator(value):
             yield name, value, None
         elif (name == "estimator" and value is not None) or (isinstance(value, type) and hasattr(value, "fit")):
             yield name, value, UNREADABLE
@@ -231,7 +231,7 @@ def _listed(value: Any) -> Iterator[Inner]:
     for position, item in enumerate(value):
         named = issubclass(type(item), list | tuple) and len(item) >= 2 and issubclass(type(item[0]), str)
         label, inner = (item[0], item[1]) if named else (str(position), item)
-        if _is_estimator(inner):
+        if is_estimator(inner):
             yield label, inner, None
 
 
@@ -241,7 +241,8 @@ def _container(estimator: Any) -> str | None:
     return CONTAINERS.get(type(estimator).__name__) if known else None
 
 
-def _is_estimator(value: Any) -> bool:
+def is_estimator(value: Any) -> bool:
+    """Whether something looks like an estimator, and is no class."""
     try:
         return not isinstance(value, type) and hasattr(value, "get_params") and hasattr(value, "fit")
     except Exception:  # somebody else's class may raise anything

@@ -24,9 +24,9 @@ Indices = NDArray[np.intp]
 def uniform(noise: Noise, below: int, count: int) -> Indices:
     """Independent uniform integers from 0 to ``below - 1``, by rejection from 64 random bits."""
     last = np.uint64(2**64 - 2**64 % below - 1)
-    words = noise._words(count)
+    words = noise.words(count)
     while (pending := np.flatnonzero(words > last)).size:
-        words[pending] = noise._words(pending.size)
+        words[pending] = noise.words(pending.size)
     return (words % np.uint64(below)).astype(np.intp)
 
 
@@ -36,10 +36,10 @@ def poisson_sample(noise: Noise, n_rows: int, rate: float) -> Indices:
     if threshold >= 2**64:
         return np.arange(n_rows)
     top, rest = divmod(threshold, 2**56)  # a byte decides all but one row in 256, 56 more bits the others
-    leading = np.frombuffer(noise._random_bytes(n_rows), dtype=np.uint8)
+    leading = np.frombuffer(noise.random_bytes(n_rows), dtype=np.uint8)
     taken = leading < top
     undecided = np.flatnonzero(leading == top)
-    taken[undecided] = noise._words(undecided.size) >> np.uint64(8) < np.uint64(rest)
+    taken[undecided] = noise.words(undecided.size) >> np.uint64(8) < np.uint64(rest)
     return np.flatnonzero(taken)
 
 
@@ -61,7 +61,7 @@ def fixed_size_sample(noise: Noise, n_rows: int, size: int) -> Indices:
 
 def shuffled(noise: Noise, n_rows: int) -> Indices:
     """The rows in a secret order that does not depend on them; nothing rests on its being uniform."""
-    return np.argsort(noise._words(n_rows), kind="stable")
+    return np.argsort(noise.words(n_rows), kind="stable")
 
 
 def batches(solver: str, noise: Noise, n_rows: int, batch_size: int, steps: int) -> Iterator[Indices]:

@@ -39,7 +39,7 @@ EXAMPLE_ROWS = 8
 
 def export(pipe: Any, path: str | os.PathLike[str], *, conditional: bool = False, overwrite: bool = False) -> str:
     """Write what a fitted pipeline released; see :meth:`ppdp.Pipeline.export`."""
-    release, charged, target = pipe.release_, getattr(pipe, "_charged", None), path_of("path", path)
+    release, charged, target = pipe.release_, pipe.marks.charged, path_of("path", path)
     certificate = pipe.certificate_ if charged is None else pipe.certificate_.told(charged.beside())
     refuse_unsafe(certificate, conditional=conditional)
     members = {
@@ -86,7 +86,7 @@ def _example(pipe: Any) -> tuple[Array, Array]:
     magnitude = np.asarray(10.0 ** (size - 2) if bound is None else bound / np.sqrt(d) * 2.0**-size, dtype=np.float64)
     rows: Array = magnitude * np.sin(1.0 + np.arange(EXAMPLE_ROWS * d).reshape(EXAMPLE_ROWS, d))
     gaps = np.zeros_like(rows)
-    if pipe._fills_gaps():
+    if pipe.fills_gaps:
         gaps[np.arange(EXAMPLE_ROWS), np.arange(EXAMPLE_ROWS) % d] = np.arange(EXAMPLE_ROWS) % 2
     return rows, gaps
 

@@ -41,7 +41,7 @@ from ppdp.pipeline.release.released import Released
 from ppdp.pipeline.release.table import verified
 from ppdp.pipeline.release.twins import noise_scales
 
-__all__ = ["ReleasedPipeline", "load"]
+__all__ = ["ReleasedPipeline", "certificate_of", "load"]
 
 Array = NDArray[np.float64]
 
@@ -125,7 +125,7 @@ def load(
     ppdp.exceptions.ExportError: cannot read 'nowhere.zip': No such file or directory.
     """
     members = read_members(path_of("path", path), REQUIRED | {EXAMPLE})
-    certificate = _checked(members, sha256)
+    certificate = certificate_of(members, sha256)
     refuse_unsafe(certificate, conditional=True)
     shapes = certificate["released"]
     arrays = unpack_arrays(members[PARAMETERS], shapes["names"])
@@ -139,7 +139,7 @@ def load(
     return pipe
 
 
-def _checked(members: Mapping[str, bytes], expected: str | None) -> Certificate:
+def certificate_of(members: Mapping[str, bytes], expected: str | None) -> Certificate:
     """The certificate, after all hashes."""
     if not REQUIRED <= members.keys() <= REQUIRED | {EXAMPLE}:
         raise ExportError("these are not the files of an export.")
@@ -176,7 +176,7 @@ def _rebuilt(release: Released, steps: list[tuple[str, Any]], columns: tuple[str
     if columns is not None:
         pipe.feature_names_in_ = np.asarray(columns, dtype=object)
     try:
-        pipe._hold(release, steps)
+        pipe.hold(release, steps)
     except PpdpError:
         raise
     except Exception:  # parameters that no ppdp wrote may break anything

@@ -92,7 +92,7 @@ class Candidate:
             If the labels are not declared: to read them is an answer about the rows.
         """
         pipeline = clone(self.pipeline).set_params(epsilon=epsilon, delta=delta)
-        found: Plan = pipeline._plan(setting.domain(n), shape=(n, setting.n_features), names=setting.names)
+        found: Plan = pipeline.plan_for(setting.domain(n), shape=(n, setting.n_features), names=setting.names)
         if not is_regressor(pipeline) and found.domain.classes is None:
             raise MissingBound(
                 "the classes are not declared.", fix="pass classes=(...) to the model or Domain(classes=...)."
@@ -126,7 +126,7 @@ def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
 
     kind = _kind(pipeline)
     own = clone(pipeline).set_params(ledger=Ledger())
-    own._promised = own._owed = None  # what is promised and owed is the search's
+    own.mark(promised=None, owed=None)  # what is promised and owed is the search's
     try:
         grid = list(ParameterGrid(param_grid))
         taken = sorted({name for params in grid for name in params} & set(_OF_THE_SEARCH))
@@ -149,7 +149,7 @@ def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
 
 def _kind(pipeline: Pipeline) -> bool:
     """Whether it is a regression; refuses what has no score."""
-    _, last = pipeline._checked()
+    _, last = pipeline.checked_steps()
     if last is None or not hasattr(last[1], "predict"):
         raise InvalidParameter("the pipeline does not predict, so it has no score.", fix="end it in a model.")
     return bool(is_regressor(last[1]))

@@ -161,7 +161,7 @@ class PrivateSearchCV(Copied, MetaEstimatorMixin, BaseEstimator):
         candidates = self._candidates()
         facts = merged(domain, self.estimator.domain) or domain
         plan = self._planned(candidates, Setting(facts, domain.n, domain.d, domain.feature_names))
-        self._promised = facts
+        self.mark(promised=facts)
         return plan
 
     def _planned(self, candidates: Sequence[Candidate], setting: Setting) -> SearchPlan:
@@ -229,14 +229,14 @@ class PrivateSearchCV(Copied, MetaEstimatorMixin, BaseEstimator):
         candidates = self._candidates()
         self._refuse_to_owe()
         table = entrance.table_of(X)
-        entrance.check_form(self, table, self.estimator._coded, reset=True)
+        entrance.check_form(self, table, self.estimator.coded, reset=True)
         labels = entrance.check_labels(table, y, self)
         names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
         setting = Setting(self.estimator.domain, len(table), table.shape[1], names)
         noise = Noise(self.random_state)
-        check_promised(getattr(self, "_promised", None), self.estimator.domain or Domain())
-        facts, _ = self.estimator._completed(self.estimator.domain, shape=table.shape, names=names)
-        check_promised(getattr(self.estimator, "_promised", None), facts)
+        check_promised(self.marks.promised, self.estimator.domain or Domain())
+        facts, _ = self.estimator.facts_for(self.estimator.domain, shape=table.shape, names=names)
+        check_promised(self.estimator.marks.promised, facts)
         plan = self._planned(candidates, setting)
         charged = self._charge(plan)
         status = "failed"
@@ -272,7 +272,7 @@ class PrivateSearchCV(Copied, MetaEstimatorMixin, BaseEstimator):
         self.certificate_ = whole
         self.best_estimator_ = _certified(model, part_of_search(model.certificate_, whole))
         self.best_estimator_.set_params(ledger=self.ledger, dataset=self.dataset)
-        self.best_estimator_._charged = charged
+        self.best_estimator_.mark(charged=charged)
         if hasattr(model, "classes_"):
             self.classes_ = model.classes_
 

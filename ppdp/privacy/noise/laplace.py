@@ -253,9 +253,9 @@ def _below(noise: Noise, limit: int, size: int) -> Integers:
     if limit == 1:
         return np.zeros(size, dtype=np.int64)
     mask = np.uint64((1 << (limit - 1).bit_length()) - 1)
-    drawn = (noise._words(size) & mask).view(np.int64)
+    drawn = (noise.words(size) & mask).view(np.int64)
     pending = (drawn >= limit).nonzero()[0]
     while pending.size:
-        drawn[pending] = fresh = (noise._words(pending.size) & mask).view(np.int64)
+        drawn[pending] = fresh = (noise.words(pending.size) & mask).view(np.int64)
         pending = pending[fresh >= limit]
     return drawn

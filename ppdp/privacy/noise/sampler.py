@@ -234,11 +234,11 @@ class Noise:
         return np.concatenate([self._block(min(_BLOCK, size - start)) for start in range(0, size, _BLOCK)])
 
     def _block(self, size: int) -> Integers:
-        words = self._words(2 * size)
+        words = self.words(2 * size)
         coarse, detail = self._coarse_cells(words[:size]), words[size:]
         pending = (~self._accepted(coarse, detail)).nonzero()[0]
         while pending.size:  # redrawn in the same coarse cell: its conditional law
-            detail[pending] = fresh = self._words(pending.size)
+            detail[pending] = fresh = self.words(pending.size)
             pending = pending[~self._accepted(coarse[pending], fresh)]
         magnitude = (coarse << _POSITION_BITS) | _position(detail)
         return magnitude ^ (detail.view(np.int64) >> 63)  # cell a of |Z| is cell -a - 1 of Z = -|Z|
@@ -269,12 +269,14 @@ class Noise:
 
     def _extended(self, number: int) -> int:
         """Append random bits to a uniform number that is known to too few of them."""
-        return (number << _MORE_BITS) | int.from_bytes(self._random_bytes(_MORE_BITS // 8), "little")
+        return (number << _MORE_BITS) | int.from_bytes(self.random_bytes(_MORE_BITS // 8), "little")
 
-    def _words(self, count: int) -> Words:
-        return np.frombuffer(bytearray(self._random_bytes(8 * count)), dtype=np.uint64)
+    def words(self, count: int) -> Words:
+        """Random words of 64 bits."""
+        return np.frombuffer(bytearray(self.random_bytes(8 * count)), dtype=np.uint64)
 
-    def _random_bytes(self, count: int) -> bytes:
+    def random_bytes(self, count: int) -> bytes:
+        """The only source of randomness: the operating system's entropy, or a seed for tests."""
         return os.urandom(count) if self._generator is None else self._generator.bytes(count)
 
 

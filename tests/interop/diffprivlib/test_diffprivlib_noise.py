@@ -58,9 +58,9 @@ class Tape(Noise):
         super().__init__()
         self.kept, self.replayed, self.at = kept, bool(kept), 0
 
-    def _random_bytes(self, count):
+    def random_bytes(self, count):
         if not self.replayed:
-            self.kept += super()._random_bytes(count)
+            self.kept += super().random_bytes(count)
         self.at += count
         return self.kept[self.at - count : self.at]
 

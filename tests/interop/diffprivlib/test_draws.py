@@ -21,7 +21,7 @@ class Tape(Noise):
         super().__init__()
         self.byte, self.read = byte, 0
 
-    def _random_bytes(self, count):
+    def random_bytes(self, count):
         self.read += count
         return bytes([self.byte] * count)
 
