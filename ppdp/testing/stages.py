@@ -28,7 +28,7 @@ from ppdp.exceptions import PpdpError
 from ppdp.testing.neighbours import Pair, World, compared, through
 from ppdp.transformers.way import Way
 
-__all__ = ["check_stage"]
+__all__ = ["EXCESS", "check_stage", "copied", "demand"]
 
 EXCESS = 1 + 1e-9  # what rounding may add to a bound
 MARGIN_EXCESS = 1 + 1e-6  # what the gate allows for
@@ -96,13 +96,14 @@ def check_stage(stage: Any, domain: Domain | None = None, *, pairs: int = 15, cl
             _check_formula(stage, way, world)
             checked += 1
             largest = max(largest, _attack(stage, way, world, rng, pairs, climbs))
-    _require(checked > 0, stage, f"it accepts none of the domains, so nothing was checked: {refusal}")
+    demand(checked > 0, stage, f"it accepts none of the domains, so nothing was checked: {refusal}")
     return largest
 
 
-def _require(holds: Any, stage: Any, failure: str) -> None:
+def demand(holds: Any, step: Any, failure: str) -> None:
+    """Raise AssertionError, naming the class of a step, unless something holds."""
     if not holds:
-        raise AssertionError(f"{type(stage).__name__}: {failure}")
+        raise AssertionError(f"{type(step).__name__}: {failure}")
 
 
 def _worlds(domain: Domain | None) -> Iterator[World]:
@@ -117,8 +118,8 @@ def _worlds(domain: Domain | None) -> Iterator[World]:
 
 def _check_manners(stage: Any, rng: np.random.Generator, width: int) -> None:
     """Clone, copy and pickle; what a fitted stage does survives its pickle."""
-    _require(repr(clone(stage)) == repr(stage), stage, "clone changes its parameters.")
-    _require(repr(_copied(stage)) == repr(stage), stage, "a pickled copy has other parameters.")
+    demand(repr(clone(stage)) == repr(stage), stage, "clone changes its parameters.")
+    demand(repr(copied(stage)) == repr(stage), stage, "a pickled copy has other parameters.")
     if not hasattr(stage, "transform"):
         return
     X = rng.uniform(-0.5, 0.5, (10, width))
@@ -127,23 +128,23 @@ def _check_manners(stage: Any, rng: np.random.Generator, width: int) -> None:
     except PpdpError:
         return  # other columns than it takes, which its ways will say as well
     out = np.asarray(fitted.transform(X))
-    _require(np.array_equal(fitted.transform(X), out), stage, "transform gives other rows the second time.")
-    _require(np.array_equal(_copied(fitted).transform(X), out), stage, "a pickled copy transforms otherwise.")
+    demand(np.array_equal(fitted.transform(X), out), stage, "transform gives other rows the second time.")
+    demand(np.array_equal(copied(fitted).transform(X), out), stage, "a pickled copy transforms otherwise.")
 
 
-def _copied(stage: Any) -> Any:
+def copied(step: Any) -> Any:
     """Through pickle; where its class cannot be imported by name, through the same protocol."""
-    kind = type(stage)
+    kind = type(step)
     importable = getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is kind
-    return pickle.loads(pickle.dumps(stage)) if importable else copy.deepcopy(stage)
+    return pickle.loads(pickle.dumps(step)) if importable else copy.deepcopy(step)
 
 
 def _check_purity(stage: Any, ways: tuple[Way, ...], world: World) -> None:
     """The ways depend on parameters, domain and distance, and on nothing else."""
     expected = [_facts(way) for way in ways]
-    for other, words in ((stage, "the second time"), (_copied(stage), "in a copy"), (clone(stage), "in a clone")):
+    for other, words in ((stage, "the second time"), (copied(stage), "in a copy"), (clone(stage), "in a clone")):
         found = [_facts(way) for way in other.ways(world.domain, world.distance)]
-        _require(found == expected, stage, f"its ways are others {words} ({world}).")
+        demand(found == expected, stage, f"its ways are others {words} ({world}).")
 
 
 def _facts(way: Way) -> tuple[Any, ...]:
@@ -156,16 +157,16 @@ def _check_formula(stage: Any, way: Way, world: World) -> None:
         plain = json.loads(json.dumps(dict(way.parameters), allow_nan=False))
     except (TypeError, ValueError):
         plain = None
-    _require(plain is not None, stage, f"the parameters of {way.formula} are not plain numbers, words and lists.")
+    demand(plain is not None, stage, f"the parameters of {way.formula} are not plain numbers, words and lists.")
     found = lookup(way.formula, "stability")
     again = found(world.domain, world.distance, **plain)
-    _require(again == (way.domain, way.distance), stage, f"another distance or domain follows from {way.formula}.")
-    _require(found.way == way.name, stage, f"{way.formula} is registered for the way {found.way!r}.")
+    demand(again == (way.domain, way.distance), stage, f"another distance or domain follows from {way.formula}.")
+    demand(found.way == way.name, stage, f"{way.formula} is registered for the way {found.way!r}.")
     known = not found.used_by or type(stage).__name__ in found.used_by
-    _require(known, stage, f"{way.formula} does not list it in used_by.")
+    demand(known, stage, f"{way.formula} does not list it in used_by.")
     assumed = sorted(condition.formula for condition in way.conditions)
-    _require(assumed == sorted(found.assumes(world.domain, **plain)), stage, f"{way.formula} assumes something else.")
-    _require(found.gaps or not world.gaps, stage, f"rows may have gaps, and {way.formula} does not say gaps=True.")
+    demand(assumed == sorted(found.assumes(world.domain, **plain)), stage, f"{way.formula} assumes something else.")
+    demand(found.gaps or not world.gaps, stage, f"rows may have gaps, and {way.formula} does not say gaps=True.")
 
 
 def _attack(stage: Any, way: Way, world: World, rng: np.random.Generator, pairs: int, climbs: int) -> float:
@@ -191,7 +192,7 @@ def _use(stage: Any, way: Way, world: World, pair: Pair) -> float:
         one, other = (condition.margin(rows) for rows in pair)
         change = abs(one - other) if one != other else 0.0  # both may be infinite
         words = f"{where}: the margin of {condition.name!r} changes by {change:.6g}, more than 1."
-        _require(change <= MARGIN_EXCESS, stage, words)
+        demand(change <= MARGIN_EXCESS, stage, words)
         if min(one, other) <= 0:
             return 0.0  # nothing is promised of this pair
     out = through(stage, way, world.domain, pair)
@@ -200,19 +201,19 @@ def _use(stage: Any, way: Way, world: World, pair: Pair) -> float:
     used = compared(out, pair, world, way.distance)
     for name, (value, certified) in used.items():
         words = f"{where}: {name} is {value:.12g}, and at most {certified:.12g} is certified."
-        _require(value <= certified * EXCESS, stage, words)
+        demand(value <= certified * EXCESS, stage, words)
     return max(used[name][0] / used[name][1] if used[name][1] else 0.0 for name in ("radius", "total"))
 
 
 def _check_rows(stage: Any, way: Way, rows: Rows, where: str) -> None:
     """Rows are in the domain that the way names."""
     domain, gone = way.domain, rows.weight == 0
-    _require(rows.X.shape == (domain.n, domain.d), stage, f"{where}: {rows} is not of the shape of the domain.")
+    demand(rows.X.shape == (domain.n, domain.d), stage, f"{where}: {rows} is not of the shape of the domain.")
     largest = {"row_norm": row_norms(rows.X).max(), "entry_bound": np.nanmax(np.abs(rows.X), initial=0.0)}
     for name, value in largest.items():
         bound = getattr(domain, name)
         words = f"{where}: a row exceeds {name}, {value:.12g} > {bound}."
-        _require(bound is None or value <= bound * EXCESS, stage, words)
-    _require(rows.incomplete.sum() <= domain.missing_rows, stage, f"{where}: more rows have gaps than max_missing.")
-    _require((~gone).sum() >= domain.min_present, stage, f"{where}: fewer rows are left than min_present.")
-    _require(not rows.X[gone].any(), stage, f"{where}: a deleted row is not zero (use Rows.with_X or settled).")
+        demand(bound is None or value <= bound * EXCESS, stage, words)
+    demand(rows.incomplete.sum() <= domain.missing_rows, stage, f"{where}: more rows have gaps than max_missing.")
+    demand((~gone).sum() >= domain.min_present, stage, f"{where}: fewer rows are left than min_present.")
+    demand(not rows.X[gone].any(), stage, f"{where}: a deleted row is not zero (use Rows.with_X or settled).")

@@ -1,0 +1,300 @@
+"""A contract test for a mechanism of your own.
+
+Neighbouring datasets try to exceed what its question says, what is released is compared where the noise is the same,
+and many releases are told apart where it is not. Passing is no proof: a privacy map needs one. It needs no test
+framework; the guide ``docs/guides/own-stage.md`` shows its use.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone, is_regressor
+
+from ppdp.bounds import lookup
+from ppdp.core.adjacency import Adjacency
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
+from ppdp.exceptions import PpdpError
+from ppdp.pipeline.planning.plan import PlannedMechanism
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.noise.sampler import Noise
+from ppdp.testing.answers import Exact, Rehearsal, exact_answers, kept_in, law_of_answers, misasked
+from ppdp.testing.confidence import Certified, at_least, at_most
+from ppdp.testing.neighbours import Pair, World
+from ppdp.testing.stages import EXCESS, copied, demand
+
+__all__ = ["check_mechanism"]
+
+Array = NDArray[np.float64]
+MU, DELTA = 3.0, 1e-6  # what it may cost while it is tried: so much that half of the noise shows in few runs
+DISTANCES = (
+    Adjacency.replace().distance,
+    Distance(toggled=1),
+    Distance(replaced=1, toggled=1, moved=4, radius=0.05, total=0.12, mass=3, one_sided=2),
+)
+WIDTHS = 1, 3
+FEWEST, CHOOSING = 400, 0.25  # runs on each side, and the share of them that chooses an event
+DOUBT = 1e-6  # with which a right mechanism is called wrong because of its noise
+LEVELS = np.linspace(0.01, 0.99, 99)
+
+
+def check_mechanism(
+    mechanism: Any,
+    domain: Domain | None = None,
+    *,
+    pairs: int = 8,
+    climbs: int = 24,
+    runs: int = 4000,
+    seconds: float = 2.0,
+    seed: int = 0,
+) -> float:
+    """Hold a mechanism to the contract of all mechanisms.
+
+    It is copied and cloned; its question is asked again, of copies and once it has seen rows; it is calibrated, and
+    releases on random and structured neighbouring datasets, which are then varied to come closer to what is claimed.
+    Noise must be added as the question says, and no further apart may be what it is added to. With the same noise both
+    datasets must release the same if they are asked the same, and the mechanism must keep nothing else, change no row
+    and repeat itself. With fresh noise the releases on the worst pair must not tell the two datasets apart better than
+    its privacy map says.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Any mechanism; stages are none.
+    domain : Domain, optional
+        Facts at its input. Default: ten rows of one and of three columns in the unit ball, two classes, targets from
+        0 to 1.
+    pairs, climbs : int
+        How many pairs are drawn, and how many times the best is varied, for each distance.
+    runs : int
+        Releases on the worst pair, on both datasets together.
+    seconds : float
+        Longest time for these.
+    seed : int
+        Of the draws and the noise.
+
+    Returns
+    -------
+    float
+        The largest share of what is claimed of the answers that was used; 1: it is attained.
+
+    Raises
+    ------
+    AssertionError
+        Naming what failed.
+
+    Examples
+    --------
+    >>> from ppdp.mechanisms import GaussianMechanism
+    >>> 0.9 < check_mechanism(GaussianMechanism()) <= 1
+    True
+    """
+    contract = all(hasattr(mechanism, name) for name in ("question", "release", "read"))
+    demand(contract, mechanism, "a mechanism has question, release and read; a stage goes to check_stage.")
+    demand(repr(clone(mechanism)) == repr(mechanism), mechanism, "clone changes its parameters.")
+    demand(repr(copied(mechanism)) == repr(mechanism), mechanism, "a pickled copy has other parameters.")
+    rng = np.random.default_rng(seed)
+    tried, refusal = [], None
+    for world in _worlds(mechanism, domain):
+        try:
+            tried.append(_Trial.of(mechanism, world))
+        except PpdpError as error:
+            refusal = error
+    demand(tried, mechanism, f"it accepts none of the domains, so nothing was checked: {refusal}")
+    largest = 0.0
+    for trial in tried:
+        used, pair = trial.worst(rng, pairs, climbs)
+        trial.check_replay(pair, seed)
+        largest = max(largest, used)
+        if trial is tried[0]:
+            trial.check_noise(pair, runs, seconds, seed)
+    return largest
+
+
+def _worlds(mechanism: Any, domain: Domain | None) -> Iterator[World]:
+    labels = (-1.0, 0.0, 1.0) if is_regressor(mechanism) else (0.0, 1.0)
+    own: dict[str, Any] = {"y_range": (0.0, 1.0)} if is_regressor(mechanism) else {"classes": (0, 1)}
+    answers = own if mechanism.needs_y else {}
+    for facts in [Domain(n_features=width, **answers) for width in WIDTHS] if domain is None else [domain]:
+        known = facts.but(n_rows=facts.n_rows or 10, row_norm=facts.row_norm or 1.0, max_missing=0)
+        for distance in DISTANCES:
+            least = known.n if distance.toggled == 0 else known.min_present
+            yield World(known.but(min_present=least), distance, labels=labels)
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A mechanism that was calibrated for one kind of neighbours."""
+
+    given: Any
+    world: World
+    planned: PlannedMechanism
+    exact: Exact
+
+    @classmethod
+    def of(cls, mechanism: Any, world: World) -> _Trial:
+        domain, distance = world.domain, world.distance
+        _check_question(mechanism, domain)
+        question = mechanism.question(domain, MU)
+        budget = PrivacyLoss(MU).epsilon(DELTA), DELTA
+        scale = question.calibrated(domain, distance, MU, PrivacyLoss(), budget)
+        sensitivity = question.sensitivity(domain, distance) if question.gaussian else None
+        stage = clone(mechanism).set_params(noise_scale=scale)
+        stage.settle(question)
+        loss = question.privacy_map(domain, distance, scale)
+        planned = PlannedMechanism("mechanism", stage, question, sensitivity, scale, loss)
+        return cls(mechanism, world, planned, exact_answers(planned, domain, distance))
+
+    def require(self, holds: Any, failure: str) -> None:
+        if not holds:
+            demand(False, self.given, f"{failure} ({self.world}).")
+
+    def worst(self, rng: np.random.Generator, pairs: int, climbs: int) -> tuple[float, Pair]:
+        """The largest share of the claim on drawn pairs, and on the way up from the best of them."""
+        self._check_asked(self.world.drawn(rng))
+        drawn = [self.world.drawn(rng) for _ in range(pairs)]
+        uses = [self._use(pair) for pair in drawn]
+        best = int(np.argmax(uses))
+        pair, most, size = drawn[best], uses[best], 0.3
+        for _ in range(climbs):
+            trial = self.world.varied(pair, rng, size)
+            use = self._use(trial)
+            pair, most, size = (trial, use, size) if use >= most else (pair, most, max(1e-3, size * 0.9))
+        return most, pair
+
+    def _use(self, pair: Pair) -> float:
+        apart, known = self.exact.apart(pair), law_of_answers(self.planned.question) is not None
+        words = f"its answers without noise are {apart:.6g} apart, and at most {self.exact.claimed:.6g} is claimed: the"
+        words += " noise is too little. Bound what one row does before you add, and divide by the public number of rows"
+        self.require(not known or apart <= self.exact.claimed * EXCESS, words)
+        return apart / self.exact.claimed if self.exact.claimed else 0.0
+
+    def _check_asked(self, pair: Pair) -> None:
+        """Noise is added as the question says, on both datasets."""
+        for rows in pair:
+            noise = Rehearsal()
+            self._released(self.planned.stage, rows, noise)
+            wrong = next(misasked(self.planned.question, self.planned.noise_scale, noise.asked), None)
+            words = "; call noise.release(value, noise_scale, question.bound), or its like, with what release was given"
+            self.require(wrong is None, f"{wrong}{words}")
+
+    def _released(self, stage: Any, rows: Rows, noise: Noise) -> dict[str, Array]:
+        """What a mechanism releases on rows that it may look at and must not change."""
+        p, before = self.planned, _bytes_of(rows)
+        with np.errstate(all="ignore"):
+            released = stage.release(rows, p.question, noise, p.noise_scale)
+        self.require(_bytes_of(rows) == before, "it changes the rows that it is given; work on copies")
+        named = isinstance(released, Mapping) and released and all(isinstance(name, str) for name in released)
+        self.require(named, "what it releases is not a mapping of names to arrays")
+        arrays = {name: np.asarray(array) for name, array in released.items()}
+        self.require(all(array.dtype.kind in "fiub" for array in arrays.values()), "it releases what is no number")
+        return arrays
+
+    def check_replay(self, pair: Pair, seed: int) -> None:
+        """Both datasets with the same noise: nothing but the answers depends on the rows."""
+        p = self.planned
+        stages = [clone(p.stage) for _ in range(3)]
+        kept = kept_in(stages[0])
+        left, again = (Rehearsal(seed), Rehearsal(seed))
+        one, twice = self._released(stages[0], pair[0], left), self._released(stages[0], pair[0], again)
+        words = "it releases something else with the same seed: all that is random must come from the noise it is given"
+        self.require(_same(one, twice), words)
+        same = _asks_the_same(stages[0], stages[1], self.world.domain)
+        self.require(same, f"its question is another one once it has seen rows; {_PUBLIC}")
+        self.require(kept_in(stages[0]) == kept, "release keeps something in the mechanism, which leaves with it")
+        right = Rehearsal(seed, [asked.answer for asked in left.asked])
+        other = self._released(stages[1], pair[1], right)
+        forms = [{name: (array.shape, array.dtype) for name, array in each.items()} for each in (one, other)]
+        self.require(forms[0] == forms[1], "names, shapes or types of what it releases depend on the rows")
+        if law_of_answers(p.question) is None:
+            return
+        words = "with the same noisy answers it releases something else of another dataset: some number leaves"
+        self.require(_same(one, other), f"{words} without its noise; release nothing but what noise.release returned")
+        words = "it releases the same with other noise: no noise reaches what it releases"
+        fresh = self._released(stages[2], pair[0], Rehearsal(seed + 1))
+        self.require(p.question.kind != "mechanism" or not _same(one, fresh), words)
+        for stage, array in zip(stages[:2], (one, other)):
+            stage.read(array, self.world.domain, p.question)
+        self.require(kept_in(stages[0]) == kept_in(stages[1]), "read sets attributes from more than what was released")
+
+    def check_noise(self, pair: Pair, runs: int, seconds: float, seed: int) -> None:
+        """Many releases of both datasets, with real noise: an event must not be likelier than the privacy map allows.
+
+        The first part of the runs chooses a direction and thresholds, the others are counted.
+        """
+        noises = [Noise(np.random.default_rng([seed, side])) for side in (0, 1)]
+        sides: tuple[list[Array], list[Array]] = [], []
+        started = time.monotonic()
+        while len(sides[0]) < max(runs // 2, FEWEST):
+            if len(sides[0]) >= FEWEST and time.monotonic() - started > seconds:
+                break
+            for rows, noise, outcomes in zip(pair, noises, sides):
+                released = self._released(self.planned.stage, rows, noise)
+                outcomes.append(np.concatenate([array.ravel().astype(np.float64) for array in released.values()]))
+        loss = self.planned.loss
+        certified = Certified(loss, loss.epsilon(DELTA), DELTA)
+        words = "what it releases tells the two datasets apart better than its privacy map says: it adds less noise"
+        self.require(
+            not _told_apart(np.array(sides[0]), np.array(sides[1]), certified),
+            f"{words} than it claims, or of another law",
+        )
+
+
+_PUBLIC = "it must follow from parameters and public facts alone"
+
+
+def _asks_the_same(one: Any, other: Any, domain: Domain) -> bool:
+    return repr(one.question(domain, MU)) == repr(other.question(domain, MU))
+
+
+def _check_question(mechanism: Any, domain: Domain) -> None:
+    """The question depends on parameters and public facts, and a certificate can hold it."""
+    question = mechanism.question(domain, MU)
+    others = [(mechanism, "the second time"), (copied(mechanism), "in a copy"), (clone(mechanism), "in a clone")]
+    for other, words in others:
+        demand(_asks_the_same(other, mechanism, domain), mechanism, f"its question is another one {words}; {_PUBLIC}.")
+    try:
+        plain = json.loads(json.dumps(dict(question.parameters), allow_nan=False))
+    except (TypeError, ValueError):
+        plain = None
+    demand(plain is not None, mechanism, f"the parameters of {question.formula} are not plain numbers, words, lists.")
+    found = lookup(question.formula, question.kind)
+    known = not found.used_by or any(kind.__name__ in found.used_by for kind in type(mechanism).__mro__)
+    demand(known, mechanism, f"{question.formula} does not list it in used_by.")
+
+
+def _bytes_of(rows: Rows) -> tuple[bytes, bytes, bytes]:
+    return rows.X.tobytes(), b"" if rows.y is None else rows.y.tobytes(), rows.weight.tobytes()
+
+
+def _same(one: Mapping[str, Array], other: Mapping[str, Array]) -> bool:
+    return one.keys() == other.keys() and all(one[name].tobytes() == other[name].tobytes() for name in one)
+
+
+def _told_apart(left: Array, right: Array, certified: Certified) -> bool:
+    """Whether counts refute a privacy map, on the direction in which the means of both sides differ most."""
+    cut = int(CHOOSING * len(left))
+    centre, scale = left[:cut].mean(axis=0), left[:cut].std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    one, other = ((side - centre) / scale for side in (left, right))
+    shift = one[:cut].mean(axis=0) - other[:cut].mean(axis=0)
+    spread = np.cov(one[:cut].T).reshape(len(shift), -1) + 0.1 * np.eye(len(shift))
+    directions = [np.linalg.solve(spread, shift), *np.eye(len(shift))[np.argsort(-np.abs(shift))[:2]]]
+    doubt, refuted, parts = DOUBT / len(directions), False, (slice(cut), slice(cut, None))
+    for direction in directions:
+        values = [side @ direction for side in (one, other)]
+        thresholds = np.unique(np.quantile(np.concatenate([side[:cut] for side in values]), LEVELS))
+        chosen, counted = ([(side[part, None] > thresholds).sum(axis=0) for side in values] for part in parts)
+        likely = at_least(chosen[0], cut, 0.05), at_most(chosen[1], cut, 0.05)
+        best = int(np.argmax(certified.excess(*likely)))
+        p, q = certified.bounds(counted[0][best], counted[1][best], len(left) - cut, doubt / 2)
+        refuted |= certified.refuted(p, q)
+    return refuted

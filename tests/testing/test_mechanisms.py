@@ -1,0 +1,287 @@
+"""The contract of mechanisms: every one of ours keeps it, and what is broken is found and named."""
+
+import numpy as np
+import pytest
+
+from ppdp import Domain, PrivacyLoss
+from ppdp.core.formula import FORMULAS, Formula
+from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, LogisticRegression
+from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.learn import linear
+from ppdp.privacy.noise.sampler import Noise
+from ppdp.testing import REGISTRY, check_mechanism
+from ppdp.transformers import NormClipper
+
+
+@pytest.mark.parametrize("kind", [kind for kind in REGISTRY.values() if issubclass(kind, Mechanism)])
+def test_every_mechanism_keeps_its_promises(kind):
+    assert 0.9 < check_mechanism(kind.example(), runs=1000, seconds=1.0) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        *(GaussianMechanism(query) for query in ("sum", "count", "covariance", "histogram", "rows")),
+        *(LaplaceMechanism(query) for query in ("sum", "count", "histogram")),
+        *(LogisticRegression(solver=name, batch_size=4, max_iter=4) for name in ("poisson", "fixed-size", "epochs")),
+        LogisticRegression(solver="output"),
+    ],
+    ids=repr,
+)
+def test_so_does_every_question(mechanism):
+    domain = Domain(n_features=2, classes=(0, 1)) if mechanism.needs_y else Domain(n_features=2)
+    assert check_mechanism(mechanism, domain, pairs=4, climbs=8, runs=800, seconds=0.5) <= 1 + 1e-9
+
+
+def test_a_domain_can_be_chosen():
+    assert check_mechanism(GaussianMechanism(), Domain(n_rows=5, n_features=2, row_norm=3.0)) > 0.9
+    with pytest.raises(AssertionError, match="accepts none of the domains, so nothing was checked"):
+        check_mechanism(GaussianMechanism("histogram", bins={"age": 3}))
+
+
+# ---------------------------------------------------------------- what is wrong
+
+
+class Exact(GaussianMechanism):
+    def release(self, rows, question, noise, noise_scale):
+        return {"answer": self.answer(rows, question)}
+
+
+class Half(GaussianMechanism):
+    def release(self, rows, question, noise, noise_scale):
+        return super().release(rows, question, noise, noise_scale / 2)
+
+
+class FourFifths(LogisticRegression):
+    def release(self, rows, question, noise, noise_scale):
+        return super().release(rows, question, noise, 0.8 * noise_scale)
+
+
+class Hasty(LogisticRegression):
+    """Noise for one step, spread over all of them."""
+
+    def release(self, rows, question, noise, noise_scale):
+        return super().release(rows, question, noise, noise_scale / np.sqrt(question.steps))
+
+
+class Doubled(GaussianMechanism):
+    def answer(self, rows, question):
+        return 2 * super().answer(rows, question)
+
+
+class DoubledLaplace(LaplaceMechanism):
+    def answer(self, rows, question):
+        return 2 * super().answer(rows, question)
+
+
+class DoubledUtility(ExponentialMechanism):
+    def utilities(self, rows, question):
+        return [2 * scores for scores in super().utilities(rows, question)]
+
+
+class PrivateNumber(GaussianMechanism):
+    """Divides by the number of rows that are present."""
+
+    def answer(self, rows, question):
+        found = super().answer(rows, question)
+        found[:-1] *= rows.n / max(rows.weight.sum(), 1.0)
+        return found
+
+
+class ClippedLate(GaussianMechanism):
+    """Clips the mean, where it had to clip the rows."""
+
+    def answer(self, rows, question):
+        return np.clip(3 * super().answer(rows, question), -question.bound, question.bound)
+
+
+class Curious(GaussianMechanism):
+    """Bounds its answer by the longest row that it saw."""
+
+    def question(self, domain, mu=None):
+        return super().question(domain.but(row_norm=getattr(self, "longest", domain.row_norm)), mu)
+
+    def release(self, rows, question, noise, noise_scale):
+        self.longest = float(np.abs(rows.X).max()) + 0.5
+        return super().release(rows, question, noise, noise_scale)
+
+
+class Wide(GaussianMechanism):
+    def release(self, rows, question, noise, noise_scale):
+        return {"answer": noise.release(self.answer(rows, question), noise_scale, 9 * question.bound)}
+
+
+class Long(GaussianMechanism):
+    def answer(self, rows, question):
+        return np.tile(super().answer(rows, question), 2)
+
+
+class Present(GaussianMechanism):
+    """A name for every column in which anybody has anything."""
+
+    def release(self, rows, question, noise, noise_scale):
+        columns = int((rows.X > 0.1).any(axis=0).sum()) + int(rows.X[0, 0] > 0)
+        return {**super().release(rows, question, noise, noise_scale), "columns": np.zeros(columns)}
+
+
+class Open(GaussianMechanism):
+    """One entry leaves as it is."""
+
+    def release(self, rows, question, noise, noise_scale):
+        exact = self.answer(rows, question)
+        noisy = noise.release(exact, noise_scale, question.bound)
+        noisy[-1] = exact[-1]
+        return {"answer": noisy}
+
+
+class Mutating(GaussianMechanism):
+    def release(self, rows, question, noise, noise_scale):
+        rows.X[rows.X > 0] += 1.0
+        return super().release(rows, question, noise, noise_scale)
+
+
+class Salted(GaussianMechanism):
+    def release(self, rows, question, noise, noise_scale):
+        salt = np.random.default_rng().random(1)
+        return {**super().release(rows, question, noise, noise_scale), "salt": salt}
+
+
+class Keeping(GaussianMechanism):
+    def release(self, rows, question, noise, noise_scale):
+        self.exact_ = self.answer(rows, question)
+        return super().release(rows, question, noise, noise_scale)
+
+
+class KeepingInItsClass(GaussianMechanism):
+    seen = ()
+
+    def release(self, rows, question, noise, noise_scale):
+        type(self).seen = (*self.seen, float(rows.X.sum()))
+        return super().release(rows, question, noise, noise_scale)
+
+
+LAST = []
+
+
+class Remembering(GaussianMechanism):
+    def release(self, rows, question, noise, noise_scale):
+        LAST.append((rows.X[0, 0], id(self)))
+        return super().release(rows, question, noise, noise_scale)
+
+    def read(self, released, domain, question):
+        super().read(released, domain, question)
+        self.first_ = next(value for value, owner in reversed(LAST) if owner == id(self))
+
+
+class Constant(GaussianMechanism):
+    """Its noise can be computed by whoever knows the code."""
+
+    def release(self, rows, question, noise, noise_scale):
+        return super().release(rows, question, Noise(0), noise_scale)
+
+
+class Secretive(GaussianMechanism):
+    """Throws the noise away."""
+
+    def release(self, rows, question, noise, noise_scale):
+        super().release(rows, question, noise, noise_scale)
+        return {"answer": np.zeros(question.size)}
+
+
+class Numpy(GaussianMechanism):
+    def question(self, domain, mu=None):
+        asked = super().question(domain, mu)
+        return Question(asked.formula, {"weighted": np.bool_(False)}, 1, asked.size, asked.bound)
+
+
+WRONG = {
+    "no noise": (Exact(), "adds noise another number of times than its question says"),
+    "half of the noise": (Half(), "noise of another scale than it was told"),
+    "four fifths of the noise": (FourFifths(), "noise of another scale than it was told"),
+    "noise of one step": (Hasty(), "noise of another scale than it was told"),
+    "sensitivity": (Doubled(), "apart, and at most .* is claimed: the noise is too little"),
+    "L1 sensitivity": (DoubledLaplace(), "apart, and at most .* is claimed: the noise is too little"),
+    "range of utilities": (DoubledUtility(), "apart, and at most .* is claimed: the noise is too little"),
+    "a private number": (PrivateNumber(), "divide by the public number of rows"),
+    "clipped after the sum": (ClippedLate(), "Bound what one row does before you add"),
+    "a question that looks": (Curious(), "another one once it has seen rows; it must follow from .* public facts"),
+    "another bound": (Wide(), "at another bound than its question says"),
+    "more numbers": (Long(), "more or fewer numbers than its question says"),
+    "shapes": (Present(), "names, shapes or types of what it releases depend on the rows"),
+    "one entry": (Open(), "some number leaves without its noise"),
+    "mutation": (Mutating(), "it changes the rows that it is given; work on copies"),
+    "randomness of its own": (Salted(), "something else with the same seed"),
+    "a keeper": (Keeping(), "release keeps something in the mechanism"),
+    "a class that keeps": (KeepingInItsClass(), "release keeps something in the mechanism"),
+    "a memory": (Remembering(), "read sets attributes from more than what was released"),
+    "constant noise": (Constant(), "adds noise another number of times"),
+    "noise that reaches nothing": (Secretive(), "no noise reaches what it releases"),
+    "parameters that no certificate holds": (Numpy(), "not plain numbers, words, lists"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_what_is_broken_is_found_and_named(wrong):
+    mechanism, words = WRONG[wrong]
+    with pytest.raises(AssertionError, match=f"{type(mechanism).__name__}: .*{words}"):
+        check_mechanism(mechanism)
+
+
+def test_no_stage_is_a_mechanism():
+    with pytest.raises(AssertionError, match="a mechanism has question, release and read"):
+        check_mechanism(NormClipper())
+
+
+def test_one_batch_for_two_steps_is_found(monkeypatch):
+    batches = linear.batches
+    monkeypatch.setattr(linear, "batches", lambda *given: [next(iter(batches(*given)))] * given[-1])
+    with pytest.raises(AssertionError, match="answers twice on one secret batch"):
+        check_mechanism(LogisticRegression((0, 1), solver="poisson", batch_size=4, max_iter=4), Domain(n_features=1))
+
+
+# ---------------------------------------------------------------- noise of a law of its own
+
+
+class OwnNoise(LaplaceMechanism):
+    """Gaussian noise by a sampler of its own, of which no law is known here."""
+
+    share = 1.0
+
+    def question(self, domain, mu=None):
+        domain.require("row_norm")
+        return Question("own.noise", {}, 1, domain.d, float(domain.row_norm), kind="privacy")
+
+    def release(self, rows, question, noise, noise_scale):
+        drawn = noise.standard_lattice(question.size) * 2.0**-37
+        exact = (rows.X * rows.weight[:, None]).sum(axis=0) / rows.n
+        return {"answer": exact + self.share * noise_scale * drawn}
+
+
+class Less(OwnNoise):
+    share = 0.8
+
+
+class Least(OwnNoise):
+    share = 0.5
+
+
+class Nothing(OwnNoise):
+    share = 0.0
+
+
+@pytest.fixture
+def own_noise(monkeypatch):
+    def loss(domain, distance, *, noise_scale):
+        return PrivacyLoss(mu=distance.shift(domain.row_norm, 1.0) / domain.n / noise_scale)
+
+    monkeypatch.setitem(FORMULAS, "own.noise", Formula("own.noise", "privacy", "gaussian", loss))
+
+
+@pytest.mark.parametrize("kind", [Less, Least, Nothing])
+def test_less_noise_than_is_claimed_is_found_by_releasing_often(own_noise, kind):
+    with pytest.raises(AssertionError, match="tells the two datasets apart better than its privacy map says"):
+        check_mechanism(kind(), seconds=20.0)
+
+
+def test_as_much_as_is_claimed_is_accepted(own_noise):
+    assert check_mechanism(OwnNoise()) > 0.9
