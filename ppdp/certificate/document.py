@@ -6,6 +6,7 @@ import copy
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,14 @@ from ppdp.certificate.canonical import digest, strict_json, without
 from ppdp.certificate.numbers import draws_of, epsilon_at, loss_of
 from ppdp.certificate.pages import shown
 from ppdp.certificate.pages.card import add_to_card, render_card
-from ppdp.certificate.replay.form import check_form
+from ppdp.certificate.record import Issued, Record, read_as, written
+from ppdp.certificate.replay.form import parse
 from ppdp.certificate.replay.verify import Verification, verify
 from ppdp.certificate.share.export_rules import refuse_unsafe
 from ppdp.certificate.share.files import read_file, write_atomically
 from ppdp.certificate.share.registry_record import registry_record
 from ppdp.certificate.share.signature import Signature, checked, sign
-from ppdp.certificate.typed_errors import typed
+from ppdp.certificate.typed_errors import broken, typed
 from ppdp.core.checks import path_of
 from ppdp.exceptions import CertificateError, ExportError, InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
@@ -47,12 +49,14 @@ class Certificate:
     ppdp.exceptions.CertificateError: this is not a ppdp certificate.
     """
 
-    __slots__ = ("_content", "_verified")
+    __slots__ = ("_content", "_record", "_verified")
     _content: dict[str, Any]
+    _record: Record | None
     _verified: Verification | None
 
     def __init__(self, content: dict[str, Any]) -> None:
         object.__setattr__(self, "_content", copy.deepcopy(content))
+        object.__setattr__(self, "_record", None)
         object.__setattr__(self, "_verified", None)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -77,8 +81,28 @@ class Certificate:
 
     def told(self, known: Mapping[str, Any]) -> Certificate:
         """The same claim, with what is known by now beside it; it stays as it is if it has no block ``issued``."""
-        issued = self._content.get("issued")
-        return self if issued is None else Certificate({**self._content, "issued": {**issued, **known}})
+        if self.record.issued is None:
+            return self
+        issued = read_as(Issued, {**written(self.record.issued), **known})
+        return Certificate(written(replace(self.record, issued=issued)))
+
+    @property
+    def record(self) -> Record:
+        """The document as frozen records.
+
+        Raises
+        ------
+        CertificateError
+            If it does not have the form of a certificate.
+        """
+        found = self._record
+        if found is None:
+            try:
+                found = parse(self._content)
+            except Exception:  # nobody knows what was put into it
+                raise broken() from None
+            object.__setattr__(self, "_record", found)
+        return found
 
     @typed
     def __getitem__(self, name: str) -> Any:
@@ -86,40 +110,35 @@ class Certificate:
         return copy.deepcopy(self._content[name])
 
     @property
-    @typed
     def status(self) -> str:
         """UNCONDITIONAL, CONDITIONAL or SEEDED."""
-        return str(self._content["status"])
+        return self.record.status
 
     @property
-    @typed
     def epsilon(self) -> float:
         """The guaranteed epsilon, end to end."""
-        return float(self._content["epsilon"])
+        return float(self.record.epsilon)
 
     @property
-    @typed
     def delta(self) -> float:
         """The guaranteed delta, end to end."""
-        return float(self._content["delta"])
+        return float(self.record.delta)
 
     @property
-    @typed
     def mu(self) -> float:
         """Gaussian parameter of everything that was released, composed."""
-        return float(self._content["total"]["mu"])
+        return float(self.record.total.mu)
 
     @property
-    @typed
     def digest(self) -> str:
         """SHA-256 of the canonical form of the claim."""
-        return str(self._content["digest"])
+        return self.record.digest
 
     @property
     @typed
     def loss(self) -> PrivacyLoss:
         """Privacy loss of everything that was released."""
-        return loss_of(self._content)
+        return loss_of(self.record)
 
     @typed
     def epsilon_at(self, delta: float) -> float:
@@ -130,9 +149,10 @@ class Certificate:
         CertificateError
             If the certificate does not hold.
         """
-        if not self._found():
+        record = self._found().record
+        if record is None:
             raise CertificateError("the certificate does not hold: it guarantees nothing.", fix=ASK_WHY)
-        return epsilon_at(self.loss, draws_of(self._content), delta)
+        return epsilon_at(loss_of(record), draws_of(record), delta)
 
     def claim(self) -> dict[str, Any]:
         """What is guaranteed, and of what: the document without the block ``issued`` and the digest, as a copy.
@@ -164,8 +184,9 @@ class Certificate:
         except (ValueError, RecursionError):
             raise CertificateError("this is not a JSON document.") from None
         try:
-            check_form(content)
-            return cls(content)
+            one = cls(content)
+            object.__setattr__(one, "_record", parse(content))
+            return one
         except RecursionError:
             raise CertificateError("the document is nested too deeply.") from None
 
@@ -270,11 +291,11 @@ class Certificate:
 
     def to_text(self) -> str:
         """The certificate for a terminal; of one that does not hold, only that and why."""
-        return shown.text(self._content, self._found())
+        return shown.text(self._found())
 
     def to_html(self) -> str:
         """The certificate as one self-contained page; of one that does not hold, only that and why."""
-        return shown.page(self._content, self._found())
+        return shown.page(self._found())
 
     @typed
     def to_model_card(self, card: Any = None) -> str:
@@ -297,9 +318,10 @@ class Certificate:
         InvalidParameter
             If ``card`` is none.
         """
-        if not self._found():
+        record = self._found().record
+        if record is None:
             raise CertificateError("the certificate does not hold, so it gets no model card.", fix=ASK_WHY)
-        text = render_card(self._content)
+        text = render_card(record)
         if card is not None:
             add_to_card(card, text)
         return text
@@ -358,7 +380,10 @@ class Certificate:
         InvalidParameter
             If the registry would not read a field, or ``further`` says otherwise than the certificate.
         """
-        refuse_unsafe(self, conditional=conditional)
+        record = self._found().record
+        if record is None:
+            raise CertificateError("the certificate does not hold, so it gets no record.", fix=ASK_WHY)
+        refuse_unsafe(record, conditional=conditional)
         basic = {
             "name": name,
             "data_curators": curators,
@@ -368,10 +393,10 @@ class Certificate:
             "data_product_region": region,
             "publication_date": publication_date,
         }
-        return registry_record(self, basic, authors, further or {})
+        return registry_record(record, basic, authors, further or {})
 
     def _repr_html_(self) -> str:
-        return shown.fragment(self._content, self._found())
+        return shown.fragment(self._found())
 
     def __repr__(self) -> str:
         return self.to_text()

@@ -6,101 +6,99 @@ and what was spent on the same people in all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
+from ppdp.certificate.record import Pair, PartOf, Record
 from ppdp.core.names import dataset_name
 from ppdp.privacy.loss import PrivacyLoss
 
 __all__ = ["account_in_words", "issued_rules", "left_out", "not_alone", "spent_at_least", "unpaid"]
 
-Document = Mapping[str, Any]
 
 _CLOSE = 1 + 1e-6
 EARLIER_FORM = "its form is an earlier one, which does not say how many other fits there were."
 
 
-def left_out(c: Document) -> list[str]:
+def left_out(c: Record) -> list[str]:
     """What else looked at the same data and is not in the claim; the first thing that a reader must know."""
     return [*_part(c), *_others(c), *_around(c)]
 
 
-def _part(c: Document) -> list[str]:
-    part = c.get("part_of")
+def _part(c: Record) -> list[str]:
+    part = c.part_of
     if part is None:
         return []
     return [
-        f"PART OF A SEARCH over {part['candidates']} candidates that costs epsilon = {part['epsilon']:g} at delta ="
-        f" {part['delta']:g} in all; this certificate is that of its last fit alone."
+        f"PART OF A SEARCH over {part.candidates} candidates that costs epsilon = {part.epsilon:g} at delta ="
+        f" {part.delta:g} in all; this certificate is that of its last fit alone."
     ]
 
 
-def _others(c: Document) -> list[str]:
-    issued = c.get("issued")
+def _others(c: Record) -> list[str]:
+    issued = c.issued
     if issued is None:
         return []
-    found, summed = [], issued["together"]
+    found, summed = [], issued.together
     if summed is not None:
-        which = "" if issued["ledger"] is None else " on the same data, not all of them in the ledger"
+        which = "" if issued.ledger is None else " on the same data, not all of them in the ledger"
         found.append(
-            f"FIT {issued['fit']} OF THIS PROCESS{which}; what the others released is not included: together they come"
-            f" to epsilon = {summed['epsilon']:.4g} at delta = {summed['delta']:.3g}."
+            f"FIT {issued.fit} OF THIS PROCESS{which}; what the others released is not included: together they come"
+            f" to epsilon = {summed.epsilon:.4g} at delta = {summed.delta:.3g}."
         )
-    if issued["travels"]:
-        copies = "1 COPY" if issued["travels"] == 1 else f"{issued['travels']} COPIES"
+    if issued.travels:
+        copies = "1 COPY" if issued.travels == 1 else f"{issued.travels} COPIES"
         found.append(f"{copies} OF THE PIPELINE WENT TO OR CAME FROM OTHER PROCESSES; fits there are not included.")
     return found
 
 
-def _around(c: Document) -> list[str]:
-    inside = (c.get("issued") or {}).get("inside")
+def _around(c: Record) -> list[str]:
+    inside = c.issued and c.issued.inside
     if inside is None:
         return []
     return [f"FITTED INSIDE {inside}; what that chose by private scores, or fitted by itself, is not included."]
 
 
-def account_in_words(c: Document) -> str | None:
+def account_in_words(c: Record) -> str | None:
     """Date and account; None for an earlier form."""
-    issued = c.get("issued")
+    issued = c.issued
     if issued is None:
         return None
-    day, ledger = f"{issued['date'][:16].replace('T', ' ')} UTC", issued["ledger"]
+    day, ledger = f"{issued.date[:16].replace('T', ' ')} UTC", issued.ledger
     if ledger is None:
-        return f"{day}, fit {issued['fit']} of its process on these data; no ledger, so other processes are not known."
-    total = "no epsilon covers" if ledger["epsilon"] is None else f"epsilon = {ledger['epsilon']:.4g} covers"
-    limit = ledger["limit"]
-    within = "no limit" if limit is None else f"limit ({limit['epsilon']:g}, {limit['delta']:g})"
+        return f"{day}, fit {issued.fit} of its process on these data; no ledger, so other processes are not known."
+    total = "no epsilon covers" if ledger.epsilon is None else f"epsilon = {ledger.epsilon:.4g} covers"
+    limit = ledger.limit
+    within = "no limit" if limit is None else f"limit ({limit.epsilon:g}, {limit.delta:g})"
     return (
-        f"{day}, spend {ledger['position']} on {ledger['dataset']!r} in ledger {ledger['account']} ({within}); {total}"
-        f" all of them at delta = {ledger['delta']:.3g}, this one included."
+        f"{day}, spend {ledger.position} on {ledger.dataset!r} in ledger {ledger.account} ({within}); {total}"
+        f" all of them at delta = {ledger.delta:.3g}, this one included."
     )
 
 
-def unpaid(c: Document) -> list[str]:
+def unpaid(c: Record) -> list[str]:
     """What was released beside it that no total in the document covers."""
     return [*_part(c), *_others(c)]
 
 
-def not_alone(c: Document) -> list[str]:
+def not_alone(c: Record) -> list[str]:
     """Why it may not be all that was released: what :func:`left_out` says, or that nothing is known."""
-    return left_out(c) if c.get("issued") is not None else [EARLIER_FORM]
+    return left_out(c) if c.issued is not None else [EARLIER_FORM]
 
 
-def spent_at_least(c: Document) -> float:
+def spent_at_least(c: Record) -> float:
     """The largest epsilon that the document knows to have been spent, but for what a ledger tells."""
-    together = (c.get("issued") or {}).get("together")
-    part = c.get("part_of")
-    return max(c["epsilon"], *(one["epsilon"] for one in (together, part) if one is not None), 0.0)
+    together = None if c.issued is None else c.issued.together
+    return max(c.epsilon, *(one.epsilon for one in (together, c.part_of) if one is not None), 0.0)
 
 
-def issued_rules(c: Document, spent: PrivacyLoss) -> Iterator[str]:
+def issued_rules(c: Record, spent: PrivacyLoss) -> Iterator[str]:
     """What must hold between the totals beside the claim and the claim, whose loss is ``spent``."""
-    issued, part = c.get("issued"), c.get("part_of")
+    issued, part = c.issued, c.part_of
     if part is not None and not _covers(part, c, spent):
         yield "part_of: the whole costs less than this part of it."
     if issued is None:
         return
-    fit, together, ledger = issued["fit"], issued["together"], issued["ledger"]
+    fit, together, ledger = issued.fit, issued.together, issued.ledger
     told = fit == 1 or (fit is not None) == (together is not None)
     if not told or (ledger is None and fit is None) or (ledger is not None and fit == 1 and together is None):
         yield "issued: it does not say which fit it is and what all of them come to."
@@ -108,18 +106,18 @@ def issued_rules(c: Document, spent: PrivacyLoss) -> Iterator[str]:
         yield "issued.together: all fits cost less than this one."
     if ledger is None:
         return
-    if dataset_name(c["dataset"]) != dataset_name(ledger["dataset"]):
+    if dataset_name(c.dataset) != dataset_name(ledger.dataset):
         yield "issued.ledger.dataset: it is not that of the claim."
-    total, limit = ledger["epsilon"], ledger["limit"]
-    if total is not None and not spent.parts and not spent.epsilon(ledger["delta"]) <= total * _CLOSE:
+    total, limit = ledger.epsilon, ledger.limit
+    if total is not None and not spent.parts and not spent.epsilon(ledger.delta) <= total * _CLOSE:
         yield "issued.ledger: all spends cost less than this one."
-    if limit is not None and not (total is not None and total <= limit["epsilon"] * _CLOSE):
+    if limit is not None and not (total is not None and total <= limit.epsilon * _CLOSE):
         yield "issued.ledger: it holds more than its limit."
-    if limit is not None and ledger["delta"] != limit["delta"]:
+    if limit is not None and ledger.delta != limit.delta:
         yield "issued.ledger.delta: the total is told at another delta than the limit."
 
 
-def _covers(total: Document, c: Document, spent: PrivacyLoss) -> bool:
+def _covers(total: Pair | PartOf, c: Record, spent: PrivacyLoss) -> bool:
     """Whether a total is no smaller than what is a part of it."""
-    own = c["epsilon"] if spent.parts else spent.epsilon(min(total["delta"], 1 - 2**-53))
-    return bool(own <= total["epsilon"] * _CLOSE and c["delta"] <= total["delta"] * _CLOSE)
+    own = c.epsilon if spent.parts else spent.epsilon(min(total.delta, 1 - 2**-53))
+    return bool(own <= total.epsilon * _CLOSE and c.delta <= total.delta * _CLOSE)

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
+from ppdp.certificate.record import Record
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.parts import Part
 
 __all__ = ["draws_of", "epsilon_at", "loss_of"]
 
-Document = Mapping[str, Any]
 
-
-def loss_of(content: Document) -> PrivacyLoss:
+def loss_of(content: Record) -> PrivacyLoss:
     """Privacy loss of everything that was released."""
-    gate, total = content["gate"], content["total"]
-    front = gate["delta"] if gate is not None and gate["rule"] == "max" else 0.0
-    parts = tuple(Part.from_dict(part) for part in total["parts"])
-    return PrivacyLoss(float(total["mu"]), float(total["failure"]), front, parts)
+    gate, total = content.gate, content.total
+    front = gate.delta if gate is not None and gate.rule == "max" else 0.0
+    parts = tuple(Part.from_dict(part) for part in total.parts)
+    return PrivacyLoss(float(total.mu), float(total.failure), front, parts)
 
 
-def draws_of(content: Document) -> float:
+def draws_of(content: Record) -> float:
     """Total variation of all draws of the noise sampler: ``docs/theory/accounting.md``, 6."""
-    return float(content["total"]["allowance"]) / (1 + math.exp(min(float(content["epsilon"]), 700.0)))
+    return float(content.total.allowance) / (1 + math.exp(min(float(content.epsilon), 700.0)))
 
 
 def epsilon_at(loss: PrivacyLoss, draws: float, delta: float) -> float:

@@ -1,24 +1,378 @@
-"""What signatures, records and rules of export know of a certificate; the document itself stands above them."""
+"""A certificate as frozen records, one for every block of the document; made of a document whose form was checked.
+
+What belongs to a formula (its parameters), to a domain, a distance or a part of the privacy loss stays a mapping that
+cannot be changed: these have readers of their own.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from types import MappingProxyType, UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-__all__ = ["CertificateRecord"]
+from ppdp.core.adjacency import Adjacency
+
+__all__ = [
+    "Alternative",
+    "Condition",
+    "Entrance",
+    "Fact",
+    "Fit",
+    "Gate",
+    "Issued",
+    "Ladder",
+    "LedgerEntry",
+    "Mechanism",
+    "Noisy",
+    "Pair",
+    "PartOf",
+    "Place",
+    "Record",
+    "Release",
+    "Released",
+    "Rung",
+    "Search",
+    "Selection",
+    "Step",
+    "Total",
+    "read_as",
+    "written",
+]
+
+Open = Mapping[str, Any]
+T = TypeVar("T")
+
+FIRST = "ppdp-certificate/1"
+SINCE_SECOND = ("part_of", "search", "issued")
 
 
-class CertificateRecord(Protocol):
-    """A certificate, as far as it can be read and verified."""
+class Place:
+    """A point of the pipeline."""
+
+    __slots__ = ()
+    domain: Open
+    distance: Open
 
     @property
-    def status(self) -> str:
-        """UNCONDITIONAL, CONDITIONAL or SEEDED."""
+    def row_norm(self) -> float | None:
+        """Public bound on the norm of a row here."""
+        return self.domain.get("row_norm")
 
-    def __getitem__(self, name: str) -> Any:
-        """A copy of one field."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The whole document, as a copy."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A public fact and who said so."""
 
-    def verify(self) -> Any:
-        """True in a condition if the derivation holds."""
+    name: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entrance(Place):
+    """Domain and distance before the first step."""
+
+    domain: Open
+    distance: Open
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """What a step needs of the rows."""
+
+    name: str
+    statement: str
+    formula: str
+    unit: float
+    tested: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step(Place):
+    """A stage, with domain and distance of what comes out."""
+
+    name: str
+    class_: str
+    way: str
+    formula: str
+    parameters: Open
+    page: str
+    conditions: tuple[Condition, ...]
+    domain: Open
+    distance: Open
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A noisy statistic from which stages are fitted."""
+
+    at: int
+    statistic: str
+    purpose: str
+    serves: tuple[str, ...]
+    formula: str
+    parameters: Open
+    page: str
+    sensitivity: float
+    size: int
+    bound: float
+    noise_scale: float
+    mu: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mechanism:
+    """The last step."""
+
+    name: str
+    class_: str
+    formula: str
+    parameters: Open
+    page: str
+    sensitivity: float | None
+    steps: int
+    size: int
+    bound: float
+    noise_scale: float
+    mu: float | None
+
+    @property
+    def identity(self) -> tuple[str, str, str]:
+        """What it is, whatever its numbers."""
+        return self.name, self.class_, self.formula
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rung:
+    """What a certificate would say, had this rung been passed."""
+
+    further: int
+    parameters: Open
+    mechanism: Mechanism
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ladder:
+    """The rungs and which of them was passed."""
+
+    rung: int
+    rungs: tuple[Rung, ...]
+
+    @property
+    def passed(self) -> Rung:
+        """The rung that was passed."""
+        return self.rungs[self.rung]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gate:
+    """The noisy test of all conditions."""
+
+    kind: str
+    noise_scale: float
+    delta: float
+    threshold: float
+    rule: str
+    mu: float | None
+    ladder: Ladder | None
+    page: str
+
+
+Noisy = Release | Gate | Mechanism
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """Privacy loss of everything together, and what the sampler of the noise needs of delta."""
+
+    mu: float
+    failure: float
+    allowance: float
+    parts: tuple[Open, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """A route that was weighed."""
+
+    route: str
+    noise_scale: float | None
+    status: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """Shapes and hashes of what left."""
+
+    names: Mapping[str, tuple[int, ...]]
+    sha256: str
+    inference: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartOf:
+    """What the whole costs of which this is a part."""
+
+    what: str
+    candidates: int
+    epsilon: float
+    delta: float
+    digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """What one fit of a search costs."""
+
+    epsilon: float
+    delta: float
+    mu: float
+    failure: float
+    variation: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """How the best candidate was chosen."""
+
+    rows: int
+    rows_per_unit: int
+    candidates: int
+    temperature: float | None
+    scored: int
+    noise_scale: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """Everything that a search released."""
+
+    fits: tuple[Fit, ...]
+    refits: tuple[Fit, ...]
+    selection: Selection
+    parameters: tuple[Open, ...]
+    outcomes: tuple[str, ...]
+    best_index: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """An epsilon at a delta."""
+
+    epsilon: float
+    delta: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEntry:
+    """Where a spend stands in its ledger, and what all of them come to."""
+
+    account: str
+    dataset: str
+    position: int
+    epsilon: float | None
+    delta: float
+    limit: Pair | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issued:
+    """When, as which fit, and on whose account: what is known beside the claim."""
+
+    date: str
+    fit: int | None
+    together: Pair | None
+    travels: int
+    inside: str | None
+    ledger: LedgerEntry | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """The whole document.
+
+    What the first form did not have is None: whether it was issued alone is not known of it.
+    """
+
+    schema: str
+    status: str
+    reasons: tuple[str, ...]
+    epsilon: float
+    delta: float
+    adjacency: str
+    rows_per_unit: int
+    dataset: str | None
+    part_of: PartOf | None = None
+    search: Search | None = None
+    facts: tuple[Fact, ...]
+    entrance: Entrance
+    steps: tuple[Step, ...]
+    releases: tuple[Release, ...]
+    gate: Gate | None
+    mechanism: Mechanism | None
+    total: Total
+    alternatives: tuple[Alternative, ...]
+    warnings: tuple[str, ...]
+    invalid: str
+    not_covered: tuple[str, ...]
+    released: Released
+    versions: Mapping[str, str]
+    issued: Issued | None = None
+    digest: str = ""
+
+    @property
+    def neighbours(self) -> Adjacency:
+        """Which datasets are neighbours."""
+        return Adjacency.replace(self.rows_per_unit)
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Those of all steps."""
+        return tuple(condition for step in self.steps for condition in step.conditions)
+
+
+def read_as(kind: type[T], document: Open) -> T:
+    """A document, or a block of one, as the record of its kind; nothing is converted, so its form is checked before."""
+    found: T = _read(kind, document)
+    return found
+
+
+def written(part: Any) -> Any:
+    """What a record is read from: the document, or a block of it."""
+    kind: Any = type(part)
+    if layout := _layout(kind):
+        unknown = SINCE_SECOND if isinstance(part, Record) and part.schema == FIRST else ()
+        return {key: written(getattr(part, name)) for name, key, _ in layout if name not in unknown}
+    if isinstance(part, Mapping):
+        return {key: written(value) for key, value in part.items()}
+    return [written(value) for value in part] if isinstance(part, (list, tuple)) else part
+
+
+@cache
+def _layout(kind: Any) -> tuple[tuple[str, str, Any], ...]:
+    """Name, key in the document, and type of every field; nothing for what is no record."""
+    if not is_dataclass(kind):
+        return ()
+    types = get_type_hints(kind)
+    return tuple((field.name, field.name.rstrip("_"), types[field.name]) for field in fields(kind))
+
+
+def _read(kind: Any, value: Any) -> Any:
+    inner, origin = get_args(kind), get_origin(kind)
+    if layout := _layout(kind):
+        return kind(**{name: _read(of, value[key]) for name, key, of in layout if key in value})
+    if origin is UnionType:
+        return None if value is None else _read(inner[0], value)
+    if origin is tuple:
+        return tuple(_read(inner[0], one) for one in value)
+    return _frozen(value)
+
+
+def _frozen(value: Any) -> Any:
+    """What nobody can change."""
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: _frozen(inner) for key, inner in value.items()})
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value

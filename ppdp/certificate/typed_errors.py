@@ -8,7 +8,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from ppdp.exceptions import CertificateError
 
-__all__ = ["typed"]
+__all__ = ["broken", "typed"]
 
 
 class _Verifiable(Protocol):
@@ -19,6 +19,11 @@ class _Verifiable(Protocol):
 Self = TypeVar("Self", bound=_Verifiable)
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def broken() -> CertificateError:
+    """What is told of a document that cannot be read."""
+    return CertificateError("the document is broken: no ppdp issued it.", fix="ask `ppdp verify` why.")
 
 
 def typed(method: Callable[Concatenate[Self, P], T]) -> Callable[Concatenate[Self, P], T]:
@@ -36,6 +41,6 @@ def typed(method: Callable[Concatenate[Self, P], T]) -> Callable[Concatenate[Sel
         except Exception:
             if self.verify():
                 raise
-        raise CertificateError("the document is broken: no ppdp issued it.", fix="ask `ppdp verify` why.")
+        raise broken()
 
     return read

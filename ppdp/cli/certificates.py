@@ -48,9 +48,8 @@ def verify(options: Namespace) -> int:
     elif not options.quiet:
         lines = [repr(replace(result, problems=tuple(escaped(problem) for problem in result.problems)))]
         if result:
-            document = certificate.to_dict()
-            lines = [*(escaped(words) for words in left_out(document)), *lines]
-            told = account_in_words(document)
+            lines = [*(escaped(words) for words in left_out(certificate.record)), *lines]
+            told = account_in_words(certificate.record)
             lines += [f"issued {escaped(told)}"] if told is not None else []
             lines.append(f"{certificate.status} ({certificate.epsilon:g}, {certificate.delta:g}) {certificate.digest}")
         say("\n".join([*lines, *(f"REFUSED: {reason}" for reason in unmet)]))
@@ -59,14 +58,14 @@ def verify(options: Namespace) -> int:
 
 def _unmet(certificate: Certificate, options: Namespace) -> list[str]:
     """What of a certificate that holds is not as it was asked for."""
-    document, asked, found = certificate.to_dict(), options.require or [], []
+    record, asked, found = certificate.record, options.require or [], []
     if "unconditional" in asked:
         if certificate.status != "UNCONDITIONAL":
             found.append(f"--require unconditional: the certificate is {certificate.status}.")
-        found += [f"--require unconditional: {escaped(words)}" for words in unpaid(document)]
+        found += [f"--require unconditional: {escaped(words)}" for words in unpaid(record)]
     if "alone" in asked:
-        found += [f"--require alone: {escaped(words)}" for words in not_alone(document)]
-    known = spent_at_least(document)
+        found += [f"--require alone: {escaped(words)}" for words in not_alone(record)]
+    known = spent_at_least(record)
     if options.max_epsilon is not None and not known <= options.max_epsilon:
         what = "epsilon is" if known == certificate.epsilon else "with what it is a part of, epsilon is"
         found.append(f"--max-epsilon {options.max_epsilon:g}: {what} {known!r}.")
@@ -79,7 +78,7 @@ def _summary(certificate: Certificate) -> dict[str, Any]:
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
         "digest": certificate.digest,
-        "left_out": left_out(certificate.to_dict()),
+        "left_out": left_out(certificate.record),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from operator import attrgetter
 from typing import Any
@@ -193,7 +193,7 @@ class Distance:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Distance:
+    def from_dict(cls, data: Mapping[str, Any]) -> Distance:
         """Inverse of :meth:`to_dict`."""
         return cls(**data)
 

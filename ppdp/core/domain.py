@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
@@ -159,7 +159,7 @@ class Domain:
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Domain:
+    def from_dict(cls, data: Mapping[str, Any]) -> Domain:
         """Inverse of :meth:`to_dict`."""
         if not set(data) <= _DECLARABLE:
             raise InvalidParameter(f"unknown domain facts: {sorted(set(data) - _DECLARABLE)}.")

@@ -99,7 +99,8 @@ class Copied:
     def _was_paid(self) -> bool:
         """Whether its fit was charged to a ledger."""
         certificate = getattr(self, "certificate_", None)
-        return certificate is not None and (certificate.to_dict().get("issued") or {}).get("ledger") is not None
+        issued = None if certificate is None else certificate.record.issued
+        return issued is not None and issued.ledger is not None
 
     def _refuse_to_owe(self) -> None:
         """Refuse to fit a copy without the ledger under which it was pickled.

@@ -13,12 +13,30 @@ from numpy.typing import NDArray
 
 from ppdp.bounds import FORMULAS, lookup
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
+from ppdp.certificate.record import (
+    Alternative,
+    Condition,
+    Entrance,
+    Fact,
+    Gate,
+    Issued,
+    Ladder,
+    Mechanism,
+    Record,
+    Release,
+    Released,
+    Rung,
+    Step,
+    Total,
+    read_as,
+    written,
+)
 from ppdp.certificate.replay.rules import ADJACENCY, not_covered
 from ppdp.core.names import dataset_name
 from ppdp.data.releases import STATISTICS
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
-from ppdp.privacy.gate import Gate
+from ppdp.privacy.gate import Gate as PlannedGate
 
 __all__ = ["content_hash", "issue"]
 
@@ -68,138 +86,127 @@ def issue(
     status = "SEEDED" if seeded else "CONDITIONAL" if reasons else "UNCONDITIONAL"
     if seeded:
         reasons.insert(0, "the noise came from a seed, so it protects nobody who knows it; for tests only")
-    content: dict[str, Any] = {
-        "schema": SCHEMA_NAME,
-        "status": status,
-        "reasons": reasons,
-        "epsilon": float(plan.epsilon),
-        "delta": float(plan.delta),
-        "adjacency": ADJACENCY,
-        "rows_per_unit": plan.domain.rows_per_unit,
-        "dataset": None if dataset is None else dataset_name(dataset),
-        "part_of": None,
-        "search": None,
-        "facts": [{"name": f.name, "value": f.value, "origin": f.origin} for f in plan.facts],
-        "entrance": {"domain": plan.domain.to_dict(), "distance": plan.distance.to_dict()},
-        "steps": [_step(step, gated=plan.gate is not None) for step in plan.steps],
-        "releases": [_release(release, plan) for release in plan.releases],
-        "gate": _gate(plan),
-        "mechanism": _mechanism(plan.mechanism),
-        "total": {
-            "mu": plan.loss.mu,
-            "failure": plan.loss.failure,
-            "allowance": plan.allowance,
-            "parts": [part.to_dict() for part in plan.loss.parts],
-        },
-        "alternatives": [
-            {"route": a.route, "noise_scale": a.noise_scale, "status": a.status, "reason": a.reason}
+    record = Record(
+        schema=SCHEMA_NAME,
+        status=status,
+        reasons=tuple(reasons),
+        epsilon=float(plan.epsilon),
+        delta=float(plan.delta),
+        adjacency=ADJACENCY,
+        rows_per_unit=plan.domain.rows_per_unit,
+        dataset=None if dataset is None else dataset_name(dataset),
+        facts=tuple(Fact(name=f.name, value=f.value, origin=f.origin) for f in plan.facts),
+        entrance=Entrance(domain=plan.domain.to_dict(), distance=plan.distance.to_dict()),
+        steps=tuple(_step(step, gated=plan.gate is not None) for step in plan.steps),
+        releases=tuple(_release(release, plan) for release in plan.releases),
+        gate=None if plan.gate is None else _gate(plan, plan.gate),
+        mechanism=None if plan.mechanism is None else _mechanism(plan.mechanism),
+        total=Total(
+            mu=plan.loss.mu,
+            failure=plan.loss.failure,
+            allowance=plan.allowance,
+            parts=tuple(part.to_dict() for part in plan.loss.parts),
+        ),
+        alternatives=tuple(
+            Alternative(route=a.route, noise_scale=a.noise_scale, status=a.status, reason=a.reason)
             for a in plan.alternatives
-        ],
-        "warnings": list(plan.warnings),
-        "invalid": invalid,
-        "not_covered": not_covered(invalid),
-        "released": {
-            "names": {name: list(np.shape(array)) for name, array in sorted(released.items())},
-            "sha256": content_hash(released),
-            "inference": inference,
-        },
-        "versions": dict(_versions()),
-        "issued": dict(issued),
-    }
-    return Certificate.sealed(content)
+        ),
+        warnings=tuple(plan.warnings),
+        invalid=invalid,
+        not_covered=tuple(not_covered(invalid)),
+        released=Released(
+            names={name: np.shape(array) for name, array in sorted(released.items())},
+            sha256=content_hash(released),
+            inference=inference,
+        ),
+        versions=_versions(),
+        issued=read_as(Issued, issued),
+    )
+    return Certificate.sealed(written(record))
 
 
-def _step(step: PlannedStep, *, gated: bool) -> dict[str, Any]:
+def _step(step: PlannedStep, *, gated: bool) -> Step:
     way = step.way
-    return {
-        "name": step.name,
-        "class": type(step.stage).__name__,
-        "way": way.name,
-        "formula": way.formula,
-        "parameters": _plain(way.parameters),
-        "page": FORMULAS[way.formula].page,
-        "conditions": [
-            {"name": c.name, "statement": c.statement, "formula": c.formula, "unit": c.unit, "tested": gated}
+    return Step(
+        name=step.name,
+        class_=type(step.stage).__name__,
+        way=way.name,
+        formula=way.formula,
+        parameters=way.parameters,
+        page=FORMULAS[way.formula].page,
+        conditions=tuple(
+            Condition(name=c.name, statement=c.statement, formula=c.formula, unit=c.unit, tested=gated)
             for c in way.conditions
-        ],
-        "domain": way.domain.to_dict(),
-        "distance": way.distance.to_dict(),
-    }
+        ),
+        domain=way.domain.to_dict(),
+        distance=way.distance.to_dict(),
+    )
 
 
-def _release(release: PlannedRelease, plan: Plan) -> dict[str, Any]:
+def _release(release: PlannedRelease, plan: Plan) -> Release:
     domain = plan.steps[release.at].domain
     statistic = STATISTICS[release.statistic]
-    return {
-        "at": release.at,
-        "statistic": release.statistic,
-        "purpose": release.purpose,
-        "serves": [plan.steps[i].name for i in release.serves],
-        "formula": statistic.formula,
-        "parameters": _plain(release.parameters),
-        "page": FORMULAS[statistic.formula].page,
-        "sensitivity": release.sensitivity,
-        "size": statistic.size(domain),
-        "bound": float(statistic.bound(domain)),
-        "noise_scale": release.noise_scale,
-        "mu": release.mu,
-    }
+    return Release(
+        at=release.at,
+        statistic=release.statistic,
+        purpose=release.purpose,
+        serves=tuple(plan.steps[i].name for i in release.serves),
+        formula=statistic.formula,
+        parameters=release.parameters,
+        page=FORMULAS[statistic.formula].page,
+        sensitivity=release.sensitivity,
+        size=statistic.size(domain),
+        bound=float(statistic.bound(domain)),
+        noise_scale=release.noise_scale,
+        mu=release.mu,
+    )
 
 
-def _gate(plan: Plan) -> dict[str, Any] | None:
-    gate = plan.gate
-    if gate is None:
-        return None
-    return {
-        "kind": gate.kind,
-        "noise_scale": gate.noise_scale,
-        "delta": gate.delta,
-        "threshold": gate.threshold,
-        "rule": "sum" if gate.adding else "max",
-        "mu": gate.mu if gate.kind == "gaussian" else None,
-        "ladder": _ladder(plan, gate) if plan.rungs else None,
-        "page": "gate",
-    }
+def _gate(plan: Plan, gate: PlannedGate) -> Gate:
+    return Gate(
+        kind=gate.kind,
+        noise_scale=gate.noise_scale,
+        delta=gate.delta,
+        threshold=gate.threshold,
+        rule="sum" if gate.adding else "max",
+        mu=gate.mu if gate.kind == "gaussian" else None,
+        ladder=_ladder(plan, gate) if plan.rungs else None,
+        page="gate",
+    )
 
 
-def _ladder(plan: Plan, gate: Gate) -> dict[str, Any]:
+def _ladder(plan: Plan, gate: PlannedGate) -> Ladder:
     tightest = plan.rungs[0].steps
     own = [
         i
         for i, step in enumerate(tightest)
         if any(rung.steps[i].way.parameters != step.way.parameters for rung in plan.rungs)
     ]
-    rungs = [
-        {
-            "further": further,
-            "parameters": {tightest[i].name: _plain(rung.steps[i].way.parameters) for i in own},
-            "mechanism": _mechanism(rung.mechanism),
-        }
+    rungs = tuple(
+        Rung(
+            further=further,
+            parameters={tightest[i].name: rung.steps[i].way.parameters for i in own},
+            mechanism=_mechanism(rung.mechanism),
+        )
         for rung, further in zip(plan.rungs, gate.rungs)
-    ]
-    return {"rung": plan.rung, "rungs": rungs}
+    )
+    return Ladder(rung=plan.rung, rungs=rungs)
 
 
-def _mechanism(m: PlannedMechanism | None) -> dict[str, Any] | None:
-    if m is None:
-        return None
-    return {
-        "name": m.name,
-        "class": type(m.stage).__name__,
-        "formula": m.question.formula,
-        "parameters": _plain(m.question.parameters),
-        "page": lookup(m.question.formula, m.question.kind).page,
-        "sensitivity": m.sensitivity,
-        "steps": m.question.steps,
-        "size": m.question.size,
-        "bound": m.question.bound,
-        "noise_scale": m.noise_scale,
-        "mu": m.loss.mu if m.question.gaussian else None,
-    }
-
-
-def _plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    return {k: list(v) if isinstance(v, (tuple, list)) else v for k, v in parameters.items()}
+def _mechanism(m: PlannedMechanism) -> Mechanism:
+    return Mechanism(
+        name=m.name,
+        class_=type(m.stage).__name__,
+        formula=m.question.formula,
+        parameters=m.question.parameters,
+        page=lookup(m.question.formula, m.question.kind).page,
+        sensitivity=m.sensitivity,
+        steps=m.question.steps,
+        size=m.question.size,
+        bound=m.question.bound,
+        noise_scale=m.noise_scale,
+        mu=m.loss.mu if m.question.gaussian else None,
+    )
 
 
 @cache

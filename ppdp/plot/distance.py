@@ -75,7 +75,7 @@ def _labelled(of: Any) -> tuple[list[str], list[Path]]:
 
 def _path(subject: Any) -> Path:
     if isinstance(subject, Certificate):
-        return points_of(subject.to_dict())
+        return points_of(subject.record)
     if hasattr(subject, "steps") and hasattr(subject, "distance"):
         entrance = Point("", subject.distance, subject.domain.row_norm)
         return entrance, *(Point(s.name, s.way.distance, s.way.domain.row_norm) for s in subject.steps)

@@ -6,9 +6,8 @@ import re
 import matplotlib.image
 import pytest
 from browser import Browser, find_browser
+from documents import render_fragment, render_page
 from pages import real_documents
-
-from ppdp.certificate.pages.html import render_fragment, render_page
 
 PROGRAM = find_browser()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium or Chrome on PATH to open pages with")

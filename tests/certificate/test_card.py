@@ -6,11 +6,12 @@ import re
 import numpy as np
 import pytest
 import zoo
+from documents import render_card
 from pages import real_documents
 from sklearn.linear_model import LogisticRegression
 
 from ppdp import Certificate, make_pipeline
-from ppdp.certificate.pages.card import _items, render_card
+from ppdp.certificate.pages.card import _items
 from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import NormClipper

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
+from documents import render_page
 from pages import Reader
 from zoo import document, sealed
 
 from ppdp import Certificate, Domain, Pipeline, make_pipeline
 from ppdp.certificate import verify
-from ppdp.certificate.pages.html import render_page
 from ppdp.certificate.pages.wording import MOST_FACTS, ON_TRUST
 from ppdp.core.declared import constants, ranges_by_column
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism

@@ -5,12 +5,12 @@ import re
 from importlib.resources import files
 
 import pytest
+from documents import detection_power, points_of, render_fragment, render_page
 from pages import every_kind, real_documents, replaced
 
-from ppdp.certificate.pages.html import render_fragment, render_page
 from ppdp.certificate.pages.markup import figure
-from ppdp.certificate.pages.meaning import FALSE_ALARMS, detection_power, rounded_up
-from ppdp.certificate.pages.points import Point, points_of
+from ppdp.certificate.pages.meaning import FALSE_ALARMS, rounded_up
+from ppdp.certificate.pages.points import Point
 from ppdp.core.distance import Distance
 
 

@@ -7,13 +7,11 @@ import math
 import re
 
 import pytest
+from documents import detection_power, points_of, render_fragment, render_page
 from pages import Reader, every_kind, real_documents, replaced
 
 from ppdp.certificate import Certificate
-from ppdp.certificate.pages.html import render_fragment, render_page
 from ppdp.certificate.pages.markup import figure, printable
-from ppdp.certificate.pages.meaning import detection_power
-from ppdp.certificate.pages.points import points_of
 
 FREE_TEXT = "\x1f<script>alert('&amp;\"')</script>"
 

@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from documents import detection_power, render_page
 from pages import Reader, real_documents
 from scipy.stats import norm
 
 from ppdp import PrivacyLoss
-from ppdp.certificate.pages.html import render_page
 from ppdp.certificate.pages.markup import figure
-from ppdp.certificate.pages.meaning import detection_power, rounded_up
+from ppdp.certificate.pages.meaning import rounded_up
 
 
 @pytest.fixture(scope="module", name="documents")
@@ -19,12 +19,10 @@ def documents_of_every_kind():
 
 
 def total(mu, failure=0.0, gate_delta=0.0, allowance=0.0, epsilon=1.0):
-    gate = {"delta": gate_delta, "rule": "max"} if gate_delta else None
-    return {
-        "total": {"mu": mu, "failure": failure, "allowance": allowance, "parts": []},
-        "gate": gate,
-        "epsilon": epsilon,
-    }
+    documents = real_documents()
+    gate = {**documents["gated"]["gate"], "delta": gate_delta, "rule": "max"} if gate_delta else None
+    total = {"mu": mu, "failure": failure, "allowance": allowance, "parts": []}
+    return {**documents["unconditional"], "total": total, "gate": gate, "epsilon": epsilon}
 
 
 @pytest.mark.parametrize("alarm", [0.001, 0.01, 0.05, 0.5])

@@ -4,10 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from documents import detection_power, privacy_profile
 from zoo import certificate
-
-from ppdp.certificate.pages.meaning import detection_power
-from ppdp.certificate.pages.profile import privacy_profile
 
 KINDS = ("unconditional", "gated, max", "gated, sum", "gated, Laplace", "a Laplace mean", "a vote", "a hidden pass")
 some = pytest.mark.parametrize("name", KINDS)

@@ -3,16 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from documents import registry_sections, render_card, render_fragment, render_page, render_text, rests_on
 from pages import Reader, replaced
 from zoo import ZOO, document
 
 from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.bounds import FORMULAS
-from ppdp.certificate.pages.card import render_card
-from ppdp.certificate.pages.html import render_fragment, render_page
-from ppdp.certificate.pages.text import render_text
-from ppdp.certificate.replay.trust import MOST_NAMED, rests_on
-from ppdp.certificate.share.registry_record import _known
+from ppdp.certificate.replay.trust import MOST_NAMED
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler, NormClipper
 
@@ -36,7 +33,7 @@ def card(c):
 
 
 def record(c):
-    return _known(c)["privacy_loss"]["privacy_parameters_details"]
+    return registry_sections(c)["privacy_loss"]["privacy_parameters_details"]
 
 
 everywhere = pytest.mark.parametrize("form", [text, page, notebook, card, record])

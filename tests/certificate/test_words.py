@@ -3,14 +3,14 @@
 import re
 
 import pytest
+from documents import record_of, render_fragment, render_page, render_text
 from pages import Reader
 from zoo import certificate, document
 
 from ppdp import Certificate
-from ppdp.certificate.pages.html import render_fragment, render_page
 from ppdp.certificate.pages.losses import law_of, part_in_words
 from ppdp.certificate.pages.markup import figure
-from ppdp.certificate.pages.text import WIDTH, render_text
+from ppdp.certificate.pages.text import WIDTH
 from ppdp.exceptions import InvalidParameter
 
 both = pytest.mark.parametrize("render", [render_page, render_fragment])
@@ -75,7 +75,7 @@ def test_noise_of_another_law_is_not_called_gaussian(name, render):
     text = text_of(render, c)
     assert "Gaussian noise was added" not in text
     assert f"σ = {figure(c['mechanism']['noise_scale'])}" not in text
-    assert law_of(c["mechanism"]) in text
+    assert law_of(record_of(c).mechanism) in text
     assert plain(figure(c["mechanism"]["noise_scale"])) in text
 
 
@@ -93,7 +93,7 @@ def test_noise_of_a_law_that_is_not_known_gets_no_name(kind, at, render):
     """Of a formula that somebody's module registered, only that module knows the law."""
     c = document(kind)
     c[at] |= {"kind": "staircase"} if at == "gate" else {"formula": "mine.staircase"}
-    assert law_of(c[at]) == "a law unknown to this ppdp"
+    assert law_of(getattr(record_of(c), at)) == "a law unknown to this ppdp"
     if at == "mechanism":  # a gate of an unknown kind has no form, so that it is never shown
         shown = plain(render_text(c)) if render is terminal else text_of(render, c)
         assert "a law unknown to this ppdp" in shown

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from ppdp.certificate.issued import account_in_words, left_out
-from ppdp.certificate.pages.markup import figure, printable
+from ppdp.certificate.pages.markup import figure, printable_record
 from ppdp.certificate.pages.meaning import FALSE_ALARMS, detection_power, reservation, rounded_up, status_in_words
 from ppdp.certificate.pages.wording import DIGEST, ON_TRUST, neighbours_in_words, protected_in_words, shown_facts, title
+from ppdp.certificate.record import Record
 from ppdp.certificate.replay.trust import rests_on
 from ppdp.exceptions import InvalidParameter
 
 __all__ = ["HEADING", "add_to_card", "render_card"]
 
-Document = Mapping[str, Any]
 
 HEADING = "Privacy"
 _MARKS = re.compile(r"[\\`*_\[\]<>|&#~$]|^[-+=]")
@@ -47,45 +47,45 @@ def add_to_card(card: Any, text: str) -> None:
     card.add(**{HEADING: text})
 
 
-def render_card(c: Document) -> str:
+def render_card(c: Record) -> str:
     """The section without its heading: what the claim leaves out if anything, then its status and all else.
 
     Parameters
     ----------
-    c : mapping
-        The document, which holds.
+    c : Record
+        The certificate, which holds.
     """
-    c = printable(c)
-    claim = f"(ε, δ) = ({figure(c['epsilon'], upward=True)}, {figure(c['delta'], upward=True)})"
-    reach = "" if c["status"] == "SEEDED" else ": of everything that was released, with all stages in front of it"
+    c = printable_record(c)
+    claim = f"(ε, δ) = ({figure(c.epsilon, upward=True)}, {figure(c.delta, upward=True)})"
+    reach = "" if c.status == "SEEDED" else ": of everything that was released, with all stages in front of it"
     issued = account_in_words(c)
     facts = [
-        ("ε", figure(c["epsilon"], upward=True)),
-        ("δ", figure(c["delta"], upward=True)),
+        ("ε", figure(c.epsilon, upward=True)),
+        ("δ", figure(c.delta, upward=True)),
         ("Neighbouring datasets", neighbours_in_words(c)),
         ("Unit of privacy", protected_in_words(c)),
         *([("Issued", issued)] if issued else []),
-        *([("Data", c["dataset"])] if c["dataset"] else []),
-        ("Stages", " > ".join(f"{step['name']} ({step['class']}, {step['way']})" for step in c["steps"])),
-        ("Digest", c["digest"]),
+        *([("Data", c.dataset)] if c.dataset else []),
+        ("Stages", " > ".join(f"{step.name} ({step.class_}, {step.way})" for step in c.steps)),
+        ("Digest", c.digest),
     ]
     parts = [
         _items(left_out(c)),
-        f"**{_plain(c['status'])}**: {title(c, claim)}{reach}. {status_in_words(c)}",
-        _items(c["reasons"]),
+        f"**{_plain(c.status)}**: {title(c, claim)}{reach}. {status_in_words(c)}",
+        _items(c.reasons),
         _items(rests_on(c), "It rests on:"),
         "| | |\n|---|---|\n" + "\n".join(f"| {name} | {_plain(value)} |" for name, value in facts),
         _meaning(c),
         _items((f"{name} = {value} ({origin})" for name, value, origin in shown_facts(c)), "Public facts:"),
         ON_TRUST,
-        _items(c["warnings"], "Warnings:"),
-        _items(c["not_covered"], "Not covered:"),
+        _items(c.warnings, "Warnings:"),
+        _items(c.not_covered, "Not covered:"),
         f"`ppdp verify certificate.json` computes every figure again, without the data. {DIGEST}",
     ]
     return "\n\n".join(part for part in parts if part)
 
 
-def _meaning(c: Document) -> str:
+def _meaning(c: Record) -> str:
     """The guarantee as the power of an attacker's test."""
     powers = " and ".join(f"{rounded_up(detection_power(c, a))} at {100 * a:g} % false alarms" for a in FALSE_ALARMS)
     words = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ppdp.certificate.pages.drawing import budget_bar, distance_bars
@@ -12,11 +12,10 @@ from ppdp.certificate.pages.markup import Element, bound, element, figure, numbe
 from ppdp.certificate.pages.meaning import told
 from ppdp.certificate.pages.points import points_of, spreads
 from ppdp.certificate.pages.wording import terms
-from ppdp.core.adjacency import Adjacency
+from ppdp.certificate.record import Gate, Mechanism, Noisy, Record, Step
 
 __all__ = ["gate", "mechanism", "releases", "stages"]
 
-Document = Mapping[str, Any]
 
 MOST = 10  # values of a list that are shown one by one
 GATE_NOISES = {
@@ -31,17 +30,17 @@ WAYS = {
 }
 
 
-def stages(c: Document) -> Sequence[Element | None]:
+def stages(c: Record) -> Sequence[Element | None]:
     """How far apart neighbouring datasets can be, stage by stage."""
     points = points_of(c)
     bars = distance_bars(points)
     lines: list[tuple[Cell, ...]] = []
-    for point, bar, step in zip(points, bars, [None, *c["steps"]]):
+    for point, bar, step in zip(points, bars, [None, *c.steps]):
         apart = (bar, element("small", ", ".join(point.labels)))
         if step is None:
             lines.append(("At the entrance", None, apart, number(point.rows), None))
         else:
-            lines.append((_stage(step), step["way"], apart, number(point.rows), element("code", step["page"])))
+            lines.append((_stage(step), step.way, apart, number(point.rows), element("code", step.page)))
     scale = " The bars are logarithmic." if spreads([p.rows for p in points]) else ""
     return (
         element("h2", "How far apart two neighbouring datasets can be"),
@@ -78,42 +77,42 @@ def _explained(words: Iterable[str]) -> Element | None:
     return element("p", *parts, ".", class_="note") if parts else None
 
 
-def _entrance(c: Document) -> str:
+def _entrance(c: Record) -> str:
     """What neighbouring datasets are, in words."""
-    return Adjacency.replace(c["rows_per_unit"]).change
+    return c.neighbours.change
 
 
-def _glossary(c: Document) -> tuple[Element | str, ...]:
+def _glossary(c: Record) -> tuple[Element | str, ...]:
     """The ways that occur, explained."""
     parts: list[Element | str] = []
-    for way in sorted({step["way"] for step in c["steps"]}, key=list(WAYS).index):
+    for way in sorted({step.way for step in c.steps}, key=list(WAYS).index):
         parts += ["; " if parts else "", element("b", way), f": {WAYS[way]}"]
     return (*parts, ".") if parts else ()
 
 
-def _stage(step: Document) -> tuple[Element | str | None, ...]:
+def _stage(step: Step) -> tuple[Element | str | None, ...]:
     conditions = [
         element(
             "span",
-            element("b", "tested" if k["tested"] else "assumed"),
-            f": {k['statement']}",
-            class_=f"condition {'tested' if k['tested'] else 'assumed'}",
+            element("b", "tested" if k.tested else "assumed"),
+            f": {k.statement}",
+            class_=f"condition {'tested' if k.tested else 'assumed'}",
         )
-        for k in step["conditions"]
+        for k in step.conditions
     ]
-    return step["name"], element("small", step["class"], *_parameters(step)), *conditions
+    return step.name, element("small", step.class_, *_parameters(step)), *conditions
 
 
-def _parameters(step: Document) -> tuple[str, ...]:
+def _parameters(step: Step) -> tuple[str, ...]:
     """Public parameters in one line."""
-    shown = [f"{name} = {_plain(value)}" for name, value in step["parameters"].items() if value is not None]
+    shown = [f"{name} = {_plain(value)}" for name, value in step.parameters.items() if value is not None]
     return (": " + ", ".join(shown),) if shown else ()
 
 
 def _plain(value: Any) -> str:
     if isinstance(value, (bool, str)):
         return str(value)
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         shown = [_plain(v) for v in value]
         if len(shown) > MOST:
             return f"[{', '.join(shown[:3])}, …, {shown[-1]}] ({len(shown)} values)"
@@ -121,10 +120,10 @@ def _plain(value: Any) -> str:
     return figure(value) if isinstance(value, (int, float)) else "none"
 
 
-def releases(c: Document) -> Sequence[Element | None]:
+def releases(c: Record) -> Sequence[Element | None]:
     """Everything that left, with its noise and its share of the budget."""
-    parts, names = c["total"]["parts"], c["released"]["names"]
-    laws = {law_of(one) for one in (c["gate"], c["mechanism"]) if one is not None} | {"Gaussian"}
+    parts, names = c.total.parts, c.released.names
+    laws = {law_of(one) for one in (c.gate, c.mechanism) if one is not None} | {"Gaussian"}
     heads = [("Released", ""), ("Numbers", "n"), ("Sensitivity (L2)", "n")]
     heads += [("Noise σ" if laws == {"Gaussian"} else "Noise scale", "n"), ("Cost μ", "n")]
     heads += [] if parts else [("Share of μ²", "")]
@@ -134,76 +133,76 @@ def releases(c: Document) -> Sequence[Element | None]:
         element("p", *_noise(c, laws)),
         table([*heads, ("Proof", "")], list(_released(c, laws)), class_="released cards"),
         items([part_in_words(part) for part in parts]) if parts else None,
-        _explained(release["statistic"] for release in c["releases"]),
+        _explained(release.statistic for release in c.releases),
         element("p", "Arrays that left: ", element("code", arrays), f".{_sizes(c)}", class_="note") if arrays else None,
     )
 
 
-def _sizes(c: Document) -> str:
+def _sizes(c: Record) -> str:
     """What the first "27 × 11" means."""
-    shapes = (shape for shape in c["released"]["names"].values() if len(shape) == 2)
+    shapes = (shape for shape in c.released.names.values() if len(shape) == 2)
     return next((f" {rows} × {columns}: {rows} rows of {columns} numbers." for rows, columns in shapes), "")
 
 
-def _noise(c: Document, laws: set[str]) -> Iterator[Element | str]:
+def _noise(c: Record, laws: set[str]) -> Iterator[Element | str]:
     """How everything was made noisy, and what it costs together."""
     if laws == {"Gaussian"}:
         yield "Gaussian noise was added to each number before it left"
-        yield ", and to the gate's margin before it was compared. " if c["gate"] is not None else ". "
+        yield ", and to the gate's margin before it was compared. " if c.gate is not None else ". "
     else:
         yield "Nothing left without noise"
-        yield ", and the gate's margin was not compared without it. " if c["gate"] is not None else ". "
-    if not c["total"]["parts"]:
+        yield ", and the gate's margin was not compared without it. " if c.gate is not None else ". "
+    if not c.total.parts:
         yield "The costs add as squares; μ of everything together is "
-    elif any(one["mu"] is not None for one in (*c["releases"], c["gate"], c["mechanism"]) if one is not None):
+    elif any(one.mu is not None for one in (*c.releases, c.gate, c.mechanism) if one is not None):
         yield "The costs μ add as squares, the rounding of noise included, to "
-    elif c["total"]["mu"]:
+    elif c.total.mu:
         yield "The rounding of noise costs μ = "
-    if c["total"]["mu"] or not c["total"]["parts"]:
-        yield number(c["total"]["mu"], 6)
+    if c.total.mu or not c.total.parts:
+        yield number(c.total.mu, 6)
         yield ". "
-    if c["total"]["parts"]:
+    if c.total.parts:
         yield "What costs something else than a μ is listed below the table; ε and δ are those of everything together."
 
 
-def _released(c: Document, laws: set[str]) -> Iterator[tuple[Cell, ...]]:
+def _released(c: Record, laws: set[str]) -> Iterator[tuple[Cell, ...]]:
     """One line of the table for everything that left."""
-    for release in c["releases"]:
-        served = f"for {', '.join(release['serves'])}, {release['purpose']}"
-        name = (release["statistic"], element("small", served))
-        yield _line(c, name, number(release["size"]), release, release["sensitivity"], laws)
-    if c["gate"] is not None:
-        yield _line(c, ("gate", element("small", told(c["gate"]))), number(1), c["gate"], 1.0, laws)
-    m = c["mechanism"]
+    for release in c.releases:
+        served = f"for {', '.join(release.serves)}, {release.purpose}"
+        name = (release.statistic, element("small", served))
+        yield _line(c, name, number(release.size), release, release.sensitivity, laws)
+    if c.gate is not None:
+        yield _line(c, ("gate", element("small", told(c.gate))), number(1), c.gate, 1.0, laws)
+    m = c.mechanism
     if m is not None:
-        once = m["steps"] == 1 or m["formula"] in ONLY_THE_LAST
-        size: Cell = number(m["size"]) if once else (number(m["steps"]), " × ", number(m["size"]))
-        yield _line(c, (m["name"], element("small", m["class"])), size, m, m["sensitivity"], laws)
+        once = m.steps == 1 or m.formula in ONLY_THE_LAST
+        size: Cell = number(m.size) if once else (number(m.steps), " × ", number(m.size))
+        yield _line(c, (m.name, element("small", m.class_)), size, m, m.sensitivity, laws)
 
 
 def _line(
-    c: Document, name: Cell, count: Cell, one: Document, sensitivity: float | None, laws: set[str]
+    c: Record, name: Cell, count: Cell, one: Noisy, sensitivity: float | None, laws: set[str]
 ) -> tuple[Cell, ...]:
-    mu, law = one["mu"], element("small", law_of(one)) if len(laws) > 1 else None
+    mu, law = one.mu, element("small", law_of(one)) if len(laws) > 1 else None
     cells: list[Cell] = [
         name,
         count,
         number(sensitivity) if sensitivity is not None else "-",
-        (number(one["noise_scale"]), law),
+        (number(one.noise_scale), law),
         number(mu) if mu is not None else "below",
     ]
-    if not c["total"]["parts"]:
-        share = (mu or 0.0) ** 2 / (c["total"]["mu"] ** 2 or 1.0)
+    if not c.total.parts:
+        share = (mu or 0.0) ** 2 / (c.total.mu**2 or 1.0)
         cells.append((budget_bar(share), element("small", f"{100 * share:.1f}\u00a0%")))
-    return (*cells, element("code", one["page"]))
+    return (*cells, element("code", one.page))
 
 
-def gate(c: Document) -> Sequence[Element]:
+def gate(c: Record) -> Sequence[Element]:
     """The test of the conditions, or that there was none."""
-    conditions = [k for step in c["steps"] for k in step["conditions"]]
+    conditions = c.conditions
     if not conditions:
         return ()
-    g = c["gate"]
+    g = c.gate
     if g is None:
         return (
             element("h2", "The gate"),
@@ -213,7 +212,7 @@ def gate(c: Document) -> Sequence[Element]:
         "max": "It stands in front of everything that rests on a condition, so the larger of its δ and that of the"
         " releases counts, not the sum.",
         "sum": "Its δ and that of the releases add.",
-    }[g["rule"]]
+    }[g.rule]
     return (
         element("h2", "The gate"),
         element(
@@ -224,32 +223,31 @@ def gate(c: Document) -> Sequence[Element]:
         ),
         pairs(
             ("Threshold", number(_threshold(g), 5, " rows")),
-            (GATE_NOISES[g["kind"]], number(g["noise_scale"], 4, " rows")),
-            ("Passes wrongly, at most", bound(g["delta"])),
+            (GATE_NOISES[g.kind], number(g.noise_scale, 4, " rows")),
+            ("Passes wrongly, at most", bound(g.delta)),
         ),
     )
 
 
-def _threshold(g: Document) -> float:
+def _threshold(g: Gate) -> float:
     """What the noisy margin exceeded."""
-    ladder = g["ladder"]
-    return float(g["threshold"] + (ladder["rungs"][ladder["rung"]]["further"] if ladder else 0))
+    return float(g.threshold + (g.ladder.passed.further if g.ladder else 0))
 
 
-def _rung(g: Document) -> str:
+def _rung(g: Gate) -> str:
     """Which rung of a ladder was passed."""
-    if not g["ladder"]:
+    if not g.ladder:
         return ""
-    rung, count = g["ladder"]["rung"] + 1, len(g["ladder"]["rungs"])
+    rung, count = g.ladder.rung + 1, len(g.ladder.rungs)
     return (
         f" The same noisy margin was compared with {count} public thresholds; the bounds on this page are those of"
         f" rung {rung} of {count}, the tightest that it passed, and the promise is the same on every rung."
     )
 
 
-def mechanism(c: Document) -> Sequence[Element]:
+def mechanism(c: Record) -> Sequence[Element]:
     """The last step."""
-    m = c["mechanism"]
+    m = c.mechanism
     if m is None:
         return (
             element("h2", "The mechanism"),
@@ -258,32 +256,30 @@ def mechanism(c: Document) -> Sequence[Element]:
     chooses = law_of(m) == "random choice"
     return (
         element("h2", "The mechanism"),
-        element("p", f"{m['name']} ({m['class']}) {_asks(m)}"),
+        element("p", f"{m.name} ({m.class_}) {_asks(m)}"),
         pairs(
-            ("Utilities" if chooses else "Values without noise", ("at most ", number(m["bound"]), " each")),
-            (_noise_of(m), number(m["noise_scale"])),
-            *((name, _plain(value)) for name, value in m["parameters"].items()),
+            ("Utilities" if chooses else "Values without noise", ("at most ", number(m.bound), " each")),
+            (_noise_of(m), number(m.noise_scale)),
+            *((name, _plain(value)) for name, value in m.parameters.items()),
         ),
-        *filter(None, [_explained(m["parameters"])]),
+        *filter(None, [_explained(m.parameters)]),
     )
 
 
-def _asks(m: Document) -> str:
+def _asks(m: Mechanism) -> str:
     """What a mechanism did with the prepared rows."""
     if law_of(m) == "random choice":
         return "chooses at random among public candidates, those that suit the prepared rows with more probability."
-    if m["steps"] == 1:
+    if m.steps == 1:
         return "asks the prepared rows for one answer; only the noisy answer was used."
-    used = (
-        "one of the points they lead to was released" if m["formula"] in ONLY_THE_LAST else "all of them were paid for"
-    )
+    used = "one of the points they lead to was released" if m.formula in ONLY_THE_LAST else "all of them were paid for"
     return (
-        f"asks the prepared rows for {m['steps']} answers, each on what the ones before it gave; only the noisy answers"
+        f"asks the prepared rows for {m.steps} answers, each on what the ones before it gave; only the noisy answers"
         f" were used, and {used}."
     )
 
 
-def _noise_of(one: Document) -> str:
+def _noise_of(one: Noisy) -> str:
     return "Noise σ on each" if law_of(one) == "Gaussian" else "Noise scale"
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from ppdp.certificate.pages.markup import Element, element, figure, power_of_ten
 from ppdp.certificate.pages.meaning import FALSE_ALARMS, detection_power, rounded_up
 from ppdp.certificate.pages.points import Point, spreads
 from ppdp.certificate.pages.profile import privacy_profile
+from ppdp.certificate.record import Record
 
 __all__ = ["Paint", "budget_bar", "distance_bars", "epsilon_curve", "power_curve"]
 
@@ -80,9 +80,9 @@ def _scale(levels: list[float]) -> Callable[[float], float]:
     return lambda level: 96 * level / full
 
 
-def epsilon_curve(content: Mapping[str, Any]) -> Element:
+def epsilon_curve(content: Record) -> Element:
     """Epsilon against delta, with the certified point; empty where nothing is promised."""
-    own, certified = float(content["delta"]), float(content["epsilon"])
+    own, certified = float(content.delta), float(content.epsilon)
     profile = privacy_profile(content)
     low = math.floor(math.log10(profile[0][0]) + 0.5)
     high = min(0, max(-3, math.ceil(math.log10(own)) + 2))
@@ -116,7 +116,7 @@ def epsilon_curve(content: Mapping[str, Any]) -> Element:
     )
 
 
-def power_curve(content: Mapping[str, Any]) -> Element:
+def power_curve(content: Record) -> Element:
     """What a test detects at most, against its false alarms; dashed: blind guessing."""
 
     def x(share: float) -> float:

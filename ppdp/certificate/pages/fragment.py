@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ppdp.certificate.issued import account_in_words, left_out
 from ppdp.certificate.pages.drawing import distance_bars
 from ppdp.certificate.pages.losses import law_of, part_in_words
-from ppdp.certificate.pages.markup import Element, bound, element, figure, number, printable, to_html
+from ppdp.certificate.pages.markup import Element, bound, element, figure, number, printable_record, to_html
 from ppdp.certificate.pages.meaning import (
     FALSE_ALARMS,
     covered_in_words,
@@ -19,6 +18,7 @@ from ppdp.certificate.pages.meaning import (
 )
 from ppdp.certificate.pages.points import points_of, spreads
 from ppdp.certificate.pages.wording import DIGEST, around_the_claim, neighbours_in_words, protected_in_words
+from ppdp.certificate.record import Noisy, Record, Step
 from ppdp.certificate.replay.trust import rests_on
 
 __all__ = ["render_fragment", "render_refusal"]
@@ -42,15 +42,15 @@ PARTS = {
 }
 
 
-def render_fragment(content: Mapping[str, Any]) -> str:
+def render_fragment(content: Record) -> str:
     """What a notebook shows: status, guarantee, stages, noise. No class, id, style sheet or script.
 
     Parameters
     ----------
-    content : mapping
-        The certificate's document. Whatever text it holds is shown as text.
+    content : Record
+        The certificate. Whatever text it holds is shown as text.
     """
-    c = printable(content)
+    c = printable_record(content)
     before, after = around_the_claim(c)
     power = " and ".join(
         f"{rounded_up(detection_power(c, alarm))} at {figure(100 * alarm)}\u00a0% false alarms"
@@ -63,15 +63,15 @@ def render_fragment(content: Mapping[str, Any]) -> str:
         *_marked(left_out(c)),
         element(
             "div",
-            _badge(c["status"]),
+            _badge(c.status),
             f" {before}(ε, δ) = (",
-            bound(c["epsilon"]),
+            bound(c.epsilon),
             ", ",
-            bound(c["delta"]),
+            bound(c.delta),
             f"){after}",
         ),
         element("div", status_in_words(c), style=SOFT),
-        *_marked([*c["reasons"], *(f"Warning: {warning}" for warning in c["warnings"])]),
+        *_marked([*c.reasons, *(f"Warning: {warning}" for warning in c.warnings)]),
         element("div", "It rests on:", style="margin:.35rem 0 0"),
         *(element("div", f"· {words}", style="margin:.2rem 0 0") for words in rests_on(c)),
         element("div", f"Protected: {protected_in_words(c)}; {neighbours_in_words(c)}.", style=SOFT),
@@ -83,11 +83,11 @@ def render_fragment(content: Mapping[str, Any]) -> str:
         else None,
         element("div", *_noise(c), style="margin:.5rem 0 0"),
         _lines("Covered", covered_in_words(c)),
-        _lines("Not covered", c["not_covered"]),
+        _lines("Not covered", c.not_covered),
         element(
             "div",
             f"ppdp verify certificate.json computes every figure again. {DIGEST} ",
-            c["digest"],
+            c.digest,
             style=f"{SOFT};font-size:11px",
         ),
         style=BOX,
@@ -111,11 +111,11 @@ def _marked(sentences: Sequence[str]) -> list[Element]:
     return [element("div", sentence, style=mark) for sentence in sentences]
 
 
-def _stages(c: Mapping[str, Any]) -> Element:
+def _stages(c: Record) -> Element:
     points = points_of(c)
     bars = distance_bars(points, lambda part: {"style": PARTS[part]})
-    names = ["entrance", *(step["name"] for step in c["steps"])]
-    ways = ["", *(_way(step) for step in c["steps"])]
+    names = ["entrance", *(step.name for step in c.steps)]
+    ways = ["", *(_way(step) for step in c.steps)]
     rows = [
         element(
             "tr",
@@ -138,34 +138,34 @@ def _stages(c: Mapping[str, Any]) -> Element:
     )
 
 
-def _way(step: Mapping[str, Any]) -> str:
-    if not step["conditions"]:
-        return str(step["way"])
-    tested = all(condition["tested"] for condition in step["conditions"])
-    return f"{step['way']}, {'tested' if tested else 'assumed'}"
+def _way(step: Step) -> str:
+    if not step.conditions:
+        return str(step.way)
+    tested = all(condition.tested for condition in step.conditions)
+    return f"{step.way}, {'tested' if tested else 'assumed'}"
 
 
-def _noise(c: Mapping[str, Any]) -> list[Element | str]:
+def _noise(c: Record) -> list[Element | str]:
     """Everything that left, with its noise, in one sentence."""
     parts: list[Element | str] = ["Released with noise: "]
-    for release in c["releases"]:
+    for release in c.releases:
         parts += [
-            f"{release['statistic']} for {', '.join(release['serves'])} (σ = ",
-            number(release["noise_scale"]),
+            f"{release.statistic} for {', '.join(release.serves)} (σ = ",
+            number(release.noise_scale),
             "), ",
         ]
-    if c["gate"] is not None:
-        parts += ["the gate's answer", *_scale(c["gate"]), " rows), "]
-    if c["mechanism"] is not None:
-        parts += [c["mechanism"]["name"], *_scale(c["mechanism"]), "), "]
-    others = [f"; {part_in_words(part)}" for part in c["total"]["parts"]]
-    return [*parts, "in all μ = ", number(c["total"]["mu"]), *others, "."]
+    if c.gate is not None:
+        parts += ["the gate's answer", *_scale(c.gate), " rows), "]
+    if c.mechanism is not None:
+        parts += [c.mechanism.name, *_scale(c.mechanism), "), "]
+    others = [f"; {part_in_words(part)}" for part in c.total.parts]
+    return [*parts, "in all μ = ", number(c.total.mu), *others, "."]
 
 
-def _scale(one: Mapping[str, Any]) -> tuple[Element | str, ...]:
+def _scale(one: Noisy) -> tuple[Element | str, ...]:
     """How much noise there was, and of which law if it is not Gaussian."""
     law = law_of(one)
-    return (" (σ = " if law == "Gaussian" else f" ({law}, scale ", number(one["noise_scale"]))
+    return (" (σ = " if law == "Gaussian" else f" ({law}, scale ", number(one.noise_scale))
 
 
 def _lines(summary: str, sentences: Sequence[str]) -> Element:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
 
 from ppdp.certificate.pages import derivation, sections
 from ppdp.certificate.pages.fragment import render_fragment
-from ppdp.certificate.pages.markup import Element, element, printable, to_html
+from ppdp.certificate.pages.markup import Element, element, printable_record, to_html
+from ppdp.certificate.record import Record
 
 __all__ = ["html_page", "render_fragment", "render_page"]
 
@@ -41,21 +40,21 @@ def html_page(title: str, main: Element) -> str:
     return "<!DOCTYPE html>\n" + to_html(element("html", head, element("body", main), lang="en")) + "\n"
 
 
-def render_page(content: Mapping[str, Any]) -> str:
+def render_page(content: Record) -> str:
     """The certificate as a page.
 
     Parameters
     ----------
-    content : mapping
-        The certificate's document. Whatever text it holds is shown as text.
+    content : Record
+        The certificate. Whatever text it holds is shown as text.
     """
-    c = printable(content)
-    pair = f"({c['epsilon']:g}, {c['delta']:g})"
+    c = printable_record(content)
+    pair = f"({c.epsilon:g}, {c.delta:g})"
     title = {
         "UNCONDITIONAL": f"UNCONDITIONAL {pair} certificate",
         "CONDITIONAL": f"CONDITIONAL certificate: {pair} if what it assumes holds",
         "SEEDED": "SEEDED certificate: nothing is protected",
-    }[c["status"]]
+    }[c.status]
     parts = (
         sections.opening(c),
         *sections.meaning(c),
@@ -69,5 +68,5 @@ def render_page(content: Mapping[str, Any]) -> str:
         *sections.routes(c),
         sections.closing(c),
     )
-    main = element("main", *parts, class_=c["status"].lower())
-    return html_page(f"{title}: {c['dataset']}" if c["dataset"] else title, main)
+    main = element("main", *parts, class_=c.status.lower())
+    return html_page(f"{title}: {c.dataset}" if c.dataset else title, main)

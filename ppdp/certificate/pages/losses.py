@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ppdp.certificate.pages.markup import figure
+from ppdp.certificate.record import Gate, Noisy
 from ppdp.privacy.parts import Part
 
 __all__ = ["ONLY_THE_LAST", "law_of", "part_in_words"]
@@ -22,13 +23,13 @@ _LAWS = {
 }
 
 
-def law_of(one: Mapping[str, Any]) -> str:
+def law_of(one: Noisy) -> str:
     """Law of a gate's or a mechanism's noise: "Gaussian" or another; one that is not known here gets no name.
 
     What costs a mu is Gaussian: `verify` computes it so. Of anything else only its formula knows.
     """
-    kind = one["kind"] if "kind" in one else one["formula"].split(".")[0]
-    return "Gaussian" if one["mu"] is not None else _LAWS.get(kind, "a law unknown to this ppdp")
+    kind = one.kind if isinstance(one, Gate) else one.formula.split(".")[0]
+    return "Gaussian" if one.mu is not None else _LAWS.get(kind, "a law unknown to this ppdp")
 
 
 def part_in_words(recorded: Mapping[str, Any]) -> str:

@@ -7,7 +7,19 @@ from decimal import ROUND_CEILING, Context
 from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
-__all__ = ["Element", "bound", "element", "figure", "number", "power_of_ten", "printable", "to_html"]
+from ppdp.certificate.record import Record, read_as, written
+
+__all__ = [
+    "Element",
+    "bound",
+    "element",
+    "figure",
+    "number",
+    "power_of_ten",
+    "printable",
+    "printable_record",
+    "to_html",
+]
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -52,6 +64,11 @@ def printable(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [printable(v) for v in value]
     return value
+
+
+def printable_record(c: Record) -> Record:
+    """A certificate without such characters."""
+    return read_as(Record, printable(written(c)))
 
 
 def figure(value: float, digits: int = 4, *, upward: bool = False) -> str:

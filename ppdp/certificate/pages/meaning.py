@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from scipy.special import ndtr, ndtri
 
 from ppdp.certificate.pages.markup import figure
 from ppdp.certificate.pages.profile import privacy_profile
+from ppdp.certificate.record import Gate, Record
 
 __all__ = [
     "FALSE_ALARMS",
@@ -25,13 +25,13 @@ __all__ = [
 FALSE_ALARMS = (0.01, 0.05)
 
 
-def detection_power(content: Mapping[str, Any], false_alarm: float) -> float:
+def detection_power(content: Record, false_alarm: float) -> float:
     """Most often that an attacker's test can be right, at a given rate of false alarms.
 
     Parameters
     ----------
-    content : mapping
-        The document.
+    content : Record
+        The certificate.
     false_alarm : float
         Probability of raising the alarm on the other dataset.
 
@@ -48,18 +48,17 @@ def detection_power(content: Mapping[str, Any], false_alarm: float) -> float:
     Where not everything is Gaussian: the least of ``min(exp(ε) α + δ, 1 - exp(-ε)(1 - α - δ))`` over the pairs (ε, δ)
     that the certificate promises (Kairouz, Oh and Viswanath 2015). Source: ``docs/theory/accounting.md``, 7.
     """
-    total, gate = content["total"], content["gate"]
-    front = gate is not None and gate["rule"] == "max"
-    failure = 0.0 if front else total["failure"]
+    total, gate = content.total, content.gate
+    passing = gate.delta if gate is not None and gate.rule == "max" else 0.0
+    failure = 0.0 if passing else total.failure
     if failure >= 1:
         return 1.0
-    if total["parts"]:
+    if total.parts:
         promised = [pair for pair in privacy_profile(content) if math.isfinite(pair[1])]
         return min(_power_of_pair(*pair, false_alarm) for pair in promised)
-    sampler = total["allowance"] / (1 + math.exp(min(content["epsilon"], 700.0)))
-    passing = gate["delta"] if front else 0.0
+    sampler = total.allowance / (1 + math.exp(min(content.epsilon, 700.0)))
     level = min(1.0, (false_alarm + sampler) / (1 - failure))
-    ideal = failure + (1 - failure) * float(ndtr(total["mu"] + ndtri(level)))
+    ideal = failure + (1 - failure) * float(ndtr(total.mu + ndtri(level)))
     return min(1.0, ideal + sampler + passing)
 
 
@@ -80,13 +79,13 @@ def rounded_up(share: float) -> str:
     return f"{min(math.ceil(share * 10_000), 10_000) / 100:.2f}\u00a0%"
 
 
-def status_in_words(content: Mapping[str, Any]) -> str:
+def status_in_words(content: Record) -> str:
     """One sentence for the status."""
-    if content["status"] == "SEEDED":
+    if content.status == "SEEDED":
         return "For tests only: do not rely on it."
-    if content["status"] == "CONDITIONAL":
+    if content.status == "CONDITIONAL":
         return "Holds only if the following is true, which nothing has tested, and if what it rests on is true."
-    if content["gate"] is not None:
+    if content.gate is not None:
         return (
             "Holds whatever the private rows contain, if what it rests on is true. What the stages need of the rows was"
             " checked first, by a noisy test whose price is included."
@@ -94,37 +93,37 @@ def status_in_words(content: Mapping[str, Any]) -> str:
     return "Holds whatever the private rows contain, if what it rests on is true."
 
 
-def covered_in_words(content: Mapping[str, Any]) -> tuple[str, ...]:
+def covered_in_words(content: Record) -> tuple[str, ...]:
     """What the promise speaks of, one line each."""
-    gate, mechanism = content["gate"], content["mechanism"]
-    left = [f"the noisy {release['statistic']} for {_quoted(release['serves'])}" for release in content["releases"]]
+    gate, mechanism = content.gate, content.mechanism
+    left = [f"the noisy {release.statistic} for {_quoted(release.serves)}" for release in content.releases]
     left += [f"the gate's answer ({told(gate)})"] if gate is not None else []
-    left += [f"what {_quoted([mechanism['name']])} answered"] if mechanism is not None else []
+    left += [f"what {_quoted([mechanism.name])} answered"] if mechanism is not None else []
     words = [
         f"everything that left this run, taken together: {', '.join(left)}{', ' if left else ''}and this document",
         "whatever is made of that without the private rows: a published model, and what it says of other rows",
     ]
-    if content.get("search") is not None:
-        count = content["search"]["selection"]["candidates"]
+    if content.search is not None:
+        count = content.search.selection.candidates
         words.insert(
             0, f"the whole search: the fits of {count} candidates, the choice among them, and the last fit on all rows"
         )
-    if any(step["way"] != "public" for step in content["steps"]):
+    if any(step.way != "public" for step in content.steps):
         words.append("the cleaning: what the stages took from the private rows is part of the price")
     words.append(f"how each step was computed: {_settled(content)}")
     if gate is not None:
         words.append(
             "a refusal: had the gate not passed, the run would have said only that, and it is paid for either way"
         )
-    if content["invalid"] == "repair":
+    if content.invalid == "repair":
         words.append("invalid values: they are repaired row by row, so that no error tells of them")
     return tuple(words)
 
 
-def _settled(content: Mapping[str, Any]) -> str:
+def _settled(content: Record) -> str:
     """What decided how the steps were computed."""
     before = "settled from the certificate's facts alone, before any row was seen"
-    if content["gate"] is None or not content["gate"]["ladder"]:
+    if content.gate is None or not content.gate.ladder:
         return before
     return f"{before}, but for the rung of the ladder, which the noisy test chose; its answer is paid for"
 
@@ -133,31 +132,31 @@ def _quoted(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-def told(gate: Mapping[str, Any]) -> str:
+def told(gate: Gate) -> str:
     """What a gate that passed tells."""
-    return "which rung passed" if gate["ladder"] else "one bit: passed"
+    return "which rung passed" if gate.ladder else "one bit: passed"
 
 
-def reservation(content: Mapping[str, Any]) -> str:
+def reservation(content: Record) -> str:
     """What must precede every promise of this certificate; empty for an unconditional one."""
-    if content["status"] == "UNCONDITIONAL":
+    if content.status == "UNCONDITIONAL":
         return ""
     assumed = "the assumptions hold"
-    if content["status"] == "SEEDED":
+    if content.status == "SEEDED":
         unpredictable = "nobody can predict the noise"
-        assumed = f"{unpredictable} and {assumed}" if len(content["reasons"]) > 1 else unpredictable
+        assumed = f"{unpredictable} and {assumed}" if len(content.reasons) > 1 else unpredictable
     return f"Provided that {assumed}, "
 
 
-def slack_in_words(content: Mapping[str, Any]) -> tuple[str, ...]:
+def slack_in_words(content: Record) -> tuple[str, ...]:
     """What the power includes beyond ideal noise."""
-    total, gate = content["total"], content["gate"]
+    total, gate = content.total, content.gate
     words = []
     if gate is not None:
         words.append(
-            f"the chance (at most {figure(gate['delta'], upward=True)}) that the gate passes although a condition fails"
+            f"the chance (at most {figure(gate.delta, upward=True)}) that the gate passes although a condition fails"
         )
-    elif total["failure"] > 0:
-        words.append(f"the chance (at most {figure(total['failure'], upward=True)}) that nothing is promised")
-    words.append(f"a tiny error of the sampler of the noise (δ of at most {figure(total['allowance'], upward=True)})")
+    elif total.failure > 0:
+        words.append(f"the chance (at most {figure(total.failure, upward=True)}) that nothing is promised")
+    words.append(f"a tiny error of the sampler of the noise (δ of at most {figure(total.allowance, upward=True)})")
     return tuple(words)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ppdp.certificate.pages.markup import figure
+from ppdp.certificate.record import Place, Record
 from ppdp.core.distance import Distance
 
 __all__ = ["Point", "points_of", "spreads"]
@@ -61,10 +60,10 @@ class Point:
         return tuple(words)
 
 
-def points_of(content: Mapping[str, Any]) -> tuple[Point, ...]:
+def points_of(content: Record) -> tuple[Point, ...]:
     """Every point of a certificate's document, the entrance first."""
-    stages = [("", content["entrance"]), *((step["name"], step) for step in content["steps"])]
-    return tuple(Point(name, Distance.from_dict(at["distance"]), at["domain"].get("row_norm")) for name, at in stages)
+    stages: list[tuple[str, Place]] = [("", content.entrance), *((step.name, step) for step in content.steps)]
+    return tuple(Point(name, Distance.from_dict(at.distance), at.row_norm) for name, at in stages)
 
 
 def spreads(levels: list[float]) -> bool:

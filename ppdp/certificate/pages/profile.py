@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 from ppdp.certificate.numbers import draws_of, epsilon_at, loss_of
+from ppdp.certificate.record import Record
 from ppdp.privacy.loss import PrivacyLoss
 
 __all__ = ["Profile", "privacy_profile"]
@@ -19,15 +18,15 @@ _DENSITY = 8  # points per power of ten where a point costs next to nothing
 _TESTS = tuple(10.0 ** (-i / 4) for i in range(1, 12))  # the deltas that decide what a test can detect
 
 
-def privacy_profile(content: Mapping[str, Any]) -> Profile:
+def privacy_profile(content: Record) -> Profile:
     """Pairs (delta, epsilon) that all hold, delta rising; epsilon is infinite where nothing is promised.
 
     The certificate's own pair is there, and every power of ten from 1e-12 (or from two below its delta) to 1e-3.
 
     Parameters
     ----------
-    content : mapping
-        The certificate's document.
+    content : Record
+        The certificate.
 
     Notes
     -----
@@ -35,7 +34,7 @@ def privacy_profile(content: Mapping[str, Any]) -> Profile:
     ``(1 + exp(e)) t`` of this one (t: its total variation), and what the loss allows for the rest holds here.
     Source: ``docs/theory/accounting.md``, 6.
     """
-    return _profile(loss_of(content), draws_of(content), float(content["delta"]), float(content["epsilon"]))
+    return _profile(loss_of(content), draws_of(content), float(content.delta), float(content.epsilon))
 
 
 @lru_cache(maxsize=8)

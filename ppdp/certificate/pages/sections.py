@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ppdp.certificate.issued import account_in_words, left_out
 from ppdp.certificate.pages.drawing import epsilon_curve, power_curve
@@ -30,11 +29,11 @@ from ppdp.certificate.pages.wording import (
     protected_in_words,
     shown_facts,
 )
+from ppdp.certificate.record import Alternative, Record
 from ppdp.certificate.replay.trust import rests_on
 
 __all__ = ["closing", "coverage", "curve", "facts", "meaning", "opening", "routes"]
 
-Document = Mapping[str, Any]
 
 OFFERED = ("chosen", "offered")
 OTHER_DELTAS = (1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
@@ -50,30 +49,30 @@ FACTS = {
 }
 
 
-def opening(c: Document) -> Element:
+def opening(c: Record) -> Element:
     """What the claim leaves out if anything, status, guarantee, and what everything else hangs on."""
     before, after = around_the_claim(c)
-    claim = (before, "(ε, δ) = (", bound(c["epsilon"]), ", ", bound(c["delta"]), f"){after}")
+    claim = (before, "(ε, δ) = (", bound(c.epsilon), ", ", bound(c.delta), f"){after}")
     beside = left_out(c)
     return element(
         "header",
         items(beside, class_="beside") if beside else None,
-        element("h1", element("span", c["status"], class_="status"), " ", *claim),
+        element("h1", element("span", c.status, class_="status"), " ", *claim),
         element("p", status_in_words(c), class_="lede"),
-        items(c["reasons"], class_="reasons") if c["reasons"] else None,
+        items(c.reasons, class_="reasons") if c.reasons else None,
         element("p", "It rests on:", class_="lede"),
         items(rests_on(c), class_="rests"),
-        items([f"Warning: {warning}" for warning in c["warnings"]], class_="warnings") if c["warnings"] else None,
+        items([f"Warning: {warning}" for warning in c.warnings], class_="warnings") if c.warnings else None,
         pairs(
             ("Issued", account_in_words(c)) if account_in_words(c) else None,
-            ("Data", c["dataset"]) if c["dataset"] else None,
+            ("Data", c.dataset) if c.dataset else None,
             ("Neighbouring datasets", neighbours_in_words(c)),
             ("Protected", protected_in_words(c)),
         ),
     )
 
 
-def meaning(c: Document) -> Sequence[Element]:
+def meaning(c: Record) -> Sequence[Element]:
     """The guarantee as the power of an attacker's test."""
     story = (
         "An attacker knows the public facts, the whole method and every row except one person's, and sees everything"
@@ -105,7 +104,7 @@ def meaning(c: Document) -> Sequence[Element]:
     )
 
 
-def coverage(c: Document) -> Sequence[Element | None]:
+def coverage(c: Record) -> Sequence[Element | None]:
     """What the guarantee speaks of, and what it says nothing about."""
     provided = reservation(c)
     return (
@@ -113,7 +112,7 @@ def coverage(c: Document) -> Sequence[Element | None]:
         element("p", f"{provided[:-2]}:") if provided else None,
         items(covered_in_words(c)),
         element("h2", "What is not covered"),
-        element("ul", *(_with_plain_words(words) for words in c["not_covered"])),
+        element("ul", *(_with_plain_words(words) for words in c.not_covered)),
     )
 
 
@@ -122,12 +121,12 @@ def _with_plain_words(sentence: str) -> Element:
     return element("li", sentence, element("small", plainly, class_="plainly") if plainly else None)
 
 
-def curve(c: Document) -> Sequence[Element]:
+def curve(c: Record) -> Sequence[Element]:
     """The guarantee at every delta."""
-    promised = dict(privacy_profile(c)) | {c["delta"]: c["epsilon"]}
+    promised = dict(privacy_profile(c)) | {c.delta: c.epsilon}
     lines = [
         (number(delta), bound(promised[delta]) if math.isfinite(promised[delta]) else "nothing promised")
-        for delta in sorted({*OTHER_DELTAS, c["delta"]}, reverse=True)
+        for delta in sorted({*OTHER_DELTAS, c.delta}, reverse=True)
     ]
     return (
         element("h2", "The same guarantee at another δ"),
@@ -135,7 +134,7 @@ def curve(c: Document) -> Sequence[Element]:
     )
 
 
-def facts(c: Document) -> Sequence[Element]:
+def facts(c: Record) -> Sequence[Element]:
     """Public facts with their origins."""
     return (
         element("h2", "Public facts"),
@@ -148,18 +147,18 @@ def facts(c: Document) -> Sequence[Element]:
     )
 
 
-def routes(c: Document) -> Sequence[Element]:
+def routes(c: Record) -> Sequence[Element]:
     """Every way through the stages that was weighed, before any data; of a ladder, its rungs."""
-    ladder = c["gate"]["ladder"] if c["gate"] is not None else None
-    last = c["mechanism"] or (c["releases"][-1] if c["releases"] else None)
+    ladder = c.gate.ladder if c.gate is not None else None
+    last = c.mechanism or (c.releases[-1] if c.releases else None)
     noise = "Noise σ" if last is None or law_of(last) == "Gaussian" else "Noise scale"
     lines = [
         (
-            (a["route"], element("small", a["reason"]) if a["reason"] else None),
+            (a.route, element("small", a.reason) if a.reason else None),
             status,
-            number(a["noise_scale"]) if a["noise_scale"] is not None else None,
+            number(a.noise_scale) if a.noise_scale is not None else None,
         )
-        for a, status in (_climbed(c["alternatives"], ladder["rung"]) if ladder else _ranked(c["alternatives"]))
+        for a, status in (_climbed(c.alternatives, ladder.rung) if ladder else _ranked(c.alternatives))
     ]
     return (
         element("h2", "Rungs of the ladder" if ladder else "Routes considered"),
@@ -168,38 +167,38 @@ def routes(c: Document) -> Sequence[Element]:
     )
 
 
-def _ranked(alternatives: Sequence[Document]) -> list[tuple[Document, str]]:
+def _ranked(alternatives: Sequence[Alternative]) -> list[tuple[Alternative, str]]:
     """Routes with their status, the chosen one first."""
     order = {"chosen": 0, "offered": 1, "not offered": 2}
-    ranked = sorted(alternatives, key=lambda a: (order[a["status"]], a["noise_scale"] or 0.0))
-    return [(a, a["status"]) for a in ranked]
+    ranked = sorted(alternatives, key=lambda a: (order[a.status], a.noise_scale or 0.0))
+    return [(a, a.status) for a in ranked]
 
 
-def _climbed(rungs: Sequence[Document], passed: int) -> list[tuple[Document, str]]:
+def _climbed(rungs: Sequence[Alternative], passed: int) -> list[tuple[Alternative, str]]:
     """Rungs, the tightest first, with what the noisy test made of them."""
     told = ("did not pass", "passed, used", "not needed")
     return [(rung, told[(i >= passed) + (i > passed)]) for i, rung in enumerate(rungs)]
 
 
-def _decided(c: Document) -> str:
+def _decided(c: Record) -> str:
     """What decided which of them was used: public facts, and on a ladder the noisy test."""
     before = "Settled from the facts above, before any row was seen"
-    gate = c["gate"]
-    if gate is not None and gate["ladder"]:
-        rung, count = gate["ladder"]["rung"] + 1, len(gate["ladder"]["rungs"])
+    gate = c.gate
+    if gate is not None and gate.ladder:
+        rung, count = gate.ladder.rung + 1, len(gate.ladder.rungs)
         return (
             f"{before}: the rungs and their noise. Which rung was used the private rows decided, through the noisy"
             f" test: rung {rung} of {count}. Its answer is paid for."
         )
-    noises = {status: [a["noise_scale"] for a in c["alternatives"] if a["status"] == status] for status in OFFERED}
+    noises = {status: [a.noise_scale for a in c.alternatives if a.status == status] for status in OFFERED}
     chosen, priced = noises["chosen"], [noise for some in noises.values() for noise in some if noise is not None]
-    least = c["mechanism"] is not None and len(priced) > 1 and chosen == [min(priced)]
+    least = c.mechanism is not None and len(priced) > 1 and chosen == [min(priced)]
     return f"{before}{'; the least final noise was chosen' if least else ''}."
 
 
-def closing(c: Document) -> Element:
+def closing(c: Record) -> Element:
     """How to check all this."""
-    versions = ", ".join(f"{name} {version}" for name, version in c["versions"].items())
+    versions = ", ".join(f"{name} {version}" for name, version in c.versions.items())
     return element(
         "footer",
         element("h2", "How to verify"),
@@ -210,11 +209,11 @@ def closing(c: Document) -> Element:
             f" not check free text: names, origins of facts, versions. This page only shows that document. {DIGEST}",
         ),
         pairs(
-            ("Digest of the document", element("span", c["digest"], class_="hash")),
-            ("SHA-256 of what was released", element("span", c["released"]["sha256"], class_="hash")),
-            ("SHA-256 of the steps and their parameters", element("span", c["released"]["inference"], class_="hash")),
-            ("Invalid values", {"error": "stop the run", "repair": "are repaired row by row"}[c["invalid"]]),
-            ("Form", c["schema"]),
+            ("Digest of the document", element("span", c.digest, class_="hash")),
+            ("SHA-256 of what was released", element("span", c.released.sha256, class_="hash")),
+            ("SHA-256 of the steps and their parameters", element("span", c.released.inference, class_="hash")),
+            ("Invalid values", {"error": "stop the run", "repair": "are repaired row by row"}[c.invalid]),
+            ("Form", c.schema),
             ("Versions", versions),
         ),
     )

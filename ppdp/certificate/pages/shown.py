@@ -5,8 +5,7 @@ Nothing is computed from, and no word is taken out of, a document that does not 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ppdp.certificate.pages.fragment import render_fragment, render_refusal
 from ppdp.certificate.pages.html import html_page, render_page
@@ -17,24 +16,22 @@ from ppdp.certificate.replay.verify import Verification
 
 __all__ = ["fragment", "page", "text"]
 
-Document = Mapping[str, Any]
-
 STATUS = "DOES NOT HOLD"
 MEANING = "It does not verify, so it promises nothing, and nothing of what it says is shown."
 MOST_PROBLEMS, MOST_LETTERS = 20, 300
 
 
-def text(content: Document, found: Verification) -> str:
+def text(found: Verification) -> str:
     """For a terminal."""
-    if found:
-        return render_text(dict(content))
+    if found.record is not None:
+        return render_text(found.record)
     return "\n".join([f"{STATUS} - {MEANING}", *(f"  - {problem}" for problem in _problems(found))])
 
 
-def page(content: Document, found: Verification) -> str:
+def page(found: Verification) -> str:
     """As a page."""
-    if found:
-        return render_page(content)
+    if found.record is not None:
+        return render_page(found.record)
     main = element(
         "main",
         element(
@@ -48,9 +45,11 @@ def page(content: Document, found: Verification) -> str:
     return html_page("A certificate that DOES NOT HOLD", main)
 
 
-def fragment(content: Document, found: Verification) -> str:
+def fragment(found: Verification) -> str:
     """For a notebook."""
-    return render_fragment(content) if found else render_refusal(STATUS, MEANING, _problems(found))
+    return (
+        render_fragment(found.record) if found.record is not None else render_refusal(STATUS, MEANING, _problems(found))
+    )
 
 
 def _problems(found: Verification) -> Sequence[str]:

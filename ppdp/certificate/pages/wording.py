@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from ppdp.core.adjacency import Adjacency
+from ppdp.certificate.record import Record
 
 __all__ = [
     "DIGEST",
@@ -19,7 +18,6 @@ __all__ = [
     "title",
 ]
 
-Document = Mapping[str, Any]
 
 MOST_FACTS = 50  # declared ranges and constants that are shown; the document has all of them
 MOST_LETTERS = 800  # of one value
@@ -57,50 +55,49 @@ TERMS = {
 }
 
 
-def around_the_claim(c: Document) -> tuple[str, str]:
+def around_the_claim(c: Record) -> tuple[str, str]:
     """What stands before and after "(ε, δ) = (1, 10⁻⁶)" in the title: a promise never stands there without its if."""
-    if c["status"] == "UNCONDITIONAL":
+    if c.status == "UNCONDITIONAL":
         return "", "-differential privacy, end to end"
-    if c["status"] == "CONDITIONAL":
+    if c.status == "CONDITIONAL":
         return "if what is assumed below holds, ", "-differential privacy, end to end"
-    further = " and if what is assumed below holds" if len(c["reasons"]) > 1 else ""
+    further = " and if what is assumed below holds" if len(c.reasons) > 1 else ""
     return f"nothing is protected; with secret noise{further} it would be ", "-differentially private"
 
 
-def title(c: Document, claim: str) -> str:
+def title(c: Record, claim: str) -> str:
     """The title in one line, without its status."""
     before, after = around_the_claim(c)
     return f"{before}{claim}{after}"
 
 
-def _assumed(c: Document) -> bool:
-    return any(fact["name"] == "rows_per_unit" and fact["origin"] == "default" for fact in c["facts"])
+def _assumed(c: Record) -> bool:
+    return any(fact.name == "rows_per_unit" and fact.origin == "default" for fact in c.facts)
 
 
-def protected_in_words(c: Document) -> str:
+def protected_in_words(c: Record) -> str:
     """The unit of privacy, and whether anybody said so."""
-    words = Adjacency.replace(c["rows_per_unit"]).unit
+    words = c.neighbours.unit
     return f"{words}; each person is assumed to have one row, nobody declared it" if _assumed(c) else words
 
 
-def neighbours_in_words(c: Document) -> str:
+def neighbours_in_words(c: Record) -> str:
     """What neighbouring datasets are; the document names those of a person who has one row."""
-    adjacency = Adjacency.replace(c["rows_per_unit"])
-    return str(c["adjacency"]) if adjacency.single else adjacency.words
+    return c.adjacency if c.neighbours.single else c.neighbours.words
 
 
-def shown_facts(c: Document) -> list[tuple[str, str, str]]:
+def shown_facts(c: Record) -> list[tuple[str, str, str]]:
     """Name, value and origin of the facts that people are shown; the document has all, in full."""
     shown: list[tuple[str, str, str]] = []
     left_out = 0
-    for fact in c["facts"]:
-        on_trust = fact["origin"].startswith("declared, step")
+    for fact in c.facts:
+        on_trust = fact.origin.startswith("declared, step")
         if on_trust and sum(origin.startswith("declared, step") for _, _, origin in shown) >= MOST_FACTS:
             left_out += 1
             continue
-        value = fact["value"]
+        value = fact.value
         short = value if len(value) <= MOST_LETTERS else f"{value[:MOST_LETTERS]}... (in full in the JSON document)"
-        shown.append((fact["name"], short, fact["origin"]))
+        shown.append((fact.name, short, fact.origin))
     if left_out:
         shown.append(("further", f"{left_out} more that are declared", "see the JSON document"))
     return shown

@@ -8,14 +8,14 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from ppdp.certificate.record import SINCE_SECOND, Record, read_as
 from ppdp.exceptions import CertificateError
 
-__all__ = ["NEWEST", "check_form", "schema"]
+__all__ = ["NEWEST", "parse", "schema"]
 
 
 FORM = re.compile("ppdp-certificate/([1-9][0-9]{0,3})")
 NEWEST = 2
-_SINCE_2 = ("issued", "part_of", "search")
 
 
 @cache
@@ -24,8 +24,8 @@ def schema(version: int = NEWEST) -> dict[str, Any]:
     text = files("ppdp.certificate").joinpath("schema.json").read_text(encoding="utf-8")
     loaded: dict[str, Any] = json.loads(text)
     if version == 1:
-        loaded["properties"] = {name: one for name, one in loaded["properties"].items() if name not in _SINCE_2}
-        loaded["required"] = [name for name in loaded["required"] if name not in _SINCE_2]
+        loaded["properties"] = {name: one for name, one in loaded["properties"].items() if name not in SINCE_SECOND}
+        loaded["required"] = [name for name in loaded["required"] if name not in SINCE_SECOND]
         loaded["properties"]["schema"] = {"const": "ppdp-certificate/1"}
     return loaded
 
@@ -39,8 +39,8 @@ def _validator(version: int) -> Any:
     return extend(Draft202012Validator, type_checker=whole)(schema(version))
 
 
-def check_form(content: Any) -> None:
-    """Check a document against the schema.
+def parse(content: Any) -> Record:
+    """Read a document by the schema of its version; no value is converted.
 
     Raises
     ------
@@ -65,3 +65,4 @@ def check_form(content: Any) -> None:
         raise CertificateError(
             f"{place} does not have the form of a certificate.", fix="use the file as it was issued."
         )
+    return read_as(Record, content)

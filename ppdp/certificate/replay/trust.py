@@ -6,16 +6,13 @@ a fact of an origin that is not known here counts as somebody's word: nothing is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from ppdp.bounds import FORMULAS
-from ppdp.core.adjacency import Adjacency
+from ppdp.certificate.record import Condition, Fact, Mechanism, Record, Release, Step
 
 __all__ = ["rests_on"]
 
-Document = Mapping[str, Any]
-Fact = Mapping[str, str]
 
 MOST_NAMED = 4  # of one kind, on the first screen; the table of facts has all of them
 TRAINING = {
@@ -35,16 +32,16 @@ LIMITS = {
 }
 
 
-def rests_on(c: Document) -> Sequence[str]:
+def rests_on(c: Record) -> Sequence[str]:
     """What must be true for the promise to hold, and who says so; never empty.
 
     Parameters
     ----------
-    c : mapping
+    c : Record
         The document. What a CONDITIONAL one assumes is in its ``reasons``, and is not repeated.
     """
     by_kind: dict[str, list[Fact]] = {"": [], "limit": [], "labels": [], "number": [], "word": []}
-    for fact in c["facts"]:
+    for fact in c.facts:
         by_kind[_kind(fact)].append(fact)
     return (
         *_training(c),
@@ -60,7 +57,7 @@ def rests_on(c: Document) -> Sequence[str]:
 
 def _kind(fact: Fact) -> str:
     """Which sentence a fact belongs to; none if it needs nobody's word, or the status gives it as a reason."""
-    name, value, origin = fact["name"], fact["value"], fact["origin"]
+    name, value, origin = fact.name, fact.value, fact.origin
     if name in OF_THE_TABLE or origin.startswith(NOBODYS_WORD) or (name, value) == ("gaps", "none"):
         return ""
     if name == "mechanism" and origin != "declared":  # taken on the word of another library
@@ -74,27 +71,26 @@ def _kind(fact: Fact) -> str:
     return "word"
 
 
-def _training(c: Document) -> Iterator[str]:
+def _training(c: Record) -> Iterator[str]:
     """What a way of training needs that nobody can check."""
-    if c["mechanism"] is not None and c["mechanism"]["formula"] in TRAINING:
-        yield TRAINING[c["mechanism"]["formula"]]
+    if c.mechanism is not None and c.mechanism.formula in TRAINING:
+        yield TRAINING[c.mechanism.formula]
 
 
-def _bounds(c: Document) -> Iterator[str]:
+def _bounds(c: Record) -> Iterator[str]:
     """Formulas that a module of somebody else has registered."""
-    used = [*c["steps"], *c["releases"], *([c["mechanism"]] if c["mechanism"] else [])]
-    used += [condition for step in c["steps"] for condition in step["conditions"]]
-    for name in dict.fromkeys(one["formula"] for one in used):
+    last = (c.mechanism,) if c.mechanism is not None else ()
+    parts: tuple[Step | Release | Mechanism | Condition, ...] = (*c.steps, *c.releases, *last, *c.conditions)
+    for name in dict.fromkeys(part.formula for part in parts):
         if name not in FORMULAS or not FORMULAS[name].function.__module__.startswith("ppdp."):
             yield f"The bound '{name}' is right: it is none of ppdp's, and only who wrote its module vouches for it."
 
 
-def _unit(c: Document) -> Iterator[str]:
+def _unit(c: Record) -> Iterator[str]:
     """Rows of one person, and whether anybody said so."""
-    adjacency = Adjacency.replace(c["rows_per_unit"])
-    if not adjacency.single:
-        yield f"Nobody has more than {adjacency.rows} rows: declared, not checked."
-    elif any(fact["name"] == "rows_per_unit" and fact["origin"] == "declared" for fact in c["facts"]):
+    if not c.neighbours.single:
+        yield f"Nobody has more than {c.rows_per_unit} rows: declared, not checked."
+    elif any(fact.name == "rows_per_unit" and fact.origin == "declared" for fact in c.facts):
         yield "Nobody has more than one row: declared, not checked."
     else:
         yield "Each person is assumed to have one row: nobody declared it, and nothing has checked it."
@@ -103,35 +99,35 @@ def _unit(c: Document) -> Iterator[str]:
 def _limits(facts: Sequence[Fact]) -> Iterator[str]:
     """Ranges and norms: rows are clipped to them, but where they come from nobody can tell."""
     if facts:
-        shown = _listed([f"{LIMITS.get(fact['name'], fact['name'])} ({fact['value']})" for fact in facts])
+        shown = _listed([f"{LIMITS.get(fact.name, fact.name)} ({fact.value})" for fact in facts])
         yield f"Declared limits: {shown}. If one was read off these rows, the promise fails; nothing can check that."
 
 
 def _labels(facts: Sequence[Fact]) -> Iterator[str]:
     for fact in facts:
-        yield f"Declared labels: {fact['value']}. If they were read off these rows, the promise fails."
+        yield f"Declared labels: {fact.value}. If they were read off these rows, the promise fails."
 
 
-def _order(c: Document) -> Iterator[str]:
+def _order(c: Record) -> Iterator[str]:
     """The order of rows, where it matters."""
-    if c["mechanism"] is not None and c["mechanism"]["formula"] in BY_POSITION:
+    if c.mechanism is not None and c.mechanism.formula in BY_POSITION:
         yield "The order of the rows: if it comes from what they hold (sorted by a column, say), the promise fails."
 
 
-def _word(c: Document, facts: Sequence[Fact]) -> Iterator[str]:
+def _word(c: Record, facts: Sequence[Fact]) -> Iterator[str]:
     """Functions, transformers, categories: whatever else somebody said."""
-    last = c["mechanism"]["name"] if c["mechanism"] is not None else "mechanism"
-    said = [(last if fact["name"] == "mechanism" else fact["name"], fact) for fact in facts]
-    twice = {f"declared, step {place!r}" for place, fact in said if fact["value"].startswith("its Lipschitz constant")}
+    last = c.mechanism.name if c.mechanism is not None else "mechanism"
+    said = [(last if fact.name == "mechanism" else fact.name, fact) for fact in facts]
+    twice = {f"declared, step {place!r}" for place, fact in said if fact.value.startswith("its Lipschitz constant")}
     for place, fact in said:
-        if fact["origin"] not in twice:
-            who = "" if fact["origin"].startswith("declared") else f" ({fact['origin']})"
-            yield f"Declared of {place}, not checked on these rows: {fact['value']}{who}."
+        if fact.origin not in twice:
+            who = "" if fact.origin.startswith("declared") else f" ({fact.origin})"
+            yield f"Declared of {place}, not checked on these rows: {fact.value}{who}."
 
 
 def _numbers(facts: Sequence[Fact]) -> Iterator[str]:
     """Constants that somebody chose; older certificates do not list them among their facts."""
-    shown = [*dict.fromkeys(fact["name"] for fact in facts)]
+    shown = [*dict.fromkeys(fact.name for fact in facts)]
     told = f"{_listed(shown)}; and all other" if shown else "all"
     yield f"Settings that nobody may have chosen by looking at these rows: {told} public parameters of the steps."
 

@@ -7,7 +7,8 @@ again from the recorded public parameters, step after step; then the digest is c
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ import numpy as np
 from ppdp.bounds import lookup
 from ppdp.certificate.canonical import digest
 from ppdp.certificate.issued import issued_rules
+from ppdp.certificate.record import Mechanism, Record
+from ppdp.certificate.replay.form import parse
 from ppdp.certificate.replay.ladder import climbed, ladder_rules
 from ppdp.certificate.replay.rules import broken_rules, step_rules
 from ppdp.certificate.replay.searched import search_rules
@@ -28,6 +31,8 @@ from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, lattice_allowan
 from ppdp.privacy.parts import Part
 
 __all__ = ["Verification", "verify"]
+
+Same = Callable[[str, float | None, float | None], None]
 
 TOLERANCE = 1e-9
 _COMPOSED = 1e-6  # of an epsilon of loss distributions: rounding is magnified where a profile is differenced twice
@@ -43,10 +48,13 @@ class Verification:
         Every difference found, in public words.
     signer : str, optional
         Fingerprint of the key whose signature holds, if one was asked for.
+    record : Record, optional
+        What holds.
     """
 
     problems: tuple[str, ...]
     signer: str | None = None
+    record: Record | None = field(default=None, compare=False)
 
     def __bool__(self) -> bool:
         return not self.problems
@@ -66,13 +74,12 @@ def verify(content: dict[str, Any]) -> Verification:
     content : dict
         The document.
     """
-    from ppdp.certificate.replay.form import check_form
-
     problems: list[str] = []
+    record = None
     try:
-        check_form(content)
+        record = parse(content)
         with np.errstate(all="ignore"):  # what is not finite agrees with nothing
-            problems += _replay(content)
+            problems += _replay(record)
     except PpdpError as error:
         problems.append(error.message)
     except Exception as error:  # parameters that no ppdp wrote may break any formula, and exhaust the memory
@@ -82,10 +89,10 @@ def verify(content: dict[str, Any]) -> Verification:
             problems.append("the digest does not match the content.")
     except (TypeError, ValueError, AttributeError, RecursionError):
         problems.append("the content has no canonical form.")
-    return Verification(tuple(problems))
+    return Verification(tuple(problems), record=None if problems else record)
 
 
-def _replay(c: dict[str, Any]) -> list[str]:
+def _replay(c: Record) -> list[str]:
     found: list[str] = []
 
     def same(what: str, recorded: float | None, computed: float | None) -> None:
@@ -98,112 +105,115 @@ def _replay(c: dict[str, Any]) -> list[str]:
     points, domain, distance = _derive(c, found)
     n = domain.n
     squares, draws = [], 1
-    for i, release in enumerate(c["releases"]):
-        here, far = points[release["at"]]
-        s = lookup(release["formula"], "release")(here, far, **release["parameters"])
-        same(f"releases[{i}].sensitivity", release["sensitivity"], s)
-        mu = s / release["noise_scale"] + lattice_allowance(release["bound"], release["noise_scale"], release["size"])
-        if not mu <= release["mu"] * (1 + TOLERANCE):
+    for i, release in enumerate(c.releases):
+        here, far = points[release.at]
+        s = lookup(release.formula, "release")(here, far, **release.parameters)
+        same(f"releases[{i}].sensitivity", release.sensitivity, s)
+        mu = s / release.noise_scale + lattice_allowance(release.bound, release.noise_scale, release.size)
+        if not mu <= release.mu * (1 + TOLERANCE):
             found.append(f"releases[{i}]: its noise costs more than is recorded.")
-        squares.append(release["mu"] ** 2)
-        draws += release["size"]
-    gate = c["gate"]
+        squares.append(release.mu**2)
+        draws += release.size
+    gate = c.gate
     parts: tuple[Part, ...] = ()
     failure, front = 0.0, 0.0
     if gate is not None:
-        noise = gate_noise(gate["kind"], gate["noise_scale"], n)
-        same("gate.mu", gate["mu"], noise.loss.mu if gate["kind"] == "gaussian" else None)
-        same("gate.threshold", gate["threshold"], noise.threshold(gate["delta"]))
+        noise = gate_noise(gate.kind, gate.noise_scale, n)
+        same("gate.mu", gate.mu, noise.loss.mu if gate.kind == "gaussian" else None)
+        same("gate.threshold", gate.threshold, noise.threshold(gate.delta))
         squares.append(noise.loss.mu**2)
         parts = noise.loss.parts
-        failure, front = (gate["delta"], 0.0) if gate["rule"] == "sum" else (0.0, gate["delta"])
-    ladder = gate["ladder"] if gate is not None else None
-    if ladder is not None:
-        rungs = climbed(c, points)
-        found += ladder_rules(c, rungs)
-        losses = [_of_mechanism(f"{r.where}.mechanism", r.document["mechanism"], *r.end, found, same) for r in rungs]
+        failure, front = (gate.delta, 0.0) if gate.rule == "sum" else (0.0, gate.delta)
+    if gate is not None and gate.ladder is not None:
+        ladder = gate.ladder
+        rungs = climbed(c, ladder, points)
+        found += ladder_rules(c, gate, ladder, rungs)
+        losses = [
+            _of_mechanism(f"{r.where}.mechanism", rung.mechanism, *r.end, found, same)
+            for r, rung in zip(rungs, ladder.rungs)
+        ]
         squares.append(max(loss.mu for loss in losses) ** 2)
         failure = failure / certain_share(math.sqrt(sum(squares)))
-        draws += max(r["mechanism"]["steps"] * r["mechanism"]["size"] for r in ladder["rungs"])
-    elif c["mechanism"] is not None:
-        loss = _of_mechanism("mechanism", c["mechanism"], domain, distance, found, same)
+        draws += max(r.mechanism.steps * r.mechanism.size for r in ladder.rungs)
+    elif c.mechanism is not None:
+        loss = _of_mechanism("mechanism", c.mechanism, domain, distance, found, same)
         squares.append(loss.mu**2)
         parts += loss.parts
-        draws += c["mechanism"]["steps"] * c["mechanism"]["size"]
+        draws += c.mechanism.steps * c.mechanism.size
     spent = PrivacyLoss(math.sqrt(sum(squares)), failure, front, parts)
-    if c.get("search") is None:
+    if c.search is None:
         _check_total(c, spent, draws, found, same)
     else:
-        found += search_rules(c, spent, draws)
+        found += search_rules(c, c.search, spent, draws)
     found += broken_rules(c, points, domain)
     if not found:  # the totals beside it are held against a claim that holds
-        whole = spent if c.get("search") is None else PrivacyLoss(c["total"]["mu"], c["total"]["failure"])
+        whole = spent if c.search is None else PrivacyLoss(c.total.mu, c.total.failure)
         found += issued_rules(c, whole)
     return found
 
 
 def _of_mechanism(
-    where: str, mechanism: dict[str, Any], domain: Domain, distance: Distance, found: list[str], same: Any
+    where: str, mechanism: Mechanism, domain: Domain, distance: Distance, found: list[str], same: Same
 ) -> PrivacyLoss:
     """What the last step costs with its noise, for the domain and distance at its input."""
-    if mechanism["mu"] is None:
-        loss: PrivacyLoss = lookup(mechanism["formula"], "privacy")(
-            domain, distance, noise_scale=mechanism["noise_scale"], **mechanism["parameters"]
+    if mechanism.mu is None:
+        loss: PrivacyLoss = lookup(mechanism.formula, "privacy")(
+            domain, distance, noise_scale=mechanism.noise_scale, **mechanism.parameters
         )
-        same(f"{where}.sensitivity", mechanism["sensitivity"], None)
+        same(f"{where}.sensitivity", mechanism.sensitivity, None)
         if loss.failure or loss.gate:
             found.append(f"{where}: its privacy map fails.")
         return loss
-    s = lookup(mechanism["formula"], "mechanism")(domain, distance, **mechanism["parameters"])
-    same(f"{where}.sensitivity", mechanism["sensitivity"], s)
-    lattice = lattice_allowance(mechanism["bound"], mechanism["noise_scale"], mechanism["size"])
-    mu = math.sqrt(mechanism["steps"]) * (s / mechanism["noise_scale"] + lattice)
-    same(f"{where}.mu", mechanism["mu"], mu)
-    return PrivacyLoss(mechanism["mu"])
+    s = lookup(mechanism.formula, "mechanism")(domain, distance, **mechanism.parameters)
+    same(f"{where}.sensitivity", mechanism.sensitivity, s)
+    lattice = lattice_allowance(mechanism.bound, mechanism.noise_scale, mechanism.size)
+    mu = math.sqrt(mechanism.steps) * (s / mechanism.noise_scale + lattice)
+    same(f"{where}.mu", mechanism.mu, mu)
+    return PrivacyLoss(mechanism.mu)
 
 
-def _derive(c: dict[str, Any], found: list[str]) -> tuple[list[tuple[Domain, Distance]], Domain, Distance]:
+def _derive(c: Record, found: list[str]) -> tuple[list[tuple[Domain, Distance]], Domain, Distance]:
     """Domain and distance at the input of every step, and at the end."""
-    domain = Domain.from_dict(c["entrance"]["domain"])
-    distance = Distance.from_dict(c["entrance"]["distance"])
+    domain = Domain.from_dict(c.entrance.domain)
+    distance = Distance.from_dict(c.entrance.distance)
     neighbours = domain.adjacency.distance.to_dict()
-    if not _close(neighbours, c["entrance"]["distance"]) or c["rows_per_unit"] != domain.adjacency.rows:
+    if not _close(neighbours, c.entrance.distance) or c.rows_per_unit != domain.adjacency.rows:
         found.append("entrance.distance: neighbouring datasets differ in rows_per_unit replaced rows.")
-    if not _close(domain.to_dict(), c["entrance"]["domain"]):
+    if not _close(domain.to_dict(), c.entrance.domain):
         found.append("entrance.domain: it is not written as it is read.")
     points = []
-    for i, step in enumerate(c["steps"]):
+    for i, step in enumerate(c.steps):
         points.append((domain, distance))
         found += step_rules(step, domain, distance, f"steps[{i}]")
-        domain, distance = lookup(step["formula"], "stability")(domain, distance, **step["parameters"])
-        if not _close(domain.to_dict(), step["domain"]):
+        domain, distance = lookup(step.formula, "stability")(domain, distance, **step.parameters)
+        if not _close(domain.to_dict(), step.domain):
             found.append(f"steps[{i}].domain: another domain follows.")
-        if not _close(distance.to_dict(), step["distance"]):
+        if not _close(distance.to_dict(), step.distance):
             found.append(f"steps[{i}].distance: another distance follows.")
     return points, domain, distance
 
 
-def _check_total(c: dict[str, Any], loss: PrivacyLoss, draws: int, found: list[str], same: Any) -> None:
-    total = c["total"]
-    same("total.mu", total["mu"], loss.mu)
-    same("total.failure", total["failure"], loss.failure)
-    if not _close(total["parts"], [part.to_dict() for part in loss.parts]):
+def _check_total(c: Record, loss: PrivacyLoss, draws: int, found: list[str], same: Same) -> None:
+    total = c.total
+    same("total.mu", total.mu, loss.mu)
+    same("total.failure", total.failure, loss.failure)
+    if not _close(total.parts, [part.to_dict() for part in loss.parts]):
         found.append("total.parts: other parts follow.")
-    least = (1 + math.exp(c["epsilon"])) * draws * TOTAL_VARIATION_PER_DRAW
-    if not least * (1 - TOLERANCE) <= total["allowance"] < c["delta"]:
+    least = (1 + math.exp(c.epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
+    if not least * (1 - TOLERANCE) <= total.allowance < c.delta:
         found.append("total.allowance: the noise sampler needs another part of delta.")
     if found and loss.parts:  # to account for what nobody issued may take any time and memory
         return
-    spent = loss.epsilon(c["delta"] - total["allowance"])
+    spent = loss.epsilon(c.delta - total.allowance)
     if math.isinf(spent) and loss.parts:
         found.append("total.parts: they promise nothing, or take more grid points than this is worth (2^24).")
-    elif not spent <= c["epsilon"] * (1 + (_COMPOSED if loss.parts else TOLERANCE)):
+    elif not spent <= c.epsilon * (1 + (_COMPOSED if loss.parts else TOLERANCE)):
         found.append("epsilon: the releases cost more than (epsilon, delta).")
 
 
 def _close(a: Any, b: Any) -> bool:
     """Equality of plain documents up to rounding."""
-    if isinstance(a, dict) and isinstance(b, dict):
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
         return a.keys() == b.keys() and all(_close(a[k], b[k]) for k in a)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(_close(x, y) for x, y in zip(a, b))

@@ -15,15 +15,13 @@ from ppdp.certificate.pages.losses import ONLY_THE_LAST, law_of
 from ppdp.certificate.pages.markup import figure
 from ppdp.certificate.pages.meaning import status_in_words
 from ppdp.certificate.pages.wording import ON_TRUST, neighbours_in_words, protected_in_words, shown_facts, title
-from ppdp.certificate.record import CertificateRecord
+from ppdp.certificate.record import Mechanism, Record
 from ppdp.certificate.replay.trust import rests_on
-from ppdp.core.adjacency import Adjacency
-from ppdp.exceptions import CertificateError, InvalidParameter
+from ppdp.core.domain import Domain
+from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.parts import Part
 
 __all__ = ["check_record", "record_schema", "registry_record"]
-
-Document = Mapping[str, Any]
 
 HUMAN_TIER_3 = {
     "deployment_model": ("trust_assumptions", "actors", "release_type", "data_source_type"),
@@ -32,14 +30,14 @@ HUMAN_TIER_3 = {
 
 
 def registry_record(
-    certificate: CertificateRecord, basic: Mapping[str, Any], authors: Sequence[str], further: Mapping[str, Any]
+    c: Record, basic: Mapping[str, Any], authors: Sequence[str], further: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The record as a mapping that YAML and JSON can hold; see ``Certificate.to_registry_record``.
 
     Parameters
     ----------
-    certificate : Certificate
-        Of the deployment.
+    c : Record
+        The certificate of the deployment, which holds.
     basic : mapping
         What people say of the product: the fields of the section "basic" but the type of the product, which may be
         None for what follows from the certificate.
@@ -47,15 +45,7 @@ def registry_record(
         Who writes the record.
     further : mapping of str to mapping
         Further fields by section; none that the certificate fills.
-
-    Raises
-    ------
-    CertificateError
-        If the certificate does not hold: nothing is said in its name.
     """
-    if not certificate.verify():
-        raise CertificateError("the certificate does not hold, so it gets no record.", fix="ask `ppdp verify` why.")
-    c = certificate.to_dict()
     administrative = {"status": "Draft", "registry_authors": list(authors)}
     known = {"basic": _basic(c, basic), **_known(c), "administrative": administrative}
     deployment = _joined(known, further)
@@ -92,7 +82,7 @@ def check_record(record: Any) -> None:
         raise InvalidParameter(f"{place} is not as the registry has it: {error.message}.", fix=choices)
 
 
-def _basic(c: Document, given: Mapping[str, Any]) -> dict[str, Any]:
+def _basic(c: Record, given: Mapping[str, Any]) -> dict[str, Any]:
     basic = {**given, "publication_date": _day(given["publication_date"])}
     curators = given["data_curators"]
     if not isinstance(curators, Mapping):
@@ -109,13 +99,13 @@ def _day(given: Any) -> str:
         raise InvalidParameter(f"publication_date must be a day, got {given!r}.", fix="'2026-11-21'.") from None
 
 
-def _product(c: Document) -> str:
+def _product(c: Record) -> str:
     """What leaves."""
-    if c["mechanism"] is None:
+    if c.mechanism is None:
         return "Machine learning model"  # a fitted transformer
-    if c["mechanism"]["formula"] == "query.rows":
+    if c.mechanism.formula == "query.rows":
         return "Dataset"
-    return "Summary statistics" if c["mechanism"]["class"].endswith("Mechanism") else "Machine learning model"
+    return "Summary statistics" if c.mechanism.class_.endswith("Mechanism") else "Machine learning model"
 
 
 def _slug(basic: Mapping[str, Any]) -> str:
@@ -138,32 +128,32 @@ def _joined(known: dict[str, Any], further: Mapping[str, Any]) -> dict[str, Any]
     return known
 
 
-def _known(c: Document) -> dict[str, dict[str, Any]]:
+def _known(c: Record) -> dict[str, dict[str, Any]]:
     """Sections that the certificate fills."""
-    domain, adjacency = c["entrance"]["domain"], Adjacency.replace(c["rows_per_unit"])
-    claim = f"({figure(c['epsilon'], upward=True)}, {figure(c['delta'], upward=True)})"
+    domain, adjacency = Domain.from_dict(c.entrance.domain), c.neighbours
+    claim = f"({figure(c.epsilon, upward=True)}, {figure(c.delta, upward=True)})"
     loss: dict[str, Any] = {
         "privacy_unit": f"{'Row' if adjacency.single else 'Person'} level: {adjacency.unit}",
         "privacy_unit_details": f"Neighbouring datasets: {neighbours_in_words(c)}."
         f" Protected is {protected_in_words(c)}.",
-        "privacy_parameters": {"epsilon": c["epsilon"], "delta": c["delta"]},
+        "privacy_parameters": {"epsilon": c.epsilon, "delta": c.delta},
         "privacy_parameters_details": _sentences(
             [
                 *left_out(c),
-                f"{c['status']}: {title(c, claim)}",
+                f"{c.status}: {title(c, claim)}",
                 status_in_words(c),
-                *c["reasons"],
+                *c.reasons,
                 *(f"It rests on this: {words}" for words in rests_on(c)),
-                f"Certificate {c['digest']}",
+                f"Certificate {c.digest}",
             ]
         ),
     }
     if adjacency.single:
-        loss["number_of_privacy_units"] = domain["n_rows"]
+        loss["number_of_privacy_units"] = domain.n
     return {
         "dp_variant": {
-            "variant_name": "Approximate DP" if c["delta"] > 0 else "Pure DP",
-            "data_domain": f"Tables of {domain['n_rows']} rows and {domain['n_features']} columns that have the public"
+            "variant_name": "Approximate DP" if c.delta > 0 else "Pure DP",
+            "data_domain": f"Tables of {domain.n} rows and {domain.d} columns that have the public"
             " facts of the certificate, with labels or targets where a model needs them.",
             "unprotected_quantities": _sentences(
                 ["Public facts that the derivation rests on and the certificate publishes"]
@@ -185,59 +175,58 @@ def _known(c: Document) -> dict[str, dict[str, Any]]:
             " of the private rows.",
             "additional_information": _sentences(
                 [
-                    f"Certificate {c['digest']} ({c['schema']}): anybody can compute it again without the data, with"
-                    f" `ppdp verify`, ppdp {c['versions']['ppdp']}"
+                    f"Certificate {c.digest} ({c.schema}): anybody can compute it again without the data, with"
+                    f" `ppdp verify`, ppdp {c.versions['ppdp']}"
                 ]
-                + [f"Not covered: {words}" for words in c["not_covered"]]
+                + [f"Not covered: {words}" for words in c.not_covered]
             ),
         },
     }
 
 
-def _preprocessing(c: Document) -> str:
-    stages = [f"{step['name']} ({step['class']}, {step['way']})" for step in c["steps"]]
-    tests = [k["statement"] for step in c["steps"] for k in step["conditions"] if k["tested"]]
+def _preprocessing(c: Record) -> str:
+    stages = [f"{step.name} ({step.class_}, {step.way})" for step in c.steps]
+    tests = [k.statement for k in c.conditions if k.tested]
     first = f"Preprocessing is inside the guarantee, stage by stage: {', '.join(stages)}" if stages else ""
     tested = f"What it assumes of the rows was put to a private test: {'; '.join(tests)}" if tests else ""
     return _sentences(
         [
             first or "No preprocessing in front of the mechanism",
             tested,
-            *c["warnings"],
+            *c.warnings,
             "Choices made from evaluation on private rows are not covered unless they are charged to a ledger",
         ]
     )
 
 
-def _mechanisms(c: Document) -> str:
+def _mechanisms(c: Record) -> str:
     """Everything that adds noise."""
     found = [
-        f"Gaussian mechanism for {r['statistic']} ({r['size']} numbers, sigma {figure(r['noise_scale'])})"
-        for r in c["releases"]
+        f"Gaussian mechanism for {r.statistic} ({r.size} numbers, sigma {figure(r.noise_scale)})" for r in c.releases
     ]
-    if c["gate"] is not None:
-        found.append(f"A propose-test-release gate with {c['gate']['kind']} noise")
-    m = c["mechanism"]
+    if c.gate is not None:
+        found.append(f"A propose-test-release gate with {c.gate.kind} noise")
+    m = c.mechanism
     if m is not None:
-        found.append(f"{m['class']} ({m['formula']}): {_answers(m)}, {_noise(m)} {figure(m['noise_scale'])}")
-    laws = [law_of(one) for one in (*c["releases"], c["gate"], m) if one is not None]
+        found.append(f"{m.class_} ({m.formula}): {_answers(m)}, {_noise(m)} {figure(m.noise_scale)}")
+    laws = [law_of(one) for one in (*c.releases, c.gate, m) if one is not None]
     exact = [name for name in ("Gaussian", "Laplace") if any(law.startswith(name) for law in laws)]
     if exact:
         found.append(
             f"{' and '.join(exact)} noise is drawn exactly on a public lattice; floating point and the sampler are part"
             " of the guarantee, running time and memory are not"
         )
-    return _sentences([*found, f"Implemented by ppdp {c['versions']['ppdp']}"])
+    return _sentences([*found, f"Implemented by ppdp {c.versions['ppdp']}"])
 
 
-def _answers(m: Document) -> str:
+def _answers(m: Mechanism) -> str:
     """How many numbers are made noisy."""
-    if m["formula"] in ONLY_THE_LAST:
-        return f"{m['steps']} noisy steps, of which one iterate of {m['size']} numbers is released"
-    return f"{m['steps']} x {m['size']} numbers" if m["steps"] > 1 else f"{m['size']} numbers"
+    if m.formula in ONLY_THE_LAST:
+        return f"{m.steps} noisy steps, of which one iterate of {m.size} numbers is released"
+    return f"{m.steps} x {m.size} numbers" if m.steps > 1 else f"{m.size} numbers"
 
 
-def _noise(m: Document) -> str:
+def _noise(m: Mechanism) -> str:
     """Law of the noise and what its scale is called."""
     law = law_of(m)
     if law == "Gaussian":
@@ -245,8 +234,8 @@ def _noise(m: Document) -> str:
     return f"{law.replace('Laplace', 'Laplace noise')}, scale"
 
 
-def _composition(c: Document) -> str:
-    parts = [Part.from_dict(part).describe() for part in c["total"]["parts"]]
+def _composition(c: Record) -> str:
+    parts = [Part.from_dict(part).describe() for part in c.total.parts]
     mu = _composed(c)
     further = f"{', also' if mu else ', that is'} {', '.join(parts)}"
     return _sentences(
@@ -258,12 +247,12 @@ def _composition(c: Document) -> str:
     )
 
 
-def _composed(c: Document) -> str:
+def _composed(c: Record) -> str:
     """What mu is the cost of; empty if nothing costs a mu."""
-    mu = f"mu = {figure(c['total']['mu'], upward=True)} (Gaussian DP)"
-    if any(one is not None and one["mu"] is not None for one in (*c["releases"], c["gate"], c["mechanism"])):
+    mu = f"mu = {figure(c.total.mu, upward=True)} (Gaussian DP)"
+    if any(one is not None and one.mu is not None for one in (*c.releases, c.gate, c.mechanism)):
         return f"Gaussian releases compose to {mu}"
-    return f"The rounding of noise costs {mu}" if c["total"]["mu"] else ""
+    return f"The rounding of noise costs {mu}" if c.total.mu else ""
 
 
 def _sentences(parts: Sequence[str]) -> str:

@@ -17,10 +17,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ppdp.certificate.canonical import seal, strict_json
-from ppdp.certificate.record import CertificateRecord
 from ppdp.certificate.replay.verify import Verification
 from ppdp.certificate.share.files import read_file, write_atomically
 from ppdp.core.checks import path_of
@@ -42,6 +41,16 @@ _LARGEST = 100_000  # bytes of a key or a signature
 _PRIME = 2**255 - 19
 _OF_ORDER_EIGHT = 0x7A03AC9277FDC74EC6CC392CFA53202A0F67100D760B3CBA4FD84D3D706A17C7
 _SMALL_ORDER = {0, 1, _PRIME - 1, _OF_ORDER_EIGHT, _PRIME - _OF_ORDER_EIGHT}  # y of the 8 points
+
+
+class Sealed(Protocol):
+    """A certificate, as far as its signature knows it."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole document, as a copy."""
+
+    def verify(self) -> Verification:
+        """What holds of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,7 @@ class Signature:
     key: str
     value: bytes
 
-    def check(self, certificate: CertificateRecord, public_key: PublicKey) -> None:
+    def check(self, certificate: Sealed, public_key: PublicKey) -> None:
         """Nothing if the owner of the key signed this certificate; its derivation is not looked at.
 
         Parameters
@@ -156,20 +165,21 @@ class Signature:
 
 
 def sign(
-    certificate: CertificateRecord, private_key: PrivateKey, *, password: bytes | None = None, conditional: bool = False
+    certificate: Sealed, private_key: PrivateKey, *, password: bytes | None = None, conditional: bool = False
 ) -> Signature:
     """Sign a certificate that holds; see :meth:`ppdp.Certificate.sign`."""
     key = _private(private_key, password)
-    if not certificate.verify():
+    record = certificate.verify().record
+    if record is None:
         raise CertificateError("the certificate does not hold, so it is not signed.", fix="ask `ppdp verify` why.")
-    if certificate.status == "SEEDED":
+    if record.status == "SEEDED":
         raise CertificateError(
             "the certificate is SEEDED: its noise came from a seed and protects nobody, so it is not signed.",
             fix="fit with random_state=None.",
         )
-    if certificate.status == "CONDITIONAL" and not conditional:
+    if record.status == "CONDITIONAL" and not conditional:
         raise CertificateError(
-            f"the certificate is CONDITIONAL: {'; '.join(certificate['reasons'])}.",
+            f"the certificate is CONDITIONAL: {'; '.join(record.reasons)}.",
             fix="conditional=True, or `ppdp sign --conditional`, if whoever receives it shall rely on that.",
         )
     sealed = _seal(certificate)
@@ -177,7 +187,7 @@ def sign(
 
 
 def checked(
-    certificate: CertificateRecord,
+    certificate: Sealed,
     derivation: Verification,
     signature: Signature | str | os.PathLike[str],
     public_key: PublicKey,
@@ -199,7 +209,7 @@ def fingerprint(key: Ed25519PublicKey) -> str:
     return "sha256:" + hashlib.sha256(form).hexdigest()
 
 
-def _seal(certificate: CertificateRecord) -> str:
+def _seal(certificate: Sealed) -> str:
     """The seal that follows from the content, whatever is recorded."""
     with contextlib.suppress(AttributeError, TypeError, ValueError, RecursionError):
         return seal(certificate.to_dict())

@@ -41,7 +41,7 @@ def export(pipe: Any, path: str | os.PathLike[str], *, conditional: bool = False
     """Write what a fitted pipeline released; see :meth:`ppdp.Pipeline.export`."""
     release, charged, target = pipe.release_, pipe.marks.charged, path_of("path", path)
     certificate = pipe.certificate_ if charged is None else pipe.certificate_.told(charged.beside())
-    refuse_unsafe(certificate, conditional=conditional)
+    refuse_unsafe(certificate.record, conditional=conditional)
     members = {
         README: _readme(certificate).encode(),
         CERTIFICATE: certificate.to_json().encode(),

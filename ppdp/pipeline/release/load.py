@@ -126,7 +126,7 @@ def load(
     """
     members = read_members(path_of("path", path), REQUIRED | {EXAMPLE})
     certificate = certificate_of(members, sha256)
-    refuse_unsafe(certificate, conditional=True)
+    refuse_unsafe(certificate.record, conditional=True)
     shapes = certificate["released"]
     arrays = unpack_arrays(members[PARAMETERS], shapes["names"])
     if content_hash(arrays) != shapes["sha256"] or hashed(members[INFERENCE]) != shapes["inference"]:

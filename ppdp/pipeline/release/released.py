@@ -60,7 +60,7 @@ class Released(Mapping[str, NDArray[np.float64]]):
         """
         from ppdp.pipeline.release.table import tabulated
 
-        refuse_unsafe(self.certificate, conditional=conditional)
+        refuse_unsafe(self.certificate.record, conditional=conditional)
         return tabulated(self.certificate, self.arrays)
 
     def to_parquet(self, path: str | os.PathLike[str], *, conditional: bool = False) -> None:

@@ -160,7 +160,7 @@ def read_parquet(path: str | os.PathLike[str]) -> tuple[Any, Certificate]:
     if KEY not in about:
         raise ExportError("the file carries no certificate.", fix="write it with pipe.release_.to_parquet.")
     certificate = verified(about[KEY])
-    refuse_unsafe(certificate, conditional=True)
+    refuse_unsafe(certificate.record, conditional=True)
     shapes, wide = certificate["released"]["names"], _wide(certificate)
     whole = sum(math.prod(shape) for shape in shapes.values())
     if wide is not None:

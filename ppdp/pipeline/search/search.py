@@ -268,9 +268,9 @@ class PrivateSearchCV(Copied, MetaEstimatorMixin, BaseEstimator):
 
     def _certify(self, model: Pipeline, charged: Charge) -> None:
         """The certificate of everything, and the chosen model with that of its own part."""
-        whole = whole_search(model.certificate_, self.summary_.to_dict(), charged.issued(self.summary_.delta))
+        whole = whole_search(model.certificate_, self.summary_, charged.issued(self.summary_.delta))
         self.certificate_ = whole
-        self.best_estimator_ = _certified(model, part_of_search(model.certificate_, whole))
+        self.best_estimator_ = _certified(model, part_of_search(model.certificate_, whole, len(self.summary_.outcomes)))
         self.best_estimator_.set_params(ledger=self.ledger, dataset=self.dataset)
         self.best_estimator_.mark(charged=charged)
         if hasattr(model, "classes_"):
