@@ -76,7 +76,7 @@ def issue(
     seeded : bool
         Whether noise came from a seed.
     issued : mapping
-        When, as which fit, and on whose account: the block of that name.
+        When, as which fit, and on whose account: the block of that name; empty if nothing is issued yet.
     dataset : str, optional
         Public name of the data.
     """
@@ -120,7 +120,7 @@ def issue(
             inference=inference,
         ),
         versions=_versions(),
-        issued=read_as(Issued, issued),
+        issued=read_as(Issued, issued) if issued else None,
     )
     return Certificate.sealed(written(record))
 
