@@ -74,7 +74,7 @@ def sum_shape(domain: Domain) -> tuple[int, float]:
 def laplace_sum(domain: Domain, distance: Distance, *, noise_scale: float) -> PrivacyLoss:
     """Sum of the rows, L1 shift ``B mass + min(√d total, 2B moved)`` with B the largest L1 norm of a row."""
     root = math.sqrt(domain.d)
-    shift = distance.shift(absolute_norm(domain), root)
+    shift = distance.sum_shift(absolute_norm(domain), root)
     shift += root * column_sum_error(domain.n, domain.d, largest_entry(domain), distance)
     return real_loss(shift, noise_scale, sum_shape(domain))
 
@@ -92,12 +92,13 @@ def laplace_mean(domain: Domain, distance: Distance, *, noise_scale: float, weig
     """
     n, d, norm, root = domain.n, domain.d, absolute_norm(domain), math.sqrt(domain.d)
     shape = mean_shape(domain, weighted=weighted)
-    unmatched = 2 * norm * distance.one_sided if weighted else norm * distance.mass
     error = root * column_sum_error(n, d, shape[1], distance)
     if weighted:
         error += column_sum_error(n, 1, norm, distance)
-    shift = (unmatched + min(root * distance.total, 2 * norm * distance.moved) + error) / n
-    return real_loss(shift, noise_scale, shape)
+        shift = 2 * norm * distance.one_sided + min(root * distance.total, 2 * norm * distance.moved)
+    else:
+        shift = distance.sum_shift(norm, root)
+    return real_loss((shift + error) / n, noise_scale, shape)
 
 
 @formula("laplace.count", kind="privacy", page="laplace", used_by=("LaplaceMechanism",), shape=present_shape)

@@ -69,7 +69,7 @@ def sum_shape(domain: Domain) -> tuple[int, float]:
 def sum_sensitivity(domain: Domain, distance: Distance) -> float:
     """Sum of the rows: ``R mass + min(total, 2R moved)``, 2R for one replaced row."""
     norm = float(domain.require("row_norm"))
-    return inflate(distance.shift(norm, 1.0) + column_sum_error(domain.n, domain.d, norm, distance))
+    return inflate(distance.sum_shift(norm) + column_sum_error(domain.n, domain.d, norm, distance))
 
 
 def present_shape(domain: Domain) -> tuple[int, float]:
@@ -95,16 +95,18 @@ def covariance_sensitivity(domain: Domain, distance: Distance, *, weighted: bool
     """Mean, second moment/(√2 R) and, if rows may be absent, √2.5 R times the share present: 2R/n for one replaced row.
 
     That is the sensitivity of the mean alone. A toggled row costs ``√1.5 R``, with the share 2R; a row that moved by w
-    at most ``√3 |w|``.
+    at most ``√3 |w|``. Where the sum is known to stay, as that of centred rows, the second moment alone counts.
     """
     n, d, norm = domain.n, domain.d, float(domain.require("row_norm"))
     paired, single = distance.unmatched
     unmatched = 2 * norm * paired + (2 * norm if weighted else math.sqrt(1.5) * norm) * single
-    moves = min(math.sqrt(3) * distance.total, 2 * norm * distance.moved)
+    shift = unmatched + min(math.sqrt(3) * distance.total, 2 * norm * distance.moved)
+    if not weighted:
+        shift = min(shift, distance.sums + distance.moment_shift(norm))
     error = column_sum_error(n, d, norm, distance) + 2 * product_error(n, norm) / (math.sqrt(2) * norm)
     if weighted:
         error += MOMENT_COUNT_WEIGHT * column_sum_error(n, 1, norm, distance)
-    return inflate((unmatched + moves + error) / n)
+    return inflate((shift + error) / n)
 
 
 def histogram_shape(

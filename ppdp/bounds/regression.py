@@ -147,8 +147,5 @@ def complete_moment(domain: Domain, distance: Distance) -> float:
     A toggled row costs ``R/√2``, a row that moved by w at most ``√2 |w|``.
     """
     n, norm = domain.n, float(domain.require("row_norm"))
-    paired, single = distance.unmatched
-    unmatched = norm * paired + norm * single / math.sqrt(2)
-    moves = min(math.sqrt(2) * distance.total, norm * distance.moved)
     error = math.sqrt(2) * product_error(n, norm) / norm
-    return inflate((unmatched + moves + error) / n)
+    return inflate((distance.moment_shift(norm) + error) / n)

@@ -22,14 +22,15 @@ def mean_and_moment(domain: Domain, distance: Distance) -> float:
     """Mean and second moment/(√2 R) of rows of norm R, jointly: 2R/n for one replaced row.
 
     Exactly the sensitivity of the mean alone. A toggled row costs ``√1.5 R``, a row that moved by w
-    at most ``√3 |w|``.
+    at most ``√3 |w|``. Where the sum is known to stay, as that of centred rows, the second moment alone counts.
     """
     n, norm = domain.n, float(domain.require("row_norm"))
     paired, single = distance.unmatched
     unmatched = 2 * norm * paired + math.sqrt(1.5) * norm * single
-    moves = min(math.sqrt(3) * distance.total, 2 * norm * distance.moved)
+    shift = unmatched + min(math.sqrt(3) * distance.total, 2 * norm * distance.moved)
+    shift = min(shift, distance.sums + distance.moment_shift(norm))
     error = column_sum_error(n, domain.d, norm, distance) + 2 * product_error(n, norm) / (math.sqrt(2) * norm)
-    return inflate((unmatched + moves + error) / n)
+    return inflate((shift + error) / n)
 
 
 @formula("release.mean-and-squares", kind="release", page="releases")
@@ -75,10 +76,10 @@ def mean_and_count(domain: Domain, distance: Distance, *, weighted: bool) -> flo
     Then a toggled row costs ``√(R² + 3R²) = 2R``, as much as a replaced one, and no more.
     """
     n, norm = domain.n, float(domain.require("row_norm"))
-    plain = norm * distance.mass
-    unmatched = 2 * norm * distance.one_sided if weighted else plain
-    moves = min(distance.total, 2 * norm * distance.moved)
-    error = column_sum_error(n, domain.d, norm, distance) + (
-        math.sqrt(3) * column_sum_error(n, 1, norm, distance) if weighted else 0.0
-    )
-    return inflate((unmatched + moves + error) / n)
+    error = column_sum_error(n, domain.d, norm, distance)
+    if weighted:
+        error += math.sqrt(3) * column_sum_error(n, 1, norm, distance)
+        shift = 2 * norm * distance.one_sided + min(distance.total, 2 * norm * distance.moved)
+    else:
+        shift = distance.sum_shift(norm)
+    return inflate((shift + error) / n)

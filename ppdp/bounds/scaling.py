@@ -10,13 +10,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ppdp.bounds.deduplication import nobody_absent
 from ppdp.bounds.pca import spread_factor
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import apply_error, column_sum_error, inflate
 
-__all__ = ["mean_shift", "public_scaling", "standard_scaling", "std_margin"]
+__all__ = ["centred_scaling", "mean_shift", "public_scaling", "standard_scaling", "std_margin"]
+
+# A centred sum is charged as at least this share of the largest sum: far more than rounding leaves, and so much that
+# noise on it is never too fine for its lattice.
+_CENTRED = 2.0**-21
 
 
 def mean_shift(domain: Domain, distance: Distance) -> float:
@@ -76,11 +81,15 @@ def _largest_std(domain: Domain, distance: Distance, s: float, g: _Geometry) -> 
 def _variance_shift(domain: Domain, distance: Distance, g: _Geometry) -> float:
     """Most that the vector of variances can change (L2)."""
     norm, n = float(domain.require("row_norm")), domain.n
-    h = 1 + g.centre / norm
-    eigen = norm**2 * math.sqrt(h**4 + max(0.0, 2 * spread_factor(g.centre / norm) - h * h) ** 2)
-    per_row = min(eigen, g.column_reach**2 * math.sqrt(g.scales))
+    per_row = min(_spread(norm, g.centre), g.column_reach**2 * math.sqrt(g.scales))
     per_length = 2 * g.column_reach
     return (g.rows * per_row + per_length * distance.total + math.sqrt(g.scales) * g.error) / n
+
+
+def _spread(norm: float, centre: float) -> float:
+    """Most that ``y yᵀ`` of one row can change (Frobenius norm), y its distance from a centre of norm ``centre``."""
+    h = 1 + centre / norm
+    return norm**2 * math.sqrt(h**4 + max(0.0, 2 * spread_factor(centre / norm) - h * h) ** 2)
 
 
 @formula(
@@ -131,6 +140,51 @@ def standard_scaling(
     shift, together = inflate(min(shift, 2 * norm)) + error, inflate(together) + n * error
     stretched = distance.stretched(1 / s, 2 * norm)
     return out, stretched.widened(n, n, shift, together, diameter=2 * norm)
+
+
+@formula(
+    "scaling.centred",
+    kind="stability",
+    page="standard-scaling",
+    way="exact",
+    used_by=("StandardScaler",),
+    assumes=lambda domain, *, conditional, **_: {"scaling.std"} if conditional else set(),
+    releases=("squares", "matrix"),
+)
+def centred_scaling(
+    domain: Domain,
+    distance: Distance,
+    *,
+    min_std: float,
+    conditional: bool,
+    clip: None,
+    with_mean: bool,
+    per_column: bool = True,
+) -> tuple[Domain, Distance]:
+    """:func:`standard_scaling` without a clip, where every row counts in full: the rows then sum to 0, up to rounding.
+
+    ``Σ (x - mean) = 0`` on every dataset, whatever columns are divided by, so a mean behind it tells nothing, however
+    far single rows have moved; and the second moment changes as a correlation does.
+    """
+    sane(clip is None and with_mean and nobody_absent(domain, distance))
+    out, far = standard_scaling(
+        domain, distance, min_std=min_std, conditional=conditional, clip=clip, per_column=per_column
+    )
+    n, d, norm, image = domain.n, domain.d, float(domain.require("row_norm")), float(out.require("row_norm"))
+    of_rows = n * apply_error(d, image) + column_sum_error(n, d, norm, Distance(replaced=n)) / min_std
+    moments = _correlation_shift(domain, distance, min_std, conditional, per_column) + 4 * image * of_rows
+    return out, far.knowing(sums=2 * max(inflate(of_rows), _CENTRED * n * image), moments=inflate(moments))
+
+
+def _correlation_shift(domain: Domain, distance: Distance, s: float, conditional: bool, per_column: bool) -> float:
+    """Most that n times the covariance of the scaled rows can change: ``√d`` times that of the covariance over s²."""
+    d, norm = domain.d, float(domain.require("row_norm"))
+    g = (_Geometry.of if per_column else _Geometry.pooled)(domain, distance, s, conditional)
+    per_row = math.sqrt(min(d, 2)) * g.image**2
+    if per_column:
+        per_row = math.sqrt(d) * min(per_row, _spread(norm, g.centre))
+    per_length = 2 * g.image * math.sqrt(d if per_column else min(d, 2))
+    return (g.rows * per_row + per_length * distance.total + 2 * d * g.error) / (s * s)
 
 
 @formula(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any
 
@@ -59,6 +59,12 @@ class Distance:
     reweighted : float, default=0
         Count; the weight by which they differ is part of ``mass`` and ``one_sided``.
 
+    Attributes
+    ----------
+    sums, moments : float
+        Most that ``Σ w x`` (L2) and ``Σ w x xᵀ`` (Frobenius norm) can change, where the last stage has proved more than
+        follows from the rest. Whatever comes next forgets it.
+
     Notes
     -----
     Source: ``docs/theory/distance.md``; Lemma Z there is why fitted stages need ``one_sided``.
@@ -78,6 +84,9 @@ class Distance:
     one_sided: float = math.nan
     reordered: float = 0
     reweighted: float = 0
+    # Not for the constructor, so that dataclasses.replace() loses them, too.
+    sums: float = field(default=math.inf, init=False, repr=False)
+    moments: float = field(default=math.inf, init=False, repr=False)
 
     def __post_init__(self) -> None:
         moves = self.moved * self.radius
@@ -88,7 +97,7 @@ class Distance:
         object.__setattr__(self, "total", _settled(self.total, moves))
         object.__setattr__(self, "mass", mass)
         object.__setattr__(self, "one_sided", min(one_sided, mass))
-        if not all(0 <= value < math.inf for value in self.components):
+        if not all(0 <= value < math.inf for value in _given(self)):
             raise InvalidParameter("every component of a Distance must be finite and not negative.")
 
     @property
@@ -128,6 +137,13 @@ class Distance:
             one_sided=min(near.one_sided, n_rows),
             reweighted=min(near.reweighted, n_rows),
         )
+
+    def knowing(self, *, sums: float, moments: float) -> Distance:
+        """The same distance, with what is proved of the sums."""
+        found = replace(self)
+        object.__setattr__(found, "sums", sums)
+        object.__setattr__(found, "moments", moments)
+        return found
 
     def by_position(self) -> Distance:
         """The distance when rows must be matched position by position."""
@@ -188,9 +204,22 @@ class Distance:
             moves = min(lipschitz * self.total, moves)
         return bound * self.mass + moves
 
+    def sum_shift(self, norm: float, lipschitz: float = 1.0) -> float:
+        """Most that ``Σ w x`` can change in a norm that is ``norm`` at most for a row, and ``lipschitz`` times L2."""
+        return min(self.shift(norm, lipschitz), lipschitz * self.sums)
+
+    def moment_shift(self, norm: float) -> float:
+        """Most that ``Σ w x xᵀ / (√2 R)`` can change (Frobenius norm), R the norm of rows: R for one replaced row.
+
+        A toggled row costs ``R/√2``, a row that moved by w at most ``√2 |w|`` (``docs/theory/regression-imputation.md``).
+        """
+        paired, single = self.unmatched
+        moves = min(math.sqrt(2) * self.total, norm * self.moved)
+        return min(norm * paired + norm * single / math.sqrt(2) + moves, self.moments / (math.sqrt(2) * norm))
+
     def to_dict(self) -> dict[str, float]:
         """JSON form."""
-        return asdict(self)
+        return dict(zip(_GIVEN, _given(self)))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Distance:
@@ -214,4 +243,6 @@ def _settled(value: float, ceiling: float) -> float:
     return float(ceiling) if math.isnan(value) else min(float(value), float(ceiling))
 
 
+_GIVEN = tuple(f.name for f in fields(Distance) if f.init)
+_given: Callable[[Distance], tuple[float, ...]] = attrgetter(*_GIVEN)
 _components: Callable[[Distance], tuple[float, ...]] = attrgetter(*(f.name for f in fields(Distance)))

@@ -7,9 +7,11 @@ here and computes again. A formula is a pure function of plain numbers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
 from ppdp.exceptions import CertificateError
 
 __all__ = ["FORMULAS", "Formula", "formula", "lookup", "sane", "whole"]
@@ -90,9 +92,9 @@ class Formula:
     predicts: bool = False
     relies: str = ""
 
-    def __call__(self, *args: Any, **parameters: Any) -> Any:
-        """Compute the bound."""
-        return self.function(*args, **parameters)
+    def __call__(self, domain: Domain, distance: Distance, **parameters: Any) -> Any:
+        """Compute the bound; no stage can keep what the one before it has proved of sums."""
+        return self.function(domain, replace(distance) if self.kind == "stability" else distance, **parameters)
 
 
 FORMULAS: dict[str, Formula] = {}

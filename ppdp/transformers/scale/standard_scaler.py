@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.bounds.deduplication import nobody_absent
 from ppdp.core.checks import flag, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -133,9 +134,10 @@ class StandardScaler(Transformer):
         )
         offered = {"noisy": noisy}
         if whole:
+            centred = clip is None and with_mean and nobody_absent(domain, distance)
             offered["exact"] = Way.by(
                 "exact",
-                "scaling.standard",
+                "scaling.centred" if centred else "scaling.standard",
                 domain,
                 distance,
                 conditions=conditions,

@@ -1,0 +1,210 @@
+"""Centred rows: their sum cannot change, their second moment changes as a correlation does, and both are forgotten at once."""
+
+import math
+
+import numpy as np
+import pytest
+from adversary import DISTANCES, domains, named
+from neighbours import ROUNDING, Chain, Pair
+
+from ppdp import Domain, Pipeline
+from ppdp.bounds import lookup
+from ppdp.core.distance import Distance
+from ppdp.data.releases import STATISTICS
+from ppdp.exceptions import CertificateError, PpdpError
+from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
+from ppdp.testing.neighbours import World
+from ppdp.testing.registry import REGISTRY
+from ppdp.transformers import Deduplicator, MinMaxScaler, StandardScaler
+from ppdp.transformers.base import Stage
+
+SCALE = 1e-9  # of Laplace noise: what its lattice adds is then known to be small
+QUERIES = {
+    f"{kind.__name__} {query}": kind(query)
+    for kind, queries in ((GaussianMechanism, ("mean", "sum", "covariance")), (LaplaceMechanism, ("mean", "sum")))
+    for query in queries
+}
+FORMS = [{"floor": floor, "per_column": each} for floor in (True, False) for each in (True, False)]
+ALL_PRESENT = [
+    domain.but(min_present=domain.n) for domain in [*domains(9, 1, max_missing=0)[:1], *domains(9, 3, max_missing=0)]
+]
+COMPLETE = [distance for distance in DISTANCES if not distance.toggled]
+queries = pytest.mark.parametrize("query", QUERIES)
+
+
+def certified(query, domain, distance):
+    """L2 sensitivity, or L1 shift of the one part of a Laplace release."""
+    question = QUERIES[query]._question(domain)
+    if question.gaussian:
+        return question.sensitivity(domain, distance)
+    scale = SCALE * question.bound * 2**16
+    (part,) = question.privacy_map(domain, distance, scale).parts
+    return dict(part.facts)["shift"]
+
+
+def change(query, domain, pair):
+    """How far the exact answers of a pair are apart, in the norm of the noise."""
+    question = QUERIES[query]._question(domain)
+    left, right = (QUERIES[query]._answer(rows, question) for rows in (pair.left, pair.right))
+    return float(np.linalg.norm(left - right, 2 if question.gaussian else 1))
+
+
+def known(pair, distance):
+    """How much the sums of a pair use of what a distance knows of them."""
+    sums = [rows.X.sum(axis=0) for rows in (pair.left, pair.right)]
+    moments = [rows.X.T @ rows.X for rows in (pair.left, pair.right)]
+    for sides, most in ((sums, distance.sums), (moments, distance.moments)):
+        yield float(np.linalg.norm(sides[0] - sides[1])) / most
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("domain", ALL_PRESENT, ids=named)
+@pytest.mark.parametrize("distance", COMPLETE, ids=named)
+def test_a_scaled_table_sums_to_nothing_and_no_query_moves_further(domain, distance, form):
+    """The sum, and every query behind it, against pairs that climb."""
+    share = 0.05 if form["per_column"] else 0.1
+    chain = Chain.of([StandardScaler(share, clip=None, **form)], domain, distance)
+    way = chain.steps[0][1]
+    assert way.formula == "scaling.centred"
+    bounds = {query: certified(query, chain.domain, chain.distance) for query in QUERIES}
+
+    def ratio(left, right):
+        pair = Pair(left, right)
+        deviations = [rows.X.std(axis=0) for rows in (pair.left, pair.right)]
+        least = min(one.min() if form["per_column"] else np.linalg.norm(one) for one in deviations)
+        if not form["floor"] and least < share * domain.row_norm:
+            return 0.0
+        after = pair.mapped(chain.run)
+        return max(*known(after, chain.distance), *(change(query, chain.domain, after) / bounds[query] for query in QUERIES))
+
+    world, rng = World(domain, distance), np.random.default_rng(0)
+    pairs = [world.drawn(rng) for _ in range(40)]
+    used = [ratio(*pair) for pair in pairs]
+    pair, most = pairs[int(np.argmax(used))], max(used)
+    for step in range(40):
+        trial = world.varied(pair, rng, 0.5 * 0.95**step)
+        used.append(ratio(*trial))
+        pair, most = (trial, used[-1]) if used[-1] >= most else (pair, most)
+    assert max(used) <= ROUNDING
+
+
+@pytest.mark.parametrize("n", [10, 1000, 100_000])
+@pytest.mark.parametrize("share", [1e-5, 0.3])
+def test_rounding_leaves_far_less_than_is_charged(n, share):
+    """Rows far from zero that hardly vary lose most digits; the charge is at least a millionth of the largest sum."""
+    domain = Domain(n_rows=n, n_features=3, row_norm=1.0, max_missing=0, min_present=n)
+    chain = Chain.of([StandardScaler(share, clip=None, floor=True)], domain, Distance.neighbours())
+    rng = np.random.default_rng(0)
+    for centre, width in ((0.57, 1e-4), (0.1, 1e-9), (0.0, 0.5)):
+        X = centre + width * rng.standard_normal((n, 3))
+        rows = Pair.of(X / np.maximum(1, np.linalg.norm(X, axis=1, keepdims=True)), X).left
+        assert np.linalg.norm(chain.run(rows).X.sum(axis=0)) < 1e-3 * chain.distance.sums
+    assert chain.distance.sums < 1e-6 * n * chain.domain.row_norm
+
+
+@queries
+def test_what_is_known_of_the_sums_is_attained(query):
+    """All rows move, the sums by as much as they may; or two opposite rows turn, and the sum stays where it is."""
+    n, far = 50, 1e-3
+    domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0, min_present=n)
+    left = np.full((n, 2), far / n / 2 / math.sqrt(2))
+    right, distance = -left, Distance(moved=n, radius=1.0).knowing(sums=far, moments=1e-9)
+    if "covariance" in query:
+        left, right = np.zeros((2, n, 2))
+        left[:2], right[:2] = [[1, 0], [-1, 0]], [[0, 1], [0, -1]]
+        distance = Distance(replaced=2).knowing(sums=1e-9, moments=2 * math.sqrt(2))
+    assert 1 - 1e-5 < change(query, domain, Pair.of(left, right)) / certified(query, domain, distance) <= ROUNDING
+
+
+@pytest.mark.parametrize(
+    ("distance", "right"),
+    [(Distance(replaced=2), (0.0, 1.0)), (Distance(moved=2, radius=2e-4), (0.9998, 0.0))],
+    ids=["replaced", "moved"],
+)
+def test_where_the_sum_stays_the_second_moment_alone_has_to_be_paid(distance, right):
+    """Opposite rows: each costs R/n, where the mean alone would cost 2R/n."""
+    domain = Domain(n_rows=20, n_features=2, row_norm=1.0, max_missing=0, min_present=20)
+    sides = np.zeros((2, 20, 2))
+    sides[0, :2], sides[1, :2] = [[1, 0], [-1, 0]], [right, np.negative(right)]
+    pair, stays = Pair.of(*sides), distance.knowing(sums=1e-9, moments=math.inf)
+    query, matrix = "GaussianMechanism covariance", STATISTICS["matrix"]
+    bound = lookup(matrix.formula, "release")(domain, stays)
+    apart = np.linalg.norm(matrix.measure(pair.left, domain, {}) - matrix.measure(pair.right, domain, {}))
+    for reached in (apart / bound, change(query, domain, pair) / certified(query, domain, stays)):
+        assert 0.999 < reached <= ROUNDING
+    assert bound < 0.85 * lookup(matrix.formula, "release")(domain, distance)
+
+
+TURNED = {  # floor, scale per column, columns -> share of the known change of the second moment that is reached
+    (True, True, 1): 0.9,
+    (True, True, 2): 0.5,
+    (False, True, 2): 0.4,
+    (True, False, 2): 0.5,
+}
+
+
+@pytest.mark.parametrize("name", [name for name, kind in REGISTRY.items() if issubclass(kind, Stage)])
+def test_every_stage_forgets_what_was_known(name):
+    domain = Domain(n_rows=300, n_features=2, row_norm=1.0, entry_bound=1.0, max_missing=0, min_present=300)
+    for n in (300, 1):
+        facts = domain.but(n_rows=n, min_present=n)
+        distances = Distance.neighbours().knowing(sums=0.0, moments=0.0), Distance.neighbours()
+        for one, other in zip(*(REGISTRY[name].example().ways(facts, distance) for distance in distances)):
+            assert one.distance == other.distance
+            assert other.formula == "scaling.centred" or one.distance.sums == one.distance.moments == math.inf
+
+
+def test_it_is_no_part_of_a_distance_that_is_written_or_changed():
+    known = Distance(replaced=1, moved=3, radius=0.1, reordered=2).knowing(sums=0.0, moments=0.0)
+    assert Distance.from_dict(known.to_dict()).sums == math.inf
+    changed = known.by_position(), known.moved_as_replaced(), known.stretched(1.0), known.jittered(0.1)
+    assert {(one.sums, one.moments) for one in (*changed, known.widened(9, 1, 0.1))} == {(math.inf, math.inf)}
+    with pytest.raises(TypeError):
+        Distance(sums=0.0)
+
+
+@pytest.mark.parametrize(
+    ("stages", "formula"),
+    [
+        ([StandardScaler(clip=None)], "scaling.centred"),
+        ([StandardScaler()], "scaling.standard"),
+        ([StandardScaler(clip=None, with_mean=False)], "scaling.standard"),
+        ([Deduplicator(), StandardScaler(clip=None)], "scaling.standard"),
+    ],
+)
+def test_rows_are_centred_only_where_none_is_clipped_or_absent(stages, formula):
+    domain = Domain(n_rows=100, n_features=2, row_norm=1.0, max_missing=0, min_present=100)
+    chain = Chain.of(stages, domain, Distance.neighbours())
+    assert chain.steps[-1][1].formula == formula
+    assert (chain.distance.sums < math.inf) == (formula == "scaling.centred")
+
+
+def test_a_forged_certificate_cannot_centre_other_rows():
+    given = {"min_std": 0.1, "conditional": False, "clip": None, "with_mean": True}
+    domain = Domain(n_rows=100, n_features=2, row_norm=1.0, max_missing=0, min_present=100)
+    formula = lookup("scaling.centred", "stability")
+    assert formula(domain, Distance.neighbours(), **given)[1].sums < math.inf
+    for other, distance, changes in (
+        (domain.but(min_present=99), Distance.neighbours(), {}),
+        (domain, Distance(replaced=1, toggled=1), {}),
+        (domain, Distance(replaced=1, reweighted=1), {}),
+        (domain, Distance.neighbours(), {"clip": 1e9}),
+        (domain, Distance.neighbours(), {"with_mean": False}),
+    ):
+        with pytest.raises(CertificateError):
+            formula(other, distance, **{**given, **changes})
+
+
+@queries
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
+def test_a_pipeline_costs_next_to_nothing_and_its_certificate_verifies(query, epsilon):
+    rows = np.random.default_rng(0).uniform(-1, 1, (400, 2))
+    stages = [("range", MinMaxScaler(ranges=(-1, 1))), ("scale", StandardScaler(clip=None, statistics="exact"))]
+    pipe = Pipeline([*stages, ("query", QUERIES[query])], epsilon=epsilon, delta=1e-6).fit(rows)
+    assert pipe.certificate_.verify()
+    if query.endswith("mean"):
+        assert np.abs(pipe.named_steps["query"].mean_).max() < 0.01 / epsilon
+    try:
+        pipe.plan(Domain(n_rows=10**5, n_features=2))
+    except PpdpError as error:  # noise is never too fine for its lattice
+        pytest.fail(error.message)
