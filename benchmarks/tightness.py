@@ -145,6 +145,16 @@ def scaling() -> Iterator[Line]:
     for (n, s), values in TOTALS.items():
         case = four_values(n, *values, s=None, clip=None, floor=False)
         yield Line("scaling, all rows together", f"n={n}, s={s}", case.reached.total, case.certified.total)
+    for n in (50, 200):
+        yield second_moment(four_values(n, 1.0, 1.0, 1.0, 1.0, 0, s=0.3, clip=None, floor=True))
+
+
+def second_moment(case: Case) -> Line:
+    """Of centred rows: what one query costs behind a scaling that moves them all."""
+    chain = Chain.of([case.stage], case.domain.but(min_present=case.domain.n), Adjacency.replace().distance)
+    after = case.pair.mapped(chain.run)
+    change = np.linalg.norm(after.left.X.T @ after.left.X - after.right.X.T @ after.right.X)
+    return Line("scaling, second moment", f"n={case.domain.n}, s=0.3", float(change), chain.distance.moments)
 
 
 def projection() -> Iterator[Line]:

@@ -211,7 +211,8 @@ class Distance:
     def moment_shift(self, norm: float) -> float:
         """Most that ``Σ w x xᵀ / (√2 R)`` can change (Frobenius norm), R the norm of rows: R for one replaced row.
 
-        A toggled row costs ``R/√2``, a row that moved by w at most ``√2 |w|`` (``docs/theory/regression-imputation.md``).
+        A toggled row costs ``R/√2``, a row that moved by w at most ``√2 |w|``; see
+        ``docs/theory/regression-imputation.md``.
         """
         paired, single = self.unmatched
         moves = min(math.sqrt(2) * self.total, norm * self.moved)

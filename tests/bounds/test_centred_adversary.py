@@ -1,11 +1,13 @@
-"""Centred rows: their sum cannot change, their second moment changes as a correlation does, and both are forgotten at once."""
+"""Centred rows: their sum stays, their second moment changes as a correlation does, and both are forgotten at once."""
 
 import math
 
+import adversary
 import numpy as np
 import pytest
-from adversary import DISTANCES, domains, named
+from adversary import DISTANCES, attack, domains, named
 from neighbours import ROUNDING, Chain, Pair
+from worst_cases import four_values
 
 from ppdp import Domain, Pipeline
 from ppdp.bounds import lookup
@@ -34,7 +36,7 @@ queries = pytest.mark.parametrize("query", QUERIES)
 
 def certified(query, domain, distance):
     """L2 sensitivity, or L1 shift of the one part of a Laplace release."""
-    question = QUERIES[query]._question(domain)
+    question = QUERIES[query].question(domain)
     if question.gaussian:
         return question.sensitivity(domain, distance)
     scale = SCALE * question.bound * 2**16
@@ -44,8 +46,8 @@ def certified(query, domain, distance):
 
 def change(query, domain, pair):
     """How far the exact answers of a pair are apart, in the norm of the noise."""
-    question = QUERIES[query]._question(domain)
-    left, right = (QUERIES[query]._answer(rows, question) for rows in (pair.left, pair.right))
+    question = QUERIES[query].question(domain)
+    left, right = (QUERIES[query].answer(rows, question) for rows in (pair.left, pair.right))
     return float(np.linalg.norm(left - right, 2 if question.gaussian else 1))
 
 
@@ -75,7 +77,9 @@ def test_a_scaled_table_sums_to_nothing_and_no_query_moves_further(domain, dista
         if not form["floor"] and least < share * domain.row_norm:
             return 0.0
         after = pair.mapped(chain.run)
-        return max(*known(after, chain.distance), *(change(query, chain.domain, after) / bounds[query] for query in QUERIES))
+        return max(
+            *known(after, chain.distance), *(change(query, chain.domain, after) / bounds[query] for query in QUERIES)
+        )
 
     world, rng = World(domain, distance), np.random.default_rng(0)
     pairs = [world.drawn(rng) for _ in range(40)]
@@ -93,7 +97,7 @@ def test_a_scaled_table_sums_to_nothing_and_no_query_moves_further(domain, dista
 def test_rounding_leaves_far_less_than_is_charged(n, share):
     """Rows far from zero that hardly vary lose most digits; the charge is at least a millionth of the largest sum."""
     domain = Domain(n_rows=n, n_features=3, row_norm=1.0, max_missing=0, min_present=n)
-    chain = Chain.of([StandardScaler(share, clip=None, floor=True)], domain, Distance.neighbours())
+    chain = Chain.of([StandardScaler(share, clip=None, floor=True)], domain, Distance(replaced=1))
     rng = np.random.default_rng(0)
     for centre, width in ((0.57, 1e-4), (0.1, 1e-9), (0.0, 0.5)):
         X = centre + width * rng.standard_normal((n, 3))
@@ -135,12 +139,38 @@ def test_where_the_sum_stays_the_second_moment_alone_has_to_be_paid(distance, ri
     assert bound < 0.85 * lookup(matrix.formula, "release")(domain, distance)
 
 
-TURNED = {  # floor, scale per column, columns -> share of the known change of the second moment that is reached
-    (True, True, 1): 0.9,
-    (True, True, 2): 0.5,
-    (False, True, 2): 0.4,
-    (True, False, 2): 0.5,
-}
+@pytest.mark.parametrize(
+    ("floor", "per_column", "d", "least"),
+    [
+        (True, True, 1, 0.85),
+        (True, True, 2, 0.6),
+        (False, True, 2, 0.45),
+        (True, False, 2, 0.65),
+        (False, False, 2, 0.5),
+    ],
+)
+def test_the_change_of_the_second_moment_is_reached_up_to_a_small_factor(floor, per_column, d, least):
+    n, share = 100, 0.3 / math.sqrt(d) if per_column else 0.3
+    domain = Domain(n_rows=n, n_features=d, row_norm=1.0, max_missing=0, min_present=n)
+    stage = StandardScaler(share, floor=floor, clip=None, per_column=per_column)
+    chain = Chain.of([stage], domain, Distance(replaced=1))
+
+    def ratio(pair):
+        deviations = [rows.X.std(axis=0) for rows in (pair.left, pair.right)]
+        smallest = min(one.min() if per_column else np.linalg.norm(one) for one in deviations)
+        if min(pair.left.weight.min(), pair.right.weight.min()) < 1 or (not floor and smallest < share):
+            return np.nan
+        return list(known(pair.mapped(chain.run), chain.distance))[1]
+
+    reached, _ = attack(adversary.World(domain), ratio, draws=60, steps=250)
+    assert least <= reached <= ROUNDING
+
+
+def test_in_one_column_it_is_attained():
+    """All rows are equal; one of them leaves for the other pole, and the variance stays below the floor."""
+    case = four_values(200, 1.0, 1.0, 1.0, 1.0, 0, s=0.3, clip=None, floor=True)
+    chain = Chain.of([case.stage], case.domain.but(min_present=200), Distance(replaced=1))
+    assert 0.994 <= list(known(case.pair.mapped(chain.run), chain.distance))[1] <= ROUNDING
 
 
 @pytest.mark.parametrize("name", [name for name, kind in REGISTRY.items() if issubclass(kind, Stage)])
@@ -148,7 +178,7 @@ def test_every_stage_forgets_what_was_known(name):
     domain = Domain(n_rows=300, n_features=2, row_norm=1.0, entry_bound=1.0, max_missing=0, min_present=300)
     for n in (300, 1):
         facts = domain.but(n_rows=n, min_present=n)
-        distances = Distance.neighbours().knowing(sums=0.0, moments=0.0), Distance.neighbours()
+        distances = Distance(replaced=1).knowing(sums=0.0, moments=0.0), Distance(replaced=1)
         for one, other in zip(*(REGISTRY[name].example().ways(facts, distance) for distance in distances)):
             assert one.distance == other.distance
             assert other.formula == "scaling.centred" or one.distance.sums == one.distance.moments == math.inf
@@ -174,7 +204,7 @@ def test_it_is_no_part_of_a_distance_that_is_written_or_changed():
 )
 def test_rows_are_centred_only_where_none_is_clipped_or_absent(stages, formula):
     domain = Domain(n_rows=100, n_features=2, row_norm=1.0, max_missing=0, min_present=100)
-    chain = Chain.of(stages, domain, Distance.neighbours())
+    chain = Chain.of(stages, domain, Distance(replaced=1))
     assert chain.steps[-1][1].formula == formula
     assert (chain.distance.sums < math.inf) == (formula == "scaling.centred")
 
@@ -183,13 +213,13 @@ def test_a_forged_certificate_cannot_centre_other_rows():
     given = {"min_std": 0.1, "conditional": False, "clip": None, "with_mean": True}
     domain = Domain(n_rows=100, n_features=2, row_norm=1.0, max_missing=0, min_present=100)
     formula = lookup("scaling.centred", "stability")
-    assert formula(domain, Distance.neighbours(), **given)[1].sums < math.inf
+    assert formula(domain, Distance(replaced=1), **given)[1].sums < math.inf
     for other, distance, changes in (
-        (domain.but(min_present=99), Distance.neighbours(), {}),
+        (domain.but(min_present=99), Distance(replaced=1), {}),
         (domain, Distance(replaced=1, toggled=1), {}),
         (domain, Distance(replaced=1, reweighted=1), {}),
-        (domain, Distance.neighbours(), {"clip": 1e9}),
-        (domain, Distance.neighbours(), {"with_mean": False}),
+        (domain, Distance(replaced=1), {"clip": 1e9}),
+        (domain, Distance(replaced=1), {"with_mean": False}),
     ):
         with pytest.raises(CertificateError):
             formula(other, distance, **{**given, **changes})
