@@ -151,7 +151,7 @@ def scaling() -> Iterator[Line]:
 
 def second_moment(case: Case) -> Line:
     """Of centred rows: what one query costs behind a scaling that moves them all."""
-    chain = Chain.of([case.stage], case.domain.but(min_present=case.domain.n), Adjacency.replace().distance)
+    chain = Chain.of([case.stage], case.domain.but(min_present=case.domain.n), ONE)
     after = case.pair.mapped(chain.run)
     change = np.linalg.norm(after.left.X.T @ after.left.X - after.right.X.T @ after.right.X)
     return Line("scaling, second moment", f"n={case.domain.n}, s=0.3", float(change), chain.distance.moments)
