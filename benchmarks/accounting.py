@@ -21,8 +21,8 @@ from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_epsilon, gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.losses import FixedSizeSamples, PoissonSamples
 from ppdp.privacy.noise.sampler import Noise
-from ppdp.privacy.parts import Part
 from ppdp.privacy.renyi import ORDERS, gaussian_curve, renyi_epsilon, renyi_epsilon_classic
 
 DELTA = 1e-6
@@ -94,7 +94,7 @@ STEPS = {"bound": 1.0, "lipschitz": 1.25, "count": 1000}
 def poisson(noise_scale: float, moved: int = 10_000, **facts: float) -> PrivacyLoss:
     """1,000 Poisson samples of 1 % of 10,000 rows, of which one is replaced and ``moved`` move by 4/n."""
     distance = {"replaced": 1, "toggled": 0, "moved": moved, "radius": 4e-4, "total": 4e-4 * moved}
-    return PrivacyLoss(parts=(Part.of("poisson", **distance, rate=0.01, noise_scale=noise_scale, **STEPS, **facts),))
+    return PrivacyLoss(parts=(PoissonSamples(**distance, rate=0.01, noise_scale=noise_scale, **STEPS, **facts),))
 
 
 def sampling() -> Iterator[Line]:
@@ -104,7 +104,7 @@ def sampling() -> Iterator[Line]:
     )
     yield Line("Poisson samples, all rows moved (other: all rows)", 5.49, 5.53, full, poisson(2.0).epsilon(DELTA))
     distance = {"replaced": 1, "toggled": 0, "moved": 0, "radius": 0.0, "total": 0.0}
-    fixed = Part.of("fixed-size", **distance, n_rows=10_000, batch_size=100, noise_scale=4.0, **STEPS)
+    fixed = FixedSizeSamples(**distance, n_rows=10_000, batch_size=100, noise_scale=4.0, **STEPS)
     ours = PrivacyLoss(parts=(fixed,)).epsilon(DELTA)
     yield Line("batches of fixed size (other: usual Rényi bound)", 1.63, 0.83, usual_bound(), ours)
 

@@ -45,7 +45,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.privacy.gaussian import gaussian_epsilon
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import HiddenIterate, PoissonSamples
 from ppdp.transformers import PCA, ClusterQuantizer, MeanImputer, StandardScaler
 
 
@@ -253,7 +253,7 @@ def sampled() -> Iterator[str]:
         n, d = setting.n, setting.ours
         largest = math.log(n * BASE) / BASE**2 / 2
         facts: dict[str, Any] = {"replaced": 1, "toggled": 0, "moved": d.moved, "radius": d.radius, "total": d.total}
-        part = Part.of("poisson", count=n * n, rate=1 / n, noise_scale=1 / BASE, bound=1.0, lipschitz=1.0, **facts)
+        part = PoissonSamples(count=n * n, rate=1 / n, noise_scale=1 / BASE, bound=1.0, lipschitz=1.0, **facts)
         own = PrivacyLoss(parts=(part,)).epsilon(DELTA)
         yield _cell(setting, "samples", setting.entry("samples", BASE, largest), own)
 
@@ -272,7 +272,7 @@ def iterated() -> Iterator[str]:
             "bound": 1.0,
             "lipschitz": 1.0,
         }
-        loss = PrivacyLoss(parts=(Part.of("hidden", noise_scale=noise, **facts),))
+        loss = PrivacyLoss(parts=(HiddenIterate(noise_scale=noise, **facts),))
         more = {"n": n} if "n" not in setting.facts else {}
         yield _cell(setting, "iteration", setting.entry("iteration", base, **more), loss.epsilon(DELTA))
 

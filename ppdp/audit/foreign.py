@@ -19,8 +19,8 @@ from ppdp.audit.target import Target
 from ppdp.core.checks import number
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.losses import Pure
 from ppdp.privacy.noise.sampler import Noise
-from ppdp.privacy.parts import Part
 from ppdp.testing.confidence import Certified
 
 __all__ = ["ForeignTarget", "foreign", "numbers_of", "seed_of"]
@@ -70,7 +70,7 @@ class ForeignTarget(Target):
     @cached_property
     def certified(self) -> Certified:
         """The claim, of which nothing is known but its two numbers."""
-        parts = (Part.of("pure", epsilon=self.epsilon),) if self.epsilon else ()
+        parts = (Pure(epsilon=self.epsilon),) if self.epsilon else ()
         return Certified(PrivacyLoss(failure=self.delta, parts=parts), self.epsilon, self.delta)
 
     @property

@@ -19,7 +19,7 @@ from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import inflate
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import Pure
 
 __all__ = [
     "MOST_DEPTH",
@@ -47,6 +47,7 @@ ROUNDED = (
 _SHARED: dict[str, Any] = {
     "kind": "privacy",
     "page": "diffprivlib",
+    "law": "drawn by diffprivlib",
     "used_by": ("Diffprivlib",),
     "predicts": True,
     "relies": RELIES,
@@ -55,7 +56,7 @@ _SHARED: dict[str, Any] = {
 
 def pure(epsilon: float) -> PrivacyLoss:
     """Loss of a mechanism that is private without delta."""
-    return PrivacyLoss(parts=(Part.of("pure", epsilon=inflate(epsilon)),) if epsilon else ())
+    return PrivacyLoss(parts=(Pure(epsilon=inflate(epsilon)),) if epsilon else ())
 
 
 def _counted(domain: Domain, n_classes: int) -> bool:

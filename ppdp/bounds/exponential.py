@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from ppdp.bounds.queries import check_grid, counting_step, moving
 from ppdp.core.distance import Distance
@@ -11,8 +12,8 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import UNIT, column_sum_error, inflate
 from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.losses import BoundedRange
 from ppdp.privacy.noise.laplace import score_allowance
-from ppdp.privacy.parts import Part
 
 __all__ = [
     "choice_loss",
@@ -22,6 +23,13 @@ __all__ = [
     "rank_shift",
     "utility_shape",
 ]
+
+_SHARED: dict[str, Any] = {
+    "kind": "privacy",
+    "page": "exponential",
+    "law": "random choice",
+    "used_by": ("ExponentialMechanism",),
+}
 
 
 def choice_loss(width: float, noise_scale: float, bound: float, count: int) -> PrivacyLoss:
@@ -33,7 +41,7 @@ def choice_loss(width: float, noise_scale: float, bound: float, count: int) -> P
         If the noise is too fine for utilities of this size.
     """
     loss_range = inflate(width / noise_scale + score_allowance(bound, noise_scale))
-    return PrivacyLoss(parts=(Part.of("bounded-range", count=count, range=loss_range),))
+    return PrivacyLoss(parts=(BoundedRange(count=count, range=loss_range),))
 
 
 def utility_shape(domain: Domain, *, candidates: int, sensitivity: float, lipschitz: float | None) -> tuple[int, float]:
@@ -41,9 +49,7 @@ def utility_shape(domain: Domain, *, candidates: int, sensitivity: float, lipsch
     return 1, domain.n * sensitivity
 
 
-@formula(
-    "exponential.utility", kind="privacy", page="exponential", used_by=("ExponentialMechanism",), shape=utility_shape
-)
+@formula("exponential.utility", **_SHARED, shape=utility_shape)
 def exponential_utility(
     domain: Domain,
     distance: Distance,
@@ -79,9 +85,7 @@ def quantile_shape(
     return len(columns), float(domain.n)
 
 
-@formula(
-    "exponential.quantile", kind="privacy", page="exponential", used_by=("ExponentialMechanism",), shape=quantile_shape
-)
+@formula("exponential.quantile", **_SHARED, shape=quantile_shape)
 def exponential_quantile(
     domain: Domain,
     distance: Distance,

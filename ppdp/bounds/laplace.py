@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from ppdp.bounds.queries import check_grid, counting_step, histogram_shape, moving, present_shape
 from ppdp.core.distance import Distance
@@ -11,8 +12,8 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import formula
 from ppdp.core.rounding import column_sum_error, inflate
 from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.losses import DiscreteLaplace, ScalarLaplace
 from ppdp.privacy.noise.laplace import laplace_allowance, whole_lattice
-from ppdp.privacy.parts import Part
 
 __all__ = [
     "absolute_norm",
@@ -26,6 +27,8 @@ __all__ = [
     "sum_shape",
     "whole_loss",
 ]
+
+_SHARED: dict[str, Any] = {"kind": "privacy", "page": "laplace", "law": "Laplace", "used_by": ("LaplaceMechanism",)}
 
 
 def largest_entry(domain: Domain) -> float:
@@ -50,7 +53,7 @@ def real_loss(shift: float, noise_scale: float, shape: tuple[int, float]) -> Pri
     """
     size, bound = shape
     shift += noise_scale * laplace_allowance(bound, noise_scale, size)
-    return PrivacyLoss(parts=(Part.of("scalar-laplace", shift=inflate(shift), scale=noise_scale),))
+    return PrivacyLoss(parts=(ScalarLaplace(shift=inflate(shift), scale=noise_scale),))
 
 
 def whole_loss(shift: int, noise_scale: float, bound: float) -> PrivacyLoss:
@@ -62,7 +65,7 @@ def whole_loss(shift: int, noise_scale: float, bound: float) -> PrivacyLoss:
         If the noise is too fine or too wide for counts of this size.
     """
     whole_lattice(bound, noise_scale)
-    return PrivacyLoss(parts=(Part.of("discrete-laplace", shift=shift, scale=noise_scale),) if shift else ())
+    return PrivacyLoss(parts=(DiscreteLaplace(shift=shift, scale=noise_scale),) if shift else ())
 
 
 def sum_shape(domain: Domain) -> tuple[int, float]:
@@ -70,7 +73,7 @@ def sum_shape(domain: Domain) -> tuple[int, float]:
     return domain.d, domain.n * largest_entry(domain)
 
 
-@formula("laplace.sum", kind="privacy", page="laplace", used_by=("LaplaceMechanism",), shape=sum_shape)
+@formula("laplace.sum", **_SHARED, shape=sum_shape)
 def laplace_sum(domain: Domain, distance: Distance, *, noise_scale: float) -> PrivacyLoss:
     """Sum of the rows, L1 shift ``B mass + min(√d total, 2B moved)`` with B the largest L1 norm of a row."""
     root = math.sqrt(domain.d)
@@ -84,7 +87,7 @@ def mean_shape(domain: Domain, *, weighted: bool) -> tuple[int, float]:
     return (domain.d + 1, absolute_norm(domain)) if weighted else (domain.d, largest_entry(domain))
 
 
-@formula("laplace.mean", kind="privacy", page="laplace", used_by=("LaplaceMechanism",), shape=mean_shape)
+@formula("laplace.mean", **_SHARED, shape=mean_shape)
 def laplace_mean(domain: Domain, distance: Distance, *, noise_scale: float, weighted: bool) -> PrivacyLoss:
     """Mean over the public n and, if rows may be absent, B times the share present: 2B/n for one replaced row.
 
@@ -101,7 +104,7 @@ def laplace_mean(domain: Domain, distance: Distance, *, noise_scale: float, weig
     return real_loss((shift + error) / n, noise_scale, shape)
 
 
-@formula("laplace.count", kind="privacy", page="laplace", used_by=("LaplaceMechanism",), shape=present_shape)
+@formula("laplace.count", **_SHARED, shape=present_shape)
 def laplace_count(domain: Domain, distance: Distance, *, noise_scale: float) -> PrivacyLoss:
     """Weight of the rows that are present, as a whole number: ``⌈one_sided⌉``, never more rows than may differ."""
     slots = distance.replaced + distance.toggled + distance.reweighted
@@ -109,7 +112,7 @@ def laplace_count(domain: Domain, distance: Distance, *, noise_scale: float) -> 
     return whole_loss(min(math.ceil(slots), math.ceil(weight)), noise_scale, float(domain.n))
 
 
-@formula("laplace.histogram", kind="privacy", page="laplace", used_by=("LaplaceMechanism",), shape=histogram_shape)
+@formula("laplace.histogram", **_SHARED, shape=histogram_shape)
 def laplace_histogram(
     domain: Domain,
     distance: Distance,

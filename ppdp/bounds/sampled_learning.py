@@ -26,8 +26,8 @@ from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import UNIT, inflate
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.losses import FixedSizeSamples, HiddenIterate, PoissonSamples
 from ppdp.privacy.noise.sampler import lattice_allowance
-from ppdp.privacy.parts import Part
 from ppdp.privacy.subsampling import epoch_mu
 
 __all__ = [
@@ -120,7 +120,7 @@ def _split(
     return math.sqrt(steps / share) * off, noise_scale * batch_size * math.sqrt(1 - share)
 
 
-def _whole_rows(distance: Distance) -> dict[str, float]:
+def _whole_rows(distance: Distance) -> dict[str, Any]:
     """What sampling looks at: how many rows differ, whatever their weight.
 
     Raises
@@ -139,6 +139,7 @@ def _whole_rows(distance: Distance) -> dict[str, float]:
 @formula(
     "learning.poisson",
     kind="privacy",
+    law="Gaussian",
     page="subsampling",
     used_by=MODELS,
     predicts=True,
@@ -158,12 +159,13 @@ def poisson_steps(
     rows, gradient = _whole_rows(distance), row_gradient(domain, loss, **own)
     mu, noise = _split(domain, distance, gradient, noise_scale, batch_size, domain.n, steps)
     sampled = {"bound": gradient.bound, "lipschitz": gradient.lipschitz, "noise_scale": noise}
-    return PrivacyLoss(mu, parts=(Part.of("poisson", count=steps, rate=batch_size / domain.n, **rows, **sampled),))
+    return PrivacyLoss(mu, parts=(PoissonSamples(count=steps, rate=batch_size / domain.n, **rows, **sampled),))
 
 
 @formula(
     "learning.fixed-size",
     kind="privacy",
+    law="Gaussian",
     page="subsampling",
     used_by=MODELS,
     predicts=True,
@@ -190,9 +192,9 @@ def fixed_size_steps(
             "batches of fixed size are proved for one replaced row.", fix="use solver='poisson', 'epochs' or 'dpgd'."
         )
     mu, noise = _split(domain, distance, gradient, noise_scale, batch_size, batch_size, steps)
-    sampled = {"bound": gradient.bound, "lipschitz": gradient.lipschitz, "noise_scale": noise}
-    sizes = {"n_rows": domain.n, "batch_size": batch_size}
-    return PrivacyLoss(mu, parts=(Part.of("fixed-size", count=steps, **sizes, **rows, **sampled),))
+    sampled = {**rows, "bound": gradient.bound, "lipschitz": gradient.lipschitz, "noise_scale": noise}
+    part = FixedSizeSamples(count=steps, n_rows=domain.n, batch_size=batch_size, **sampled)
+    return PrivacyLoss(mu, parts=(part,))
 
 
 @formula(
@@ -227,6 +229,8 @@ def epochs_step(domain: Domain, distance: Distance, *, loss: str, batch_size: in
 @formula(
     "learning.hidden",
     kind="privacy",
+    law="Gaussian",
+    hides_iterates=True,
     page="noisy-gradient-descent",
     used_by=MODELS,
     predicts=True,
@@ -259,8 +263,7 @@ def hidden_pass(
     off = gradient.sum_error(batch_size) / batch_size + updating
     off += noise_scale * lattice_allowance(gradient.bound, noise_scale, size)
     extra = inflate(2 * count * off * batch_size / gradient.bound)
-    part = Part.of(
-        "hidden",
+    part = HiddenIterate(
         mass=far.mass + extra,
         total=far.total,
         moved=far.moved,

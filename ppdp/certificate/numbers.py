@@ -6,7 +6,7 @@ import math
 
 from ppdp.certificate.record import Record
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import Part
 
 __all__ = ["draws_of", "epsilon_at", "loss_of"]
 

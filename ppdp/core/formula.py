@@ -67,6 +67,10 @@ class Formula:
         For a stability map: whether rows at its input may have gaps.
     predicts : bool
         For a mechanism: whether new rows are mapped through the stages before it.
+    law : str
+        For a privacy loss: by which law noise is drawn, in words; pages say nothing of a law that is not named here.
+    hides_iterates : bool
+        For a mechanism: whether of all its answers one iterate is released.
     relies : str
         For a mechanism: what it takes on somebody else's word, so that a certificate is CONDITIONAL.
     """
@@ -90,6 +94,8 @@ class Formula:
     affine: Callable[..., bool] = lambda **_: False
     gaps: bool = False
     predicts: bool = False
+    law: str = ""
+    hides_iterates: bool = False
     relies: str = ""
 
     def __call__(self, domain: Domain, distance: Distance, **parameters: Any) -> Any:

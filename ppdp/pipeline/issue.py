@@ -169,7 +169,7 @@ def _gate(plan: Plan, gate: PlannedGate) -> Gate:
         delta=gate.delta,
         threshold=gate.threshold,
         rule="sum" if gate.adding else "max",
-        mu=gate.mu if gate.kind == "gaussian" else None,
+        mu=gate.mu or None,
         ladder=_ladder(plan, gate) if plan.rungs else None,
         page="gate",
     )

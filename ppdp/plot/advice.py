@@ -5,7 +5,7 @@ from __future__ import annotations
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from ppdp.certificate.pages.markup import figure
+from ppdp.core.figures import figure
 from ppdp.exceptions import InvalidParameter
 from ppdp.plot.bars import noise_axis, note, spare
 from ppdp.plot.canvas import FAINT, LINE, OTHER, OURS, axes, cut, words

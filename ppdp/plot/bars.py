@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ppdp.certificate.pages.markup import figure
 from ppdp.certificate.pages.points import spreads
+from ppdp.core.figures import figure
 from ppdp.plot.canvas import words
 
 if TYPE_CHECKING:

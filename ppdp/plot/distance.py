@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ppdp.certificate.document import Certificate
-from ppdp.certificate.pages.markup import figure
 from ppdp.certificate.pages.points import Point, points_of, spreads
+from ppdp.core.figures import figure
 from ppdp.exceptions import InvalidParameter
 from ppdp.plot.canvas import axes, words
 

@@ -50,7 +50,7 @@ def gate(plan_or_gate: Any, ax: Axes | None = None) -> Axes:
     for rung, margin in enumerate(needed):
         color, dashes = LINES[rung % len(LINES)]
         passing = [1 - found.refusal_probability(m, rung) for m in margins]
-        style = "steps-pre" if found.kind == "discrete-laplace" else "default"
+        style = "steps-pre" if found.noise.whole else "default"
         ax.plot(margins, passing, color=color, linestyle=dashes, linewidth=1.8, drawstyle=style)
         ax.axvline(margin, color=color, linestyle=(0, (2, 2)), linewidth=0.9)
         ax.annotate(
@@ -86,6 +86,6 @@ def _gate(subject: Any) -> Gate:
 
 def _margins(found: Gate, top: float) -> list[float]:
     """Margins from 0, every whole one where noise is whole and there are few."""
-    if found.kind == "discrete-laplace" and top < POINTS:
+    if found.noise.whole and top < POINTS:
         return [float(margin) for margin in range(math.ceil(top) + 1)]
     return np.linspace(0, top, POINTS).tolist()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ppdp.certificate.document import Certificate
-from ppdp.certificate.pages.markup import figure
+from ppdp.core.figures import figure
 from ppdp.plot.canvas import FAINT, LINES, axes, labelled, plain, words
 from ppdp.privacy.loss import PrivacyLoss
 

@@ -15,7 +15,7 @@ from ppdp.core.checks import integer, length, number
 from ppdp.core.distance import Distance
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import Pure
 
 __all__ = ["Block", "gaussian_blocks", "laplace_blocks"]
 
@@ -70,7 +70,7 @@ def laplace_blocks(distance: Distance, blocks: Sequence[Block]) -> PrivacyLoss:
     The sum of the blocks' shifts is linear in how the distance is shared out among them.
     """
     epsilon = _worst(distance, blocks, lambda block: block.steps / block.noise_scale, lambda one, other: one + other)
-    return PrivacyLoss(parts=(Part.of("pure", epsilon=epsilon),) if epsilon else ())
+    return PrivacyLoss(parts=(Pure(epsilon=epsilon),) if epsilon else ())
 
 
 def _worst(

@@ -15,7 +15,7 @@ from ppdp.core.checks import integer, positive
 from ppdp.privacy.pld import LossDistribution, gaussian_distribution, loss_distribution
 from ppdp.privacy.subsampling import Profile
 
-__all__ = ["bounded_range_distribution", "bounded_range_profile"]
+__all__ = ["bounded_range_distribution", "bounded_range_profile", "pure_distribution"]
 
 Floats = NDArray[np.float64]
 
@@ -65,3 +65,12 @@ def bounded_range_distribution(width: float, count: int, interval: float) -> Los
         run = last if run is None else run + last
     assert run is not None
     return run
+
+
+def pure_distribution(epsilon: float, interval: float) -> LossDistribution:
+    """Loss of randomised response, which dominates every mechanism of this epsilon."""
+
+    def delta(at: Floats) -> Floats:
+        return np.asarray(-np.expm1(np.minimum(np.asarray(at, float) - epsilon, 0.0)) / (1 + math.exp(-epsilon)))
+
+    return loss_distribution(Profile.symmetric(delta), interval)

@@ -1,13 +1,12 @@
-"""Rényi divergences at one order, for an account that must fix its order before anything is seen.
+"""Rényi divergences of sampled steps at one order, for an account that must fix its order before anything is seen.
 
-Everything that :class:`~ppdp.privacy.loss.PrivacyLoss` can hold has one: from its curve where there is one, for sampled
-steps by integrating what dominates them. Theory: ``docs/theory/ledger.md``.
+They come from integrating what dominates a step. Theory: ``docs/theory/ledger.md``.
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,38 +17,15 @@ from ppdp.core.distance import Distance
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.fixed_size import fixed_size_split
 from ppdp.privacy.laws import FAR, binomial_log_mean
-from ppdp.privacy.parts import Part
 from ppdp.privacy.subsampling import PoissonStep
 
-__all__ = ["fixed_size_renyi", "loss_renyi", "part_renyi", "poisson_renyi"]
+__all__ = ["fixed_size_renyi", "poisson_renyi"]
 
 Floats = NDArray[np.float64]
 
 _INFLATION = 1 + 1e-7  # of a profile and of an integral: more than evaluating it can lose
 _STEPS = 20_000  # of the integral over a profile
 _FAR = 12.0  # standard deviations behind its peak at which the rest of that integral is bounded as a whole
-
-
-def loss_renyi(mu: float, parts: tuple[Part, ...], order: float) -> float:
-    """Rényi divergence of Gaussian releases and parts at this order; infinite where a part has none."""
-    return math.fsum([order * mu**2 / 2, *(part_renyi(part, order) for part in parts)]) * (1 + 1e-12)
-
-
-@lru_cache(maxsize=1024)
-def part_renyi(part: Part, order: float) -> float:
-    """Rényi divergence of all runs of a part at this order; infinite if it has none."""
-    curve = part.curve()
-    if curve is not None:
-        return curve(order)
-    facts = dict(part.facts)
-    if part.kind not in ("poisson", "fixed-size"):
-        return math.inf
-    distance = Distance(**{name: facts[name] for name in ("replaced", "toggled", "moved", "radius", "total")})
-    step = {name: facts[name] for name in ("bound", "lipschitz", "noise_scale")}
-    if part.kind == "poisson":
-        return part.count * poisson_renyi(distance, order, rate=facts["rate"], **step)
-    n_rows, batch_size = int(facts["n_rows"]), int(facts["batch_size"])
-    return part.count * fixed_size_renyi(distance, order, n_rows=n_rows, batch_size=batch_size, **step)
 
 
 def poisson_renyi(

@@ -120,7 +120,7 @@ class Gate:
 
     @property
     def mu(self) -> float:
-        """The Gaussian part of that cost."""
+        """The Gaussian part of that cost; 0 where the noise is not Gaussian."""
         return self.loss.mu
 
     def needed_margin(self, passing: float = USUAL, rung: int = -1) -> float:
@@ -169,7 +169,7 @@ class Gate:
         for rung, further in enumerate(self.rungs):
             if released > self.threshold + further:
                 return rung
-        cost = f"mu = {self.mu:.3g}" if self.kind == "gaussian" else f"epsilon = {self.loss.epsilon(0.0):.3g}"
+        cost = f"mu = {self.mu:.3g}" if self.mu else f"epsilon = {self.loss.epsilon(0.0):.3g}"
         raise PrivacyRefusal(
             f"the gate did not pass; its cost ({cost}, delta = {self.delta:.3g}) was spent,"
             " and a ledger charges the full epsilon of the plan.",

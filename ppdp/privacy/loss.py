@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
-from ppdp.privacy.parts import Part, parts_delta, parts_epsilon, parts_renyi
+from ppdp.privacy.losses import Part
+from ppdp.privacy.losses.composition import parts_delta, parts_epsilon, parts_renyi
 
 __all__ = ["PrivacyLoss"]
 

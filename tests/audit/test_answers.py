@@ -19,7 +19,7 @@ from ppdp.mechanisms import (
     LogisticRegression,
 )
 from ppdp.mechanisms.base import Question
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import Pure
 from ppdp.transformers import Deduplicator, MeanImputer, NormClipper
 
 DOMAIN = Domain(n_rows=12, n_features=2)
@@ -104,7 +104,7 @@ class Rounded(LaplaceMechanism):
 
 def test_answers_under_a_law_that_is_not_known_are_not_compared(monkeypatch):
     def loss(domain, distance, *, noise_scale):
-        return PrivacyLoss(parts=(Part.of("pure", epsilon=1 / noise_scale),))
+        return PrivacyLoss(parts=(Pure(epsilon=1 / noise_scale),))
 
     formula = Formula("own.rounded", "privacy", "laplace", loss, used_by=("Rounded",))
     monkeypatch.setitem(FORMULAS, formula.id, formula)

@@ -8,7 +8,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom, binomtest
 
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import Pure, ScalarLaplace
 from ppdp.testing.confidence import Certified, at_least, at_most, epsilon_at_least, mu_at_least
 
 EVENTS = np.concatenate([[1e-4, 1e-3], np.linspace(0.01, 0.99, 99), [0.999, 0.9999]])
@@ -65,7 +65,7 @@ LAWS = {
     "failure": (PrivacyLoss(0.8, failure=0.03), 0.03 + 0.97 * ndtr(ndtri(EVENTS) + 0.8)),
     "gate": (PrivacyLoss(gate=0.05), np.minimum(EVENTS + 0.05, 1.0)),
     "Laplace": (
-        PrivacyLoss(parts=(Part.of("scalar-laplace", shift=1.0, scale=0.7),)),
+        PrivacyLoss(parts=(ScalarLaplace(shift=1.0, scale=0.7),)),
         np.minimum.reduce([np.minimum(EVENTS * math.exp(1 / 0.7), 1.0), 1 - math.exp(-1 / 0.7) * (1 - EVENTS)]),
     ),
 }
@@ -91,7 +91,7 @@ class TestClaims:
             "Gaussian": PrivacyLoss(1.0),
             "failure": PrivacyLoss(0.8, failure=0.02),
             "gate": PrivacyLoss(gate=0.04),
-            "Laplace": PrivacyLoss(parts=(Part.of("scalar-laplace", shift=1.0, scale=0.8),)),
+            "Laplace": PrivacyLoss(parts=(ScalarLaplace(shift=1.0, scale=0.8),)),
         }[law]
         assert certified(smaller).refuted(p, EVENTS)
 
@@ -105,7 +105,7 @@ class TestExcess:
 
     def test_the_promised_epsilon_counts(self):
         """Between the epsilons of the grid a loss may be broken there only."""
-        loss = PrivacyLoss(parts=(Part.of("scalar-laplace", shift=1.0, scale=1 / 2.6),))
+        loss = PrivacyLoss(parts=(ScalarLaplace(shift=1.0, scale=1 / 2.6),))
         claim = Certified(loss, 2.6, 0.0)
         q = 1e-4
         assert float(claim.excess(1.01 * math.exp(2.6) * q, q)) == pytest.approx(0.01 * math.exp(2.6) * q, rel=1e-3)
@@ -126,7 +126,7 @@ class TestExcess:
     @pytest.mark.parametrize("epsilon", [30.0, 50.0, 690.0])
     def test_nor_is_it_in_randomised_response(self, epsilon):
         p = 1 / (1 + math.exp(-epsilon))
-        claim = certified(PrivacyLoss(parts=(Part.of("pure", epsilon=epsilon),)), delta=0.0)
+        claim = certified(PrivacyLoss(parts=(Pure(epsilon=epsilon),)), delta=0.0)
         assert not claim.refuted(p, 1 / (1 + math.exp(epsilon)))
 
     @pytest.mark.filterwarnings("error")

@@ -62,7 +62,7 @@ def use(name, domain, distance):
         bound = question.sensitivity(domain, distance)
     else:
         (part,) = question.privacy_map(domain, distance, SCALE).parts
-        facts = dict(part.facts)
+        facts = part.to_dict()
         bound = facts["range"] * SCALE if "range" in facts else facts["shift"]
 
     def measured(left, right):

@@ -179,7 +179,7 @@ class TestWhatCounts:
         for n in (10**3, 10**6):
             domain = Domain(n_rows=n, n_features=50, row_norm=1.0)
             loss = model(solver, 100, batch_size=n // 50, noise_scale=3.0 / (n // 50)).privacy_map(domain, ONE)
-            noise = dict(loss.parts[0].facts)["noise_scale"]
+            noise = loss.parts[0].noise_scale
             assert 3.0 * 0.99 < noise < 3.0
             assert 0 < loss.mu < 0.02
             found.append(loss.mu)

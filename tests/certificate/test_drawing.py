@@ -8,10 +8,10 @@ import pytest
 from documents import detection_power, points_of, render_fragment, render_page
 from pages import every_kind, real_documents, replaced
 
-from ppdp.certificate.pages.markup import figure
 from ppdp.certificate.pages.meaning import FALSE_ALARMS, rounded_up
 from ppdp.certificate.pages.points import Point
 from ppdp.core.distance import Distance
+from ppdp.core.figures import figure
 
 
 @pytest.fixture(scope="module", name="documents")

@@ -11,7 +11,8 @@ from documents import detection_power, points_of, render_fragment, render_page
 from pages import Reader, every_kind, real_documents, replaced
 
 from ppdp.certificate import Certificate
-from ppdp.certificate.pages.markup import figure, printable
+from ppdp.certificate.pages.markup import printable
+from ppdp.core.figures import figure
 
 FREE_TEXT = "\x1f<script>alert('&amp;\"')</script>"
 

@@ -9,8 +9,8 @@ from pages import Reader, real_documents
 from scipy.stats import norm
 
 from ppdp import PrivacyLoss
-from ppdp.certificate.pages.markup import figure
 from ppdp.certificate.pages.meaning import rounded_up
+from ppdp.core.figures import figure
 
 
 @pytest.fixture(scope="module", name="documents")

@@ -9,8 +9,8 @@ from zoo import certificate, document
 
 from ppdp import Certificate
 from ppdp.certificate.pages.losses import law_of, part_in_words
-from ppdp.certificate.pages.markup import figure
 from ppdp.certificate.pages.text import WIDTH
+from ppdp.core.figures import figure
 from ppdp.exceptions import InvalidParameter
 
 both = pytest.mark.parametrize("render", [render_page, render_fragment])

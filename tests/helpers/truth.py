@@ -23,7 +23,7 @@ from ppdp.bounds import FORMULAS
 from ppdp.certificate import verify
 from ppdp.exceptions import CertificateError
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import Part
 
 __all__ = ["VERDICTS", "differences", "judge", "kind_of", "lies", "same"]
 

@@ -86,7 +86,7 @@ class TestLaw:
             losses = logs[0] - logs[1]
             most = max(most, float(np.ptp(losses)))
             assert np.abs(losses).max() <= most * (1 + 1e-9) + 1e-12
-        assert 0.999 * dict(part.facts)["range"] <= most <= dict(part.facts)["range"]
+        assert 0.999 * part.range <= most <= part.range
 
     def test_choices_follow_it(self):
         X = np.array([[-1.0]] * 2 + [[0.0]] * 4 + [[1.0]] * 3)

@@ -45,7 +45,7 @@ from ppdp.mechanisms import (
     TweedieRegressor,
 )
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import ScalarLaplace
 
 EXACT, NUMERIC = 1.001, 1.05  # how far above the truth
 BELOW = 1 + 1e-9
@@ -208,7 +208,7 @@ def test_laplace_shifts_are_those_of_the_worst_rows(distance):
 @pytest.mark.parametrize(("shift", "count"), [(1e-3, 100), (0.06, 50), (0.02, 10_000), (0.5, 60)])
 def test_many_laplace_numbers(shift, count):
     """As composed by a ledger."""
-    loss = PrivacyLoss(parts=(Part.of("scalar-laplace", shift=shift, scale=1.0, count=count),))
+    loss = PrivacyLoss(parts=(ScalarLaplace(shift=shift, scale=1.0, count=count),))
     for delta in (1e-6, 1e-3):
         between(loss.epsilon(delta), partial(true_delta, laplace(shift), count, precision=1e-5), delta, NUMERIC, 1e-3)
 
@@ -309,7 +309,7 @@ def test_poisson_samples_with_moved_rows(batch, noise, steps, moved, radius):
     loss = sampled("poisson", batch, noise, steps, **parameters)(
         distance=Distance(replaced=1, moved=moved, radius=radius)
     )
-    part = dict(loss.parts[0].facts)
+    part = loss.parts[0].to_dict()
     each = min(part["lipschitz"] * radius / 0.5, 2.0)
     between(loss.epsilon(1e-6), partial(true_delta, poisson(rate, noise, moved=moved, each=each), steps), 1e-6, NUMERIC)
     weights = np.outer([1 - rate, rate], binom.pmf(k, moved, rate)).ravel()
@@ -333,7 +333,7 @@ def test_batches_of_fixed_size_with_moved_rows_cost_what_a_pair_that_moves_does(
     loss = sampled("fixed-size", batch, noise, steps, fit_intercept=False)(
         distance=Distance(replaced=1, moved=9999, radius=1e-3)
     )
-    each = dict(loss.parts[0].facts)["lipschitz"] * 1e-3 / 0.5
+    each = loss.parts[0].lipschitz * 1e-3 / 0.5
     means = np.array([batch * each, 2 + (batch - 1) * each]) / noise
     pair = Law(mixtures(np.array([1 - rate, rate]), means, np.ones(1), np.zeros(1)))
     for delta in DELTAS:

@@ -6,7 +6,7 @@ import pytest
 
 import ppdp.plot
 from ppdp import Domain, Pipeline, make_pipeline
-from ppdp.certificate.pages.markup import figure
+from ppdp.core.figures import figure
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler

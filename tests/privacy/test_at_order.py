@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ from scipy.stats import binom, norm
 
 from ppdp.core.distance import Distance
 from ppdp.exceptions import UnsupportedOrder
-from ppdp.privacy.fixed_order import fixed_size_renyi, loss_renyi, part_renyi, poisson_renyi
+from ppdp.privacy.fixed_order import fixed_size_renyi, poisson_renyi
 from ppdp.privacy.fixed_size import fixed_size_profile
 from ppdp.privacy.ledger.adaptive import RenyiAccount, best_order
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import FixedSizeSamples, Laplace, PoissonSamples
+from ppdp.privacy.losses.composition import parts_at_order
 from ppdp.privacy.subsampling import poisson_pair
 
 STEP = {"replaced": 1, "toggled": 0, "moved": 3, "radius": 0.1, "total": 0.2, "bound": 1.0, "lipschitz": 1.0}
@@ -142,19 +144,19 @@ class TestFixedSize:
 
 
 class TestParts:
-    SAMPLED = Part.of("poisson", **STEP, rate=0.05, noise_scale=3.0, count=20)
-    BATCHES = Part.of("fixed-size", **STEP, n_rows=100, batch_size=5, noise_scale=6.0, count=20)
+    SAMPLED = PoissonSamples(**STEP, rate=0.05, noise_scale=3.0, count=20)
+    BATCHES = FixedSizeSamples(**STEP, n_rows=100, batch_size=5, noise_scale=6.0, count=20)
 
     def test_everything_has_a_divergence_and_they_add(self):
-        parts = (self.SAMPLED, self.BATCHES, Part.of("laplace", shift=0.1, scale=1.0, count=3))
-        each = [part_renyi(part, 7.0) for part in parts]
+        parts = (self.SAMPLED, self.BATCHES, Laplace(shift=0.1, scale=1.0, count=3))
+        each = [part.renyi(7.0) for part in parts]
         assert all(0 < value < math.inf for value in each)
-        assert loss_renyi(0.2, parts, 7.0) == pytest.approx(7 * 0.2**2 / 2 + sum(each))
-        assert loss_renyi(0.0, (), 7.0) == 0.0
+        assert parts_at_order(0.2, parts, 7.0) == pytest.approx(7 * 0.2**2 / 2 + sum(each))
+        assert parts_at_order(0.0, (), 7.0) == 0.0
 
     @pytest.mark.parametrize("part", [SAMPLED, BATCHES], ids=["poisson", "fixed-size"])
     def test_runs_add_and_noise_helps(self, part):
-        one = Part(part.kind, 1, part.facts)
-        assert part_renyi(part, 5.0) == pytest.approx(20 * part_renyi(one, 5.0))
-        quieter = Part.of(part.kind, count=20, **{**dict(part.facts), "noise_scale": 2.0})
-        assert part_renyi(quieter, 5.0) > part_renyi(part, 5.0)
+        one = replace(part, count=1)
+        assert part.renyi(5.0) == pytest.approx(20 * one.renyi(5.0))
+        quieter = replace(part, noise_scale=2.0)
+        assert quieter.renyi(5.0) > part.renyi(5.0)

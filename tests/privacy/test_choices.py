@@ -9,7 +9,8 @@ from true_losses import choices_delta
 
 from ppdp.privacy.choices import bounded_range_distribution, bounded_range_profile
 from ppdp.privacy.gaussian import gaussian_delta
-from ppdp.privacy.parts import Part, parts_epsilon
+from ppdp.privacy.losses import BoundedRange
+from ppdp.privacy.losses.composition import parts_epsilon
 
 WIDTHS = (1e-3, 0.1, 1.0, 6.0)
 
@@ -86,11 +87,11 @@ def test_beside_a_gaussian_release():
         sum(p * float(weights @ np.maximum(0.0, -np.expm1(left - loss))) for loss, p in two_outcomes(t * width, width))
         for t in np.linspace(0.05, 0.95, 37)
     )
-    found = parts_epsilon(mu, (Part.of("bounded-range", range=width),), truth)
+    found = parts_epsilon(mu, (BoundedRange(range=width),), truth)
     assert epsilon <= found <= epsilon * 1.06
     assert truth > gaussian_delta(mu, epsilon)
 
 
 def test_nothing_costs_nothing():
     assert bounded_range_distribution(0.0, 5, 2.0**-10).epsilon(1e-9) == 0.0
-    assert parts_epsilon(0.0, (Part.of("bounded-range", range=0.0, count=5),), 1e-6) == 0.0
+    assert parts_epsilon(0.0, (BoundedRange(range=0.0, count=5),), 1e-6) == 0.0

@@ -18,9 +18,9 @@ from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.pipeline.planning.gating import rivals
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
+from ppdp.privacy.losses import DiscreteLaplace, FixedSizeSamples, HiddenIterate, PoissonSamples
 from ppdp.privacy.noise.gate import gate_noise
 from ppdp.privacy.noise.sampler import Noise
-from ppdp.privacy.parts import Part
 from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper
 
 every_gate = pytest.mark.parametrize("gate", gates(), ids=lambda gate: f"{gate.kind} {gate.delta:g}")
@@ -215,9 +215,9 @@ def kept(gate: Gate, share: float, needed: float) -> bool:
 
 ONE_ROW = {"replaced": 1, "toggled": 0, "moved": 0, "radius": 0.0, "total": 0.0, "bound": 1.0, "lipschitz": 1.0}
 SAMPLED = (
-    Part.of("poisson", **ONE_ROW, rate=0.01, noise_scale=1.2, count=200),
-    Part.of("fixed-size", **ONE_ROW, n_rows=10_000, batch_size=100, noise_scale=4.0, count=100),
-    Part.of("hidden", mass=2.0, total=0.0, moved=0, n_rows=10_000, bound=1.0, lipschitz=1.0, noise_scale=2.0),
+    PoissonSamples(**ONE_ROW, rate=0.01, noise_scale=1.2, count=200),
+    FixedSizeSamples(**ONE_ROW, n_rows=10_000, batch_size=100, noise_scale=4.0, count=100),
+    HiddenIterate(mass=2.0, total=0.0, moved=0, n_rows=10_000, bound=1.0, lipschitz=1.0, noise_scale=2.0),
 )
 
 
@@ -277,7 +277,7 @@ class TestKinds:
         assert rivals(alone) == ()
 
     def test_in_front_of_pure_mechanisms_laplace_noise_does(self):
-        pure = PrivacyLoss(parts=(Part.of("discrete-laplace", shift=1, scale=1.0),))
+        pure = PrivacyLoss(parts=(DiscreteLaplace(shift=1, scale=1.0),))
         totals = {kind: (gate_of(kind, 1.0, 1e-6, 10_000).loss + pure).epsilon(1e-6) for kind in KINDS}
         assert totals["laplace"] < totals["discrete-laplace"] < 0.95 * totals["gaussian"]
         assert rivals(pure) == ("discrete-laplace",)

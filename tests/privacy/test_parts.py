@@ -7,21 +7,29 @@ import pytest
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.gaussian import gaussian_epsilon
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import (
+    BoundedRange,
+    DiscreteLaplace,
+    FixedSizeSamples,
+    HiddenIterate,
+    Laplace,
+    Part,
+    PoissonSamples,
+    Pure,
+    ScalarLaplace,
+)
 from ppdp.privacy.renyi import bounded_range_curve, renyi_epsilon, repeated
 
 STILL = {"replaced": 1, "toggled": 0, "moved": 0, "radius": 0.0, "total": 0.0}
-POISSON = Part.of("poisson", **STILL, rate=0.01, bound=1.0, lipschitz=1.0, noise_scale=1.0, count=1000)
-FIXED = Part.of(
-    "fixed-size", **STILL, n_rows=10_000, batch_size=100, bound=1.0, lipschitz=1.0, noise_scale=4.0, count=1000
-)
-HIDDEN = Part.of("hidden", mass=2.0, total=0.0, moved=0, n_rows=1000, bound=1.0, lipschitz=1.0, noise_scale=4.0)
-VOTE = Part.of("bounded-range", range=0.1, count=20)
+POISSON = PoissonSamples(**STILL, rate=0.01, bound=1.0, lipschitz=1.0, noise_scale=1.0, count=1000)
+FIXED = FixedSizeSamples(**STILL, n_rows=10_000, batch_size=100, bound=1.0, lipschitz=1.0, noise_scale=4.0, count=1000)
+HIDDEN = HiddenIterate(mass=2.0, total=0.0, moved=0, n_rows=1000, bound=1.0, lipschitz=1.0, noise_scale=4.0)
+VOTE = BoundedRange(range=0.1, count=20)
 EVERY = [
-    Part.of("laplace", shift=1.0, scale=4.0),
-    Part.of("scalar-laplace", shift=1.2, scale=20.0, count=50),
-    Part.of("discrete-laplace", shift=1, scale=5.0, count=3),
-    Part.of("pure", epsilon=0.2, count=4),
+    Laplace(shift=1.0, scale=4.0),
+    ScalarLaplace(shift=1.2, scale=20.0, count=50),
+    DiscreteLaplace(shift=1, scale=5.0, count=3),
+    Pure(epsilon=0.2, count=4),
     VOTE,
     POISSON,
     FIXED,

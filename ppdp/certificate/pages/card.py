@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from ppdp.certificate.issued import account_in_words, left_out
-from ppdp.certificate.pages.markup import figure, printable_record
+from ppdp.certificate.pages.markup import printable_record
 from ppdp.certificate.pages.meaning import FALSE_ALARMS, detection_power, reservation, rounded_up, status_in_words
 from ppdp.certificate.pages.wording import DIGEST, ON_TRUST, neighbours_in_words, protected_in_words, shown_facts, title
 from ppdp.certificate.record import Record
 from ppdp.certificate.replay.trust import rests_on
+from ppdp.core.figures import figure
 from ppdp.exceptions import InvalidParameter
 
 __all__ = ["HEADING", "add_to_card", "render_card"]

@@ -7,22 +7,19 @@ from typing import Any
 
 from ppdp.certificate.pages.drawing import budget_bar, distance_bars
 from ppdp.certificate.pages.layout import Cell, items, pairs, table
-from ppdp.certificate.pages.losses import ONLY_THE_LAST, law_of, part_in_words
-from ppdp.certificate.pages.markup import Element, bound, element, figure, number
+from ppdp.certificate.pages.losses import law_of, only_the_last, part_in_words
+from ppdp.certificate.pages.markup import Element, bound, element, number
 from ppdp.certificate.pages.meaning import told
 from ppdp.certificate.pages.points import points_of, spreads
 from ppdp.certificate.pages.wording import terms
 from ppdp.certificate.record import Gate, Mechanism, Noisy, Record, Step
+from ppdp.core.figures import figure
+from ppdp.privacy.noise.gate import GATE_KINDS
 
 __all__ = ["gate", "mechanism", "releases", "stages"]
 
 
 MOST = 10  # values of a list that are shown one by one
-GATE_NOISES = {
-    "gaussian": "Noise σ",
-    "laplace": "Scale of Laplace noise",
-    "discrete-laplace": "Scale of Laplace noise in whole rows",
-}
 WAYS = {
     "public": "public parameters only",
     "noisy": "from released statistics",
@@ -175,7 +172,7 @@ def _released(c: Record, laws: set[str]) -> Iterator[tuple[Cell, ...]]:
         yield _line(c, ("gate", element("small", told(c.gate))), number(1), c.gate, 1.0, laws)
     m = c.mechanism
     if m is not None:
-        once = m.steps == 1 or m.formula in ONLY_THE_LAST
+        once = m.steps == 1 or only_the_last(m)
         size: Cell = number(m.size) if once else (number(m.steps), " × ", number(m.size))
         yield _line(c, (m.name, element("small", m.class_)), size, m, m.sensitivity, laws)
 
@@ -223,7 +220,7 @@ def gate(c: Record) -> Sequence[Element]:
         ),
         pairs(
             ("Threshold", number(_threshold(g), 5, " rows")),
-            (GATE_NOISES[g.kind], number(g.noise_scale, 4, " rows")),
+            (GATE_KINDS[g.kind].scale_words, number(g.noise_scale, 4, " rows")),
             ("Passes wrongly, at most", bound(g.delta)),
         ),
     )
@@ -272,7 +269,7 @@ def _asks(m: Mechanism) -> str:
         return "chooses at random among public candidates, those that suit the prepared rows with more probability."
     if m.steps == 1:
         return "asks the prepared rows for one answer; only the noisy answer was used."
-    used = "one of the points they lead to was released" if m.formula in ONLY_THE_LAST else "all of them were paid for"
+    used = "one of the points they lead to was released" if only_the_last(m) else "all of them were paid for"
     return (
         f"asks the prepared rows for {m.steps} answers, each on what the ones before it gave; only the noisy answers"
         f" were used, and {used}."

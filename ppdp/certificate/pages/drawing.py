@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ppdp.certificate.pages.markup import Element, element, figure, power_of_ten
+from ppdp.certificate.pages.markup import Element, element
 from ppdp.certificate.pages.meaning import FALSE_ALARMS, detection_power, rounded_up
 from ppdp.certificate.pages.points import Point, spreads
 from ppdp.certificate.pages.profile import privacy_profile
 from ppdp.certificate.record import Record
+from ppdp.core.figures import figure, power_of_ten
 
 __all__ = ["Paint", "budget_bar", "distance_bars", "epsilon_curve", "power_curve"]
 

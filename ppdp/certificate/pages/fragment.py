@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ppdp.certificate.issued import account_in_words, left_out
 from ppdp.certificate.pages.drawing import distance_bars
 from ppdp.certificate.pages.losses import law_of, part_in_words
-from ppdp.certificate.pages.markup import Element, bound, element, figure, number, printable_record, to_html
+from ppdp.certificate.pages.markup import Element, bound, element, number, printable_record, to_html
 from ppdp.certificate.pages.meaning import (
     FALSE_ALARMS,
     covered_in_words,
@@ -20,6 +20,7 @@ from ppdp.certificate.pages.points import points_of, spreads
 from ppdp.certificate.pages.wording import DIGEST, around_the_claim, neighbours_in_words, protected_in_words
 from ppdp.certificate.record import Noisy, Record, Step
 from ppdp.certificate.replay.trust import rests_on
+from ppdp.core.figures import figure
 
 __all__ = ["render_fragment", "render_refusal"]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from scipy.special import ndtr, ndtri
 
-from ppdp.certificate.pages.markup import figure
 from ppdp.certificate.pages.profile import privacy_profile
 from ppdp.certificate.record import Gate, Record
+from ppdp.core.figures import figure
 
 __all__ = [
     "FALSE_ALARMS",

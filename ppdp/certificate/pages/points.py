@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ppdp.certificate.pages.markup import figure
 from ppdp.certificate.record import Place, Record
 from ppdp.core.distance import Distance
+from ppdp.core.figures import figure
 
 __all__ = ["Point", "points_of", "spreads"]
 

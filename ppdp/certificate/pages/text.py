@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from textwrap import wrap
 
 from ppdp.certificate.issued import account_in_words, left_out
-from ppdp.certificate.pages.losses import ONLY_THE_LAST, law_of, part_in_words
-from ppdp.certificate.pages.markup import figure, printable_record
+from ppdp.certificate.pages.losses import law_of, only_the_last, part_in_words
+from ppdp.certificate.pages.markup import printable_record
 from ppdp.certificate.pages.meaning import (
     FALSE_ALARMS,
     covered_in_words,
@@ -29,6 +29,7 @@ from ppdp.certificate.pages.wording import (
 from ppdp.certificate.record import Mechanism, Record
 from ppdp.certificate.replay.trust import rests_on
 from ppdp.core.distance import Distance
+from ppdp.core.figures import figure
 
 __all__ = ["render_text"]
 
@@ -116,5 +117,5 @@ def _released(c: Record) -> Iterator[tuple[str, str]]:
 
 
 def _size(m: Mechanism) -> str:
-    times = "" if m.steps == 1 or m.formula in ONLY_THE_LAST else f"{m.steps} x "
+    times = "" if m.steps == 1 or only_the_last(m) else f"{m.steps} x "
     return f"{times}{m.size} number{'' if m.size == 1 else 's'}"

@@ -78,7 +78,7 @@ def _restated(condition: Condition, domain: Domain, parameters: Mapping[str, Any
 
 def ladder_rules(c: Record, gate: Gate, ladder: Ladder, rungs: Sequence[Climbed]) -> Iterator[str]:
     """Rules for the ladder of a document."""
-    if gate.rule != "sum" or gate.kind != "gaussian":
+    if gate.rule != "sum" or not gate.mu:
         yield "gate.ladder: its noise is Gaussian, and its delta adds."
     conditional = _conditional(c)
     if len(conditional) != 1 or len(c.steps[conditional[0]].conditions) != 1:

@@ -26,9 +26,9 @@ from ppdp.core.domain import Domain
 from ppdp.exceptions import PpdpError
 from ppdp.privacy.gate import certain_share
 from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.losses import Part
 from ppdp.privacy.noise.gate import gate_noise
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, lattice_allowance
-from ppdp.privacy.parts import Part
 
 __all__ = ["Verification", "verify"]
 
@@ -119,7 +119,7 @@ def _replay(c: Record) -> list[str]:
     failure, front = 0.0, 0.0
     if gate is not None:
         noise = gate_noise(gate.kind, gate.noise_scale, n)
-        same("gate.mu", gate.mu, noise.loss.mu if gate.kind == "gaussian" else None)
+        same("gate.mu", gate.mu, noise.loss.mu or None)
         same("gate.threshold", gate.threshold, noise.threshold(gate.delta))
         squares.append(noise.loss.mu**2)
         parts = noise.loss.parts

@@ -11,15 +11,15 @@ from importlib.resources import files
 from typing import Any
 
 from ppdp.certificate.issued import left_out
-from ppdp.certificate.pages.losses import ONLY_THE_LAST, law_of
-from ppdp.certificate.pages.markup import figure
+from ppdp.certificate.pages.losses import law_of, only_the_last
 from ppdp.certificate.pages.meaning import status_in_words
 from ppdp.certificate.pages.wording import ON_TRUST, neighbours_in_words, protected_in_words, shown_facts, title
 from ppdp.certificate.record import Mechanism, Record
 from ppdp.certificate.replay.trust import rests_on
 from ppdp.core.domain import Domain
+from ppdp.core.figures import figure
 from ppdp.exceptions import InvalidParameter
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import Part
 
 __all__ = ["check_record", "record_schema", "registry_record"]
 
@@ -221,7 +221,7 @@ def _mechanisms(c: Record) -> str:
 
 def _answers(m: Mechanism) -> str:
     """How many numbers are made noisy."""
-    if m.formula in ONLY_THE_LAST:
+    if only_the_last(m):
         return f"{m.steps} noisy steps, of which one iterate of {m.size} numbers is released"
     return f"{m.steps} x {m.size} numbers" if m.steps > 1 else f"{m.size} numbers"
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 
-from ppdp.certificate.pages.markup import figure
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
+from ppdp.core.figures import figure
 from ppdp.core.ladder import Ladder
 from ppdp.core.tables import html_table, visible
 from ppdp.exceptions import InvalidParameter, NoRoute

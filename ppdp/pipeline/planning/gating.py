@@ -12,6 +12,7 @@ from ppdp.pipeline.planning.route import Route
 from ppdp.privacy.gate import Gate, certain_share
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.noise.gate import GATE_KINDS
 
 __all__ = ["Deltas", "gated_split", "pure", "rivals"]
 
@@ -55,7 +56,7 @@ def rivals(loss: PrivacyLoss) -> tuple[str, ...]:
     In front of Gaussian mechanisms, sampled ones included, the Gaussian gate costs least at every budget: squares add.
     In front of pure ones it may be whole noise, whose epsilon is paid without a delta.
     """
-    return ("discrete-laplace",) if pure(loss) else ()
+    return tuple(kind for kind, noise in GATE_KINDS.items() if noise.whole) if pure(loss) else ()
 
 
 def gated_split(
@@ -100,7 +101,7 @@ def gated_split(
         return shares, None
     passing = deltas.gate * certain_share(mu) if len(rungs) > 1 else deltas.gate
     gate = Gate.of_budget(shares.gate, passing, adding=deltas.adding, n_rows=n_rows, rungs=rungs)
-    if kind == "gaussian":
+    if kind == gate.kind:
         return shares, gate
     gate = Gate.of_margin(kind, gate.needed_margin(), deltas.gate, adding=deltas.adding, n_rows=n_rows)
     if gaussian:

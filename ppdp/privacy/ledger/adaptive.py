@@ -16,10 +16,10 @@ import numpy as np
 from scipy import optimize, special
 
 from ppdp.exceptions import BudgetExceeded, LedgerError
-from ppdp.privacy.fixed_order import loss_renyi
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
 from ppdp.privacy.ledger.spends import Entry, composed, sampling
 from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.losses.composition import parts_at_order
 
 __all__ = ["ACCOUNTINGS", "Account", "account_for", "best_order", "pure_mu", "refuse_overspend", "total_epsilon"]
 
@@ -97,7 +97,7 @@ class RenyiAccount:
     def amount(self, entries: Sequence[Entry]) -> float:
         """Rényi divergence of everything."""
         loss = composed(entries)
-        total = loss_renyi(loss.mu, loss.parts, self.order)
+        total = parts_at_order(loss.mu, loss.parts, self.order)
         if math.isinf(total) and len(entries) > 1:
             raise LedgerError(
                 f"a spend has no known Rényi divergence at the ledger's order {self.order:.4g}.",

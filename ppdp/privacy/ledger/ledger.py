@@ -26,7 +26,7 @@ from ppdp.privacy.ledger.file import settle as settle_entry
 from ppdp.privacy.ledger.fits import entered, left
 from ppdp.privacy.ledger.spends import MOST, Entry, composed, groups, refuse_another_gate, refuse_other_units
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import Part
 
 __all__ = ["Entry", "Ledger"]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ppdp.core.adjacency import Adjacency
 from ppdp.exceptions import LedgerError
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import Part
 
 __all__ = ["MOST", "Entry", "composed", "groups", "refuse_another_gate", "refuse_other_units", "sampling"]
 
@@ -44,7 +44,7 @@ class Entry:
     time : str
         When it was reserved: ISO 8601, UTC.
     parts : str
-        What is not Gaussian: a JSON list of :class:`~ppdp.privacy.parts.Part`.
+        What is not Gaussian: a JSON list of :class:`~ppdp.privacy.losses.Part`.
     block : str
         Public name of the rows it looked at, if not all; "" for all.
     gate : str

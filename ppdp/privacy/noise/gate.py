@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 from scipy.special import ndtr, ndtri
 
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.losses import DiscreteLaplace, ScalarLaplace
 from ppdp.privacy.noise.laplace import Lattice, laplace_allowance, laplace_release, value_lattice, whole_lattice
 from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY, Noise, lattice_allowance
-from ppdp.privacy.parts import Part
 
 __all__ = ["GATE_KINDS", "GateNoise", "gate_noise"]
 
@@ -29,7 +30,15 @@ class GateNoise(ABC):
         In rows: standard deviation, or scale b of ``exp(-|z| / b)``.
     n_rows : int
         Public bound on the margin.
+    law, scale_words : str
+        Of the noise, and what its scale is called, in words.
+    whole : bool
+        Whether it is a whole number.
     """
+
+    law: ClassVar[str]
+    scale_words: ClassVar[str]
+    whole: ClassVar[bool] = False
 
     scale: float
     n_rows: int
@@ -63,6 +72,8 @@ class GateNoise(ABC):
 class _Gaussian(GateNoise):
     """N(0, scale²)."""
 
+    law, scale_words = "Gaussian", "Noise σ"
+
     @property
     def loss(self) -> PrivacyLoss:
         """``mu = 1 / scale``, and the lattice."""
@@ -88,6 +99,8 @@ class _Gaussian(GateNoise):
 class _Laplace(GateNoise):
     """Density ``~ exp(-|z| / scale)``, on a fine lattice."""
 
+    law, scale_words = "Laplace", "Scale of Laplace noise"
+
     @property
     def _lattice(self) -> Lattice:
         return value_lattice(float(self.n_rows), self.scale)
@@ -96,7 +109,7 @@ class _Laplace(GateNoise):
     def loss(self) -> PrivacyLoss:
         """One real number that changes by 1 and the lattice."""
         shift = 1 + self.scale * laplace_allowance(float(self.n_rows), self.scale, 1)
-        return PrivacyLoss(parts=(Part.of("scalar-laplace", shift=shift * _SAFE, scale=self.scale),))
+        return PrivacyLoss(parts=(ScalarLaplace(shift=shift * _SAFE, scale=self.scale),))
 
     def threshold(self, delta: float) -> float:
         """``1 + b log(1 / 2δ)`` with the b that is drawn, one lattice step added."""
@@ -123,6 +136,8 @@ class _Laplace(GateNoise):
 class _DiscreteLaplace(GateNoise):
     """Integers, ``P(Z = k) ~ exp(-|k| / scale)``, on margins rounded up to whole rows."""
 
+    law, scale_words, whole = "Laplace, whole numbers", "Scale of Laplace noise in whole rows", True
+
     @property
     def _decay(self) -> float:
         """Of the integers that are drawn, whose scale is rounded up."""
@@ -132,7 +147,7 @@ class _DiscreteLaplace(GateNoise):
     @property
     def loss(self) -> PrivacyLoss:
         """One integer that changes by 1; a larger scale costs less."""
-        return PrivacyLoss(parts=(Part.of("discrete-laplace", shift=1, scale=self.scale),))
+        return PrivacyLoss(parts=(DiscreteLaplace(shift=1, scale=self.scale),))
 
     def threshold(self, delta: float) -> float:
         """The least positive m with ``P(Z >= m) = exp(-m / b) / (1 + exp(-1 / b)) <= δ``."""

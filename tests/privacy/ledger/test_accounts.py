@@ -2,6 +2,7 @@
 
 import functools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from ppdp.privacy.gaussian import gaussian_delta, gaussian_mu
 from ppdp.privacy.ledger.adaptive import RenyiAccount, best_order, pure_mu
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import BoundedRange, FixedSizeSamples, HiddenIterate, Laplace, PoissonSamples, Pure
 from ppdp.privacy.renyi import ORDERS
 
 BUDGETS = [(e, d) for e in (1e-3, 0.1, 1.0, 8.0, 50.0) for d in (1e-3, 1e-6, 1e-9)]
@@ -72,7 +73,7 @@ def most(limit, first, spend, high, **options):
 
 
 def pure(epsilon):
-    return (Part.of("pure", epsilon=epsilon),)
+    return (Pure(epsilon=epsilon),)
 
 
 class TestAttacks:
@@ -170,7 +171,7 @@ class TestPureInGaussian:
     def test_they_are_added_run_by_run(self):
         ledger = Ledger(accounting="gaussian")
         ledger.reserve(mu=0.3)
-        ledger.reserve(mu=0.0, parts=[Part.of("laplace", shift=0.1, scale=1.0, count=4)])
+        ledger.reserve(mu=0.0, parts=[Laplace(shift=0.1, scale=1.0, count=4)])
         mu = math.hypot(0.3, 2 * pure_mu(0.1))
         assert ledger.epsilon(1e-6) == pytest.approx(PrivacyLoss(mu).epsilon(1e-6), rel=1e-6)
         assert ledger.epsilon(1e-6) > PrivacyLoss(0.3, parts=ledger.spent().parts).epsilon(1e-6)
@@ -226,16 +227,16 @@ class TestOrder:
 
 
 class TestKinds:
-    HIDDEN = Part.of("hidden", mass=2.0, total=0.0, moved=0, n_rows=999, bound=1.0, lipschitz=1.0, noise_scale=40.0)
-    SAMPLED = Part.of(
-        "poisson", replaced=1, toggled=0, moved=0, radius=0.0, total=0.0, rate=0.01, bound=1.0, lipschitz=1.0,
+    HIDDEN = HiddenIterate(mass=2.0, total=0.0, moved=0, n_rows=999, bound=1.0, lipschitz=1.0, noise_scale=40.0)
+    SAMPLED = PoissonSamples(
+        replaced=1, toggled=0, moved=0, radius=0.0, total=0.0, rate=0.01, bound=1.0, lipschitz=1.0,
         noise_scale=4.0, count=50,
     )  # fmt: skip
-    BATCHES = Part.of(
-        "fixed-size", replaced=1, toggled=0, moved=0, radius=0.0, total=0.0, n_rows=1000, batch_size=10, bound=1.0,
-        lipschitz=1.0, noise_scale=8.0, count=50,
+    BATCHES = FixedSizeSamples(
+        replaced=1, toggled=0, moved=0, radius=0.0, total=0.0, n_rows=1000, batch_size=10, bound=1.0, lipschitz=1.0,
+        noise_scale=8.0, count=50,
     )  # fmt: skip
-    ALL = (HIDDEN, SAMPLED, BATCHES, *pure(0.05), Part.of("bounded-range", range=0.1))
+    ALL = (HIDDEN, SAMPLED, BATCHES, *pure(0.05), BoundedRange(range=0.1))
 
     def test_a_renyi_account_takes_everything(self):
         ledger = Ledger(epsilon=3.0, delta=1e-6, accounting="renyi")
@@ -243,7 +244,7 @@ class TestKinds:
             ledger.reserve(mu=0.1, delta=1e-8, allowance=1e-15, parts=[part])
         total = ledger.epsilon(1e-6)
         assert ledger.spent().epsilon(1e-6) < total < 3.0
-        many = Part.of("poisson", **{**dict(self.SAMPLED.facts), "count": 50_000})
+        many = replace(self.SAMPLED, count=50_000)
         assert not is_let_in(ledger, mu=0.0, parts=[many])
 
     def test_the_first_spend_decides_and_its_kind_is_kept(self):
@@ -298,7 +299,7 @@ class TestKinds:
     def test_a_spend_without_a_divergence_is_refused_with_a_fix(self):
         ledger = Ledger(epsilon=1e-3, delta=1e-6, accounting="renyi")
         ledger.reserve(mu=1e-6)
-        strong = Part.of("poisson", **{**dict(self.SAMPLED.facts), "noise_scale": 0.5}, count=1)
+        strong = replace(self.SAMPLED, noise_scale=0.5, count=1)
         with pytest.raises(LedgerError, match="order") as caught:
             ledger.reserve(mu=0.0, parts=[strong])
         assert caught.value.fix

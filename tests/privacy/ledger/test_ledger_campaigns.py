@@ -11,11 +11,10 @@ from ppdp.exceptions import BudgetExceeded, InvalidParameter, LedgerError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import PoissonSamples, Pure
 from ppdp.transformers import NormClipper
 
-SAMPLED = Part.of(
-    "poisson", replaced=1, toggled=0, moved=0, radius=0.0, total=0.0, rate=0.01, bound=1.0, lipschitz=1.0,
+SAMPLED = PoissonSamples(replaced=1, toggled=0, moved=0, radius=0.0, total=0.0, rate=0.01, bound=1.0, lipschitz=1.0,
     noise_scale=2.0, count=200,
 )  # fmt: skip
 
@@ -54,7 +53,7 @@ class TestBlocks:
     def test_each_block_has_its_own_kind(self):
         ledger = Ledger(epsilon=1.0, delta=1e-6)
         ledger.block("a").reserve(mu=0.1)
-        ledger.block("b").reserve(mu=0.0, parts=[Part.of("pure", epsilon=0.2)])
+        ledger.block("b").reserve(mu=0.0, parts=[Pure(epsilon=0.2)])
         with pytest.raises(LedgerError, match="cannot share"):
             ledger.reserve(mu=0.1)
         ledger.block("c").reserve(mu=0.0, parts=[SAMPLED])

@@ -7,7 +7,7 @@ import pytest
 
 from ppdp.exceptions import BudgetExceeded, InvalidParameter, LedgerError
 from ppdp.privacy.ledger.ledger import Ledger
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import Pure
 
 
 def test_a_file_is_the_same_account_whoever_opens_it(tmp_path):
@@ -115,11 +115,11 @@ class TestFilesOfTheFirstVersion:
         ledger.reserve(mu=0.1)
         assert len(Ledger(old)) == 2
         with pytest.raises(LedgerError, match="cannot share"):
-            ledger.reserve(mu=0.0, parts=[Part.of("pure", epsilon=0.1)])
+            ledger.reserve(mu=0.0, parts=[Pure(epsilon=0.1)])
 
     def test_decide_by_their_first_spend_like_new_ones(self, old):
         ledger = Ledger(old)
-        mixture = {"mu": 0.01, "parts": [Part.of("pure", epsilon=0.1)]}
+        mixture = {"mu": 0.01, "parts": [Pure(epsilon=0.1)]}
         ledger.reserve(dataset="other", **mixture)
         ledger.reserve(dataset="other", **mixture)
         assert len(ledger.entries("other")) == 2

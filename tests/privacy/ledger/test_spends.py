@@ -7,12 +7,12 @@ from ppdp import make_pipeline
 from ppdp.exceptions import BudgetExceeded, LedgerError
 from ppdp.mechanisms import LaplaceMechanism, LogisticRegression
 from ppdp.privacy.ledger.ledger import Ledger
-from ppdp.privacy.parts import Part
+from ppdp.privacy.losses import HiddenIterate, Pure
 from ppdp.transformers import NormClipper
 
 
 class TestPureSpends:
-    VOTE = (Part.of("pure", epsilon=0.4),)
+    VOTE = (Pure(epsilon=0.4),)
 
     def test_their_epsilons_add(self):
         ledger = Ledger(epsilon=1.0, delta=1e-6)
@@ -44,7 +44,7 @@ class TestPureSpends:
             assert len(ledger) == 1
 
     def test_what_is_neither_is_refused(self):
-        hidden = Part.of("hidden", mass=2.0, total=0.0, moved=0, n_rows=9, bound=1.0, lipschitz=1.0, noise_scale=4.0)
+        hidden = HiddenIterate(mass=2.0, total=0.0, moved=0, n_rows=9, bound=1.0, lipschitz=1.0, noise_scale=4.0)
         with pytest.raises(LedgerError):
             Ledger().reserve(mu=0.0, parts=[hidden])
 
