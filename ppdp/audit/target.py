@@ -16,7 +16,8 @@ from ppdp.audit.digests import code_of, digest_of, digest_of_plan
 from ppdp.audit.scores import joined, numbers_of
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import column_sums, row_norms
+from ppdp.data.statistics import row_norms
+from ppdp.data.summary import column_sums
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
 from ppdp.pipeline.execute import Outcome, execute
 from ppdp.pipeline.issue import content_hash

@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ppdp.bounds.laplace import largest_entry
 from ppdp.bounds.learning import augmented_norm
 from ppdp.bounds.queries import moving
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import inflate
 from ppdp.exceptions import UnsupportedOrder

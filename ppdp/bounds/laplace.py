@@ -8,7 +8,7 @@ from typing import Any
 
 from ppdp.bounds.queries import check_grid, counting_step, histogram_shape, moving, present_shape
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import formula
 from ppdp.core.rounding import column_sum_error, inflate
 from ppdp.privacy.loss import PrivacyLoss
@@ -21,7 +21,6 @@ __all__ = [
     "laplace_histogram",
     "laplace_mean",
     "laplace_sum",
-    "largest_entry",
     "mean_shape",
     "real_loss",
     "sum_shape",
@@ -29,12 +28,6 @@ __all__ = [
 ]
 
 _SHARED: dict[str, Any] = {"kind": "privacy", "page": "laplace", "law": "Laplace", "used_by": ("LaplaceMechanism",)}
-
-
-def largest_entry(domain: Domain) -> float:
-    """Public bound on every entry of a row."""
-    norm = float(domain.require("row_norm"))
-    return min(norm, domain.entry_bound or norm)
 
 
 def absolute_norm(domain: Domain) -> float:

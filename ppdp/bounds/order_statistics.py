@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import UNIT, apply_error, inflate
 
 __all__ = [
     "coordinate_moves",
-    "largest_entry",
     "median_imputation",
     "medians",
     "quantile_pairs",
@@ -25,12 +24,6 @@ __all__ = [
     "rank_gap_margin",
     "robust_scaling",
 ]
-
-
-def largest_entry(domain: Domain) -> float:
-    """Bound b on the size of an entry."""
-    norm = float(domain.require("row_norm"))
-    return min(domain.entry_bound or norm, norm)
 
 
 def coordinate_moves(domain: Domain, distance: Distance) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ppdp.bounds.deduplication import nobody_absent
 from ppdp.bounds.pca import spread_factor
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import apply_error, column_sum_error, inflate
 
@@ -47,7 +47,7 @@ class _Geometry:
     def of(cls, domain: Domain, distance: Distance, s: float, conditional: bool) -> _Geometry:
         """With one scale per column."""
         norm = float(domain.require("row_norm"))
-        entry = min(domain.entry_bound or norm, norm)
+        entry = largest_entry(domain)
         centre = math.sqrt(max(0.0, norm**2 - domain.d * s * s)) if conditional else norm
         column_centre = math.sqrt(max(0.0, entry**2 - s * s)) if conditional else entry
         reach = min(norm + centre, (entry + column_centre) * math.sqrt(domain.d))

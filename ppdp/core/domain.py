@@ -11,7 +11,7 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.checks import classes_of, integer, labels, length, number, pair
 from ppdp.exceptions import InvalidParameter, MissingBound
 
-__all__ = ["Domain", "check_domain"]
+__all__ = ["Domain", "check_domain", "largest_entry"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +165,12 @@ class Domain:
             raise InvalidParameter(f"unknown domain facts: {sorted(set(data) - _DECLARABLE)}.")
         plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
         return cls(**plain)
+
+
+def largest_entry(domain: Domain) -> float:
+    """Public bound on the size of every entry of a row."""
+    norm = float(domain.require("row_norm"))
+    return min(domain.entry_bound or norm, norm)
 
 
 def check_domain(value: Any) -> None:

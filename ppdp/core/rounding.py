@@ -2,7 +2,7 @@
 
 Theory: ``docs/theory/rounding.md``. Sums of columns are taken in 64-bit fixed point: every row is rounded
 to a public grid by itself, so equal rows cancel exactly in any order and only rows that differ can
-contribute a rounding step. Products of matrices are summed in blocks of float64.
+contribute a rounding step. So are second moments, of rows whose entries are rounded to a finer grid.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ __all__ = [
     "inflate",
     "product_error",
     "projection_error",
+    "slice_bits",
 ]
 
 UNIT = 2.0**-53
@@ -57,8 +58,13 @@ def column_sum_error(n_rows: int, width: int, bound: float, distance: Distance) 
     return math.sqrt(width) * (mass * step + 8 * UNIT * n_rows * bound)
 
 
+def slice_bits(width: int) -> int:
+    """Bits b of the coarse and of the fine part of an entry such that ``√width 4^-b`` is below 2^-41."""
+    return max(22, 21 + math.ceil(math.log2(width + 1) / 4 - 0.5))
+
+
 def product_error(n_rows: int, row_norm: float) -> float:
-    """Frobenius error of ``sum w x x^T`` taken in float64 blocks with compensated addition."""
+    """Frobenius error of ``sum w x x^T`` over rows in two slices of :func:`slice_bits`."""
     return (BLOCK + 8) * UNIT * n_rows * row_norm**2
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ppdp.core.rounding import UNIT
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import column_sums
+from ppdp.data.summary import column_sums
 
 __all__ = ["RankGapMargin", "column_quantiles", "trimmed_means"]
 

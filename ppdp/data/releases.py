@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds.release import BOX_WEIGHT
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.quantiles import column_quantiles, trimmed_means
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import Moments, column_sums, joint_sums, second_moment
+from ppdp.data.statistics import Moments
+from ppdp.data.summary import column_sums, joint_sums, second_moment
 
 __all__ = ["STATISTICS", "Statistic", "only"]
 
@@ -54,19 +55,19 @@ class Statistic:
     moments: bool = False
 
 
-def _entry(domain: Domain) -> float:
-    norm = float(domain.require("row_norm"))
-    return min(domain.entry_bound or norm, norm)
-
-
 def _norm(domain: Domain) -> float:
     return float(domain.require("row_norm"))
 
 
+def observed_counts(rows: Rows) -> Array:
+    """Weight of the observed entries of every column."""
+    return joint_sums(rows, [(_observed, 1.0)])[0]
+
+
 def observed_means(rows: Rows, domain: Domain, min_observed: int, columns: Sequence[int] | None = None) -> Array:
     """Column means over the observed entries of rows with weight, over ``max(n_j, min_observed)``; 0 elsewhere."""
-    terms = (None, _entry(domain)), (_observed, 1.0)
-    sums, counts = joint_sums(rows.X, rows.weight, terms)
+    terms = (None, largest_entry(domain)), (_observed, 1.0)
+    sums, counts = joint_sums(rows, terms)
     means = np.asarray(sums / np.maximum(counts, min_observed))
     return means if columns is None else only(means, columns)
 
@@ -83,18 +84,18 @@ def _observed(X: Array) -> Array:
 
 
 def _measure_squares(rows: Rows, domain: Domain, _: Mapping[str, Any]) -> Array:
-    entry = _entry(domain)
-    sums, squares = joint_sums(rows.X, rows.weight, [(None, entry), (lambda X: X**2 / entry, entry)])
+    entry = largest_entry(domain)
+    sums, squares = joint_sums(rows, [(None, entry), (lambda X: X**2 / entry, entry)])
     return np.concatenate([sums, BOX_WEIGHT * squares]) / rows.n
 
 
 def _read_squares(answer: Array, domain: Domain) -> Moments:
-    d, entry = domain.d, _entry(domain)
+    d, entry = domain.d, largest_entry(domain)
     return Moments(answer[:d], answer[d:] * entry / BOX_WEIGHT)
 
 
 def _measure_moment(rows: Rows, domain: Domain, _: Mapping[str, Any]) -> Array:
-    moment = second_moment(rows.X, rows.weight) / rows.n
+    moment = second_moment(rows, largest_entry(domain)) / rows.n
     upper, doubled = _triangle(domain.d)
     return np.asarray(moment[upper] * doubled / (math.sqrt(2) * _norm(domain)))
 
@@ -113,7 +114,7 @@ def _triangle(d: int) -> tuple[tuple[NDArray[np.intp], ...], Array]:
 
 
 def _measure_matrix(rows: Rows, domain: Domain, _: Mapping[str, Any]) -> Array:
-    mean = column_sums(rows.X, rows.weight, _entry(domain)) / rows.n
+    mean = column_sums(rows.X, rows.weight, largest_entry(domain)) / rows.n
     return np.concatenate([mean, _measure_moment(rows, domain, _)])
 
 
@@ -121,27 +122,15 @@ def _read_matrix(answer: Array, domain: Domain) -> Moments:
     return Moments.of_matrix(answer[: domain.d], _read_moment(answer[domain.d :], domain))
 
 
-def without_gaps(rows: Rows) -> Rows:
-    """The rows with zeros in place of those that have gaps."""
-    gaps = np.isnan(rows.X).any(axis=1, keepdims=True)
-    return Rows(np.where(gaps, 0.0, rows.X), None, rows.weight) if gaps.any() else rows
-
-
-def complete_second_moment(rows: Rows) -> Array:
-    """Second moment of the rows without gaps, over the public number of rows."""
-    complete = without_gaps(rows)
-    return second_moment(complete.X, complete.weight) / rows.n
-
-
 def _columnwise(formula: str, count: int, measure: Callable[[Rows, Domain, Mapping[str, Any]], Array]) -> Statistic:
     """``count`` entries for every column; read as an array of shape (count, d)."""
     return Statistic(
         formula=formula,
         size=lambda domain: count * domain.d,
-        bound=_entry,
+        bound=largest_entry,
         measure=lambda rows, domain, parameters: measure(rows, domain, parameters).ravel(),
         read=lambda answer, domain: answer.reshape(count, domain.d),
-        error=lambda sigma, domain: sigma / (2 * _entry(domain)),
+        error=lambda sigma, domain: sigma / (2 * largest_entry(domain)),
     )
 
 
@@ -159,18 +148,18 @@ STATISTICS = {
     "means": Statistic(
         formula="release.column-means",
         size=lambda domain: domain.d,
-        bound=_entry,
+        bound=largest_entry,
         measure=lambda rows, domain, p: observed_means(rows, domain, int(p["min_observed"]), p.get("columns")),
         read=lambda answer, domain: Moments(answer, np.full(domain.d, np.nan)),
-        error=lambda sigma, domain: sigma / (2 * _entry(domain)),
+        error=lambda sigma, domain: sigma / (2 * largest_entry(domain)),
     ),
     "squares": Statistic(
         formula="release.mean-and-squares",
         size=lambda domain: 2 * domain.d,
-        bound=lambda domain: BOX_WEIGHT * _entry(domain),
+        bound=lambda domain: BOX_WEIGHT * largest_entry(domain),
         measure=_measure_squares,
         read=_read_squares,
-        error=lambda sigma, domain: sigma / (BOX_WEIGHT * _entry(domain)),
+        error=lambda sigma, domain: sigma / (BOX_WEIGHT * largest_entry(domain)),
         moments=True,
     ),
     "matrix": Statistic(
@@ -183,16 +172,11 @@ STATISTICS = {
         moments=True,
     ),
     "moment": _MOMENT,
-    "complete-matrix": replace(
-        _MOMENT,
-        measure=lambda rows, domain, _: _measure_moment(without_gaps(rows), domain, _),
-        read=_read_moment,
-        moments=False,
-    ),
+    "complete-matrix": replace(_MOMENT, read=_read_moment, moments=False),
     "trimmed-means": _columnwise(
         "release.trimmed-means",
         1,
-        lambda rows, domain, p: trimmed_means(rows, p["min_observed"], p["trimmed"], _entry(domain)),
+        lambda rows, domain, p: trimmed_means(rows, p["min_observed"], p["trimmed"], largest_entry(domain)),
     ),
     "medians": _columnwise("release.medians", 1, lambda rows, _, __: column_quantiles(rows, (0.5,))),
     "quantile-pairs": _columnwise(

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.core.domain import Domain
-from ppdp.data.statistics import extremes
+from ppdp.data.parallel import PIECE
 
-__all__ = ["Rows", "encode_labels", "encode_targets", "observed_domain"]
+__all__ = ["Rows", "encode_labels", "encode_targets"]
 
 Array = NDArray[np.float64]
 
@@ -58,6 +57,11 @@ class Rows:
         """Public number of slots."""
         return int(self.X.shape[0])
 
+    def blocks(self) -> Iterator[Rows]:
+        """The rows in blocks; labels and keys stay behind."""
+        for part in (slice(start, start + PIECE) for start in range(0, self.n, PIECE)):
+            yield Rows(self.X[part], None, self.weight[part])
+
     @property
     def incomplete(self) -> NDArray[np.bool_]:
         """Which rows with weight have a gap."""
@@ -84,19 +88,6 @@ class Rows:
 
     def __repr__(self) -> str:
         return f"Rows({self.n} x {self.X.shape[1]})"
-
-
-def observed_domain(X: Array, low: float | None = None, high: float | None = None) -> Domain:
-    """Facts read off the data (and their extremes), for what is fitted alone; never used by a certificate."""
-    n, d = X.shape
-    if low is None or high is None:
-        low, high = extremes(X)
-    gaps = None if math.isnan(low) else 0
-    if gaps is None:
-        low, high = float(np.fmin.reduce(X, axis=None)), float(np.fmax.reduce(X, axis=None))
-    entry = max(high, -low) or 1.0
-    entry = min(entry, 1e90) if math.isfinite(entry) else 1.0
-    return Domain(n_rows=n, n_features=d, row_norm=entry * math.sqrt(d), entry_bound=entry, max_missing=gaps)
 
 
 def encode_labels(y: Any, classes: Sequence[Any]) -> Array:

@@ -1,46 +1,19 @@
-"""Sums over private rows: exact fixed-point column sums and blocked second moments.
-
-Both are sums over rows, so they can be merged over blocks. Errors and what they cost:
-``docs/theory/rounding.md``.
-"""
+"""Norms of rows, products of rows with matrices, and what is known of rows by their moments."""
 
 from __future__ import annotations
 
-import functools
-import math
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.core.rounding import BLOCK, EXACT, fixed_point_exponent
+from ppdp.core.rounding import BLOCK
+from ppdp.data.parallel import PIECE, blocks, in_parallel, threads_for
 
-__all__ = [
-    "Moments",
-    "blocks",
-    "clip_norms",
-    "column_sums",
-    "extremes",
-    "in_parallel",
-    "joint_sums",
-    "multiplied",
-    "row_norms",
-    "second_moment",
-    "threads_for",
-    "top_eigenvectors",
-]
+__all__ = ["Moments", "clip_norms", "multiplied", "row_norms", "top_eigenvectors"]
 
 Array = NDArray[np.float64]
 
-T = TypeVar("T")
-
-CACHED = 2**17  # entries
-NARROW = 128  # columns
-SPAN = 8  # blocks that a thread takes at a time
 TINY, HUGE = 1e-250, 1e250  # squares between are neither lost nor infinite
 
 
@@ -75,143 +48,24 @@ class Moments:
         return Moments.of_matrix(mean + b, a @ self.matrix @ a.T + cross + cross.T + np.outer(b, b))
 
 
-def column_sums(values: Array, weight: Array, bound: float) -> Array:
-    """Weighted column sums, exact up to one rounding of every entry to a public grid.
-
-    Entries are clamped to ``[-bound, bound]`` first, and a gap counts as 0. The result does not depend on
-    the order of rows.
-    """
-    return joint_sums(values, weight, [(None, bound)])[0]
-
-
-def joint_sums(values: Array, weight: Array, terms: Sequence[tuple[Callable[[Array], Array] | None, float]]) -> Array:
-    """Column sums of several elementwise functions of the same rows, in one pass over them.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n, d)
-        Rows.
-    weight : ndarray of shape (n,)
-        In [0, 1].
-    terms : sequence of (function or None, bound)
-        What is summed, block by block (None: the entries themselves), with the bound of :func:`column_sums`.
-
-    Returns
-    -------
-    ndarray of shape (len(terms), d)
-    """
-    n, d = values.shape
-    exponent = fixed_point_exponent(n)
-    grids = [exponent - math.ceil(math.log2(bound)) for _, bound in terms]
-    total = np.zeros((len(terms), d), dtype=np.int64)
-    ones = np.ones(EXACT)
-    for part in blocks(n, d):
-        rows, w = values[part], weight[part, None]
-        whole = bool((w == 1).all())
-        for which, (function, bound) in enumerate(terms):
-            entries = np.clip(rows if function is None else function(rows), -bound, bound)
-            if not whole:
-                entries *= w
-            # A float64 of this size has the grid as its last place, so that adding it rounds to the grid.
-            anchor = 1.5 * 2.0 ** (52 - grids[which])
-            entries += anchor
-            entries -= anchor
-            sums = ones[: len(rows)] @ entries  # whole numbers of grid steps, at most 2^53 of them: exact
-            if np.isnan(sums).any():
-                np.copyto(entries, 0.0, where=np.isnan(entries))
-                sums = ones[: len(rows)] @ entries
-            total[which] += np.ldexp(sums, grids[which]).astype(np.int64)
-    return np.stack([np.ldexp(sums.astype(np.float64), -grid) for sums, grid in zip(total, grids)])
-
-
-def blocks(n: int, d: int) -> Iterator[slice]:
-    """Slices of at most ``EXACT`` rows that fit a processor's cache."""
-    rows = min(EXACT, max(64, CACHED // max(d, 1)))
-    return (slice(start, start + rows) for start in range(0, n, rows))
-
-
-def second_moment(X: Array, weight: Array) -> Array:
-    """``Σ w x xᵀ`` in blocks of float64, block sums added with compensation."""
-    d = X.shape[1]
-    total, lost = np.zeros((d, d)), np.zeros((d, d))
-
-    def product(start: int) -> Array:
-        block, w = X[start : start + BLOCK], weight[start : start + BLOCK, None]
-        with np.errstate(all="ignore"):
-            return (block * w if (w != 1).any() else block).T @ block
-
-    with np.errstate(all="ignore"):
-        for part in in_parallel(product, range(0, X.shape[0], BLOCK), d):
-            part = part - lost
-            grown = total + part
-            lost = (grown - total) - part
-            total = grown
-    return (total + total.T) / 2
-
-
 def multiplied(X: Array, *matrices: Array, out: Array | None = None) -> Array:
     """Product of the rows with matrices, one after the other, block by block; ``out`` may be ``X``."""
     out = np.empty((X.shape[0], matrices[-1].shape[1])) if out is None else out
 
-    def product(start: int) -> None:
-        *first, last = matrices
-        block = X[start : start + BLOCK]
-        for matrix in first:
-            block = block @ matrix
-        if np.may_share_memory(block, out):
-            out[start : start + BLOCK] = block @ last
-        else:
-            np.matmul(block, last, out=out[start : start + BLOCK])
+    def product(first: int) -> None:
+        for start in range(first, min(first + PIECE, X.shape[0]), BLOCK):
+            *before, last = matrices
+            block = X[start : start + BLOCK]
+            for matrix in before:
+                block = block @ matrix
+            if np.may_share_memory(block, out):
+                out[start : start + BLOCK] = block @ last
+            else:
+                np.matmul(block, last, out=out[start : start + BLOCK])
 
-    for _ in in_parallel(product, range(0, X.shape[0], BLOCK), X.shape[1]):
+    for _ in in_parallel(product, range(0, X.shape[0], PIECE), X.shape[1]):
         pass
     return out
-
-
-def extremes(X: Array) -> tuple[float, float]:
-    """Smallest and largest entry; not a number if some entry is none."""
-
-    def ends(start: int) -> tuple[float, float]:
-        block = X[start : start + BLOCK]
-        return block.min(), block.max()
-
-    low, high = np.array(list(in_parallel(ends, range(0, X.shape[0], BLOCK), 1))).T
-    return float(low.min()), float(high.max())
-
-
-def in_parallel(task: Callable[[int], T], starts: range, d: int) -> Iterator[T]:
-    """Results of a task for every block, in order.
-
-    Products of matrices with few columns are faster with one thread each, several at a time: the threads of one such
-    product would wait for each other.
-    """
-    if len(starts) <= 4 or d > NARROW:
-        yield from map(task, starts)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    def several(first: int) -> list[T]:
-        return [task(start) for start in starts[first : first + SPAN]]
-
-    with threads_for(d), ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-        for results in pool.map(several, range(0, len(starts), SPAN)):
-            yield from results
-
-
-def threads_for(d: int) -> AbstractContextManager[Any]:
-    """Linear algebra of d columns: few of them get no threads of their own.
-
-    Threads that waited for each other over a small matrix go on spinning, and the next pass over all rows is slower.
-    """
-    return _libraries().limit(limits=1, user_api="blas") if d <= NARROW else nullcontext()
-
-
-@functools.cache
-def _libraries() -> Any:
-    """The libraries of linear algebra that are loaded: looking for them takes longer than a few products."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 def top_eigenvectors(moment: Array, k: int) -> tuple[Array, Array]:

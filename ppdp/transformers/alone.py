@@ -14,6 +14,7 @@ from ppdp.core.domain import Domain, check_domain
 from ppdp.data.facts import complete
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import row_norms
+from ppdp.data.summary import incomplete
 from ppdp.exceptions import DomainMismatch, InvalidValue, MissingBound, PpdpError
 from ppdp.transformers.way import Way
 
@@ -53,7 +54,7 @@ def check_rows(stage: Any, X: Array, domain: Domain) -> None:
             stage=name,
             fix="clip them before, with MinMaxScaler(ranges=...) or NormClipper(...), or declare what holds for all.",
         )
-    if Rows.of(X).incomplete.sum() > domain.missing_rows:
+    if incomplete(Rows.of(X)) > domain.missing_rows:
         raise InvalidValue(
             "more rows have gaps than max_missing declares.", stage=name, fix="declare what holds for all."
         )

@@ -18,8 +18,10 @@ from ppdp.core.declared import Value, constants
 from ppdp.core.distance import Distance, Sensitivity
 from ppdp.core.domain import Domain
 from ppdp.data.frames import arrow_table, readable
-from ppdp.data.rows import Rows, observed_domain
-from ppdp.data.statistics import Moments, blocks, extremes
+from ppdp.data.parallel import blocks
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import Moments
+from ppdp.data.summary import extremes, observed_domain
 from ppdp.exceptions import MissingBudget
 from ppdp.transformers.alone import Alone, check_rows, declared_facts
 from ppdp.transformers.condition import Condition

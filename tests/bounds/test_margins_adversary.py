@@ -15,7 +15,8 @@ from neighbours import ROUNDING, Pair
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import second_moment, top_eigenvectors
+from ppdp.data.statistics import top_eigenvectors
+from ppdp.data.summary import second_moment
 from ppdp.transformers import PCA, MeanImputer, StandardScaler
 from ppdp.transformers.scale.standard_scaler import StdMargin
 
@@ -31,7 +32,7 @@ def deviations(rows):
 
 
 def gap(rows):
-    values, _ = top_eigenvectors(second_moment(rows.X, rows.weight) / rows.n, 1)
+    values, _ = top_eigenvectors(second_moment(rows, 1.0) / rows.n, 1)
     return values[0] - values[1]
 
 

@@ -10,10 +10,10 @@ from neighbours import ROUNDING, Chain, Pair
 from worst_cases import evenly_spaced, three_steps
 
 from ppdp.bounds import lookup
-from ppdp.bounds.order_statistics import coordinate_moves, largest_entry
+from ppdp.bounds.order_statistics import coordinate_moves
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.quantiles import RankGapMargin, column_quantiles
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Rows

@@ -11,7 +11,7 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import second_moment
+from ppdp.data.summary import second_moment
 from ppdp.transformers import SoftPCA
 
 ONE = Adjacency.replace().distance
@@ -35,7 +35,7 @@ def test_no_pair_changes_the_moment_further(domain, distance, order):
     bound = moment_distance(domain, distance)[order == "fro"]
 
     def change(pair):
-        left, right = (second_moment(rows.X, rows.weight) / rows.n for rows in (pair.left, pair.right))
+        left, right = (second_moment(rows, domain.row_norm) / rows.n for rows in (pair.left, pair.right))
         return np.linalg.norm(left - right, order) / bound
 
     reached, _ = attack(world, change, draws=40, steps=80)

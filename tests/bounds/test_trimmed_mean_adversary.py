@@ -10,10 +10,9 @@ from worst_cases import outliers_cut
 
 from ppdp.bounds import lookup
 from ppdp.bounds.imputation import mean_norm
-from ppdp.bounds.order_statistics import largest_entry
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.quantiles import trimmed_means
 from ppdp.data.rows import Rows
 from ppdp.exceptions import CertificateError

@@ -11,7 +11,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import FORMULAS, Formula
 from ppdp.core.rounding import column_sum_error, inflate
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import column_sums
+from ppdp.data.summary import column_sums
 from ppdp.testing import REGISTRY, check_stage
 from ppdp.transformers import PCA, NormClipper, RowMap, StandardScaler
 from ppdp.transformers.base import RowWiseTransformer, Stage, Transformer

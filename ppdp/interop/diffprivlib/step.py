@@ -21,7 +21,8 @@ from ppdp.bounds import lookup
 from ppdp.bounds.diffprivlib import ROUNDED, VERSION
 from ppdp.core.checks import classes_of, pair
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows, encode_labels, encode_targets, observed_domain
+from ppdp.data.rows import Rows, encode_labels, encode_targets
+from ppdp.data.summary import observed_domain
 from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound, StageFailed
 from ppdp.interop.diffprivlib.draws import Draws
 from ppdp.interop.diffprivlib.models import REFUSED, SUPPORTED, Adapter

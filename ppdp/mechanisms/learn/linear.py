@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ppdp.bounds.learning import kept_steps
 from ppdp.core.checks import choice, classes_of, flag, integer, number, pair, positive
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows, encode_labels, encode_targets, observed_domain
+from ppdp.data.rows import Rows, encode_labels, encode_targets
+from ppdp.data.summary import observed_domain
 from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound
 from ppdp.mechanisms.base import Question
 from ppdp.mechanisms.learn.batches import batches, secret_one

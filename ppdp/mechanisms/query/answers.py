@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,8 @@ from sklearn.utils.validation import validate_data
 
 from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, by_column, counting_step
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows, observed_domain
-from ppdp.data.statistics import column_sums, second_moment
+from ppdp.data.rows import Rows
+from ppdp.data.summary import Counts, column_sums, fold, observed_domain, second_moment
 from ppdp.privacy.noise.sampler import Noise
 
 __all__ = [
@@ -56,15 +56,19 @@ class FitsAlone:
         return self
 
 
-def weighed(cells: NDArray[np.integer[Any]], weight: Array, number: int) -> Array:
+def weighed(rows: Rows, number: int, cells: Callable[[Array], NDArray[np.integer[Any]]]) -> Array:
     """Weight in each of ``number`` cells; exact, weights are rounded down to a public grid."""
-    step = counting_step(len(weight))
-    return np.asarray(np.bincount(cells, np.floor(weight / step), number) * step, dtype=np.float64)
+    step = counting_step(rows.n)
+
+    def steps(block: Rows) -> NDArray[Any]:
+        return np.bincount(cells(block.X), np.floor(block.weight / step), number)
+
+    return np.asarray(fold(Counts(number, steps), rows) * step, dtype=np.float64)
 
 
 def present(rows: Rows) -> Array:
     """Weight of all rows, an array of one."""
-    return weighed(np.zeros(rows.n, dtype=np.int64), rows.weight, 1)
+    return weighed(rows, 1, lambda X: np.zeros(len(X), dtype=np.int64))
 
 
 def histograms(rows: Rows, columns: Sequence[int], sizes: Sequence[int], edges: Sequence[float]) -> Array:
@@ -72,22 +76,30 @@ def histograms(rows: Rows, columns: Sequence[int], sizes: Sequence[int], edges: 
 
     An inner edge belongs to the cell above it; the outer cells take what lies beyond.
     """
-    found = [
-        weighed(np.searchsorted(marks[1:-1], rows.X[:, column], side="right"), rows.weight, len(marks) - 1)
-        for column, marks in zip(columns, by_column(sizes, edges))
-    ]
-    return np.concatenate(found)
+    return np.concatenate(
+        [
+            weighed(rows, len(marks) - 1, _cells(column, marks[1:-1], "right"))
+            for column, marks in zip(columns, by_column(sizes, edges))
+        ]
+    )
 
 
-def rank_scores(values: Array, weight: Array, q: float, candidates: Array) -> Array:
+def _cells(
+    column: int, edges: Sequence[float] | Array, side: Literal["left", "right"]
+) -> Callable[[Array], NDArray[np.intp]]:
+    """Between which edges the values of a column lie."""
+    return lambda X: np.searchsorted(edges, X[:, column], side=side)
+
+
+def rank_scores(rows: Rows, column: int, q: float, candidates: Array) -> Array:
     """Minus the weight by which the rank of each candidate misses ``q`` times the whole weight.
 
     The rank of a value that rows have is an interval, from the weight below it to the weight up to it.
     """
     number = len(candidates) + 1
-    below = np.cumsum(weighed(np.searchsorted(candidates, values, side="right"), weight, number))[:-1]
-    up_to = np.cumsum(weighed(np.searchsorted(candidates, values, side="left"), weight, number))[:-1]
-    aim = q * weighed(np.zeros(len(values), dtype=np.int64), weight, 1)
+    below = np.cumsum(weighed(rows, number, _cells(column, candidates, "right")))[:-1]
+    up_to = np.cumsum(weighed(rows, number, _cells(column, candidates, "left")))[:-1]
+    aim = q * present(rows)
     return -np.maximum(np.maximum(below - aim, aim - up_to), 0.0)
 
 
@@ -100,7 +112,7 @@ def mean(rows: Rows, bound: float, count_weight: float | None = None) -> Array:
 def mean_and_moment(rows: Rows, norm: float, *, weighted: bool) -> Array:
     """Mean, upper triangle of the second moment over √2 R, isometric to the matrix, and perhaps the share present."""
     upper, stretch = _triangle(rows.X.shape[1])
-    moment = second_moment(rows.X, rows.weight)[upper] / rows.n
+    moment = second_moment(rows, norm)[upper] / rows.n
     parts = [mean(rows, norm), moment * stretch / (math.sqrt(2) * norm)]
     return np.concatenate([*parts, *([MOMENT_COUNT_WEIGHT * norm * present(rows) / rows.n] if weighted else [])])
 

@@ -15,7 +15,7 @@ from ppdp.core.callables import refuse_fitted
 from ppdp.core.checks import choice, number, positive, shown
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import column_sums
+from ppdp.data.summary import column_sums
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.query.answers import FitsAlone, rank_scores
@@ -169,8 +169,7 @@ class ExponentialMechanism(FitsAlone, Mechanism):
         p = question.parameters
         if self.query == "quantile":
             return [
-                rank_scores(rows.X[:, column], rows.weight, p["q"], marks)
-                for column, marks in zip(p["columns"], _candidates(question))
+                rank_scores(rows, column, p["q"], marks) for column, marks in zip(p["columns"], _candidates(question))
             ]
         given = np.nan_to_num(self._given(rows.X, p["candidates"]), nan=0.0)
         return [column_sums(np.clip(given, 0.0, p["sensitivity"]), rows.weight, p["sensitivity"])]

@@ -21,7 +21,7 @@ from ppdp.bounds.release import answer_shape
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import column_sums
+from ppdp.data.summary import column_sums
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.query.answers import (
     FitsAlone,

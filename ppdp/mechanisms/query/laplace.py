@@ -13,7 +13,7 @@ from ppdp.bounds.queries import histogram_shape, present_shape
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import column_sums
+from ppdp.data.summary import column_sums
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.query.answers import FitsAlone, histograms, mean, present, read_histograms, read_mean, within_ball
 from ppdp.mechanisms.query.grids import public_grid

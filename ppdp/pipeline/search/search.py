@@ -25,7 +25,7 @@ from ppdp.core.names import dataset_name
 from ppdp.data import intake as entrance
 from ppdp.data.facts import check_promised, merged
 from ppdp.data.frames import cells
-from ppdp.data.statistics import column_sums
+from ppdp.data.summary import column_sums
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
 from ppdp.pipeline.copies import Copied, as_part
 from ppdp.pipeline.pipeline import Pipeline

@@ -21,7 +21,7 @@ from ppdp.core.checks import flag, integer, length
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import extremes
+from ppdp.data.summary import extremes
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.condition import Condition
 from ppdp.transformers.deduplicate.keys import check_order, compared

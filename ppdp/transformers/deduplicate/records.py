@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.data.parallel import blocks
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import blocks
 
 __all__ = ["Groups", "bits", "grouped", "hashed", "mixed", "present", "smallest"]
 

@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d, vali
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.frames import arrow_table
+from ppdp.data.parallel import blocks
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import blocks
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics
 

@@ -14,6 +14,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import clip_norms
+from ppdp.data.summary import incomplete
 from ppdp.transformers.condition import Condition
 
 __all__ = ["fill", "missing_condition", "missing_limit"]
@@ -52,7 +53,7 @@ class MissingMargin:
     limit: int
 
     def __call__(self, rows: Rows, unit: float) -> float:
-        room = self.limit + 1 - int(rows.incomplete.sum())
+        room = self.limit + 1 - incomplete(rows)
         if unit == 0:  # neighbouring datasets have as many, too many or not
             return math.inf if room > 0 else 0.0
         return room / unit

@@ -14,7 +14,7 @@ from ppdp.bounds.deduplication import nobody_absent
 from ppdp.core.checks import columns_of, flag, integer, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.releases import observed_means, only
+from ppdp.data.releases import observed_counts, observed_means, only
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
 from ppdp.transformers.base import Statistics, Transformer, chosen
@@ -163,7 +163,7 @@ class ObservedMargin:
     columns: list[int] | None
 
     def __call__(self, rows: Rows, unit: float) -> float:
-        counts = (~np.isnan(rows.X) * rows.weight[:, None]).sum(axis=0)
+        counts = observed_counts(rows)
         if self.columns is not None:
             counts = counts[self.columns]
         room = float(counts.min() - self.n0)

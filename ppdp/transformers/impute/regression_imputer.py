@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from ppdp.core.checks import number
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.rounding import eigen_error, product_error
-from ppdp.data.releases import complete_second_moment
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import clip_norms
+from ppdp.data.summary import second_moment
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.condition import Condition
@@ -135,7 +135,7 @@ class RegressionImputer(Transformer):
         if way.name == "public":  # nothing is observed to follow from
             zero = np.zeros((domain.d, domain.d))
             return {"moment": zero, "ridge": 1.0, "norm": domain.row_norm, "entry_bound": domain.entry_bound}
-        return self.read(complete_second_moment(rows), way, domain)
+        return self.read(second_moment(rows, largest_entry(domain)) / rows.n, way, domain)
 
     def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
         largest = float(domain.require("row_norm")) ** 2
@@ -215,7 +215,7 @@ class EigenvalueMargin:
     norm: float
 
     def __call__(self, rows: Rows, unit: float) -> float:
-        smallest = float(np.linalg.eigvalsh(complete_second_moment(rows))[0])
+        smallest = float(np.linalg.eigvalsh(second_moment(rows, self.norm) / rows.n)[0])
         error = product_error(rows.n, self.norm) / rows.n + eigen_error(rows.X.shape[1], self.norm)
         room = smallest - self.least - error
         if unit == 0:

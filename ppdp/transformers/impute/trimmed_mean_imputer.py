@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.order_statistics import largest_entry
 from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.quantiles import trimmed_means
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter

@@ -192,13 +192,6 @@ class PCA(Transformer):
             return columns.usual_alignment(k)
         return number("min_alignment", self.min_alignment, self, least=1e-6, most=1)
 
-    def _observed(self, X: Array) -> Domain:
-        n, d = X.shape
-        if self._center or (self.output == "rank" and self._rank(d) == d):
-            return super()._observed(X)
-        # Alone and without a mean nothing rests on the norm of the rows, and their moments tell what is not finite.
-        return Domain(n_rows=n, n_features=d, row_norm=1.0, max_missing=0)
-
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         if way.name == "public":
             return self.without_release(way)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite
 
 from ppdp.bounds.pca import map_error, moment_error
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.rounding import inflate
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import column_sums, second_moment, top_eigenvectors
+from ppdp.data.statistics import top_eigenvectors
+from ppdp.data.summary import column_sums, second_moment
 
 __all__ = ["AlignmentMargin", "GapMargin", "Spectrum"]
 
@@ -38,9 +38,7 @@ class Spectrum:
         """From the rows, over their public number."""
         norm = float(domain.require("row_norm"))
         mean = column_sums(rows.X, rows.weight, norm) / rows.n if center else np.zeros(rows.X.shape[1])
-        matrix = second_moment(rows.X, rows.weight) / rows.n
-        if not np.isfinite(matrix).all():
-            assert_all_finite(rows.X, input_name="X")
+        matrix = second_moment(rows, largest_entry(domain)) / rows.n
         return cls.of(mean, matrix, k, center=center)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.core.checks import integer
-from ppdp.data.statistics import threads_for
+from ppdp.data.parallel import threads_for
 from ppdp.exceptions import InvalidParameter
 
 __all__ = ["PublicColumns"]

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from ppdp.core.checks import number
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import Moments, second_moment
+from ppdp.data.statistics import Moments
+from ppdp.data.summary import second_moment
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.way import Ask, Way
@@ -78,7 +79,7 @@ class SoftPCA(Transformer):
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
-        return _shrinkage(second_moment(rows.X, rows.weight) / rows.n, way, domain)
+        return _shrinkage(second_moment(rows, largest_entry(domain)) / rows.n, way, domain)
 
     def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
         assert values.matrix is not None

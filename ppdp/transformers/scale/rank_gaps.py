@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ppdp.bounds.order_statistics import coordinate_moves, largest_entry
+from ppdp.bounds.order_statistics import coordinate_moves
 from ppdp.core.checks import number, positive
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.quantiles import RankGapMargin
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.transformers.condition import Condition

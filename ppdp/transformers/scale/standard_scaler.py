@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from ppdp.bounds.deduplication import nobody_absent
 from ppdp.core.checks import flag, number, positive
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.rounding import UNIT
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import Moments, clip_norms, joint_sums
+from ppdp.data.statistics import Moments, clip_norms
+from ppdp.data.summary import joint_sums
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.condition import Condition
@@ -151,9 +152,8 @@ class StandardScaler(Transformer):
         return chosen(offered, self.statistics, self)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
-        norm = float(domain.require("row_norm"))
-        entry = min(domain.entry_bound or norm, norm)
-        mean, squares = joint_sums(rows.X, rows.weight, [(None, entry), (np.square, entry**2)]) / rows.n
+        entry = largest_entry(domain)
+        mean, squares = joint_sums(rows, [(None, entry), (np.square, entry**2)]) / rows.n
         variance = self._pooled(np.maximum(squares - mean**2, 0.0))
         if self.floor:
             scale = np.sqrt(np.maximum(variance, way.parameters["min_std"] ** 2))

@@ -1,0 +1,64 @@
+"""Passes over many rows: blocks that fit a processor's cache, several at a time."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from itertools import chain, islice
+from typing import Any, TypeVar
+
+from ppdp.core.rounding import EXACT
+
+__all__ = ["PIECE", "blocks", "in_parallel", "threads_for"]
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+CACHED = 2**17  # entries
+NARROW = 128  # columns
+PIECE = 2**15  # rows that a thread takes at a time
+WAITING = 4  # tasks that each worker may have waiting
+
+
+def blocks(n: int, d: int) -> Iterator[slice]:
+    """Slices of at most ``EXACT`` rows that fit a processor's cache."""
+    rows = min(EXACT, max(64, CACHED // max(d, 1)))
+    return (slice(start, start + rows) for start in range(0, n, rows))
+
+
+def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int) -> Iterator[T]:
+    """Results of a task for every item, in order; no more than a few items are held at once.
+
+    Products of matrices with few columns are faster with one thread each, several at a time: the threads of one such
+    product would wait for each other.
+    """
+    rest = iter(items)
+    first = list(islice(rest, 2))
+    rest = chain(first, rest)
+    if len(first) < 2 or d > NARROW:
+        yield from map(task, rest)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    workers = min(8, os.cpu_count() or 1)
+    with threads_for(d), ThreadPoolExecutor(workers) as pool:
+        while waiting := list(islice(rest, WAITING * workers)):
+            yield from pool.map(task, waiting)
+
+
+def threads_for(d: int) -> AbstractContextManager[Any]:
+    """Linear algebra of d columns: few of them get no threads of their own.
+
+    Threads that waited for each other over a small matrix go on spinning, and the next pass over all rows is slower.
+    """
+    return _libraries().limit(limits=1, user_api="blas") if d <= NARROW else nullcontext()
+
+
+@functools.cache
+def _libraries() -> Any:
+    """The libraries of linear algebra that are loaded: looking for them takes longer than a few products."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

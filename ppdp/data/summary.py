@@ -1,0 +1,301 @@
+"""Statistics that are sums over rows: exact, so that neither the order nor the partition of the rows shows in a bit.
+
+What a row adds is rounded to a public grid, row by row, and then only whole numbers are added. So a statistic can be
+taken of an array, of record batches or of rows on several machines, by one and the same :func:`fold`. Errors and what
+they cost: ``docs/theory/rounding.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.core.domain import Domain
+from ppdp.core.rounding import EXACT, fixed_point_exponent, slice_bits
+from ppdp.data.parallel import blocks, in_parallel
+from ppdp.data.rows import Rows
+
+__all__ = [
+    "ColumnSums",
+    "Counts",
+    "Extremes",
+    "SecondMoment",
+    "Summary",
+    "column_sums",
+    "extremes",
+    "fold",
+    "incomplete",
+    "joint_sums",
+    "observed_domain",
+    "second_moment",
+]
+
+Array = NDArray[np.float64]
+Total = NDArray[Any]
+Term = tuple[Callable[[Array], Array] | None, float]
+
+T = TypeVar("T")
+
+CARRY = 40  # bits of the lower of two words
+CARRIED = 512  # products of at most 2^53 that the lower word takes before it is carried
+
+
+class Summary(ABC, Generic[T]):
+    """A statistic that can be taken of blocks of rows, in any order, and put together.
+
+    Attributes
+    ----------
+    d : int
+        Number of columns.
+    """
+
+    d: int
+
+    @abstractmethod
+    def zero(self) -> Total:
+        """The total of no rows."""
+
+    @abstractmethod
+    def add(self, total: Total, block: Rows) -> Total:
+        """The total with the rows of a block; may write over the old one."""
+
+    def merge(self, one: Total, other: Total) -> Total:
+        """The total of both; whole numbers are added, so this is associative and commutes."""
+        return one + other
+
+    @abstractmethod
+    def finish(self, total: Total) -> T:
+        """The statistic."""
+
+
+def fold(summary: Summary[T], rows: Rows | Iterable[Rows]) -> T:
+    """A statistic of rows, which may come in blocks.
+
+    Parameters
+    ----------
+    summary : Summary
+        The statistic. What it says of all rows, such as their public number, is said of all blocks together.
+    rows : Rows or iterable of Rows
+        All rows, or blocks of them; no two blocks are held at once for longer than they take.
+    """
+    parts = in_parallel(
+        lambda block: summary.add(summary.zero(), block), rows.blocks() if isinstance(rows, Rows) else rows, summary.d
+    )
+    total = summary.zero()
+    for part in parts:
+        total = summary.merge(total, part)
+    return summary.finish(total)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSums(Summary[Array]):
+    """Column sums of elementwise functions of the rows, exact up to one rounding of every entry to a public grid.
+
+    Attributes
+    ----------
+    n, d : int
+        Public number of all rows, and of columns.
+    terms : sequence of (function or None, bound)
+        What is summed (None: the entries themselves); clamped to ``[-bound, bound]``. A gap counts as 0.
+    """
+
+    n: int
+    d: int
+    terms: Sequence[Term]
+
+    def zero(self) -> Total:
+        """No rows."""
+        return np.zeros((len(self.terms), self.d), dtype=np.int64)
+
+    def add(self, total: Total, block: Rows) -> Total:
+        """Add whole numbers of grid steps."""
+        ones = np.ones(EXACT)
+        for part in blocks(block.n, self.d):
+            rows, weight = block.X[part], block.weight[part, None]
+            whole = bool((weight == 1).all())
+            for which, ((function, bound), grid) in enumerate(zip(self.terms, self._grids)):
+                entries = np.clip(rows if function is None else function(rows), -bound, bound)
+                if not whole:
+                    entries *= weight
+                # A float64 of this size has the grid as its last place, so that adding it rounds to the grid.
+                anchor = 1.5 * 2.0 ** (52 - grid)
+                entries += anchor
+                entries -= anchor
+                sums = ones[: len(rows)] @ entries  # at most 2^53 grid steps: exact
+                if np.isnan(sums).any():
+                    np.copyto(entries, 0.0, where=np.isnan(entries))
+                    sums = ones[: len(rows)] @ entries
+                total[which] += np.ldexp(sums, grid).astype(np.int64)
+        return total
+
+    def finish(self, total: Total) -> Array:
+        """The sums, of shape (len(terms), d)."""
+        return np.stack([np.ldexp(sums.astype(np.float64), -grid) for sums, grid in zip(total, self._grids)])
+
+    @property
+    def _grids(self) -> list[int]:
+        """Places behind the binary point, of every term."""
+        exponent = fixed_point_exponent(self.n)
+        return [exponent - math.ceil(math.log2(bound)) for _, bound in self.terms]
+
+
+@dataclass(frozen=True, slots=True)
+class SecondMoment(Summary[Array]):
+    """``Σ w x xᵀ`` over the rows without gaps, entries clamped to ``[-bound, bound]`` and rounded to a public grid.
+
+    An entry is the sum of two whole numbers of steps, one coarse and one fine, whose products are summed exactly in
+    float64 over as many rows as leave room for it, and from there on in two words of 64 bits.
+    """
+
+    d: int
+    bound: float
+
+    def zero(self) -> Total:
+        """No rows."""
+        return np.zeros((2, 3, self.d, self.d), dtype=np.int64)
+
+    def add(self, total: Total, block: Rows) -> Total:
+        """Add the products of slices."""
+        rows = 2 ** (53 - 2 * slice_bits(self.d))
+        for first in range(0, block.n, CARRIED * rows):
+            for start in range(first, min(block.n, first + CARRIED * rows), rows):
+                part = slice(start, start + rows)
+                self._add_products(total[1], block.X[part], block.weight[part])
+            _carry(total)
+        return total
+
+    def merge(self, one: Total, other: Total) -> Total:
+        """Both, with one form for equal totals."""
+        return _carry(one + other)
+
+    def finish(self, total: Total) -> Array:
+        """The matrix."""
+        bits = slice_bits(self.d)
+        coarse, mixed, fine = np.ldexp(total[0].astype(np.float64), CARRY) + total[1]
+        steps = coarse + np.ldexp(mixed + mixed.T, -bits - 1) + np.ldexp(fine, -2 * (bits + 1))
+        return np.ldexp(steps, 2 * (self._exponent - bits))
+
+    @property
+    def _exponent(self) -> int:
+        return math.ceil(math.log2(self.bound * (1 + 1e-9)))  # a row may be longer than its norm in the last place
+
+    def _add_products(self, total: Total, X: Array, weight: Array) -> None:
+        coarse, fine = self._slices(X, weight)
+        if np.isnan(product := coarse.T @ coarse).any():
+            gaps = np.isnan(X).any(axis=1, keepdims=True)
+            coarse, fine = self._slices(np.where(gaps, 0.0, X), weight)
+            product = coarse.T @ coarse
+        total[0] += product.astype(np.int64)
+        total[1] += (coarse.T @ fine).astype(np.int64)
+        total[2] += (fine.T @ fine).astype(np.int64)
+
+    def _slices(self, X: Array, weight: Array) -> tuple[Array, Array]:
+        """Whole numbers of at most ``slice_bits`` bits: of coarse steps, and of fine ones for what is left."""
+        bits = slice_bits(self.d)
+        entries = X * 2.0 ** (bits - self._exponent)
+        if (weight != 1).any():
+            entries *= np.sqrt(weight)[:, None]
+        np.clip(entries, -(2.0**bits), 2.0**bits, out=entries)
+        anchor = 1.5 * 2.0**52  # its last place is 1, so that adding it rounds to whole numbers
+        coarse = entries + anchor
+        coarse -= anchor
+        entries -= coarse
+        entries *= 2.0 ** (bits + 1)
+        entries += anchor
+        entries -= anchor
+        return coarse, entries
+
+
+def _carry(total: Total) -> Total:
+    """The same two words, of which the lower has its one form."""
+    over = total[1] >> CARRY
+    total[0] += over
+    total[1] -= over << CARRY
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Counts(Summary[NDArray[np.int64]]):
+    """Sums of whole numbers, which a function gives for every block: rows in each of so many cells."""
+
+    d: int
+    of: Callable[[Rows], Any]
+
+    def zero(self) -> Total:
+        """No rows."""
+        return np.zeros(self.d, dtype=np.int64)
+
+    def add(self, total: Total, block: Rows) -> Total:
+        """Count one block."""
+        return total + np.asarray(self.of(block)).astype(np.int64)
+
+    def finish(self, total: Total) -> NDArray[np.int64]:
+        """The counts."""
+        return total
+
+
+@dataclass(frozen=True, slots=True)
+class Extremes(Summary[tuple[float, float]]):
+    """Smallest and largest entry; not a number if some entry is none."""
+
+    d: int = 1
+
+    def zero(self) -> Total:
+        """No rows."""
+        return np.full(2, np.inf)
+
+    def add(self, total: Total, block: Rows) -> Total:
+        """Look at one block; there is one."""
+        return np.minimum(total, [block.X.min(), -block.X.max()])
+
+    def merge(self, one: Total, other: Total) -> Total:
+        """The smaller and the larger."""
+        return np.minimum(one, other)
+
+    def finish(self, total: Total) -> tuple[float, float]:
+        """The ends."""
+        return float(total[0]), -float(total[1])
+
+
+def column_sums(values: Array, weight: Array, bound: float) -> Array:
+    """Weighted column sums, as :class:`ColumnSums` takes them; the result does not depend on the order of rows."""
+    return joint_sums(Rows(values, None, weight), [(None, bound)])[0]
+
+
+def joint_sums(rows: Rows, terms: Sequence[Term]) -> Array:
+    """Column sums of several elementwise functions of the same rows, in one pass over them; shape (len(terms), d)."""
+    return fold(ColumnSums(rows.n, rows.X.shape[1], terms), rows)
+
+
+def second_moment(rows: Rows, bound: float) -> Array:
+    """``Σ w x xᵀ`` over the rows without gaps, whose entries are at most ``bound``."""
+    return fold(SecondMoment(rows.X.shape[1], bound), rows)
+
+
+def incomplete(rows: Rows) -> int:
+    """How many rows with weight have a gap."""
+    return int(fold(Counts(1, lambda block: block.incomplete.sum()), rows)[0])
+
+
+def extremes(X: Array) -> tuple[float, float]:
+    """Smallest and largest entry; not a number if some entry is none."""
+    return fold(Extremes(), Rows.of(X))
+
+
+def observed_domain(X: Array, low: float | None = None, high: float | None = None) -> Domain:
+    """Facts read off the data (and their extremes), for what is fitted alone; never used by a certificate."""
+    n, d = X.shape
+    if low is None or high is None:
+        low, high = extremes(X)
+    gaps = None if math.isnan(low) else 0
+    if gaps is None:
+        low, high = float(np.fmin.reduce(X, axis=None)), float(np.fmax.reduce(X, axis=None))
+    entry = max(high, -low) or 1.0
+    entry = min(entry, 1e90) if math.isfinite(entry) else 1.0
+    return Domain(n_rows=n, n_features=d, row_norm=entry * math.sqrt(d), entry_bound=entry, max_missing=gaps)
