@@ -59,8 +59,8 @@ def column_sum_error(n_rows: int, width: int, bound: float, distance: Distance) 
 
 
 def slice_bits(width: int) -> int:
-    """Bits b of the coarse and of the fine part of an entry such that ``√width 4^-b`` is below 2^-41."""
-    return max(22, 21 + math.ceil(math.log2(width + 1) / 4 - 0.5))
+    """Bits b of the coarse and of the fine part of an entry, so many that ``√(1.03 width) 4^-b`` is at most 2^-41."""
+    return max(22, 21 + math.ceil(math.log2(1.03 * width) / 4 - 0.5))
 
 
 def product_error(n_rows: int, row_norm: float) -> float:

@@ -49,11 +49,15 @@ class Stage(BaseEstimator):
         Whether rows may have gaps before it and have none behind it.
     fits : bool
         Whether it learns anything from rows.
+    in_memory : bool
+        Whether it needs all rows in memory, because it sorts columns or compares rows. What other stages fit on rows is
+        a :class:`~ppdp.data.summary.Summary`, which can be taken block by block.
     """
 
     bounds_rows = False
     fills_gaps = False
     fits = False
+    in_memory = False
 
     @property
     def relief(self) -> str:

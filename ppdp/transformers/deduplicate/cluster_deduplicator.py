@@ -41,6 +41,7 @@ class ClusterDeduplicator(Resampler, Stage):
     **Guarantee** (``docs/theory/clusters.md``; Theorem A there replaces Proposition 3 of "Provable privacy with
     non-private pre-processing", which is false): one replaced row switches at most ``2 (max_cluster - 1)`` others on or
     off. Conditional: :class:`Deduplicator` and :class:`GridDeduplicator` cost less and assume nothing.
+    Rows are compared in memory.
 
     There is no ``transform``: a new row is never a duplicate. Use :meth:`fit_resample` outside a pipeline.
 

@@ -33,6 +33,7 @@ class ClusterQuantizer(Resampler, Stage):
     **Guarantee** (``docs/theory/clusters.md``; Theorem A there replaces Proposition 3 of "Provable privacy with
     non-private pre-processing", which is false): one replaced row moves at most ``2 (max_cluster - 1)`` others, each by
     at most ``2 eta`` and ``eta`` on average. Conditional: :class:`GridQuantizer` costs nothing and assumes nothing.
+    Rows are compared in memory.
 
     There is no ``transform``: copies of private rows are private, so a new row stays as it is. Outside a pipeline,
     :meth:`fit_resample` returns the moved rows.

@@ -47,7 +47,7 @@ class Deduplicator(Resampler, Stage):
     **Guarantee** (``docs/theory/deduplication.md``): unconditional. Whole records: nothing moves, a
     replaced record stays one replaced record, so it costs nothing. With a key, or with ``labels="first"``: at most two
     further rows are switched on or off; with "unanimous" one. A stage before it that moved rows makes them count as
-    replaced.
+    replaced. Rows are compared in memory.
 
     There is no ``transform``: a new row is never a duplicate. Use :meth:`fit_resample` outside a pipeline.
 

@@ -54,7 +54,7 @@ class GridDeduplicator(Resampler, Stage):
     **Guarantee** (``docs/theory/deduplication.md``): unconditional. "centre": one replaced record stays one replaced
     record. "first": another row may also move inside its cell, or, where that cannot be said, two rows are switched.
     "soft": the weight that changes is that of one replaced record, spread over many rows. Each covers a whole group of
-    near-duplicates in one cell as if they were one row.
+    near-duplicates in one cell as if they were one row. Rows are compared in memory.
 
     There is no ``transform``: a new row is never a duplicate. Use :meth:`fit_resample` outside a pipeline, with "soft"
     :meth:`weights`.

@@ -61,7 +61,7 @@ class LSHDeduplicator(Resampler, Stage):
     **Guarantee** (``docs/theory/lsh-deduplication.md``): unconditional. One replaced record switches at most
     ``2 * bands`` other rows, with a window ``2 * bands * window``; "soft" changes a weight of at most ``bands + 1`` in
     all. The two loops that are in common use, "insert only what was kept" and "verify pairs, then connect them", have
-    no bound.
+    no bound. Rows are compared in memory.
 
     Two sets of Jaccard similarity s share a bucket with probability ``1 - (1 - s**rows)**bands``: 0.95 at 0.8 with the
     default. There is no ``transform``: a new row is never a duplicate. Use :meth:`fit_resample` outside a pipeline,

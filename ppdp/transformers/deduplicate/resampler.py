@@ -26,8 +26,10 @@ class Resampler:
     """Mixin for stages that delete or weight rows; it stands before :class:`Stage` among the bases.
 
     Outside a pipeline such a stage has ``fit_resample``, and no ``transform``: a new row is never a duplicate. Which
-    rows were kept is private and no attribute tells it.
+    rows were kept is private and no attribute tells it. Rows are compared, so all of them are needed in memory.
     """
+
+    in_memory = True
 
     _rewrites = False
     """Whether kept rows have other values than they came with."""

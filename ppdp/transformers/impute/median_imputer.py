@@ -52,7 +52,7 @@ class MedianImputer(Transformer):
     -----
     **Guarantee** (``docs/theory/order-statistics.md``; Proposition 16 of "Provable privacy with non-private
     pre-processing" forgets that one row changes all medians). One replaced row moves every row with gaps by at most
-    ``gap``.
+    ``gap``. Columns are sorted, so all rows are needed in memory.
 
     There is **no noisy way**: one row can move a median from end to end of its range, so noise that covers all data
     drowns it. Medians released for prediction rest on the same condition, behind its test.
@@ -73,6 +73,7 @@ class MedianImputer(Transformer):
     allows_gaps = True
     fills_gaps = True
     fits = True
+    in_memory = True
     elementwise = True
     statistic_names = ("median", "norm")
 

@@ -55,7 +55,8 @@ class TrimmedMeanImputer(Transformer):
     -----
     **Guarantee** (``docs/theory/trimmed-mean.md``; Table 3 of "Provable privacy with non-private pre-processing" prints
     a negative bound that depends on the data). For all data, whatever lies between their values, one replaced row moves
-    every row with gaps by at most ``K(A)/(n0 - 2m)``, ``K(A) = √(4R² + 2A²)``.
+    every row with gaps by at most ``K(A)/(n0 - 2m)``, ``K(A) = √(4R² + 2A²)``. Columns are sorted, so all rows are
+    needed in memory.
 
     Examples
     --------
@@ -68,6 +69,7 @@ class TrimmedMeanImputer(Transformer):
     allows_gaps = True
     fills_gaps = True
     fits = True
+    in_memory = True
     elementwise = True
     statistic_names = ("mean", "norm")
 

@@ -60,6 +60,7 @@ class MinMaxScaler(RowWiseTransformer):
     (``docs/theory/order-statistics.md``): one replaced row moves every row by at most
     ``(high - low) gap / min_width``. There is **no noisy way**: one row can move a quantile from end to end of its
     range, so noise that covers all data drowns it. Quantiles released for prediction rest on the same condition.
+    Columns are sorted, so ``quantiles`` need all rows in memory.
 
     Examples
     --------
@@ -99,6 +100,11 @@ class MinMaxScaler(RowWiseTransformer):
     def bounds_rows(self) -> bool:  # type: ignore[override]
         """Whether it bounds the rows without knowing a bound before."""
         return self.quantiles is None
+
+    @property
+    def in_memory(self) -> bool:  # type: ignore[override]
+        """Whether it needs all rows in memory: it sorts columns for quantiles."""
+        return self.quantiles is not None
 
     def _target(self) -> tuple[float, float]:
         return pair("feature_range", self.feature_range, self)

@@ -53,7 +53,7 @@ class RobustScaler(Transformer):
     -----
     **Guarantee** (``docs/theory/order-statistics.md``). One replaced row moves every row by at most
     ``(B + 1) gap / w``, ``(2B + 1) gap / w`` if rows may have gaps or be deleted. The floor costs nothing, so no
-    condition on the width is needed.
+    condition on the width is needed. Columns are sorted, so all rows are needed in memory.
 
     There is **no noisy way**: one row can move a quantile from end to end of its range, so noise that covers all data
     drowns it. Quantiles released for prediction rest on the same condition, behind its test.
@@ -70,6 +70,7 @@ class RobustScaler(Transformer):
 
     allows_gaps = True
     fits = True
+    in_memory = True
     elementwise = True
     statistic_names = ("center", "scale", "clip")
 

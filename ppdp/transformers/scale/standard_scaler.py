@@ -61,7 +61,8 @@ class StandardScaler(Transformer):
     Notes
     -----
     **Guarantee** (``docs/theory/standard-scaling.md``; corrects Proposition 6 of "Provable privacy with non-private
-    pre-processing", whose printed bound is exceeded from 22 rows on). All rows move.
+    pre-processing", whose printed bound is exceeded from 22 rows on). All rows move. ``floor=False`` sorts columns for
+    its condition, so all rows are needed in memory.
 
     Examples
     --------
@@ -92,6 +93,11 @@ class StandardScaler(Transformer):
         self.with_mean = with_mean
         self.statistics = statistics
         self.per_column = per_column
+
+    @property
+    def in_memory(self) -> bool:  # type: ignore[override]
+        """Whether it needs all rows in memory: its condition sorts columns."""
+        return not self.floor
 
     @property
     def relief(self) -> str:

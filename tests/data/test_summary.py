@@ -1,0 +1,112 @@
+"""A statistic that is a sum has the same bits for any order and any partition of the rows, however they come."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ppdp.core.rounding import product_error, slice_bits
+from ppdp.data.frames import readable
+from ppdp.data.parallel import PIECE
+from ppdp.data.rows import Rows
+from ppdp.data.summary import ColumnSums, Counts, Extremes, SecondMoment, fold, second_moment
+
+WIDTHS = [1, 3, 20, 63, 70]
+LARGE = 6.0
+
+
+def rows_of(n, d, seed=0, gaps=True):
+    """Rows of all sizes, some deleted, some of broken weight, some with gaps."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.integers(-12, 1, (n, 1))
+    X[rng.random((n, d)) < (0.01 if gaps else 0)] = np.nan
+    weight = rng.choice([0.0, 1.0, 0.3, 1 / 3], n, p=[0.1, 0.7, 0.1, 0.1])
+    X[weight == 0] = 0.0
+    return Rows(np.clip(X, -LARGE, LARGE), None, weight)
+
+
+def summaries(n, d):
+    """Everything that can be folded."""
+    seen = (lambda X: (~np.isnan(X)).astype(np.float64), 1.0)
+    return {
+        "sums": ColumnSums(n, d, [(None, LARGE), (np.square, LARGE**2), seen]),
+        "moment": SecondMoment(d, LARGE),
+        "counts": Counts(1, lambda block: block.incomplete.sum()),
+        "extremes": Extremes(),
+    }
+
+
+def parted(rows, rng):
+    """The rows in another order, in blocks of any size, also empty ones."""
+    order = rng.permutation(rows.n)
+    ends = np.sort(rng.integers(0, rows.n + 1, rng.integers(1, 9)))
+    return [Rows(rows.X[part], None, rows.weight[part]) for part in np.split(order, ends) if part.size]
+
+
+@pytest.mark.parametrize("d", WIDTHS)
+@pytest.mark.parametrize("name", summaries(1, 1))
+def test_no_order_and_no_partition_shows_in_a_bit(name, d):
+    rng = np.random.default_rng(d)
+    for n in (1, 2, 700, 5000):
+        rows, summary = rows_of(n, d, seed=n), summaries(n, d)[name]
+        whole = np.asarray(fold(summary, rows)).tobytes()
+        for _ in range(4):
+            assert np.asarray(fold(summary, parted(rows, rng))).tobytes() == whole
+
+
+@pytest.mark.parametrize("name", summaries(1, 1))
+def test_merging_is_associative_commutes_and_has_a_zero(name):
+    rows = rows_of(3000, 5)
+    summary = summaries(rows.n, 5)[name]
+
+    def total(part):
+        return summary.add(summary.zero(), Rows(rows.X[part], None, rows.weight[part]))
+
+    a, b, c = (total(slice(start, start + 1000)) for start in (0, 1000, 2000))
+    assert same(summary.merge(summary.merge(a, b), c), summary.merge(a, summary.merge(b, c)))
+    assert same(summary.merge(a, b), summary.merge(b, a))
+    assert same(summary.merge(a, summary.zero()), a)
+    assert same(summary.merge(a, b), total(slice(0, 2000)))
+
+
+def same(one, other):
+    return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
+
+
+def test_arrays_and_record_batches_are_one():
+    """Also where several threads share an array."""
+    rows = rows_of(2 * PIECE + 77, 4)
+    rows = Rows(rows.X, None, np.ones(rows.n))
+    table = pa.table({str(i): column for i, column in enumerate(rows.X.T)})
+    for summary in summaries(rows.n, 4).values():
+        batches = (Rows.of(readable(batch)) for batch in table.to_batches(max_chunksize=9999))
+        assert np.array_equal(fold(summary, batches), fold(summary, rows), equal_nan=True)
+
+
+@pytest.mark.parametrize("d", [*WIDTHS, 1000])
+@pytest.mark.parametrize("bound", [1e-90, 0.7, 1.0, 1e90])
+def test_a_second_moment_is_as_exact_as_is_charged(d, bound):
+    rows = rows_of(300, d, gaps=False)
+    rows = Rows(rows.X / LARGE * bound, None, rows.weight)
+    scaled = (rows.X / bound).astype(np.longdouble)
+    exact = np.einsum("i,ij,ik->jk", rows.weight, scaled, scaled, optimize=True)
+    found = second_moment(rows, bound) / bound**2
+    assert np.linalg.norm((found - exact).astype(float)) <= product_error(rows.n, np.sqrt(d)) / 100
+    assert np.array_equal(found, found.T)
+
+
+def test_the_largest_rows_do_not_overflow():
+    n = 2**20
+    rows = Rows(np.ones((n, 1)), None, np.ones(n))
+    assert second_moment(rows, 1.0) == n
+
+
+def test_rows_with_gaps_and_deleted_rows_are_zeros():
+    X = np.array([[1.0, 2.0], [np.nan, 5.0], [3.0, 4.0]])
+    moment = second_moment(Rows(X, None, np.array([1.0, 1.0, 0.0])), 8.0)
+    assert moment.tolist() == [[1.0, 2.0], [2.0, 4.0]]
+
+
+def test_products_of_slices_fit():
+    for d in [1, 62, 63, 993, 994, 15906, 10**5]:
+        assert np.sqrt(1.03 * d) * 4.0 ** -slice_bits(d) <= 2.0**-41
+        assert 4 ** slice_bits(d) * 2 ** (53 - 2 * slice_bits(d)) == 2**53
