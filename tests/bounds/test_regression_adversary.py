@@ -141,6 +141,16 @@ def test_one_row_that_decides_a_slope_reaches_the_bound(setting):
 
 
 @pytest.mark.parametrize("conditional", [False, True])
+@pytest.mark.parametrize(("n", "gaps", "least"), [(200, 3, 0.97), (5000, 5, 0.998)])
+def test_few_rows_with_the_same_gap_reach_the_total(conditional, n, gaps, least):
+    """Each of them moves as far as one can; they take nothing from the fit as long as they are few."""
+    case = steep(n, 0.2, conditional, gap=gaps)
+    chain = Chain.of([case.stage], case.domain.but(max_missing=gaps), ONE)
+    reached = by_position(case.pair.mapped(chain.run), free=[0])
+    assert least <= reached.total / chain.distance.total <= ROUNDING
+
+
+@pytest.mark.parametrize("conditional", [False, True])
 @pytest.mark.parametrize(("share", "least"), [(0.05, 0.92), (0.1, 0.96), (0.2, 0.98)])
 def test_a_row_with_a_gap_reaches_the_bound(conditional, share, least):
     case = steep(200, share, conditional, gap=True)

@@ -233,12 +233,12 @@ def distinct(pair: Pair) -> Pair:
     return pair.mapped(lambda rows: Rows(rows.X * factor, None, rows.weight))
 
 
-def steep(n: int, share: float, conditional: bool, *, gap: bool = False) -> Case:
+def steep(n: int, share: float, conditional: bool, *, gap: int = 0) -> Case:
     """Regression imputation of a third feature: the replaced row turns the slope along the first feature around.
 
     The other rows make the slope along the second feature as steep as it can be; the first feature varies as little as
-    is assumed (or not at all, with a ridge), so that one row decides its slope. With ``gap`` the last row lies where
-    the slope changes and lacks the third entry.
+    is assumed (or not at all, with a ridge), so that one row decides its slope. The last ``gap`` rows lie where
+    the slope changes and lack the third entry.
     """
     tilt, lean = STEEP[conditional, n, share]
     others = n - 1 - gap
@@ -252,7 +252,7 @@ def steep(n: int, share: float, conditional: bool, *, gap: bool = False) -> Case
     slope = moment[1, 2] / (moment[1, 1] + (0.0 if conditional else share * n))
     common = np.array([0.0, -slope, 1.0]) * math.sqrt((1 - tilt**2) / (1 + slope**2))
     step = np.array([tilt, 0.0, 0.0])
-    last = [[1.0, 0.0, GAP]] if gap else []
+    last = [[1.0, 0.0, GAP]] * gap
     pair = Pair.of(np.vstack([common + step, rest, *last]), np.vstack([common - step, rest, *last]))
     domain = Domain(n_rows=n, n_features=3, row_norm=1.0)
     if not conditional:

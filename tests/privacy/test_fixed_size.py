@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from sampled_steps import EPSILONS, NEGLIGIBLE, QUADRATURE, fixed_samples, hockey_stick, true_profile_1d, within
 from scipy.stats import norm
+from true_losses import Law, mixtures, true_delta, true_epsilon
 
 from ppdp.core.distance import Distance
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.privacy.fixed_size import fixed_size_profile, fixed_size_step
+from ppdp.privacy.pld import loss_distribution
 
 
 class TestFixedSize:
@@ -111,6 +113,44 @@ class TestFixedSize:
             first, second = ((1 - q) * other + q * own for other, own in (ends[:2], ends[2:]))
             truth = np.maximum(first - math.exp(epsilon) * second, 0).sum() * (line[1] - line[0])
             assert truth == pytest.approx(most, rel=1e-4, abs=NEGLIGIBLE)
+
+    def test_an_attacker_in_one_direction_reaches_seven_eighths_of_a_thousand_steps(self):
+        """Row C among rows -C, against -C, in every step; the other way round it is less."""
+        q, mu = 0.01, 0.5
+        batch, empty = (np.array([1 - q, q]), np.array([0.0, mu])), (np.ones(1), np.zeros(1))
+        certified = loss_distribution(fixed_size_profile(q, mu), 2.0**-10) * 1000
+        epsilons = [
+            true_epsilon(lambda e, law=Law(mixtures(*pair)): true_delta(law, 1000, e), 1e-6, 2.0)
+            for pair in ((*batch, *empty), (*empty, *batch))
+        ]
+        assert epsilons == pytest.approx([0.721, 0.666], abs=1e-3)
+        assert 0.865 < epsilons[0] / certified.epsilon(1e-6) < 0.88
+
+    def test_whoever_chooses_the_direction_by_what_he_saw_reaches_little_more(self):
+        """The best choice in each of ten steps, by dynamic programming over the likelihood ratio so far."""
+        q, mu, steps, h = 0.01, 0.5, 10, 2.0**-12
+        ratio = h * np.arange(-4096, 4097)
+        x, dx = np.linspace(-9, 9 + mu, 8001, retstep=True)
+        empty = norm.pdf(x) * dx
+        batch = (1 - q) * empty + q * norm.pdf(x - mu) * dx
+        cells = np.rint(np.log(batch / empty) / h).astype(int)
+
+        def after(value, masses, losses):
+            kernel = np.bincount(losses - losses.min(), masses)
+            low, high = min(losses.min(), 0), max(losses.max(), 0)
+            padded = np.concatenate([1 - np.exp(ratio[0] + h * np.arange(-high, 0)), value, np.zeros(-low)])
+            start = high - losses.min()
+            return np.convolve(padded, kernel)[start : start + len(value)]
+
+        still = np.maximum(1 - np.exp(ratio), 0.0)
+        fixed, free = still, still
+        for _ in range(steps):
+            fixed = after(fixed, batch, cells)
+            free = np.maximum(after(free, batch, cells), after(free, empty, -cells))
+        reached = [float(ratio[np.flatnonzero(value > 1e-6)[-1]]) for value in (fixed, free)]
+        assert reached[0] <= reached[1] <= 1.01 * reached[0]
+        certified = (loss_distribution(fixed_size_profile(q, mu), 2.0**-10) * steps).epsilon(1e-6)
+        assert 0.9 * certified < reached[1] < certified
 
     def test_only_one_row_may_be_replaced(self):
         for distance in (Distance(replaced=2), Distance(replaced=1, toggled=1), Distance(toggled=2)):
