@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from ppdp.audit.foreign import ForeignTarget
     from ppdp.audit.lab import audit
     from ppdp.audit.output import Event, OutputFinding, attack_output
+    from ppdp.audit.replay_report import ReplayFinding, ReplayReport
     from ppdp.audit.report import AuditReport
     from ppdp.audit.stability import StabilityFinding, StabilityReport, attack_stability, worst_pair
     from ppdp.audit.target import FunctionTarget, GateTarget, PlanTarget, SelectionTarget, Target
@@ -21,6 +22,8 @@ __all__ = [
     "GateTarget",
     "OutputFinding",
     "PlanTarget",
+    "ReplayFinding",
+    "ReplayReport",
     "SelectionTarget",
     "StabilityFinding",
     "StabilityReport",
@@ -41,6 +44,8 @@ _HOMES = {
     "GateTarget": "target",
     "OutputFinding": "output",
     "PlanTarget": "target",
+    "ReplayFinding": "replay_report",
+    "ReplayReport": "replay_report",
     "SelectionTarget": "target",
     "StabilityFinding": "stability",
     "StabilityReport": "stability",

@@ -33,7 +33,7 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.testing.neighbours import Pair, World, compared, measured, through
 from ppdp.transformers.way import Way
 
-__all__ = ["Claim", "StabilityTarget", "StageTarget", "lengths", "one_line"]
+__all__ = ["Claim", "StabilityTarget", "StageTarget", "lengths", "one_line", "outgrown"]
 
 Array = NDArray[np.float64]
 Uses = Mapping[str, tuple[float, float]]
@@ -362,7 +362,7 @@ class StageTarget:
         out = through(self.stage, self.way, self.world.domain, pair)
         self._check(out)
         with np.errstate(all="ignore"):
-            return {**compared(out, pair, self.world, self.way.distance), **_outgrown(out, self.way.domain)}
+            return {**compared(out, pair, self.world, self.way.distance), **outgrown(out, self.way.domain)}
 
     def _check(self, out: Pair) -> None:
         """Refuse output that is no dataset of the certified width, slot by slot."""
@@ -374,8 +374,16 @@ class StageTarget:
                 raise InvalidParameter(problem, stage=self.name, fix=fix)
 
 
-def _outgrown(out: Pair, domain: Domain) -> dict[str, tuple[float, float]]:
-    """The longest row and the largest entry, where the domain bounds them."""
+def outgrown(out: Pair, domain: Domain) -> dict[str, tuple[float, float]]:
+    """The longest row and the largest entry, where the domain bounds them.
+
+    Parameters
+    ----------
+    out : tuple of Rows
+        Two datasets.
+    domain : Domain
+        What is claimed of their rows.
+    """
     X = np.vstack([rows.X for rows in out])
     largest = {
         "row_norm": (float(row_norms(X).max(initial=0.0)), domain.row_norm),

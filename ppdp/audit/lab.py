@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from ppdp.audit.datasets import keep_pair, kept_pair
 from ppdp.audit.forecast import forecast
 from ppdp.audit.output import LEAST_RUNS, attack_output
+from ppdp.audit.replay import replay
+from ppdp.audit.replay_report import ReplayReport
 from ppdp.audit.report import AuditReport
 from ppdp.audit.stability import attack_stability, worst_pair
 from ppdp.audit.surroundings import best_surroundings
@@ -29,10 +31,32 @@ __all__ = ["audit"]
 SEEDED = "random_state", "whoever knows the seed knows the noise; the audit draws its own from the operating system"
 
 
+@overload
 def audit(
     subject: Any,
     domain: Domain | None = None,
     *,
+    data: None = None,
+    evaluations: int = ...,
+    seconds: float = ...,
+    runs: int = ...,
+    confidence: float = ...,
+    folder: str | os.PathLike[str] | None = ...,
+    n_jobs: int | None = ...,
+    seed: int = ...,
+    announce: Callable[[str], object] | None = ...,
+) -> AuditReport: ...
+
+
+@overload
+def audit(subject: Any, domain: None = None, *, data: Any, seconds: float = ..., seed: int = ...) -> ReplayReport: ...
+
+
+def audit(
+    subject: Any,
+    domain: Domain | None = None,
+    *,
+    data: Any = None,
     evaluations: int = 20_000,
     seconds: float = 20.0,
     runs: int = 50_000,
@@ -41,17 +65,23 @@ def audit(
     n_jobs: int | None = None,
     seed: int = 0,
     announce: Callable[[str], object] | None = None,
-) -> AuditReport:
-    """Try to break what a pipeline would certify, without any private data.
+) -> AuditReport | ReplayReport:
+    """Try to break what a pipeline would certify, without any private data unless you give them.
 
     The stability attack searches for neighbouring datasets on which a stage, a release, all stages together or the
     answers of the mechanism move further than is claimed. The output attack then runs the plan, noise and gate
     included, many times on the worst pair found, and tries to tell the two datasets apart.
 
+    With ``data`` the plan is executed on these private rows and on neighbours of them with the same noisy answers, and
+    everything that must not depend on the rows is compared. Nothing is charged, counted or released, and the report is
+    private.
+
     Parameters
     ----------
     subject : Pipeline or Plan
-        What is attacked.
+        What is attacked; a Pipeline where data are given.
+    data : (X, y) or X, optional
+        Private rows, as for ``fit``. Then there are no other options than ``seconds``, for everything, and ``seed``.
     domain : Domain, optional
         Public facts, as for ``Pipeline.plan``. Few rows make runs fast, and one row tells more.
     evaluations : int, default=20000
@@ -74,14 +104,18 @@ def audit(
 
     Returns
     -------
-    AuditReport
-        Upper bounds beside what was attained. That nothing is found proves nothing.
+    AuditReport or ReplayReport
+        Upper bounds beside what was attained; the latter where data were given. That nothing is found proves nothing.
 
     Raises
     ------
     InvalidParameter
         If the subject is neither, if a plan comes with another domain, or if a number is impossible.
     """
+    if data is not None:
+        if domain is not None:
+            raise InvalidParameter("the facts of private rows are the Pipeline's own.", fix="Pipeline(domain=...).")
+        return replay(subject, data, seconds=positive("seconds", seconds), seed=integer("seed", seed, least=0))
     if not isinstance(subject, Plan) and not hasattr(subject, "plan"):
         raise InvalidParameter(
             f"a {type(subject).__name__} cannot be audited.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,7 @@ from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
 from ppdp.testing.answers import Exact, exact_answers, law_of_answers
 from ppdp.testing.neighbours import Pair, World, measured, through
 
-__all__ = ["AnswerTarget", "ReleaseTarget", "RowsTarget", "plan_targets"]
+__all__ = ["AnswerTarget", "ReleaseTarget", "RowsTarget", "attained", "plan_targets"]
 
 Array = NDArray[np.float64]
 
@@ -112,13 +112,28 @@ class RowsTarget:
         out = _Chain(self.plan.steps).behind(pair) if self.world.allows(pair) else None
         if out is None:
             return None
-        granted = self.plan.end[1].by_position()
-        move = row_norms(np.nan_to_num(out[0].X) - np.nan_to_num(out[1].X))
-        move[list(self.world.free)] = math.inf
-        further = int(granted.replaced - self.world.distance.replaced)
-        torn = np.argsort(-move, kind="stable")[: len(self.world.free) + max(0, further)]
-        claimed = granted.to_dict() | {"slots": granted.replaced + granted.toggled}
-        return {name: (value, claimed[name]) for name, value in measured(out, torn.tolist()).items()}
+        return attained(out, self.world.free, self.world.distance, self.plan.end[1])
+
+
+def attained(out: Pair, free: Collection[int], before: Distance, behind: Distance) -> Uses:
+    """What two datasets attain of the distance that is claimed of them.
+
+    Parameters
+    ----------
+    out : tuple of Rows
+        Both of them.
+    free : collection of int
+        Slots in which they differed at the entrance.
+    before, behind : Distance
+        At the entrance, and as claimed.
+    """
+    granted = behind.by_position()
+    move = row_norms(np.nan_to_num(out[0].X) - np.nan_to_num(out[1].X))
+    move[list(free)] = math.inf
+    further = int(granted.replaced - before.replaced)
+    torn = np.argsort(-move, kind="stable")[: len(free) + max(0, further)]
+    claimed = granted.to_dict() | {"slots": granted.replaced + granted.toggled}
+    return {name: (value, claimed[name]) for name, value in measured(out, torn.tolist()).items()}
 
 
 @dataclass(frozen=True)

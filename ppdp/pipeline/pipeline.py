@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.gate import GATE_KINDS
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["Pipeline", "make_pipeline"]
+__all__ = ["Pipeline", "make_pipeline", "rows_to_fit"]
 
 Array = NDArray[np.float64]
 
@@ -203,22 +204,8 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
             checked first and cost nothing. Cells are looked at behind the ledger's reservation: whatever is raised
             then, also for a value that is no number, counts as spent. No variable of a frame leaves with it.
         """
-        self._forget()
-        _, mechanism = self.checked_steps()
-        self._refuse_to_owe()
-        X = entrance.table_of(X)
-        entrance.check_form(self, X, self.coded, reset=True)
-        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
-        supervised = mechanism is not None and mechanism[1].needs_y
-        labels = entrance.check_labels(X, y, self) if supervised else None
+        plan, X, labels = self._received(X, y)
         noise = Noise(self.random_state)
-        plan = self.plan_for(self.domain, shape=X.shape, names=names)
-        check_promised(self.marks.promised, plan.domain)
-        if plan.hopeless:
-            raise NoRoute(
-                f"no data could pass the gate of {', '.join(plan.hopeless)}, so a fit would only spend.",
-                fix="statistics='auto', looser thresholds, more rows or a larger epsilon.",
-            )
         self._rehearse(plan, noise)
         charged = self._charge(plan)
         status = "failed"
@@ -234,6 +221,25 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
             charged.settle(status)
         self._keep(plan.on(outcome.rung), outcome, charged, seeded=noise.seeded)
         return self
+
+    def _received(self, X: Any, y: Any) -> tuple[Plan, Any, Any]:
+        """The plan for these data, and the data, of which only the form was looked at."""
+        self._forget()
+        _, mechanism = self.checked_steps()
+        self._refuse_to_owe()
+        X = entrance.table_of(X)
+        entrance.check_form(self, X, self.coded, reset=True)
+        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        supervised = mechanism is not None and mechanism[1].needs_y
+        labels = entrance.check_labels(X, y, self) if supervised else None
+        plan = self.plan_for(self.domain, shape=X.shape, names=names)
+        check_promised(self.marks.promised, plan.domain)
+        if plan.hopeless:
+            raise NoRoute(
+                f"no data could pass the gate of {', '.join(plan.hopeless)}, so a fit would only spend.",
+                fix="statistics='auto', looser thresholds, more rows or a larger epsilon.",
+            )
+        return plan, X, labels
 
     def _forget(self) -> None:
         """Drop what an earlier fit left, so that a fit that fails leaves no certificate."""
@@ -426,6 +432,22 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
         """Accuracy of the released model, R² or D² of a regression; on private rows no certificate covers it."""
         values = self._inference(X)
         return float(self.twins_[-1][1].score(values, y))
+
+
+def rows_to_fit(pipeline: Pipeline, X: Any, y: Any = None) -> tuple[Plan, Rows]:
+    """What a fit would execute, and on which rows; nothing is charged, released or changed. The rows are private.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        Left as it is.
+    X, y : table and column
+        As for ``fit``, whose errors are raised.
+    """
+    twin = copy(pipeline)
+    plan, table, labels = twin._received(X, y)
+    with AtStep("entrance"):
+        return twin._rows(plan, table, labels)
 
 
 def _steps_of(plan: Plan) -> list[tuple[str, Any]]:

@@ -1,0 +1,366 @@
+"""The replay audit: the plan on private rows and on neighbours of them, all with the same noisy answers.
+
+Where every noisy answer is the same, nothing but what noise is added to may depend on the rows, and that only as far as
+is claimed. So every step, margin, shape, warning and release is compared between neighbouring datasets on one branch of
+the execution. Nothing of it is released.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.audit.claims import lengths, outgrown
+from ppdp.audit.plans import attained
+from ppdp.audit.replay_report import ReplayFinding, ReplayReport
+from ppdp.core.boundary import discreet
+from ppdp.data.releases import STATISTICS
+from ppdp.data.rows import Rows
+from ppdp.data.statistics import clip_norms, row_norms
+from ppdp.exceptions import InvalidParameter, PpdpError, PrivacyRefusal
+from ppdp.pipeline.execute import execute
+from ppdp.pipeline.pipeline import Pipeline, rows_to_fit
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.planning.route import PlannedStep
+from ppdp.testing.answers import Asked, Rehearsal, kept_in, law_of_answers, misasked, replayed_answers
+from ppdp.testing.tables import STEPS, units
+
+__all__ = ["replay"]
+
+Array = NDArray[np.float64]
+STARS = 80  # sets of neighbours that differ in the same rows
+EXCESS = 1 + 1e-9  # what rounding may add to a bound
+MARGIN_EXCESS = 1 + 1e-6  # what the gate allows for
+LAWS = {"gaussian": "gaussian", "laplace": "laplace", "discrete-laplace": "whole-laplace"}
+FAR = 1e3  # beside rows of which no bound is declared
+EXECUTION = "the execution"
+
+
+class _Expected(NamedTuple):
+    """What the plan says of one noisy answer in front of the mechanism; ``at`` is None for the gate."""
+
+    name: str
+    form: tuple[str, float, float, int]
+    claimed: float
+    at: int | None
+
+
+@dataclass
+class _Run:
+    """What one execution showed."""
+
+    ended: tuple[str, str] | None = None
+    warned: list[tuple[str, str]] = field(default_factory=list)
+    rows: list[tuple[Rows, Rows]] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+    released: Mapping[str, Any] = field(default_factory=dict)
+    rung: int = -1
+
+
+class _Watched:
+    """A stage, with notes of the rows before and behind it."""
+
+    def __init__(self, stage: Any, notes: list[tuple[Rows, Rows]]) -> None:
+        self._stage, self._notes = stage, notes
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stage, name)
+
+    def apply(self, rows: Rows, statistics: Any) -> Rows:
+        before = _copied(rows)
+        out: Rows = self._stage.apply(rows, statistics)
+        self._notes.append((before, _copied(out)))
+        return out
+
+
+def _copied(rows: Rows) -> Rows:
+    return Rows(rows.X.copy(), None if rows.y is None else rows.y.copy(), rows.weight.copy(), rows.raw)
+
+
+@discreet
+def replay(pipeline: Any, data: Any, *, seconds: float, seed: int) -> ReplayReport:
+    """Compare executions on private rows and on neighbours of them; see :func:`ppdp.audit.audit`.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        What is attacked; neither fitted nor changed.
+    data : (X, y) or X
+        Private, as for ``fit``.
+    seconds : float
+        Longest time.
+    seed : int
+        Of neighbours and noise.
+
+    Raises
+    ------
+    InvalidParameter
+        If the subject is no pipeline.
+    """
+    if not isinstance(pipeline, Pipeline):
+        raise InvalidParameter(
+            f"a {type(pipeline).__name__} cannot be replayed on data.", fix="pass the Pipeline, not fitted or fitted."
+        )
+    X, y = data if isinstance(data, tuple) and len(data) == 2 else (data, None)
+    plan, rows = rows_to_fit(pipeline, X, y)
+    return _Replay(plan, rows, seconds, seed).report()
+
+
+class _Replay:
+    """One audit of a plan on rows."""
+
+    def __init__(self, plan: Plan, rows: Rows, seconds: float, seed: int) -> None:
+        self.plan, self.rows, self.seed = plan, rows, seed
+        self.started, self.seconds = time.monotonic(), seconds
+        self.found: dict[tuple[str, str], ReplayFinding] = {}
+        self.skipped: dict[str, str] = {}
+        self.pairs = self.counted = 0
+
+    def report(self) -> ReplayReport:
+        """Run on the rows, on neighbours until the time is over, and on the rows again."""
+        rng = np.random.default_rng(self.seed)
+        steps = [*((step.name, step.stage) for step in self.plan.steps), *self._last()]
+        kept = [kept_in(stage) for _, stage in steps]
+        base, refused = self._base()
+        self._against_plan(base)
+        for star in range(STARS):
+            slots = self._slots(star, rng)
+            runs = [base, *(self._run(rows, self.given) for rows in self._others(slots, rng))]
+            for run in runs[1:]:
+                self._against_plan(run)
+            for pair in combinations(runs, 2):
+                self._compare(*pair, slots)
+            if time.monotonic() - self.started > self.seconds:
+                break
+        again = self._run(self.rows, self.given)
+        self._compare(base, again, ())
+        for (name, stage), before in zip(steps, kept):
+            self._differs(name, "what the step keeps in itself while it runs", kept_in(stage) != before)
+        return ReplayReport(
+            epsilon=self.plan.epsilon,
+            delta=self.plan.delta,
+            steps=tuple(name for name, _ in steps),
+            n_rows=self.rows.n,
+            findings=tuple(self.found.values()),
+            skipped=tuple(self.skipped.items()),
+            pairs=self.pairs,
+            counted=self.counted,
+            refused=refused,
+            seed=self.seed,
+            seconds=time.monotonic() - self.started,
+        )
+
+    def _last(self) -> list[tuple[str, Any]]:
+        return [] if self.plan.mechanism is None else [(self.plan.mechanism.name, self.plan.mechanism.stage)]
+
+    def _base(self) -> tuple[_Run, bool]:
+        """The run whose answers the others are given; past a gate that refused, since claims hold behind it as well."""
+        base = self._run(self.rows, ())
+        refused = base.ended is not None and base.ended[0] == PrivacyRefusal.__name__
+        if refused and self.plan.gate is not None:
+            passing = np.array(self.plan.gate.threshold + self.plan.gate.rungs[-1] + 1.0)
+            base = self._run(self.rows, [*(asked.answer for asked in base.asked[:-1]), passing])
+        self.given = [asked.answer for asked in base.asked]
+        return base, refused
+
+    def _run(self, rows: Rows, given: Sequence[Any]) -> _Run:
+        run, noise = _Run(), Rehearsal(self.seed, given)
+
+        def watched(steps: Sequence[PlannedStep]) -> tuple[PlannedStep, ...]:
+            return tuple(replace(step, stage=_Watched(step.stage, run.rows)) for step in steps)
+
+        rungs = tuple(replace(rung, steps=watched(rung.steps)) for rung in self.plan.rungs)
+        plan = replace(self.plan, steps=watched(self.plan.steps), rungs=rungs)
+        with warnings.catch_warnings(record=True) as heard, np.errstate(all="ignore"):
+            warnings.simplefilter("always")
+            try:
+                outcome = execute(plan, _copied(rows), noise)
+                run.released, run.rung = outcome.released, outcome.rung
+            except PpdpError as error:
+                run.ended = type(error).__name__, str(error)
+        run.warned = [(warning.category.__name__, str(warning.message)) for warning in heard]
+        run.asked = noise.asked
+        return run
+
+    # ---------------------------------------------------------------- neighbours
+
+    def _slots(self, star: int, rng: np.random.Generator) -> tuple[int, ...]:
+        """Rows that are replaced: the longest, the first and the last, then any."""
+        first = [int(np.argmax(row_norms(np.nan_to_num(self.rows.X)))), 0, self.rows.n - 1]
+        count = min(self.plan.domain.adjacency.rows, self.rows.n)
+        drawn = rng.permutation(self.rows.n)[:count].tolist()
+        return tuple(dict.fromkeys([*first[star : star + 1], *drawn]))[:count]
+
+    def _others(self, slots: tuple[int, ...], rng: np.random.Generator) -> Iterator[Rows]:
+        """The dataset with other rows in these slots: opposite ones, others' rows, near ones, gaps."""
+        X, (n, d), k = self.rows.X, self.rows.X.shape, len(slots)
+        known = np.nan_to_num(X)
+        usual = float(row_norms(known).max(initial=0.0)) or 1.0
+        length = self.plan.domain.row_norm or usual * rng.choice([1.0, FAR])
+        scales = [scale for step in self.plan.steps for scale in lengths(step.stage, step.way)] or [usual]
+        directions = units(1, d, rng), rng.choice([-1.0, 1.0], (1, d)), known.mean(axis=0, keepdims=True), np.eye(d)[:1]
+        toward = directions[rng.integers(4)] if d > 1 else np.ones((1, 1))
+        toward = np.repeat(toward / max(float(np.linalg.norm(toward)), 1e-300), k, axis=0)
+        another, third = (known[rng.integers(n, size=k)] for _ in range(2))
+        near = another + rng.choice(scales) * rng.choice(STEPS) * units(k, d, rng)
+        gap = np.where(np.arange(d) == rng.integers(d), np.nan, third)
+        tables = [length * toward, -length * toward, another, near, -known[list(slots)]]
+        tables.append(gap if self.plan.domain.missing_rows else np.zeros((k, d)))
+        for table in tables:
+            changed = X.copy()
+            changed[list(slots)] = table
+            yield self._legal(changed, slots, rng)
+
+    def _legal(self, X: Array, slots: tuple[int, ...], rng: np.random.Generator) -> Rows:
+        """Within the domain; labels of replaced rows are drawn, more often those at the ends."""
+        domain, y = self.plan.domain, None if self.rows.y is None else self.rows.y.copy()
+        X = X if domain.entry_bound is None else np.clip(X, -domain.entry_bound, domain.entry_bound)
+        X = np.ascontiguousarray(clip_norms(X, domain.row_norm))
+        if np.isnan(X).any(axis=1).sum() > domain.missing_rows:
+            X[list(slots)] = np.nan_to_num(X[list(slots)])
+        if y is not None:
+            labels = range(len(domain.classes)) if domain.classes else (-1.0, 1.0, float(rng.uniform(-1, 1)))
+            y[list(slots)] = rng.choice(np.array(labels, dtype=np.float64), len(slots))
+        return Rows(X, y, np.ones(len(X)))
+
+    # ---------------------------------------------------------------- comparisons
+
+    def _differs(self, name: str, quantity: str, differs: bool) -> None:
+        self._note(name, quantity, math.inf if differs else 0.0)
+
+    def _note(self, name: str, quantity: str, ratio: float, excess: float = EXCESS) -> None:
+        best = self.found.get((name, quantity))
+        if best is None or ratio > best.ratio:
+            self.found[name, quantity] = ReplayFinding(name, quantity, ratio, ratio > excess)
+
+    def _expected(self) -> list[_Expected]:
+        """The noisy answers in front of the mechanism, in the order that the plan gives them."""
+        plan, gate = self.plan, self.plan.gate
+        conditional = [i for i, step in enumerate(plan.steps) if step.way.conditions]
+        gated = gate is not None and bool(conditional)
+        first, last = (conditional[0], conditional[-1]) if gated else (len(plan.steps), -1)
+        found: list[_Expected] = []
+        waiting: list[_Expected] = []
+        for position, step in enumerate(plan.steps):
+            for release in (release for release in plan.releases if release.at == position):
+                statistic = STATISTICS[release.statistic]
+                form = "gaussian", release.noise_scale, statistic.bound(step.domain), statistic.size(step.domain)
+                one = _Expected(f"{step.name}, release of {release.statistic}", form, release.sensitivity, position)
+                waits = position <= last and (release.purpose == "predict" or position > first)
+                (waiting if waits else found).append(one)
+            if position == last and gate is not None:
+                found += [_Expected("gate", (LAWS[gate.kind], gate.noise_scale, float(gate.n_rows), 1), 1.0, None)]
+                found += waiting
+        return found
+
+    def _against_plan(self, run: _Run) -> None:
+        """Noise is added as the plan says."""
+        if run.ended is not None:
+            return
+        expected = self._expected()
+        forms = [(asked.law, asked.noise_scale, asked.bound, asked.value.size) for asked in run.asked[: len(expected)]]
+        self._differs(EXECUTION, "noisy answers as planned", forms != [one.form for one in expected])
+        mechanism = self.plan.on(run.rung).mechanism
+        if mechanism is None:
+            self._differs(EXECUTION, "noisy answers as planned", len(run.asked) != len(expected))
+            return
+        asked = run.asked[len(expected) :]
+        for words in misasked(mechanism.question, mechanism.noise_scale, asked):
+            self._differs(mechanism.name, words, True)
+
+    def _compare(self, one: _Run, other: _Run, slots: tuple[int, ...]) -> None:
+        """Two neighbouring datasets, of which everything but the exact answers must be the same."""
+        self.pairs += 1
+        self._differs(EXECUTION, "exceptions", one.ended != other.ended)
+        self._differs(EXECUTION, "warnings", one.warned != other.warned)
+        if one.ended or other.ended:
+            return
+        forms = [[(a.law, a.noise_scale, a.bound, a.value.shape, a.coins) for a in run.asked] for run in (one, other)]
+        self._differs(EXECUTION, "number, order and shapes of noisy answers", forms[0] != forms[1])
+        self._differs(EXECUTION, "rung of the ladder", one.rung != other.rung)
+        plan = self.plan.on(one.rung)
+        self._released(plan, one, other)
+        if forms[0] != forms[1] or one.rung != other.rung:
+            return
+        holding = self._steps(plan, one, other, slots)
+        expected = self._expected()
+        for told, a, b in zip(expected, one.asked, other.asked):
+            if told.at is None or told.at <= holding:
+                apart = float(np.linalg.norm(a.value - b.value))
+                excess = EXCESS if told.at is not None else MARGIN_EXCESS
+                self._note(told.name, "exact answer", _share(apart, told.claimed), excess)
+        if holding < len(plan.steps):
+            return
+        self.counted += 1
+        if plan.mechanism is not None and slots:
+            answers = one.asked[len(expected) :], other.asked[len(expected) :]
+            used = replayed_answers(plan.mechanism, *plan.end, *answers)
+            if used is not None:
+                self._note(plan.mechanism.name, "exact answers", _share(*used))
+
+    def _released(self, plan: Plan, one: _Run, other: _Run) -> None:
+        """With the same answers the same is released, byte by byte."""
+        unknown = plan.mechanism is not None and law_of_answers(plan.mechanism.question) is None
+        if unknown and plan.mechanism is not None:
+            self.skipped[plan.mechanism.name] = "by which law its noise is drawn is not known here"
+        names = one.released.keys() | other.released.keys()
+        for name in sorted(names):
+            step = name.rpartition(".")[0]
+            if not (unknown and plan.mechanism is not None and step == plan.mechanism.name):
+                forms = [_form(run.released.get(name)) for run in (one, other)]
+                self._differs(step, "what is released, answers being the same", forms[0] != forms[1])
+
+    def _steps(self, plan: Plan, one: _Run, other: _Run, slots: tuple[int, ...]) -> int:
+        """Margins and distances, as long as the conditions hold on both; how many steps these were."""
+        for position, (step, mine, yours) in enumerate(zip(plan.steps, one.rows, other.rows)):
+            margins = [(condition.margin(mine[0]), condition.margin(yours[0])) for condition in step.way.conditions]
+            for condition, (a, b) in zip(step.way.conditions, margins):
+                change = abs(a - b) if a != b else 0.0
+                self._note(step.name, f"margin of {condition.name}", change, MARGIN_EXCESS if slots else 0.0)
+            if any(min(pair) <= 0 for pair in margins):
+                return position
+            self._step(step, (mine[1], yours[1]), slots)
+        return len(plan.steps)
+
+    def _step(self, step: PlannedStep, out: tuple[Rows, Rows], slots: tuple[int, ...]) -> None:
+        """Shape, domain and distance behind one step."""
+        domain = step.way.domain
+        shapes = any(rows.X.shape != (domain.n, domain.d) for rows in out)
+        self._differs(step.name, "shape of the rows", shapes)
+        if shapes:
+            return
+        for name, (value, claimed) in outgrown(out, domain).items():
+            self._note(step.name, name, _share(value, claimed))
+        gaps = any(rows.incomplete.sum() > domain.missing_rows for rows in out)
+        few = any(np.count_nonzero(rows.weight) < domain.min_present for rows in out)
+        self._differs(step.name, "gaps and rows that are present", gaps or few)
+        if not slots:
+            self._differs(step.name, "rows in a second run", _bytes(out[0]) != _bytes(out[1]))
+            return
+        for name, (value, claimed) in attained(out, slots, self.plan.distance, step.way.distance).items():
+            self._note(step.name, name, _share(value, claimed))
+
+
+def _share(value: float, claimed: float) -> float:
+    if claimed == math.inf or value == 0:
+        return 0.0
+    return value / claimed if claimed > 0 else math.inf
+
+
+def _form(value: Any) -> Any:
+    if value is None:
+        return None
+    array = np.asarray(value)
+    return array.shape, array.dtype.str, array.tobytes()
+
+
+def _bytes(rows: Rows) -> tuple[bytes, bytes]:
+    return rows.X.tobytes(), rows.weight.tobytes()
