@@ -63,6 +63,7 @@ class _Run:
     asked: list[Asked] = field(default_factory=list)
     released: Mapping[str, Any] = field(default_factory=dict)
     rung: int = -1
+    kept: tuple[Any, ...] = ()
 
 
 class _Watched:
@@ -127,8 +128,7 @@ class _Replay:
     def report(self) -> ReplayReport:
         """Run on the rows, on neighbours until the time is over, and on the rows again."""
         rng = np.random.default_rng(self.seed)
-        steps = [*((step.name, step.stage) for step in self.plan.steps), *self._last()]
-        kept = [kept_in(stage) for _, stage in steps]
+        before = self._kept()
         base, refused = self._base()
         self._against_plan(base)
         for star in range(STARS):
@@ -142,12 +142,11 @@ class _Replay:
                 break
         again = self._run(self.rows, self.given)
         self._compare(base, again, ())
-        for (name, stage), before in zip(steps, kept):
-            self._differs(name, "what the step keeps in itself while it runs", kept_in(stage) != before)
+        self._keeps(before, again.kept)
         return ReplayReport(
             epsilon=self.plan.epsilon,
             delta=self.plan.delta,
-            steps=tuple(name for name, _ in steps),
+            steps=tuple(name for name, _ in before),
             n_rows=self.rows.n,
             findings=tuple(self.found.values()),
             skipped=tuple(self.skipped.items()),
@@ -158,8 +157,14 @@ class _Replay:
             seconds=time.monotonic() - self.started,
         )
 
-    def _last(self) -> list[tuple[str, Any]]:
-        return [] if self.plan.mechanism is None else [(self.plan.mechanism.name, self.plan.mechanism.stage)]
+    def _kept(self) -> tuple[tuple[str, Any], ...]:
+        """What every step holds, by name."""
+        last: list[Any] = [] if self.plan.mechanism is None else [self.plan.mechanism]
+        return tuple((step.name, kept_in(step.stage)) for step in [*self.plan.steps, *last])
+
+    def _keeps(self, before: tuple[tuple[str, Any], ...], after: tuple[tuple[str, Any], ...]) -> None:
+        for (name, held), (_, now) in zip(before, after):
+            self._differs(name, "what the step keeps in itself while it runs", held != now)
 
     def _base(self) -> tuple[_Run, bool]:
         """The run whose answers the others are given; past a gate that refused, since claims hold behind it as well."""
@@ -187,7 +192,7 @@ class _Replay:
             except PpdpError as error:
                 run.ended = type(error).__name__, str(error)
         run.warned = [(warning.category.__name__, str(warning.message)) for warning in heard]
-        run.asked = noise.asked
+        run.asked, run.kept = noise.asked, self._kept()
         return run
 
     # ---------------------------------------------------------------- neighbours
@@ -281,6 +286,7 @@ class _Replay:
         self.pairs += 1
         self._differs(EXECUTION, "exceptions", one.ended != other.ended)
         self._differs(EXECUTION, "warnings", one.warned != other.warned)
+        self._keeps(one.kept, other.kept)
         if one.ended or other.ended:
             return
         forms = [[(a.law, a.noise_scale, a.bound, a.value.shape, a.coins) for a in run.asked] for run in (one, other)]
