@@ -244,6 +244,7 @@ def _container(estimator: Any) -> str | None:
 def is_estimator(value: Any) -> bool:
     """Whether something looks like an estimator, and is no class."""
     try:
-        return not isinstance(value, type) and hasattr(value, "get_params") and hasattr(value, "fit")
+        fitted = hasattr(value, "fit") or hasattr(value, "privacy_map")  # a mechanism is fitted by its pipeline
+        return not isinstance(value, type) and hasattr(value, "get_params") and fitted
     except Exception:  # somebody else's class may raise anything
         return False

@@ -1,0 +1,27 @@
+"""A stage: one file, with its formula."""
+
+from ppdp.core.formula import formula
+from ppdp.core.rounding import inflate
+from ppdp.testing import register
+from ppdp.transformers.base import RowWiseTransformer
+from ppdp.transformers.way import Way
+
+
+@formula("own.halve", kind="stability", page="row-wise", way="public", used_by=("Halver",), gaps=True)
+def halve(domain, distance):
+    """x to x/2: norms and differences halve, without rounding."""
+    norm = domain.require("row_norm")
+    return domain.but(row_norm=inflate(norm / 2), entry_bound=None), distance.stretched(0.5, norm)
+
+
+@register
+class Halver(RowWiseTransformer):
+    """Halve every number."""
+
+    def ways(self, domain, distance):
+        """One public way."""
+        return (Way.by("public", "own.halve", domain, distance),)
+
+    def map_rows(self, X, statistics):
+        """Each row by itself."""
+        return X / 2

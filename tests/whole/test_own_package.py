@@ -1,0 +1,47 @@
+"""Somebody else's stage, mechanism and loss: three files in a package of theirs, used with ppdp from its wheel.
+
+What CONTRIBUTING says is all there is to write; lint, plan, fit, pages, audit, verification and conversion know them.
+"""
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parent / "own_package"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", folder, ROOT]
+    subprocess.run(command, check=True, timeout=120)
+    (found,) = folder.glob("ppdp-*.whl")
+    return found
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"ppdp"}
+    shipped = {str(path.relative_to(ROOT)) for path in (ROOT / "ppdp").rglob("*") if path.is_file()}
+    shipped = {name for name in shipped if "__pycache__" not in name}
+    assert shipped == {name for name in names if ".dist-info/" not in name}
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+
+
+def test_files_of_somebody_else_are_all_that_is_needed(wheel, tmp_path):
+    site = tmp_path / "site"
+    zipfile.ZipFile(wheel).extractall(site)
+    paths = {"PYTHONPATH": f"{site}:{PACKAGE}", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    command = [sys.executable, "-B", PACKAGE / "tried.py", site, tmp_path]
+    done = subprocess.run(command, env=paths, cwd=tmp_path, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    for preparation, holds in (("", False), ("import own.stage, own.mechanism; ", True)):
+        code = f"{preparation}import ppdp; print(bool(ppdp.Certificate.load('certificate.json').verify()))"
+        found = subprocess.run(
+            [sys.executable, "-B", "-c", code], env=paths, cwd=tmp_path, capture_output=True, text=True
+        )
+        assert found.stdout == f"{holds}\n", found.stderr
