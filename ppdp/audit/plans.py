@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.audit.claims import StabilityTarget, StageTarget, Uses, lengths
-from ppdp.bounds import lookup
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
@@ -52,7 +51,7 @@ def plan_targets(plan: Plan) -> tuple[list[StabilityTarget], list[tuple[str, str
 
 def _world(step: PlannedStep, plan: Plan) -> World:
     """Pairs before a step."""
-    gaps = step.domain.missing_rows if lookup(step.way.formula, "stability").gaps else 0
+    gaps = step.domain.missing_rows if step.way.record.gaps else 0
     return _drawn(step.domain, step.distance, gaps, [step], plan)
 
 

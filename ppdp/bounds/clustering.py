@@ -130,13 +130,15 @@ def _largest(domain: Domain, unit: float, *, max_cluster: int, **_: Any) -> floa
     return max_cluster / unit
 
 
-@formula("clusters.crowding", kind="margin", page="clusters", statement=_statement, largest=_largest)
+@formula("clusters.crowding", kind="margin", page="clusters", name="crowding", statement=_statement, largest=_largest)
 def crowding_margin(domain: Domain, distance: Distance) -> float:
     """Change of the crowding along one neighbouring pair: rows of one side that are unmatched or moved."""
     return distance.one_sided + distance.moved
 
 
-@formula("clusters.raw-crowding", kind="margin", page="clusters", statement=_statement, largest=_largest)
+@formula(
+    "clusters.raw-crowding", kind="margin", page="clusters", name="crowding", statement=_statement, largest=_largest
+)
 def raw_crowding_margin(domain: Domain, distance: Distance) -> float:
     """The same of raw rows, which differ as neighbours do."""
     return crowding_margin(domain, domain.adjacency.distance)

@@ -165,6 +165,7 @@ def zero_imputation(domain: Domain, distance: Distance) -> tuple[Domain, Distanc
     "imputation.observed",
     kind="margin",
     page="mean-imputation",
+    name="observed",
     statement=lambda domain, *, min_observed, columns=None, **_: (
         f"every column{'' if columns is None else f' of {columns}'} is observed in at least {min_observed} rows"
     ),
@@ -179,6 +180,7 @@ def observed_margin(domain: Domain, distance: Distance) -> float:
     "imputation.missing",
     kind="margin",
     page="mean-imputation",
+    name="missing",
     statement=lambda domain, *, max_missing, **_: f"at most {min(max_missing, domain.missing_rows)} rows have gaps",
     largest=lambda domain, unit, *, max_missing, **_: (min(max_missing, domain.missing_rows) + 1) / unit,
     level=lambda domain, unit, *, max_missing, **_: -min(max_missing, domain.missing_rows) / unit,

@@ -185,6 +185,7 @@ def _largest_margin(
     "order-statistics.gap",
     kind="margin",
     page="order-statistics",
+    name="gap",
     statement=lambda domain, *, gap, **_: (
         f"the values ranked next to the fitted quantiles are within {gap:.4g} of each other (L2 over the columns)"
     ),

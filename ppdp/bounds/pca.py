@@ -297,6 +297,7 @@ def public_map(domain: Domain, distance: Distance, *, center: bool, columns: int
 def _gap_statement(what: str) -> dict[str, Any]:
     """What both margins of the eigengap say."""
     return {
+        "name": "eigengap",
         "statement": lambda domain, *, min_gap, **_: f"the eigengap of the {what} is at least {min_gap:.4g}",
         "largest": lambda domain, unit, *, min_gap, **_: (float(domain.require("row_norm")) ** 2 - min_gap) / unit,
         "level": lambda domain, unit, *, min_gap, **_: min_gap / unit,
@@ -307,6 +308,7 @@ def _gap_statement(what: str) -> dict[str, Any]:
 def _alignment_statement() -> dict[str, Any]:
     """What both margins of the alignment say."""
     return {
+        "name": "alignment",
         "statement": lambda domain, *, min_alignment, n_components, **_: (
             f"every direction in the span of the {n_components} leading eigenvectors has a cosine of at least"
             f" {min_alignment:.4g} with the span of the public columns"

@@ -128,6 +128,7 @@ def public_regression(
     "regression.eigenvalue",
     kind="margin",
     page="regression-imputation",
+    name="eigenvalue",
     statement=lambda domain, *, share, **_: (
         "the second moment of the rows without gaps has no eigenvalue below"
         f" {share * float(domain.require('row_norm')) ** 2:.4g}"

@@ -214,6 +214,7 @@ def public_scaling(
     "scaling.std",
     kind="margin",
     page="standard-scaling",
+    name="deviation",
     statement=lambda domain, *, min_std, per_column=True, **_: (
         f"every column has standard deviation at least {min_std:.4g}"
         if per_column

@@ -8,13 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, overload
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.exceptions import CertificateError
 
-__all__ = ["FORMULAS", "Formula", "formula", "lookup", "sane", "whole"]
+__all__ = [
+    "FORMULAS",
+    "Answer",
+    "Formula",
+    "Margin",
+    "PrivacyMap",
+    "Release",
+    "Sensitivity",
+    "Stability",
+    "formula",
+    "lookup",
+    "sane",
+    "whole",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,96 +40,166 @@ class Formula:
     ----------
     id : str
         Stable name, as written in certificates. Its meaning never changes.
-    kind : {"stability", "release", "margin", "mechanism", "privacy"}
-        What it computes: (domain, distance) after a stage; the L2 sensitivity of a release; what one
-        unit of a condition's margin is; the L2 sensitivity of one step of a Gaussian mechanism; the privacy loss of
-        any other mechanism, ``function(domain, distance, noise_scale=..., **parameters)``.
     page : str
         Page of ``docs/theory`` with statement and proof.
     function : callable
         The computation, ``function(domain, distance, **parameters)``.
-    way : str
-        For a stability map: the way that it belongs to.
     used_by : tuple of str
-        Classes whose formula it is.
-    shape : callable, optional
-        For a mechanism: ``shape(domain, **parameters)``, how many numbers an answer has, and a public bound on each.
-    steps : callable, optional
-        For a mechanism: ``steps(domain, **parameters)``, how many answers its parameters mean.
-    arrays : callable, optional
-        For a mechanism that releases several arrays: ``arrays(steps, size)``, their shapes by name.
-    statement : callable, optional
-        For a margin: ``statement(domain, **parameters)``, what is assumed, from the parameters of the stage's formula.
-    largest : callable, optional
-        For a margin: ``largest(domain, unit, **parameters)``, the largest margin that any data can have.
-    level : callable, optional
-        For a margin that is a measured quantity less a public threshold: ``level(domain, unit, **parameters)``, the
-        threshold in rows. Without it margins of different thresholds are different functions of the rows.
-    threshold : tuple of str
-        The parameters that follow from that threshold, its own name first; no other changes the measured quantity.
-    assumes : callable, optional
-        For a stability map: ``assumes(domain, **parameters)``, the ids of the margins that it rests on.
+        Classes that may claim it; empty if any may.
+    """
+
+    kind: ClassVar[str]
+    id: str
+    page: str
+    function: Callable[..., Any]
+    used_by: tuple[str, ...] = ()
+
+    def __call__(self, domain: Domain, distance: Distance, **parameters: Any) -> Any:
+        """Compute the bound."""
+        return self.function(domain, distance, **parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class Stability(Formula):
+    """The stability map of a stage: domain and distance behind it.
+
+    Attributes
+    ----------
+    way : {"public", "noisy", "exact"}
+        Whether the stage depends on public parameters only, is fitted from released statistics, or without noise.
+    assumes : callable
+        ``assumes(domain, **parameters)``, the ids of the margins that it rests on.
     releases : tuple of str
-        For a stability map: the statistics that a noisy way is fitted from, or that the twin of an exact way predicts
-        with; any one of them will do. Empty if the map of a new row needs none.
+        Statistics that a noisy way is fitted from, or that the twin of an exact way predicts with; any one of them will
+        do. Empty if the map of a new row needs none.
     fitted : bool
         For an exact way: whether the map of a new row depends on the private rows.
     affine : callable
-        For a stability map: ``affine(**parameters)``, whether released moments can be carried through it.
+        ``affine(**parameters)``, whether released moments can be carried through it.
     gaps : bool
-        For a stability map: whether rows at its input may have gaps.
-    predicts : bool
-        For a mechanism: whether new rows are mapped through the stages before it.
-    law : str
-        For a privacy loss: by which law noise is drawn, in words; pages say nothing of a law that is not named here.
-    hides_iterates : bool
-        For a mechanism: whether of all its answers one iterate is released.
-    relies : str
-        For a mechanism: what it takes on somebody else's word, so that a certificate is CONDITIONAL.
+        Whether rows at its input may have gaps.
     """
 
-    id: str
-    kind: str
-    page: str
-    function: Callable[..., Any]
-    way: str = ""
-    used_by: tuple[str, ...] = ()
-    shape: Callable[..., tuple[int, float]] | None = None
-    steps: Callable[..., int] | None = None
-    arrays: Callable[[int, int], dict[str, list[int]]] | None = None
-    statement: Callable[..., str] | None = None
-    largest: Callable[..., float] | None = None
-    level: Callable[..., float] | None = None
-    threshold: tuple[str, ...] = ()
+    kind: ClassVar[str] = "stability"
+    way: str = "public"
     assumes: Callable[..., set[str]] = lambda domain, **_: set()
     releases: tuple[str, ...] = ()
     fitted: bool = True
     affine: Callable[..., bool] = lambda **_: False
     gaps: bool = False
-    predicts: bool = False
-    law: str = ""
-    hides_iterates: bool = False
-    relies: str = ""
 
     def __call__(self, domain: Domain, distance: Distance, **parameters: Any) -> Any:
         """Compute the bound; no stage can keep what the one before it has proved of sums."""
-        return self.function(domain, replace(distance) if self.kind == "stability" else distance, **parameters)
+        return self.function(domain, replace(distance), **parameters)
 
+
+@dataclass(frozen=True, slots=True)
+class Release(Formula):
+    """The L2 sensitivity of a released statistic."""
+
+    kind: ClassVar[str] = "release"
+
+
+@dataclass(frozen=True, slots=True)
+class Margin(Formula):
+    """What one unit of the margin of a condition is: how much one neighbouring pair can change what is measured.
+
+    Attributes
+    ----------
+    name : str
+        What the condition is called, such as ``"eigengap"``.
+    statement : callable, optional
+        ``statement(domain, **parameters)``, what is assumed, from the parameters of the stage's formula.
+    largest : callable, optional
+        ``largest(domain, unit, **parameters)``, the largest margin that any data can have.
+    level : callable, optional
+        For a measured quantity less a public threshold: ``level(domain, unit, **parameters)``, the threshold in rows.
+        Without it margins of different thresholds are different functions of the rows.
+    threshold : tuple of str
+        The parameters that follow from that threshold, its own name first; no other changes the measured quantity.
+    """
+
+    kind: ClassVar[str] = "margin"
+    name: str = ""
+    statement: Callable[..., str] | None = None
+    largest: Callable[..., float] | None = None
+    level: Callable[..., float] | None = None
+    threshold: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Formula):
+    """What is proved of the answers of a mechanism.
+
+    Attributes
+    ----------
+    shape : callable, optional
+        ``shape(domain, **parameters)``, how many numbers an answer has, and a public bound on each.
+    steps : callable, optional
+        ``steps(domain, **parameters)``, how many answers its parameters mean.
+    arrays : callable, optional
+        Where several arrays are released: ``arrays(steps, size)``, their shapes by name.
+    predicts : bool
+        Whether new rows are mapped through the stages before it.
+    hides_iterates : bool
+        Whether of all its answers one iterate is released.
+    relies : str
+        What is taken on somebody else's word, so that a certificate is CONDITIONAL.
+    """
+
+    shape: Callable[..., tuple[int, float]] | None = None
+    steps: Callable[..., int] | None = None
+    arrays: Callable[[int, int], dict[str, list[int]]] | None = None
+    predicts: bool = False
+    hides_iterates: bool = False
+    relies: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity(Answer):
+    """The L2 sensitivity of one answer of a Gaussian mechanism."""
+
+    kind: ClassVar[str] = "mechanism"
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyMap(Answer):
+    """The privacy loss of any other mechanism, ``function(domain, distance, noise_scale=..., **parameters)``.
+
+    Attributes
+    ----------
+    law : str
+        By which law noise is drawn, in words; pages say nothing of a law that is not named here.
+    """
+
+    kind: ClassVar[str] = "privacy"
+    law: str = ""
+
+
+KINDS = {record.kind: record for record in (Stability, Release, Margin, Sensitivity, PrivacyMap)}
 
 FORMULAS: dict[str, Formula] = {}
 
 
-def formula(
-    name: str, *, kind: str, page: str, way: str = "", used_by: tuple[str, ...] = (), **facts: Any
-) -> Callable[[F], F]:
+def formula(name: str, /, *, kind: str, page: str, **facts: Any) -> Callable[[F], F]:
     """Register a function as the formula ``name``, proved on ``docs/theory/<page>.md``.
 
-    ``facts`` are further attributes of :class:`Formula`.
+    Parameters
+    ----------
+    name : str
+        Its id.
+    kind : {"stability", "release", "margin", "mechanism", "privacy"}
+        Which record it becomes: :class:`Stability`, :class:`Release`, :class:`Margin`, :class:`Sensitivity` or
+        :class:`PrivacyMap`.
+    page : str
+        Where it is proved.
+    **facts
+        Further attributes of that record.
     """
 
     def register(function: F) -> F:
         """Enter the function."""
-        FORMULAS[name] = Formula(name, kind, page, function, way, used_by, **facts)
+        FORMULAS[name] = KINDS[kind](name, page, function, **facts)
         return function
 
     return register
@@ -141,6 +224,14 @@ def whole(*counts: Any) -> bool:
     return all(type(count) is int for count in counts)
 
 
+@overload
+def lookup(name: str, kind: Literal["stability"]) -> Stability: ...
+@overload
+def lookup(name: str, kind: Literal["margin"]) -> Margin: ...
+@overload
+def lookup(name: str, kind: Literal["mechanism", "privacy"]) -> Answer: ...
+@overload
+def lookup(name: str, kind: str) -> Formula: ...
 def lookup(name: str, kind: str) -> Formula:
     """Find a formula.
 

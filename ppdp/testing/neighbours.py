@@ -300,8 +300,9 @@ def through(stage: Any, way: Way, domain: Domain, pair: Pair) -> Pair:
     if way.name == "exact":
         one, other = (stage.prepare(rows, way, domain) for rows in pair)
     elif way.name == "noisy":
-        statistic = STATISTICS[way.asks[0].statistic]
-        exact = statistic.measure(pair[0], domain, way.asks[0].parameters)
+        assert way.ask is not None  # what else would it be fitted from
+        statistic = STATISTICS[way.ask.statistic]
+        exact = statistic.measure(pair[0], domain, way.ask.parameters)
         one = other = stage.read(statistic.read(exact, domain), way, domain)
     else:
         nobody = Rows(np.empty((0, domain.d)), None, np.empty(0))

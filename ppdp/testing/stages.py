@@ -161,9 +161,13 @@ def _check_formula(stage: Any, way: Way, world: World) -> None:
     found = lookup(way.formula, "stability")
     again = found(world.domain, world.distance, **plain)
     demand(again == (way.domain, way.distance), stage, f"another distance or domain follows from {way.formula}.")
-    demand(found.way == way.name, stage, f"{way.formula} is registered for the way {found.way!r}.")
     known = not found.used_by or type(stage).__name__ in found.used_by
     demand(known, stage, f"{way.formula} does not list it in used_by.")
+    asked = {way.ask.statistic} if way.ask is not None else set()
+    served = bool(asked) == (way.name == "noisy" or bool(found.releases)) and asked <= set(found.releases)
+    needed = " or ".join(found.releases) or "nothing"
+    words = f"{way.formula} needs a release of {needed}, and its way asks for another."
+    demand(served, stage, words)
     assumed = sorted(condition.formula for condition in way.conditions)
     demand(assumed == sorted(found.assumes(world.domain, **plain)), stage, f"{way.formula} assumes something else.")
     demand(found.gaps or not world.gaps, stage, f"rows may have gaps, and {way.formula} does not say gaps=True.")

@@ -47,8 +47,6 @@ class Stage(BaseEstimator):
         Whether the output has a ``row_norm`` even where the input has none.
     fills_gaps : bool
         Whether rows may have gaps before it and have none behind it.
-    fits : bool
-        Whether it learns anything from rows.
     in_memory : bool
         Whether it needs all rows in memory, because it sorts columns or compares rows. What other stages fit on rows is
         a :class:`~ppdp.data.summary.Summary`, which can be taken block by block.
@@ -56,7 +54,6 @@ class Stage(BaseEstimator):
 
     bounds_rows = False
     fills_gaps = False
-    fits = False
     in_memory = False
 
     @property

@@ -45,7 +45,6 @@ class Condition:
     @classmethod
     def by(
         cls,
-        name: str,
         formula: str,
         domain: Domain,
         distance: Distance,
@@ -55,6 +54,7 @@ class Condition:
         """The condition of a registered margin, for the parameters of the stage's formula."""
         found = lookup(formula, "margin")
         unit = float(found(domain, distance))
+        name = found.name or formula
         statement = found.statement(domain, **parameters) if found.statement else name
         largest = found.largest(domain, unit, **parameters) if found.largest and unit else math.inf
         return cls(name, statement, formula, unit, largest, measure)

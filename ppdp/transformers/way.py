@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ppdp.bounds import lookup
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.core.formula import Stability
+from ppdp.data.rows import Rows
 from ppdp.transformers.condition import Condition
 
 __all__ = ["Ask", "Way"]
@@ -16,32 +18,27 @@ __all__ = ["Ask", "Way"]
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A statistic that a way needs released with noise.
+    """A statistic that a way needs released with noise: to be fitted from, or for its twin at prediction.
 
     Attributes
     ----------
     statistic : str
         A key of :data:`~ppdp.data.releases.STATISTICS`, such as "squares" (mean and mean squares), "moment" (the
         second-moment matrix) or "matrix" (that and the mean).
-    purpose : {"fit", "predict"}
-        Whether the stage itself is fitted from the release, or only its twin at prediction.
     parameters : mapping
         Public parameters of the release formula.
     """
 
     statistic: str
-    purpose: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way of doing a stage.
+    """One way of doing a stage; what its formula says of it is read there.
 
     Attributes
     ----------
-    name : {"public", "noisy", "exact"}
-        Public parameters only; fitted from released statistics; fitted without noise.
     formula : str
         Id of the stability map.
     parameters : mapping
@@ -50,34 +47,69 @@ class Way:
         After the stage.
     conditions : tuple of Condition
         What the map assumes; () is unconditional.
-    asks : tuple of Ask
+    ask : Ask, optional
         What must be released.
-    affine : bool
-        Whether released moments can be carried through the stage.
     """
 
-    name: str
     formula: str
     parameters: Mapping[str, Any]
     domain: Domain
     distance: Distance
     conditions: tuple[Condition, ...] = ()
-    asks: tuple[Ask, ...] = ()
-    affine: bool = False
+    ask: Ask | None = None
+
+    @property
+    def record(self) -> Stability:
+        """The proved bound."""
+        return lookup(self.formula, "stability")
+
+    @property
+    def name(self) -> str:
+        """Whether it depends on public parameters only, is fitted from released statistics ("noisy"), or "exact"."""
+        return self.record.way
+
+    @property
+    def affine(self) -> bool:
+        """Whether released moments can be carried through the stage."""
+        return self.record.affine(**self.parameters)
+
+    @property
+    def private(self) -> bool:
+        """Whether the map of a new row depends on private rows, without any noise."""
+        return self.name == "exact" and self.record.fitted
 
     @classmethod
     def by(
         cls,
-        name: str,
         formula: str,
         domain: Domain,
         distance: Distance,
         *,
-        conditions: tuple[Condition, ...] = (),
-        asks: tuple[Ask, ...] = (),
-        affine: bool = False,
+        measures: Mapping[str, Callable[[Rows, float], float]] | None = None,
+        ask: Ask | None = None,
         **parameters: Any,
     ) -> Way:
-        """The way whose output is computed by a registered stability formula."""
-        out, far = lookup(formula, "stability")(domain, distance, **parameters)
-        return cls(name, formula, parameters, out, far, conditions, asks, affine)
+        """The way whose output is computed by a registered stability formula.
+
+        Parameters
+        ----------
+        formula : str
+            Its id.
+        domain, distance : Domain, Distance
+            At the input.
+        measures : mapping, optional
+            How to measure the margins that the formula may assume, by id; see :class:`Condition`.
+        ask : Ask, optional
+            What must be released.
+        **parameters
+            Those of the formula.
+        """
+        found = lookup(formula, "stability")
+        assumed = found.assumes(domain, **parameters)
+        conditions = tuple(
+            Condition.by(margin, domain, distance, measure, **parameters)
+            for margin, measure in (measures or {}).items()
+            if margin in assumed
+        )
+        out, far = found(domain, distance, **parameters)
+        return cls(formula, parameters, out, far, conditions, ask)

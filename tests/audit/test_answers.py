@@ -10,7 +10,8 @@ from ppdp.audit import PlanTarget, attack_output, attack_stability, worst_pair
 from ppdp.audit.optimise import search
 from ppdp.audit.plans import AnswerTarget
 from ppdp.audit.surroundings import best_surroundings
-from ppdp.bounds import FORMULAS, Formula
+from ppdp.bounds import FORMULAS
+from ppdp.core.formula import PrivacyMap
 from ppdp.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,
@@ -106,7 +107,7 @@ def test_answers_under_a_law_that_is_not_known_are_not_compared(monkeypatch):
     def loss(domain, distance, *, noise_scale):
         return PrivacyLoss(parts=(Pure(epsilon=1 / noise_scale),))
 
-    formula = Formula("own.rounded", "privacy", "laplace", loss, used_by=("Rounded",))
+    formula = PrivacyMap("own.rounded", "laplace", loss, ("Rounded",))
     monkeypatch.setitem(FORMULAS, formula.id, formula)
     report = attack_stability(planned(NormClipper(1.0), Rounded()), evaluations=30)
     ((name, reason),) = report.skipped

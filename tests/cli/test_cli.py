@@ -252,7 +252,7 @@ def mirrored(domain, distance):
 
 class Mirrored(RowWiseTransformer):
     def ways(self, domain, distance):
-        return (Way.by("public", "own.mirrored", domain, distance),)
+        return (Way.by("own.mirrored", domain, distance),)
     map_rows = staticmethod(lambda X, statistics: -X)
 """
 

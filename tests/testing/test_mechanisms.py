@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ppdp import Domain, PrivacyLoss
-from ppdp.core.formula import FORMULAS, Formula
+from ppdp.core.formula import FORMULAS, PrivacyMap
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.learn import linear
@@ -274,7 +274,7 @@ def own_noise(monkeypatch):
     def loss(domain, distance, *, noise_scale):
         return PrivacyLoss(mu=distance.shift(domain.row_norm, 1.0) / domain.n / noise_scale)
 
-    monkeypatch.setitem(FORMULAS, "own.noise", Formula("own.noise", "privacy", "gaussian", loss))
+    monkeypatch.setitem(FORMULAS, "own.noise", PrivacyMap("own.noise", "gaussian", loss))
 
 
 @pytest.mark.parametrize("kind", [Less, Least, Nothing])

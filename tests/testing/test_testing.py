@@ -8,14 +8,13 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.formula import FORMULAS, Formula
+from ppdp.core.formula import FORMULAS, Margin, Stability
 from ppdp.core.rounding import column_sum_error, inflate
 from ppdp.data.rows import Rows
 from ppdp.data.summary import column_sums
 from ppdp.testing import REGISTRY, check_stage
 from ppdp.transformers import PCA, NormClipper, RowMap, StandardScaler
 from ppdp.transformers.base import RowWiseTransformer, Stage, Transformer
-from ppdp.transformers.condition import Condition
 from ppdp.transformers.way import Way
 
 N = 10
@@ -24,10 +23,8 @@ N = 10
 class Own(RowWiseTransformer):
     """The identity, with one way of the formula "own.map"."""
 
-    name = "public"
-
     def ways(self, domain, distance):
-        return (Way.by(self.name, "own.map", domain, distance, **self.parameters()),)
+        return (Way.by("own.map", domain, distance, **self.parameters()),)
 
     def parameters(self):
         return {}
@@ -39,7 +36,6 @@ class Own(RowWiseTransformer):
 class Centred(Own):
     """The mean, over the public n, is subtracted."""
 
-    name = "exact"
     statistic_names = ("mean",)
 
     def prepare(self, rows, way, domain):
@@ -67,7 +63,7 @@ def promise(monkeypatch):
     """Register what "own.map" promises."""
 
     def register(function, way="public", used_by=(), **facts):
-        formula = Formula("own.map", "stability", "row-wise", function, way, used_by, **facts)
+        formula = Stability("own.map", "row-wise", function, used_by, way=way, **facts)
         monkeypatch.setitem(FORMULAS, "own.map", formula)
 
     return register
@@ -108,7 +104,7 @@ class Mirror(RowWiseTransformer):
     """The stage of docs/guides/own-stage.md."""
 
     def ways(self, domain, distance):
-        return (Way.by("public", "own.map", domain, distance),)
+        return (Way.by("own.map", domain, distance),)
 
     map_rows = staticmethod(lambda X, statistics: -X)
 
@@ -201,8 +197,8 @@ class Lying(Own):
     """The way is not what its formula gives."""
 
     def ways(self, domain, distance):
-        right = Way.by("public", "own.map", domain, distance)
-        return (Way("public", "own.map", {}, right.domain, Distance()),)
+        right = Way.by("own.map", domain, distance)
+        return (Way("own.map", {}, right.domain, Distance()),)
 
 
 def doubled_norm(domain, distance, **_):
@@ -238,7 +234,8 @@ WRONG = {
     "a clone that forgets": (Untidy(2.0), same, {}, "clone changes its parameters"),
     "parameters that no certificate holds": (Numpy(), same, {}, "not plain numbers"),
     "another distance": (Lying(), same, {}, "another distance or domain follows"),
-    "another way": (Own(), same, {"way": "noisy"}, "is registered for the way 'noisy'"),
+    "no release to be fitted from": (Own(), same, {"way": "noisy"}, "needs a release of nothing, and its way asks for"),
+    "no release to predict with": (Own(), same, {"releases": ("means",)}, "needs a release of means, and its way asks"),
     "another class": (Own(), same, {"used_by": ("Other",)}, "does not list it in used_by"),
     "an assumption that is not stated": (Own(), same, {"assumes": lambda domain, **_: {"m"}}, "assumes something else"),
 }
@@ -256,7 +253,7 @@ def test_what_is_broken_is_found_and_named(promise, wrong):
 @pytest.mark.parametrize(("unit", "holds"), [(1.0, True), (0.5, False)])
 def test_a_margin_must_change_by_at_most_one(promise, monkeypatch, unit, holds):
     """The margin of "many rows have a positive first entry" counts rows; one unit is one row."""
-    margin = Formula("own.margin", "margin", "row-wise", lambda domain, distance: unit * distance.changed)
+    margin = Margin("own.margin", "row-wise", lambda domain, distance: unit * distance.changed, name="positive")
     monkeypatch.setitem(FORMULAS, "own.margin", margin)
     promise(same, way="exact", assumes=lambda domain, **_: {"own.margin"}, gaps=True)
 
@@ -265,8 +262,7 @@ def test_a_margin_must_change_by_at_most_one(promise, monkeypatch, unit, holds):
             def measure(rows, unit):
                 return float((rows.weight * (np.nan_to_num(rows.X[:, 0]) > 0)).sum()) / unit
 
-            condition = Condition.by("positive", "own.margin", domain, distance, measure)
-            return (Way.by("exact", "own.map", domain, distance, conditions=(condition,)),)
+            return (Way.by("own.map", domain, distance, measures={"own.margin": measure}),)
 
         def map_rows(self, X, statistics):
             return X
@@ -280,14 +276,14 @@ def test_a_margin_must_change_by_at_most_one(promise, monkeypatch, unit, holds):
 
 def test_nothing_is_promised_where_a_condition_fails(promise, monkeypatch):
     """A wrong bound under a condition that never holds: no pair shows it, and none is said to use it."""
-    margin = Formula("own.margin", "margin", "row-wise", lambda domain, distance: 1.0)
+    margin = Margin("own.margin", "row-wise", lambda domain, distance: 1.0)
     monkeypatch.setitem(FORMULAS, "own.margin", margin)
     promise(same, assumes=lambda domain, **_: {"own.margin"}, gaps=True)
 
     class Never(Doubled):
         def ways(self, domain, distance):
-            condition = Condition.by("never", "own.margin", domain, distance, lambda rows, unit: -math.inf)
-            return (Way.by("public", "own.map", domain, distance, conditions=(condition,)),)
+            measures = {"own.margin": lambda rows, unit: -math.inf}
+            return (Way.by("own.map", domain, distance, measures=measures),)
 
     assert check_stage(Never()) == 0
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ppdp.bounds import FORMULAS
 from ppdp.certificate.record import Gate, Mechanism, Noisy
+from ppdp.core.formula import Answer
 from ppdp.privacy.losses import Part
 from ppdp.privacy.noise.gate import GATE_KINDS
 
@@ -21,13 +22,13 @@ def law_of(one: Noisy) -> str:
     if one.mu is not None:
         return "Gaussian"
     known = GATE_KINDS.get(one.kind) if isinstance(one, Gate) else FORMULAS.get(one.formula)
-    return known.law if known is not None and known.law else "a law unknown to this ppdp"
+    return getattr(known, "law", "") or "a law unknown to this ppdp"
 
 
 def only_the_last(mechanism: Mechanism) -> bool:
     """Whether of many answers one iterate is released."""
     known = FORMULAS.get(mechanism.formula)
-    return known is not None and known.hides_iterates
+    return isinstance(known, Answer) and known.hides_iterates
 
 
 def part_in_words(recorded: Mapping[str, Any]) -> str:

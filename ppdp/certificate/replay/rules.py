@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ppdp.bounds import Formula, lookup
+from ppdp.bounds import lookup
 from ppdp.certificate.record import Mechanism, Record, Release, Step
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.core.formula import Answer, Formula
 from ppdp.data.releases import STATISTICS
 
 __all__ = ["ADJACENCY", "PRIVATE_ORIGIN", "RECORDED", "broken_rules", "not_covered", "part_rules", "step_rules"]
@@ -109,7 +110,7 @@ def _answers(mechanism: Mechanism, end: Domain) -> Iterator[str]:
         yield "mechanism: rows may have gaps here."
 
 
-def _of_mechanism(mechanism: Mechanism) -> Formula:
+def _of_mechanism(mechanism: Mechanism) -> Answer:
     """Its sensitivity if it is Gaussian, else its privacy map."""
     return lookup(mechanism.formula, "privacy" if mechanism.mu is None else "mechanism")
 

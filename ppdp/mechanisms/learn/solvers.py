@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from ppdp.bounds import lookup
 from ppdp.bounds.minimiser import solver_rate
@@ -24,6 +24,7 @@ SOLVERS = ("dpgd", "poisson", "fixed-size", "epochs", "hidden", "output")
 SOLVED = 0.1  # error of the exact solver, as a share of what one replaced row does: far below the noise
 MOST_ITERATIONS = 1000  # stopping earlier only regularises more, and costs less
 USUAL_MU = 0.2
+Kind = Literal["mechanism", "privacy"]
 EXPERIMENTAL = (
     "solver='hidden' is experimental: its promise rests on no other iterate, loss or log of the training being seen."
 )
@@ -106,7 +107,7 @@ def question(solver: str, domain: Domain, training: Training, mu: float | None) 
     return replace(asked, step_size=asked.parameters.get("step_size", training.step_size))
 
 
-def _asked(name: str, kind: str, domain: Domain, parameters: dict[str, Any], steps: int, **more: Any) -> Question:
+def _asked(name: str, kind: Kind, domain: Domain, parameters: dict[str, Any], steps: int, **more: Any) -> Question:
     """The question with size and bound of its answers."""
     shape = lookup(name, kind).shape
     assert shape is not None

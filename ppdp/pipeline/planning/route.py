@@ -77,9 +77,7 @@ class Route:
         """The route and one more stage; without prediction nothing is released for prediction alone."""
         at, run, releases = len(self.steps), self.run, self.releases
         steps = (*self.steps, PlannedStep(name, stage, way, self.domain, self.distance))
-        for ask in way.asks:
-            if ask.purpose == "predict" and not predicts:
-                continue
+        if (ask := way.ask) is not None and (predicts or way.name == "noisy"):
             moments = STATISTICS[ask.statistic].moments
             run, releases = ((*run, (at, ask)), releases[:-1]) if run and moments else (((at, ask),), releases)
             releases = (*releases, _merged(run, steps))
@@ -216,5 +214,5 @@ def _merged(run: tuple[tuple[int, Ask], ...], steps: tuple[PlannedStep, ...]) ->
     formula = STATISTICS[statistic].formula
     parameters = dict(first.parameters)
     sensitivity = float(lookup(formula, "release")(step.domain, step.distance, **parameters))
-    purpose = "fit" if any(ask.purpose == "fit" for _, ask in run) else "predict"
+    purpose = "fit" if any(steps[i].way.name == "noisy" for i, _ in run) else "predict"
     return PlannedRelease(at, statistic, purpose, tuple(i for i, _ in run), parameters, sensitivity)

@@ -208,7 +208,7 @@ class Solver:
         """Why a route cannot be executed, whatever follows; empty if it can."""
         if not route.offered:
             return "a condition would rest on a release that rests on a condition"
-        if self.mechanism is None and any(s.way.name == "exact" and s.stage.fits for s in route.steps):
+        if self.mechanism is None and any(step.way.private for step in route.steps):
             return "the map itself is released, so its statistics must be"
         return ""
 

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ppdp.bounds import lookup
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
@@ -53,7 +52,7 @@ def released_twins(
         twin = clone(stage)
         statistics = _statistics(twin, way, domain, moments if served else None)
         twins.append((name, twin))
-        if statistics or way.name != "exact" or not stage.fits:  # else nothing was released for it: it stays unfitted
+        if statistics or not way.private:  # else nothing was released for it: it stays unfitted
             twin.hold(statistics)
             _remember_columns(twin, domain)
         moments = stage.carry(moments, statistics) if way.affine and moments is not None else None
@@ -89,15 +88,8 @@ def noise_scales(document: Document) -> dict[str, float]:
 
 def _way(record: Document) -> Way:
     """The way that a certificate records."""
-    parameters = record["parameters"]
-    return Way(
-        record["way"],
-        record["formula"],
-        parameters,
-        Domain.from_dict(record["domain"]),
-        Distance.from_dict(record["distance"]),
-        affine=lookup(record["formula"], "stability").affine(**parameters),
-    )
+    domain, distance = Domain.from_dict(record["domain"]), Distance.from_dict(record["distance"])
+    return Way(record["formula"], record["parameters"], domain, distance)
 
 
 def _statistics(stage: Any, way: Way, domain: Domain, released: Any) -> Mapping[str, Any]:

@@ -115,7 +115,7 @@ class ColumnMap(RowWiseTransformer):
         facts["feature_names"] = _names(parts) if domain.feature_names is not None else None
         if fills:
             facts["fills_gaps"] = True
-        way = Way.by("public", "row-wise.row-map", domain, distance, **facts)
+        way = Way.by("row-wise.row-map", domain, distance, **facts)
         return (way,)
 
     def _bounds(self, parts: Sequence[_Part]) -> tuple[float, float, int]:

@@ -23,7 +23,6 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.data.summary import extremes
 from ppdp.exceptions import InvalidParameter
-from ppdp.transformers.condition import Condition
 from ppdp.transformers.deduplicate.keys import check_order, compared
 from ppdp.transformers.deduplicate.records import grouped
 from ppdp.transformers.way import Way
@@ -267,8 +266,7 @@ def cluster_way(stage: Any, formula: str, domain: Domain, distance: Distance) ->
         "low_dimension": stage.low_dimension,
     }
     measure = Crowding(reach(stage.low_dimension) * eta, parameters["max_cluster"], stage.keys)
-    margin = "clusters.raw-crowding" if raw else "clusters.crowding"
-    condition = Condition.by("crowding", margin, domain, distance, measure, **parameters)
     if raw:
         parameters["raw"] = True
-    return Way.by("exact", formula, domain, distance, conditions=(condition,), **parameters)
+    measures = {"clusters.raw-crowding": measure, "clusters.crowding": measure}
+    return Way.by(formula, domain, distance, measures=measures, **parameters)

@@ -79,7 +79,7 @@ class Deduplicator(Resampler, Stage):
         formula = {"record": "whole-record", "unanimous": "unanimous", "first": "keep-first"}[self.labels]
         if columns is not None:
             formula, parameters = "keep-first", {"raw": raw, "labels": self.labels}
-        return (Way.by("exact", f"deduplication.{formula}", domain, distance, **parameters),)
+        return (Way.by(f"deduplication.{formula}", domain, distance, **parameters),)
 
     def _columns(self, domain: Domain) -> list[int] | None:
         if self.key is None:

@@ -113,7 +113,7 @@ class GridDeduplicator(Resampler, Stage):
         formula = {"centre": "cell-centre", "first": "cell-first", "soft": "cell-weights"}[keep]
         if keep != "centre":
             parameters["raw"] = raw
-        return (Way.by("exact", f"deduplication.{formula}", domain, distance, **parameters),)
+        return (Way.by(f"deduplication.{formula}", domain, distance, **parameters),)
 
     def _sides(self, d: int, *, raw: bool) -> list[float]:
         if isinstance(self.cell, (str, bytes)) or not isinstance(self.cell, (Sequence, np.ndarray)):

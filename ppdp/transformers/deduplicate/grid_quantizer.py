@@ -76,7 +76,7 @@ class GridQuantizer(RowWiseTransformer):
         ramp = number("ramp", self.ramp, self, least=LEAST_RAMP, most=1)
         seed = integer("seed", self.seed, self, least=0)
         own: dict[str, dict[str, Any]] = {"hard": {}, "staircase": {"ramp": ramp}, "dither": {"seed": seed}}
-        return (Way.by("public", f"quantization.{mode}", domain, distance, cell=cell, **own[mode]),)
+        return (Way.by(f"quantization.{mode}", domain, distance, cell=cell, **own[mode]),)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return {

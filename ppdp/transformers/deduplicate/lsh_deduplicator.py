@@ -112,7 +112,7 @@ class LSHDeduplicator(Resampler, Stage):
             parameters["window"] = integer("window", self.window, self)
         raw = check_order(self, domain, distance)
         formula = {"first": "bands-first", "window": "bands-window", "soft": "bands-weights"}[rule]
-        return (Way.by("exact", f"deduplication.{formula}", domain, distance, raw=raw, **parameters),)
+        return (Way.by(f"deduplication.{formula}", domain, distance, raw=raw, **parameters),)
 
     def _seed(self) -> int:
         return integer("seed", self.seed, self, least=0)

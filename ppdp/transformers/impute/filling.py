@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.core.checks import number
-from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import clip_norms
 from ppdp.data.summary import incomplete
-from ppdp.transformers.condition import Condition
 
-__all__ = ["fill", "missing_condition", "missing_limit"]
+__all__ = ["MissingMargin", "fill", "missing_limit"]
 
 Array = NDArray[np.float64]
 
@@ -28,14 +26,6 @@ def missing_limit(max_missing: Any, domain: Domain, stage: object) -> int:
         return domain.missing_rows
     number("max_missing", max_missing, stage, least=0)
     return min(domain.missing_rows, domain.but(max_missing=max_missing).missing_rows)
-
-
-def missing_condition(domain: Domain, distance: Distance, **parameters: Any) -> tuple[Condition, ...]:
-    """The condition that ``parameters["max_missing"]`` is kept, unless any row may have gaps."""
-    limit = parameters["max_missing"]
-    if limit >= domain.n:
-        return ()
-    return (Condition.by("missing", "imputation.missing", domain, distance, MissingMargin(limit), **parameters),)
 
 
 def fill(X: Array, values: Array, norm: float | None) -> Array:

@@ -18,8 +18,7 @@ from ppdp.data.releases import observed_counts, observed_means, only
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
 from ppdp.transformers.base import Statistics, Transformer, chosen
-from ppdp.transformers.condition import Condition
-from ppdp.transformers.impute.filling import fill, missing_condition, missing_limit
+from ppdp.transformers.impute.filling import MissingMargin, fill, missing_limit
 from ppdp.transformers.way import Ask, Way
 
 __all__ = ["MeanImputer"]
@@ -75,7 +74,6 @@ class MeanImputer(Transformer):
 
     allows_gaps = True
     fills_gaps = True
-    fits = True
     elementwise = True
     statistic_names = ("mean", "norm")
 
@@ -109,28 +107,25 @@ class MeanImputer(Transformer):
         flag("floor", self.floor, self)
         limit = missing_limit(self.max_missing, domain, self)
         if limit == 0:
-            return (Way.by("public", "imputation.zero", domain, distance),)
+            return (Way.by("imputation.zero", domain, distance),)
         # Where nobody is absent every column is observed in the rows without gaps: a floor up to their number is idle.
         floor = max(n0, domain.n - limit) if self.floor and nobody_absent(domain, distance) else n0
         columns = self._columns(domain)
         which: dict[str, Any] = {} if columns is None else {"columns": columns}
         parameters: dict[str, Any] = {"min_observed": floor, "max_missing": limit, "conditional": not self.floor}
         parameters |= which
-        conditions = missing_condition(domain, distance, **parameters)
-        if not self.floor:
-            margin = ObservedMargin(n0, columns)
-            conditions += (Condition.by("observed", "imputation.observed", domain, distance, margin, **parameters),)
         exact = Way.by(
-            "exact",
             "imputation.mean",
             domain,
             distance,
-            conditions=conditions,
-            asks=(Ask("means", "predict", {"min_observed": floor, **which}),),
+            measures={
+                "imputation.missing": MissingMargin(limit),
+                "imputation.observed": ObservedMargin(n0, columns),
+            },
+            ask=Ask("means", {"min_observed": floor, **which}),
             **parameters,
         )
-        asks = (Ask("means", "fit", {"min_observed": n0, **which}),)
-        noisy = Way.by("noisy", "imputation.public", domain, distance, asks=asks)
+        noisy = Way.by("imputation.public", domain, distance, ask=Ask("means", {"min_observed": n0, **which}))
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
 
     def _columns(self, domain: Domain) -> list[int] | None:

@@ -12,8 +12,8 @@ from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.quantiles import column_quantiles
 from ppdp.data.rows import Rows
 from ppdp.transformers.base import Statistics, Transformer, chosen
-from ppdp.transformers.impute.filling import fill, missing_condition, missing_limit
-from ppdp.transformers.scale.rank_gaps import gap_condition, public_gap, refuse_weights
+from ppdp.transformers.impute.filling import MissingMargin, fill, missing_limit
+from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, refuse_weights
 from ppdp.transformers.way import Ask, Way
 
 __all__ = ["MedianImputer"]
@@ -72,7 +72,6 @@ class MedianImputer(Transformer):
 
     allows_gaps = True
     fills_gaps = True
-    fits = True
     in_memory = True
     elementwise = True
     statistic_names = ("median", "norm")
@@ -93,19 +92,18 @@ class MedianImputer(Transformer):
         gap = public_gap(self.gap, domain, self)
         limit = missing_limit(self.max_missing, domain, self)
         if limit == 0:
-            return (Way.by("public", "imputation.zero", domain, distance),)
+            return (Way.by("imputation.zero", domain, distance),)
         refuse_weights(distance, "MedianImputer")
         parameters: dict[str, Any] = {"gap": gap, "max_missing": limit}
         exact = Way.by(
-            "exact",
             "imputation.median",
             domain,
             distance,
-            conditions=(
-                *missing_condition(domain, distance, **parameters),
-                gap_condition(domain, distance, _MIDDLE, **parameters),
-            ),
-            asks=(Ask("medians", "predict", {"gap": gap}),),
+            measures={
+                "imputation.missing": MissingMargin(limit),
+                "order-statistics.gap": gap_margin(domain, distance, _MIDDLE, gap),
+            },
+            ask=Ask("medians", {"gap": gap}),
             **parameters,
         )
         return chosen({"exact": exact}, self.statistics, self)

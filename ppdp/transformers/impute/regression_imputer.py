@@ -18,8 +18,7 @@ from ppdp.data.statistics import clip_norms
 from ppdp.data.summary import second_moment
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics, Transformer, chosen
-from ppdp.transformers.condition import Condition
-from ppdp.transformers.impute.filling import missing_condition, missing_limit
+from ppdp.transformers.impute.filling import MissingMargin, missing_limit
 from ppdp.transformers.way import Ask, Way
 
 __all__ = ["RegressionImputer"]
@@ -78,7 +77,6 @@ class RegressionImputer(Transformer):
 
     allows_gaps = True
     fills_gaps = True
-    fits = True
     statistic_names = ("moment", "ridge", "norm", "entry_bound")
 
     def __init__(
@@ -112,23 +110,21 @@ class RegressionImputer(Transformer):
         norm = float(domain.require("row_norm", "RegressionImputer"))
         limit = missing_limit(self.max_missing, domain, self)
         if limit == 0:
-            return (Way.by("public", "imputation.zero", domain, distance),)
+            return (Way.by("imputation.zero", domain, distance),)
         form: dict[str, Any] = {"share": share, "conditional": conditional}
         parameters = {**form, "max_missing": limit}
-        conditions = missing_condition(domain, distance, **parameters)
-        if conditional:
-            margin = EigenvalueMargin(share * norm**2, norm)
-            conditions += (Condition.by("eigenvalue", "regression.eigenvalue", domain, distance, margin, **parameters),)
         exact = Way.by(
-            "exact",
             "regression.exact",
             domain,
             distance,
-            conditions=conditions,
-            asks=(Ask("complete-matrix", "predict"),),
+            measures={
+                "imputation.missing": MissingMargin(limit),
+                "regression.eigenvalue": EigenvalueMargin(share * norm**2, norm),
+            },
+            ask=Ask("complete-matrix"),
             **parameters,
         )
-        noisy = Way.by("noisy", "regression.public", domain, distance, asks=(Ask("complete-matrix", "fit"),), **form)
+        noisy = Way.by("regression.public", domain, distance, ask=Ask("complete-matrix"), **form)
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:

@@ -15,7 +15,7 @@ from ppdp.data.quantiles import trimmed_means
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics, Transformer, chosen
-from ppdp.transformers.impute.filling import fill, missing_condition, missing_limit
+from ppdp.transformers.impute.filling import MissingMargin, fill, missing_limit
 from ppdp.transformers.scale.rank_gaps import refuse_weights
 from ppdp.transformers.way import Ask, Way
 
@@ -68,7 +68,6 @@ class TrimmedMeanImputer(Transformer):
 
     allows_gaps = True
     fills_gaps = True
-    fits = True
     in_memory = True
     elementwise = True
     statistic_names = ("mean", "norm")
@@ -105,21 +104,18 @@ class TrimmedMeanImputer(Transformer):
         counts = self._counts(domain.n)
         limit = missing_limit(self.max_missing, domain, self)
         if limit == 0:
-            return (Way.by("public", "imputation.zero", domain, distance),)
+            return (Way.by("imputation.zero", domain, distance),)
         refuse_weights(distance, "TrimmedMeanImputer")
         parameters: dict[str, Any] = {**counts, "max_missing": limit}
         exact = Way.by(
-            "exact",
             "imputation.trimmed-mean",
             domain,
             distance,
-            conditions=missing_condition(domain, distance, **parameters),
-            asks=(Ask("trimmed-means", "predict", counts),),
+            measures={"imputation.missing": MissingMargin(limit)},
+            ask=Ask("trimmed-means", counts),
             **parameters,
         )
-        noisy = Way.by(
-            "noisy", "imputation.trimmed-public", domain, distance, asks=(Ask("trimmed-means", "fit", counts),)
-        )
+        noisy = Way.by("imputation.trimmed-public", domain, distance, ask=Ask("trimmed-means", counts))
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:

@@ -16,7 +16,6 @@ from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments, multiplied
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.transformers.base import Statistics, Transformer, chosen
-from ppdp.transformers.condition import Condition
 from ppdp.transformers.project.pca_margins import AlignmentMargin, GapMargin, Spectrum
 from ppdp.transformers.project.public_columns import PublicColumns
 from ppdp.transformers.way import Ask, Way
@@ -96,7 +95,6 @@ class PCA(Transformer):
            [ 0.]])
     """
 
-    fits = True
     statistic_names = ("components", "mean", "projection")
 
     def __init__(
@@ -130,12 +128,12 @@ class PCA(Transformer):
         domain.require("row_norm", "PCA")
         k, columns = self._rank(domain.d), self._columns(domain.d)
         if columns is None and k == domain.d:
-            return (Way.by("public", "row-wise.identity", domain, distance),)
+            return (Way.by("row-wise.identity", domain, distance),)
         facts: dict[str, Any] = {"center": self._center, "columns": columns.number if columns else None}
         name = "pca.public-map"
         if columns is None and not self._center:
             name, facts = "pca.public", {}
-        noisy = Way.by("noisy", name, domain, distance, asks=(self._ask("fit"),), affine=True, **facts)
+        noisy = Way.by(name, domain, distance, ask=self._ask, **facts)
         return chosen({"noisy": noisy, "exact": self._exact(domain, distance)}, self.statistics, self)
 
     def _exact(self, domain: Domain, distance: Distance) -> Way:
@@ -150,22 +148,22 @@ class PCA(Transformer):
             facts |= {"n_components": k, "columns": columns.number, "center": self._center}
         if columns is not None and self._frames(domain.d, columns):
             name, facts["min_alignment"] = "pca.aligned", self._least_alignment(columns, k)
-        asks = () if columns is None else (self._ask("predict"),)
-        conditions = () if k == domain.d else self._conditions(domain, distance, facts)
-        return Way.by("exact", name, domain, distance, conditions=conditions, asks=asks, **facts)
+        ask = None if columns is None else self._ask
+        return Way.by(name, domain, distance, measures=self._measures(domain, facts), ask=ask, **facts)
 
-    def _conditions(self, domain: Domain, distance: Distance, facts: dict[str, Any]) -> tuple[Condition, ...]:
+    def _measures(self, domain: Domain, facts: dict[str, Any]) -> dict[str, Any]:
+        """How to measure what the exact way may assume."""
         centred, k, columns = "centred-" if self._center else "", self._rank(domain.d), self._columns(domain.d)
         gap = GapMargin(domain, k, facts["min_gap"], self._center)
-        found = [Condition.by("eigengap", f"pca.{centred}gap", domain, distance, gap, **facts)]
+        found: dict[str, Any] = {f"pca.{centred}gap": gap}
         if columns is not None and "min_alignment" in facts:
-            cosine = AlignmentMargin(gap, facts["min_alignment"], columns.matrix)
-            found.append(Condition.by("alignment", f"pca.{centred}alignment", domain, distance, cosine, **facts))
-        return tuple(found)
+            found[f"pca.{centred}alignment"] = AlignmentMargin(gap, facts["min_alignment"], columns.matrix)
+        return found
 
-    def _ask(self, purpose: str) -> Ask:
+    @property
+    def _ask(self) -> Ask:
         """Without a mean the matrix alone, at half of the noise."""
-        return Ask("matrix" if self._center else "moment", purpose)
+        return Ask("matrix" if self._center else "moment")
 
     @property
     def _center(self) -> bool:

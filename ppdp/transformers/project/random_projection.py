@@ -80,9 +80,7 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
                 fix="take fewer, or family='oporp'.",
             )
         seed = integer("seed", self.seed, self, least=0, most=2**63 - 1)
-        return (
-            Way.by("public", "projection.random", domain, distance, family=family, n_components=components, seed=seed),
-        )
+        return (Way.by("projection.random", domain, distance, family=family, n_components=components, seed=seed),)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         chosen = way.parameters

@@ -56,7 +56,6 @@ class SoftPCA(Transformer):
            [ 0. , -0.2]])
     """
 
-    fits = True
     statistic_names = ("shrinkage",)
 
     def __init__(self, regularization: float | None = None, statistics: str = "auto") -> None:
@@ -73,10 +72,9 @@ class SoftPCA(Transformer):
             else number("regularization", self.regularization, self, least=1e-6, most=1e6)
         )
         ridge = share * float(domain.require("row_norm", "SoftPCA")) ** 2
-        fit, predict = Ask("moment", "fit"), Ask("moment", "predict")
-        noisy = Way.by("noisy", "soft-pca.public", domain, distance, asks=(fit,), affine=True, ridge=ridge)
-        exact = Way.by("exact", "soft-pca.shrinkage", domain, distance, asks=(predict,), ridge=ridge)
-        return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
+        names = {"noisy": "soft-pca.public", "exact": "soft-pca.shrinkage"}
+        ways = {way: Way.by(name, domain, distance, ask=Ask("moment"), ridge=ridge) for way, name in names.items()}
+        return chosen(ways, self.statistics, self)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return _shrinkage(second_moment(rows, largest_entry(domain)) / rows.n, way, domain)

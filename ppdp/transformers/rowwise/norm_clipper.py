@@ -45,7 +45,7 @@ class NormClipper(RowWiseTransformer):
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """One public way."""
         norm = length("max_norm", self.max_norm, self)
-        return (Way.by("public", "row-wise.norm-clip", domain, distance, max_norm=norm),)
+        return (Way.by("row-wise.norm-clip", domain, distance, max_norm=norm),)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return {"max_norm": way.parameters["max_norm"]}

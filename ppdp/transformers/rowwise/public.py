@@ -131,7 +131,6 @@ class Public(RowWiseTransformer):
             rounding += known.rounding(float(domain.require("row_norm", "Public")), domain.d, width)
         names = names_out(inner, domain.feature_names)
         way = Way.by(
-            "public",
             "row-wise.public",
             domain,
             distance,

@@ -90,7 +90,6 @@ class RowMap(RowWiseTransformer):
         names = list(self.out_ranges) if isinstance(self.out_ranges, Mapping) else domain.feature_names
         names = names if names is not None and len(names) == len(table) else None
         way = Way.by(
-            "public",
             "row-wise.row-map",
             domain,
             distance,

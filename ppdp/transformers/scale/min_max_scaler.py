@@ -15,7 +15,7 @@ from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics, chosen
 from ppdp.transformers.rowwise.ranges import resolve_ranges
-from ppdp.transformers.scale.rank_gaps import gap_condition, public_gap, public_width, refuse_weights
+from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
 from ppdp.transformers.way import Ask, Way
 
 __all__ = ["MinMaxScaler"]
@@ -72,7 +72,6 @@ class MinMaxScaler(RowWiseTransformer):
     array([-1.        , -0.33333333,  0.33333333,  1.        ,  1.        ])
     """
 
-    fits = True
     elementwise = True
     statistic_names = ("low", "high")
 
@@ -130,7 +129,7 @@ class MinMaxScaler(RowWiseTransformer):
             return self._fitted_ways(domain, distance, low, high)
         table = self._table(domain)
         widths = [float(w) for w in table[:, 1] - table[:, 0]]
-        return (Way.by("public", "row-wise.range-scaling", domain, distance, widths=widths, low=low, high=high),)
+        return (Way.by("row-wise.range-scaling", domain, distance, widths=widths, low=low, high=high),)
 
     def _fitted_ways(self, domain: Domain, distance: Distance, low: float, high: float) -> tuple[Way, ...]:
         if self.ranges is not None:
@@ -147,12 +146,11 @@ class MinMaxScaler(RowWiseTransformer):
         width = public_width(self.min_width, 0.5, domain, self)
         parameters: dict[str, Any] = {**release, "min_width": width, "low": low, "high": high}
         exact = Way.by(
-            "exact",
             "scaling.quantile",
             domain,
             distance,
-            conditions=(gap_condition(domain, distance, (lower, upper), **parameters),),
-            asks=(Ask("quantile-pairs", "predict", release),),
+            measures={"order-statistics.gap": gap_margin(domain, distance, (lower, upper), gap)},
+            ask=Ask("quantile-pairs", release),
             **parameters,
         )
         return chosen({"exact": exact}, self.statistics, self)

@@ -10,9 +10,8 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.quantiles import RankGapMargin
 from ppdp.exceptions import UnsupportedOrder
-from ppdp.transformers.condition import Condition
 
-__all__ = ["gap_condition", "public_gap", "public_width", "refuse_weights"]
+__all__ = ["gap_margin", "public_gap", "public_width", "refuse_weights"]
 
 _SPREAD = 400  # ranks that values spread evenly over a box of norm R may be apart, in units of R/2
 
@@ -31,12 +30,9 @@ def public_width(min_width: Any, default: float, domain: Domain, stage: object) 
     return norm * number("min_width", min_width, stage, least=1e-6, most=2)
 
 
-def gap_condition(
-    domain: Domain, distance: Distance, quantiles: tuple[float, ...], gap: float, **parameters: Any
-) -> Condition:
-    """The condition of a stage that fits these quantiles; ``parameters`` are the others of its formula."""
-    measure = RankGapMargin(gap, quantiles, largest_entry(domain), coordinate_moves(domain, distance))
-    return Condition.by("gap", "order-statistics.gap", domain, distance, measure, gap=gap, **parameters)
+def gap_margin(domain: Domain, distance: Distance, quantiles: tuple[float, ...], gap: float) -> RankGapMargin:
+    """The margin of a stage that fits these quantiles."""
+    return RankGapMargin(gap, quantiles, largest_entry(domain), coordinate_moves(domain, distance))
 
 
 def refuse_weights(distance: Distance, stage: str) -> None:

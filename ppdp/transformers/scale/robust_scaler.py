@@ -13,7 +13,7 @@ from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.quantiles import column_quantiles
 from ppdp.data.rows import Rows
 from ppdp.transformers.base import Statistics, Transformer, chosen
-from ppdp.transformers.scale.rank_gaps import gap_condition, public_gap, public_width, refuse_weights
+from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
 from ppdp.transformers.way import Ask, Way
 
 __all__ = ["RobustScaler"]
@@ -69,7 +69,6 @@ class RobustScaler(Transformer):
     """
 
     allows_gaps = True
-    fits = True
     in_memory = True
     elementwise = True
     statistic_names = ("center", "scale", "clip")
@@ -107,12 +106,11 @@ class RobustScaler(Transformer):
             "clip": number("clip", self.clip, self, least=1e-3, most=1e6),
         }
         exact = Way.by(
-            "exact",
             "scaling.robust",
             domain,
             distance,
-            conditions=(gap_condition(domain, distance, (lower, 0.5, upper), **parameters),),
-            asks=(Ask("quantile-triples", "predict", release),),
+            measures={"order-statistics.gap": gap_margin(domain, distance, (lower, 0.5, upper), gap)},
+            ask=Ask("quantile-triples", release),
             **parameters,
         )
         return chosen({"exact": exact}, self.statistics, self)

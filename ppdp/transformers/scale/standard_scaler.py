@@ -19,7 +19,6 @@ from ppdp.data.statistics import Moments, clip_norms
 from ppdp.data.summary import joint_sums
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.transformers.base import Statistics, Transformer, chosen
-from ppdp.transformers.condition import Condition
 from ppdp.transformers.way import Ask, Way
 
 __all__ = ["StandardScaler"]
@@ -74,7 +73,6 @@ class StandardScaler(Transformer):
            [-1.]])
     """
 
-    fits = True
     elementwise = True
     statistic_names = ("mean", "scale", "clip")
 
@@ -116,7 +114,6 @@ class StandardScaler(Transformer):
         clip: Any = 2 * root if isinstance(self.clip, str) and self.clip == "auto" else self.clip
         if clip is not None:
             clip = positive("clip", clip, self)
-        conditions: tuple[Condition, ...] = ()
         whole = floor or not distance.reweighted
         if not whole and self.statistics == "exact":
             raise UnsupportedOrder(
@@ -124,17 +121,11 @@ class StandardScaler(Transformer):
                 stage="StandardScaler",
                 fix="use floor=True, or statistics='noisy'.",
             )
-        if not self.floor:
-            measure = StdMargin(s, norm, distance, per_column)
-            form = {"min_std": s, "per_column": per_column}
-            conditions = (Condition.by("deviation", "scaling.std", domain, distance, measure, **form),)
         noisy = Way.by(
-            "noisy",
             "scaling.public",
             domain,
             distance,
-            asks=(Ask("squares", "fit"),),
-            affine=clip is None,
+            ask=Ask("squares"),
             min_std=s,
             clip=clip,
             with_mean=with_mean,
@@ -143,12 +134,11 @@ class StandardScaler(Transformer):
         if whole:
             centred = clip is None and with_mean and nobody_absent(domain, distance)
             offered["exact"] = Way.by(
-                "exact",
                 "scaling.centred" if centred else "scaling.standard",
                 domain,
                 distance,
-                conditions=conditions,
-                asks=(Ask("squares", "predict"),),
+                measures={"scaling.std": StdMargin(s, norm, distance, per_column)},
+                ask=Ask("squares"),
                 min_std=s,
                 conditional=not floor,
                 clip=clip,

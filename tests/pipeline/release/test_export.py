@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler as PublicScaler
 import ppdp
 from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.bounds import FORMULAS
-from ppdp.core.formula import Formula
+from ppdp.core.formula import Stability
 from ppdp.exceptions import ExportError, PrivacyRefusal
 from ppdp.interop import Diffprivlib
 from ppdp.mechanisms import (
@@ -215,13 +215,13 @@ class TestALoadedRelease:
 
 @pytest.fixture
 def own_formula(monkeypatch):
-    entry = Formula("test.mirror", "stability", "row-wise", lambda *point: point, "public", ("Mirror",), gaps=True)
+    entry = Stability("test.mirror", "row-wise", lambda *point: point, ("Mirror",), gaps=True)
     monkeypatch.setitem(FORMULAS, "test.mirror", entry)
 
 
 class Mirror(RowWiseTransformer):
     def ways(self, domain, distance):
-        return (Way.by("public", "test.mirror", domain, distance),)
+        return (Way.by("test.mirror", domain, distance),)
 
     map_rows = staticmethod(lambda X, statistics: -X)
 
