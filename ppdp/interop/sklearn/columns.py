@@ -8,8 +8,8 @@ from typing import Any
 
 from ppdp.interop.sklearn.flatten import flattened, named_parts
 from ppdp.interop.sklearn.parameters import Step, own_name
-from ppdp.interop.sklearn.public_maps import Declared, is_public, public_map
-from ppdp.interop.sklearn.stages import IMPUTERS, SCALERS
+from ppdp.interop.sklearn.public_maps import Declared
+from ppdp.interop.sklearn.twins import is_public, public_map, refuse_unknown, role_of
 from ppdp.interop.sklearn.unions import branches
 from ppdp.transformers.columns.column_map import Block
 
@@ -43,7 +43,7 @@ def hoisted(steps: list[Step]) -> list[Step]:
     for _ in ordered:
         for i in range(1, len(ordered)):
             before, step = ordered[i - 1], ordered[i]
-            if step.kind in ("MinMaxScaler", "MaxAbsScaler") and before.kind in IMPUTERS and not is_public(before):
+            if step.kind in ("MinMaxScaler", "MaxAbsScaler") and role_of(before) == "imputer" and not is_public(before):
                 ordered[i - 1 : i + 1] = [step, before]
     return ordered
 
@@ -100,9 +100,9 @@ def split_columns(step: Step, declared: Declared, front: list[Step]) -> tuple[Sp
         blocks.append(Block(branch.columns, maps, branch.prefix, branch.rest))
         kept.append(blocks[-1])
         inside += [inner for inner in steps if all(inner is not known for known in inside)]
-    imputers = [_only(tail, IMPUTERS, 0) for tail in tails]
+    imputers = [_only(tail, "imputer", 0) for tail in tails]
     imputer = _shared(step, imputers)
-    scalers = [_only(tail, SCALERS, 1 if tail and tail[0].kind in IMPUTERS else 0) for tail in tails]
+    scalers = [_only(tail, "scaler", 1 if tail and role_of(tail[0]) == "imputer" else 0) for tail in tails]
     scaler = _shared(step, scalers)
     for tail in tails:
         _check_tail(step, tail)
@@ -140,8 +140,8 @@ def _column_branches(step: Step) -> Iterator[_Branch]:
 
 def _check_tail(step: Step, tail: list[Step]) -> None:
     """Behind the public maps come an imputer, a scaler, or both in this order."""
-    known = [s for s in tail if s.kind in IMPUTERS or s.kind in SCALERS]
-    if known == tail and len(tail) <= 2 and [s.kind in IMPUTERS for s in tail] != [False, True]:
+    known = [s for s in tail if role_of(s) in ("imputer", "scaler")]
+    if known == tail and len(tail) <= 2 and [role_of(s) == "imputer" for s in tail] != [False, True]:
         return
     extra = next((s for s in tail if s not in known), tail[-1])
     if extra.kind in ("PCA", "TruncatedSVD", "GaussianRandomProjection", "SparseRandomProjection"):
@@ -149,11 +149,13 @@ def _check_tail(step: Step, tail: list[Step]) -> None:
         if step.kind == "FeatureUnion":
             why = "what it makes stands beside other columns, and no bound is proved for both together."
         extra.refuse(why, f"put it behind the {step.kind}, for all columns.")
-    extra.unknown() if extra not in known else extra.refuse("the order has no twin.", "an imputer, then a scaler.")
+    if extra in known:
+        extra.refuse("the order has no twin.", "an imputer, then a scaler.")
+    refuse_unknown(extra)
 
 
-def _only(tail: list[Step], kinds: Any, position: int) -> Step | None:
-    return tail[position] if len(tail) > position and tail[position].kind in kinds else None
+def _only(tail: list[Step], role: str, position: int) -> Step | None:
+    return tail[position] if len(tail) > position and role_of(tail[position]) == role else None
 
 
 def _shared(step: Step, found: list[Step | None]) -> Step | None:

@@ -14,11 +14,18 @@ from ppdp.core.domain import Domain
 from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnknownStage, UnsupportedOrder
 from ppdp.interop.sklearn.columns import hoisted, split_columns
 from ppdp.interop.sklearn.flatten import flattened
-from ppdp.interop.sklearn.models import MODELS, model_twin
 from ppdp.interop.sklearn.parameters import Step
-from ppdp.interop.sklearn.public_maps import Declared, is_public, public_map
+from ppdp.interop.sklearn.public_maps import Declared
 from ppdp.interop.sklearn.report import Conversion, Converted
-from ppdp.interop.sklearn.stages import IMPUTERS, SCALERS, STAGES
+from ppdp.interop.sklearn.twins import (
+    STAGES,
+    is_public,
+    model_twin,
+    public_map,
+    refuse_unknown,
+    role_of,
+    stage_twin,
+)
 from ppdp.interop.sklearn.unused_facts import check_asked, check_ranges
 from ppdp.mechanisms.base import Mechanism
 from ppdp.transformers import MinMaxScaler, NormClipper
@@ -30,9 +37,7 @@ from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Normalised
 
 __all__ = ["Facts", "convert"]
 
-_ANYWHERE = ("Binarizer", "FunctionTransformer", "Normalizer", "PolynomialFeatures")
 _FIRST = "put it first: gaps stay gaps in it."
-COMPONENTS = ("PCA", "TruncatedSVD")
 CONTAINERS = ("ColumnTransformer", "FeatureUnion")
 
 
@@ -111,7 +116,7 @@ def _ahead(steps: list[Step]) -> int:
     """How many steps stand at the entrance: public maps, and imputers that go into the ``FeatureUnion`` behind them."""
     public = next((i for i, step in enumerate(steps) if not is_public(step)), len(steps))
     union = next((i for i, step in enumerate(steps) if step.kind == "FeatureUnion"), 0)
-    return union if all(is_public(step) or step.kind in IMPUTERS for step in steps[:union]) and union else public
+    return union if all(is_public(step) or role_of(step) == "imputer" for step in steps[:union]) and union else public
 
 
 def _check_each(front: list[Step], rest: list[Step], facts: Facts) -> None:
@@ -157,12 +162,12 @@ def _twin(step: Step, facts: Facts, *, last: bool) -> Any:
     """What stands for a step that is no public map."""
     if isinstance(step.estimator, (Stage, Mechanism)):
         return clone(step.estimator)  # what it was fitted to stays behind
-    if step.kind in MODELS:
+    if role_of(step) == "model":
         if not last:
             step.refuse("a model must be the last step.", "move it to the end.")
         return model_twin(step, facts.domain, facts.classes, facts.y_range)
-    if step.kind in STAGES:
-        return STAGES[step.kind](step, facts.domain.n_rows)
+    if role_of(step) in STAGES:
+        return stage_twin(step, facts.domain.n_rows)
     if step.kind == "FeatureUnion":
         step.refuse(
             "a FeatureUnion has no twin behind a stage that looks at the rows.",
@@ -170,7 +175,7 @@ def _twin(step: Step, facts: Facts, *, last: bool) -> Any:
         )
     if step.kind == "ColumnTransformer":
         step.refuse(f"a {step.kind} has no twin here.", "a ColumnTransformer with named columns, as the first step.")
-    step.unknown()
+    refuse_unknown(step)
 
 
 @dataclass
@@ -215,7 +220,7 @@ class _Made:
             front[0].refuse("it stands in front of a ColumnTransformer.", "move it into the branches.")
         split, inside = split_columns(step, self.facts.declared, front)
         if split.scaler is not None and split.partly:
-            if any(s.kind not in MODELS for s in behind):
+            if any(role_of(s) != "model" for s in behind):
                 split.scaler.refuse(
                     f"it scales some of the columns, and what stands behind the {step.kind} would see others.",
                     f"put the scaler behind the {step.kind}, or MinMaxScaler in its place.",
@@ -304,7 +309,7 @@ class _Made:
         )
         if self.facts.scales and not sized and not block.drop:
             added.append(Scaled())
-        filling = any(step.kind in IMPUTERS or getattr(step.estimator, "fills_gaps", False) for step in rest)
+        filling = any(role_of(step) == "imputer" or getattr(step.estimator, "fills_gaps", False) for step in rest)
         filled_later = filling and self.facts.domain.max_missing != 0
         if any(m.expects for m in maps) and not filled_later and not block.fills:
             added.append(Filled(None))
@@ -313,13 +318,13 @@ class _Made:
     def add(self, step: Step, *, last: bool) -> None:
         """The twin of one step."""
         twin = self._late_map(step) if is_public(step) else _twin(step, self.facts, last=last)
-        if step.kind in COMPONENTS:
+        if role_of(step) == "components":
             self._components(step, twin)
-        if step.kind in SCALERS:
+        if role_of(step) == "scaler":
             self._scaled(step)
-        elif step.kind in STAGES and step.kind not in IMPUTERS and self.units == "ranges":
+        elif role_of(step) in ("components", "projection") and self.units == "ranges":
             step.changed.append("of columns that public ranges have scaled")
-        if step.kind in MODELS:
+        if role_of(step) == "model":
             self._learned(step, twin)
         self.note(step, self.put(step.name, twin), twin)
 
@@ -355,7 +360,7 @@ class _Made:
 
     def _late_map(self, step: Step) -> Any:
         """A public map behind stages that look at the rows."""
-        if step.kind not in _ANYWHERE or self.units == "ranges":
+        if role_of(step) != "map anywhere" or self.units == "ranges":
             raise UnsupportedOrder(
                 "it stands behind a stage that looks at the rows, and the units of the columns are not public here.",
                 stage=step.name,

@@ -9,17 +9,9 @@ from html import escape
 from typing import Any
 
 from ppdp.exceptions import InvalidParameter
-from ppdp.interop.sklearn.leaks import (
-    CHOOSES,
-    CONTAINERS,
-    SEVERITIES,
-    UNREADABLE,
-    Leak,
-    is_whole,
-    leak_of,
-    leak_of_container,
-    root_of,
-)
+from ppdp.interop.sklearn.leak import CHOOSES, SEVERITIES, UNREADABLE, Leak
+from ppdp.interop.sklearn.leaks import is_whole, leak_of, leak_of_container, root_of
+from ppdp.interop.sklearn.table import CONTAINERS
 
 __all__ = ["Finding", "Report", "is_estimator", "lint"]
 

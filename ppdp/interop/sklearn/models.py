@@ -1,18 +1,23 @@
-"""Twins of scikit-learn's models."""
+"""Twins of scikit-learn's models, given public labels and the public range of targets."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
 from ppdp import mechanisms
-from ppdp.core.domain import Domain
-from ppdp.exceptions import MissingBound
 from ppdp.interop.sklearn.parameters import Step, is_word
 
-__all__ = ["MODELS", "model_twin"]
+__all__ = [
+    "descent_classifier",
+    "descent_regressor",
+    "least_squares",
+    "log_link",
+    "logistic",
+    "ridge",
+    "support",
+]
 
 _TRAINED = "trained with noise; coefficients are kept within coef_norm"
 _WEIGHTS = {
@@ -40,7 +45,8 @@ def _penalty(step: Step, given: dict[str, Any]) -> bool:
     return given["penalty"] not in (None, "none")
 
 
-def _logistic(step: Step, classes: Any, y_range: Any) -> Any:
+def logistic(step: Step, classes: Any, y_range: Any) -> Any:
+    """With a squared penalty, or none."""
     given = step.read("C", "penalty", "l1_ratio", "fit_intercept", fixes=_WEIGHTS)
     if isinstance(given["C"], bool) or not isinstance(given["C"], Real) or not float(given["C"]) > 0:
         step.refuse(f"C={given['C']!r} is no positive number.", "C=1.0, which becomes alpha=1/C.")
@@ -51,7 +57,8 @@ def _logistic(step: Step, classes: Any, y_range: Any) -> Any:
     return mechanisms.LogisticRegression(classes, alpha=strength, fit_intercept=given["fit_intercept"])
 
 
-def _support(step: Step, classes: Any, y_range: Any) -> Any:
+def support(step: Step, classes: Any, y_range: Any) -> Any:
+    """With a smooth hinge loss."""
     given = step.read("loss", "fit_intercept", fixes={"C": "leave it out: coef_norm bounds the model.", **_WEIGHTS})
     step.changed.append(f"{_TRAINED}, without a penalty; a smooth hinge loss instead of {given['loss']}")
     return mechanisms.LinearSVC(classes, fit_intercept=given["fit_intercept"])
@@ -60,7 +67,8 @@ def _support(step: Step, classes: Any, y_range: Any) -> Any:
 _STEPS = {"alpha": "LogisticRegression(C=...) or Ridge(alpha=...): this penalty depends on the number of rows."}
 
 
-def _descent_classifier(step: Step, classes: Any, y_range: Any) -> Any:
+def descent_classifier(step: Step, classes: Any, y_range: Any) -> Any:
+    """By its loss."""
     given = step.read("loss", "penalty", "fit_intercept", fixes=_WEIGHTS | _STEPS)
     _penalty(step, given)
     step.changed.append(f"{_TRAINED}, without a penalty")
@@ -71,20 +79,23 @@ def _descent_classifier(step: Step, classes: Any, y_range: Any) -> Any:
     step.refuse(f"loss={given['loss']!r} has no twin.", "loss='log_loss' or loss='hinge'.")
 
 
-def _descent_regressor(step: Step, classes: Any, y_range: Any) -> Any:
+def descent_regressor(step: Step, classes: Any, y_range: Any) -> Any:
+    """Least squares."""
     given = step.read("penalty", "fit_intercept", fixes=_STEPS | {"loss": "loss='squared_error'."})
     _penalty(step, given)
     step.changed.append(f"{_TRAINED}, without a penalty")
     return mechanisms.LinearRegression(y_range, fit_intercept=given["fit_intercept"])
 
 
-def _least_squares(step: Step, classes: Any, y_range: Any) -> Any:
+def least_squares(step: Step, classes: Any, y_range: Any) -> Any:
+    """Least squares."""
     given = step.read("fit_intercept", fixes=_WEIGHTS)
     step.changed.append(_TRAINED)
     return mechanisms.LinearRegression(y_range, fit_intercept=given["fit_intercept"])
 
 
-def _ridge(step: Step, classes: Any, y_range: Any) -> Any:
+def ridge(step: Step, classes: Any, y_range: Any) -> Any:
+    """Least squares with a squared penalty."""
     given = step.read("alpha", "fit_intercept", fixes=_WEIGHTS)
     if isinstance(given["alpha"], bool) or not isinstance(given["alpha"], (int, float)):
         step.refuse("alpha must be one number.", "one penalty for all columns.")
@@ -92,7 +103,8 @@ def _ridge(step: Step, classes: Any, y_range: Any) -> Any:
     return mechanisms.Ridge(y_range, alpha=float(given["alpha"]), fit_intercept=given["fit_intercept"])
 
 
-def _log_link(step: Step, classes: Any, y_range: Any) -> Any:
+def log_link(step: Step, classes: Any, y_range: Any) -> Any:
+    """Counts and amounts, with a logarithm as link."""
     fixes = {"alpha": "leave it out: coef_norm bounds the model.", "link": "leave it out: the link is the logarithm."}
     tweedie = step.kind == "TweedieRegressor"
     given = step.read(*(["power", "link"] if tweedie else []), "fit_intercept", fixes=fixes)
@@ -105,49 +117,3 @@ def _log_link(step: Step, classes: Any, y_range: Any) -> Any:
             "only powers of 1 to 2 with the logarithm as link have a twin.", "power=1.5, or Ridge() for power=0."
         )
     return mechanisms.TweedieRegressor(y_range, power=float(power), fit_intercept=given["fit_intercept"])
-
-
-MODELS: dict[str, Callable[[Step, Any, Any], Any]] = {
-    "GammaRegressor": _log_link,
-    "LinearRegression": _least_squares,
-    "LinearSVC": _support,
-    "LogisticRegression": _logistic,
-    "PoissonRegressor": _log_link,
-    "Ridge": _ridge,
-    "SGDClassifier": _descent_classifier,
-    "SGDRegressor": _descent_regressor,
-    "TweedieRegressor": _log_link,
-}
-
-
-def model_twin(step: Step, domain: Domain, classes: Any, y_range: Any) -> Any:
-    """The mechanism that learns what a model of scikit-learn learns.
-
-    Parameters
-    ----------
-    step : Step
-        The model.
-    domain : Domain
-        What is declared elsewhere.
-    classes : sequence of labels or None
-        Public labels, for classifiers.
-    y_range : pair or None
-        Public range of the targets, for regressors.
-
-    Raises
-    ------
-    InvalidParameter
-        If a parameter has no twin.
-    MissingBound
-        If a regressor's targets have no public range.
-    """
-    twin = MODELS[step.kind](step, classes, y_range)
-    if hasattr(twin, "classes") and classes is None and domain.classes is None:
-        step.changed.append("labels will be read from y: CONDITIONAL; pass classes=(...)")
-    if getattr(twin, "y_range", ()) is None and domain.y_range is None:
-        raise MissingBound(
-            "the public range of the targets is not declared.",
-            stage=step.name,
-            fix="Pipeline.from_sklearn(pipe, y_range=(low, high), ...).",
-        )
-    return twin

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from ppdp.exceptions import InvalidParameter, UnknownStage
-from ppdp.interop.sklearn.leaks import leak_of
+from ppdp.exceptions import InvalidParameter
 
 __all__ = ["Step", "is_word", "own_name"]
 
@@ -77,22 +76,6 @@ class Step:
     def refuse(self, why: str, fix: str | None = None) -> NoReturn:
         """Say what has no twin, and what to do."""
         raise InvalidParameter(why, stage=self.name, fix=fix or "leave it at its default.")
-
-    def unknown(self) -> NoReturn:
-        """Say that the class has no twin, what it would leak, and what to do."""
-        leak, kind = leak_of(self.estimator), type(self.estimator).__name__
-        if type(self.estimator).__module__.partition(".")[0] == "ppdp":
-            fix = f"scikit-learn's {kind} here, or ppdp.Pipeline with steps of ppdp's, each of which sees all columns."
-            raise UnknownStage(
-                f"this {kind} is already ppdp's class; from_sklearn takes scikit-learn's here.",
-                stage=self.name,
-                fix="use it as it is: pipe.fit(X, y)." if hasattr(self.estimator, "plan") else fix,
-            )
-        inside = [one for one in self.estimator.get_params().values() if hasattr(one, "get_params")]
-        leaks = f" Fitted without noise it leaks {leak.leaks}." if leak.severity != "none" else ""
-        if not leaks and inside:
-            leaks = f" The {type(inside[0]).__name__} in it is fitted to the rows."
-        raise UnknownStage(f"{kind} has no twin here.{leaks}", stage=self.name, fix=leak.fix)
 
 
 def own_name(estimator: Any) -> str:

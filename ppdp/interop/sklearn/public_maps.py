@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -14,10 +14,22 @@ from ppdp.core.callables import refuse_fitted
 from ppdp.core.checks import choice, flag, integer, number, pair
 from ppdp.core.names import nearest
 from ppdp.interop.sklearn.parameters import Step, is_word
-from ppdp.transformers.columns.categories import Categorical, Encoded, OneHot, is_gap, labels_only
+from ppdp.transformers.columns.categories import Categorical, Encoded, OneHot, is_gap
 from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, PublicMap, Scaled
 
-__all__ = ["PUBLIC", "Declared", "is_public", "public_map"]
+__all__ = [
+    "Constant",
+    "Declared",
+    "bins",
+    "constant",
+    "function",
+    "normaliser",
+    "one_hot",
+    "ordinal",
+    "powers",
+    "range_scaler",
+    "threshold",
+]
 
 
 @dataclass(frozen=True)
@@ -111,7 +123,8 @@ _RARE = dict.fromkeys(
 )
 
 
-def _one_hot(step: Step, columns: Any, declared: Declared) -> PublicMap:
+def one_hot(step: Step, columns: Any, declared: Declared) -> PublicMap:
+    """A column for every declared category."""
     given = step.read("categories", "drop", "handle_unknown", fixes=_RARE)
     unknown = choice("handle_unknown", given["handle_unknown"], ("error", *_ZEROS), step.name)
     categories = _lists(step, given["categories"], columns, declared)
@@ -149,7 +162,7 @@ def _position(step: Step, name: Any, categories: tuple[Any, ...]) -> int:
     step.refuse("drop names a category that is not declared.", "drop='first'.")
 
 
-def _ordinal(step: Step, columns: Any, declared: Declared) -> PublicMap:
+def ordinal(step: Step, columns: Any, declared: Declared) -> PublicMap:
     """Codes as scikit-learn has them: NaN among the categories has a code of its own, which may be a gap again."""
     given = step.read("categories", "handle_unknown", "unknown_value", "encoded_missing_value", fixes=_RARE)
     how = choice("handle_unknown", given["handle_unknown"], ("error", "use_encoded_value"), step.name)
@@ -188,7 +201,8 @@ def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _bins(step: Step, columns: Any, declared: Declared) -> PublicMap:
+def bins(step: Step, columns: Any, declared: Declared) -> PublicMap:
+    """Bins of public ranges."""
     given = step.read("n_bins", "encode", "strategy")
     if not is_word(given["strategy"], "uniform") or isinstance(given["n_bins"], (list, tuple, np.ndarray)):
         step.refuse("its edges would be read off the rows.", "strategy='uniform' with one number of bins.")
@@ -200,7 +214,8 @@ def _bins(step: Step, columns: Any, declared: Declared) -> PublicMap:
     return Binned(bins, hot=encode != "ordinal", step=step.name)
 
 
-def _function(step: Step, columns: Any, declared: Declared) -> PublicMap | None:
+def function(step: Step, columns: Any, declared: Declared) -> PublicMap | None:
+    """A function of each row; None if it is none."""
     given = step.read("func", "kw_args")
     if given["func"] is None:
         return None
@@ -219,7 +234,7 @@ def _function(step: Step, columns: Any, declared: Declared) -> PublicMap | None:
 
 
 @dataclass(frozen=True)
-class _Constant(PublicMap):
+class Constant(PublicMap):
     """Gaps become a constant: a number, a label that an encoder behind it reads, or None for scikit-learn's choice."""
 
     value: Any
@@ -247,17 +262,19 @@ class _Constant(PublicMap):
         return label
 
 
-def _constant(step: Step, columns: Any, declared: Declared) -> PublicMap:
+def constant(step: Step, columns: Any, declared: Declared) -> PublicMap:
+    """A constant for gaps."""
     given = step.read("strategy", "fill_value", "missing_values", fixes={"add_indicator": "leave it out."})
     if not is_gap(given["missing_values"]):
         step.refuse(f"missing_values={given['missing_values']!r} has no twin.", "put NaN for gaps before the pipeline.")
     fill = _plain(given["fill_value"])
     if fill is None or isinstance(fill, str):
-        return _Constant(fill, step)
-    return _Constant(number("fill_value", int(fill) if isinstance(fill, bool) else fill, step.name), step)
+        return Constant(fill, step)
+    return Constant(number("fill_value", int(fill) if isinstance(fill, bool) else fill, step.name), step)
 
 
-def _scaler(step: Step, columns: Any, declared: Declared) -> PublicMap:
+def range_scaler(step: Step, columns: Any, declared: Declared) -> PublicMap:
+    """Public ranges in place of those of the rows."""
     given = step.read("feature_range") if step.kind == "MinMaxScaler" else step.read()
     step.changed.append("by public ranges instead of the smallest and largest values; what lies outside is clipped")
     if step.kind == "MaxAbsScaler":
@@ -265,85 +282,21 @@ def _scaler(step: Step, columns: Any, declared: Declared) -> PublicMap:
     return Scaled(pair("feature_range", given["feature_range"], step.name), step.name)
 
 
-def _normaliser(step: Step, columns: Any, declared: Declared) -> PublicMap:
+def normaliser(step: Step, columns: Any, declared: Declared) -> PublicMap:
+    """Rows of length 1."""
     return Normalised(choice("norm", step.read("norm")["norm"], ["l1", "l2", "max"], step.name), step.name)
 
 
-def _threshold(step: Step, columns: Any, declared: Declared) -> PublicMap:
+def threshold(step: Step, columns: Any, declared: Declared) -> PublicMap:
+    """Zeros and ones."""
     return Binarized(number("threshold", step.read("threshold")["threshold"], step.name), step.name)
 
 
-def _powers(step: Step, columns: Any, declared: Declared) -> PublicMap:
+def powers(step: Step, columns: Any, declared: Declared) -> PublicMap:
+    """Products of columns."""
     given = step.read("degree", "interaction_only", "include_bias")
     degree = tuple(given["degree"]) if isinstance(given["degree"], (list, tuple)) else given["degree"]
     products, bias = (flag(name, given[name], step.name) for name in ("interaction_only", "include_bias"))
     made = Powers(degree, products, bias, step.name)
     made.check()
     return made
-
-
-PUBLIC: dict[str, Callable[[Step, Any, Declared], PublicMap | None]] = {
-    "Binarizer": _threshold,
-    "FunctionTransformer": _function,
-    "KBinsDiscretizer": _bins,
-    "MaxAbsScaler": _scaler,
-    "MinMaxScaler": _scaler,
-    "Normalizer": _normaliser,
-    "OneHotEncoder": _one_hot,
-    "OrdinalEncoder": _ordinal,
-    "PolynomialFeatures": _powers,
-}
-
-
-def is_public(step: Step) -> bool:
-    """Whether it becomes a public map of each row."""
-    return step.kind in PUBLIC or (step.kind == "SimpleImputer" and is_word(step.given()["strategy"], "constant"))
-
-
-def public_map(steps: list[Step], columns: Any, declared: Declared) -> tuple[PublicMap, ...]:
-    """The maps of some public steps, one after the other.
-
-    Parameters
-    ----------
-    steps : list of Step
-        Of which :func:`is_public` holds.
-    columns : object
-        The columns to which they apply, as in a ``ColumnTransformer``; None is all.
-    declared : Declared
-        What the user declares.
-
-    Raises
-    ------
-    InvalidParameter
-        If a parameter has no twin.
-    """
-    maps: list[PublicMap] = []
-    constant: _Constant | None = None  # what stands behind it tells whether gaps are among labels or among numbers
-    for step in steps:
-        made = (
-            _constant(step, columns, declared)
-            if step.kind == "SimpleImputer"
-            else PUBLIC[step.kind](step, columns, declared)
-        )
-        if made is None or (isinstance(made, _Constant) and constant is not None):  # the first one leaves no gap
-            continue
-        if isinstance(made, _Constant):
-            constant = made
-            continue
-        if isinstance(made, Categorical) and _has_labels(made):
-            if maps:
-                step.refuse(
-                    "its categories are text, and what stands before it makes numbers.",
-                    "put it first, or declare its categories as numbers.",
-                )
-            made = made if constant is None else replace(made, gap=constant.label(made), expects=True)
-        elif constant is not None:
-            maps.append(constant.of_numbers())
-        constant = None
-        maps.append(made)
-    return tuple(maps if constant is None else [*maps, constant.of_numbers()])
-
-
-def _has_labels(encoder: Categorical) -> bool:
-    """Whether some of its categories are text."""
-    return any(isinstance(label, str) for one in encoder.categories for label in labels_only(one))

@@ -1,9 +1,8 @@
-"""Twins of scikit-learn's transformers that are fitted to rows."""
+"""Twins of scikit-learn's transformers that are fitted to rows, given the public number of rows if it is known."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from sklearn.random_projection import johnson_lindenstrauss_min_dim
@@ -13,10 +12,11 @@ from ppdp.core.checks import flag, integer, number
 from ppdp.exceptions import InvalidParameter
 from ppdp.interop.sklearn.parameters import Step, is_word
 
-__all__ = ["IMPUTERS", "SCALERS", "STAGES"]
+__all__ = ["imputer", "pca", "projection", "robust", "standard"]
 
 
-def _imputer(step: Step, n_rows: int | None) -> Any:
+def imputer(step: Step, n_rows: int | None) -> Any:
+    """A mean, or a trimmed mean in place of a median."""
     given = step.read(
         "strategy",
         "missing_values",
@@ -36,7 +36,8 @@ def _imputer(step: Step, n_rows: int | None) -> Any:
     )
 
 
-def _standard(step: Step, n_rows: int | None) -> Any:
+def standard(step: Step, n_rows: int | None) -> Any:
+    """By released or exact moments."""
     given = step.read("with_mean", "with_std")
     if not flag("with_std", given["with_std"], step.name):
         step.refuse("with_std=False has no twin.", "leave the step out: models learn an intercept.")
@@ -44,7 +45,8 @@ def _standard(step: Step, n_rows: int | None) -> Any:
     return transformers.StandardScaler(with_mean=flag("with_mean", given["with_mean"], step.name))
 
 
-def _robust(step: Step, n_rows: int | None) -> Any:
+def robust(step: Step, n_rows: int | None) -> Any:
+    """By quantiles behind a condition."""
     given = step.read("quantile_range")
     step.changed.append("quantiles rest on a tested condition; StandardScaler() is far cheaper")
     return transformers.RobustScaler(quantile_range=given["quantile_range"])
@@ -61,13 +63,15 @@ def _components(step: Step, value: Any) -> int:
     )
 
 
-def _pca(step: Step, n_rows: int | None) -> Any:
+def pca(step: Step, n_rows: int | None) -> Any:
+    """The projection on the components."""
     whiten = {"whiten": "leave it out, and put StandardScaler before it."}
     rank = _components(step, step.read("n_components", fixes=whiten)["n_components"])
     return transformers.PCA(rank, center=step.kind == "PCA")
 
 
-def _projection(step: Step, n_rows: int | None) -> Any:
+def projection(step: Step, n_rows: int | None) -> Any:
+    """A random projection with a public seed."""
     given = step.read("n_components", "eps", "random_state")
     components = given["n_components"]
     if is_word(components, "auto"):
@@ -87,16 +91,3 @@ def _projection(step: Step, n_rows: int | None) -> Any:
         step.changed.append(f"random_state={seed} became the public seed={seed}")
     family = "gaussian" if step.kind == "GaussianRandomProjection" else "sparse"
     return transformers.RandomProjection(_components(step, components), family=family, seed=seed)
-
-
-IMPUTERS: dict[str, Callable[[Step, int | None], Any]] = {"SimpleImputer": _imputer}
-SCALERS: dict[str, Callable[[Step, int | None], Any]] = {"RobustScaler": _robust, "StandardScaler": _standard}
-STAGES: dict[str, Callable[[Step, int | None], Any]] = {
-    **IMPUTERS,
-    **SCALERS,
-    "GaussianRandomProjection": _projection,
-    "PCA": _pca,
-    "SparseRandomProjection": _projection,
-    "TruncatedSVD": _pca,
-}
-"""What is made of a step, given the public number of rows if it is known."""

@@ -41,10 +41,13 @@ import ppdp
 from ppdp import lint, mechanisms, transformers
 from ppdp.cli import main as cli
 from ppdp.exceptions import InvalidParameter
-from ppdp.interop.sklearn import stages
-from ppdp.interop.sklearn.leaks import CONTAINERS, LEAKS, SEVERITIES, Leak
+from ppdp.interop.sklearn import models, public_maps, stages
+from ppdp.interop.sklearn.leak import SEVERITIES, Leak
 from ppdp.interop.sklearn.lint import Finding, Report
+from ppdp.interop.sklearn.table import CONTAINERS, TABLE
+from ppdp.interop.sklearn.twins import STAGES as STAGE_ROLES
 from ppdp.testing import examples
+from ppdp.transformers.rowwise.foreign import PROJECTS, SUBTRACTS
 
 # What scikit-learn 1.6 says of itself with a newer SciPy, when its own model is fitted beside ours.
 pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
@@ -75,25 +78,37 @@ class TestScikitLearn:
     @pytest.mark.filterwarnings("ignore::FutureWarning")  # classes that a later version will not have
     @pytest.mark.parametrize("name", EVERYTHING)
     def test_every_estimator_is_classified(self, name):
-        assert (name in LEAKS) != (name in CONTAINERS)
+        assert (name in TABLE) != (name in CONTAINERS)
         report = lint(made(EVERYTHING[name]))
         assert report.severity in SEVERITIES
         assert not any("unknown" in found.leaks for found in report)
 
     def test_nothing_is_classified_that_does_not_exist(self):
-        assert set(LEAKS) - set(EVERYTHING) <= GONE
+        assert set(TABLE) - set(EVERYTHING) <= GONE
         assert set(CONTAINERS) <= set(EVERYTHING)
 
     def test_words_are_short_and_twins_exist(self):
         ours = {*transformers.__all__, *mechanisms.__all__, *ppdp.__all__, ""}
-        for name, leak in LEAKS.items():
+        for name, leak in ((name, known.leak) for name, known in TABLE.items()):
             assert leak.severity in SEVERITIES, name
             assert 0 < len(leak.leaks) <= 85, name
             assert leak.twin in ours, name
             assert leak.fix, name
 
-    def test_whatever_has_a_twin_by_conversion_says_so(self):
-        assert all(LEAKS[name].twin for name in stages.STAGES)
+    def test_whatever_becomes_a_stage_or_a_model_has_a_twin_in_lint_and_the_other_way_round(self):
+        for name, known in TABLE.items():
+            assert bool(known.role) == (known.twin is not None), name
+            if known.role in (*STAGE_ROLES, "model"):
+                assert hasattr(ppdp.mechanisms if known.role == "model" else ppdp.transformers, known.leak.twin), name
+
+    def test_what_conversion_can_make_of_a_class_is_in_the_table_and_the_other_way_round(self):
+        made = {known.twin.__name__ for known in TABLE.values() if known.twin is not None}
+        assert made | {"constant"} == {
+            name for module in (models, public_maps, stages) for name in module.__all__ if name[0].islower()
+        }
+
+    def test_what_public_takes_fitted_is_in_the_table(self):
+        assert {*SUBTRACTS, *PROJECTS} <= set(TABLE)
 
     @pytest.mark.parametrize(
         ("estimator", "severity"),

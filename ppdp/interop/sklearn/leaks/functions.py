@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from ppdp.core.callables import Held, held_by, listed, of_library
+from ppdp.interop.sklearn.leak import NOTHING, Leak
 from ppdp.interop.sklearn.leaks.behaviour import APART, MIXED, UNSTEADY, UNTRIED, tried
-from ppdp.interop.sklearn.leaks.classes import LEAKS
-from ppdp.interop.sklearn.leaks.leak import NOTHING, Leak
+from ppdp.interop.sklearn.table import TABLE
 
 __all__ = ["leak_of_function"]
 
@@ -92,7 +92,7 @@ def _own_name(function: Any) -> str:
 def _mixed(own: str, mixes: list[str], found: str) -> Leak:
     """Of one function that is known what it is; of others what was seen."""
     if own in TWINS:
-        known = LEAKS[TWINS[own]]
+        known = TABLE[TWINS[own]].leak
         return replace(known, leaks=f"{known.leaks}, by {own}", fix=f"{known.fix.rstrip('.')}, in place of {own}.")
     if own in AVERAGES.split():
         return Leak("low", f"averages of all rows, by {own}", "", _FIX)

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ppdp.core.callables import calls_in
-from ppdp.interop.sklearn.leaks.classes import LEAKS, RESAMPLES
+from ppdp.interop.sklearn.leak import UNKNOWN, Leak, worst
 from ppdp.interop.sklearn.leaks.functions import leak_of_function
-from ppdp.interop.sklearn.leaks.leak import UNKNOWN, Leak, worst
 from ppdp.interop.sklearn.leaks.own import STRANGERS, leak_of_own, leak_of_pipeline
-from ppdp.interop.sklearn.leaks.parameters import by_parameters
+from ppdp.interop.sklearn.table import RESAMPLES, TABLE
 
 __all__ = ["is_whole", "leak_of", "leak_of_container", "root_of"]
 
@@ -51,8 +50,8 @@ def leak_of(estimator: Any, *, covered: bool = False) -> Leak:
         return UNKNOWN
     if root == "ppdp":
         leak = leak_of_own(estimator, given, covered=covered)
-    elif root == "sklearn" and kind.__name__ in LEAKS:
-        leak = by_parameters(kind.__name__, given)
+    elif root == "sklearn" and kind.__name__ in TABLE:
+        leak = TABLE[kind.__name__].leak_with(given)
     else:
         return STRANGERS if covered and _is_stage(estimator) else UNKNOWN
     if leak.severity == "high":

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ppdp.interop.sklearn.leaks.classes import LEAKS
-from ppdp.interop.sklearn.leaks.leak import NOTHING, UNKNOWN, Leak
+from ppdp.interop.sklearn.leak import NOTHING, UNKNOWN, Leak
+from ppdp.interop.sklearn.table import TABLE
 
 __all__ = ["STRANGERS", "leak_of_own", "leak_of_pipeline"]
 
@@ -17,17 +17,17 @@ _NEAR = Leak("high", "which rows repeat each other, or lie close to each other")
 _ALONE: dict[str, Leak] = {
     **dict.fromkeys(("Deduplicator", "GridDeduplicator", "LSHDeduplicator", "ClusterDeduplicator"), _NEAR),
     **dict.fromkeys(("NormClipper", "RandomProjection", "RowMap"), Leak("none", NOTHING)),
-    "ClusterQuantizer": LEAKS["KMeans"],
+    "ClusterQuantizer": TABLE["KMeans"].leak,
     "GridQuantizer": Leak("high", "the length of the longest row, unless it is declared"),
-    "MeanImputer": LEAKS["SimpleImputer"],
+    "MeanImputer": TABLE["SimpleImputer"].leak,
     "MedianImputer": Leak("high", "medians of columns, which are values of single rows"),
     "MinMaxScaler": Leak("high", "quantiles of columns, which are values of single rows"),
-    "PCA": LEAKS["PCA"],
-    "RegressionImputer": LEAKS["IterativeImputer"],
-    "RobustScaler": LEAKS["RobustScaler"],
-    "SoftPCA": LEAKS["PCA"],
-    "StandardScaler": LEAKS["StandardScaler"],
-    "TrimmedMeanImputer": LEAKS["SimpleImputer"],
+    "PCA": TABLE["PCA"].leak,
+    "RegressionImputer": TABLE["IterativeImputer"].leak,
+    "RobustScaler": TABLE["RobustScaler"].leak,
+    "SoftPCA": TABLE["PCA"].leak,
+    "StandardScaler": TABLE["StandardScaler"].leak,
+    "TrimmedMeanImputer": TABLE["SimpleImputer"].leak,
 }
 _COVERED = Leak("none", "nothing that its certificate does not cover")
 _INTO = "put it into ppdp.Pipeline(..., epsilon=..., delta=...): alone it is exact, and no certificate covers it."
