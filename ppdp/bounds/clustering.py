@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from ppdp.bounds.deduplication import later, nobody_absent
@@ -39,16 +40,12 @@ def _assumed(domain: Domain, *, raw: bool = False, **_: Any) -> set[str]:
     return {"clusters.raw-crowding" if raw else "clusters.crowding"}
 
 
-@formula(
-    "clusters.deduplicate",
-    kind="stability",
-    page="clusters",
-    way="exact",
-    used_by=("ClusterDeduplicator",),
-    assumes=_assumed,
-    fitted=False,
-    gaps=True,
+_by_clusters = partial(
+    formula, kind="stability", page="clusters", way="exact", assumes=_assumed, fitted=False, gaps=True
 )
+
+
+@_by_clusters("clusters.deduplicate", used_by=("ClusterDeduplicator",))
 def deduplicate(
     domain: Domain,
     distance: Distance,
@@ -86,16 +83,7 @@ def _switched(domain: Domain, distance: Distance, others: int) -> Distance:
     )
 
 
-@formula(
-    "clusters.quantize",
-    kind="stability",
-    page="clusters",
-    way="exact",
-    used_by=("ClusterQuantizer",),
-    assumes=_assumed,
-    fitted=False,
-    gaps=True,
-)
+@_by_clusters("clusters.quantize", used_by=("ClusterQuantizer",))
 def quantize(
     domain: Domain, distance: Distance, *, eta: float, max_cluster: int, low_dimension: bool = False
 ) -> tuple[Domain, Distance]:
@@ -130,15 +118,16 @@ def _largest(domain: Domain, unit: float, *, max_cluster: int, **_: Any) -> floa
     return max_cluster / unit
 
 
-@formula("clusters.crowding", kind="margin", page="clusters", name="crowding", statement=_statement, largest=_largest)
+_crowding = partial(formula, kind="margin", page="clusters", name="crowding", statement=_statement, largest=_largest)
+
+
+@_crowding("clusters.crowding")
 def crowding_margin(domain: Domain, distance: Distance) -> float:
     """Change of the crowding along one neighbouring pair: rows of one side that are unmatched or moved."""
     return distance.one_sided + distance.moved
 
 
-@formula(
-    "clusters.raw-crowding", kind="margin", page="clusters", name="crowding", statement=_statement, largest=_largest
-)
+@_crowding("clusters.raw-crowding")
 def raw_crowding_margin(domain: Domain, distance: Distance) -> float:
     """The same of raw rows, which differ as neighbours do."""
     return crowding_margin(domain, domain.adjacency.distance)

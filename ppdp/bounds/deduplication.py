@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -29,6 +30,8 @@ __all__ = [
     "unanimous",
     "whole_record",
 ]
+
+_deletion = partial(formula, kind="stability", way="exact", fitted=False, gaps=True)
 
 Rule = Callable[[Distance], Distance]
 LABELS = ("record", "unanimous", "first")
@@ -136,15 +139,7 @@ def _by_label(labels: str) -> Rule:
     return {"record": _as_a_set, "unanimous": _unless_torn}.get(labels, _ousting(1))
 
 
-@formula(
-    "deduplication.whole-record",
-    kind="stability",
-    page="deduplication",
-    way="exact",
-    used_by=("Deduplicator",),
-    fitted=False,
-    gaps=True,
-)
+@_deletion("deduplication.whole-record", page="deduplication", used_by=("Deduplicator",))
 def whole_record(domain: Domain, distance: Distance, *, raw: bool = False) -> tuple[Domain, Distance]:
     """One copy of every distinct record (label included) is kept.
 
@@ -156,15 +151,7 @@ def whole_record(domain: Domain, distance: Distance, *, raw: bool = False) -> tu
     return _decided(domain, distance, _as_a_set, raw=raw)
 
 
-@formula(
-    "deduplication.unanimous",
-    kind="stability",
-    page="deduplication",
-    way="exact",
-    used_by=("Deduplicator",),
-    fitted=False,
-    gaps=True,
-)
+@_deletion("deduplication.unanimous", page="deduplication", used_by=("Deduplicator",))
 def unanimous(domain: Domain, distance: Distance, *, raw: bool = False) -> tuple[Domain, Distance]:
     """One copy of a row is kept if all its copies have the same label, none otherwise.
 
@@ -174,15 +161,7 @@ def unanimous(domain: Domain, distance: Distance, *, raw: bool = False) -> tuple
     return _decided(domain, distance, _unless_torn, raw=raw, labels="unanimous")
 
 
-@formula(
-    "deduplication.keep-first",
-    kind="stability",
-    page="deduplication",
-    way="exact",
-    used_by=("Deduplicator",),
-    fitted=False,
-    gaps=True,
-)
+@_deletion("deduplication.keep-first", page="deduplication", used_by=("Deduplicator",))
 def keep_first(
     domain: Domain, distance: Distance, *, raw: bool = False, labels: str = "record"
 ) -> tuple[Domain, Distance]:
@@ -194,15 +173,7 @@ def keep_first(
     return _decided(domain, distance, _ousting(1), raw=raw, labels=labels)
 
 
-@formula(
-    "deduplication.cell-centre",
-    kind="stability",
-    page="deduplication",
-    way="exact",
-    used_by=("GridDeduplicator",),
-    fitted=False,
-    gaps=True,
-)
+@_deletion("deduplication.cell-centre", page="deduplication", used_by=("GridDeduplicator",))
 def cell_centre(
     domain: Domain, distance: Distance, *, cell: Sequence[float], seed: int, labels: str = "record"
 ) -> tuple[Domain, Distance]:
@@ -215,15 +186,7 @@ def cell_centre(
     return _decided(domain, distance, _by_label(labels), labels=labels)
 
 
-@formula(
-    "deduplication.cell-first",
-    kind="stability",
-    page="deduplication",
-    way="exact",
-    used_by=("GridDeduplicator",),
-    fitted=False,
-    gaps=True,
-)
+@_deletion("deduplication.cell-first", page="deduplication", used_by=("GridDeduplicator",))
 def cell_first(
     domain: Domain, distance: Distance, *, cell: Sequence[float], seed: int, labels: str = "record", raw: bool = False
 ) -> tuple[Domain, Distance]:
@@ -238,15 +201,7 @@ def cell_first(
     return _decided(domain, distance, _inside(diameter_of(domain, cell), domain.n))
 
 
-@formula(
-    "deduplication.cell-weights",
-    kind="stability",
-    page="deduplication",
-    way="exact",
-    used_by=("GridDeduplicator",),
-    fitted=False,
-    gaps=True,
-)
+@_deletion("deduplication.cell-weights", page="deduplication", used_by=("GridDeduplicator",))
 def cell_weights(
     domain: Domain, distance: Distance, *, cell: Sequence[float], seed: int, labels: str = "record", raw: bool = False
 ) -> tuple[Domain, Distance]:
@@ -284,15 +239,7 @@ def _sane_grid(domain: Domain, cell: Sequence[float], seed: int, *, raw: bool = 
     sane(seed >= 0 and min(cell) > 0 and (raw or len(cell) == domain.d))
 
 
-@formula(
-    "deduplication.bands-first",
-    kind="stability",
-    page="lsh-deduplication",
-    way="exact",
-    used_by=("LSHDeduplicator",),
-    fitted=False,
-    gaps=True,
-)
+@_deletion("deduplication.bands-first", page="lsh-deduplication", used_by=("LSHDeduplicator",))
 def bands_first(
     domain: Domain, distance: Distance, *, bands: int, seed: int, raw: bool = False
 ) -> tuple[Domain, Distance]:
@@ -304,15 +251,7 @@ def bands_first(
     return _decided(domain, distance, _ousting(bands), raw=raw)
 
 
-@formula(
-    "deduplication.bands-window",
-    kind="stability",
-    page="lsh-deduplication",
-    way="exact",
-    used_by=("LSHDeduplicator",),
-    fitted=False,
-    gaps=True,
-)
+@_deletion("deduplication.bands-window", page="lsh-deduplication", used_by=("LSHDeduplicator",))
 def bands_window(
     domain: Domain, distance: Distance, *, bands: int, window: int, seed: int, raw: bool = False
 ) -> tuple[Domain, Distance]:
@@ -324,15 +263,7 @@ def bands_window(
     return _decided(domain, distance, _ousting(bands * window), raw=raw)
 
 
-@formula(
-    "deduplication.bands-weights",
-    kind="stability",
-    page="lsh-deduplication",
-    way="exact",
-    used_by=("LSHDeduplicator",),
-    fitted=False,
-    gaps=True,
-)
+@_deletion("deduplication.bands-weights", page="lsh-deduplication", used_by=("LSHDeduplicator",))
 def bands_weights(
     domain: Domain, distance: Distance, *, bands: int, seed: int, raw: bool = False
 ) -> tuple[Domain, Distance]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -141,6 +142,11 @@ def released_models(steps: int, size: int) -> dict[str, list[int]]:
     return {"path": [len(kept_steps(steps)), size], "theta": [size]}
 
 
+_gradient_step = partial(
+    formula, kind="mechanism", page="noisy-gradient-descent", predicts=True, arrays=released_models
+)
+
+
 def _least(fit_intercept: bool) -> float:
     return 1.0 if fit_intercept else 0.0
 
@@ -217,15 +223,7 @@ def _shape(gradient: Callable[..., Gradient]) -> Callable[..., tuple[int, float]
 gradient_shape = _shape(logistic_gradient)
 
 
-@formula(
-    "learning.logistic-gradient",
-    kind="mechanism",
-    page="noisy-gradient-descent",
-    used_by=("LogisticRegression",),
-    predicts=True,
-    shape=gradient_shape,
-    arrays=released_models,
-)
+@_gradient_step("learning.logistic-gradient", used_by=("LogisticRegression",), shape=gradient_shape)
 def noisy_gradient_step(
     domain: Domain, distance: Distance, *, clip: float, coef_norm: float, fit_intercept: bool
 ) -> float:
@@ -238,15 +236,7 @@ def noisy_gradient_step(
     return found.mean_shift(domain.n, distance)
 
 
-@formula(
-    "learning.squared-gradient",
-    kind="mechanism",
-    page="noisy-gradient-descent",
-    used_by=("LinearRegression", "Ridge"),
-    predicts=True,
-    shape=_shape(squared_gradient),
-    arrays=released_models,
-)
+@_gradient_step("learning.squared-gradient", used_by=("LinearRegression", "Ridge"), shape=_shape(squared_gradient))
 def squared_gradient_step(
     domain: Domain,
     distance: Distance,
@@ -261,15 +251,7 @@ def squared_gradient_step(
     return found.mean_shift(domain.n, distance)
 
 
-@formula(
-    "learning.hinge-gradient",
-    kind="mechanism",
-    page="noisy-gradient-descent",
-    used_by=("LinearSVC",),
-    predicts=True,
-    shape=_shape(hinge_gradient),
-    arrays=released_models,
-)
+@_gradient_step("learning.hinge-gradient", used_by=("LinearSVC",), shape=_shape(hinge_gradient))
 def hinge_gradient_step(
     domain: Domain, distance: Distance, *, clip: float, coef_norm: float, fit_intercept: bool, smoothing: float
 ) -> float:
@@ -278,15 +260,7 @@ def hinge_gradient_step(
     return found.mean_shift(domain.n, distance)
 
 
-@formula(
-    "learning.softmax-gradient",
-    kind="mechanism",
-    page="noisy-gradient-descent",
-    used_by=("LogisticRegression",),
-    predicts=True,
-    shape=_shape(softmax_gradient),
-    arrays=released_models,
-)
+@_gradient_step("learning.softmax-gradient", used_by=("LogisticRegression",), shape=_shape(softmax_gradient))
 def softmax_gradient_step(
     domain: Domain, distance: Distance, *, clip: float, coef_norm: float, fit_intercept: bool, n_classes: int
 ) -> float:

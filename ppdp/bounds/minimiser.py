@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ppdp.bounds.learning import Gradient, augmented_norm, logistic_gradient, squared_gradient
 from ppdp.core.distance import Distance
@@ -20,6 +21,8 @@ __all__ = [
     "solver_rate",
     "squared_minimiser",
 ]
+
+_minimiser = partial(formula, kind="mechanism", page="output-perturbation", predicts=True)
 
 LOGISTIC_CURVATURE, SQUARED_CURVATURE = 0.25, 1.0
 
@@ -70,14 +73,7 @@ def _shape(gradient: Callable[..., Gradient]) -> Callable[..., tuple[int, float]
     return shape
 
 
-@formula(
-    "learning.logistic-minimiser",
-    kind="mechanism",
-    page="output-perturbation",
-    used_by=("LogisticRegression",),
-    predicts=True,
-    shape=_shape(logistic_gradient),
-)
+@_minimiser("learning.logistic-minimiser", used_by=("LogisticRegression",), shape=_shape(logistic_gradient))
 def logistic_minimiser(
     domain: Domain,
     distance: Distance,
@@ -99,14 +95,7 @@ def logistic_minimiser(
     return minimiser_shift(domain, distance, found, alpha, smoothness, iterations, coef_norm)
 
 
-@formula(
-    "learning.squared-minimiser",
-    kind="mechanism",
-    page="output-perturbation",
-    used_by=("Ridge",),
-    predicts=True,
-    shape=_shape(squared_gradient),
-)
+@_minimiser("learning.squared-minimiser", used_by=("Ridge",), shape=_shape(squared_gradient))
 def squared_minimiser(
     domain: Domain,
     distance: Distance,

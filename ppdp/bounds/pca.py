@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ppdp.core.distance import Distance
@@ -34,6 +35,17 @@ __all__ = [
     "rank_projection",
     "spread_factor",
 ]
+
+_exact = partial(formula, kind="stability", page="pca", way="exact", used_by=("PCA",))
+_noisy = partial(
+    formula,
+    kind="stability",
+    page="pca",
+    way="noisy",
+    used_by=("PCA",),
+    releases=("moment", "matrix"),
+    affine=lambda **_: True,
+)
 
 
 def spread_factor(a: float) -> float:
@@ -145,9 +157,7 @@ def _moved(
     return distance.widened(n, n, shift, together, diameter=2 * float(out.require("row_norm")) + 2 * error)
 
 
-@formula(
-    "pca.rank", kind="stability", page="pca", way="exact", used_by=("PCA",), assumes=lambda domain, **_: {"pca.gap"}
-)
+@_exact("pca.rank", assumes=lambda domain, **_: {"pca.gap"})
 def rank_projection(domain: Domain, distance: Distance, *, min_gap: float) -> tuple[Domain, Distance]:
     """Exact projector: every row moves by at most ``R ‖P - P'‖``."""
     sane(min_gap > 0)
@@ -159,14 +169,7 @@ def rank_projection(domain: Domain, distance: Distance, *, min_gap: float) -> tu
     return out, distance.widened(domain.n, domain.n, shift, diameter=2 * norm)
 
 
-@formula(
-    "pca.centred-rank",
-    kind="stability",
-    page="pca",
-    way="exact",
-    used_by=("PCA",),
-    assumes=lambda domain, **_: {"pca.centred-gap"},
-)
+@_exact("pca.centred-rank", assumes=lambda domain, **_: {"pca.centred-gap"})
 def centred_rank(domain: Domain, distance: Distance, *, min_gap: float, n_components: int) -> tuple[Domain, Distance]:
     """Exact mean and projector, ``mu + P (x - mu)``: the parts of x - mu that P drops become those of mu."""
     sane(whole(n_components) and min_gap > 0 and 1 <= n_components < domain.d)
@@ -183,12 +186,8 @@ def _gap_id(center: bool) -> str:
     return "pca.centred-gap" if center else "pca.gap"
 
 
-@formula(
+@_exact(
     "pca.projected",
-    kind="stability",
-    page="pca",
-    way="exact",
-    used_by=("PCA",),
     assumes=lambda domain, *, center, n_components, **_: {_gap_id(center)} if n_components < domain.d else set(),
     releases=("moment", "matrix"),
 )
@@ -205,12 +204,8 @@ def projected_map(
     return _in_columns(domain, distance, turn, min_gap, n_components, columns, center, 1.0)
 
 
-@formula(
+@_exact(
     "pca.aligned",
-    kind="stability",
-    page="pca",
-    way="exact",
-    used_by=("PCA",),
     assumes=lambda domain, *, center, **_: (
         {"pca.centred-gap", "pca.centred-alignment"} if center else {"pca.gap", "pca.alignment"}
     ),
@@ -254,15 +249,7 @@ def _in_columns(
     return out, _moved(domain, distance, out, turn, centre, error)
 
 
-@formula(
-    "pca.public",
-    kind="stability",
-    page="pca",
-    way="noisy",
-    used_by=("PCA",),
-    releases=("moment", "matrix"),
-    affine=lambda **_: True,
-)
+@_noisy("pca.public")
 def public_projection(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """Projector of a released second moment: row-wise, 1-Lipschitz, up to rounding."""
     norm = float(domain.require("row_norm"))
@@ -273,15 +260,7 @@ def public_projection(domain: Domain, distance: Distance) -> tuple[Domain, Dista
     return out, distance.widened(domain.n, domain.n, error, diameter=2 * norm + error)
 
 
-@formula(
-    "pca.public-map",
-    kind="stability",
-    page="pca",
-    way="noisy",
-    used_by=("PCA",),
-    releases=("moment", "matrix"),
-    affine=lambda **_: True,
-)
+@_noisy("pca.public-map")
 def public_map(domain: Domain, distance: Distance, *, center: bool, columns: int | None) -> tuple[Domain, Distance]:
     """The same with a released mean, or in public columns; ``columns=None`` is ``mu + P (x - mu)``."""
     sane(center if columns is None else whole(columns) and 1 <= columns <= domain.d)

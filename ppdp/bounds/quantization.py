@@ -7,6 +7,7 @@ the box of entries or the ball of rows are projected back on it.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -14,6 +15,8 @@ from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import apply_error, inflate
 
 __all__ = ["FINEST", "dithered_grid", "hard_grid", "staircase"]
+
+_grid = partial(formula, kind="stability", page="quantization", way="public", used_by=("GridQuantizer",), gaps=True)
 
 FINEST = 1e-9
 """Smallest side of a cell, in units of ``row_norm``: numbers of cells stay exact in float64."""
@@ -26,9 +29,7 @@ def _norms(domain: Domain, cell: float) -> tuple[float, float]:
     return norm, norm + cell * math.sqrt(domain.d) / 2
 
 
-@formula(
-    "quantization.hard", kind="stability", page="quantization", way="public", used_by=("GridQuantizer",), gaps=True
-)
+@_grid("quantization.hard")
 def hard_grid(domain: Domain, distance: Distance, *, cell: float) -> tuple[Domain, Distance]:
     """Every coordinate goes to the centre of its cell: a row that moved at all may jump a cell further in each.
 
@@ -39,9 +40,7 @@ def hard_grid(domain: Domain, distance: Distance, *, cell: float) -> tuple[Domai
     return domain, jumps.stretched(1.0, 2 * norm).jittered(2 * apply_error(domain.d, reach))
 
 
-@formula(
-    "quantization.dither", kind="stability", page="quantization", way="public", used_by=("GridQuantizer",), gaps=True
-)
+@_grid("quantization.dither")
 def dithered_grid(domain: Domain, distance: Distance, *, cell: float, seed: int) -> tuple[Domain, Distance]:
     """Every slot has a grid of its own, shifted by public numbers drawn from the seed.
 
@@ -51,9 +50,7 @@ def dithered_grid(domain: Domain, distance: Distance, *, cell: float, seed: int)
     return hard_grid(domain, distance.by_position(), cell=cell)
 
 
-@formula(
-    "quantization.staircase", kind="stability", page="quantization", way="public", used_by=("GridQuantizer",), gaps=True
-)
+@_grid("quantization.staircase")
 def staircase(domain: Domain, distance: Distance, *, cell: float, ramp: float) -> tuple[Domain, Distance]:
     """Flat around the centres, with slopes on a share ``ramp`` of every cell: Lipschitz constant ``1 / ramp``."""
     sane(0 < ramp <= 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate, pairwise
 
 from ppdp.core.distance import Distance
@@ -28,6 +29,8 @@ __all__ = [
     "sum_sensitivity",
     "sum_shape",
 ]
+
+_query = partial(formula, kind="mechanism", page="queries", used_by=("GaussianMechanism",))
 
 # Largest weight c of the share of rows that comes free with mean and second moment: 1 + 1/2 + c² = 4.
 MOMENT_COUNT_WEIGHT = math.sqrt(2.5) * (1 - 1e-12)
@@ -65,7 +68,7 @@ def sum_shape(domain: Domain) -> tuple[int, float]:
     return domain.d, domain.n * float(domain.require("row_norm"))
 
 
-@formula("query.sum", kind="mechanism", page="queries", used_by=("GaussianMechanism",), shape=sum_shape)
+@_query("query.sum", shape=sum_shape)
 def sum_sensitivity(domain: Domain, distance: Distance) -> float:
     """Sum of the rows: ``R mass + min(total, 2R moved)``, 2R for one replaced row."""
     norm = float(domain.require("row_norm"))
@@ -77,7 +80,7 @@ def present_shape(domain: Domain) -> tuple[int, float]:
     return 1, float(domain.n)
 
 
-@formula("query.count", kind="mechanism", page="queries", used_by=("GaussianMechanism",), shape=present_shape)
+@_query("query.count", shape=present_shape)
 def count_sensitivity(domain: Domain, distance: Distance) -> float:
     """Weight of the rows that are present: ``one_sided``, 1 for one replaced row that may vanish."""
     return inflate(distance.one_sided + distance.reweighted * counting_step(domain.n))
@@ -90,7 +93,7 @@ def covariance_shape(domain: Domain, *, weighted: bool) -> tuple[int, float]:
     return (size + 1, MOMENT_COUNT_WEIGHT * norm) if weighted else (size, norm)
 
 
-@formula("query.covariance", kind="mechanism", page="queries", used_by=("GaussianMechanism",), shape=covariance_shape)
+@_query("query.covariance", shape=covariance_shape)
 def covariance_sensitivity(domain: Domain, distance: Distance, *, weighted: bool) -> float:
     """Mean, second moment/(√2 R) and, if rows may be absent, √2.5 R times the share present: 2R/n for one replaced row.
 
@@ -116,7 +119,7 @@ def histogram_shape(
     return len(edges) - len(sizes), float(domain.n)
 
 
-@formula("query.histogram", kind="mechanism", page="queries", used_by=("GaussianMechanism",), shape=histogram_shape)
+@_query("query.histogram", shape=histogram_shape)
 def histogram_sensitivity(
     domain: Domain, distance: Distance, *, columns: Sequence[int], sizes: Sequence[int], edges: Sequence[float]
 ) -> float:
@@ -136,7 +139,7 @@ def rows_shape(domain: Domain) -> tuple[int, float]:
     return domain.n * domain.d, float(domain.require("row_norm"))
 
 
-@formula("query.rows", kind="mechanism", page="queries", used_by=("GaussianMechanism",), shape=rows_shape)
+@_query("query.rows", shape=rows_shape)
 def rows_sensitivity(domain: Domain, distance: Distance) -> float:
     """The rows in their places: ``hypot(R √(mass + min(mass, 2 replaced)), √(c min(total, c moved)))``.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -16,14 +17,16 @@ from ppdp.core.rounding import apply_error, inflate
 
 __all__ = ["identity", "norm_clip", "public_map", "range_scaling", "row_map"]
 
+_row_by_row = partial(formula, kind="stability", page="row-wise", way="public", gaps=True)
 
-@formula("row-wise.identity", kind="stability", page="row-wise", way="public", used_by=("PCA",), gaps=True)
+
+@_row_by_row("row-wise.identity", used_by=("PCA",))
 def identity(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """Nothing changes."""
     return domain, distance
 
 
-@formula("row-wise.norm-clip", kind="stability", page="row-wise", way="public", used_by=("NormClipper",), gaps=True)
+@_row_by_row("row-wise.norm-clip", used_by=("NormClipper",))
 def norm_clip(domain: Domain, distance: Distance, *, max_norm: float) -> tuple[Domain, Distance]:
     """Projection of every row on the ball of radius ``max_norm``: 1-Lipschitz.
 
@@ -36,9 +39,7 @@ def norm_clip(domain: Domain, distance: Distance, *, max_norm: float) -> tuple[D
     return out, distance.stretched(1.0, 2 * norm).jittered(apply_error(domain.d, norm))
 
 
-@formula(
-    "row-wise.range-scaling", kind="stability", page="row-wise", way="public", used_by=("MinMaxScaler",), gaps=True
-)
+@_row_by_row("row-wise.range-scaling", used_by=("MinMaxScaler",))
 def range_scaling(
     domain: Domain, distance: Distance, *, widths: Sequence[float], low: float, high: float
 ) -> tuple[Domain, Distance]:
@@ -54,9 +55,7 @@ def range_scaling(
     return out, distance.stretched(slope, (high - low) * math.sqrt(domain.d)).jittered(apply_error(domain.d, norm))
 
 
-@formula(
-    "row-wise.row-map", kind="stability", page="row-wise", way="public", used_by=("RowMap", "ColumnMap"), gaps=True
-)
+@_row_by_row("row-wise.row-map", used_by=("RowMap", "ColumnMap"))
 def row_map(
     domain: Domain,
     distance: Distance,
@@ -90,7 +89,7 @@ def _gaps_stay(domain: Domain, fills_gaps: bool) -> bool:
     return domain.missing_rows > 0 and not fills_gaps
 
 
-@formula("row-wise.public", kind="stability", page="row-wise", way="public", used_by=("Public",), gaps=True)
+@_row_by_row("row-wise.public", used_by=("Public",))
 def public_map(
     domain: Domain,
     distance: Distance,
