@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -39,6 +39,7 @@ from worst_cases import (
     masks_change,
     outliers_cut,
     poles,
+    pulled_apart,
     rotation,
     shrunk,
     sparse_masks,
@@ -128,6 +129,13 @@ def ranks() -> Iterator[Line]:
     robust, quantile = {"min_width": 0.2, "gap": 1e-3}, {"quantiles": (0.25, 0.75), "min_width": 0.2, "gap": 1e-3}
     yield move("robust scaling", "n=401, gap 0.001", three_steps(RobustScaler(**robust)))
     yield move("quantile scaling", "n=401, gap 0.001", three_steps(MinMaxScaler(**quantile)))
+    for n in (41, 401, 2001):
+        case = pulled_apart(n, 1, 1e-6)
+        yield Line("robust scaling, all rows", f"n={n}", case.reached.total, case.certified.total)
+    for n, gaps in ((200, 3), (5000, 5)):
+        case = steep(n, 0.2, conditional=False, gap=gaps)
+        case = replace(case, domain=case.domain.but(max_missing=gaps))
+        yield Line("ridge imputation, all rows", f"n={n}, {gaps} gaps", case.reached.total, case.certified.total)
 
 
 def scaling() -> Iterator[Line]:

@@ -7,6 +7,7 @@ holds for some data only, so every bound here rests on a condition: the values n
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
@@ -17,12 +18,14 @@ __all__ = [
     "coordinate_moves",
     "median_imputation",
     "medians",
+    "one_way",
     "quantile_pairs",
     "quantile_scaling",
     "quantile_shift",
     "quantile_triples",
     "rank_gap_margin",
     "robust_scaling",
+    "robust_scaling_by_ranks",
 ]
 
 
@@ -41,7 +44,7 @@ def quantile_shift(domain: Domain, distance: Distance, gap: float) -> float:
     return inflate(min(ranks + coordinate_moves(domain, distance), most))
 
 
-def _one_way(domain: Domain, distance: Distance) -> bool:
+def one_way(domain: Domain, distance: Distance) -> bool:
     """Whether every column holds as many values on both sides, of which one differs, not counting moves.
 
     Then all quantiles of a column shift the same way.
@@ -137,13 +140,47 @@ def robust_scaling(
     out = domain.but(row_norm=inflate(entry * root), entry_bound=inflate(entry))
     if distance.changed == 0:
         return out, distance
-    ranks = (clip + 1 if _one_way(domain, distance) else 2 * clip + 1) * (gap if distance.one_sided else 0.0)
+    ranks = (clip + 1 if one_way(domain, distance) else 2 * clip + 1) * (gap if distance.one_sided else 0.0)
     moves = (2 * clip + 1) * (coordinate_moves(domain, distance) + _fit_error(domain))
     each = inflate((ranks + moves) / min_width) + 2 * apply_error(domain.d, entry * root)
     diameter = inflate(2 * entry * root)
     return out, distance.stretched(inflate(1 / min_width), diameter).widened(
         domain.n, domain.n, each, diameter=diameter
     )
+
+
+@formula(
+    "scaling.robust-by-ranks",
+    kind="stability",
+    page="order-statistics",
+    way="exact",
+    used_by=("RobustScaler",),
+    assumes=lambda domain, **_: {"order-statistics.gap"},
+    releases=("quantile-triples",),
+)
+def robust_scaling_by_ranks(
+    domain: Domain, distance: Distance, *, gap: float, min_width: float, lower: float, upper: float, clip: float
+) -> tuple[Domain, Distance]:
+    """:func:`robust_scaling` where all quantiles shift one way: few rows are far enough from the median to move most.
+
+    All rows together move by at most ``(√(n T) gap + n (2B + 1) moves) / min_width``, T the sum of squares of ``1 + z``
+    over scaled rows z, as large as the ranks allow.
+    """
+    sane(one_way(domain, distance))
+    out, far = robust_scaling(domain, distance, gap=gap, min_width=min_width, lower=lower, upper=upper, clip=clip)
+    n, inner, below = domain.n, min(1.0, clip), math.floor(lower * domain.n) + 1
+    above, half = math.floor((1 - upper) * n) + 1, n // 2 + 1
+
+    def squares(far_side: int, near_side: int) -> float:
+        between = max(half - far_side, 0)
+        rest = max(n - far_side - between - near_side, 0)
+        return far_side * (1 + clip) ** 2 + between * (1 + inner) ** 2 + rest + near_side * max(1.0, clip - 1) ** 2
+
+    ranks = math.sqrt(n * max(squares(above, below), squares(below, above))) * (gap if distance.one_sided else 0.0)
+    moves = (2 * clip + 1) * (coordinate_moves(domain, distance) + _fit_error(domain)) * n
+    error = 2 * n * apply_error(domain.d, clip * math.sqrt(domain.d))
+    together = inflate((ranks + moves + distance.total) / min_width) + error
+    return out, replace(far, total=min(far.total, together))
 
 
 def _fit_error(domain: Domain) -> float:

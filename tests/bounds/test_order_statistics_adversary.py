@@ -6,8 +6,8 @@ from itertools import combinations, combinations_with_replacement
 import numpy as np
 import pytest
 from adversary import DISTANCES, World, attack, domains, named
-from neighbours import ROUNDING, Chain, Pair
-from worst_cases import evenly_spaced, three_steps
+from neighbours import ROUNDING, Chain, Pair, by_position
+from worst_cases import evenly_spaced, pulled_apart, three_steps
 
 from ppdp.bounds import lookup
 from ppdp.bounds.order_statistics import coordinate_moves
@@ -86,6 +86,51 @@ def test_one_replaced_row_that_stays_present_shifts_all_quantiles_the_same_way(d
 
     reached, _ = attack(world, ratio, draws=60, steps=60)
     assert 0.35 < reached <= ROUNDING
+
+
+@pytest.mark.parametrize("distance", [ONE, Distance(replaced=1, moved=5, radius=0.02, total=0.05)], ids=named)
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize("clip", [0.5, 1.5, 4.0])
+def test_all_rows_together_move_by_no_more_than_their_ranks_allow(distance, d, clip):
+    n, quantiles = 41, (0.25, 0.5, 0.75)
+    domain = Domain(n_rows=n, n_features=d, row_norm=1.0, max_missing=0, min_present=n)
+    world = World(domain, distance)
+
+    def ratio(pair):
+        if min(pair.left.weight.min(), pair.right.weight.min()) == 0:
+            return np.nan
+        gap = least_gap(pair, quantiles, domain, distance)
+        if gap > 2:
+            return np.nan
+        chain = Chain.of([RobustScaler(min_width=0.1, clip=clip, gap=gap)], domain, distance)
+        assert chain.steps[0][1].formula == "scaling.robust-by-ranks"
+        return by_position(pair.mapped(chain.run), world.free).total / chain.distance.total
+
+    reached, _ = attack(world, ratio, draws=40, steps=60, first=[pulled_apart(n, d, 1e-3).pair])
+    assert (0.05 if distance.moved else 0.25) < reached <= ROUNDING
+
+
+@pytest.mark.parametrize("n", [41, 401, 2001])
+def test_rows_far_on_both_sides_nearly_reach_the_total(n):
+    case = pulled_apart(n, 1, 1e-6)
+    assert kept(case)
+    assert {41: 0.78, 401: 0.88, 2001: 0.89}[n] <= case.reached.total / case.certified.total <= ROUNDING
+    assert case.certified.total < 0.7 * n * case.certified.radius
+
+
+def test_what_ranks_allow_needs_all_of_them():
+    given = {"gap": 0.01, "min_width": 0.2, "lower": 0.25, "upper": 0.75, "clip": 3.0}
+    domain = Domain(n_rows=40, n_features=1, row_norm=1.0, max_missing=0, min_present=40)
+    formula, other = (lookup(name, "stability") for name in ("scaling.robust-by-ranks", "scaling.robust"))
+    assert formula(domain, ONE, **given)[1].radius == other(domain, ONE, **given)[1].radius
+    for facts, distance in (
+        (domain.but(min_present=39), ONE),
+        (domain.but(max_missing=1), ONE),
+        (domain, Distance(replaced=2)),
+        (domain, Distance(toggled=1)),
+    ):
+        with pytest.raises(CertificateError):
+            formula(facts, distance, **given)
 
 
 def kept(case):

@@ -22,6 +22,7 @@ from ppdp.transformers import (
     MeanImputer,
     MedianImputer,
     RegressionImputer,
+    RobustScaler,
     SoftPCA,
     StandardScaler,
     TrimmedMeanImputer,
@@ -45,6 +46,7 @@ __all__ = [
     "masks_change",
     "outliers_cut",
     "poles",
+    "pulled_apart",
     "rotation",
     "shrunk",
     "sparse_masks",
@@ -332,6 +334,21 @@ def outliers_cut(n: int, d: int) -> Case:
     left, right = (np.vstack([[[end]], rest]).repeat(d, axis=1) for end in (-1.0, 1.0))
     domain = Domain(n_rows=n, n_features=d, row_norm=math.sqrt(d), entry_bound=1.0)
     return Case(TrimmedMeanImputer(trim=(m + 0.5) / (n - 1), min_observed=n - 1), domain, Pair.of(left, right))
+
+
+def pulled_apart(n: int, d: int, gap: float) -> Case:
+    """Robust scaling: quartiles and median rise but for the lower one, and a quarter of the rows is far on either side.
+
+    The rest lies at the median and one width above it.
+    """
+    step, far = gap * (1 - 1e-6) / math.sqrt(d), 0.6 / math.sqrt(d)
+    lower, median, upper = (math.ceil(q * n) for q in (0.25, 0.5, 0.75))
+    at = [0.0, -far, 0.0, step, 2 * step, far / 3, far / 3 + step, far / 3 + 2 * step, far]
+    left = np.repeat(at, [1, lower - 2, median - lower + 1, 1, 1, upper - median - 2, 1, 1, n - upper - 2])
+    right = np.append(far, left[1:])
+    domain = Domain(n_rows=n, n_features=d, row_norm=1.0, max_missing=0, min_present=n)
+    stage = RobustScaler(min_width=0.2 / math.sqrt(d), gap=gap)
+    return Case(stage, domain, Pair.of(*(side[:, None].repeat(d, axis=1) for side in (left, right))))
 
 
 def three_steps(stage: Any) -> Case:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.bounds.order_statistics import one_way
 from ppdp.core.checks import number, pair
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
@@ -106,7 +107,7 @@ class RobustScaler(Transformer):
             "clip": number("clip", self.clip, self, least=1e-3, most=1e6),
         }
         exact = Way.by(
-            "scaling.robust",
+            "scaling.robust-by-ranks" if one_way(domain, distance) else "scaling.robust",
             domain,
             distance,
             measures={"order-statistics.gap": gap_margin(domain, distance, (lower, 0.5, upper), gap)},
