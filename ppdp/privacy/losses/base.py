@@ -16,7 +16,7 @@ from ppdp.privacy.choices import pure_distribution
 from ppdp.privacy.pld import LossDistribution
 from ppdp.privacy.renyi import Curve
 
-__all__ = ["Loss", "Part"]
+__all__ = ["KINDS", "Loss", "Part"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +75,10 @@ class Part(Loss, ABC):
     def __init_subclass__(cls, **facts: Any) -> None:
         super().__init_subclass__(**facts)
         if "kind" in cls.__dict__:
-            known = _KINDS.get(cls.kind, cls)
+            known = KINDS.get(cls.kind, cls)
             if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
                 raise InvalidParameter(f"{cls.kind!r} is the name of {known.__qualname__}.", fix="another kind.")
-            _KINDS[cls.kind] = cls
+            KINDS[cls.kind] = cls
 
     def __post_init__(self) -> None:
         for name in self.facts():
@@ -113,7 +113,7 @@ class Part(Loss, ABC):
             If there is no such kind, or its numbers are others.
         """
         kind, facts = data.get("kind"), {name: value for name, value in data.items() if name != "kind"}
-        known = _KINDS.get(kind) if isinstance(kind, str) else None
+        known = KINDS.get(kind) if isinstance(kind, str) else None
         if known is None or set(facts) != set(known.facts()):
             raise InvalidParameter(f"no part of a privacy loss is {kind!r} with these numbers.")
         return known(**{**facts, "count": int(facts["count"])})
@@ -129,4 +129,4 @@ class Part(Loss, ABC):
         return "" if self.count == 1 else f"{self.count} times "
 
 
-_KINDS: dict[str, type[Part]] = {}
+KINDS: dict[str, type[Part]] = {}
