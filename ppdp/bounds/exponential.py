@@ -9,7 +9,7 @@ from typing import Any
 from ppdp.bounds.queries import check_grid, counting_step, moving
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.formula import formula, sane
+from ppdp.core.formula import CHOICE, formula, sane
 from ppdp.core.rounding import UNIT, column_sum_error, inflate
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import BoundedRange
@@ -27,7 +27,7 @@ __all__ = [
 _SHARED: dict[str, Any] = {
     "kind": "privacy",
     "page": "exponential",
-    "law": "random choice",
+    "law": CHOICE,
     "used_by": ("ExponentialMechanism",),
 }
 

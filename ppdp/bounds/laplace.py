@@ -9,7 +9,7 @@ from typing import Any
 from ppdp.bounds.queries import check_grid, counting_step, histogram_shape, moving, present_shape
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
-from ppdp.core.formula import formula
+from ppdp.core.formula import LAPLACE, formula
 from ppdp.core.rounding import column_sum_error, inflate
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import DiscreteLaplace, ScalarLaplace
@@ -27,7 +27,7 @@ __all__ = [
     "whole_loss",
 ]
 
-_SHARED: dict[str, Any] = {"kind": "privacy", "page": "laplace", "law": "Laplace", "used_by": ("LaplaceMechanism",)}
+_SHARED: dict[str, Any] = {"kind": "privacy", "page": "laplace", "law": LAPLACE, "used_by": ("LaplaceMechanism",)}
 
 
 def absolute_norm(domain: Domain) -> float:

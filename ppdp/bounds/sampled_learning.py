@@ -22,7 +22,7 @@ from ppdp.bounds.learning import (
 )
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.formula import formula, sane, whole
+from ppdp.core.formula import GAUSSIAN, formula, sane, whole
 from ppdp.core.rounding import UNIT, inflate
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.privacy.loss import PrivacyLoss
@@ -139,7 +139,7 @@ def _whole_rows(distance: Distance) -> dict[str, Any]:
 @formula(
     "learning.poisson",
     kind="privacy",
-    law="Gaussian",
+    law=GAUSSIAN,
     page="subsampling",
     used_by=MODELS,
     predicts=True,
@@ -165,7 +165,7 @@ def poisson_steps(
 @formula(
     "learning.fixed-size",
     kind="privacy",
-    law="Gaussian",
+    law=GAUSSIAN,
     page="subsampling",
     used_by=MODELS,
     predicts=True,
@@ -229,7 +229,7 @@ def epochs_step(domain: Domain, distance: Distance, *, loss: str, batch_size: in
 @formula(
     "learning.hidden",
     kind="privacy",
-    law="Gaussian",
+    law=GAUSSIAN,
     hides_iterates=True,
     page="noisy-gradient-descent",
     used_by=MODELS,

@@ -15,7 +15,10 @@ from ppdp.core.domain import Domain
 from ppdp.exceptions import CertificateError
 
 __all__ = [
+    "CHOICE",
     "FORMULAS",
+    "GAUSSIAN",
+    "LAPLACE",
     "Answer",
     "Formula",
     "Margin",
@@ -30,6 +33,9 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+GAUSSIAN, LAPLACE, CHOICE = "Gaussian", "Laplace", "random choice"
+"""Laws of noise, by the names that pages give them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from ppdp.certificate.pages.points import points_of, spreads
 from ppdp.certificate.pages.wording import terms
 from ppdp.certificate.record import Gate, Mechanism, Noisy, Record, Step
 from ppdp.core.figures import figure
+from ppdp.core.formula import CHOICE, GAUSSIAN
 from ppdp.privacy.noise.gate import GATE_KINDS
 
 __all__ = ["gate", "mechanism", "releases", "stages"]
@@ -120,9 +121,9 @@ def _plain(value: Any) -> str:
 def releases(c: Record) -> Sequence[Element | None]:
     """Everything that left, with its noise and its share of the budget."""
     parts, names = c.total.parts, c.released.names
-    laws = {law_of(one) for one in (c.gate, c.mechanism) if one is not None} | {"Gaussian"}
+    laws = {law_of(one) for one in (c.gate, c.mechanism) if one is not None} | {GAUSSIAN}
     heads = [("Released", ""), ("Numbers", "n"), ("Sensitivity (L2)", "n")]
-    heads += [("Noise σ" if laws == {"Gaussian"} else "Noise scale", "n"), ("Cost μ", "n")]
+    heads += [("Noise σ" if laws == {GAUSSIAN} else "Noise scale", "n"), ("Cost μ", "n")]
     heads += [] if parts else [("Share of μ²", "")]
     arrays = ", ".join(f"{name} ({' × '.join(map(str, shape)) or '1'})" for name, shape in names.items())
     return (
@@ -143,7 +144,7 @@ def _sizes(c: Record) -> str:
 
 def _noise(c: Record, laws: set[str]) -> Iterator[Element | str]:
     """How everything was made noisy, and what it costs together."""
-    if laws == {"Gaussian"}:
+    if laws == {GAUSSIAN}:
         yield "Gaussian noise was added to each number before it left"
         yield ", and to the gate's margin before it was compared. " if c.gate is not None else ". "
     else:
@@ -250,7 +251,7 @@ def mechanism(c: Record) -> Sequence[Element]:
             element("h2", "The mechanism"),
             element("p", "There is none: the fitted map itself was released, through the statistics above."),
         )
-    chooses = law_of(m) == "random choice"
+    chooses = law_of(m) == CHOICE
     return (
         element("h2", "The mechanism"),
         element("p", f"{m.name} ({m.class_}) {_asks(m)}"),
@@ -265,7 +266,7 @@ def mechanism(c: Record) -> Sequence[Element]:
 
 def _asks(m: Mechanism) -> str:
     """What a mechanism did with the prepared rows."""
-    if law_of(m) == "random choice":
+    if law_of(m) == CHOICE:
         return "chooses at random among public candidates, those that suit the prepared rows with more probability."
     if m.steps == 1:
         return "asks the prepared rows for one answer; only the noisy answer was used."
@@ -277,7 +278,7 @@ def _asks(m: Mechanism) -> str:
 
 
 def _noise_of(one: Noisy) -> str:
-    return "Noise σ on each" if law_of(one) == "Gaussian" else "Noise scale"
+    return "Noise σ on each" if law_of(one) == GAUSSIAN else "Noise scale"
 
 
 def _count(count: int, noun: str) -> str:

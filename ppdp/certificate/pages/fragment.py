@@ -21,6 +21,7 @@ from ppdp.certificate.pages.wording import DIGEST, around_the_claim, neighbours_
 from ppdp.certificate.record import Noisy, Record, Step
 from ppdp.certificate.replay.trust import rests_on
 from ppdp.core.figures import figure
+from ppdp.core.formula import GAUSSIAN
 
 __all__ = ["render_fragment", "render_refusal"]
 
@@ -166,7 +167,7 @@ def _noise(c: Record) -> list[Element | str]:
 def _scale(one: Noisy) -> tuple[Element | str, ...]:
     """How much noise there was, and of which law if it is not Gaussian."""
     law = law_of(one)
-    return (" (σ = " if law == "Gaussian" else f" ({law}, scale ", number(one.noise_scale))
+    return (" (σ = " if law == GAUSSIAN else f" ({law}, scale ", number(one.noise_scale))
 
 
 def _lines(summary: str, sentences: Sequence[str]) -> Element:

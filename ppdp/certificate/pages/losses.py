@@ -7,7 +7,7 @@ from typing import Any
 
 from ppdp.bounds import FORMULAS
 from ppdp.certificate.record import Gate, Mechanism, Noisy
-from ppdp.core.formula import Answer
+from ppdp.core.formula import GAUSSIAN, Answer
 from ppdp.privacy.losses import Part
 from ppdp.privacy.noise.gate import GATE_KINDS
 
@@ -20,7 +20,7 @@ def law_of(one: Noisy) -> str:
     What costs a mu is Gaussian: `verify` computes it so. Of anything else only its formula knows.
     """
     if one.mu is not None:
-        return "Gaussian"
+        return GAUSSIAN
     known = GATE_KINDS.get(one.kind) if isinstance(one, Gate) else FORMULAS.get(one.formula)
     return getattr(known, "law", "") or "a law unknown to this ppdp"
 

@@ -31,6 +31,7 @@ from ppdp.certificate.pages.wording import (
 )
 from ppdp.certificate.record import Alternative, Record
 from ppdp.certificate.replay.trust import rests_on
+from ppdp.core.formula import GAUSSIAN
 
 __all__ = ["closing", "coverage", "curve", "facts", "meaning", "opening", "routes"]
 
@@ -151,7 +152,7 @@ def routes(c: Record) -> Sequence[Element]:
     """Every way through the stages that was weighed, before any data; of a ladder, its rungs."""
     ladder = c.gate.ladder if c.gate is not None else None
     last = c.mechanism or (c.releases[-1] if c.releases else None)
-    noise = "Noise σ" if last is None or law_of(last) == "Gaussian" else "Noise scale"
+    noise = "Noise σ" if last is None or law_of(last) == GAUSSIAN else "Noise scale"
     lines = [
         (
             (a.route, element("small", a.reason) if a.reason else None),

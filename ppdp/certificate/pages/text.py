@@ -30,6 +30,7 @@ from ppdp.certificate.record import Mechanism, Record
 from ppdp.certificate.replay.trust import rests_on
 from ppdp.core.distance import Distance
 from ppdp.core.figures import figure
+from ppdp.core.formula import GAUSSIAN
 
 __all__ = ["render_text"]
 
@@ -111,7 +112,7 @@ def _released(c: Record) -> Iterator[tuple[str, str]]:
         yield "gate", f"passed{rung}; {noise}, delta {g.delta:.3g} ({g.rule})"
     if c.mechanism:
         m = c.mechanism
-        law = "noise" if law_of(m) == "Gaussian" else f"{law_of(m)}, scale"
+        law = "noise" if law_of(m) == GAUSSIAN else f"{law_of(m)}, scale"
         cost = f", mu {m.mu:.4g}" if m.mu is not None else ""
         yield "mechanism", f"{m.name} ({m.class_}): {_size(m)}, {law} {m.noise_scale:.4g}{cost}"
 

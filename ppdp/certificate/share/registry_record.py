@@ -18,6 +18,7 @@ from ppdp.certificate.record import Mechanism, Record
 from ppdp.certificate.replay.trust import rests_on
 from ppdp.core.domain import Domain
 from ppdp.core.figures import figure
+from ppdp.core.formula import GAUSSIAN, LAPLACE
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.losses import Part
 
@@ -210,7 +211,7 @@ def _mechanisms(c: Record) -> str:
     if m is not None:
         found.append(f"{m.class_} ({m.formula}): {_answers(m)}, {_noise(m)} {figure(m.noise_scale)}")
     laws = [law_of(one) for one in (*c.releases, c.gate, m) if one is not None]
-    exact = [name for name in ("Gaussian", "Laplace") if any(law.startswith(name) for law in laws)]
+    exact = [name for name in (GAUSSIAN, LAPLACE) if any(law.startswith(name) for law in laws)]
     if exact:
         found.append(
             f"{' and '.join(exact)} noise is drawn exactly on a public lattice; floating point and the sampler are part"
@@ -229,7 +230,7 @@ def _answers(m: Mechanism) -> str:
 def _noise(m: Mechanism) -> str:
     """Law of the noise and what its scale is called."""
     law = law_of(m)
-    if law == "Gaussian":
+    if law == GAUSSIAN:
         return "Gaussian noise, sigma"
     return f"{law.replace('Laplace', 'Laplace noise')}, scale"
 

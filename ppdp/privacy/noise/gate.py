@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from scipy.special import ndtr, ndtri
 
+from ppdp.core.formula import GAUSSIAN, LAPLACE
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import DiscreteLaplace, ScalarLaplace
@@ -72,7 +73,7 @@ class GateNoise(ABC):
 class _Gaussian(GateNoise):
     """N(0, scale²)."""
 
-    law, scale_words = "Gaussian", "Noise σ"
+    law, scale_words = GAUSSIAN, "Noise σ"
 
     @property
     def loss(self) -> PrivacyLoss:
@@ -99,7 +100,7 @@ class _Gaussian(GateNoise):
 class _Laplace(GateNoise):
     """Density ``~ exp(-|z| / scale)``, on a fine lattice."""
 
-    law, scale_words = "Laplace", "Scale of Laplace noise"
+    law, scale_words = LAPLACE, "Scale of Laplace noise"
 
     @property
     def _lattice(self) -> Lattice:
