@@ -1,12 +1,16 @@
-# make demo: install and run the main job.  make test: install and run every check.
+# make demo: install and run the main job.  make test: install and run every check, each kind of attack once (6 minutes).
+# make quick: style, types and a part of the tests, while you write (1 minute).
+# make attack: every test with all its repetitions, at length, before a release (hours); writes benchmarks/attack_summary.md.
 PYTHON ?= python3
 NEWEST := .venv
 OLDEST := .venv-oldest
 OLDER := tests/whole/test_estimator_checks.py tests/transformers/test_containers.py tests/pipeline/test_pipeline.py \
 	tests/pipeline/test_prediction.py tests/pipeline/test_gated_pipeline.py tests/interop/diffprivlib
+# Rooms whose tests are quick.
+QUICK := $(addprefix tests/,core data privacy bounds transformers mechanisms certificate interop/sklearn pipeline plot)
 PIP := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types unit oldest python clean
+.PHONY: demo test quick attack lint types unit oldest python clean
 
 demo: $(NEWEST)/.demo
 	$(NEWEST)/bin/ppdp demo
@@ -15,6 +19,12 @@ demo: $(NEWEST)/.demo
 test:
 	$(MAKE) -j 2 types $(OLDEST)/.test
 	$(MAKE) lint unit oldest
+
+quick: lint types
+	$(NEWEST)/bin/python -m pytest --quick -n 2 $(QUICK)
+
+attack: $(NEWEST)/.dev
+	$(NEWEST)/bin/python benchmarks/attack.py
 
 lint: $(NEWEST)/.dev
 	$(NEWEST)/bin/ruff check .

@@ -1,5 +1,12 @@
 """What every test begins with."""
 
+from effort import (  # noqa: F401  hooks of pytest: how many cases are run
+    pytest_addoption,
+    pytest_collection_modifyitems,
+    pytest_configure,
+    pytest_runtest_makereport,
+)
+
 from ppdp.privacy.ledger import fits
 
 

@@ -16,6 +16,7 @@ from ppdp.transformers import Deduplicator, MeanImputer, NormClipper, StandardSc
 
 DOMAIN = Domain(n_rows=8, n_features=1)
 QUICK = {"evaluations": 60, "runs": 6000}
+BRIEF = {"evaluations": 20, "runs": 1000}  # where it does not matter what is found
 
 
 def mean(mechanism=None, **parameters) -> Pipeline:
@@ -49,8 +50,8 @@ class TestVerdict:
         assert not broken.stability.violated
 
     def test_runs_are_kept(self, tmp_path):
-        first = audit(mean(), DOMAIN, folder=tmp_path, **QUICK)
-        again = audit(mean(), DOMAIN, folder=tmp_path, **QUICK)
+        first = audit(mean(), DOMAIN, folder=tmp_path, **BRIEF)
+        again = audit(mean(), DOMAIN, folder=tmp_path, **BRIEF)
         assert first.output.events == again.output.events
 
     def test_an_interrupted_audit_goes_on_with_the_pair_it_found(self, tmp_path, monkeypatch):
@@ -59,10 +60,10 @@ class TestVerdict:
             "ppdp.audit.lab.attack_output", lambda target, **_: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         with pytest.raises(KeyboardInterrupt):
-            audit(mean(), DOMAIN, folder=tmp_path, **QUICK)
+            audit(mean(), DOMAIN, folder=tmp_path, **BRIEF)
         monkeypatch.undo()
         monkeypatch.setattr("ppdp.audit.lab.worst_pair", None)
-        found = audit(mean(), DOMAIN, folder=tmp_path, **QUICK)
+        found = audit(mean(), DOMAIN, folder=tmp_path, **BRIEF)
         kept = json.loads((tmp_path / "pair.json").read_text("utf-8"))
         assert kept["left"]["X"] == found.pair[0].X.tolist()
         assert kept["right"]["X"] == found.pair[1].X.tolist()
@@ -74,14 +75,14 @@ class TestVerdict:
             audit(mean(), DOMAIN, folder=tmp_path, **QUICK)
 
     def test_a_pair_of_another_plan_is_refused(self, tmp_path):
-        audit(mean(), DOMAIN, folder=tmp_path, **QUICK)
+        audit(mean(), DOMAIN, folder=tmp_path, **BRIEF)
         with pytest.raises(InvalidParameter, match="another plan"):
-            audit(mean(), DOMAIN.but(n_rows=9), folder=tmp_path, **QUICK)
+            audit(mean(), DOMAIN.but(n_rows=9), folder=tmp_path, **BRIEF)
 
     def test_a_pair_of_another_seed_is_refused(self, tmp_path):
-        audit(mean(), DOMAIN, folder=tmp_path, **QUICK)
+        audit(mean(), DOMAIN, folder=tmp_path, **BRIEF)
         with pytest.raises(InvalidParameter, match="seed 0"):
-            audit(mean(), DOMAIN, folder=tmp_path, seed=1, **QUICK)
+            audit(mean(), DOMAIN, folder=tmp_path, seed=1, **BRIEF)
 
     def test_gaps_and_labels_are_kept(self, tmp_path):
         X = np.array([[np.nan, -0.0], [0.1, 1 / 3]])
@@ -95,7 +96,7 @@ class TestVerdict:
 
 class TestKinds:
     def test_noise_that_is_not_gaussian(self):
-        found = audit(mean(LaplaceMechanism()), DOMAIN, **QUICK)
+        found = audit(mean(LaplaceMechanism()), DOMAIN, **BRIEF)
         assert not found.violated
         assert [name for name, _, _ in found.bounds()] == ["ε at δ = 1e-06"]
 
@@ -123,7 +124,7 @@ class TestKinds:
         assert found.output is not None
 
     def test_noise_from_a_seed_is_named(self):
-        found = audit(mean(random_state=0), DOMAIN, **QUICK)
+        found = audit(mean(random_state=0), DOMAIN, **BRIEF)
         assert "not attacked: random_state: whoever knows the seed" in repr(found)
 
     def test_a_plan_has_its_domain(self):

@@ -46,6 +46,7 @@ class TestPrintedClaims:
         assert claim.uses(finding.pair)[quantity] == (finding.attained, finding.claimed)
 
     @pytest.mark.parametrize("seed", range(5))
+    @pytest.mark.repeated("seed", keep=2)
     def test_that_is_no_luck(self, seed):
         """Where gaps change their column, which random pairs hardly do."""
         claim, _ = FALSE["mean imputation"]

@@ -32,6 +32,7 @@ def test_the_pairs_are_neighbours(name):
 
 
 @pytest.mark.parametrize("name", ["deduplication", "mean imputation"])
+@pytest.mark.repeated("name")
 def test_stays_below_what_is_certified_and_finds_half_of_the_noise(benchmark, name):
     assert name in benchmark.NAMES
     honest, broken = benchmark.audited(name, 6000, random_state=1)

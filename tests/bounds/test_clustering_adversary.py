@@ -89,6 +89,7 @@ def certified(formula, pair, distance, low_dimension=False, eta=ETA):
 @every_stage
 @every_distance
 @both_conditions
+@pytest.mark.repeated("formula", "low_dimension")
 def test_no_pair_exceeds_the_bounds(formula, distance, low_dimension):
     rng = np.random.default_rng(3)
     largest = 0.0
@@ -122,6 +123,7 @@ def test_rows_that_match_in_another_order(formula):
 
 @every_distance
 @both_conditions
+@pytest.mark.repeated("low_dimension")
 def test_crowding_changes_by_at_most_its_unit(distance, low_dimension):
     unit = lookup("clusters.crowding", "margin")(domain(2), distance)
     rng = np.random.default_rng(5)

@@ -11,6 +11,7 @@ from functools import cache
 import numpy as np
 import pytest
 from adversary import World, named
+from effort import rounds
 from neighbours import ROUNDING, Chain, Pair, as_multisets, by_position, shares
 
 from ppdp.bounds import lookup
@@ -132,6 +133,7 @@ def most(chain, measure, certified, pairs):
 
 @each(HARD)
 @pytest.mark.parametrize("distance", COUNTS, ids=named)
+@pytest.mark.repeated("distance")
 def test_no_pair_exceeds_the_counts(distance, stage):
     chain, pairs = Chain.of([stage], DOMAIN.but(min_present=0), distance), drawn(distance, deleted=True)
     assert 0.2 <= most(chain, wherever, chain.distance, pairs) <= 1
@@ -140,6 +142,7 @@ def test_no_pair_exceeds_the_counts(distance, stage):
 
 @each(SOFT)
 @pytest.mark.parametrize("distance", COUNTS, ids=named)
+@pytest.mark.repeated("stage")
 def test_no_pair_exceeds_the_weights(distance, stage):
     certified = Chain.of([stage], DOMAIN.but(min_present=0), distance)
     assert certified.distance.reweighted == N
@@ -188,19 +191,21 @@ TWO = {
 }
 
 
+@pytest.mark.parametrize("distance", [Distance(replaced=1), Distance(replaced=1, toggled=1)], ids=named)
 @pytest.mark.parametrize("stages", TWO.values(), ids=list(TWO))
-def test_no_pair_exceeds_the_counts_of_two_in_a_row(stages):
+@pytest.mark.repeated("distance")
+def test_no_pair_exceeds_the_counts_of_two_in_a_row(stages, distance):
     """Between them a public map makes new duplicates, so that the second deletes as well."""
     coarser = RowMap(np.floor, out_ranges=(-1, 2))
-    for distance in (Distance(replaced=1), Distance(replaced=1, toggled=1)):
-        pairs = drawn(distance, values=(0.0, 0.25, 0.5, 1.0))
-        chain = Chain.of([stages[0], coarser, stages[1]], DOMAIN.but(min_present=0), distance)
-        for measure, certified in ((wherever, chain.distance), (by_position, chain.distance.by_position())):
-            assert most(chain, measure, certified, pairs) <= 1
+    pairs = drawn(distance, values=(0.0, 0.25, 0.5, 1.0))
+    chain = Chain.of([stages[0], coarser, stages[1]], DOMAIN.but(min_present=0), distance)
+    for measure, certified in ((wherever, chain.distance), (by_position, chain.distance.by_position())):
+        assert most(chain, measure, certified, pairs) <= 1
 
 
 @pytest.mark.parametrize("first", [Deduplicator(), Deduplicator([0])], ids=["records", "key"])
 @each(SOFT)
+@pytest.mark.repeated("first")
 def test_no_pair_exceeds_the_weights_behind_another_rule(first, stage):
     chain = Chain.of([first, stage], DOMAIN, ONE)
     for pair, _ in drawn(ONE):
@@ -227,7 +232,7 @@ def test_rows_that_moved_count_as_replaced(stage):
     chain = Chain.of([stage], many, Distance(replaced=1, moved=2, radius=0.5, total=0.75))
     assert chain.distance.moved == 0
     for measure, certified in ((wherever, chain.distance), (by_position, chain.distance.by_position())):
-        used = [shares(measure(pair.mapped(chain.run), range(3)), certified) for pair in moved_pairs(150, 2)]
+        used = [shares(measure(pair.mapped(chain.run), range(3)), certified) for pair in moved_pairs(rounds(60), 2)]
         assert 0.2 <= max(max(use.values()) for use in used) <= 1
 
 

@@ -78,6 +78,7 @@ def smoothness(power, norm, D, C, intercept):
 @pytest.mark.parametrize("power", POWERS)
 @pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
 @pytest.mark.parametrize(("R", "D"), [(0.5, 1.0), (1.0, 1.0), (1.0, 3.0), (2.0, 2.0)])
+@pytest.mark.repeated("R", "D")
 def test_no_row_has_a_steeper_gradient(power, intercept, R, D):
     rng = np.random.default_rng(0)
     norm = augmented_norm(R, intercept)
@@ -140,6 +141,7 @@ def use(power, domain, distance, theta, **parameters):
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0])
 @pytest.mark.parametrize("domain", domains(8, 1, 3, max_missing=0)[::2], ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_no_pair_exceeds_the_sensitivity_of_a_step(power, domain, distance):
     world = World(domain, distance, labels=True, deleted=True)
     rng = np.random.default_rng(0)

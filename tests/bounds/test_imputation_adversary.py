@@ -35,6 +35,7 @@ def means_ratio(domain, distance, n0):
 
 @pytest.mark.parametrize("domain", domains(9, 2, 3), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_no_pair_moves_the_means_further(domain, distance):
     world = World(domain, distance, gaps=9, deleted=True)
     for n0 in (2, 7):
@@ -44,6 +45,7 @@ def test_no_pair_moves_the_means_further(domain, distance):
 
 @pytest.mark.parametrize("domain", domains(9, 1, 3), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_no_pair_moves_a_row_with_gaps_further(domain, distance):
     world = World(domain, distance, gaps=9, deleted=True)
     chain = Chain.of([MeanImputer(min_observed=5)], domain, distance)
@@ -54,6 +56,7 @@ def test_no_pair_moves_a_row_with_gaps_further(domain, distance):
 @pytest.mark.parametrize("columns", [[1], [0, 2]], ids=str)
 @pytest.mark.parametrize("domain", domains(9, 3), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_gaps_in_some_columns_move_no_row_further(columns, domain, distance):
     """Also if there are gaps in other columns, where nobody expects them."""
     world = World(domain, distance, gaps=9, deleted=True)
@@ -97,6 +100,7 @@ def turning(n: int, d: int, n0: int, gaps: int, turned: float) -> Pair:
 
 @pytest.mark.parametrize(("n", "d", "n0", "gaps"), [(8, 2, 3, 8), (30, 3, 6, 30), (30, 3, 15, 24), (90, 6, 60, 90)])
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("n", "d", "n0", "gaps")
 def test_no_pair_moves_all_rows_further(n, d, n0, gaps, distance):
     domain = Domain(n_rows=n, n_features=d, row_norm=1.0, max_missing=gaps)
     world = World(domain, distance, gaps=gaps, deleted=True)

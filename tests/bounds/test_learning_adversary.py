@@ -44,6 +44,7 @@ def test_the_model_goes_where_it_is_led():
 @pytest.mark.parametrize("domain", domains(8, 1, 3, max_missing=0, classes=(0, 1)), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 @pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
+@pytest.mark.repeated("domain")
 def test_no_pair_exceeds_the_sensitivity_of_a_step(domain, distance, intercept):
     world = World(domain, distance, labels=True, deleted=True)
     rng = np.random.default_rng(0)
@@ -91,6 +92,7 @@ def steepest(R, D, C, intercept, rng):
 @pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
 @pytest.mark.parametrize("R", [0.5, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("D", [0.5, 2.0, 8.0])
+@pytest.mark.repeated("D", "intercept")
 def test_no_row_has_a_steeper_gradient(R, D, intercept):
     rng = np.random.default_rng(0)
     for C in (0.1, 0.4, 0.8, 1.5, 100.0):

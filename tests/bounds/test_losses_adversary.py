@@ -98,6 +98,7 @@ class Slopes:
 @pytest.mark.parametrize("loss", MODELS)
 @pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
 @pytest.mark.parametrize(("R", "D"), [(0.5, 1.0), (1.0, 0.5), (1.0, 2.0), (2.0, 3.0)])
+@pytest.mark.repeated("R", "D")
 def test_no_row_has_a_steeper_gradient(loss, intercept, R, D):
     rng = np.random.default_rng(0)
     norm = augmented_norm(R, intercept)
@@ -164,6 +165,7 @@ def use(loss, domain, distance, theta, **parameters):
 @pytest.mark.parametrize("loss", MODELS)
 @pytest.mark.parametrize("domain", domains(8, 1, 3, max_missing=0)[::2], ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_no_pair_exceeds_the_sensitivity_of_a_step(loss, domain, distance):
     world = World(domain, distance, labels=True, deleted=True)
     rng = np.random.default_rng(0)

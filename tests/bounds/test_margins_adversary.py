@@ -59,6 +59,7 @@ def condition(name, distance):
 
 @pytest.mark.parametrize("name", CONDITIONS)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("name")
 def test_margins_of_neighbours_differ_by_at_most_one(name, distance):
     found, world, _ = condition(name, distance)
     if found.unit == 0 and name != "deviation":

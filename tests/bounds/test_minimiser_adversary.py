@@ -55,6 +55,7 @@ def use(loss, distance, **parameters):
 @pytest.mark.parametrize("loss", MODELS)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 @pytest.mark.parametrize("max_iter", ["auto", 1, 7])
+@pytest.mark.repeated("loss", "max_iter")
 def test_no_pair_exceeds_the_sensitivity(loss, distance, max_iter):
     """Of the last iterate: nothing rests on its having converged."""
     world = World(DOMAIN, distance, labels=True, deleted=True)
@@ -85,6 +86,7 @@ def test_a_row_whose_gradient_is_clipped_attains_it(loss, distance, max_iter):
 @pytest.mark.parametrize("loss", MODELS)
 @pytest.mark.parametrize("coef_norm", [0.3, 50.0])
 @pytest.mark.parametrize("clip", [0.1, 100.0])
+@pytest.mark.repeated("clip", "coef_norm", keep=2)
 def test_the_solver_is_as_close_as_it_says(loss, coef_norm, clip):
     """Against an independent solver of the same constrained problem, after few steps and after many."""
     rng = np.random.default_rng(0)

@@ -56,6 +56,7 @@ def least_gap(pair, quantiles, domain, distance):
 
 @pytest.mark.parametrize("name", STAGES)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("name")
 def test_no_pair_that_keeps_the_gap_moves_a_row_further(name, distance):
     make, quantiles, gaps = STAGES[name]
     for domain in domains(N, 1, 3, max_missing=None if gaps else 0)[1:]:
@@ -179,6 +180,7 @@ def test_moves_are_charged_in_every_column():
 @pytest.mark.parametrize("name", STAGES)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 @pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.repeated("name", "d", keep=2)
 def test_margins_of_neighbours_differ_by_at_most_one(name, distance, d):
     _, quantiles, gaps = STAGES[name]
     domain = Domain(n_rows=16, n_features=d, row_norm=1.0, max_missing=None if gaps else 0)

@@ -67,6 +67,7 @@ def map_ratio(world, k, **settings):
 @CENTRED
 @pytest.mark.parametrize("domain", domains(12, 2, 3, max_missing=0), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_no_pair_turns_the_projector_further(domain, distance, center):
     world = World(domain, distance, deleted=True)
     for k in range(1, domain.d):
@@ -88,6 +89,7 @@ MAPS = {
 
 @pytest.mark.parametrize("name", MAPS)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("name", keep=2)
 def test_no_row_moves_further(distance, name):
     k, settings = MAPS[name]
     world = World(BALLS[1], distance, deleted=True)
@@ -97,6 +99,7 @@ def test_no_row_moves_further(distance, name):
 
 @CENTRED
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("center")
 def test_weights_between_0_and_1_move_rows_no_further(distance, center):
     """Of every row that both datasets weigh differently the smaller weight is matched."""
     rng = np.random.default_rng(0)
@@ -134,6 +137,7 @@ def test_weights_between_0_and_1_move_rows_no_further(distance, center):
 @CENTRED
 @pytest.mark.parametrize("domain", BALLS, ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_the_gap_changes_by_at_most_its_unit(domain, distance, center):
     world = World(domain, distance, deleted=True)
     unit = lookup("pca.centred-gap" if center else "pca.gap", "margin")(domain, distance)
@@ -158,6 +162,7 @@ def test_the_centred_gap_changes_by_all_of_its_unit_if_all_rows_stand_far_out():
 
 @CENTRED
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("center")
 def test_the_joint_margin_changes_by_at_most_one_and_is_zero_outside(distance, center):
     """Two conditions, the second of which has a meaning only where the first one holds."""
     domain = Domain(n_rows=24, n_features=3, row_norm=1.0, max_missing=0)

@@ -59,14 +59,16 @@ def planned(name, rows):
 
 @EVERY_PIPELINE
 @ONE_OR_TWO
+@pytest.mark.repeated("rows")
 def test_the_joint_margin_changes_by_at_most_one(name, rows):
     chain, world = planned(name, rows)
-    changed, _ = attack(world, lambda pair: abs(chain.margin(pair.left) - chain.margin(pair.right)), draws=80, steps=80)
+    changed, _ = attack(world, lambda pair: abs(chain.margin(pair.left) - chain.margin(pair.right)), draws=60, steps=60)
     assert 0 < changed <= ROUNDING
 
 
 @EVERY_PIPELINE
 @ONE_OR_TWO
+@pytest.mark.repeated("rows")
 def test_no_pair_that_keeps_the_conditions_exceeds_the_distance(name, rows):
     chain, world = planned(name, rows)
     kept = 0
@@ -78,7 +80,7 @@ def test_no_pair_that_keeps_the_conditions_exceeds_the_distance(name, rows):
         kept += 1
         return chain.use(pair, range(world.domain.n) if chain.distance.moved == 0 else world.free)
 
-    reached, _ = attack(world, ratio, draws=80, steps=80)
+    reached, _ = attack(world, ratio, draws=60, steps=60)
     assert kept >= 20
     assert reached <= ROUNDING
 

@@ -36,6 +36,7 @@ def top(A):
 @each_family
 @pytest.mark.parametrize("domain", domains(8, 1, 4, max_missing=0), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_no_pair_exceeds_the_map(family, domain, distance):
     world = World(domain, distance, labels=True, deleted=True)
     chain = Chain.of([RandomProjection(3, family, seed=1)], domain, distance)

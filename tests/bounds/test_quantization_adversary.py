@@ -24,6 +24,7 @@ STAGES = {
 @pytest.mark.parametrize("name", STAGES)
 @pytest.mark.parametrize("domain", domains(8, 1, 3), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_no_pair_exceeds_the_map(name, domain, distance):
     world = World(domain, distance, gaps=8, labels=True, deleted=True)
     chain = Chain.of([STAGES[name]], domain, distance)

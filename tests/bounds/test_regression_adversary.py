@@ -75,6 +75,7 @@ def weighted(pair):
 @pytest.mark.parametrize("domain", BALLS, ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
+@pytest.mark.repeated("domain")
 def test_no_pair_moves_ridge_coefficients_further(domain, distance, share):
     world = World(domain, distance, gaps=4, deleted=True)
     reached, _ = attack(world, shift_ratio(domain, distance, share), draws=40, steps=60)
@@ -83,6 +84,7 @@ def test_no_pair_moves_ridge_coefficients_further(domain, distance, share):
 
 @pytest.mark.parametrize("domain", BALLS, ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_no_pair_moves_coefficients_further_where_the_condition_holds(domain, distance):
     world = World(domain, distance, gaps=2, deleted=True)
     reached, _ = attack(world, shift_ratio(domain, distance), draws=60, steps=80)
@@ -100,6 +102,7 @@ def test_weights_between_0_and_1_count_by_their_weight(share):
 @pytest.mark.parametrize("domain", domains(9, 2, 3), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 @pytest.mark.parametrize("share", [0.3, 2.0])
+@pytest.mark.repeated("domain")
 def test_no_pair_moves_a_row_with_gaps_further(domain, distance, share):
     world = World(domain, distance, gaps=9, deleted=True)
     chain = Chain.of([RegressionImputer(share)], domain, distance)
@@ -109,6 +112,7 @@ def test_no_pair_moves_a_row_with_gaps_further(domain, distance, share):
 
 @pytest.mark.parametrize("domain", domains(9, 2, 3)[::2], ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_no_pair_moves_a_row_further_where_the_condition_holds(domain, distance):
     world = World(domain, distance, gaps=3, deleted=True)
 
@@ -236,6 +240,7 @@ def test_the_nearest_possible_moment_is_nearest():
 
 @pytest.mark.parametrize("domain", domains(9, 2, 3), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_no_pair_moves_the_release_further(domain, distance):
     """Rows may lose and gain gaps; those that have some count as zeros."""
     statistic = STATISTICS["complete-matrix"]

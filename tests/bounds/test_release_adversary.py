@@ -50,6 +50,7 @@ def use(statistic, domain, distance):
 @pytest.mark.parametrize("statistic", ["matrix", "moment", "squares", "count"])
 @pytest.mark.parametrize("domain", domains(12, 1, 3, max_missing=0), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_no_pair_exceeds_the_sensitivity(statistic, domain, distance):
     if statistic == "squares" and domain.entry_bound is None:
         domain = domain.but(entry_bound=1.0)

@@ -204,6 +204,7 @@ class Recorder:
 @pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC])
 @pytest.mark.parametrize("domain", domains(8, 2, max_missing=0)[:1], ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("kind")
 def test_no_pair_exceeds_the_sensitivity_of_whole_passes(kind, domain, distance):
     """All answers of two passes together, whatever was answered before."""
     world, rng = World(domain, distance, labels=True, deleted=True), np.random.default_rng(0)

@@ -29,6 +29,7 @@ FORMS = pytest.mark.parametrize(
 @FORMS
 @pytest.mark.parametrize("domain", [*domains(9, 1, max_missing=0)[:1], *domains(9, 3, max_missing=0)], ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_floor_form_holds_for_all_data(domain, distance, form):
     world = World(domain, distance, deleted=True)
     chain = Chain.of([StandardScaler(0.3 / math.sqrt(domain.d), **form)], domain, distance)
@@ -39,6 +40,7 @@ def test_floor_form_holds_for_all_data(domain, distance, form):
 @FORMS
 @pytest.mark.parametrize("domain", [*domains(9, 1, max_missing=0)[:1], *domains(9, 3, max_missing=0)], ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_conditional_form_holds_at_the_smallest_deviation(domain, distance, form):
     world = World(domain, distance, deleted=True)
 
@@ -56,6 +58,7 @@ def test_conditional_form_holds_at_the_smallest_deviation(domain, distance, form
 
 @pytest.mark.parametrize("domain", domains(20, 1, 3, max_missing=0), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_variances_change_by_what_the_total_assumes(domain, distance):
     """The two ingredients of the bounds: how far the vector of variances moves, and how far one deviation grows."""
     world = World(domain, distance, deleted=True)
@@ -182,6 +185,7 @@ def deviation(rows):
 @SHAPES
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 @pytest.mark.parametrize("share", [0.3, 0.8])  # the larger is above any deviation of some of these rows
+@pytest.mark.repeated("domain")
 def test_one_scale_for_all_columns_holds_for_all_data(domain, distance, form, share):
     world = World(domain, distance, deleted=True)
     chain = Chain.of([StandardScaler(share, per_column=False, **form)], domain, distance)
@@ -192,6 +196,7 @@ def test_one_scale_for_all_columns_holds_for_all_data(domain, distance, form, sh
 @POOLED
 @SHAPES
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_one_scale_for_all_columns_holds_at_the_smallest_deviation(domain, distance, form):
     world = World(domain, distance, deleted=True)
 

@@ -53,6 +53,7 @@ def ratio_to_bound(domain, distance, n0, m):
 
 @pytest.mark.parametrize("domain", domains(N, 2, 3), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_no_pair_moves_the_trimmed_means_further(domain, distance):
     world = World(domain, distance, gaps=N, deleted=True)
     for n0, m in COUNTS:
@@ -62,6 +63,7 @@ def test_no_pair_moves_the_trimmed_means_further(domain, distance):
 
 @pytest.mark.parametrize("domain", domains(N, 1, 3)[1:], ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
+@pytest.mark.repeated("domain")
 def test_no_pair_moves_a_row_with_gaps_further(domain, distance):
     world = World(domain, distance, gaps=N, deleted=True)
     chain = Chain.of([TrimmedMeanImputer(trim=0.25, min_observed=5)], domain, distance)

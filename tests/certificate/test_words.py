@@ -70,6 +70,7 @@ def test_warnings_are_shown(render):
 
 @both
 @pytest.mark.parametrize("name", OTHER_LAWS)
+@pytest.mark.repeated("render")
 def test_noise_of_another_law_is_not_called_gaussian(name, render):
     c = document(name)
     text = text_of(render, c)
@@ -102,6 +103,7 @@ def test_noise_of_a_law_that_is_not_known_gets_no_name(kind, at, render):
 
 @everywhere
 @pytest.mark.parametrize("name", [*OTHER_LAWS, "fixed batches", "a hidden pass"])
+@pytest.mark.repeated("render")
 def test_every_part_of_the_loss_is_described(name, render):
     c = document(name)
     text = text_of(render, c)

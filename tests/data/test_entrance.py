@@ -75,6 +75,7 @@ class TestCells:
     @pytest.mark.parametrize("held", ["a frame", "an array", "lists"])
     @pytest.mark.parametrize("what", NO_NUMBERS)
     @pytest.mark.filterwarnings("error", "ignore::ppdp.exceptions.CompositionWarning")
+    @pytest.mark.repeated("held")
     def test_what_is_no_number_is_repaired_as_a_gap_and_else_refused(self, refused, what, held):
         plain = rows()
         plain[:, 1] = 0.5

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from effort import found, rounds
 from neighbours import Pair
 from numpy.typing import NDArray
 
@@ -287,12 +288,13 @@ def climb(world: World, pair: Pair, ratio: Ratio, rng: np.random.Generator, step
 
 
 def attack(
-    world: World, ratio: Ratio, *, seed: int = 0, draws: int = 60, steps: int = 150, first: Sequence[Pair] = ()
+    world: World, ratio: Ratio, *, seed: int = 0, draws: int = 40, steps: int = 100, first: Sequence[Pair] = ()
 ) -> tuple[float, Pair]:
     """The largest ratio among ``draws`` drawn pairs and the given ones, climbing from the best two."""
     rng = np.random.default_rng(seed)
-    pairs = [world.legal(pair) for pair in first] + [world.draw(rng) for _ in range(draws)]
+    pairs = [world.legal(pair) for pair in first] + [world.draw(rng) for _ in range(rounds(draws))]
     values = np.nan_to_num([ratio(pair) for pair in pairs], nan=-math.inf, neginf=-math.inf)
     order = np.argsort(-values, kind="stable")[:2]
-    found = [climb(world, pairs[i], ratio, rng, steps) for i in order]
-    return max(found, key=lambda one: one[0])
+    reached = [climb(world, pairs[i], ratio, rng, rounds(steps)) for i in order]
+    ratio, pair = max(reached, key=lambda one: one[0])
+    return found(ratio), pair

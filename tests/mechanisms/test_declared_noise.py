@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import pytest
+from effort import rounds
 from scipy import stats
 from scipy.special import log_softmax
 
@@ -34,7 +35,7 @@ from ppdp.testing import REGISTRY
 from ppdp.transformers import NormClipper, StandardScaler
 
 FALSE_ALARM = 1e-9
-DRAWS = 100_000
+DRAWS = rounds(50_000)
 OFF = 1.03
 N, D = 50, 400
 

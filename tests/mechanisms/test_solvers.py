@@ -68,6 +68,7 @@ def fitted(name, solver, three, *stages, epsilon=1.0, random_state=0, **paramete
 class TestWhatIsLearned:
     @every_model
     @batched
+    @pytest.mark.repeated("solver")
     def test_nearly_as_much_as_on_full_batches(self, three, name, solver):
         reached, full = (fitted(name, s, three).score(three[0], answers(name, three)) for s in (solver, "dpgd"))
         assert reached > full - 0.05
@@ -103,6 +104,7 @@ class TestCertificates:
         [(StandardScaler(statistics="noisy"),), (Deduplicator(), StandardScaler(statistics="exact"))],
         ids=["noisy", "exact"],
     )
+    @pytest.mark.repeated("stages", "solver", keep=2)
     def test_behind_stages_that_move_and_drop_rows(self, three, name, solver, stages):
         pipe = fitted(name, solver, three, *stages, epsilon=4.0, **({} if solver == "hidden" else {"max_iter": 4}))
         certificate = pipe.certificate_
@@ -299,6 +301,7 @@ class TestNothingPrivateDecides:
 @pytest.mark.filterwarnings("ignore")  # the checks provoke warnings on purpose; what must not warn, they look for
 @pytest.mark.parametrize("solver", [*BATCHED, "hidden"])
 @pytest.mark.parametrize("kind", [LogisticRegression, Ridge])
+@pytest.mark.repeated("kind")
 def test_scikit_learns_checks_pass_with_every_solver(kind, solver):
     free = {"clip": 1e6} if solver == "hidden" else {}
     results = check_estimator(kind(solver=solver, noise_scale=1e-3, **free), on_skip=None, on_fail=None)

@@ -43,6 +43,7 @@ class TestAuto:
 
     @pytest.mark.parametrize("mechanism", [GaussianMechanism(), LogisticRegression((0, 1), max_iter=5)])
     @pytest.mark.parametrize("epsilon", [0.1, 3.0])
+    @pytest.mark.repeated("epsilon")
     def test_gaussian_mechanisms(self, mechanism, epsilon):
         auto = planned(mechanism, epsilon=epsilon)
         assert auto.gate.kind == "gaussian"
@@ -86,6 +87,7 @@ class TestAuto:
 @every_kind
 @every_case
 class TestEveryKind:
+    @pytest.mark.repeated("kind")
     def test_the_total_is_within_the_budget_and_uses_it(self, kind, case):
         mechanism, stages = CASES[case]
         for epsilon, delta in ((1.0, 1e-6), (3.0, 1e-5)):
@@ -95,6 +97,7 @@ class TestEveryKind:
             assert p.gate.adding is ("sum" in case)
             assert (p.loss.failure, p.loss.gate) == ((p.gate.delta, 0.0) if p.gate.adding else (0.0, p.gate.delta))
 
+    @pytest.mark.repeated("kind")
     def test_kinds_need_the_same_margin(self, kind, case):
         mechanism, stages = CASES[case]
         needed = planned(mechanism, *stages, gate="gaussian").gate.needed_margin()
@@ -103,6 +106,7 @@ class TestEveryKind:
         assert own.refusal_probability(own.needed_margin()) == pytest.approx(0.01, rel=0.15)
         assert own.refusal_probability(own.needed_margin() / 2) > 0.85
 
+    @pytest.mark.repeated("kind")
     def test_the_certificate_verifies_and_names_the_kind(self, kind, case):
         mechanism, stages = CASES[case]
         one = pipeline(mechanism, *stages, epsilon=3.0, gate=kind).fit(tight().X).certificate_

@@ -124,6 +124,7 @@ class TestFixedSize:
 
     @pytest.mark.parametrize("order", ORDERS)
     @pytest.mark.parametrize(("fraction", "mu"), [(0.01, 0.3), (0.1, 0.5), (0.4, 0.2)])
+    @pytest.mark.repeated("fraction", "mu")
     def test_it_is_the_integral_over_the_profile(self, order, fraction, mu):
         """By Simpson's rule, elsewhere by chords."""
         e = np.linspace(0, (order + 1) * mu**2 + 12 * mu, 100_001)

@@ -9,6 +9,7 @@ import sys
 import mpmath as mp
 import numpy as np
 import pytest
+from effort import rounds
 from gates import BUDGETS, KINDS, gate_of, gated_delta, gates, passing, plan
 from scipy.special import ndtri
 from scipy.stats import binomtest, chisquare
@@ -50,10 +51,11 @@ class TestThreshold:
 
     @every_kind
     @pytest.mark.parametrize("margin", [0.0, 1.0, 5.0, 12.0])
+    @pytest.mark.repeated("kind")
     def test_the_gate_does_what_the_formula_says(self, kind, margin):
         """Seeded runs at a delta that can be counted."""
         gate = dataclasses.replace(Gate.of(kind, 2.0, 0.05, adding=False, n_rows=100))
-        noise, passed, runs = Noise(17), 0, 3000
+        noise, passed, runs = Noise(17), 0, rounds(1500)
         for _ in range(runs):
             try:
                 gate.test(margin, noise, "")
@@ -66,7 +68,7 @@ class TestThreshold:
     @every_kind
     def test_the_noise_that_is_drawn_is_the_noise_that_is_declared(self, kind):
         law, noise = gate_noise(kind, 3.0, 100), Noise(5)
-        drawn = np.array([law.released(noise, 40.0) for _ in range(4000)]) - 40.0
+        drawn = np.array([law.released(noise, 40.0) for _ in range(rounds(1500))]) - 40.0
         cuts = np.array([-9.5, -5.5, -3.5, -1.5, -0.5, 0.5, 1.5, 3.5, 5.5, 9.5])
         shares = np.diff([0.0, *(law.at_most(float(cut)) for cut in cuts), 1.0])
         counted = np.histogram(drawn, [-np.inf, *cuts, np.inf])[0]
@@ -260,6 +262,7 @@ class TestKinds:
     @pytest.mark.parametrize("delta", [1e-8, 1e-6, 1e-4])
     @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0, 20.0])
     @pytest.mark.parametrize("share", [0.01, 0.05, 0.2])
+    @pytest.mark.repeated("delta")
     def test_in_front_of_gaussian_mechanisms_gaussian_noise_costs_least(self, epsilon, delta, share):
         """At every budget and usual share: so a plan for Gaussian mechanisms need not compare."""
         mu = gaussian_mu(epsilon, delta)

@@ -5,6 +5,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
+from effort import rounds
 from scipy import stats
 
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
@@ -155,10 +156,10 @@ class TestDraws:
 
     def test_choices(self):
         scores, scale = np.array([0.0, 1.0, 2.5, 2.5, -3.0]), 0.8
-        noise = Noise(3)
-        seen = np.bincount([choose(noise, scores, scale, 5.0) for _ in range(6000)], minlength=5)
+        noise, draws = Noise(3), rounds(2000)
+        seen = np.bincount([choose(noise, scores, scale, 5.0) for _ in range(draws)], minlength=5)
         weights = np.exp(scores / scale)
-        assert stats.chisquare(seen, weights / weights.sum() * 6000).pvalue > LEAST_P
+        assert stats.chisquare(seen, weights / weights.sum() * draws).pvalue > LEAST_P
 
     def test_uniform_numbers_of_any_limit(self):
         for limit in (1, 2, 3, 5, 7):

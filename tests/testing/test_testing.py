@@ -12,9 +12,9 @@ from ppdp.core.formula import FORMULAS, Margin, Stability
 from ppdp.core.rounding import column_sum_error, inflate
 from ppdp.data.rows import Rows
 from ppdp.data.summary import column_sums
-from ppdp.testing import REGISTRY, check_stage
+from ppdp.testing import check_stage
 from ppdp.transformers import PCA, NormClipper, RowMap, StandardScaler
-from ppdp.transformers.base import RowWiseTransformer, Stage, Transformer
+from ppdp.transformers.base import RowWiseTransformer, Transformer
 from ppdp.transformers.way import Way
 
 N = 10
@@ -70,11 +70,6 @@ def promise(monkeypatch):
 
 
 # ---------------------------------------------------------------- what is right
-
-
-@pytest.mark.parametrize("kind", [kind for kind in REGISTRY.values() if issubclass(kind, Stage)])
-def test_every_stage_keeps_its_promises(kind):
-    assert 0 <= check_stage(kind.example(), pairs=6, climbs=10) <= 1 + 1e-9
 
 
 def test_a_right_bound_is_accepted_and_its_use_returned(promise):
@@ -289,4 +284,4 @@ def test_nothing_is_promised_where_a_condition_fails(promise, monkeypatch):
 
 
 def test_a_seed_decides_the_draws():
-    assert check_stage(NormClipper(0.3), seed=1) == check_stage(NormClipper(0.3), seed=1)
+    assert check_stage(NormClipper(0.3), pairs=4, seed=1) == check_stage(NormClipper(0.3), pairs=4, seed=1)

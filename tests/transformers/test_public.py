@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from effort import rounds
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.decomposition import PCA, IncrementalPCA, TruncatedSVD
 from sklearn.frozen import FrozenEstimator
@@ -100,7 +101,7 @@ def test_the_norm_is_computed(transformer):
 
 @known
 def test_it_keeps_the_contract(transformer):
-    assert 0.5 < check_stage(Public(transformer), Domain(n_features=D), pairs=6, climbs=6) <= 1 + 1e-9
+    assert 0.5 < check_stage(Public(transformer), Domain(n_features=D), pairs=rounds(4), climbs=rounds(4)) <= 1 + 1e-9
 
 
 @known
@@ -148,7 +149,7 @@ def test_imputers_fill_gaps():
     assert (domain.max_missing, distance.moved) == (0, 3)
     X = np.where(np.random.default_rng(3).random((300, D)) < 0.2, np.nan, rows())
     assert stage.fit_transform(X) == pytest.approx(stage.transformer.transform(X))
-    assert check_stage(stage, Domain(n_features=D), pairs=6, climbs=6) <= 1
+    assert check_stage(stage, Domain(n_features=D), pairs=rounds(4), climbs=rounds(4)) <= 1
     y = (X[:, 0] > 0).astype(int)
     steps = NormClipper(3.0), stage, PrivateScaler(), LogisticRegression(classes=(0, 1))
     pipe = make_pipeline(*steps, epsilon=8.0, delta=1e-4).fit(X, y)
@@ -207,7 +208,10 @@ def test_matrix_products_of_others_need_a_declared_rounding():
     assert (distance.replaced, distance.moved) == (1, 7)  # every other row
     assert 2 * 2e-12 <= distance.radius < 2.1 * 2e-12
     assert domain.row_norm == 2.0
-    assert check_stage(Public(sampler, 6.0, 2.0, rounding=1e-12), Domain(n_features=D), pairs=6, climbs=6) <= 1
+    assert (
+        check_stage(Public(sampler, 6.0, 2.0, rounding=1e-12), Domain(n_features=D), pairs=rounds(4), climbs=rounds(4))
+        <= 1
+    )
 
 
 def test_mixing_rows_is_no_rounding():

@@ -116,6 +116,7 @@ PIPELINES = {
 
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 @pytest.mark.parametrize("name", PIPELINES)
+@pytest.mark.repeated("epsilon", "delta")
 def test_all_that_uses_delta_together_leaves_epsilon_finite(name, epsilon, delta):
     """14. Gate, sampler and the slack of transforms together are within delta, and hardly anything is left over."""
     pipe = make_pipeline(NormClipper(), *PIPELINES[name](), epsilon=epsilon, delta=delta)

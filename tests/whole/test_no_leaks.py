@@ -317,6 +317,7 @@ class TestAfterFit:
 
     @pytest.mark.parametrize("last", [model, GaussianMechanism, LaplaceMechanism], ids=lambda last: last.__name__)
     @pytest.mark.parametrize("name", OTHER_STAGES)
+    @pytest.mark.repeated("last")
     def test_every_other_stage_keeps_nothing_but_what_was_released(self, monkeypatch, name, last):
         """With the same answer to every question, fits on three groups of people are the same to the last byte."""
 

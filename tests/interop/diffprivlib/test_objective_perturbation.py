@@ -61,6 +61,7 @@ SETTINGS = [(norm, given, penalty) for norm in (0.3, 1.0, 10.0) for given in (0.
 
 
 @pytest.mark.parametrize(("norm", "given", "penalty"), SETTINGS)
+@pytest.mark.repeated("norm", "given", keep=3)
 def test_no_output_tells_datasets_further_apart(norm, given, penalty):
     rng = np.random.default_rng(0)
     for toggled, replaced, d in [(1, 0, 2), (0, 1, 1), (0, 1, 3), (3, 2, 2)]:

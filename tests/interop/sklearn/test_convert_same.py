@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from effort import rounds
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -166,7 +167,7 @@ ALLOWED = {
 }
 """What scikit-learn may be shown in place of the rows, if the report says so."""
 
-SEEDS = 20
+SEEDS = rounds(6)
 ALL = "all columns"
 SCALED = "what comes out is scaled from its public range to [-1, 1]"
 FIRST = "another category counts as the first: an error or a gap would tell of a row"

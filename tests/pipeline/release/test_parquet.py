@@ -265,7 +265,7 @@ def covariance():
 def test_a_small_file_takes_little_memory(name, path, tmp_path):
     covariance().release_.to_parquet(tmp_path / "as it was.parquet")
     table = covariance().release_.to_arrow()
-    words = pa.array(["x" * 2**22] * len(table), pa.large_string()).cast(pa.string())
+    words = pa.array(["x" * 2**20] * len(table), pa.large_string()).cast(pa.string())
     pq.write_table(table.set_column(0, "array", words), path, **BLOWN_UP[name])
     assert path.stat().st_size < 2**21
     line = [sys.executable, "-c", READ, tmp_path / "as it was.parquet", path]

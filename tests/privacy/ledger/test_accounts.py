@@ -81,6 +81,7 @@ class TestAttacks:
 
     @pytest.mark.parametrize("accounting", ["auto", "gaussian", "renyi"])
     @pytest.mark.parametrize("share", [0.2, 0.6, 0.9])
+    @pytest.mark.repeated("share")
     def test_trading_mu_for_failures_gains_nothing(self, accounting, share):
         """A limit on the sum would let 1.96 delta through: fail if the first outcome was unlucky, go on if lucky."""
         epsilon, delta = self.LIMIT
@@ -101,6 +102,7 @@ class TestAttacks:
 
     @pytest.mark.parametrize("accounting", ["gaussian", "renyi"])
     @pytest.mark.parametrize("share", [0.3, 0.6, 0.8])
+    @pytest.mark.repeated("accounting")
     def test_choosing_the_kind_by_the_outcome_gains_nothing(self, accounting, share):
         """The tight total of every schedule is within the limit, that of the best choice between two is not."""
         epsilon, delta = self.LIMIT
@@ -193,6 +195,7 @@ class TestOrder:
         assert max(room(order) for order in (*ORDERS[::5], 2e4, 1e5)) <= best * (1 + 1e-6)
 
     @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+    @pytest.mark.repeated("epsilon", "delta", keep=5)
     def test_gaussian_spends_never_get_more_than_they_exactly_may_and_nearly_as_much(self, epsilon, delta):
         share = 10.0
         ledger = Ledger(epsilon=epsilon, delta=delta, accounting="renyi")

@@ -10,6 +10,7 @@ import threading
 import time
 
 import pytest
+from effort import rounds
 
 from ppdp.exceptions import BudgetExceeded, LedgerError
 from ppdp.privacy.gaussian import gaussian_mu
@@ -72,10 +73,10 @@ def in_threads(count, work):
 
 
 def test_threads_neither_lose_nor_duplicate_a_spend(make):
-    ledger, numbers = make(), []
+    ledger, numbers, turns = make(), [], rounds(8)
 
     def work(worker):
-        for turn in range(25):
+        for turn in range(turns):
             number = ledger.reserve(mu=0.01, label=f"{worker}/{turn}")
             ledger.settle(number, "released")
             numbers.append(number)
@@ -83,9 +84,9 @@ def test_threads_neither_lose_nor_duplicate_a_spend(make):
     in_threads(8, work)
     entries = ledger.entries()
     assert sorted(numbers) == [e.id for e in entries] == sorted({e.id for e in entries})
-    assert {e.label for e in entries} == {f"{w}/{t}" for w in range(8) for t in range(25)}
+    assert {e.label for e in entries} == {f"{w}/{t}" for w in range(8) for t in range(turns)}
     assert {e.status for e in entries} == {"released"}
-    assert ledger.spent().mu == pytest.approx(0.01 * math.sqrt(200), rel=1e-12)
+    assert ledger.spent().mu == pytest.approx(0.01 * math.sqrt(8 * turns), rel=1e-12)
 
 
 def test_racing_threads_cannot_pass_the_limit_together(make):
@@ -131,7 +132,7 @@ def test_processes_neither_lose_nor_duplicate_a_spend_nor_pass_the_limit_togethe
 @forks
 def test_forking_in_the_middle_of_other_threads_spends_is_safe(tmp_path):
     ledger = Ledger(tmp_path / "account.sqlite")
-    done = threading.Event()
+    done, turns = threading.Event(), rounds(6)
 
     def keep_spending():
         while not done.is_set():
@@ -140,11 +141,11 @@ def test_forking_in_the_middle_of_other_threads_spends_is_safe(tmp_path):
 
     thread = threading.Thread(target=keep_spending)
     thread.start()
-    codes = [ended(fork(lambda: ledger.reserve(mu=0.01, label="child"))) for _ in range(20)]
+    codes = [ended(fork(lambda: ledger.reserve(mu=0.01, label="child"))) for _ in range(turns)]
     done.set()
     thread.join()
-    assert codes == [0] * 20
-    assert sum(e.label == "child" for e in ledger.entries()) == 20
+    assert codes == [0] * turns
+    assert sum(e.label == "child" for e in ledger.entries()) == turns
 
 
 # ---------------------------------------------------------------- sudden death

@@ -1,0 +1,38 @@
+"""The attack at length: what its summary says, and that a release has one."""
+
+from types import SimpleNamespace
+
+import attack
+
+import ppdp
+
+
+def report(place, outcome="passed", when="call", **noted):
+    return SimpleNamespace(
+        nodeid=place, outcome=outcome, when=when, passed=outcome == "passed", user_properties=list(noted.items())
+    )
+
+
+def test_the_summary_counts_every_test_once_and_keeps_the_closest():
+    tally = attack.Tally()
+    for one in (
+        report("tests/bounds/test_pca_adversary.py::test_a[1]", closest=0.5),
+        report("tests/bounds/test_pca_adversary.py::test_a[1]", when="teardown"),
+        report("tests/bounds/test_pca_adversary.py::test_a[2]", closest=0.75),
+        report("tests/cli/test_cli.py::test_b", "failed"),
+        report("tests/cli/test_cli.py::test_c", "skipped", when="setup"),
+        report("literature/claims.py::literature.claims"),
+    ):
+        tally.pytest_runtest_logreport(one)
+    page = attack.page(tally, [], 1.5)
+    assert f"ppdp {ppdp.__version__}, " in page
+    assert "everything, in 1.5 hours: 3 passed, 1 failed, 1 skipped." in page
+    assert "| `tests/bounds` | 2 | 0 | 0 |" in page
+    assert "| `tests/cli` | 0 | 1 | 1 |" in page
+    assert "| pca | 0.7500 |" in page
+
+
+def test_the_release_was_attacked():
+    said = attack.SUMMARY.read_text("utf-8")
+    assert f"ppdp {ppdp.__version__}, " in said
+    assert ", 0 failed," in said
