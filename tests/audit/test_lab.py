@@ -16,7 +16,7 @@ from ppdp.transformers import Deduplicator, MeanImputer, NormClipper, StandardSc
 
 DOMAIN = Domain(n_rows=8, n_features=1)
 QUICK = {"evaluations": 60, "runs": 6000}
-BRIEF = {"evaluations": 20, "runs": 1000}  # where it does not matter what is found
+BRIEF = {"evaluations": 20, "runs": 2000}  # where it does not matter what is found
 
 
 def mean(mechanism=None, **parameters) -> Pipeline:

@@ -19,7 +19,7 @@ def kills():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_exports_are_whole_and_the_ledger_holds_every_started_fit(tmp_path):
-    wanted = rounds(8)
+    wanted = rounds(20)
     found = kills().main(wanted, tmp_path)  # which raises where an export does not load or the ledger misses a fit
     assert found.kills == wanted
     assert 0 < found.acknowledged <= found.recorded <= found.begun

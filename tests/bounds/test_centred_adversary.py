@@ -62,6 +62,7 @@ def known(pair, distance):
 @pytest.mark.parametrize("form", FORMS, ids=str)
 @pytest.mark.parametrize("domain", ALL_PRESENT, ids=named)
 @pytest.mark.parametrize("distance", COMPLETE, ids=named)
+@pytest.mark.repeated("domain")
 def test_a_scaled_table_sums_to_nothing_and_no_query_moves_further(domain, distance, form):
     """The sum, and every query behind it, against pairs that climb."""
     share = 0.05 if form["per_column"] else 0.1

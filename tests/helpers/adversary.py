@@ -288,9 +288,9 @@ def climb(world: World, pair: Pair, ratio: Ratio, rng: np.random.Generator, step
 
 
 def attack(
-    world: World, ratio: Ratio, *, seed: int = 0, draws: int = 40, steps: int = 100, first: Sequence[Pair] = ()
+    world: World, ratio: Ratio, *, seed: int = 0, draws: int = 60, steps: int = 150, first: Sequence[Pair] = ()
 ) -> tuple[float, Pair]:
-    """The largest ratio among ``draws`` drawn pairs and the given ones, climbing from the best two."""
+    """The largest ratio among ``draws`` drawn pairs (in an attack more) and those given, climbing from the best two."""
     rng = np.random.default_rng(seed)
     pairs = [world.legal(pair) for pair in first] + [world.draw(rng) for _ in range(rounds(draws))]
     values = np.nan_to_num([ratio(pair) for pair in pairs], nan=-math.inf, neginf=-math.inf)

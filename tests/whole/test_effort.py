@@ -43,7 +43,8 @@ def test_tests_begin_at_different_places():
 def run(folder, *options):
     """Names of the tests that pass."""
     (folder / "test_it.py").write_text(TESTS)
-    environment = {**os.environ, "PYTHONPATH": str(Path(effort.__file__).parent)}
+    place = str(Path(effort.__file__).parent)
+    environment = {**os.environ, "PYTHONPATH": place, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     line = [sys.executable, "-m", "pytest", "-p", "effort", "-p", "no:cacheprovider", "-rp", *options, "test_it.py"]
     ended = subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=True)
     return re.findall(r"^PASSED test_it.py::(\S+)", ended.stdout, flags=re.M)
