@@ -1,4 +1,4 @@
-"""The attack at length: what its summary says."""
+"""The attack at length: what its summary says, and that a release has one."""
 
 from types import SimpleNamespace
 
@@ -30,3 +30,9 @@ def test_the_summary_counts_every_test_once_and_keeps_the_closest():
     assert "| `tests/bounds` | 2 | 0 | 0 |" in page
     assert "| `tests/cli` | 0 | 1 | 1 |" in page
     assert "| pca | 0.7500 |" in page
+
+
+def test_the_release_was_attacked():
+    said = attack.SUMMARY.read_text("utf-8")
+    assert f"ppdp {ppdp.__version__}, " in said
+    assert ", 0 failed," in said
