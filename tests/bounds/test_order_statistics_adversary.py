@@ -274,6 +274,35 @@ def test_no_pair_that_keeps_the_gap_moves_a_release_further(statistic, values, d
     assert 0.3 < reached <= ROUNDING
 
 
+@pytest.mark.parametrize("d", [1, 2])
+@pytest.mark.parametrize(
+    ("release", "quantiles"),
+    [("medians", (0.5,)), ("quantile-pairs", (0.25, 0.75)), ("quantile-triples", (0.25, 0.5, 0.75))],
+)
+def test_releases_are_attained_wherever_they_stand(release, quantiles, d):
+    """Behind stages that move rows: every quantile of every column rises by a rank and by a move, the rows' own."""
+    n, gap, step = 61, 0.01, 0.002
+    sides = np.empty((2, n, d))
+    for column in range(d):
+        # Of the rows that are not replaced; each column has its own order, so that a row moves in one of them only.
+        ranks = (np.arange(n - 1) + 7 * column) % (n - 1) + 1
+        near = {math.ceil(q * n) + by for q in quantiles for by in (-1, 0, 1)}
+        sides[0, 0, column], sides[1, 0, column] = 0.0, gap * n
+        sides[0, 1:, column] = gap * ranks
+        sides[1, 1:, column] = gap * ranks + step * np.isin(ranks, list(near))
+    moves = np.linalg.norm(sides[1, 1:] - sides[0, 1:], axis=1)
+    moved = int((moves > 0).sum())
+    distance = Distance(replaced=1, moved=moved, radius=moves.max(), total=moves.sum())
+    pair = Pair.of(*(sides / math.sqrt(d)))
+    domain = Domain(n_rows=n, n_features=d, row_norm=1.0, max_missing=0, min_present=n)
+    distance = distance.stretched(1 / math.sqrt(d))
+    given = {"gap": least_gap(pair, quantiles, domain, distance)}
+    bounds = {} if release == "medians" else {"lower": 0.25, "upper": 0.75}
+    certified = lookup(f"release.{release}", "release")(domain, distance, **given, **bounds)
+    left, right = (column_quantiles(rows, quantiles) for rows in (pair.left, pair.right))
+    assert 1 - 1e-5 <= np.linalg.norm(left - right) / certified <= ROUNDING
+
+
 def test_figures_agree_with_those_of_an_independent_derivation():
     """Computed once by other code, from the same statement."""
     domain = Domain(n_rows=100, n_features=3, row_norm=1.0)
