@@ -115,12 +115,13 @@ class ColumnSums(Summary[Array]):
 
     def add(self, total: Total, block: Rows) -> Total:
         """Add whole numbers of grid steps."""
-        ones = np.ones(EXACT)
+        ones, room = np.ones(EXACT), np.empty((min(EXACT, block.n), self.d))
         for part in blocks(block.n, self.d):
             rows, weight = block.X[part], block.weight[part, None]
             whole = bool((weight == 1).all())
             for which, ((function, bound), grid) in enumerate(zip(self.terms, self._grids)):
-                entries = np.clip(rows if function is None else function(rows), -bound, bound)
+                given = rows if function is None else function(rows)
+                entries = np.clip(given, -bound, bound, out=room[: len(rows)])
                 if not whole:
                     entries *= weight
                 # A float64 of this size has the grid as its last place, so that adding it rounds to the grid.
@@ -163,12 +164,16 @@ class SecondMoment(Summary[Array]):
     def add(self, total: Total, block: Rows) -> Total:
         """Add the products of slices."""
         rows = 2 ** (53 - 2 * slice_bits(self.d))
-        for first in range(0, block.n, CARRIED * rows):
-            for start in range(first, min(block.n, first + CARRIED * rows), rows):
-                part = slice(start, start + rows)
-                self._add_products(total[1], block.X[part], block.weight[part])
-            _carry(total)
-        return total
+        roots = None if (block.weight == 1).all() else np.sqrt(block.weight)[:, None]
+        room = np.empty(
+            (2, min(rows, block.n), self.d)
+        )  # to allocate it for every slice would take as long as a product
+        for number, start in enumerate(range(0, block.n, rows), 1):
+            part = slice(start, start + rows)
+            self._add_products(total[1], block.X[part], None if roots is None else roots[part], room)
+            if number % CARRIED == 0:
+                _carry(total)
+        return _carry(total)
 
     def merge(self, one: Total, other: Total) -> Total:
         """Both, with one form for equal totals."""
@@ -185,31 +190,32 @@ class SecondMoment(Summary[Array]):
     def _exponent(self) -> int:
         return math.ceil(math.log2(self.bound * (1 + 1e-9)))  # a row may be longer than its norm in the last place
 
-    def _add_products(self, total: Total, X: Array, weight: Array) -> None:
-        coarse, fine = self._slices(X, weight)
-        if np.isnan(product := coarse.T @ coarse).any():
+    def _add_products(self, total: Total, X: Array, roots: Array | None, room: Array) -> None:
+        coarse, fine = self._slices(X, roots, room)
+        product = coarse.T @ coarse
+        if np.isnan(product).any():
             gaps = np.isnan(X).any(axis=1, keepdims=True)
-            coarse, fine = self._slices(np.where(gaps, 0.0, X), weight)
+            coarse, fine = self._slices(np.where(gaps, 0.0, X), roots, room)
             product = coarse.T @ coarse
         total[0] += product.astype(np.int64)
         total[1] += (coarse.T @ fine).astype(np.int64)
         total[2] += (fine.T @ fine).astype(np.int64)
 
-    def _slices(self, X: Array, weight: Array) -> tuple[Array, Array]:
+    def _slices(self, X: Array, roots: Array | None, room: Array) -> tuple[Array, Array]:
         """Whole numbers of at most ``slice_bits`` bits: of coarse steps, and of fine ones for what is left."""
-        bits = slice_bits(self.d)
-        entries = X * 2.0 ** (bits - self._exponent)
-        if (weight != 1).any():
-            entries *= np.sqrt(weight)[:, None]
-        np.clip(entries, -(2.0**bits), 2.0**bits, out=entries)
+        bits, (coarse, fine) = slice_bits(self.d), room[:, : len(X)]
+        np.multiply(X, 2.0 ** (bits - self._exponent), out=fine)
+        if roots is not None:
+            fine *= roots
+        np.clip(fine, -(2.0**bits), 2.0**bits, out=fine)
         anchor = 1.5 * 2.0**52  # its last place is 1, so that adding it rounds to whole numbers
-        coarse = entries + anchor
+        np.add(fine, anchor, out=coarse)
         coarse -= anchor
-        entries -= coarse
-        entries *= 2.0 ** (bits + 1)
-        entries += anchor
-        entries -= anchor
-        return coarse, entries
+        fine -= coarse
+        fine *= 2.0 ** (bits + 1)
+        fine += anchor
+        fine -= anchor
+        return coarse, fine
 
 
 def _carry(total: Total) -> Total:
