@@ -88,6 +88,7 @@ def test_half_of_the_noise_is_found_with_more_runs(name):
 @pytest.mark.parametrize(
     ("name", "least"), [("Gaussian mean", 0.5), ("choice of a candidate", 0.2), ("released second moment", 0.5)]
 )
+@pytest.mark.repeated("name", "least", keep=2)
 def test_all_of_the_noise_is_not_refuted(name, least):
     finding = attack_output(TARGETS[name](), runs=3000, random_state=1)
     assert not finding.violated

@@ -228,6 +228,7 @@ def test_a_forged_certificate_cannot_centre_other_rows():
 
 @queries
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 20.0])
+@pytest.mark.repeated("epsilon")
 def test_a_pipeline_costs_next_to_nothing_and_its_certificate_verifies(query, epsilon):
     rows = np.random.default_rng(0).uniform(-1, 1, (400, 2))
     stages = [("range", MinMaxScaler(ranges=(-1, 1))), ("scale", StandardScaler(clip=None, statistics="exact"))]

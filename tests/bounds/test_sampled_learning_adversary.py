@@ -115,6 +115,7 @@ def test_no_step_costs_more_than_is_certified_and_the_worst_as_much(solver, pair
 
 
 @cases
+@pytest.mark.repeated("solver")
 def test_two_steps_that_depend_on_each_other_cost_no_more(solver, pair):
     """The second gradient is taken where the first noisy answer has led."""
     distance, left, right = PAIRS[pair]

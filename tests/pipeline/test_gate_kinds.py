@@ -55,6 +55,7 @@ class TestAuto:
         "mechanism", [COUNT, LaplaceMechanism(), ExponentialMechanism(candidates=5)], ids=["count", "mean", "median"]
     )
     @pytest.mark.parametrize("stages", [(EXACT,), (NOISY, EXACT)], ids=["max", "sum"])
+    @pytest.mark.repeated("stages")
     def test_pure_mechanisms(self, mechanism, stages):
         auto = planned(mechanism, *stages)
         scales = {

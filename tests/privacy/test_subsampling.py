@@ -60,6 +60,7 @@ class TestMixturePair:
 
     @pytest.mark.parametrize("alpha", [1.1, 2.0, 7.0])
     @pytest.mark.parametrize("number", [0, 3, 4, 5])
+    @pytest.mark.repeated("alpha")
     def test_renyi_is_the_integral(self, number, alpha):
         pair = self.PAIRS[number]
         with mp.workdps(20):

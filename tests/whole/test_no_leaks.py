@@ -433,6 +433,7 @@ class TestAfterAnError:
 
     @pytest.mark.parametrize("share", [0.05, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99])
     @pytest.mark.parametrize("route", ["noisy", "exact, for a mean"])
+    @pytest.mark.repeated("share", keep=3)
     def test_an_interrupt_anywhere_leaves_nothing(self, secrets, route, share):
         """Before, inside and behind every stage; the lines of the traceback stay."""
 

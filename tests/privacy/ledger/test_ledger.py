@@ -270,6 +270,7 @@ def test_the_first_spend_fits_alone_whatever_it_needs_of_delta(make, spend):
 
 
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.repeated("seed")
 def test_what_is_let_in_is_within_every_limit_and_only_what_passes_one_is_refused(make, seed):
     draw = random.Random(seed)
     ledger, admitted, refused = make(epsilon=1.0, delta=1e-6), [], 0
