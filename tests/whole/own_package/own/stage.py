@@ -20,7 +20,7 @@ class Halver(RowWiseTransformer):
 
     def ways(self, domain, distance):
         """One public way."""
-        return (Way.by("public", "own.halve", domain, distance),)
+        return (Way.by("own.halve", domain, distance),)
 
     def map_rows(self, X, statistics):
         """Each row by itself."""
