@@ -41,7 +41,7 @@ def certified(query, domain, distance):
         return question.sensitivity(domain, distance)
     scale = SCALE * question.bound * 2**16
     (part,) = question.privacy_map(domain, distance, scale).parts
-    return dict(part.facts)["shift"]
+    return part.shift
 
 
 def change(query, domain, pair):
