@@ -372,12 +372,13 @@ def renamed(pipe):
 def test_a_planted_bug_is_refuted_whatever_it_is_called(kind):
     rows, pipe = PLANTED[kind]
     labels = (rows[:, 0] > 0).astype(int)
+    longest = 30.0 if kind == "single precision" else 3.0  # seen on few pairs: all are tried, however slow the machine
     started = time.process_time()
-    report = audit(pipe, data=(rows, labels), seconds=3.0)
+    report = audit(pipe, data=(rows, labels), seconds=longest)
     assert report.violated, f"{kind}: {report}"
     assert report.word == "REFUTED"
     assert time.process_time() - started < 10.0
-    assert audit(renamed(pipe), data=(rows, labels), seconds=3.0).violated
+    assert audit(renamed(pipe), data=(rows, labels), seconds=longest).violated
 
 
 def test_one_batch_for_all_steps_is_refuted(monkeypatch):
