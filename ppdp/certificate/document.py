@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,6 @@ from ppdp.certificate.share.export_rules import refuse_unsafe
 from ppdp.certificate.share.files import read_file, write_atomically
 from ppdp.certificate.share.registry_record import registry_record
 from ppdp.certificate.share.signature import Signature, checked, sign
-from ppdp.certificate.typed_errors import broken, typed
 from ppdp.core.checks import path_of
 from ppdp.exceptions import CertificateError, ExportError, InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
@@ -33,6 +33,15 @@ __all__ = ["SCHEMA_NAME", "Certificate"]
 
 SCHEMA_NAME = "ppdp-certificate/2"
 ASK_WHY = "ask `ppdp verify` why."
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """One typed error for a document that nobody issued, whatever is wrong with it."""
+    try:
+        yield
+    except Exception:
+        raise CertificateError("the document is broken: no ppdp issued it.", fix=ASK_WHY) from None
 
 
 class Certificate:
@@ -97,16 +106,14 @@ class Certificate:
         """
         found = self._record
         if found is None:
-            try:
+            with _readable():
                 found = parse(self._content)
-            except Exception:  # nobody knows what was put into it
-                raise broken() from None
             object.__setattr__(self, "_record", found)
         return found
 
-    @typed
     def __getitem__(self, name: str) -> Any:
         """A copy of one field of the document."""
+        _ = self.record  # what cannot be read has no fields
         return copy.deepcopy(self._content[name])
 
     @property
@@ -135,12 +142,11 @@ class Certificate:
         return self.record.digest
 
     @property
-    @typed
     def loss(self) -> PrivacyLoss:
         """Privacy loss of everything that was released."""
-        return loss_of(self.record)
+        with _readable():
+            return loss_of(self.record)
 
-    @typed
     def epsilon_at(self, delta: float) -> float:
         """Guaranteed epsilon at another delta; infinite below what gate and sampler need.
 
@@ -165,10 +171,10 @@ class Certificate:
         """The whole document, as a copy."""
         return copy.deepcopy(self._content)
 
-    @typed
     def to_json(self) -> str:
         """The whole document, indented."""
-        return json.dumps(self._content, indent=2, ensure_ascii=False, allow_nan=False)
+        with _readable():
+            return json.dumps(self._content, indent=2, ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
@@ -297,7 +303,6 @@ class Certificate:
         """The certificate as one self-contained page; of one that does not hold, only that and why."""
         return shown.page(self._found())
 
-    @typed
     def to_model_card(self, card: Any = None) -> str:
         """The certificate as the section "Privacy" of a model card, in Markdown.
 
@@ -326,7 +331,6 @@ class Certificate:
             add_to_card(card, text)
         return text
 
-    @typed
     def to_registry_record(
         self,
         *,

@@ -103,6 +103,11 @@ class Step(Place):
     domain: Open
     distance: Open
 
+    @property
+    def title(self) -> str:
+        """Its name, and what it is."""
+        return f"{self.name} ({self.class_}, {self.way})"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:

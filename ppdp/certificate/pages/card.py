@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ppdp.certificate.issued import account_in_words, left_out
 from ppdp.certificate.pages.markup import printable_record
-from ppdp.certificate.pages.meaning import FALSE_ALARMS, detection_power, reservation, rounded_up, status_in_words
-from ppdp.certificate.pages.wording import DIGEST, ON_TRUST, neighbours_in_words, protected_in_words, shown_facts, title
+from ppdp.certificate.pages.meaning import powers_in_words
+from ppdp.certificate.pages.view import view_of
+from ppdp.certificate.pages.wording import DIGEST, ON_TRUST
 from ppdp.certificate.record import Record
-from ppdp.certificate.replay.trust import rests_on
 from ppdp.core.figures import figure
 from ppdp.exceptions import InvalidParameter
 
@@ -56,28 +55,28 @@ def render_card(c: Record) -> str:
     c : Record
         The certificate, which holds.
     """
-    c = printable_record(c)
+    view = view_of(printable_record(c))
+    c = view.record
     claim = f"(ε, δ) = ({figure(c.epsilon, upward=True)}, {figure(c.delta, upward=True)})"
     reach = "" if c.status == "SEEDED" else ": of everything that was released, with all stages in front of it"
-    issued = account_in_words(c)
     facts = [
         ("ε", figure(c.epsilon, upward=True)),
         ("δ", figure(c.delta, upward=True)),
-        ("Neighbouring datasets", neighbours_in_words(c)),
-        ("Unit of privacy", protected_in_words(c)),
-        *([("Issued", issued)] if issued else []),
+        ("Neighbouring datasets", view.neighbours),
+        ("Unit of privacy", view.protected),
+        *([("Issued", view.issued)] if view.issued else []),
         *([("Data", c.dataset)] if c.dataset else []),
-        ("Stages", " > ".join(f"{step.name} ({step.class_}, {step.way})" for step in c.steps)),
+        ("Stages", " > ".join(step.title for step in c.steps)),
         ("Digest", c.digest),
     ]
     parts = [
-        _items(left_out(c)),
-        f"**{_plain(c.status)}**: {title(c, claim)}{reach}. {status_in_words(c)}",
+        _items(view.beside),
+        f"**{_plain(c.status)}**: {view.title(claim)}{reach}. {view.meaning}",
         _items(c.reasons),
-        _items(rests_on(c), "It rests on:"),
+        _items(view.rests_on, "It rests on:"),
         "| | |\n|---|---|\n" + "\n".join(f"| {name} | {_plain(value)} |" for name, value in facts),
-        _meaning(c),
-        _items((f"{name} = {value} ({origin})" for name, value, origin in shown_facts(c)), "Public facts:"),
+        _meaning(c, view.proviso),
+        _items(view.fact_lines, "Public facts:"),
         ON_TRUST,
         _items(c.warnings, "Warnings:"),
         _items(c.not_covered, "Not covered:"),
@@ -86,12 +85,11 @@ def render_card(c: Record) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _meaning(c: Record) -> str:
+def _meaning(c: Record, proviso: str) -> str:
     """The guarantee as the power of an attacker's test."""
-    powers = " and ".join(f"{rounded_up(detection_power(c, a))} at {100 * a:g} % false alarms" for a in FALSE_ALARMS)
     words = (
-        f"{reservation(c)}whoever knows every row but one person's, and sees all that was released, and is given two"
-        f" possible records of that person, guesses which of them was used at most this often: {powers}."
+        f"{proviso}whoever knows every row but one person's, and sees all that was released, and is given two possible"
+        f" records of that person, guesses which of them was used at most this often: {powers_in_words(c, ' ')}."
     )
     return words[0].upper() + words[1:]
 

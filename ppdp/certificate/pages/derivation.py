@@ -7,12 +7,12 @@ from typing import Any
 
 from ppdp.certificate.pages.drawing import budget_bar, distance_bars
 from ppdp.certificate.pages.layout import Cell, items, pairs, table
-from ppdp.certificate.pages.losses import law_of, only_the_last, part_in_words
+from ppdp.certificate.pages.losses import law_of, only_the_last
 from ppdp.certificate.pages.markup import Element, bound, element, number
-from ppdp.certificate.pages.meaning import told
-from ppdp.certificate.pages.points import points_of, spreads
+from ppdp.certificate.pages.points import spreads
+from ppdp.certificate.pages.view import Noise, View
 from ppdp.certificate.pages.wording import terms
-from ppdp.certificate.record import Gate, Mechanism, Noisy, Record, Step
+from ppdp.certificate.record import Gate, Mechanism, Record, Step
 from ppdp.core.figures import figure
 from ppdp.core.formula import CHOICE, GAUSSIAN
 from ppdp.privacy.noise.gate import GATE_KINDS
@@ -28,9 +28,9 @@ WAYS = {
 }
 
 
-def stages(c: Record) -> Sequence[Element | None]:
+def stages(view: View) -> Sequence[Element | None]:
     """How far apart neighbouring datasets can be, stage by stage."""
-    points = points_of(c)
+    c, points = view.record, view.points
     bars = distance_bars(points)
     lines: list[tuple[Cell, ...]] = []
     for point, bar, step in zip(points, bars, [None, *c.steps]):
@@ -118,19 +118,19 @@ def _plain(value: Any) -> str:
     return figure(value) if isinstance(value, (int, float)) else "none"
 
 
-def releases(c: Record) -> Sequence[Element | None]:
+def releases(view: View) -> Sequence[Element | None]:
     """Everything that left, with its noise and its share of the budget."""
-    parts, names = c.total.parts, c.released.names
-    laws = {law_of(one) for one in (c.gate, c.mechanism) if one is not None} | {GAUSSIAN}
+    c, parts, names = view.record, view.parts, view.record.released.names
+    laws = {noise.law for noise in view.noises} | {GAUSSIAN}
     heads = [("Released", ""), ("Numbers", "n"), ("Sensitivity (L2)", "n")]
     heads += [("Noise σ" if laws == {GAUSSIAN} else "Noise scale", "n"), ("Cost μ", "n")]
     heads += [] if parts else [("Share of μ²", "")]
     arrays = ", ".join(f"{name} ({' × '.join(map(str, shape)) or '1'})" for name, shape in names.items())
     return (
         element("h2", "What was released"),
-        element("p", *_noise(c, laws)),
-        table([*heads, ("Proof", "")], list(_released(c, laws)), class_="released cards"),
-        items([part_in_words(part) for part in parts]) if parts else None,
+        element("p", *_noise(view, laws)),
+        table([*heads, ("Proof", "")], [_line(c, noise, laws) for noise in view.noises], class_="released cards"),
+        items(parts) if parts else None,
         _explained(release.statistic for release in c.releases),
         element("p", "Arrays that left: ", element("code", arrays), f".{_sizes(c)}", class_="note") if arrays else None,
     )
@@ -142,8 +142,9 @@ def _sizes(c: Record) -> str:
     return next((f" {rows} × {columns}: {rows} rows of {columns} numbers." for rows, columns in shapes), "")
 
 
-def _noise(c: Record, laws: set[str]) -> Iterator[Element | str]:
+def _noise(view: View, laws: set[str]) -> Iterator[Element | str]:
     """How everything was made noisy, and what it costs together."""
+    c = view.record
     if laws == {GAUSSIAN}:
         yield "Gaussian noise was added to each number before it left"
         yield ", and to the gate's margin before it was compared. " if c.gate is not None else ". "
@@ -152,7 +153,7 @@ def _noise(c: Record, laws: set[str]) -> Iterator[Element | str]:
         yield ", and the gate's margin was not compared without it. " if c.gate is not None else ". "
     if not c.total.parts:
         yield "The costs add as squares; μ of everything together is "
-    elif any(one.mu is not None for one in (*c.releases, c.gate, c.mechanism) if one is not None):
+    elif any(noise.one.mu is not None for noise in view.noises):
         yield "The costs μ add as squares, the rounding of noise included, to "
     elif c.total.mu:
         yield "The rounding of noise costs μ = "
@@ -163,34 +164,18 @@ def _noise(c: Record, laws: set[str]) -> Iterator[Element | str]:
         yield "What costs something else than a μ is listed below the table; ε and δ are those of everything together."
 
 
-def _released(c: Record, laws: set[str]) -> Iterator[tuple[Cell, ...]]:
-    """One line of the table for everything that left."""
-    for release in c.releases:
-        served = f"for {', '.join(release.serves)}, {release.purpose}"
-        name = (release.statistic, element("small", served))
-        yield _line(c, name, number(release.size), release, release.sensitivity, laws)
-    if c.gate is not None:
-        yield _line(c, ("gate", element("small", told(c.gate))), number(1), c.gate, 1.0, laws)
-    m = c.mechanism
-    if m is not None:
-        once = m.steps == 1 or only_the_last(m)
-        size: Cell = number(m.size) if once else (number(m.steps), " × ", number(m.size))
-        yield _line(c, (m.name, element("small", m.class_)), size, m, m.sensitivity, laws)
-
-
-def _line(
-    c: Record, name: Cell, count: Cell, one: Noisy, sensitivity: float | None, laws: set[str]
-) -> tuple[Cell, ...]:
-    mu, law = one.mu, element("small", law_of(one)) if len(laws) > 1 else None
+def _line(c: Record, noise: Noise, laws: set[str]) -> tuple[Cell, ...]:
+    """One line of the table for something that left."""
+    one, size = noise.one, number(noise.size)
     cells: list[Cell] = [
-        name,
-        count,
-        number(sensitivity) if sensitivity is not None else "-",
-        (number(one.noise_scale), law),
-        number(mu) if mu is not None else "below",
+        (noise.name, element("small", noise.note)),
+        size if noise.times == 1 else (number(noise.times), " × ", size),
+        number(noise.sensitivity) if noise.sensitivity is not None else "-",
+        (number(one.noise_scale), element("small", noise.law) if len(laws) > 1 else None),
+        number(one.mu) if one.mu is not None else "below",
     ]
     if not c.total.parts:
-        share = (mu or 0.0) ** 2 / (c.total.mu**2 or 1.0)
+        share = (one.mu or 0.0) ** 2 / (c.total.mu**2 or 1.0)
         cells.append((budget_bar(share), element("small", f"{100 * share:.1f}\u00a0%")))
     return (*cells, element("code", one.page))
 
@@ -257,7 +242,7 @@ def mechanism(c: Record) -> Sequence[Element]:
         element("p", f"{m.name} ({m.class_}) {_asks(m)}"),
         pairs(
             ("Utilities" if chooses else "Values without noise", ("at most ", number(m.bound), " each")),
-            (_noise_of(m), number(m.noise_scale)),
+            ("Noise σ on each" if law_of(m) == GAUSSIAN else "Noise scale", number(m.noise_scale)),
             *((name, _plain(value)) for name, value in m.parameters.items()),
         ),
         *filter(None, [_explained(m.parameters)]),
@@ -275,10 +260,6 @@ def _asks(m: Mechanism) -> str:
         f"asks the prepared rows for {m.steps} answers, each on what the ones before it gave; only the noisy answers"
         f" were used, and {used}."
     )
-
-
-def _noise_of(one: Noisy) -> str:
-    return "Noise σ on each" if law_of(one) == GAUSSIAN else "Noise scale"
 
 
 def _count(count: int, noun: str) -> str:

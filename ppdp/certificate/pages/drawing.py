@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ppdp.certificate.pages.markup import Element, element
-from ppdp.certificate.pages.meaning import FALSE_ALARMS, detection_power, rounded_up
+from ppdp.certificate.pages.meaning import FALSE_ALARMS, detection_power, powers_in_words
 from ppdp.certificate.pages.points import Point, spreads
 from ppdp.certificate.pages.profile import privacy_profile
 from ppdp.certificate.record import Record
@@ -129,11 +129,10 @@ def power_curve(content: Record) -> Element:
     alarms = [(i / SAMPLES) ** 2 for i in range(SAMPLES + 1)]  # denser where the curve is steep
     path = _path((x(alarm), y(detection_power(content, alarm))) for alarm in alarms)
     marks = [(alarm, detection_power(content, alarm)) for alarm in FALSE_ALARMS]
-    told = " and ".join(f"{rounded_up(power)} at {figure(100 * alarm)}\u00a0% false alarms" for alarm, power in marks)
     shares = (0.0, 0.25, 0.5, 0.75, 1.0)
     return _figure(
         "What a test detects at most, against its false alarms",
-        f"At most {told}. Blind guessing detects as often as it raises a false alarm.",
+        f"At most {powers_in_words(content)}. Blind guessing detects as often as it raises a false alarm.",
         *_axes({f"{100 * s:g}\u00a0%": x(s) for s in shares}, {f"{100 * s:g}\u00a0%": y(s) for s in shares}),
         *_names("false alarms", "detections"),
         element("line", class_="blind", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=TOP),

@@ -4,23 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ppdp.certificate.issued import account_in_words, left_out
 from ppdp.certificate.pages.drawing import distance_bars
-from ppdp.certificate.pages.losses import law_of, part_in_words
 from ppdp.certificate.pages.markup import Element, bound, element, number, printable_record, to_html
-from ppdp.certificate.pages.meaning import (
-    FALSE_ALARMS,
-    covered_in_words,
-    detection_power,
-    reservation,
-    rounded_up,
-    status_in_words,
-)
-from ppdp.certificate.pages.points import points_of, spreads
-from ppdp.certificate.pages.wording import DIGEST, around_the_claim, neighbours_in_words, protected_in_words
-from ppdp.certificate.record import Noisy, Record, Step
-from ppdp.certificate.replay.trust import rests_on
-from ppdp.core.figures import figure
+from ppdp.certificate.pages.points import spreads
+from ppdp.certificate.pages.view import View, view_of
+from ppdp.certificate.pages.wording import DIGEST
+from ppdp.certificate.record import Gate, Record, Step
 from ppdp.core.formula import GAUSSIAN
 
 __all__ = ["render_fragment", "render_refusal"]
@@ -52,39 +41,33 @@ def render_fragment(content: Record) -> str:
     content : Record
         The certificate. Whatever text it holds is shown as text.
     """
-    c = printable_record(content)
-    before, after = around_the_claim(c)
-    power = " and ".join(
-        f"{rounded_up(detection_power(c, alarm))} at {figure(100 * alarm)}\u00a0% false alarms"
-        for alarm in FALSE_ALARMS
-    )
-    promise = f"{reservation(c)}a test for one person's rows detects at most {power}."
-    issued = account_in_words(c)
+    view = view_of(printable_record(content))
+    c = view.record
     box = element(
         "div",
-        *_marked(left_out(c)),
+        *_marked(view.beside),
         element(
             "div",
             _badge(c.status),
-            f" {before}(ε, δ) = (",
+            f" {view.before}(ε, δ) = (",
             bound(c.epsilon),
             ", ",
             bound(c.delta),
-            f"){after}",
+            f"){view.after}",
         ),
-        element("div", status_in_words(c), style=SOFT),
+        element("div", view.meaning, style=SOFT),
         *_marked([*c.reasons, *(f"Warning: {warning}" for warning in c.warnings)]),
         element("div", "It rests on:", style="margin:.35rem 0 0"),
-        *(element("div", f"· {words}", style="margin:.2rem 0 0") for words in rests_on(c)),
-        element("div", f"Protected: {protected_in_words(c)}; {neighbours_in_words(c)}.", style=SOFT),
-        element("div", f"Issued {issued}", style=SOFT) if issued else None,
-        element("div", promise[0].upper() + promise[1:], style=SOFT),
-        _stages(c),
+        *(element("div", f"· {words}", style="margin:.2rem 0 0") for words in view.rests_on),
+        element("div", f"Protected: {view.protected}; {view.neighbours}.", style=SOFT),
+        element("div", f"Issued {view.issued}", style=SOFT) if view.issued else None,
+        element("div", f"{view.promise[0].upper()}{view.promise[1:]}.", style=SOFT),
+        _stages(view),
         element("div", "The bars are logarithmic.", style=f"{SOFT};font-size:11px")
-        if spreads([point.rows for point in points_of(c)])
+        if spreads([point.rows for point in view.points])
         else None,
-        element("div", *_noise(c), style="margin:.5rem 0 0"),
-        _lines("Covered", covered_in_words(c)),
+        element("div", *_noise(view), style="margin:.5rem 0 0"),
+        _lines("Covered", view.covered),
         _lines("Not covered", c.not_covered),
         element(
             "div",
@@ -113,11 +96,10 @@ def _marked(sentences: Sequence[str]) -> list[Element]:
     return [element("div", sentence, style=mark) for sentence in sentences]
 
 
-def _stages(c: Record) -> Element:
-    points = points_of(c)
-    bars = distance_bars(points, lambda part: {"style": PARTS[part]})
-    names = ["entrance", *(step.name for step in c.steps)]
-    ways = ["", *(_way(step) for step in c.steps)]
+def _stages(view: View) -> Element:
+    bars = distance_bars(view.points, lambda part: {"style": PARTS[part]})
+    names = ["entrance", *(step.name for step in view.record.steps)]
+    ways = ["", *(_way(step) for step in view.record.steps)]
     rows = [
         element(
             "tr",
@@ -131,7 +113,7 @@ def _stages(c: Record) -> Element:
             ),
             style="background:none;border:0",
         )
-        for name, way, bar, point in zip(names, ways, bars, points)
+        for name, way, bar, point in zip(names, ways, bars, view.points)
     ]
     return element(
         "table",
@@ -147,27 +129,15 @@ def _way(step: Step) -> str:
     return f"{step.way}, {'tested' if tested else 'assumed'}"
 
 
-def _noise(c: Record) -> list[Element | str]:
-    """Everything that left, with its noise, in one sentence."""
+def _noise(view: View) -> list[Element | str]:
+    """Everything that left, with how much noise, and of which law if it is not Gaussian, in one sentence."""
     parts: list[Element | str] = ["Released with noise: "]
-    for release in c.releases:
-        parts += [
-            f"{release.statistic} for {', '.join(release.serves)} (σ = ",
-            number(release.noise_scale),
-            "), ",
-        ]
-    if c.gate is not None:
-        parts += ["the gate's answer", *_scale(c.gate), " rows), "]
-    if c.mechanism is not None:
-        parts += [c.mechanism.name, *_scale(c.mechanism), "), "]
-    others = [f"; {part_in_words(part)}" for part in c.total.parts]
-    return [*parts, "in all μ = ", number(c.total.mu), *others, "."]
-
-
-def _scale(one: Noisy) -> tuple[Element | str, ...]:
-    """How much noise there was, and of which law if it is not Gaussian."""
-    law = law_of(one)
-    return (" (σ = " if law == GAUSSIAN else f" ({law}, scale ", number(one.noise_scale))
+    for noise in view.noises:
+        law = "σ = " if noise.law == GAUSSIAN else f"{noise.law}, scale "
+        rows = " rows" if isinstance(noise.one, Gate) else ""
+        parts += [f"{noise.phrase} ({law}", number(noise.one.noise_scale), f"{rows}), "]
+    others = [f"; {words}" for words in view.parts]
+    return [*parts, "in all μ = ", number(view.record.total.mu), *others, "."]
 
 
 def _lines(summary: str, sentences: Sequence[str]) -> Element:

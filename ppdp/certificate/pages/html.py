@@ -10,6 +10,7 @@ from importlib.resources import files
 from ppdp.certificate.pages import derivation, sections
 from ppdp.certificate.pages.fragment import render_fragment
 from ppdp.certificate.pages.markup import Element, element, printable_record, to_html
+from ppdp.certificate.pages.view import view_of
 from ppdp.certificate.record import Record
 
 __all__ = ["html_page", "render_fragment", "render_page"]
@@ -48,7 +49,8 @@ def render_page(content: Record) -> str:
     content : Record
         The certificate. Whatever text it holds is shown as text.
     """
-    c = printable_record(content)
+    view = view_of(printable_record(content))
+    c = view.record
     pair = f"({c.epsilon:g}, {c.delta:g})"
     title = {
         "UNCONDITIONAL": f"UNCONDITIONAL {pair} certificate",
@@ -56,15 +58,15 @@ def render_page(content: Record) -> str:
         "SEEDED": "SEEDED certificate: nothing is protected",
     }[c.status]
     parts = (
-        sections.opening(c),
-        *sections.meaning(c),
-        *sections.coverage(c),
-        *derivation.stages(c),
-        *derivation.releases(c),
+        sections.opening(view),
+        *sections.meaning(view),
+        *sections.coverage(view),
+        *derivation.stages(view),
+        *derivation.releases(view),
         *derivation.gate(c),
         *derivation.mechanism(c),
         *sections.curve(c),
-        *sections.facts(c),
+        *sections.facts(view),
         *sections.routes(c),
         sections.closing(c),
     )

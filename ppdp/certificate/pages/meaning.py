@@ -15,6 +15,7 @@ __all__ = [
     "FALSE_ALARMS",
     "covered_in_words",
     "detection_power",
+    "powers_in_words",
     "reservation",
     "rounded_up",
     "slack_in_words",
@@ -60,6 +61,12 @@ def detection_power(content: Record, false_alarm: float) -> float:
     level = min(1.0, (false_alarm + sampler) / (1 - failure))
     ideal = failure + (1 - failure) * float(ndtr(total.mu + ndtri(level)))
     return min(1.0, ideal + sampler + passing)
+
+
+def powers_in_words(content: Record, space: str = "\u00a0") -> str:
+    """What is detected at most, at each rate of false alarms."""
+    shares = ((rounded_up(detection_power(content, alarm)), figure(100 * alarm)) for alarm in FALSE_ALARMS)
+    return " and ".join(f"{power} at {alarms}{space}% false alarms" for power, alarms in shares)
 
 
 def _power_of_pair(delta: float, epsilon: float, false_alarm: float) -> float:

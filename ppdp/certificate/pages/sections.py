@@ -5,32 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ppdp.certificate.issued import account_in_words, left_out
 from ppdp.certificate.pages.drawing import epsilon_curve, power_curve
 from ppdp.certificate.pages.layout import items, pairs, table
 from ppdp.certificate.pages.losses import law_of
 from ppdp.certificate.pages.markup import Element, bound, element, number
-from ppdp.certificate.pages.meaning import (
-    FALSE_ALARMS,
-    covered_in_words,
-    detection_power,
-    reservation,
-    rounded_up,
-    slack_in_words,
-    status_in_words,
-)
+from ppdp.certificate.pages.meaning import rounded_up, slack_in_words
 from ppdp.certificate.pages.profile import privacy_profile
-from ppdp.certificate.pages.wording import (
-    DIGEST,
-    ON_TRUST,
-    around_the_claim,
-    besides,
-    neighbours_in_words,
-    protected_in_words,
-    shown_facts,
-)
+from ppdp.certificate.pages.view import View
+from ppdp.certificate.pages.wording import DIGEST, ON_TRUST
 from ppdp.certificate.record import Alternative, Record
-from ppdp.certificate.replay.trust import rests_on
 from ppdp.core.formula import GAUSSIAN
 
 __all__ = ["closing", "coverage", "curve", "facts", "meaning", "opening", "routes"]
@@ -50,75 +33,72 @@ FACTS = {
 }
 
 
-def opening(c: Record) -> Element:
+def opening(view: View) -> Element:
     """What the claim leaves out if anything, status, guarantee, and what everything else hangs on."""
-    before, after = around_the_claim(c)
-    claim = (before, "(ε, δ) = (", bound(c.epsilon), ", ", bound(c.delta), f"){after}")
-    beside = left_out(c)
+    c = view.record
+    claim = (view.before, "(ε, δ) = (", bound(c.epsilon), ", ", bound(c.delta), f"){view.after}")
     return element(
         "header",
-        items(beside, class_="beside") if beside else None,
+        items(view.beside, class_="beside") if view.beside else None,
         element("h1", element("span", c.status, class_="status"), " ", *claim),
-        element("p", status_in_words(c), class_="lede"),
+        element("p", view.meaning, class_="lede"),
         items(c.reasons, class_="reasons") if c.reasons else None,
         element("p", "It rests on:", class_="lede"),
-        items(rests_on(c), class_="rests"),
+        items(view.rests_on, class_="rests"),
         items([f"Warning: {warning}" for warning in c.warnings], class_="warnings") if c.warnings else None,
         pairs(
-            ("Issued", account_in_words(c)) if account_in_words(c) else None,
+            ("Issued", view.issued) if view.issued else None,
             ("Data", c.dataset) if c.dataset else None,
-            ("Neighbouring datasets", neighbours_in_words(c)),
-            ("Protected", protected_in_words(c)),
+            ("Neighbouring datasets", view.neighbours),
+            ("Protected", view.protected),
         ),
     )
 
 
-def meaning(c: Record) -> Sequence[Element]:
+def meaning(view: View) -> Sequence[Element]:
     """The guarantee as the power of an attacker's test."""
     story = (
         "An attacker knows the public facts, the whole method and every row except one person's, and sees everything"
         " that was released. Given two possible records of that person, the attacker guesses which of them was used. "
     )
-    promise = f"{reservation(c)}the attacker detects at most this often:"
+    promise = f"{view.proviso}the attacker detects at most this often:"
     lines = [
         (
             number(100 * alarm, unit="\u00a0%"),
-            element("data", rounded_up(power := detection_power(c, alarm)), value=repr(power)),
+            element("data", rounded_up(power), value=repr(power)),
         )
-        for alarm in FALSE_ALARMS
+        for alarm, power in view.powers
     ]
     return (
         element("h2", "What it means"),
         element("p", story, promise[0].upper() + promise[1:]),
         element(
             "div",
-            power_curve(c),
+            power_curve(view.record),
             table([("False alarms the attacker accepts", "n"), ("Detections, at most", "n")], lines),
             class_="side",
         ),
         element(
             "p",
             "Guessing blindly detects as often as it raises a false alarm (the dashed line). The figures are rounded"
-            f" up, with {' and '.join(slack_in_words(c))} included.",
+            f" up, with {' and '.join(slack_in_words(view.record))} included.",
             class_="note",
         ),
     )
 
 
-def coverage(c: Record) -> Sequence[Element | None]:
+def coverage(view: View) -> Sequence[Element | None]:
     """What the guarantee speaks of, and what it says nothing about."""
-    provided = reservation(c)
     return (
         element("h2", "What is covered"),
-        element("p", f"{provided[:-2]}:") if provided else None,
-        items(covered_in_words(c)),
+        element("p", f"{view.proviso[:-2]}:") if view.proviso else None,
+        items(view.covered),
         element("h2", "What is not covered"),
-        element("ul", *(_with_plain_words(words) for words in c.not_covered)),
+        element("ul", *(_with_plain_words(*both) for both in view.not_covered)),
     )
 
 
-def _with_plain_words(sentence: str) -> Element:
-    plainly = besides(sentence)
+def _with_plain_words(sentence: str, plainly: str) -> Element:
     return element("li", sentence, element("small", plainly, class_="plainly") if plainly else None)
 
 
@@ -135,14 +115,14 @@ def curve(c: Record) -> Sequence[Element]:
     )
 
 
-def facts(c: Record) -> Sequence[Element]:
+def facts(view: View) -> Sequence[Element]:
     """Public facts with their origins."""
     return (
         element("h2", "Public facts"),
         element("p", "The derivation rests on these, and they are published with it.", f" {ON_TRUST}"),
         table(
             [("Fact", ""), ("Value", "wide"), ("Origin", "")],
-            [(FACTS.get(name, name), value, origin) for name, value, origin in shown_facts(c)],
+            [(FACTS.get(name, name), value, origin) for name, value, origin in view.facts],
             class_="facts cards",
         ),
     )

@@ -6,30 +6,10 @@ import re
 from collections.abc import Iterator
 from textwrap import wrap
 
-from ppdp.certificate.issued import account_in_words, left_out
-from ppdp.certificate.pages.losses import law_of, only_the_last, part_in_words
 from ppdp.certificate.pages.markup import printable_record
-from ppdp.certificate.pages.meaning import (
-    FALSE_ALARMS,
-    covered_in_words,
-    detection_power,
-    reservation,
-    rounded_up,
-    status_in_words,
-)
-from ppdp.certificate.pages.wording import (
-    DIGEST,
-    ON_TRUST,
-    besides,
-    neighbours_in_words,
-    protected_in_words,
-    shown_facts,
-    title,
-)
-from ppdp.certificate.record import Mechanism, Record
-from ppdp.certificate.replay.trust import rests_on
-from ppdp.core.distance import Distance
-from ppdp.core.figures import figure
+from ppdp.certificate.pages.view import Noise, View, view_of
+from ppdp.certificate.pages.wording import DIGEST, ON_TRUST
+from ppdp.certificate.record import Gate, Record, Release
 from ppdp.core.formula import GAUSSIAN
 
 __all__ = ["render_text"]
@@ -45,53 +25,41 @@ def render_text(c: Record) -> str:
 
     No name in it can move a cursor or begin a line.
     """
-    c = printable_record(c)
+    view = view_of(printable_record(c))
     dash = "" if c.status == "UNCONDITIONAL" else " -"  # the first word is the status and nothing else
-    claim = f"({c.epsilon:g}, {c.delta:g})"
-    lines = [*left_out(c), f"{c.status}{dash} {title(c, claim)}"]
-    for name, words in _lines(c):
+    lines = [*view.beside, f"{c.status}{dash} {view.title(f'({c.epsilon:g}, {c.delta:g})')}"]
+    for name, words in _lines(view, view.record):
         first, *more = wrap(words, WIDTH - NAME - 2, break_long_words=False, break_on_hyphens=False) or [""]
         lines += [f"  {name:<{NAME}}{first}".rstrip(), *(" " * (NAME + 2) + line for line in more)]
     return "\n".join(lines)
 
 
-def _lines(c: Record) -> Iterator[tuple[str, str]]:
+def _lines(view: View, c: Record) -> Iterator[tuple[str, str]]:
     """Name and words, in the order of the page."""
-    yield "", status_in_words(c)
-    issued = account_in_words(c)
-    yield from [("issued", issued)] if issued is not None else []
+    yield "", view.meaning
+    yield from [("issued", view.issued)] if view.issued is not None else []
     yield from (("because", reason) for reason in c.reasons)
-    yield from (("rests on", words) for words in rests_on(c))
+    yield from (("rests on", words) for words in view.rests_on)
     yield from (("warning", warning) for warning in c.warnings)
     yield from [("data", c.dataset)] if c.dataset else []
-    yield "adjacency", neighbours_in_words(c)
-    yield "protects", protected_in_words(c)
-    yield "means", _power(c)
-    yield from (("fact", f"{name} = {value} ({origin})") for name, value, origin in shown_facts(c))
+    yield "adjacency", view.neighbours
+    yield "protects", view.protected
+    yield "means", _typed(view.promise[0].lower() + view.promise[1:])
+    yield from (("fact", words) for words in view.fact_lines)
     yield "trusted", ON_TRUST.replace("“", '"').replace("”", '"')
-    for step in c.steps:
-        distance = Distance.from_dict(step.distance).describe()
-        yield "stage", f"{step.name} ({step.class_}, {step.way}): {distance}  [{step.page}]"
+    for step, point in zip(c.steps, view.points[1:]):
+        yield "stage", f"{step.title}: {point.distance.describe()}  [{step.page}]"
         for condition in step.conditions:
             yield "  tested" if condition.tested else "  ASSUMED", condition.statement
-    yield from _released(c)
+    yield from map(_released, view.noises)
     yield "total", f"mu {c.total.mu:.6g}"
-    yield from (("and", _typed(part_in_words(part))) for part in c.total.parts)
-    yield from (("covered", words) for words in covered_in_words(c))
-    for words in c.not_covered:
+    yield from (("and", _typed(words)) for words in view.parts)
+    yield from (("covered", words) for words in view.covered)
+    for words, plainly in view.not_covered:
         yield "not covered", words
-        yield from [("", besides(words))] if besides(words) else []
+        yield from [("", plainly)] if plainly else []
     yield "check", DIGEST
     yield "digest", c.digest
-
-
-def _power(c: Record) -> str:
-    """The guarantee as the power of an attacker's test."""
-    told = " and ".join(
-        f"{rounded_up(detection_power(c, a))} at {figure(100 * a)} % false alarms" for a in FALSE_ALARMS
-    )
-    promise = _typed(f"{reservation(c)}a test for one person's rows detects at most {told}")
-    return promise[0].lower() + promise[1:]
 
 
 def _typed(words: str) -> str:
@@ -100,23 +68,16 @@ def _typed(words: str) -> str:
     return powers.replace("\u00a0", " ").replace("\u202f", "")
 
 
-def _released(c: Record) -> Iterator[tuple[str, str]]:
-    """Everything that left, with its noise."""
-    for release in c.releases:
-        served = ", ".join(release.serves)
-        yield "released", f"{release.statistic} for {served}: noise {release.noise_scale:.4g}, mu {release.mu:.4g}"
-    if c.gate:
-        g = c.gate
-        noise = f"mu {g.mu:.4g}" if g.mu is not None else f"{g.kind} noise {g.noise_scale:.4g}"
-        rung = f" at rung {g.ladder.rung + 1} of {len(g.ladder.rungs)}" if g.ladder else ""
-        yield "gate", f"passed{rung}; {noise}, delta {g.delta:.3g} ({g.rule})"
-    if c.mechanism:
-        m = c.mechanism
-        law = "noise" if law_of(m) == GAUSSIAN else f"{law_of(m)}, scale"
-        cost = f", mu {m.mu:.4g}" if m.mu is not None else ""
-        yield "mechanism", f"{m.name} ({m.class_}): {_size(m)}, {law} {m.noise_scale:.4g}{cost}"
-
-
-def _size(m: Mechanism) -> str:
-    times = "" if m.steps == 1 or only_the_last(m) else f"{m.steps} x "
-    return f"{times}{m.size} number{'' if m.size == 1 else 's'}"
+def _released(noise: Noise) -> tuple[str, str]:
+    """What left, with its noise."""
+    one = noise.one
+    cost = "" if one.mu is None else f"mu {one.mu:.4g}"
+    if isinstance(one, Gate):
+        rung = f" at rung {one.ladder.rung + 1} of {len(one.ladder.rungs)}" if one.ladder else ""
+        paid = cost or f"{one.kind} noise {one.noise_scale:.4g}"
+        return "gate", f"passed{rung}; {paid}, delta {one.delta:.3g} ({one.rule})"
+    if isinstance(one, Release):
+        return "released", f"{noise.phrase}: noise {one.noise_scale:.4g}, {cost}"
+    law = "noise" if noise.law == GAUSSIAN else f"{noise.law}, scale"
+    size = f"{'' if noise.times == 1 else f'{noise.times} x '}{noise.size} number{'' if noise.size == 1 else 's'}"
+    return "mechanism", f"{noise.name} ({noise.note}): {size}, {law} {one.noise_scale:.4g}{cost and f', {cost}'}"

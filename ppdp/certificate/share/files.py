@@ -170,15 +170,7 @@ def write_bytes(path: Path, data: bytes) -> None:
         If it cannot be written.
     """
     with _written(path):
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                _to_disk(file, data)
-            os.chmod(temporary, 0o644)
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        _replace(path, data)
 
 
 def write_folder(path: Path, members: Mapping[str, bytes]) -> None:
@@ -232,15 +224,16 @@ def _settle(folder: Path) -> None:
 
 def write_atomically(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file so that it is there whole or not at all."""
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    _replace(Path(path), text.encode())
+
+
+def _replace(path: Path, data: bytes) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        with os.fdopen(handle, "wb") as file:
+            _to_disk(file, data)
         os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
+        os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

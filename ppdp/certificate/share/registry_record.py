@@ -10,15 +10,13 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any
 
-from ppdp.certificate.issued import left_out
 from ppdp.certificate.pages.losses import law_of, only_the_last
-from ppdp.certificate.pages.meaning import status_in_words
-from ppdp.certificate.pages.wording import ON_TRUST, neighbours_in_words, protected_in_words, shown_facts, title
+from ppdp.certificate.pages.view import View, view_of
+from ppdp.certificate.pages.wording import ON_TRUST
 from ppdp.certificate.record import Mechanism, Record
-from ppdp.certificate.replay.trust import rests_on
 from ppdp.core.domain import Domain
 from ppdp.core.figures import figure
-from ppdp.core.formula import GAUSSIAN, LAPLACE
+from ppdp.core.formula import GAUSSIAN
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.losses import Part
 
@@ -131,20 +129,19 @@ def _joined(known: dict[str, Any], further: Mapping[str, Any]) -> dict[str, Any]
 
 def _known(c: Record) -> dict[str, dict[str, Any]]:
     """Sections that the certificate fills."""
-    domain, adjacency = Domain.from_dict(c.entrance.domain), c.neighbours
+    view, domain, adjacency = view_of(c), Domain.from_dict(c.entrance.domain), c.neighbours
     claim = f"({figure(c.epsilon, upward=True)}, {figure(c.delta, upward=True)})"
     loss: dict[str, Any] = {
         "privacy_unit": f"{'Row' if adjacency.single else 'Person'} level: {adjacency.unit}",
-        "privacy_unit_details": f"Neighbouring datasets: {neighbours_in_words(c)}."
-        f" Protected is {protected_in_words(c)}.",
+        "privacy_unit_details": f"Neighbouring datasets: {view.neighbours}. Protected is {view.protected}.",
         "privacy_parameters": {"epsilon": c.epsilon, "delta": c.delta},
         "privacy_parameters_details": _sentences(
             [
-                *left_out(c),
-                f"{c.status}: {title(c, claim)}",
-                status_in_words(c),
+                *view.beside,
+                f"{c.status}: {view.title(claim)}",
+                view.meaning,
                 *c.reasons,
-                *(f"It rests on this: {words}" for words in rests_on(c)),
+                *(f"It rests on this: {words}" for words in view.rests_on),
                 f"Certificate {c.digest}",
             ]
         ),
@@ -157,9 +154,7 @@ def _known(c: Record) -> dict[str, dict[str, Any]]:
             "data_domain": f"Tables of {domain.n} rows and {domain.d} columns that have the public"
             " facts of the certificate, with labels or targets where a model needs them.",
             "unprotected_quantities": _sentences(
-                ["Public facts that the derivation rests on and the certificate publishes"]
-                + [f"{name} = {value} ({origin})" for name, value, origin in shown_facts(c)]
-                + [ON_TRUST]
+                ["Public facts that the derivation rests on and the certificate publishes", *view.fact_lines, ON_TRUST]
             ),
         },
         "privacy_loss": loss,
@@ -170,8 +165,8 @@ def _known(c: Record) -> dict[str, dict[str, Any]]:
         },
         "implementation": {
             "preprocessing_and_hyperparameter_tuning": _preprocessing(c),
-            "mechanisms": _mechanisms(c),
-            "composition": _composition(c),
+            "mechanisms": _mechanisms(view),
+            "composition": _composition(view),
             "post_processing": "Predictions and everything else that is read from the released numbers use nothing else"
             " of the private rows.",
             "additional_information": _sentences(
@@ -186,7 +181,7 @@ def _known(c: Record) -> dict[str, dict[str, Any]]:
 
 
 def _preprocessing(c: Record) -> str:
-    stages = [f"{step.name} ({step.class_}, {step.way})" for step in c.steps]
+    stages = [step.title for step in c.steps]
     tests = [k.statement for k in c.conditions if k.tested]
     first = f"Preprocessing is inside the guarantee, stage by stage: {', '.join(stages)}" if stages else ""
     tested = f"What it assumes of the rows was put to a private test: {'; '.join(tests)}" if tests else ""
@@ -200,8 +195,9 @@ def _preprocessing(c: Record) -> str:
     )
 
 
-def _mechanisms(c: Record) -> str:
+def _mechanisms(view: View) -> str:
     """Everything that adds noise."""
+    c = view.record
     found = [
         f"Gaussian mechanism for {r.statistic} ({r.size} numbers, sigma {figure(r.noise_scale)})" for r in c.releases
     ]
@@ -210,8 +206,7 @@ def _mechanisms(c: Record) -> str:
     m = c.mechanism
     if m is not None:
         found.append(f"{m.class_} ({m.formula}): {_answers(m)}, {_noise(m)} {figure(m.noise_scale)}")
-    laws = [law_of(one) for one in (*c.releases, c.gate, m) if one is not None]
-    exact = [name for name in (GAUSSIAN, LAPLACE) if any(law.startswith(name) for law in laws)]
+    exact = [name for name in (GAUSSIAN, LAPLACE) if any(noise.law.startswith(name) for noise in view.noises)]
     if exact:
         found.append(
             f"{' and '.join(exact)} noise is drawn exactly on a public lattice; floating point and the sampler are part"
@@ -235,9 +230,9 @@ def _noise(m: Mechanism) -> str:
     return f"{law.replace('Laplace', 'Laplace noise')}, scale"
 
 
-def _composition(c: Record) -> str:
-    parts = [Part.from_dict(part).describe() for part in c.total.parts]
-    mu = _composed(c)
+def _composition(view: View) -> str:
+    parts = [Part.from_dict(part).describe() for part in view.record.total.parts]
+    mu = _composed(view)
     further = f"{', also' if mu else ', that is'} {', '.join(parts)}"
     return _sentences(
         [
@@ -248,12 +243,13 @@ def _composition(c: Record) -> str:
     )
 
 
-def _composed(c: Record) -> str:
+def _composed(view: View) -> str:
     """What mu is the cost of; empty if nothing costs a mu."""
-    mu = f"mu = {figure(c.total.mu, upward=True)} (Gaussian DP)"
-    if any(one is not None and one.mu is not None for one in (*c.releases, c.gate, c.mechanism)):
+    total = view.record.total.mu
+    mu = f"mu = {figure(total, upward=True)} (Gaussian DP)"
+    if any(noise.one.mu is not None for noise in view.noises):
         return f"Gaussian releases compose to {mu}"
-    return f"The rounding of noise costs {mu}" if c.total.mu else ""
+    return f"The rounding of noise costs {mu}" if total else ""
 
 
 def _sentences(parts: Sequence[str]) -> str:
