@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ppdp.certificate.canonical import digest, strict_json, without
 from ppdp.certificate.numbers import draws_of, epsilon_at, loss_of
@@ -64,9 +64,8 @@ class Certificate:
     _verified: Verification | None
 
     def __init__(self, content: dict[str, Any]) -> None:
-        object.__setattr__(self, "_content", copy.deepcopy(content))
-        object.__setattr__(self, "_record", None)
-        object.__setattr__(self, "_verified", None)
+        for name, value in (("_content", copy.deepcopy(content)), ("_record", None), ("_verified", None)):
+            object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError("a certificate does not change.")
@@ -104,12 +103,10 @@ class Certificate:
         CertificateError
             If it does not have the form of a certificate.
         """
-        found = self._record
-        if found is None:
+        if self._record is None:
             with _readable():
-                found = parse(self._content)
-            object.__setattr__(self, "_record", found)
-        return found
+                object.__setattr__(self, "_record", parse(self._content))
+        return cast(Record, self._record)
 
     def __getitem__(self, name: str) -> Any:
         """A copy of one field of the document."""
@@ -155,9 +152,7 @@ class Certificate:
         CertificateError
             If the certificate does not hold.
         """
-        record = self._found().record
-        if record is None:
-            raise CertificateError("the certificate does not hold: it guarantees nothing.", fix=ASK_WHY)
+        record = self._held(": it guarantees nothing")
         return epsilon_at(loss_of(record), draws_of(record), delta)
 
     def claim(self) -> dict[str, Any]:
@@ -262,12 +257,16 @@ class Certificate:
 
         Only that it holds is remembered: what does not may hold once a module with formulas of its own is imported.
         """
-        if self._verified is not None:
-            return self._verified
-        found = self.verify()
-        if found:
-            object.__setattr__(self, "_verified", found)
+        found = self._verified or self.verify()
+        object.__setattr__(self, "_verified", found or None)
         return found
+
+    def _held(self, otherwise: str) -> Record:
+        """The record of a certificate that holds."""
+        record = self._found().record
+        if record is None:
+            raise CertificateError(f"the certificate does not hold{otherwise}.", fix=ASK_WHY)
+        return record
 
     def sign(self, private_key: PrivateKey, *, password: bytes | None = None, conditional: bool = False) -> Signature:
         """Vouch for this certificate; needs ``pip install 'ppdp[sign]'``.
@@ -323,10 +322,7 @@ class Certificate:
         InvalidParameter
             If ``card`` is none.
         """
-        record = self._found().record
-        if record is None:
-            raise CertificateError("the certificate does not hold, so it gets no model card.", fix=ASK_WHY)
-        text = render_card(record)
+        text = render_card(self._held(", so it gets no model card"))
         if card is not None:
             add_to_card(card, text)
         return text
@@ -384,9 +380,7 @@ class Certificate:
         InvalidParameter
             If the registry would not read a field, or ``further`` says otherwise than the certificate.
         """
-        record = self._found().record
-        if record is None:
-            raise CertificateError("the certificate does not hold, so it gets no record.", fix=ASK_WHY)
+        record = self._held(", so it gets no record")
         refuse_unsafe(record, conditional=conditional)
         basic = {
             "name": name,

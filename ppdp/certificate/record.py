@@ -334,6 +334,11 @@ class Record:
         return Adjacency.replace(self.rows_per_unit)
 
     @property
+    def conditional(self) -> list[int]:
+        """Positions of the steps that have conditions."""
+        return [i for i, step in enumerate(self.steps) if step.conditions]
+
+    @property
     def conditions(self) -> tuple[Condition, ...]:
         """Those of all steps."""
         return tuple(condition for step in self.steps for condition in step.conditions)

@@ -44,9 +44,9 @@ def stages(view: View) -> Sequence[Element | None]:
         element("h2", "How far apart two neighbouring datasets can be"),
         element(
             "p",
-            f"{_entrance(c)} at the entrance; a stage that is fitted to the rows without noise can pass the change on"
-            " to others. “In replaced rows” weighs all of it: a sum over the rows changes at most as if that many had"
-            f" been replaced.{scale}",
+            f"{c.neighbours.change} at the entrance; a stage that is fitted to the rows without noise can pass the"
+            " change on to others. “In replaced rows” weighs all of it: a sum over the rows changes at most as if that"
+            f" many had been replaced.{scale}",
         ),
         table(
             [("Stage", ""), ("Way", ""), ("Rows that can differ", "wide"), ("In replaced rows", "n"), ("Proof", "")],
@@ -73,11 +73,6 @@ def _explained(words: Iterable[str]) -> Element | None:
     for word, meaning in terms(words):
         parts += ["; " if parts else "", element("b", word), f": {meaning}"]
     return element("p", *parts, ".", class_="note") if parts else None
-
-
-def _entrance(c: Record) -> str:
-    """What neighbouring datasets are, in words."""
-    return c.neighbours.change
 
 
 def _glossary(c: Record) -> tuple[Element | str, ...]:
@@ -205,16 +200,11 @@ def gate(c: Record) -> Sequence[Element]:
             f" It passed. {rule}{_rung(g)}",
         ),
         pairs(
-            ("Threshold", number(_threshold(g), 5, " rows")),
+            ("Threshold", number(float(g.threshold + (g.ladder.passed.further if g.ladder else 0)), 5, " rows")),
             (GATE_KINDS[g.kind].scale_words, number(g.noise_scale, 4, " rows")),
             ("Passes wrongly, at most", bound(g.delta)),
         ),
     )
-
-
-def _threshold(g: Gate) -> float:
-    """What the noisy margin exceeded."""
-    return float(g.threshold + (g.ladder.passed.further if g.ladder else 0))
 
 
 def _rung(g: Gate) -> str:

@@ -47,9 +47,9 @@ def page(found: Verification) -> str:
 
 def fragment(found: Verification) -> str:
     """For a notebook."""
-    return (
-        render_fragment(found.record) if found.record is not None else render_refusal(STATUS, MEANING, _problems(found))
-    )
+    if found.record is not None:
+        return render_fragment(found.record)
+    return render_refusal(STATUS, MEANING, _problems(found))
 
 
 def _problems(found: Verification) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Words that every form of a certificate shares: its title, whom it protects, what it takes on trust, its terms."""
+"""Words that every form of a certificate shares: its headline, whom it protects, what it takes on trust, its terms."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ __all__ = [
     "protected_in_words",
     "shown_facts",
     "terms",
-    "title",
 ]
 
 
@@ -65,20 +64,10 @@ def around_the_claim(c: Record) -> tuple[str, str]:
     return f"nothing is protected; with secret noise{further} it would be ", "-differentially private"
 
 
-def title(c: Record, claim: str) -> str:
-    """The title in one line, without its status."""
-    before, after = around_the_claim(c)
-    return f"{before}{claim}{after}"
-
-
-def _assumed(c: Record) -> bool:
-    return any(fact.name == "rows_per_unit" and fact.origin == "default" for fact in c.facts)
-
-
 def protected_in_words(c: Record) -> str:
     """The unit of privacy, and whether anybody said so."""
-    words = c.neighbours.unit
-    return f"{words}; each person is assumed to have one row, nobody declared it" if _assumed(c) else words
+    assumed = any(fact.name == "rows_per_unit" and fact.origin == "default" for fact in c.facts)
+    return c.neighbours.unit + ("; each person is assumed to have one row, nobody declared it" if assumed else "")
 
 
 def neighbours_in_words(c: Record) -> str:

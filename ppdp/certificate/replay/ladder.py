@@ -57,7 +57,7 @@ def climbed(c: Record, ladder: Ladder, points: list[Point]) -> list[Climbed]:
 
 
 def _climbed(c: Record, rung: Rung, points: list[Point], where: str) -> Climbed:
-    at = _conditional(c)[0]
+    at = c.conditional[0]
     steps, reached, (domain, distance) = list(c.steps[:at]), points[:at], points[at]
     for step in c.steps[at:]:
         own = rung.parameters.get(step.name, step.parameters)
@@ -80,7 +80,7 @@ def ladder_rules(c: Record, gate: Gate, ladder: Ladder, rungs: Sequence[Climbed]
     """Rules for the ladder of a document."""
     if gate.rule != "sum" or not gate.mu:
         yield "gate.ladder: its noise is Gaussian, and its delta adds."
-    conditional = _conditional(c)
+    conditional = c.conditional
     if len(conditional) != 1 or len(c.steps[conditional[0]].conditions) != 1:
         yield "gate.ladder: there must be one condition."
         return
@@ -127,7 +127,3 @@ def _same(c: Record, other: Record) -> bool:
     return c.mechanism == other.mechanism and all(
         step.parameters == own.parameters for step, own in zip(c.steps, other.steps)
     )
-
-
-def _conditional(c: Record) -> list[int]:
-    return [i for i, step in enumerate(c.steps) if step.conditions]

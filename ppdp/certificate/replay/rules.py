@@ -173,8 +173,7 @@ def _served(c: Record) -> Iterator[str]:
 
 
 def _gate(c: Record, names: list[str]) -> Iterator[str]:
-    gate = c.gate
-    conditional = [i for i, step in enumerate(c.steps) if step.conditions]
+    gate, conditional = c.gate, c.conditional
     if any(k.tested != (gate is not None) for k in c.conditions):
         yield "steps: a condition is tested where there is a gate, and nowhere else."
     if gate is None:
