@@ -16,7 +16,7 @@ from ppdp.certificate.pages.wording import ON_TRUST
 from ppdp.certificate.record import Mechanism, Record
 from ppdp.core.domain import Domain
 from ppdp.core.figures import figure
-from ppdp.core.formula import GAUSSIAN
+from ppdp.core.formula import GAUSSIAN, LAPLACE
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.losses import Part
 
