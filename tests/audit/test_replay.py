@@ -5,12 +5,12 @@ step of ours. Not all reports were at hand, so where no number is given, an anal
 """
 
 import json
-import time
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from effort import rounds
 from sklearn.base import clone, is_regressor
 
 from ppdp import Domain, Ledger, Pipeline
@@ -66,7 +66,7 @@ def pipelines():
 
 @pytest.mark.parametrize(("rows", "pipe"), [pytest.param(*rest, id=name) for name, *rest in pipelines()])
 def test_no_example_is_refuted(rows, pipe):
-    report = audit(pipe, data=(rows, np.resize(Y, len(rows))), seconds=1.0)
+    report = audit(pipe, data=(rows, np.resize(Y, len(rows))), seconds=rounds(4) / 10)
     assert not report.violated, report
     assert report.counted > 0
 
@@ -75,7 +75,7 @@ def test_no_example_is_refuted(rows, pipe):
 def test_a_gate_is_passed_and_what_stands_behind_is_looked_at(gate):
     scaler = StandardScaler(min_std=0.05, floor=False, statistics="exact")
     rows = np.random.default_rng(1).uniform(-0.5, 0.5, (400, 2))
-    report = audit(planned(NormClipper(), scaler, GaussianMechanism(), gate=gate), data=rows, seconds=2.0)
+    report = audit(planned(NormClipper(), scaler, GaussianMechanism(), gate=gate), data=rows, seconds=1.0)
     assert not report.violated, report
     assert {"gate", "step1", "step2"} <= {finding.name for finding in report.findings}
     assert report.counted
@@ -95,7 +95,7 @@ def test_a_refusal_ends_nothing():
 @pytest.mark.parametrize("solver", ["poisson", "fixed-size", "epochs", "hidden", "output"])
 def test_no_solver_is_refuted(solver):
     model = LogisticRegression((0, 1), solver=solver, batch_size=10)
-    assert not audit(planned(NormClipper(), model, epsilon=5.0), data=(X, Y), seconds=1.0).violated
+    assert not audit(planned(NormClipper(), model, epsilon=5.0), data=(X, Y), seconds=0.5).violated
 
 
 def test_several_rows_of_one_person():
@@ -368,17 +368,16 @@ def renamed(pipe):
     return twin
 
 
+@pytest.mark.repeated("called")
+@pytest.mark.parametrize("called", [lambda pipe: pipe, renamed], ids=["as planted", "renamed"])
 @pytest.mark.parametrize("kind", PLANTED)
-def test_a_planted_bug_is_refuted_whatever_it_is_called(kind):
+def test_a_planted_bug_is_refuted_whatever_it_is_called(kind, called):
     rows, pipe = PLANTED[kind]
     labels = (rows[:, 0] > 0).astype(int)
     longest = 30.0 if kind == "single precision" else 3.0  # seen on few pairs: all are tried, however slow the machine
-    started = time.process_time()
-    report = audit(pipe, data=(rows, labels), seconds=longest)
+    report = audit(called(pipe), data=(rows, labels), seconds=longest)
     assert report.violated, f"{kind}: {report}"
     assert report.word == "REFUTED"
-    assert time.process_time() - started < 10.0
-    assert audit(renamed(pipe), data=(rows, labels), seconds=longest).violated
 
 
 def test_one_batch_for_all_steps_is_refuted(monkeypatch):
@@ -432,8 +431,7 @@ def test_it_is_the_same_twice_where_the_clock_does_not_decide(monkeypatch):
 
 
 def test_another_law_is_not_compared():
-    pytest.importorskip("diffprivlib")
-    from diffprivlib.models import LinearRegression
+    LinearRegression = pytest.importorskip("diffprivlib.models").LinearRegression
 
     model = LinearRegression(epsilon=1.0, bounds_X=(-1, 1), bounds_y=(0, 1))
     report = audit(

@@ -101,7 +101,7 @@ class TestBehind:
 
         def changing(stage, domain, distance):
             (way,) = ways(stage, domain, distance)
-            other = type(way).by("public", "row-wise.identity", domain, distance)
+            other = type(way).by("row-wise.identity", domain, distance)
             return (other if domain.row_norm and domain.row_norm < 1.3 else way,)
 
         monkeypatch.setattr(NormClipper, "ways", changing)

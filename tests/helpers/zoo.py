@@ -166,6 +166,10 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         ],
         {"gate": None},
     ),
+    "quantiles without duplicates": (
+        [CLIP, ("dedup", Deduplicator()), ("robust", RobustScaler(gap=1e-4, statistics="exact")), MEAN],
+        {"gate": None},
+    ),
     "trimmed": (
         [BOX, ("impute", TrimmedMeanImputer(statistics="noisy")), ("soft", SoftPCA(statistics="noisy")), MEAN],
         {},
@@ -180,6 +184,7 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         [CLIP, ("public", Public(PublicScaler().fit([[0.0, 0.0, 0.0], [2.0, 2.0, 2.0]]), row_norm=3.0)), MEAN],
         {},
     ),
+    "scaled to sums of zero": ([CLIP, scaler(statistics="exact", clip=None), MEAN], {}),
     "centred": ([CLIP, ("pca", PCA(1, center=True, statistics="exact")), MEAN], {}),
     "projected": ([CLIP, ("pca", PCA(1, output="projected", statistics="exact")), ("model", classifier())], {}),
     "aligned": ([CLIP, ("pca", PCA(1, 0.4, output="aligned", min_alignment=0.1, statistics="exact")), MEAN], {}),
