@@ -80,7 +80,7 @@ def test_half_of_the_noise_is_found(name):
 
 
 @pytest.mark.parametrize("name", MORE_RUNS)
-@pytest.mark.repeated("name", keep=5)
+@pytest.mark.repeated("name", keep=3)
 def test_half_of_the_noise_is_found_with_more_runs(name):
     assert attack_output(halved(TARGETS[name]()), runs=MORE_RUNS[name], random_state=0).violated
 

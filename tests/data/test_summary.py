@@ -84,6 +84,7 @@ def test_arrays_and_record_batches_are_one():
 
 @pytest.mark.parametrize("d", [*WIDTHS, 1000])
 @pytest.mark.parametrize("bound", [1e-90, 0.7, 1.0, 1e90])
+@pytest.mark.repeated("bound")
 def test_a_second_moment_is_as_exact_as_is_charged(d, bound):
     rows = rows_of(300, d, gaps=False)
     rows = Rows(rows.X / LARGE * bound, None, rows.weight)

@@ -28,6 +28,7 @@ def test_every_mechanism_keeps_its_promises(kind):
     ],
     ids=repr,
 )
+@pytest.mark.repeated("mechanism", keep=6)
 def test_so_does_every_question(mechanism):
     domain = Domain(n_features=2, classes=(0, 1)) if mechanism.needs_y else Domain(n_features=2)
     assert check_mechanism(mechanism, domain, pairs=4, climbs=8, runs=800, seconds=0.5) <= 1 + 1e-9

@@ -261,6 +261,7 @@ def covariance():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux counts it")
+@pytest.mark.repeated("name")
 @pytest.mark.parametrize("name", BLOWN_UP)
 def test_a_small_file_takes_little_memory(name, path, tmp_path):
     covariance().release_.to_parquet(tmp_path / "as it was.parquet")
