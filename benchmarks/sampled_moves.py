@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 from ppdp.core.distance import Distance
-from ppdp.privacy.fixed_order import poisson_renyi
+from ppdp.privacy.fixed_size import poisson_renyi
 from ppdp.privacy.ledger.adaptive import RenyiAccount, best_order
 
 ROWS, RATE, STEPS, LIPSCHITZ = 10_000, 0.01, 20, 1.25

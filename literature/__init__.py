@@ -18,11 +18,14 @@ from __future__ import annotations
 
 import difflib
 
+from literature import preprocessing, projections
 from literature.claims import Claim, Comparison, Status
-from literature.preprocessing import CLAIMS
 from ppdp.exceptions import InvalidParameter
 
 __all__ = ["Claim", "Comparison", "claim", "claims"]
+
+
+CLAIMS = (*preprocessing.CLAIMS, *projections.CLAIMS)
 
 
 def claims(status: Status | None = None) -> tuple[Claim, ...]:

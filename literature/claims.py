@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["SHOWN", "Claim", "Comparison", "Status"]
+__all__ = ["SHOWN", "Claim", "Comparison", "Error", "Source", "Status"]
 
 Status = Literal["holds", "loose", "ambiguous", "misprint", "false"]
 
@@ -116,3 +116,38 @@ class Claim:
         }
         cells = "".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in rows.items() if v)
         return f"<table><caption>{html.escape(f'{self.paper}: {self.place}')}</caption>{cells}</table>"
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """One error and the false claims that rest on it.
+
+    Attributes
+    ----------
+    words : str
+        What goes wrong.
+    claims : tuple of str
+        Ids; the first is where it enters.
+    """
+
+    words: str
+    claims: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A paper, and what the errata page says of it as a whole.
+
+    Attributes
+    ----------
+    reference : str
+        In full, with what was checked.
+    errors : tuple of Error
+        Every false claim is in exactly one.
+    notation : str
+        Its symbols.
+    """
+
+    reference: str
+    errors: tuple[Error, ...]
+    notation: str

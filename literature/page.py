@@ -7,13 +7,13 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable
 
-from literature.claims import SHOWN, Claim, Comparison, Status
-from literature.preprocessing.errors import ERRORS
-from literature.preprocessing.paper import REFERENCES
+from literature import preprocessing, projections
+from literature.claims import SHOWN, Claim, Comparison, Error, Status
 
 __all__ = ["page"]
 
 _WORDS: dict[Status, str] = {"false": "are false", "misprint": "misprints", "ambiguous": "ambiguous", "loose": "loose"}
+SOURCES = {preprocessing.PAPER: preprocessing.SOURCE, projections.PAPER: projections.SOURCE}
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 _HEAD = """# Errata of the literature
@@ -42,61 +42,40 @@ left, right = found.data["left"], found.data["right"]  # the two datasets
 """
 
 
-_NOTATION = """### Notation
-
-Datasets S are n rows x in ℝᵈ of Euclidean norm at most 1; neighbours differ in one row. L is the collection of datasets
-that is allowed.
-
-* **π_S**: the stage fitted on S, applied to a row. **Δ₂**: the farthest that it moves a common row of two neighbours of
-  L, max ‖π_S(x) − π_S′(x)‖. **Δ_∞**: the most common rows of two neighbours that it moves at all.
-* **d₁₂(S, S′)**: the sum of the distances between rows in the same place.
-* **RDP**: A is (α, ε)-RDP if the Rényi divergence of order α of its outputs on neighbours is at most ε. **Smooth RDP**:
-  (α, ε(α, τ)), if the same holds for all pairs of L with d₁₂ ≤ τ.
-* **L, μ**: Lipschitz constant and smoothness of the loss; L also that of the statistic f. **Δ_f**: its global
-  sensitivity. **σ**: noise in each step; **T**: steps; **δ_k**: the eigengap λ_k − λ_{k+1}; **σ_min**: the smallest
-  standard deviation of a column.
-* **p**: Δ_∞ of deduplication, quantization, or mean imputation (there the paper also calls the number of missing values
-  p). **κ**: the most rows in which two datasets of L with d₁₂ ≤ τ differ. **γ**: n over the largest k such that no row
-  moves by more than d₁₂/k. **β**: the eigengap below which Algorithm 1 refuses (in Theorem 15 a constant of the loss).
-* **M_G, M_L, M_E**: Gaussian, Laplace and exponential mechanism. **A_GD**: gradient descent with noise (DP-GD).
-  **A_SGD-samp**: stochastic gradient descent on samples. **A_SGD-iter**: one pass with a secret stopping time.
-* Of ppdp, not the paper: **K_d**: how many points fit into a ball in ℝᵈ at distances of more than its radius.
-"""
-
-
 def page(claims: Iterable[Claim]) -> str:
     """The whole page in Markdown: counts, errors, notation and a table, then a section for every claim."""
     found = [(claim, claim.evidence()) for claim in claims]
     parts = [_HEAD]
     for paper in dict.fromkeys(claim.paper for claim, _ in found):
+        source = SOURCES[paper]
         own = [(claim, evidence) for claim, evidence in found if claim.paper == paper]
         head = (
             f"## {paper}\n",
-            f"{_wrapped(REFERENCES[paper])}\n",
-            _summary(own),
-            _errors(),
-            _NOTATION,
+            f"{_wrapped(source.reference)}\n",
+            _summary(own, len(source.errors)),
+            _errors(source.errors),
+            f"### Notation\n\n{source.notation}",
             "### Claims\n",
         )
         parts += [*head, _table(own), *(_section(*pair) for pair in own)]
     return "\n".join(parts)
 
 
-def _summary(found: list[tuple[Claim, Comparison]]) -> str:
+def _summary(found: list[tuple[Claim, Comparison]], errors: int) -> str:
     """How many claims have each status, and to how many errors the false ones go back."""
     count = Counter(claim.status for claim, _ in found)
     several = ", ".join(f"{count[status]} {words}" for status, words in _WORDS.items())
     text = (
-        f"Of {len(found)} claims {several}, and {count['holds']} hold. A claim that is repeated in several cells of a "
-        f"table is counted in each: the {count['false']} false ones go back to {len(ERRORS)} independent errors."
+        f"Of {len(found)} claims {several}, and {count['holds']} hold. A claim that is repeated is "
+        f"counted each time: the {count['false']} false ones go back to {errors} independent errors."
     )
     return f"{_wrapped(text)}\n"
 
 
-def _errors() -> str:
+def _errors(errors: tuple[Error, ...]) -> str:
     """The independent errors, and the false claims that rest on each."""
     lines = ["| independent error | false claims |", "|---|---|"]
-    for error in ERRORS:
+    for error in errors:
         links = ", ".join(f"[{name}](#{name})" for name in error.claims)
         lines.append(f"| {error.words} | {links} |")
     return "\n".join(lines) + "\n"

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from ppdp.pipeline.planning.comparison import Comparison
     from ppdp.pipeline.planning.plan import Plan
     from ppdp.pipeline.release.load import load
+    from ppdp.pipeline.release.sketches import SketchTable
     from ppdp.pipeline.release.table import read_parquet
     from ppdp.pipeline.search.search import PrivateSearchCV
     from ppdp.privacy.ledger.ledger import Ledger
     from ppdp.privacy.loss import PrivacyLoss
-    from ppdp.transformers.condition import Condition
+    from ppdp.transformers.way import Condition
 
 __version__ = "0.2.0"
 
@@ -44,6 +45,7 @@ __all__ = [
     "PrivacyRefusal",
     "PrivateSearchCV",
     "Sensitivity",
+    "SketchTable",
     "lint",
     "load",
     "make_pipeline",
@@ -55,7 +57,7 @@ _HOMES = {
     "Adjacency": "core.adjacency",
     "Certificate": "certificate",
     "Comparison": "pipeline.planning.comparison",
-    "Condition": "transformers.condition",
+    "Condition": "transformers.way",
     "Distance": "core.distance",
     "Domain": "core.domain",
     "Ladder": "core.ladder",
@@ -66,6 +68,7 @@ _HOMES = {
     "PrivacyRefusal": "exceptions",
     "PrivateSearchCV": "pipeline.search.search",
     "Sensitivity": "core.distance",
+    "SketchTable": "pipeline.release.sketches",
     "lint": "interop.sklearn.lint",
     "load": "pipeline.release.load",
     "make_pipeline": "pipeline.pipeline",

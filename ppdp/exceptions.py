@@ -1,28 +1,6 @@
 """Every error that ppdp raises on purpose.
 
-::
-
-    PpdpError                     carries .code (for machines), .stage and .fix (for people)
-    ├── InvalidParameter          a public parameter is impossible                    (ValueError)
-    │   ├── UnknownStage          a step is not a ppdp transformer or mechanism
-    │   ├── ImpossibleBudget      epsilon or delta cannot be met or means nothing
-    │   └── UnsupportedOrder      a stage cannot stand where it stands
-    ├── InvalidInput              the public form of the data is wrong                (ValueError)
-    │   ├── DomainMismatch        declared and actual shape or schema differ
-    │   ├── NonNumericData        a column is not numeric                             (TypeError too)
-    │   └── InvalidValue          undeclared NaN or infinity, or an undeclared label
-    ├── MissingBound              a public bound that the certificate needs is not declared (ValueError)
-    ├── MissingBudget             a mechanism was fitted alone without a noise scale  (ValueError)
-    ├── NoRoute                   no way through the stages can be certified within the budget (ValueError)
-    ├── PrivacyRefusal            the gate did not pass; the charge stays             (RuntimeError)
-    ├── StageFailed               a step raised an error of its own on private rows   (RuntimeError)
-    ├── BudgetExceeded            the ledger refuses an over-spend, before any data   (no Exception: see there)
-    ├── LedgerError               the ledger cannot be used like that                 (RuntimeError)
-    ├── ExportError               a release may not leave like that, or a file is not what it says (ValueError)
-    └── CertificateError          a certificate is malformed or does not verify       (ValueError)
-        └── SignatureError        a signature is malformed or not one of this certificate and key
-
-``CompositionWarning`` is the one warning: fits add up, and nothing keeps their account.
+Each carries a ``code`` for machines, and the ``stage`` concerned and a ``fix`` for people.
 
 An error never holds a value, a count or a name that was read off the private rows. What it quotes (names of columns, of
 files, of steps) is somebody else's, so it is escaped here, once: no message moves the cursor of a terminal.
@@ -31,7 +9,8 @@ files, of steps) is somebody else's, so it is escaped here, once: no message mov
 from __future__ import annotations
 
 import json
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Self
 from unicodedata import category
 
 __all__ = [
@@ -57,9 +36,6 @@ __all__ = [
     "UnsupportedOrder",
     "escaped",
 ]
-
-
-E = TypeVar("E", bound="PpdpError")
 
 
 def escaped(text: str) -> str:
@@ -88,138 +64,101 @@ class PpdpError(BaseException):
 
     code = "error"
 
+    def __init_subclass__(cls, *, code: str | None = None) -> None:
+        cls.code = code or cls.code
+
     def __init__(self, message: str, *, stage: str | None = None, fix: str | None = None) -> None:
         self.message, self.stage, self.fix = escaped(message), stage, fix and escaped(fix)
         text = f"stage {stage!r}: {self.message}" if stage else self.message
         super().__init__(f"{text} Fix: {self.fix}" if fix else text)
 
-    def charged(self: E) -> E:
+    def charged(self) -> Self:
         """The same error of a fit that a ledger has on its account."""
         told = f"{self.message} The ledger counts this fit as spent."
         return type(self)(told, stage=self.stage, fix=self.fix).with_traceback(self.__traceback__)
 
-    def at(self: E, step: str) -> E:
+    def at(self, step: str) -> Self:
         """The same error with the name of the pipeline's step instead of its class."""
         return type(self)(self.message, stage=step if self.stage else None, fix=self.fix)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.message, self.stage, self.fix)
+        return partial(type(self), stage=self.stage, fix=self.fix), (self.message,)
 
 
-def _rebuild(kind: type[PpdpError], message: str, stage: str | None, fix: str | None) -> PpdpError:
-    return kind(message, stage=stage, fix=fix)
-
-
-class InvalidParameter(PpdpError, ValueError):
+class InvalidParameter(PpdpError, ValueError, code="invalid-parameter"):
     """A public parameter is impossible."""
 
-    code = "invalid-parameter"
 
-
-class UnknownStage(InvalidParameter, TypeError):
+class UnknownStage(InvalidParameter, TypeError, code="unknown-stage"):
     """A step is neither a ppdp transformer nor a mechanism, or stands in the wrong place."""
 
-    code = "unknown-stage"
 
-
-class ImpossibleBudget(InvalidParameter):
+class ImpossibleBudget(InvalidParameter, code="impossible-budget"):
     """The privacy budget cannot be met, or would mean nothing (delta of 1/n and more)."""
 
-    code = "impossible-budget"
 
-
-class UnsupportedOrder(InvalidParameter):
+class UnsupportedOrder(InvalidParameter, code="unsupported-order"):
     """A stage cannot stand where it stands."""
 
-    code = "unsupported-order"
 
-
-class InvalidInput(PpdpError, ValueError):
+class InvalidInput(PpdpError, ValueError, code="invalid-input"):
     """The public form of the data is wrong."""
 
-    code = "invalid-input"
 
-
-class DomainMismatch(InvalidInput):
+class DomainMismatch(InvalidInput, code="domain-mismatch"):
     """Declared and actual shape or schema differ."""
 
-    code = "domain-mismatch"
 
-
-class NonNumericData(InvalidInput, TypeError):
+class NonNumericData(InvalidInput, TypeError, code="non-numeric"):
     """A column does not hold numbers."""
 
-    code = "non-numeric"
 
-
-class InvalidValue(InvalidInput):
+class InvalidValue(InvalidInput, code="invalid-value"):
     """Undeclared NaN or infinity, or an undeclared label."""
 
-    code = "invalid-value"
 
-
-class MissingBound(PpdpError, ValueError):
+class MissingBound(PpdpError, ValueError, code="missing-bound"):
     """A public bound that the certificate needs is not declared."""
 
-    code = "missing-bound"
 
-
-class MissingBudget(PpdpError, ValueError):
+class MissingBudget(PpdpError, ValueError, code="missing-budget"):
     """A mechanism was fitted alone, without a noise scale."""
 
-    code = "missing-budget"
 
-
-class NoRoute(PpdpError, ValueError):
+class NoRoute(PpdpError, ValueError, code="no-route"):
     """No way through the stages can be certified within the budget."""
 
-    code = "no-route"
 
-
-class PrivacyRefusal(PpdpError, RuntimeError):
+class PrivacyRefusal(PpdpError, RuntimeError, code="refused"):
     """The gate did not pass: nothing else was released. A ledger keeps the charge for the whole plan."""
 
-    code = "refused"
 
-
-class StageFailed(PpdpError, RuntimeError):
+class StageFailed(PpdpError, RuntimeError, code="stage-failed"):
     """A step raised an error of its own on private rows; its words may quote them and are not shown."""
 
-    code = "stage-failed"
 
-
-class BudgetExceeded(PpdpError):
+class BudgetExceeded(PpdpError, code="budget-exceeded"):
     """The ledger refuses an over-spend, before any row is looked at.
 
     Like ``KeyboardInterrupt`` it is no ``Exception``: a search that turns errors of fits into scores (``error_score``
     of scikit-learn, ``except Exception`` in a loop of one's own) ends with it and does not go on without the budget.
     """
 
-    code = "budget-exceeded"
 
-
-class LedgerError(PpdpError, RuntimeError):
+class LedgerError(PpdpError, RuntimeError, code="ledger"):
     """The ledger cannot be used like that."""
 
-    code = "ledger"
 
-
-class ExportError(PpdpError, ValueError):
+class ExportError(PpdpError, ValueError, code="export"):
     """A release may not leave like that, or a file is not what it says."""
 
-    code = "export"
 
-
-class CertificateError(PpdpError, ValueError):
+class CertificateError(PpdpError, ValueError, code="certificate"):
     """A certificate is malformed or does not verify."""
 
-    code = "certificate"
 
-
-class SignatureError(CertificateError):
+class SignatureError(CertificateError, code="signature"):
     """A signature is malformed, or it is not one of this certificate with this key."""
-
-    code = "signature"
 
 
 class CompositionWarning(UserWarning):

@@ -19,13 +19,19 @@ SECTIONS = {
     "figure_3": "Figure 3",
     "table_4": "Table 4",
     "phase_diagram": "When does non-private pre-processing pay?",
+    "retrieval": "Retrieval from private sketches",
+    "sketched_text": "A linear model from private sketches",
 }
 TITLE = """# Reproductions
 
-"Provable privacy with non-private pre-processing" (Hu, Sanyal and Schölkopf, ICML 2024) beside ppdp. Every section is
-written by its own command, `python reproductions/<name>.py`, and every number in it is computed by that command unless
-it is said to be printed in the paper. The paper's bounds are its formulas, at parameters of our choice where it prints
-none, such as the ε of a mechanism alone. One replaced row and, unless another is named, δ = 10⁻⁶ throughout.
+Two papers beside ppdp. Every section is written by its own command, `python reproductions/<name>.py`, and every number
+in it is computed by that command unless it is said to be printed in the paper. Unless another is named, δ = 10⁻⁶.
+
+* Up to *When does non-private pre-processing pay?*: "Provable privacy with non-private pre-processing" (Hu, Sanyal and
+  Schölkopf, ICML 2024). Its bounds are its formulas, at parameters of our choice where it prints none, such as the ε of
+  a mechanism alone; one replaced row.
+* The two sections on sketches: "Differential privacy with random projections and sign random projections" (Li and Li,
+  NeurIPS 2023); one value of one row changes by at most 1.
 """
 
 

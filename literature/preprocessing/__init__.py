@@ -16,8 +16,9 @@ from literature.preprocessing import (
     sampled_pipelines,
     scaling,
 )
+from literature.preprocessing.paper import PAPER, SOURCE
 
-__all__ = ["CLAIMS"]
+__all__ = ["CLAIMS", "PAPER", "SOURCE"]
 
 CLAIMS: tuple[Claim, ...] = (
     *composition.CLAIMS,

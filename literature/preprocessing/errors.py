@@ -2,26 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from literature.claims import Error
 
-__all__ = ["ERRORS", "Error"]
-
-
-@dataclass(frozen=True, slots=True)
-class Error:
-    """One error and the false claims that rest on it.
-
-    Attributes
-    ----------
-    words : str
-        What goes wrong.
-    claims : tuple of str
-        Ids; the first is where it enters.
-    """
-
-    words: str
-    claims: tuple[str, ...]
-
+__all__ = ["ERRORS"]
 
 ERRORS = (
     Error("hypotheses are required on L only, and used on processed datasets", ("thm-2",)),

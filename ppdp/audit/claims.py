@@ -12,28 +12,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.audit.maps import (
-    FITTED,
-    RESOLUTION,
-    Answer,
-    answered,
-    label_values,
-    labels_as_declared,
-    placed,
-    present,
-    quiet,
-)
+from ppdp.audit.maps import FITTED, RESOLUTION, Answer, answered, as_declared, label_values, placed, present, quiet
 from ppdp.core.checks import integer, number, positive
-from ppdp.core.distance import Distance, Sensitivity
+from ppdp.core.distance import Distance, Moves, Sensitivity
 from ppdp.core.domain import Domain
 from ppdp.core.tables import visible
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import row_norms
 from ppdp.exceptions import InvalidParameter
-from ppdp.testing.neighbours import Pair, World, compared, measured, through
+from ppdp.testing.neighbours import Pair, World, allowances, inhabited, measured
 from ppdp.transformers.way import Way
 
-__all__ = ["Claim", "StabilityTarget", "StageTarget", "lengths", "one_line", "outgrown"]
+__all__ = ["Claim", "StabilityTarget", "lengths", "one_line"]
 
 Array = NDArray[np.float64]
 Uses = Mapping[str, tuple[float, float]]
@@ -41,7 +31,8 @@ Uses = Mapping[str, tuple[float, float]]
 Bound = float | Callable[[Array, Array], float]
 
 SHARES = {"lower", "upper"}  # of the rows: no lengths
-QUANTITIES = "linf", "l2", "slots", "reweighted", "moved", "radius", "total", "mass", "one_sided"
+OF_ROWS = "radius", "total", "entry", "entries", "columns"  # that moved
+QUANTITIES = "linf", "l2", "slots", "reweighted", "moved", *OF_ROWS, "mass", "one_sided"
 REPLACED = {"slots", "mass", "one_sided"}  # where one of these is claimed, it counts a row whose gaps are others
 SAID = 200  # characters of somebody else's error that are shown
 
@@ -81,12 +72,13 @@ class Claim:
         of ``y_range``, else 0 and 1; classes that are words stand in a pair as their positions.
     claimed : Distance, Sensitivity, mapping or callable
         The bound. A mapping holds numbers for "linf" (how many of the rows that both datasets share change), "l2" (how
-        far any of them moves, in units of the output) or fields of a Distance. Instead of a number, a function of
-        both arrays is the bound for just these two datasets; where it answers NaN, nothing is claimed. The arrays are
-        of different lengths where rows are present on one side only. A stability map ``(Domain, Distance) -> (Domain,
-        Distance)`` is evaluated. A row with other gaps (NaN) or infinities than its counterpart has moved infinitely
-        far; one with other gaps is a replaced one where "slots", "mass" or "one_sided" is claimed. Datasets of
-        different widths are infinitely far apart in everything.
+        far any of them moves, in units of the output), fields of a Distance, or of rows that move "entry" (by how much
+        an entry differs), "entries" (all of a row together) and "columns" (in how many a row differs). Instead of a
+        number, a function of both arrays is the bound for just these two datasets; where it answers NaN, nothing is
+        claimed. The arrays are of different lengths where rows are present on one side only. A stability map ``(Domain,
+        Distance) -> (Domain, Distance)`` is evaluated. A row with other gaps (NaN) or infinities than its counterpart
+        has moved infinitely far; one with other gaps is a replaced one where "slots", "mass" or "one_sided" is claimed.
+        Datasets of different widths are infinitely far apart in everything.
     distance : Distance, optional
         How far apart the two datasets are before it. Default: as neighbours of the domain.
     holds : callable, optional
@@ -131,18 +123,20 @@ class Claim:
     name: str = ""
     world: World = field(init=False, repr=False)
     bounds: Mapping[str, Bound] = field(init=False, repr=False)
+    moves: Moves = field(init=False, repr=False, default=Moves(1.0, 1.0, 1))  # in whose units entries are measured
 
     def __post_init__(self) -> None:
         self._check()
-        n = self.domain.n
         if not self.name:
             kind = self.transform if hasattr(self.transform, "__name__") else type(self.transform)
             object.__setattr__(self, "name", kind.__name__)
-        distance = self.distance or self.domain.adjacency.distance
-        whole = distance.toggled == distance.reweighted == 0
-        gaps = self._declared_gaps() if self.gaps is None else self.gaps
-        facts = self.domain.but(max_missing=gaps, min_present=n if whole else self.domain.min_present)
-        world = World(facts, distance, min(gaps, n), self._scales(), labels=label_values(self.domain))
+        distance = self.distance or self.domain.neighbours
+        declared = 0 if self.domain.max_missing is None else self.domain.missing_rows
+        gaps = declared if self.gaps is None else self.gaps
+        facts = inhabited(self.domain.but(max_missing=gaps), distance)
+        given = lengths(self.transform) if self.scales is None else self.scales
+        scales = tuple(positive("every one of Claim.scales", scale) for scale in given)
+        world = World(facts, distance, min(gaps, facts.n), scales, labels=label_values(self.domain))
         object.__setattr__(self, "distance", distance)
         object.__setattr__(self, "world", world)
         object.__setattr__(self, "bounds", self._bounds())
@@ -164,22 +158,12 @@ class Claim:
                 raise InvalidParameter(f"{name} is of type {kind}.", stage="Claim", fix=f"pass {words}.")
         if self.gaps is not None:
             integer("Claim.gaps", self.gaps, least=0)
-            if self.domain.max_missing is not None and self.gaps != self._declared_gaps():
+            if self.domain.max_missing is not None and self.gaps != self.domain.missing_rows:
                 problem = f"gaps is {self.gaps}, and the domain declares max_missing = {self.domain.max_missing}."
                 raise InvalidParameter(problem, stage="Claim", fix="leave gaps out.")
         integer("Domain.min_present", self.domain.min_present, least=0, most=self.domain.n)
         if self.resolution is not None:
             number("Claim.resolution", self.resolution, least=0)
-
-    def _declared_gaps(self) -> int:
-        """How many rows may have gaps by the domain; none where it does not say."""
-        return 0 if self.domain.max_missing is None else self.domain.missing_rows
-
-    def _scales(self) -> tuple[float, ...]:
-        """Lengths at which the map may change its mind."""
-        if self.scales is None:
-            return tuple(lengths(self.transform))
-        return tuple(positive("every one of Claim.scales", scale) for scale in self.scales)
 
     def _bounds(self) -> Mapping[str, Bound]:
         """What is claimed, by name: numbers, and functions of both arrays."""
@@ -191,8 +175,8 @@ class Claim:
             claimed = {"linf": claimed.linf, "l2": claimed.l2}
         if isinstance(claimed, Distance):
             far = claimed.by_position()
-            fields = {name: value for name, value in far.to_dict().items() if name in QUANTITIES}
-            claimed = {"slots": far.replaced + far.toggled} | fields
+            object.__setattr__(self, "moves", far.moves or self.moves)
+            claimed = {name: value for name, value in allowances(far).items() if name in QUANTITIES}
         if not isinstance(claimed, Mapping) or not claimed:
             fix = "claim a Distance, a Sensitivity, a map to (Domain, Distance), or numbers: {'l2': 0.2}."
             raise InvalidParameter("nothing is claimed.", stage=self.name, fix=fix)
@@ -233,28 +217,20 @@ class Claim:
         """
         if not self._about(pair):
             return None
-        try:
-            answers = [self._answer(rows) for rows in pair]
-        except Exception:  # made-up rows that it refuses show nothing
+        answers = self._answers(*pair)
+        if isinstance(answers, Exception):
             return None
         with quiet():
             found, slack = self._found(pair, answers)
             bounds = {name: self._bound(name, pair) for name in self.bounds}
-        return {
-            name: (_rounded(found[name], bound, slack.get(name, 0.0)), bound)
-            for name, bound in bounds.items()
-            if bound is not None
-        }
+        uses = {name: (found[name], bound) for name, bound in bounds.items() if bound is not None}
+        rounded = {name: bound < value <= bound + slack.get(name, 0.0) for name, (value, bound) in uses.items()}
+        return {name: (bound if rounded[name] else value, bound) for name, (value, bound) in uses.items()}
 
     def failure(self, pair: Pair) -> str | None:
         """What the transform raises on a pair of which something is claimed, in one line; None if nothing."""
-        if self._about(pair):
-            try:
-                for rows in pair:
-                    self._answer(rows)
-            except Exception as error:
-                return one_line(error)
-        return None
+        answers = self._answers(*pair) if self._about(pair) else None
+        return one_line(answers) if isinstance(answers, Exception) else None
 
     def refuse_random(self, *datasets: Rows) -> None:
         """Map each of some datasets twice.
@@ -265,9 +241,8 @@ class Claim:
             If the answers to one dataset differ by more than rounding: that would pass for what a row does.
         """
         for rows in datasets:
-            try:
-                answers = [self._answer(rows), self._answer(rows)]
-            except Exception:  # made-up rows that it refuses show nothing
+            answers = self._answers(rows, rows)
+            if isinstance(answers, Exception):
                 continue
             with np.errstate(all="ignore"):
                 found, _ = self._found((rows, rows), answers)
@@ -281,11 +256,14 @@ class Claim:
         with quiet():
             return self.world.allows(pair) and (self.holds is None or all(self.holds(present(rows)) for rows in pair))
 
-    def _answer(self, rows: Rows) -> Answer:
-        """What the transform makes of the rows that are present."""
-        y = None if rows.y is None else labels_as_declared(rows.y[rows.weight > 0], self.domain)
-        with quiet():
-            return answered(self.transform, present(rows), y)
+    def _answers(self, *datasets: Rows) -> list[Answer] | Exception:
+        """What the transform makes of the rows that are present, or raises: rows that it refuses show nothing."""
+        labels = (None if rows.y is None else as_declared(rows.y[rows.weight > 0], self.domain) for rows in datasets)
+        try:
+            with quiet():
+                return [answered(self.transform, present(rows), y) for rows, y in zip(datasets, labels)]
+        except Exception as error:
+            return error
 
     def _found(self, pair: Pair, answers: Sequence[Answer]) -> tuple[dict[str, float], dict[str, float]]:
         """What two answers attain of every quantity, and how much of it may be rounding."""
@@ -295,30 +273,34 @@ class Claim:
         resolution = max(coarse, other) if self.resolution is None else self.resolution
         finite = np.where(np.isfinite(left.X), left.X, 0.0)
         least = resolution * max(self.world.length, float(row_norms(finite).max(initial=0.0)))
-        left, right = self._settled(left, right, least)
-        found = measured((left, right), self.world.free)
-        torn, radius = self._torn(left, right), found["radius"]
+        right, shared = _settled(left, right, least), slice(len(self.world.free), None)
+        width = left.X.shape[1]
+        if isinstance(self.moves.linf, tuple) and len(self.moves.linf) != width:
+            problem = f"limits of {len(self.moves.linf)} columns are claimed, and its output has {width}."
+            raise InvalidParameter(problem, stage=self.name, fix="claim a limit for every column of the output.")
+        found = measured((left, right), self.world.free, self.moves)
+        apart = np.abs(np.nan_to_num(left.X) - np.nan_to_num(right.X))[shared] > least
+        found["columns"] = min(found["columns"], float(apart.sum(axis=1).max(initial=0)))
+        there = ((left.weight > 0) & (right.weight > 0))[shared]
+        torn, radius = int((there & _other_gaps(left, right)[shared]).sum()), found["radius"]
         if torn and not REPLACED & set(self.bounds):
-            found |= {"moved": found["moved"] + torn, "radius": math.inf, "total": math.inf}
-        found |= {"l2": math.inf if torn else radius, "linf": self._changed(left, right)}
-        return found, {"l2": least, "radius": least, "total": least * left.n}
-
-    def _settled(self, left: Rows, right: Rows, least: float) -> Pair:
-        """Without the moves that are only rounding."""
-        move = row_norms(np.nan_to_num(left.X) - np.nan_to_num(right.X))
-        same = (np.isnan(left.X) == np.isnan(right.X)).all(axis=1)
-        still = same & (move <= least) & (left.weight == right.weight)
-        return left, right.with_X(np.where(still[:, None], left.X, right.X))
-
-    def _torn(self, left: Rows, right: Rows) -> int:
-        """How many of the rows that both datasets share, before and behind it, have other gaps behind it."""
-        there = (left.weight > 0) & (right.weight > 0)
-        return int((there & (np.isnan(left.X) != np.isnan(right.X)).any(axis=1))[len(self.world.free) :].sum())
-
-    def _changed(self, left: Rows, right: Rows) -> float:
-        """How many of the rows that both datasets share are not the same behind it."""
+            found |= {"moved": found["moved"] + torn, **dict.fromkeys(OF_ROWS, math.inf)}
         same = ((left.X == right.X) | (np.isnan(left.X) & np.isnan(right.X))).all(axis=1)
-        return float((~same | (left.weight != right.weight))[len(self.world.free) :].sum())
+        changed = (~same | (left.weight != right.weight))[shared].sum()
+        found |= {"l2": math.inf if torn else radius, "linf": float(changed)}
+        slack = {"total": least * left.n, "entries": least * width}
+        return found, {**dict.fromkeys(("l2", "radius", "entry"), least), **slack}
+
+
+def _other_gaps(left: Rows, right: Rows) -> NDArray[np.bool_]:
+    return np.asarray((np.isnan(left.X) != np.isnan(right.X)).any(axis=1))
+
+
+def _settled(left: Rows, right: Rows, least: float) -> Rows:
+    """The right dataset without the moves that are only rounding."""
+    move = row_norms(np.nan_to_num(left.X) - np.nan_to_num(right.X))
+    still = ~_other_gaps(left, right) & (move <= least) & (left.weight == right.weight)
+    return right.with_X(np.where(still[:, None], left.X, right.X))
 
 
 def one_line(error: Exception) -> str:
@@ -337,56 +319,3 @@ def lengths(transform: Any, *ways: Way) -> Iterator[float]:
 def _scalar(found: Any) -> Any:
     """The number in an array of one."""
     return found.item() if isinstance(found, np.ndarray) and found.size == 1 else found
-
-
-def _rounded(attained: float, bound: float, slack: float) -> float:
-    """What is attained of a bound, without an excess that is only rounding."""
-    return bound if bound < attained <= bound + slack else attained
-
-
-@dataclass(frozen=True)
-class StageTarget:
-    """What a stage of ppdp certifies of one of its ways."""
-
-    name: str
-    stage: Any
-    way: Way
-    world: World
-
-    def uses(self, pair: Pair) -> Uses | None:
-        """What a pair attains; None where a condition fails on one of the two datasets."""
-        if not self.world.allows(pair):
-            return None
-        if any(condition.margin(rows) <= 0 for condition in self.way.conditions for rows in pair):
-            return None
-        out = through(self.stage, self.way, self.world.domain, pair)
-        self._check(out)
-        with np.errstate(all="ignore"):
-            return {**compared(out, pair, self.world, self.way.distance), **outgrown(out, self.way.domain)}
-
-    def _check(self, out: Pair) -> None:
-        """Refuse output that is no dataset of the certified width, slot by slot."""
-        wanted = self.world.domain.n, self.way.domain.d
-        for rows in out:
-            if rows.X.shape != wanted or rows.weight.shape != wanted[:1]:
-                problem = f"its output has the shape {rows.X.shape} instead of {wanted}."
-                fix = "keep every slot, of deleted rows too, and certify the width of the output."
-                raise InvalidParameter(problem, stage=self.name, fix=fix)
-
-
-def outgrown(out: Pair, domain: Domain) -> dict[str, tuple[float, float]]:
-    """The longest row and the largest entry, where the domain bounds them.
-
-    Parameters
-    ----------
-    out : tuple of Rows
-        Two datasets.
-    domain : Domain
-        What is claimed of their rows.
-    """
-    X = np.vstack([rows.X for rows in out])
-    largest = {
-        "row_norm": (float(row_norms(X).max(initial=0.0)), domain.row_norm),
-        "entry_bound": (float(np.nanmax(np.abs(X), initial=0.0)), domain.entry_bound),
-    }
-    return {name: (value, bound) for name, (value, bound) in largest.items() if bound is not None}

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.audit.digests import code_of, digest_of
 from ppdp.audit.scores import numbers_of
-from ppdp.audit.target import Target
+from ppdp.audit.target import Target, code_of, digest_of
 from ppdp.core.checks import number
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
@@ -26,8 +25,6 @@ from ppdp.testing.confidence import Certified
 __all__ = ["ForeignTarget", "foreign", "numbers_of", "seed_of"]
 
 Array = NDArray[np.float64]
-
-_REFUSED = np.zeros(1)
 
 
 @dataclass(frozen=True)
@@ -86,25 +83,12 @@ class ForeignTarget(Target):
             try:
                 found = self.release((self.left, self.right)[side], noise)
             except self.errors:
-                return _REFUSED
+                return self._refused
         return np.append(1.0, numbers_of(found))
 
 
 def foreign(module: str, fix: str) -> Any:
-    """A module of another library, or a typed error if it is not installed.
-
-    Parameters
-    ----------
-    module : str
-        What is imported.
-    fix : str
-        How to install it.
-
-    Raises
-    ------
-    InvalidParameter
-        If it cannot be imported.
-    """
+    """A module of another library; if it is not installed, an InvalidParameter that says how to install it."""
     try:
         return import_module(module)
     except ImportError:

@@ -1,34 +1,41 @@
-"""The whole audit of a pipeline: what a reviewer runs who does not believe its certificate."""
+"""The whole audit of a pipeline: what a reviewer runs who does not believe its certificate, and how long it takes."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, overload
 
-from ppdp.audit.datasets import keep_pair, kept_pair
-from ppdp.audit.forecast import forecast
+import numpy as np
+
 from ppdp.audit.output import LEAST_RUNS, attack_output
+from ppdp.audit.pairs import pair_to_attack
+from ppdp.audit.plans import answer_target, plan_targets
 from ppdp.audit.replay import replay
-from ppdp.audit.replay_report import ReplayReport
-from ppdp.audit.report import AuditReport
-from ppdp.audit.stability import attack_stability, worst_pair
-from ppdp.audit.surroundings import best_surroundings
+from ppdp.audit.report import AuditReport, ReplayReport
+from ppdp.audit.stability import attack_stability
 from ppdp.audit.target import PlanTarget
 from ppdp.audit.trials import MOST_RUNS, check_jobs
 from ppdp.core.checks import integer, positive
 from ppdp.core.domain import Domain
-from ppdp.exceptions import InvalidParameter
+from ppdp.exceptions import DomainMismatch, InvalidParameter, NoRoute, PpdpError
 from ppdp.pipeline.planning.plan import Plan
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.confidence import check_confidence
-from ppdp.testing.neighbours import Pair
 
-__all__ = ["audit"]
+__all__ = ["ROWS", "Forecast", "audit", "fewest_rows", "forecast"]
 
 SEEDED = "random_state", "whoever knows the seed knows the noise; the audit draws its own from the operating system"
+ROWS = (12, 20, 30, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
+"""Numbers of rows that are tried for a plan to attack."""
+
+_TRIED = 10  # pairs and runs that are timed
+_CLIMBING = 2.0  # a pair that is climbed to costs about so many drawn ones
 
 
 @overload
@@ -117,10 +124,8 @@ def audit(
             raise InvalidParameter("the facts of private rows are the Pipeline's own.", fix="Pipeline(domain=...).")
         return replay(subject, data, seconds=positive("seconds", seconds), seed=integer("seed", seed, least=0))
     if not isinstance(subject, Plan) and not hasattr(subject, "plan"):
-        raise InvalidParameter(
-            f"a {type(subject).__name__} cannot be audited.",
-            fix="pass a Pipeline or a Plan; a stage or a claim goes to attack_stability.",
-        )
+        fix = "pass a Pipeline or a Plan; a stage or a claim goes to attack_stability."
+        raise InvalidParameter(f"a {type(subject).__name__} cannot be audited.", fix=fix)
     if isinstance(subject, Plan) and domain is not None:
         raise InvalidParameter("a Plan has its own domain.", fix="leave domain out, or pass the Pipeline.")
     positive("seconds", seconds)
@@ -129,20 +134,19 @@ def audit(
     integer("evaluations", evaluations, least=1)
     check_confidence(confidence)
     check_jobs(n_jobs)
-    started = time.monotonic()
+    started, home = time.monotonic(), None if folder is None else Path(folder)
     plan = subject if isinstance(subject, Plan) else subject.plan(domain)
     if announce is not None:
-        expected = forecast(plan, evaluations=evaluations, seconds=seconds, runs=runs, n_jobs=n_jobs)
-        announce(str(expected))
+        announce(str(forecast(plan, evaluations=evaluations, seconds=seconds, runs=runs, n_jobs=n_jobs)))
     stability = attack_stability(plan, evaluations=evaluations, seconds=seconds, seed=seed)
     if getattr(subject, "random_state", None) is not None:
         stability = replace(stability, skipped=(*stability.skipped, SEEDED))
     output, pair, skipped = None, None, "it ends in a transformer, and no statistic is released"
     if plan.mechanism is not None or plan.releases:
-        pair, skipped = _worst(plan, evaluations, seconds, seed, folder, n_jobs)
+        pair, skipped = pair_to_attack(plan, evaluations, seconds, seed, home, n_jobs, stability)
     if pair is not None:
         target = PlanTarget("all that is released", plan, *pair)
-        runs_at = None if folder is None else Path(folder) / "runs"
+        runs_at = home and home / "runs"
         output = attack_output(target, runs=runs, confidence=confidence, folder=runs_at, n_jobs=n_jobs)
     return AuditReport(
         epsilon=plan.epsilon,
@@ -155,30 +159,73 @@ def audit(
         seed=seed,
         not_run=None if output else skipped,
         seconds=time.monotonic() - started,
+        neighbours="" if plan.domain.adjacency.replaces else plan.domain.adjacency.words,
     )
 
 
-def _worst(
-    plan: Plan,
-    evaluations: int,
-    seconds: float,
-    seed: int,
-    folder: str | os.PathLike[str] | None,
-    n_jobs: int | None,
-) -> tuple[Pair | None, str]:
-    """The pair that a folder holds, or else the worst that is found, or why there is none.
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """About how long an audit will take: all searches for neighbouring datasets, and all runs of the whole plan."""
 
-    A search that ends by the clock does not find the same pair twice, so it is kept.
+    n_rows: int
+    searches: int
+    search_seconds: float
+    runs: int
+    run_seconds: float
+
+    def __str__(self) -> str:
+        searches = f"{self.searches} searches for datasets ({_words(self.search_seconds)})"
+        words = _words(self.search_seconds + self.run_seconds)
+        runs = f" and {self.runs:,} runs of the plan ({_words(self.run_seconds)})" if self.runs else ""
+        return f"an audit with {self.n_rows:,} rows takes about {words}: {searches}{runs}"
+
+
+def _words(seconds: float) -> str:
+    return f"{max(1, round(seconds))} s" if seconds < 120 else f"{round(seconds / 60)} min"
+
+
+def forecast(plan: Plan, *, evaluations: int, seconds: float, runs: int, n_jobs: int | None = None) -> Forecast:
+    """Time a few pairs of every search and a few runs, and say how long an audit with these options will take."""
+    from joblib import effective_n_jobs
+
+    rng = np.random.default_rng(0)
+    runnable = plan.mechanism is not None or bool(plan.releases)
+    targets = [*plan_targets(plan)[0], *([answer_target(plan)] if runnable else [])]  # these for the worst pair
+    pairs = [[target.world.drawn(rng) for _ in range(_TRIED)] for target in targets]
+    uses = [_timed(target.uses, drawn) for target, drawn in zip(targets, pairs)]
+    searched = sum(min(seconds, _CLIMBING * evaluations * one) for one in uses)
+    if not runnable:
+        return Forecast(plan.domain.n, len(targets), searched, 0, 0.0)
+    trial = PlanTarget("a trial", plan, *pairs[-1][0])
+    run = _timed(partial(trial.outcome, 0), [Noise() for _ in range(_TRIED)])
+    return Forecast(plan.domain.n, len(targets), searched, runs, runs * run / effective_n_jobs(n_jobs))
+
+
+def _timed(work: Callable[[Any], object], given: Sequence[Any]) -> float:
+    """Seconds of one call, on average."""
+    started = time.perf_counter()
+    with suppress(Exception):  # the attack says what it raised, and of what
+        for one in given:
+            work(one)
+    return (time.perf_counter() - started) / len(given)
+
+
+def fewest_rows(plan: Callable[[Domain], Plan], domain: Domain) -> Plan:
+    """The plan for the fewest of :data:`ROWS` that has a route, and a gate that data can pass.
+
+    If there is none, NoRoute is raised, or what every number of rows ends in.
     """
-    kept = None if folder is None else kept_pair(Path(folder), plan.domain.n, plan.domain.d, seed)
-    if kept is not None:
-        return kept, ""
-    margin = plan.gate.needed_margin() if plan.gate is not None else 0.0
-    try:
-        left, right, _ = worst_pair(plan, evaluations=evaluations, seconds=seconds, margin=margin, seed=seed)
-    except InvalidParameter as error:
-        return None, str(error)
-    pair = best_surroundings(plan, (left, right), margin, n_jobs) if plan.loss.parts else (left, right)
-    if folder is not None:
-        keep_pair(Path(folder), pair, seed)
-    return pair, ""
+    refused: PpdpError | None = None
+    for n_rows in ROWS:
+        try:
+            found = plan(domain.but(n_rows=n_rows))
+        except (NoRoute, InvalidParameter, DomainMismatch) as error:  # such as fewer rows than must be present
+            if refused is None or isinstance(error, NoRoute):
+                refused = error
+            continue
+        if not found.hopeless:
+            return found
+        gates = ", ".join(found.hopeless)
+        refused = NoRoute(f"no data could pass the gate of {gates}.", fix="more rows or a larger epsilon.")
+    assert refused is not None
+    raise refused

@@ -11,22 +11,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
 
-__all__ = [
-    "FITTED",
-    "RESOLUTION",
-    "Answer",
-    "answered",
-    "label_values",
-    "labels_as_declared",
-    "placed",
-    "present",
-    "quiet",
-]
+__all__ = ["FITTED", "RESOLUTION", "Answer", "answered", "as_declared", "label_values", "placed", "present", "quiet"]
 
 Array = NDArray[np.float64]
 Answer = tuple[Any, NDArray[Any] | None]
@@ -51,24 +42,19 @@ def present(rows: Rows) -> Array:
 
 
 def label_values(domain: Domain) -> tuple[float, ...]:
-    """Labels of made-up rows.
-
-    Parameters
-    ----------
-    domain : Domain
-        Its classes, or their positions if they are no plain numbers; else the ends of ``y_range``; else 0 and 1.
+    """Labels of made-up rows: classes, or their positions if they are no plain numbers; else the ends of ``y_range``.
 
     Examples
     --------
-    >>> label_values(Domain(classes=(1, 2))), label_values(Domain(classes=("no", "yes")))
-    ((1.0, 2.0), (0.0, 1.0))
+    >>> label_values(Domain(classes=(1, 2))), label_values(Domain(classes=("no", "yes"))), label_values(Domain())
+    ((1.0, 2.0), (0.0, 1.0), (0.0, 1.0))
     """
     if domain.classes:
         return tuple(map(float, domain.classes if _plain(domain.classes) else range(len(domain.classes))))
     return domain.y_range or (0.0, 1.0)
 
 
-def labels_as_declared(labels: Array, domain: Domain) -> NDArray[Any]:
+def as_declared(labels: Array, domain: Domain) -> NDArray[Any]:
     """Labels of made-up rows as the domain declares them: words if its classes are words, integers if they are."""
     if not domain.classes:
         return labels
@@ -85,11 +71,11 @@ def _plain(classes: tuple[Any, ...]) -> bool:
 
 def answered(transform: Any, X: Array, y: Array | None) -> Answer:
     """What a transform answers; whatever it raises is its own."""
-    if hasattr(transform, "fit_resample"):
-        own = _copied(transform)
-        return own.fit_resample(X, y)[0], np.asarray(own.sample_indices_)
-    if hasattr(transform, "fit_transform"):
-        return _copied(transform).fit_transform(X), None
+    if any(hasattr(transform, name) for name in FITTED):
+        own = clone(transform) if hasattr(transform, "get_params") else copy.deepcopy(transform)
+        if hasattr(own, "fit_resample"):
+            return own.fit_resample(X, y)[0], np.asarray(own.sample_indices_)
+        return own.fit_transform(X), None
     out = transform(X)
     if not isinstance(out, tuple):
         return out, None
@@ -130,9 +116,3 @@ def _numbers(answer: Any, name: str) -> tuple[Array, float]:
         raise InvalidParameter("its output is no table of real numbers.", stage=name, fix=fix) from error
     coarse = 100 * float(np.finfo(table.dtype).eps) if np.issubdtype(table.dtype, np.floating) else 0.0
     return numbers, max(RESOLUTION, coarse)
-
-
-def _copied(transform: Any) -> Any:
-    from sklearn.base import clone
-
-    return clone(transform) if hasattr(transform, "get_params") else copy.deepcopy(transform)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from operator import itemgetter
 from typing import cast
 
 import numpy as np
@@ -23,7 +24,7 @@ from ppdp.audit.claims import StabilityTarget, Uses, one_line
 from ppdp.core.progress import progress
 from ppdp.core.tables import visible
 from ppdp.exceptions import InvalidParameter, PpdpError
-from ppdp.testing.neighbours import Pair
+from ppdp.testing.neighbours import Pair, climbed
 
 __all__ = ["SIZES", "Found", "Search", "search", "share"]
 
@@ -33,8 +34,7 @@ DRAWN = 0.1  # share of the evaluations
 CLIMB = 120  # evaluations of one climb
 FRESH = 0, 5, 25, 2  # climbs begin in turn at the best so far and at the best of so many fresh pairs
 FEW = 80  # coordinates for which a full covariance is worth learning
-SIZES = {"row_norm", "entry_bound"}
-"""Facts about single rows: not climbed for."""
+SIZES = {"row_norm", "entry_bound"}  # facts about single rows: not climbed for
 WORST = 1e3  # stands for what nothing is claimed of
 TICKS = 200  # of a progress bar
 
@@ -55,27 +55,7 @@ class _Spent(Exception):
 
 @dataclass
 class Search:
-    """State of one search.
-
-    Attributes
-    ----------
-    target : StabilityTarget
-        What is attacked.
-    evaluations : int
-        How many pairs may be tried.
-    seconds : float
-        How long it may take.
-    enough : float
-        It ends as soon as a ratio exceeds this.
-    best : dict of str to Found
-        For each quantity.
-    tried : int
-        Pairs that were tried.
-    counted : int
-        Pairs of which something is claimed, and that what is attacked did not refuse.
-    ticks : iterator of int
-        Advanced up to :data:`TICKS` as the search spends what it has.
-    """
+    """State of one search."""
 
     target: StabilityTarget
     evaluations: int
@@ -97,7 +77,10 @@ class Search:
         """Share of each bound that a pair attains; more than 1 is a violation. Empty if nothing is claimed of it."""
         if self.tried >= self.evaluations or self.elapsed > self.seconds:
             raise _Spent
-        self._tick()
+        spent = max(self.tried / self.evaluations, self.elapsed / self.seconds)  # pairs or time, what is over sooner
+        while self.ticked <= TICKS * spent:
+            next(self.ticks, None)
+            self.ticked += 1
         self.tried += 1
         uses = self._uses(pair)
         if not uses:
@@ -122,39 +105,18 @@ class Search:
             fix = "mend it: it must take whatever rows its domain allows."
             raise InvalidParameter(problem, stage=self.target.name, fix=fix) from error
 
-    def _tick(self) -> None:
-        """Advance the progress bar by the pairs that were tried, or by the time, whichever is spent sooner."""
-        done = TICKS * max(self.tried / self.evaluations, self.elapsed / self.seconds)
-        while self.ticked <= done:
-            next(self.ticks, None)
-            self.ticked += 1
-
-    def draw(self, rng: np.random.Generator) -> None:
-        """Try a drawn pair."""
-        self.ratios(self.target.world.drawn(rng))
-
     def climb(self, name: str, fresh: int, rng: np.random.Generator) -> None:
         """Climb for one quantity, from the best pair so far or from the best of some fresh ones."""
         pair, most = self.best[name].pair, self.best[name].ratio
         if fresh:
             drawn = [self.target.world.drawn(rng) for _ in range(fresh)]
-            ratios = [self.ratios(one).get(name, -math.inf) for one in drawn]
-            pair, most = max(zip(drawn, ratios), key=lambda both: both[1])
-        pair, most = self._varied(name, pair, most, rng)
+            most, pair = max(((self._ratio(name, one), one) for one in drawn), key=itemgetter(0))
+        most, pair = climbed(self.target.world.varied, pair, most, lambda one: self._ratio(name, one), rng, CLIMB)
         if 0 < most < math.inf:
             self._moved(name, pair, rng)
 
-    def _varied(self, name: str, pair: Pair, most: float, rng: np.random.Generator) -> tuple[Pair, float]:
-        size = 0.3
-        for _ in range(CLIMB):
-            trial = self.target.world.varied(pair, rng, size)
-            ratio = self.ratios(trial).get(name, -math.inf)
-            if ratio >= most:
-                size = min(1.0, size * 1.5) if ratio > most else size
-                pair, most = trial, ratio
-            else:
-                size = max(1e-4, size * 0.97)
-        return pair, most
+    def _ratio(self, name: str, pair: Pair) -> float:
+        return self.ratios(pair).get(name, -math.inf)
 
     def _moved(self, name: str, pair: Pair, rng: np.random.Generator) -> None:
         """Hand the coordinates of the distinct rows to an optimiser."""
@@ -163,18 +125,16 @@ class Search:
 
         def loss(vector: Array) -> float:
             trial = self.target.world.legal(rebuilt(np.asarray(vector)), weights, labels)
-            return float(np.clip(-self.ratios(trial).get(name, -WORST), -WORST, WORST))
+            return float(np.clip(-self._ratio(name, trial), -WORST, WORST))
 
         _minimise(loss, values, 0.1 * self.target.world.length, rng)
 
 
 def share(attained: float, claimed: float) -> float:
     """Attained over claimed; of a claim of nothing infinite, of an infinite one nothing."""
-    if claimed == math.inf:
+    if claimed == math.inf or attained == 0:
         return 0.0
-    if claimed > 0:
-        return attained / claimed
-    return math.inf if attained > 0 else 0.0
+    return attained / claimed if claimed > 0 else math.inf
 
 
 def _coordinates(pair: Pair) -> tuple[Array, Callable[[Array], Array]]:
@@ -220,27 +180,11 @@ def _minimise(loss: Callable[[Array], float], start: Array, size: float, rng: np
 
 
 def search(
-    target: StabilityTarget,
-    *,
-    evaluations: int,
-    seconds: float = math.inf,
-    enough: float = math.inf,
-    seed: int = 0,
+    target: StabilityTarget, *, evaluations: int, seconds: float = math.inf, enough: float = math.inf, seed: int = 0
 ) -> Search:
-    """Look for the pairs of datasets that attain most of what is claimed.
+    """Look for the pairs of datasets that attain most of what is claimed, with so many pairs and seconds at most.
 
-    Parameters
-    ----------
-    target : StabilityTarget
-        What is attacked.
-    evaluations : int
-        How many pairs are tried at most.
-    seconds : float, optional
-        How long it may take. Only without it is the result a function of the seed.
-    enough : float, optional
-        It ends as soon as a ratio exceeds this.
-    seed : int, default=0
-        Of everything that is random.
+    It ends as soon as a ratio exceeds ``enough``. Without a limit of time the result is a function of the seed.
     """
     rng = np.random.default_rng(seed)
     drawn = max(1, int(DRAWN * evaluations))
@@ -249,18 +193,15 @@ def search(
     with closing(bar) as ticks, suppress(_Spent):
         found = Search(target, evaluations, seconds, enough, ticks=ticks)
         for _ in range(drawn):
-            found.draw(rng)
+            found.ratios(target.world.drawn(rng))
         for turn in range(rounds):
-            names = sorted(name for name, best in found.best.items() if _climbable(name, best))
+            climbable = {name for name, best in found.best.items() if best.claimed > 0 and best.ratio < math.inf}
+            names = sorted(climbable - SIZES)
             if names:
                 found.climb(names[turn % len(names)], FRESH[turn // len(names) % len(FRESH)], rng)
                 continue
             if not found.best or any(best.ratio for best in found.best.values()):
                 break
             for _ in range(CLIMB):  # of claims of nothing every pair attains the same, so none is worth climbing from
-                found.draw(rng)
+                found.ratios(target.world.drawn(rng))
     return found
-
-
-def _climbable(name: str, best: Found) -> bool:
-    return name not in SIZES and best.ratio < math.inf and (best.claimed > 0 or best.attained > 0)

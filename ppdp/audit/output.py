@@ -27,6 +27,7 @@ from ppdp.testing.confidence import Certified, at_least, at_most, check_confiden
 __all__ = ["Event", "OutputFinding", "attack_output", "judged"]
 
 Array = NDArray[np.float64]
+Purpose = Callable[[Array, Array], Array]
 
 NOTHING_TOLD = "no event that was tried tells the two datasets apart"
 
@@ -193,9 +194,8 @@ def attack_output(
     True
     """
     if not isinstance(target, Target):
-        raise InvalidParameter(
-            f"a {type(target).__name__} is no target.", fix="FunctionTarget(name, release, loss), or a PlanTarget."
-        )
+        fix = "FunctionTarget(name, release, loss), or a PlanTarget."
+        raise InvalidParameter(f"a {type(target).__name__} is no target.", fix=fix)
     slices = -(-integer("runs", runs, least=LEAST_RUNS, most=MOST_RUNS) // (2 * SLICE))
     confidence = check_confidence(confidence)
     if folder is not None:
@@ -209,19 +209,7 @@ def attack_output(
 def judged(target: Target, trials: Trials, *, confidence: float = 1 - 1e-6) -> OutputFinding:
     """What runs show, of which the first fifth serves to choose; look once, when all of them are made.
 
-    Parameters
-    ----------
-    target : Target
-        What was run.
-    trials : Trials
-        At least two slices.
-    confidence : float, default=1 - 1e-6
-        Of everything that the finding says.
-
-    Raises
-    ------
-    InvalidParameter
-        If there are fewer slices, or the confidence is impossible.
+    There must be two slices at least.
     """
     confidence = check_confidence(confidence)
     if len(trials.slices) < 2:
@@ -232,7 +220,7 @@ def judged(target: Target, trials: Trials, *, confidence: float = 1 - 1e-6) -> O
     doubt = (1 - confidence) / (2 * len(purposes))
     with threadpool_limits(1):  # threads that wait for each other cost more than they give on so little
         chosen = _chosen(choosing, target.shift(), purposes, certified, len(counted[0]), doubt)
-        events = [_counted(purpose, *chosen[purpose], counted, certified, doubt) for purpose in purposes]
+        events = [_counted(*chosen[purpose], counted, certified, doubt) for purpose in purposes]
     p, q = (np.array([getattr(event, name) for event in events]) for name in ("tpr", "fpr"))
     return OutputFinding(
         target=target.name,
@@ -252,15 +240,12 @@ def judged(target: Target, trials: Trials, *, confidence: float = 1 - 1e-6) -> O
 
 
 def _counted(
-    purpose: str, score: Score, threshold: float, counted: tuple[Array, Array], certified: Certified, doubt: float
+    event: Event, score: Score, threshold: float, counted: tuple[Array, Array], certified: Certified, doubt: float
 ) -> Event:
-    """Bounds on the probabilities of an event that is fixed."""
-    hits, alarms = (int((score.of(side) > threshold).sum()) for side in counted)
+    """An event that is fixed, with bounds on its probabilities."""
+    hits, alarms = (int((score(side) > threshold).sum()) for side in counted)
     tpr, fpr = certified.bounds(hits, alarms, len(counted[0]), doubt)
-    return Event(purpose, score.name, float(tpr), float(fpr))
-
-
-Purpose = Callable[[Array, Array], Array]
+    return Event(event.purpose, event.statistic, float(tpr), float(fpr))
 
 
 def _purposes(certified: Certified) -> dict[str, Purpose]:
@@ -279,16 +264,16 @@ def _chosen(
     certified: Certified,
     runs: int,
     doubt: float,
-) -> dict[str, tuple[Score, float]]:
+) -> dict[str, tuple[Event, Score, float]]:
     """For each purpose the statistic and the threshold that promise most; half of the runs make the statistics.
 
     The simpler statistic is kept unless the other one promises clearly more: who takes the best of several guesses
     takes the luckiest.
     """
     left, right = choosing
-    best: dict[str, tuple[float, Score, float]] = {}
-    for score in scores(left[::2], right[::2], shift):
-        values = [np.sort(score.of(side[1::2])) for side in (left, right)]
+    best: dict[str, tuple[float, Event, Score, float]] = {}
+    for name, score in scores(left[::2], right[::2], shift).items():
+        values = [np.sort(score(side[1::2])) for side in (left, right)]
         thresholds = _thresholds(np.concatenate(values))
         above = [len(side) - np.searchsorted(side, thresholds, side="right") for side in values]
         sizes = [len(side) for side in values]
@@ -298,8 +283,8 @@ def _chosen(
             promised = worth(p, q)
             at = int(np.argmax(promised))
             if purpose not in best or promised[at] > best[purpose][0] + _CLEARLY * abs(best[purpose][0]):
-                best[purpose] = (float(promised[at]), score, float(thresholds[at]))
-    return {purpose: (score, threshold) for purpose, (_, score, threshold) in best.items()}
+                best[purpose] = (float(promised[at]), Event(purpose, name, 0.0, 1.0), score, float(thresholds[at]))
+    return {purpose: found[1:] for purpose, found in best.items()}
 
 
 def _thresholds(values: Array) -> Array:

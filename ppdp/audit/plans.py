@@ -3,50 +3,61 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.audit.claims import StabilityTarget, StageTarget, Uses, lengths
+from ppdp.audit.claims import StabilityTarget, Uses, lengths
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
+from ppdp.data.rows import Rows
 from ppdp.data.statistics import row_norms
+from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
-from ppdp.testing.answers import Exact, exact_answers, law_of_answers
-from ppdp.testing.neighbours import Pair, World, measured, through
+from ppdp.testing.answers import exact_answers, law_of
+from ppdp.testing.changes import far_changes
+from ppdp.testing.neighbours import Pair, World, allowances, compared, measured, outgrown, through
+from ppdp.transformers.rowwise.ranges import resolve_ranges
+from ppdp.transformers.way import Way
 
-__all__ = ["AnswerTarget", "ReleaseTarget", "RowsTarget", "attained", "plan_targets"]
+__all__ = ["answer_target", "attained", "plan_targets", "reaching", "stage_target"]
 
 Array = NDArray[np.float64]
 
 UNKNOWN = "by which law its noise is drawn is not known here, so its answers without noise are not compared"
 
 
-def plan_targets(plan: Plan) -> tuple[list[StabilityTarget], list[tuple[str, str]]]:
-    """Everything that a plan claims, and what cannot be attacked by distances.
+@dataclass(frozen=True)
+class _Part:
+    """One claim of a stage or a plan; of pairs that are further apart than its world allows nothing is claimed."""
 
-    Parameters
-    ----------
-    plan : Plan
-        Made before any data.
-    """
-    targets: list[StabilityTarget] = [
-        StageTarget(f"{step.name}, {step.way.name}", step.stage, step.way, _world(step, plan)) for step in plan.steps
-    ]
-    targets += [ReleaseTarget.of(plan, release) for release in plan.releases]
+    name: str
+    world: World
+    measure: Callable[[Pair], Uses | None]
+
+    def uses(self, pair: Pair) -> Uses | None:
+        """What a pair attains; None where a condition fails on one of the two datasets."""
+        return self.measure(pair) if self.world.allows(pair) else None
+
+
+def plan_targets(plan: Plan) -> tuple[list[StabilityTarget], list[tuple[str, str]]]:
+    """Everything that a plan claims, and what cannot be attacked by distances: (name, reason)."""
+    targets = [stage_target(f"{s.name}, {s.way.name}", s.stage, s.way, _world(s, plan)) for s in plan.steps]
+    targets += [_release_target(plan, release) for release in plan.releases]
     if len(plan.steps) > 1:
-        targets.append(RowsTarget("all stages", plan, _entrance(plan)))
+        targets.append(_rows_target(plan))
     if plan.mechanism is None:
         return targets, []
-    if law_of_answers(plan.mechanism.question) is None:
+    if law_of(plan.mechanism.question) is None:
         return targets, [(plan.mechanism.name, UNKNOWN)]
-    return [*targets, AnswerTarget.of(plan)], []
+    return [*targets, answer_target(plan)], []
 
 
 def _world(step: PlannedStep, plan: Plan) -> World:
@@ -58,14 +69,15 @@ def _world(step: PlannedStep, plan: Plan) -> World:
 def _entrance(plan: Plan) -> World:
     """Pairs before the first step; without steps before the mechanism."""
     domain = plan.domain
-    return _drawn(domain, domain.adjacency.distance, domain.missing_rows, plan.steps, plan)
+    return _drawn(domain, domain.neighbours, domain.missing_rows, plan.steps, plan)
 
 
 def _drawn(domain: Domain, distance: Distance, gaps: int, steps: Sequence[PlannedStep], plan: Plan) -> World:
     scales = tuple(scale for step in steps for scale in lengths(step.stage, step.way))
     classes, target = plan.domain.classes, plan.domain.y_range
     labels = tuple(map(float, range(len(classes)))) if classes else (-1.0, 0.0, 1.0) if target else (0.0, 1.0)
-    return World(domain, distance, gaps, scales, _unit(steps[0].stage) if steps else 1.0, labels)
+    world = World(domain, distance, gaps, scales, _unit(steps[0].stage) if steps else 1.0, labels)
+    return world if plan.domain.adjacency.record_level else _aimed(world, steps)
 
 
 def _unit(stage: Any) -> float:
@@ -78,127 +90,126 @@ def _unit(stage: Any) -> float:
         return 1.0
 
 
-@dataclass(frozen=True)
-class _Chain:
-    """Stages one after the other."""
-
-    steps: Sequence[PlannedStep]
-
-    def behind(self, pair: Pair, margin: float = 0.0, until: int | None = None) -> Pair | None:
-        """Both datasets behind the first ``until`` steps; None where a condition fails."""
-        untouched = True
-        for step in self.steps[:until]:
-            way = step.way
-            if untouched and (way.name != "public" or way.distance.moved):
-                untouched = False
-                pair = (replace(pair[0], raw=pair[0].X), replace(pair[1], raw=pair[1].X))
-            if any(condition.margin(rows) <= margin for condition in way.conditions for rows in pair):
-                return None
-            pair = through(step.stage, way, step.domain, pair)
-        return pair
+def _aimed(world: World, steps: Sequence[PlannedStep]) -> World:
+    """Pairs of which some are changed to where the public ones among the first steps send them far apart."""
+    d, box, ranges = world.domain.d, None, getattr(steps[0].stage, "ranges", None) if steps else None
+    with suppress(PpdpError):  # none are declared, or of some columns only
+        low, high = resolve_ranges(ranges, d, world.domain.feature_names, "").T
+        box = low, high
+    start = np.zeros(d) if box is None else box[0] / 2 + box[1] / 2
+    return replace(world, box=box, far=tuple(reaching(steps, start, world.distance)))
 
 
-@dataclass(frozen=True)
-class RowsTarget:
-    """The distance behind all stages of a plan."""
+def reaching(steps: Sequence[PlannedStep], row: Array, distance: Distance) -> Array:
+    """Changes of a row that go far behind those of the first steps that are public."""
 
-    name: str
-    plan: Plan
-    world: World
+    def mapped(X: Array) -> Array:
+        rows = Rows.of(X)
+        for step in takewhile(lambda step: step.way.name == "public", steps):
+            rows = through(step.stage, step.way, step.domain, (rows, rows))[0]
+        return rows.X
 
-    def uses(self, pair: Pair) -> Uses | None:
-        """What a pair attains; None where a condition fails on one of the two datasets."""
-        out = _Chain(self.plan.steps).behind(pair) if self.world.allows(pair) else None
-        if out is None:
+    with suppress(Exception):  # the attack says what is raised
+        return far_changes(mapped, row, distance)
+    return np.empty((0, len(row)))
+
+
+def stage_target(name: str, stage: Any, way: Way, world: World) -> StabilityTarget:
+    """What a stage certifies of one of its ways: distance, norms and entries."""
+
+    def measure(pair: Pair) -> Uses | None:
+        if any(condition.margin(rows) <= 0 for condition in way.conditions for rows in pair):
             return None
-        return attained(out, self.world.free, self.world.distance, self.plan.end[1])
+        out = through(stage, way, world.domain, pair)
+        wanted = world.domain.n, way.domain.d
+        for rows in out:
+            if rows.X.shape != wanted or rows.weight.shape != wanted[:1]:
+                problem = f"its output has the shape {rows.X.shape} instead of {wanted}."
+                fix = "keep every slot, of deleted rows too, and certify the width of the output."
+                raise InvalidParameter(problem, stage=name, fix=fix)
+        with np.errstate(all="ignore"):
+            return {**compared(out, pair, world, way.distance), **outgrown(out, way.domain)}
+
+    return _Part(name, world, measure)
+
+
+def _behind(steps: Sequence[PlannedStep], pair: Pair, margin: float = 0.0) -> Pair | None:
+    """Both datasets behind some steps; None where a condition has no larger margin than this."""
+    untouched = True
+    for step in steps:
+        way = step.way
+        if untouched and (way.name != "public" or way.distance.moved):
+            untouched = False
+            pair = (replace(pair[0], raw=pair[0].X), replace(pair[1], raw=pair[1].X))
+        if any(condition.margin(rows) <= margin for condition in way.conditions for rows in pair):
+            return None
+        pair = through(step.stage, way, step.domain, pair)
+    return pair
+
+
+def _rows_target(plan: Plan) -> StabilityTarget:
+    """The distance behind all stages of a plan."""
+    world = _entrance(plan)
+
+    def measure(pair: Pair) -> Uses | None:
+        out = _behind(plan.steps, pair)
+        return None if out is None else attained(out, world.free, world.distance, plan.end[1])
+
+    return _Part("all stages", world, measure)
 
 
 def attained(out: Pair, free: Collection[int], before: Distance, behind: Distance) -> Uses:
-    """What two datasets attain of the distance that is claimed of them.
+    """What two datasets attain of the distance that is claimed behind some stages.
 
-    Parameters
-    ----------
-    out : tuple of Rows
-        Both of them.
-    free : collection of int
-        Slots in which they differed at the entrance.
-    before, behind : Distance
-        At the entrance, and as claimed.
+    The slots in ``free`` differed at the entrance, where they were as far apart as ``before`` says.
     """
     granted = behind.by_position()
     move = row_norms(np.nan_to_num(out[0].X) - np.nan_to_num(out[1].X))
+    move[(out[0].weight > 0) != (out[1].weight > 0)] = 0.0  # they count as toggled
     move[list(free)] = math.inf
-    further = int(granted.replaced - before.replaced)
+    further = len(move) if before.moved > granted.moved == 0 else int(granted.replaced - before.replaced)
     torn = np.argsort(-move, kind="stable")[: len(free) + max(0, further)]
-    claimed = granted.to_dict() | {"slots": granted.replaced + granted.toggled}
-    return {name: (value, claimed[name]) for name, value in measured(out, torn.tolist()).items()}
+    claimed = allowances(granted)
+    return {name: (value, claimed[name]) for name, value in measured(out, torn.tolist(), granted.moves).items()}
 
 
-@dataclass(frozen=True)
-class ReleaseTarget:
+def _release_target(plan: Plan, release: PlannedRelease) -> StabilityTarget:
     """The sensitivity of a statistic that is released."""
-
-    name: str
-    release: PlannedRelease
-    world: World
-
-    @classmethod
-    def of(cls, plan: Plan, release: PlannedRelease) -> ReleaseTarget:
-        """One release of a plan."""
-        step = plan.steps[release.at]
-        return cls(f"{step.name}, release of {release.statistic}", release, _world(step, plan))
-
-    def uses(self, pair: Pair) -> Uses | None:
-        """How far apart the two exact answers are."""
-        if not self.world.allows(pair):
-            return None
-        return {"answer": (_apart(self.release, self.world.domain, pair), self.release.sensitivity)}
+    step = plan.steps[release.at]
+    name = f"{step.name}, release of {release.statistic}"
+    return _Part(name, _world(step, plan), lambda pair: {"answer": _released(release, step.domain, pair)})
 
 
-def _apart(release: PlannedRelease, domain: Domain, pair: Pair) -> float:
+def _released(release: PlannedRelease, domain: Domain, pair: Pair) -> tuple[float, float]:
+    """How far apart the exact answers to a release are, and what is claimed."""
     measure = STATISTICS[release.statistic].measure
     one, other = (measure(rows, domain, release.parameters) for rows in pair)
-    return float(np.linalg.norm(one - other))
+    return float(np.linalg.norm(one - other)), release.sensitivity
 
 
-@dataclass(frozen=True)
-class AnswerTarget:
+def answer_target(plan: Plan, margin: float = 0.0) -> StabilityTarget:
     """How far apart the answers are that a plan gives without noise, against what is claimed of them.
 
     Of a Gaussian mechanism that is the L2 sensitivity (over the batches of a pass the root of the mean square), of
     sampled batches that of the mean gradient of all rows, of Laplace noise the L1 shift, of a choice the range of the
-    changes of utilities. Of a plan without a mechanism: the statistics that it releases.
+    changes of utilities. Of a plan without a mechanism: the statistics that it releases. Every condition has a larger
+    margin than this.
     """
+    last = plan.mechanism
+    exact = None if last is None else exact_answers(last, *plan.end)
 
-    name: str
-    plan: Plan
-    world: World
-    margin: float
+    def released(pair: Pair) -> Iterator[tuple[float, float]]:
+        for release in plan.releases:
+            before = _behind(plan.steps[: release.at], pair, margin)
+            if before is not None:
+                yield _released(release, plan.steps[release.at].domain, before)
 
-    @classmethod
-    def of(cls, plan: Plan, margin: float = 0.0) -> AnswerTarget:
-        """What a plan answers; every condition has a larger margin than this."""
-        name = "releases" if plan.mechanism is None else f"{plan.mechanism.name}, end to end"
-        return cls(name, plan, _entrance(plan), margin)
-
-    @cached_property
-    def _exact(self) -> Exact:
-        """What the mechanism answers without noise, and what is claimed of it."""
-        assert self.plan.mechanism is not None
-        return exact_answers(self.plan.mechanism, *self.plan.end)
-
-    def uses(self, pair: Pair) -> Uses | None:
-        """What a pair attains; None where a condition fails on one of the two datasets."""
-        out = _Chain(self.plan.steps).behind(pair, self.margin) if self.world.allows(pair) else None
+    def measure(pair: Pair) -> Uses | None:
+        out = _behind(plan.steps, pair, margin)
         if out is None:
             return None
-        if self.plan.mechanism is None:
-            return {"answer": max(self._released(pair), key=lambda use: use[0] / use[1], default=(0.0, 1.0))}
-        return {"answer": (self._exact.apart(out), self._exact.claimed)}
+        if exact is None:
+            return {"answer": max(released(pair), key=lambda use: use[0] / use[1], default=(0.0, 1.0))}
+        return {"answer": (exact.apart(out), exact.claimed)}
 
-    def _released(self, pair: Pair) -> Iterator[tuple[float, float]]:
-        for release in self.plan.releases:
-            before = _Chain(self.plan.steps).behind(pair, self.margin, release.at)
-            if before is not None:
-                yield _apart(release, self.plan.steps[release.at].domain, before), release.sensitivity
+    return _Part("releases" if last is None else f"{last.name}, end to end", _entrance(plan), measure)

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.audit.claims import lengths, outgrown
-from ppdp.audit.plans import attained
-from ppdp.audit.replay_report import ReplayFinding, ReplayReport
+from ppdp.audit.claims import lengths
+from ppdp.audit.optimise import share
+from ppdp.audit.plans import attained, reaching
+from ppdp.audit.report import ReplayFinding, ReplayReport
 from ppdp.core.boundary import discreet
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Rows
@@ -30,16 +31,17 @@ from ppdp.pipeline.execute import execute
 from ppdp.pipeline.pipeline import Pipeline, rows_to_fit
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import PlannedStep
-from ppdp.testing.answers import Asked, Rehearsal, kept_in, law_of_answers, misasked, replayed_answers
+from ppdp.testing.answers import Asked, Rehearsal, held, kept_in, law_of, misasked, replayed_answers
+from ppdp.testing.changes import confined, corner, rows_after
+from ppdp.testing.neighbours import EXCESS, MARGIN_EXCESS, outgrown
 from ppdp.testing.tables import STEPS, units
 
 __all__ = ["replay"]
 
 Array = NDArray[np.float64]
 STARS = 80  # sets of neighbours that differ in the same rows
-EXCESS = 1 + 1e-9  # what rounding may add to a bound
-MARGIN_EXCESS = 1 + 1e-6  # what the gate allows for
 LAWS = {"gaussian": "gaussian", "laplace": "laplace", "discrete-laplace": "whole-laplace"}
+CHANGES = 2  # that reach far, of a row
 FAR = 1e3  # beside rows of which no bound is declared
 EXECUTION = "the execution"
 
@@ -88,30 +90,17 @@ def _copied(rows: Rows) -> Rows:
 
 @discreet
 def replay(pipeline: Any, data: Any, *, seconds: float, seed: int) -> ReplayReport:
-    """Compare executions on private rows and on neighbours of them; see :func:`ppdp.audit.audit`.
-
-    Parameters
-    ----------
-    pipeline : Pipeline
-        What is attacked; neither fitted nor changed.
-    data : (X, y) or X
-        Private, as for ``fit``.
-    seconds : float
-        Longest time.
-    seed : int
-        Of neighbours and noise.
-
-    Raises
-    ------
-    InvalidParameter
-        If the subject is no pipeline.
-    """
+    """Compare executions on private rows and on neighbours of them; see :func:`ppdp.audit.audit`."""
     if not isinstance(pipeline, Pipeline):
-        raise InvalidParameter(
-            f"a {type(pipeline).__name__} cannot be replayed on data.", fix="pass the Pipeline, not fitted or fitted."
-        )
+        fix = "pass the Pipeline, not fitted or fitted."
+        raise InvalidParameter(f"a {type(pipeline).__name__} cannot be replayed on data.", fix=fix)
     X, y = data if isinstance(data, tuple) and len(data) == 2 else (data, None)
     plan, rows = rows_to_fit(pipeline, X, y)
+    if plan.domain.adjacency.hides_number:
+        raise InvalidParameter(
+            "executions are compared on datasets of as many rows, whose number may not be private.",
+            fix="Adjacency.replace(); or audit(pipeline) without data, on made-up rows.",
+        )
     return _Replay(plan, rows, seconds, seed).report()
 
 
@@ -127,20 +116,26 @@ class _Replay:
 
     def report(self) -> ReplayReport:
         """Run on the rows, on neighbours until the time is over, and on the rows again."""
-        rng = np.random.default_rng(self.seed)
+        rng, adjacency = np.random.default_rng(self.seed), self.plan.domain.adjacency
         before = self._kept()
-        base, refused = self._base()
+        base = self._run(self.rows, ())
+        refused = base.ended is not None and base.ended[0] == PrivacyRefusal.__name__
+        if refused and self.plan.gate is not None:  # past the gate, since claims hold behind it as well
+            passing = np.array(self.plan.gate.threshold + self.plan.gate.rungs[-1] + 1.0)
+            base = self._run(self.rows, [*(asked.answer for asked in base.asked[:-1]), passing])
+        given = [asked.answer for asked in base.asked]
         self._against_plan(base)
         for star in range(STARS):
             slots = self._slots(star, rng)
-            runs = [base, *(self._run(rows, self.given) for rows in self._others(slots, rng))]
+            runs = [base, *(self._run(rows, given) for rows in self._others(slots, rng))]
             for run in runs[1:]:
                 self._against_plan(run)
-            for pair in combinations(runs, 2):
+            near = adjacency.record_level  # else two changes of one row are too far apart
+            for pair in combinations(runs, 2) if near else ((base, run) for run in runs[1:]):
                 self._compare(*pair, slots)
             if time.monotonic() - self.started > self.seconds:
                 break
-        again = self._run(self.rows, self.given)
+        again = self._run(self.rows, given)
         self._compare(base, again, ())
         self._keeps(before, again.kept)
         return ReplayReport(
@@ -155,6 +150,7 @@ class _Replay:
             refused=refused,
             seed=self.seed,
             seconds=time.monotonic() - self.started,
+            neighbours="" if adjacency.record_level else adjacency.words,
         )
 
     def _kept(self) -> tuple[tuple[str, Any], ...]:
@@ -163,18 +159,8 @@ class _Replay:
         return tuple((step.name, kept_in(step.stage)) for step in [*self.plan.steps, *last])
 
     def _keeps(self, before: tuple[tuple[str, Any], ...], after: tuple[tuple[str, Any], ...]) -> None:
-        for (name, held), (_, now) in zip(before, after):
-            self._differs(name, "what the step keeps in itself while it runs", held != now)
-
-    def _base(self) -> tuple[_Run, bool]:
-        """The run whose answers the others are given; past a gate that refused, since claims hold behind it as well."""
-        base = self._run(self.rows, ())
-        refused = base.ended is not None and base.ended[0] == PrivacyRefusal.__name__
-        if refused and self.plan.gate is not None:
-            passing = np.array(self.plan.gate.threshold + self.plan.gate.rungs[-1] + 1.0)
-            base = self._run(self.rows, [*(asked.answer for asked in base.asked[:-1]), passing])
-        self.given = [asked.answer for asked in base.asked]
-        return base, refused
+        for (name, then), (_, now) in zip(before, after):
+            self._differs(name, "what the step keeps in itself while it runs", then != now)
 
     def _run(self, rows: Rows, given: Sequence[Any]) -> _Run:
         run, noise = _Run(), Rehearsal(self.seed, given)
@@ -198,7 +184,7 @@ class _Replay:
     # ---------------------------------------------------------------- neighbours
 
     def _slots(self, star: int, rng: np.random.Generator) -> tuple[int, ...]:
-        """Rows that are replaced: the longest, the first and the last, then any."""
+        """Rows that differ: the longest, the first and the last, then any."""
         first = [int(np.argmax(row_norms(np.nan_to_num(self.rows.X)))), 0, self.rows.n - 1]
         count = min(self.plan.domain.adjacency.rows, self.rows.n)
         drawn = rng.permutation(self.rows.n)[:count].tolist()
@@ -206,6 +192,9 @@ class _Replay:
 
     def _others(self, slots: tuple[int, ...], rng: np.random.Generator) -> Iterator[Rows]:
         """The dataset with other rows in these slots: opposite ones, others' rows, near ones, gaps."""
+        if not self.plan.domain.adjacency.record_level:
+            yield from self._changed(slots[0], rng)
+            return
         X, (n, d), k = self.rows.X, self.rows.X.shape, len(slots)
         known = np.nan_to_num(X)
         usual = float(row_norms(known).max(initial=0.0)) or 1.0
@@ -224,11 +213,26 @@ class _Replay:
             changed[list(slots)] = table
             yield self._legal(changed, slots, rng)
 
+    def _changed(self, slot: int, rng: np.random.Generator) -> Iterator[Rows]:
+        """The dataset with changes of one row, all in both directions: at a corner of what is allowed, or far."""
+        X, distance, domain = self.rows.X, self.plan.distance, self.plan.domain
+        far = reaching(self.plan.steps, np.nan_to_num(X[slot]), distance)
+        for step in [corner(distance, domain.d, rng), *rng.permutation(far)[:CHANGES]]:
+            for sign in (1, -1):
+                changed = X.copy()
+                changed[slot] = rows_after(X[slot], confined(sign * step[None, :], distance)[0])
+                yield Rows(self._bounded(changed), self.rows.y, np.ones(len(X)))
+
+    def _bounded(self, X: Array) -> Array:
+        """Within the domain."""
+        domain = self.plan.domain
+        X = X if domain.entry_bound is None else np.clip(X, -domain.entry_bound, domain.entry_bound)
+        return np.ascontiguousarray(clip_norms(X, domain.row_norm))
+
     def _legal(self, X: Array, slots: tuple[int, ...], rng: np.random.Generator) -> Rows:
         """Within the domain; labels of replaced rows are drawn, more often those at the ends."""
         domain, y = self.plan.domain, None if self.rows.y is None else self.rows.y.copy()
-        X = X if domain.entry_bound is None else np.clip(X, -domain.entry_bound, domain.entry_bound)
-        X = np.ascontiguousarray(clip_norms(X, domain.row_norm))
+        X = self._bounded(X)
         if np.isnan(X).any(axis=1).sum() > domain.missing_rows:
             X[list(slots)] = np.nan_to_num(X[list(slots)])
         if y is not None:
@@ -302,7 +306,7 @@ class _Replay:
             if told.at is None or told.at <= holding:
                 apart = float(np.linalg.norm(a.value - b.value))
                 excess = EXCESS if told.at is not None else MARGIN_EXCESS
-                self._note(told.name, "exact answer", _share(apart, told.claimed), excess)
+                self._note(told.name, "exact answer", share(apart, told.claimed), excess)
         if holding < len(plan.steps):
             return
         self.counted += 1
@@ -310,18 +314,16 @@ class _Replay:
             answers = one.asked[len(expected) :], other.asked[len(expected) :]
             used = replayed_answers(plan.mechanism, *plan.end, *answers)
             if used is not None:
-                self._note(plan.mechanism.name, "exact answers", _share(*used))
+                self._note(plan.mechanism.name, "exact answers", share(*used))
 
     def _released(self, plan: Plan, one: _Run, other: _Run) -> None:
         """With the same answers the same is released, byte by byte."""
-        unknown = plan.mechanism is not None and law_of_answers(plan.mechanism.question) is None
-        if unknown and plan.mechanism is not None:
+        if plan.mechanism is not None and law_of(plan.mechanism.question) is None:
             self.skipped[plan.mechanism.name] = "by which law its noise is drawn is not known here"
-        names = one.released.keys() | other.released.keys()
-        for name in sorted(names):
+        for name in sorted(one.released.keys() | other.released.keys()):
             step = name.rpartition(".")[0]
-            if not (unknown and plan.mechanism is not None and step == plan.mechanism.name):
-                forms = [_form(run.released.get(name)) for run in (one, other)]
+            if step not in self.skipped:
+                forms = [held(run.released.get(name)) for run in (one, other)]
                 self._differs(step, "what is released, answers being the same", forms[0] != forms[1])
 
     def _steps(self, plan: Plan, one: _Run, other: _Run, slots: tuple[int, ...]) -> int:
@@ -344,29 +346,13 @@ class _Replay:
         if shapes:
             return
         for name, (value, claimed) in outgrown(out, domain).items():
-            self._note(step.name, name, _share(value, claimed))
+            self._note(step.name, name, share(value, claimed))
         gaps = any(rows.incomplete.sum() > domain.missing_rows for rows in out)
         few = any(np.count_nonzero(rows.weight) < domain.min_present for rows in out)
         self._differs(step.name, "gaps and rows that are present", gaps or few)
         if not slots:
-            self._differs(step.name, "rows in a second run", _bytes(out[0]) != _bytes(out[1]))
+            self._differs(step.name, "rows in a second run", held(out[0]) != held(out[1]))
             return
-        for name, (value, claimed) in attained(out, slots, self.plan.distance, step.way.distance).items():
-            self._note(step.name, name, _share(value, claimed))
-
-
-def _share(value: float, claimed: float) -> float:
-    if claimed == math.inf or value == 0:
-        return 0.0
-    return value / claimed if claimed > 0 else math.inf
-
-
-def _form(value: Any) -> Any:
-    if value is None:
-        return None
-    array = np.asarray(value)
-    return array.shape, array.dtype.str, array.tobytes()
-
-
-def _bytes(rows: Rows) -> tuple[bytes, bytes]:
-    return rows.X.tobytes(), rows.weight.tobytes()
+        free = slots if self.plan.domain.adjacency.record_level else ()
+        for name, (value, claimed) in attained(out, free, self.plan.distance, step.way.distance).items():
+            self._note(step.name, name, share(value, claimed))

@@ -7,7 +7,6 @@ outcomes of any form become rows of finite numbers: a function of one outcome, w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
@@ -27,44 +26,26 @@ _QUANTILES = np.concatenate([[0.002, 0.01], np.linspace(0.03, 0.97, 29), [0.99, 
 _MOST_TRAINING = 50_000  # outcomes of each side that a classifier is trained on
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """A statistic of outcomes.
+Score = Callable[[Array], Array]
+"""From outcomes of shape (runs, 1 + width) to numbers of shape (runs,)."""
 
-    Attributes
-    ----------
-    name : str
-        "likelihood ratio", "histogram", "logistic regression" or "boosting".
-    of : callable
-        From outcomes of shape (runs, 1 + width) to numbers of shape (runs,).
+
+def scores(left: Array, right: Array, shift: Array | None) -> dict[str, Score]:
+    """All statistics that are tried, the simplest first, made from outcomes on either dataset that are not counted.
+
+    ``shift``, if known, says by how much the released numbers differ where noise is Gaussian.
     """
-
-    name: str
-    of: Callable[[Array], Array]
-
-
-def scores(left: Array, right: Array, shift: Array | None) -> list[Score]:
-    """All statistics that are tried, the simplest first.
-
-    Parameters
-    ----------
-    left, right : ndarray of shape (runs, 1 + width)
-        Outcomes on either dataset that serve to choose and are not counted.
-    shift : ndarray of shape (width,), optional
-        By how much the released numbers differ where noise is Gaussian, if it is known.
-    """
+    known = shift is not None and shift.shape == (left.shape[1] - 1,) and shift.any()
+    first = {"likelihood ratio": _likelihood_ratio(left, right, shift)} if shift is not None and known else {}
     linear, boosting = _classifiers(left, right)
-    found = [linear, _histogram(left, right), boosting]
-    if shift is not None and shift.shape == (left.shape[1] - 1,) and shift.any():
-        found.insert(0, _likelihood_ratio(left, right, shift))
-    return found
+    return {**first, "logistic regression": linear, "histogram": _histogram(left, right), "boosting": boosting}
 
 
 def _likelihood_ratio(left: Array, right: Array, shift: Array) -> Score:
     """The most powerful test of two Gaussians: the known shift, each number in units of its variance."""
     spread = np.hypot(left[:, 1:].std(axis=0), right[:, 1:].std(axis=0))
     direction = np.divide(shift, spread**2, out=np.zeros_like(shift), where=spread > 0)
-    return Score("likelihood ratio", lambda outcomes: outcomes[:, 1:] @ direction)
+    return lambda outcomes: outcomes[:, 1:] @ direction
 
 
 def _histogram(left: Array, right: Array) -> Score:
@@ -74,7 +55,7 @@ def _histogram(left: Array, right: Array) -> Score:
     column = int(np.argmax(distances))
     edges, counts = tables[column]
     ratios = np.log((counts[0] + 0.5) / (counts[1] + 0.5))
-    return Score("histogram", lambda outcomes: ratios[_cell(outcomes, column, edges)])
+    return lambda outcomes: ratios[_cell(outcomes, column, edges)]
 
 
 def _cells(left: Array, right: Array, column: int) -> tuple[Array, Array]:
@@ -103,26 +84,15 @@ def _classifiers(left: Array, right: Array) -> list[Score]:
     sides = [left[:_MOST_TRAINING], right[:_MOST_TRAINING]]
     X, y = np.concatenate(sides), np.repeat([1, 0], [len(side) for side in sides])
     boosting = HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, early_stopping=False, random_state=0)
-    models: dict[str, Any] = {
-        "logistic regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
-        "boosting": boosting,
-    }
-    return [Score(name, model.fit(X, y).decision_function) for name, model in models.items()]
+    linear = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    return [model.fit(X, y).decision_function for model in (linear, boosting)]
 
 
 def numbers_of(found: Any) -> Array:
     """All numbers in what was published, one behind the other, as :func:`finite` ones.
 
-    Parameters
-    ----------
-    found : object
-        Numbers, arrays, and lists or dictionaries of those. A dictionary begins with a number that stands for its keys,
-        which are seen as well, and is read in their order.
-
-    Raises
-    ------
-    InvalidParameter
-        If anything else is in it.
+    Numbers, arrays, and lists or dictionaries of those. A dictionary begins with a number that stands for its keys,
+    which are seen as well, and is read in their order.
 
     Examples
     --------
@@ -139,10 +109,8 @@ def numbers_of(found: Any) -> Array:
     except (TypeError, ValueError, OverflowError):
         if isinstance(found, (list, tuple)):
             return np.concatenate([np.zeros(0), *map(numbers_of, found)])
-    raise InvalidParameter(
-        f"what is released holds a {type(found).__name__}, which is no real number.",
-        fix="release numbers, arrays, or lists or dictionaries of those.",
-    )
+    fix = "release numbers, arrays, or lists or dictionaries of those."
+    raise InvalidParameter(f"what is released holds a {type(found).__name__}, which is no real number.", fix=fix)
 
 
 def finite(numbers: Array) -> Array:
@@ -163,12 +131,8 @@ def joined(parts: Sequence[Array]) -> Array:
     width = max((part.shape[1] for part in parts), default=1)
     if all(part.shape[1] == width for part in parts):
         return np.concatenate(parts)
-    return np.concatenate([_padded(part, width) for part in parts])
-
-
-def _padded(part: Array, width: int) -> Array:
-    filler = np.where(part[:, :1] > 0, _ABSENT, 0.0)
-    return np.hstack([part, np.repeat(filler, width - part.shape[1], axis=1)])
+    fillers = [np.where(part[:, :1] > 0, _ABSENT, 0.0).repeat(width - part.shape[1], axis=1) for part in parts]
+    return np.concatenate([np.hstack(both) for both in zip(parts, fillers)])
 
 
 def with_widths(left: Array, right: Array) -> tuple[Array, Array]:

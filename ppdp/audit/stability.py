@@ -9,24 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.audit.claims import Claim, StabilityTarget, StageTarget, lengths
-from ppdp.audit.optimise import SIZES, Search, search, share
-from ppdp.audit.plans import AnswerTarget, plan_targets
-from ppdp.core.checks import integer, number, positive
+from ppdp.audit.claims import Claim, StabilityTarget, lengths
+from ppdp.audit.optimise import SIZES, search, share
+from ppdp.audit.plans import plan_targets, stage_target
+from ppdp.core.checks import integer, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.tables import html_table, visible
-from ppdp.data.rows import Rows
+from ppdp.core.tables import aligned, html_table, visible
 from ppdp.exceptions import InvalidParameter
 from ppdp.pipeline.planning.plan import Plan
-from ppdp.testing.neighbours import Pair, World
+from ppdp.testing.neighbours import EXCESS, Pair, World, inhabited
 from ppdp.transformers.base import Stage
 
-__all__ = ["NOTHING_MOVED", "StabilityFinding", "StabilityReport", "attack_stability", "worst_pair"]
+__all__ = ["NOTHING_MOVED", "StabilityFinding", "StabilityReport", "attack_stability"]
 
-EXCESS = 1 + 1e-9  # what rounding may add to a bound
-EVALUATIONS = 20_000
-SECONDS = 60.0
 LOOKED = 100  # pairs, for what a claim's transform raises
 NOTHING_MOVED = (
     "nothing moved on any pair, so this attack shows nothing; if it should move, declare what it looks at, such as gaps"
@@ -133,18 +129,10 @@ class StabilityReport:
         moved = {finding.name for finding in self.findings if finding.attained and finding.quantity not in SIZES}
         return tuple(dict.fromkeys(finding.name for finding in self.findings if finding.name not in moved))
 
-    def _lines(self) -> list[tuple[str, ...]]:
-        return [
-            (
-                _plain(f.name),
-                f.quantity,
-                f"{f.attained:.4g}",
-                f"{f.claimed:.4g}",
-                f"{f.ratio:.4f}",
-                "VIOLATED" * f.violated,
-            )
-            for f in self.telling
-        ]
+    def _lines(self) -> Iterator[tuple[str, ...]]:
+        for f in self.telling:
+            sizes = f"{f.attained:.4g}", f"{f.claimed:.4g}", f"{f.ratio:.4f}"
+            yield _plain(f.name), f.quantity, *sizes, "VIOLATED" * f.violated
 
     def _caption(self) -> str:
         tried = sum({f.name: f.evaluations for f in self.findings}.values())
@@ -156,10 +144,7 @@ class StabilityReport:
         return "\n".join([words, *vacuous, *skipped])
 
     def __repr__(self) -> str:
-        lines = [HEAD, *self._lines()]
-        widths = [max(map(len, column)) for column in zip(*lines)]
-        table = ("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
-        return "\n".join([self._caption(), *table])
+        return "\n".join([self._caption(), *aligned([HEAD, *self._lines()])])
 
     def _repr_html_(self) -> str:
         return html_table(self._caption(), HEAD, self._lines())
@@ -181,8 +166,8 @@ def attack_stability(
     domain: Domain | None = None,
     *,
     distance: Distance | None = None,
-    evaluations: int = EVALUATIONS,
-    seconds: float | None = SECONDS,
+    evaluations: int = 20_000,
+    seconds: float | None = 60.0,
     until_violated: bool = False,
     seed: int = 0,
 ) -> StabilityReport:
@@ -238,47 +223,34 @@ def attack_stability(
     budget = integer("evaluations", evaluations, least=1)
     longest = math.inf if seconds is None else positive("seconds", seconds)
     seed = integer("seed", seed, least=0)
+    enough = EXCESS if until_violated else math.inf
     targets, skipped = _targets(subject, domain, distance)
     found: list[StabilityFinding] = []
     for target in targets:
         if isinstance(target, Claim):
             target.refuse_random(target.world.drawn(np.random.default_rng(seed))[0])
-        done = search(
-            target,
-            evaluations=budget,
-            seconds=longest,
-            enough=EXCESS if until_violated else math.inf,
-            seed=seed,
-        )
+        done = search(target, evaluations=budget, seconds=longest, enough=enough, seed=seed)
         if not done.best:
             skipped.append((target.name, _why_nothing(target, seed)))
-        found += _findings(done)
+        for quantity, best in done.best.items():
+            numbers = best.attained, best.claimed, best.pair, done.tried, done.elapsed, done.counted
+            found.append(StabilityFinding(target.name, quantity, *numbers))
+            if found[-1].violated and isinstance(target, Claim):
+                target.refuse_random(*best.pair)
     if not found:
-        raise InvalidParameter(
-            f"nothing could be attacked: {'; '.join(f'{_plain(name)}: {reason}' for name, reason in skipped)}.",
-            fix="more evaluations, more rows, or other parameters.",
-        )
+        reasons = "; ".join(f"{_plain(name)}: {reason}" for name, reason in skipped)
+        fix = "more evaluations, more rows, or other parameters."
+        raise InvalidParameter(f"nothing could be attacked: {reasons}.", fix=fix)
     return StabilityReport(tuple(found), tuple(skipped))
-
-
-def _findings(done: Search) -> Iterator[StabilityFinding]:
-    for quantity, best in done.best.items():
-        numbers = best.attained, best.claimed, best.pair, done.tried, done.elapsed, done.counted
-        finding = StabilityFinding(done.target.name, quantity, *numbers)
-        if finding.violated and isinstance(done.target, Claim):
-            done.target.refuse_random(*best.pair)
-        yield finding
 
 
 def _why_nothing(target: StabilityTarget, seed: int) -> str:
     """Why no pair counted, with the first error of a claim's transform on the pairs that were drawn first."""
-    words = "its conditions held, or it ran, on none of the pairs"
-    if not isinstance(target, Claim):
-        return words
     rng = np.random.default_rng(seed)
-    failures = (target.failure(target.world.drawn(rng)) for _ in range(LOOKED))
-    first = next((failure for failure in failures if failure is not None), None)
-    return words if first is None else f"{words} ({first})"
+    drawn = (target.world.drawn(rng) for _ in range(LOOKED))
+    failures = (target.failure(pair) for pair in drawn if isinstance(target, Claim))
+    first = next((f" ({failure})" for failure in failures if failure is not None), "")
+    return f"its conditions held, or it ran, on none of the pairs{first}"
 
 
 def _targets(
@@ -294,7 +266,7 @@ def _targets(
     if isinstance(subject, Stage):
         if domain is None:
             raise InvalidParameter("a stage is attacked in a domain.", fix="pass Domain(n_rows=..., n_features=...).")
-        return list(_ways(subject, domain, distance or domain.adjacency.distance)), []
+        return list(_ways(subject, domain, distance or domain.neighbours)), []
     if not isinstance(subject, Plan):
         if not hasattr(subject, "plan"):
             fix = "pass a Claim, a stage of ppdp, a Plan or a Pipeline."
@@ -304,62 +276,10 @@ def _targets(
 
 
 def _ways(stage: Stage, domain: Domain, distance: Distance) -> Iterator[StabilityTarget]:
-    whole = distance.toggled == distance.reweighted == 0
     if domain.max_missing is None and not stage.fills_gaps:
         domain = domain.but(max_missing=0)
-    facts = domain.but(row_norm=domain.row_norm or 1.0, min_present=domain.n if whole else domain.min_present)
+    facts = inhabited(domain.but(row_norm=domain.row_norm or 1.0), distance)
     for way in stage.ways(facts, distance):
         gaps = facts.missing_rows if stage.fills_gaps else 0
         kind = type(stage).__name__
-        yield StageTarget(f"{kind}, {way.name}", stage, way, World(facts, distance, gaps, tuple(lengths(stage, way))))
-
-
-def worst_pair(
-    plan: Plan,
-    *,
-    evaluations: int = EVALUATIONS,
-    seconds: float | None = SECONDS,
-    margin: float = 0.0,
-    seed: int = 0,
-) -> tuple[Rows, Rows, float]:
-    """Neighbouring datasets on which what a plan answers without noise differs most.
-
-    Parameters
-    ----------
-    plan : Plan
-        With a mechanism or released statistics.
-    evaluations : int, default=20000
-        Pairs that are tried.
-    seconds : float or None, default=60
-        Longest time; the result is a function of the seed unless it runs out.
-    margin : float, default=0.0
-        Every condition holds with a larger margin than this, in rows, on both datasets; ``gate.needed_margin()`` makes
-        sure that the gate usually passes.
-    seed : int, default=0
-        Of everything that is random.
-
-    Returns
-    -------
-    left, right : Rows
-        Before the first stage.
-    ratio : float
-        Share of what is claimed of the answers that is attained; of another library's, of the shift of its rows' sum.
-
-    Raises
-    ------
-    InvalidParameter
-        If a parameter is impossible, or the conditions held on no pair.
-    """
-    if not isinstance(plan, Plan):
-        fix = "pass what pipeline.plan(domain) returns."
-        raise InvalidParameter(f"a {type(plan).__name__} is no plan.", fix=fix)
-    budget, seed = integer("evaluations", evaluations), integer("seed", seed, least=0)
-    longest = math.inf if seconds is None else positive("seconds", seconds)
-    target = AnswerTarget.of(plan, number("margin", margin))
-    done = search(target, evaluations=budget, seconds=longest, seed=seed)
-    best = done.best.get("answer")
-    if best is None:
-        raise InvalidParameter(
-            "the conditions of the plan held on none of the pairs.", fix="more evaluations, or more rows."
-        )
-    return *best.pair, best.ratio
+        yield stage_target(f"{kind}, {way.name}", stage, way, World(facts, distance, gaps, tuple(lengths(stage, way))))

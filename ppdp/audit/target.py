@@ -7,34 +7,35 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from importlib.metadata import version
+from types import CodeType
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.audit.digests import code_of, digest_of, digest_of_plan
 from ppdp.audit.scores import joined, numbers_of
+from ppdp.certificate.share.files import hashed
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import row_norms
 from ppdp.data.summary import column_sums
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
 from ppdp.pipeline.execute import Outcome, execute
 from ppdp.pipeline.issue import content_hash
 from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.release.description import describe
 from ppdp.pipeline.search.candidates import select
 from ppdp.pipeline.search.plan import Selection
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.confidence import Certified, check_claim
-from ppdp.testing.neighbours import differing
+from ppdp.testing.neighbours import EXCESS, World, differing, outgrown
 
-__all__ = ["FunctionTarget", "GateTarget", "PlanTarget", "SelectionTarget", "Target"]
+__all__ = ["FunctionTarget", "GateTarget", "PlanTarget", "SelectionTarget", "Target", "code_of", "digest_of"]
 
 Array = NDArray[np.float64]
 
-_REFUSED = np.zeros(1)
 _TEST_DELTA, _TEST_SCALE = 0.05, 0.7  # of a gate that is tested: an error of one row then multiplies what passes
 
 
@@ -45,6 +46,7 @@ class Target(ABC):
     """
 
     name: str
+    _refused: ClassVar[Array] = np.zeros(1)
 
     @property
     @abstractmethod
@@ -73,7 +75,33 @@ class Target(ABC):
 
 
 @dataclass(frozen=True)
-class PlanTarget(Target):
+class _PlanTarget(Target):
+    """The execution of a plan on two neighbouring datasets of its domain."""
+
+    name: str
+    plan: Plan
+    left: Rows
+    right: Rows
+
+    def __post_init__(self) -> None:
+        _check_pair(self.plan, self.left, self.right)
+
+    @property
+    def _sampler(self) -> float:
+        """Total variation of everything that is drawn."""
+        return self.plan.allowance / (1 + math.exp(self.plan.epsilon))
+
+    def _executed(self, plan: Plan, side: int, noise: Noise) -> Outcome | None:
+        """What was released; None for a refusal."""
+        try:
+            with np.errstate(all="ignore"):
+                return execute(plan, (self.left, self.right)[side], noise)
+        except PrivacyRefusal:
+            return None
+
+
+@dataclass(frozen=True)
+class PlanTarget(_PlanTarget):
     """The execution of a plan, as ``fit`` does it.
 
     Attributes
@@ -91,31 +119,22 @@ class PlanTarget(Target):
         If the two are no neighbours, or not in the domain of the plan, of which alone something is certified.
     """
 
-    name: str
-    plan: Plan
-    left: Rows
-    right: Rows
-
-    def __post_init__(self) -> None:
-        _check_pair(self.plan, self.left, self.right)
-
     @property
     def certified(self) -> Certified:
         """The plan's loss and its promise."""
-        return Certified(self.plan.loss, self.plan.epsilon, self.plan.delta, _sampler(self.plan))
+        return Certified(self.plan.loss, self.plan.epsilon, self.plan.delta, self._sampler)
 
     @property
     def digest(self) -> str:
         """Of the plan and the datasets."""
-        return digest_of_plan(self.name, self.plan, self.left, self.right)
+        return _digest_of_plan(self.name, self.plan, self.left, self.right)
 
     def outcome(self, side: int, noise: Noise) -> Array:
-        """What was released, or a refusal."""
-        try:
-            found = _executed(self.plan, (self.left, self.right)[side], noise)
-        except PrivacyRefusal:
-            return _REFUSED
-        return _vector(found)
+        """All released numbers behind the rung that was passed, or a refusal."""
+        found = self._executed(self.plan, side, noise)
+        if found is None:
+            return self._refused
+        return np.concatenate([[2.0 + found.rung], *(np.ravel(array) for array in found.released.values())])
 
     def shift(self) -> Array | None:
         """Difference of what is released without noise; None if that is refused, or not Gaussian."""
@@ -126,7 +145,7 @@ class PlanTarget(Target):
 
 
 @dataclass(frozen=True)
-class GateTarget(Target):
+class GateTarget(_PlanTarget):
     """Whether the gate of a plan lets the data pass, with so much noise and delta that one row too many is seen.
 
     The gate is replaced by one of the same kind and rungs with delta 0.05 and noise of one row; what a margin is, the
@@ -134,12 +153,8 @@ class GateTarget(Target):
 
     Attributes
     ----------
-    name : str
-        For people.
-    plan : Plan
-        With a gate.
-    left, right : Rows
-        Neighbouring datasets, made up.
+    name, plan, left, right
+        As of a :class:`PlanTarget`; the plan has a gate.
     fails : bool
         Whether a condition (of the rung) is false on one of the two. That is said by whoever makes the datasets and
         not read off the margins, which are under audit. If so, they pass with probability at most delta, and what
@@ -154,15 +169,11 @@ class GateTarget(Target):
         If the plan has no gate, or the two are no neighbours in its domain.
     """
 
-    name: str
-    plan: Plan
-    left: Rows
-    right: Rows
     fails: bool
     rung: int = -1
 
     def __post_init__(self) -> None:
-        _check_pair(self.plan, self.left, self.right)
+        super().__post_init__()
         if self.plan.gate is None:
             raise InvalidParameter("a GateTarget needs a plan with a gate.", fix="a stage with a condition.")
 
@@ -177,7 +188,7 @@ class GateTarget(Target):
     @property
     def certified(self) -> Certified:
         """``docs/theory/gate.md``, Theorem 4: delta on a pair that fails, else the loss of the noisy margin."""
-        gate, off = self.tested.gate, _sampler(self.plan)
+        gate, off = self.tested.gate, self._sampler
         assert gate is not None
         if self.fails:
             return Certified(PrivacyLoss(gate=_TEST_DELTA), 0.0, _TEST_DELTA, off)
@@ -186,14 +197,13 @@ class GateTarget(Target):
     @property
     def digest(self) -> str:
         """Of the plan with the gate that is tested, and the datasets."""
-        return digest_of_plan(f"{self.name} {self.fails} {self.rung}", self.tested, self.left, self.right)
+        return _digest_of_plan(f"{self.name} {self.fails} {self.rung}", self.tested, self.left, self.right)
 
     def outcome(self, side: int, noise: Noise) -> Array:
         """Whether it passed, or which side it was."""
-        try:
-            found = _executed(self.tested, (self.left, self.right)[side], noise)
-        except PrivacyRefusal:
-            return _REFUSED
+        found = self._executed(self.tested, side, noise)
+        if found is None:
+            return self._refused
         passed = self.rung < 0 or found.rung <= self.rung
         return np.array([float(passed * (1 + side * self.fails))])
 
@@ -242,10 +252,8 @@ class SelectionTarget(_ClaimedTarget):
 
     def __post_init__(self) -> None:
         if not isinstance(self.selection, Selection):
-            raise InvalidParameter(
-                f"selection must be a Selection, not a {type(self.selection).__name__}.",
-                fix="as PrivateSearchCV plans one.",
-            )
+            problem = f"selection must be a Selection, not a {type(self.selection).__name__}."
+            raise InvalidParameter(problem, fix="as PrivateSearchCV plans one.")
         check_claim(self.loss, self.delta)
 
     @property
@@ -292,9 +300,8 @@ class FunctionTarget(_ClaimedTarget):
 
     def __post_init__(self) -> None:
         if not callable(self.release):
-            raise InvalidParameter(
-                f"release must be a function, not a {type(self.release).__name__}.", fix="release(side, noise)."
-            )
+            problem = f"release must be a function, not a {type(self.release).__name__}."
+            raise InvalidParameter(problem, fix="release(side, noise).")
         check_claim(self.loss, self.delta)
 
     @property
@@ -305,7 +312,7 @@ class FunctionTarget(_ClaimedTarget):
     def outcome(self, side: int, noise: Noise) -> Array:
         """What the function says."""
         found = self.release(side, noise)
-        return _REFUSED if found is None else np.append(1.0, numbers_of(found))
+        return self._refused if found is None else np.append(1.0, numbers_of(found))
 
 
 class _Silent(Noise):
@@ -313,21 +320,6 @@ class _Silent(Noise):
 
     def _standard_cells(self, size: int) -> NDArray[np.int64]:
         return np.zeros(size, dtype=np.int64)
-
-
-def _executed(plan: Plan, rows: Rows, noise: Noise) -> Outcome:
-    with np.errstate(all="ignore"):
-        return execute(plan, rows, noise)
-
-
-def _vector(found: Outcome) -> Array:
-    """All released numbers behind the rung that was passed."""
-    return np.concatenate([[2.0 + found.rung], *(np.ravel(array) for array in found.released.values())])
-
-
-def _sampler(plan: Plan) -> float:
-    """Total variation of everything that is drawn."""
-    return plan.allowance / (1 + math.exp(plan.epsilon))
 
 
 def _check_pair(plan: Any, left: Any, right: Any) -> None:
@@ -339,23 +331,22 @@ def _check_pair(plan: Any, left: Any, right: Any) -> None:
             raise InvalidParameter(f"{name} must be Rows, not a {type(rows).__name__}.", fix="Rows.of(X, y).")
         wrong = next((words for words, holds in _facts(plan.domain, rows) if not holds), None)
         if wrong is not None:
-            raise InvalidParameter(
-                f"{name} is not in the domain of the plan: {wrong}.", fix="other rows or a new plan."
-            )
+            problem = f"{name} is not in the domain of the plan: {wrong}."
+            raise InvalidParameter(problem, fix="other rows or a new plan.")
     if (left.y is None) != (right.y is None):
         raise InvalidParameter("only one of the two datasets has labels.", fix="Rows.of(X, y) for both.")
-    apart = differing((left, right))
-    most = plan.domain.adjacency.rows
+    unit, adjacency = float(np.nanmax(np.abs([left.X, right.X]), initial=1.0)), plan.domain.adjacency
+    near = adjacency.replaces or World(plan.domain, plan.domain.neighbours, unit=unit).allows((left, right))
+    if not near:
+        raise InvalidParameter(f"the two datasets are no neighbours: {adjacency.words}.", fix="another adjacency.")
+    apart, most = differing((left, right)), adjacency.rows
     if apart.sum() > most:
-        raise InvalidParameter(
-            f"the two datasets differ in {apart.sum()} rows, but neighbours in at most {most}.",
-            fix="replace fewer rows, or plan with Domain(rows_per_unit=...).",
-        )
+        problem = f"the two datasets differ in {apart.sum()} rows, but neighbours in at most {most}."
+        raise InvalidParameter(problem, fix="replace fewer rows, or plan with Domain(rows_per_unit=...).")
 
 
 def _facts(domain: Domain, rows: Rows) -> Iterator[tuple[str, bool]]:
     """What a dataset must be, and whether it is; each may be asked once those before it hold."""
-    most = 1 + 1e-9  # rounding of who clipped
     yield f"X must have the shape ({domain.n}, {domain.d})", np.shape(rows.X) == (domain.n, domain.d)
     yield "there must be one weight for every row", np.shape(rows.weight) == (domain.n,)
     yield "there must be one label for every row", rows.y is None or np.shape(rows.y) == (domain.n,)
@@ -363,9 +354,47 @@ def _facts(domain: Domain, rows: Rows) -> Iterator[tuple[str, bool]]:
     yield "weights must lie in [0, 1]", bool(((rows.weight >= 0) & (rows.weight <= 1)).all())
     yield "too few rows have weight", int(np.count_nonzero(rows.weight)) >= domain.min_present
     yield "too many rows have gaps", int(np.count_nonzero(rows.incomplete)) <= domain.missing_rows
-    if domain.row_norm is not None:
-        longest = float(row_norms(rows.X).max(initial=0.0))
-        yield "a row is longer than row_norm", longest <= most * domain.row_norm
-    if domain.entry_bound is not None:
-        largest = float(np.abs(np.nan_to_num(rows.X)).max(initial=0.0))
-        yield "an entry is larger than entry_bound", largest <= most * domain.entry_bound
+    words = {"row_norm": "a row is longer than row_norm", "entry_bound": "an entry is larger than entry_bound"}
+    for name, (largest, bound) in outgrown((rows,), domain).items():
+        yield words[name], largest <= EXCESS * bound
+
+
+def _digest_of_plan(name: str, plan: Plan, left: Rows, right: Rows) -> str:
+    """Of public numbers and of the datasets, which are made up."""
+    ladder = [plan.on(rung) for rung in range(len(plan.rungs))] or [plan]
+    sides = (("left", left), ("right", right))
+    arrays = {f"{side}.{part}": getattr(rows, part) for part in ("X", "y", "weight") for side, rows in sides}
+    known = {place: array for place, array in arrays.items() if array is not None}
+    return digest_of(name, *map(_described, ladder), content_hash(known))
+
+
+def _described(plan: Plan) -> str:
+    """Everything of a plan that decides what is released and what is certified."""
+    steps: list[tuple[str, Any]] = [(step.name, step.stage) for step in plan.steps]
+    ways = [(s.way.name, s.way.formula, s.way.parameters, s.way.domain, s.way.distance) for s in plan.steps]
+    found: list[Any] = [plan.epsilon, plan.delta, plan.domain, plan.distance, ways, plan.releases, plan.gate, plan.loss]
+    if plan.mechanism is not None:
+        steps.append((plan.mechanism.name, plan.mechanism.stage))
+        found += [plan.mechanism.question, plan.mechanism.noise_scale]
+    return f"{describe(steps, None)} {found!r}"
+
+
+def digest_of(*words: str) -> str:
+    """Of words, and the version of ppdp."""
+    return hashed("\n".join([version("ppdp"), *words]).encode())
+
+
+def code_of(function: Any) -> str:
+    """The instructions of a function, empty where there are none to see; what it calls or closes over is not in it."""
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    return repr(_instructions(code)) if isinstance(code, CodeType) else ""
+
+
+def _instructions(code: CodeType) -> list[Any]:
+    constants = [_instructions(one) if isinstance(one, CodeType) else _constant(one) for one in code.co_consts]
+    return [code.co_code.hex(), code.co_names, constants]
+
+
+def _constant(value: Any) -> str:
+    """The same in every process, in which a set has an order of its own."""
+    return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)

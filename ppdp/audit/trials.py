@@ -12,8 +12,8 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,13 +55,7 @@ class Slice(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """Slices in order.
-
-    Attributes
-    ----------
-    slices : tuple of Slice
-        Those that are made.
-    """
+    """Slices in order."""
 
     slices: tuple[Slice, ...]
 
@@ -71,30 +65,13 @@ class Trials:
         return sum(one.seconds for one in self.slices)
 
     def parts(self, share: float) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        """The runs on (left, right) of the first slices, and those of the others.
-
-        Parameters
-        ----------
-        share : float
-            Of the slices that come first, at least one.
-        """
+        """The runs on (left, right) of a share of the slices, the first ones, and those of the others."""
         first = max(1, round(share * len(self.slices)))
         left, right = joined([one.left for one in self.slices]), joined([one.right for one in self.slices])
         left, right = joined([left, right[:0]]), joined([right, left[:0]])  # equally wide
         left, right = with_widths(left, right)
         cut = sum(len(one.left) for one in self.slices[:first])
         return (left[:cut], right[:cut]), (left[cut:], right[cut:])
-
-
-@dataclass(frozen=True)
-class _Header:
-    """To whom a folder belongs."""
-
-    form: int
-    name: str
-    target: str
-    slice_runs: int
-    random_state: int | None
 
 
 def make_trials(
@@ -107,34 +84,14 @@ def make_trials(
     random_state: int | None = None,
     seconds: float = math.inf,
 ) -> Trials:
-    """Make the slices that are not there yet, and return all that are.
+    """Make the slices that are not there yet, and return all that are: each holds so many runs on each dataset.
 
-    Parameters
-    ----------
-    target : Target
-        What is run.
-    slices : int
-        How many there should be.
-    slice_runs : int, default=500
-        Runs on each dataset in a slice.
-    folder : path-like, optional
-        Where slices are kept and looked for; made if it is not there.
-    n_jobs : int, optional
-        Processes; -1 for as many as there are processors, -2 for one less.
-    random_state : int, optional
-        Seeds all noise, for tests of the audit itself. By default noise is that of a fit.
-    seconds : float, optional
-        No slice is begun after so much time on the clock, so fewer may come back. When that is must not depend on
-        what was found.
-
-    Raises
-    ------
-    InvalidParameter
-        If the folder belongs to another target or lost runs that were judged, a number is impossible, or runs repeat
-        one another.
-    ExportError
-        If a file cannot be read or written.
+    A ``random_state`` seeds all noise, for tests of the audit itself; by default noise is that of a fit. No slice is
+    begun after so many ``seconds``, so fewer may come back; how many must not depend on what was found. Refused is a
+    folder that belongs to another target or lost runs that were judged, and runs that repeat one another.
     """
+    from joblib import Parallel, delayed
+
     runs = integer("slice_runs", slice_runs, least=1, most=MOST_RUNS)
     wanted = range(integer("slices", slices, least=1, most=max(1, MOST_RUNS // (2 * runs))))
     if random_state is not None:
@@ -142,11 +99,13 @@ def make_trials(
     check_jobs(n_jobs)
     home = None
     if folder is not None:
-        home = _home(_path(folder), _Header(_FORM, target.name, target.digest, runs, random_state))
+        owner = {"form": _FORM, "name": target.name, "target": target.digest, "slice_runs": runs}
+        home = _home(_path(folder), {**owner, "random_state": random_state})
     made = {} if home is None else _kept(home, wanted, runs)
     todo = [index for index in wanted if index not in made]
     deadline = time.monotonic() + seconds
-    results = _computed(target, todo, runs, n_jobs, random_state, deadline)
+    tasks = (delayed(_slice)(target, index, runs, random_state) for index in todo if time.monotonic() < deadline)
+    results = Parallel(n_jobs=n_jobs, pre_dispatch="n_jobs", return_as="generator_unordered")(tasks)
     for _, (index, one) in zip(progress(todo, f"runs of {target.name}"), results):
         if home is not None:
             write_bytes(_place(home, index), pack_arrays({**one._asdict(), "seconds": np.array([one.seconds])}))
@@ -158,13 +117,7 @@ def make_trials(
 
 
 def check_jobs(n_jobs: Any) -> None:
-    """Refuse what is no number of processes.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is neither None nor an integer other than 0.
-    """
+    """Refuse as a number of processes what is neither None nor an integer other than 0."""
     if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
         raise InvalidParameter(f"n_jobs must be an integer other than 0, got {n_jobs!r}.", fix="-1 for all processors.")
 
@@ -172,19 +125,7 @@ def check_jobs(n_jobs: Any) -> None:
 def check_verdict(folder: str | os.PathLike[str], slices: int, confidence: float) -> None:
     """Refuse to judge a folder with other runs, or at another confidence, than it was judged.
 
-    Parameters
-    ----------
-    folder : path-like
-        Of slices of :data:`SLICE` runs.
-    slices : int
-        How many there shall be.
-    confidence : float
-        At which they shall be judged. Older versions did not keep it: then any will do, once.
-
-    Raises
-    ------
-    InvalidParameter
-        If it was judged otherwise, or if how cannot be read.
+    Older versions did not keep the confidence: then any will do, once.
     """
     path = _path(folder) / _VERDICT
     if not path.exists():
@@ -192,21 +133,14 @@ def check_verdict(folder: str | os.PathLike[str], slices: int, confidence: float
     known = _known(path)
     before = known.get("slices") if isinstance(known, dict) else None
     if before != slices:
-        each = 2 * SLICE
-        words = (
-            f"with {each * before} runs, not {each * slices}"
-            if isinstance(before, int)
-            else "with a number that is lost"
-        )
-        raise InvalidParameter(
-            f"the folder was judged {words}: runs that are added after a look have no confidence.",
-            fix="use the same number of runs, or a new folder.",
-        )
+        each, words = 2 * SLICE, "with a number that is lost"
+        if isinstance(before, int):
+            words = f"with {each * before} runs, not {each * slices}"
+        problem = f"the folder was judged {words}: runs that are added after a look have no confidence."
+        raise InvalidParameter(problem, fix="use the same number of runs, or a new folder.")
     if known.get("confidence", confidence) != confidence:
-        raise InvalidParameter(
-            "the folder was judged at another confidence: one that is chosen after a look is none.",
-            fix=f"confidence={known['confidence']!r}, or a new folder.",
-        )
+        problem = "the folder was judged at another confidence: one that is chosen after a look is none."
+        raise InvalidParameter(problem, fix=f"confidence={known['confidence']!r}, or a new folder.")
 
 
 def record_verdict(folder: str | os.PathLike[str], slices: int, confidence: float) -> None:
@@ -240,19 +174,6 @@ def _bits(sequence: bytes) -> float:
     return float(-(counts * np.log2(counts / counts.sum())).sum())
 
 
-def _computed(
-    target: Target, todo: list[int], runs: int, n_jobs: int | None, random_state: int | None, deadline: float
-) -> Iterator[tuple[int, Slice]]:
-    """Slices as they become ready."""
-    from joblib import Parallel, delayed
-
-    tasks = (delayed(_slice)(target, index, runs, random_state) for index in todo if time.monotonic() < deadline)
-    found: Iterator[tuple[int, Slice]] = Parallel(
-        n_jobs=n_jobs, pre_dispatch="n_jobs", return_as="generator_unordered"
-    )(tasks)
-    return found
-
-
 def _slice(target: Target, index: int, runs: int, random_state: int | None) -> tuple[int, Slice]:
     """One slice; its noise is that of the operating system, or of a seed of its own."""
     start = time.process_time()
@@ -270,15 +191,13 @@ def _shaped(outcomes: Array, runs: int) -> bool:
     return outcomes.ndim == 2 and len(outcomes) == runs and outcomes.shape[1] > 0
 
 
-def _home(folder: Path, header: _Header) -> Path:
+def _home(folder: Path, owner: dict[str, Any]) -> Path:
     """The folder, which from now on belongs to this target."""
     path = folder / _HEADER
     if path.exists():
-        if _known(path) != asdict(header):
-            raise InvalidParameter(
-                "the folder holds runs of another target, of other slices or of an older version.",
-                fix="use another folder, or remove this one.",
-            )
+        if _known(path) != owner:
+            problem = "the folder holds runs of another target, of other slices or of an older version."
+            raise InvalidParameter(problem, fix="use another folder, or remove this one.")
         return folder
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -287,7 +206,7 @@ def _home(folder: Path, header: _Header) -> Path:
         raise ExportError(f"cannot use the folder {str(folder)!r}: {error.strerror}.") from None
     if not empty:
         raise InvalidParameter("the folder holds something that is not of an audit.", fix="use another folder.")
-    write_bytes(path, json.dumps(asdict(header), indent=1).encode())
+    write_bytes(path, json.dumps(owner, indent=1).encode())
     return folder
 
 

@@ -1,6 +1,7 @@
 """The mathematics: small pure functions that know nothing of data, budgets or estimators.
 
-Importing this package registers every formula that a certificate may name.
+Importing this package registers every formula that a certificate may name. They are found by their ids; what else a
+module exports is what other modules call.
 """
 
 from ppdp.bounds import (
@@ -12,11 +13,9 @@ from ppdp.bounds import (
     imputation,
     laplace,
     learning,
-    minimiser,
     order_statistics,
     pca,
     projection,
-    quantization,
     queries,
     regression,
     release,
@@ -24,8 +23,7 @@ from ppdp.bounds import (
     sampled_learning,
     scaling,
     selection,
-    soft_pca,
-    trimmed_mean,
+    signs,
 )
 from ppdp.core.formula import FORMULAS, Formula, lookup
 
@@ -41,11 +39,9 @@ __all__ = [
     "laplace",
     "learning",
     "lookup",
-    "minimiser",
     "order_statistics",
     "pca",
     "projection",
-    "quantization",
     "queries",
     "regression",
     "release",
@@ -53,6 +49,5 @@ __all__ = [
     "sampled_learning",
     "scaling",
     "selection",
-    "soft_pca",
-    "trimmed_mean",
+    "signs",
 ]

@@ -11,13 +11,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ppdp.bounds.deduplication import later, nobody_absent
+from ppdp.bounds.deduplication import later, raw_rows_decide
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import inflate
 
-__all__ = ["KISSING", "crowding_margin", "decided", "deduplicate", "quantize", "raw_crowding_margin", "reach"]
+__all__ = ["KISSING", "decided", "reach"]
 
 KISSING = {1: 2, 2: 6, 3: 12}
 """Most clusters that one row can destroy, by dimension."""
@@ -65,7 +65,7 @@ def deduplicate(
     if distance.changed == 0:
         return out, distance
     if raw:
-        sane(nobody_absent(domain, distance) and not low_dimension)
+        sane(raw_rows_decide(domain, distance) and not low_dimension)
         decision = _switched(domain, domain.adjacency.distance, others)
         return out, later(distance, decision)
     return out, _switched(domain, distance, others)
@@ -130,4 +130,5 @@ def crowding_margin(domain: Domain, distance: Distance) -> float:
 @_crowding("clusters.raw-crowding")
 def raw_crowding_margin(domain: Domain, distance: Distance) -> float:
     """The same of raw rows, which differ as neighbours do."""
+    sane(domain.adjacency.replaces)
     return crowding_margin(domain, domain.adjacency.distance)

@@ -16,20 +16,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import UNIT
 
-__all__ = [
-    "bands_first",
-    "bands_weights",
-    "bands_window",
-    "cell_centre",
-    "cell_first",
-    "cell_weights",
-    "diameter_of",
-    "keep_first",
-    "later",
-    "nobody_absent",
-    "unanimous",
-    "whole_record",
-]
+__all__ = ["diameter_of", "later", "nobody_absent", "raw_rows_decide"]
 
 _deletion = partial(formula, kind="stability", way="exact", fitted=False, gaps=True)
 
@@ -40,6 +27,11 @@ LABELS = ("record", "unanimous", "first")
 def nobody_absent(domain: Domain, distance: Distance) -> bool:
     """Whether every row has weight 1, on both sides."""
     return domain.min_present >= domain.n and distance.toggled == distance.reweighted == distance.reordered == 0
+
+
+def raw_rows_decide(domain: Domain, distance: Distance) -> bool:
+    """Whether a decision may be taken on the rows as they came in, of which then only replaced ones differ."""
+    return nobody_absent(domain, distance) and domain.adjacency.replaces
 
 
 def later(distance: Distance, decision: Distance) -> Distance:
@@ -66,7 +58,7 @@ def _decided(
     Where there is a row, one is left; unless labels must agree.
     """
     sane(labels in LABELS)
-    sane(distance.reweighted == 0 and (not raw or nobody_absent(domain, distance)))
+    sane(distance.reweighted == 0 and (not raw or raw_rows_decide(domain, distance)))
     out = domain.but(min_present=0 if labels == "unanimous" else min(domain.min_present, 1))
     if distance.changed == 0:
         return out, distance

@@ -20,21 +20,7 @@ from ppdp.exceptions import UnsupportedOrder
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Pure
 
-__all__ = [
-    "MOST_DEPTH",
-    "RELIES",
-    "ROUNDED",
-    "VERSION",
-    "forest_shape",
-    "functional_regression",
-    "linear_shape",
-    "logistic_objective",
-    "logistic_shape",
-    "naive_bayes",
-    "naive_bayes_shape",
-    "objective_noise",
-    "random_forest",
-]
+__all__ = ["ROUNDED", "VERSION", "logistic_objective", "objective_noise"]
 
 MOST_DEPTH = 15  # trees are complete: 2^15 leaves
 VERSION = "0.6.6"  # the one whose source the proofs were read from

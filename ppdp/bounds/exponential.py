@@ -15,14 +15,7 @@ from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import BoundedRange
 from ppdp.privacy.noise.laplace import score_allowance
 
-__all__ = [
-    "choice_loss",
-    "exponential_quantile",
-    "exponential_utility",
-    "quantile_shape",
-    "rank_shift",
-    "utility_shape",
-]
+__all__ = []
 
 _SHARED: dict[str, Any] = {
     "kind": "privacy",

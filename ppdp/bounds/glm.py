@@ -5,23 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
-from scipy.optimize import brentq
-
-from ppdp.bounds.learning import Gradient, augmented_norm
-from ppdp.core.distance import Distance
+from ppdp.bounds.learning import Gradient, augmented_norm, mean_gradient
 from ppdp.core.domain import Domain
-from ppdp.core.formula import formula, sane
+from ppdp.core.formula import sane
 from ppdp.core.rounding import UNIT
 
-__all__ = [
-    "LARGEST_SCORE",
-    "glm_gradient",
-    "glm_gradient_step",
-    "target_shares",
-    "target_unit",
-    "tweedie_slope",
-    "tweedie_smoothness",
-]
+__all__ = ["LARGEST_SCORE", "glm_gradient", "target_shares", "target_unit", "tweedie_slope", "tweedie_smoothness"]
 
 LARGEST_SCORE = 500.0  # scores beyond count as this; no gradient gets larger by it
 LARGEST_SHARE = 8.0
@@ -86,57 +75,31 @@ def _root(increasing: Callable[[float], float], low: float, high: float) -> floa
         return low
     if increasing(high) <= 0:
         return high
+    from scipy.optimize import brentq  # not above: every certificate would wait for it
+
     return float(brentq(increasing, low, high, xtol=1e-15 * high, rtol=1e-14))
 
 
+@mean_gradient(
+    "learning.glm-gradient",
+    "generalized-linear-models",
+    used_by=("GammaRegressor", "PoissonRegressor", "TweedieRegressor"),
+)
 def glm_gradient(
     domain: Domain, *, clip: float, coef_norm: float, fit_intercept: bool, y_range: Sequence[float], power: float
 ) -> Gradient:
-    """Gradient of half the Tweedie deviance of this power, targets and predictions as shares of their unit."""
+    """Gradient of half the Tweedie deviance of power 1 (Poisson) to 2 (gamma), log link.
+
+    Targets, clipped to a public range, and predictions are shares of their unit.
+    """
     sane(clip > 0 and coef_norm > 0 and 1 <= power <= 2)
     sane(0 <= y_range[0] < y_range[1] and 1e-100 <= y_range[1] <= 1e100)
     sane(domain.y_range is None or tuple(domain.y_range) == tuple(y_range))
     norm = augmented_norm(float(domain.require("row_norm")), fit_intercept)
     shares = target_shares(y_range)
     bound = min(clip, norm * tweedie_slope(norm * coef_norm, shares, power))
-    smoothness = tweedie_smoothness(
-        norm, coef_norm, power=power, shares=shares, clip=bound, least_norm=1.0 if fit_intercept else 0.0
-    )
+    least = 1.0 if fit_intercept else 0.0
+    smoothness = tweedie_smoothness(norm, coef_norm, power=power, shares=shares, clip=bound, least_norm=least)
     # Where a row is not far beyond its clip, both terms of phi' are below 4 t^a + 2 C/r; where it is, it stays clipped.
     steepness = (4 * shares[1] ** (2 - power) * norm + 2 * bound) * (1 + min(norm * coef_norm, LARGEST_SCORE))
     return Gradient(domain.d + bool(fit_intercept), bound, smoothness, (8 * domain.d + 80) * UNIT * steepness)
-
-
-def _shape(domain: Domain, **parameters: object) -> tuple[int, float]:
-    """Numbers in a mean gradient, and the bound on each."""
-    found = glm_gradient(domain, **parameters)  # type: ignore[arg-type]
-    return found.size, found.bound
-
-
-@formula(
-    "learning.glm-gradient",
-    kind="mechanism",
-    page="generalized-linear-models",
-    used_by=("GammaRegressor", "PoissonRegressor", "TweedieRegressor"),
-    predicts=True,
-    shape=_shape,
-)
-def glm_gradient_step(
-    domain: Domain,
-    distance: Distance,
-    *,
-    clip: float,
-    coef_norm: float,
-    fit_intercept: bool,
-    y_range: Sequence[float],
-    power: float,
-) -> float:
-    """L2 sensitivity of the mean clipped gradient of a Tweedie deviance of power 1 (Poisson) to 2 (gamma), log link.
-
-    ``(C mass + min(L total, 2C moved)) / n`` for every theta in the ball, L of the clipped gradient. Targets are
-    clipped to a public range. Rounding of the float64 sum and of each row's own gradient is charged.
-    """
-    found = glm_gradient(
-        domain, clip=clip, coef_norm=coef_norm, fit_intercept=fit_intercept, y_range=y_range, power=power
-    )
-    return found.mean_shift(domain.n, distance)

@@ -1,30 +1,23 @@
-"""Mean imputation: ``docs/theory/mean-imputation.md``.
+"""Imputation of means and trimmed means: ``docs/theory/mean-imputation.md`` and ``docs/theory/trimmed-mean.md``.
 
 Column means over the observed entries of the rows with weight, divided by ``max(n_j, n0)`` (or by ``n_j``
-under the condition ``n_j >= n0``), fill the gaps; then rows are clipped back to their norm.
+under the condition ``n_j >= n0``), fill the gaps; then rows are clipped back to their norm. A trimmed mean leaves out
+the m smallest and m largest values of a column; one of fewer than n0 values is filled up with zeros. It obeys the bound
+of the mean over ``max(n_j, n0)`` with ``n0 - 2m`` in place of n0, for all data.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import UNIT, apply_error, column_sum_error, inflate
 
-__all__ = [
-    "entries_of",
-    "fill_sensitivity",
-    "mean_imputation",
-    "mean_norm",
-    "mean_sensitivity",
-    "missing_margin",
-    "observed_margin",
-    "public_imputation",
-    "zero_imputation",
-]
+__all__ = ["entries_of", "few_gaps", "fill_sensitivity", "filled", "mean_norm", "mean_sensitivity"]
 
 
 def mean_norm(domain: Domain, min_observed: int) -> float:
@@ -89,21 +82,30 @@ def _farthest(weight: float, most: float, share: float, pull: float) -> float:
     return math.sqrt(weight * (most**2 - s**2) + (slope * s + pull) ** 2)
 
 
-def _assumed(domain: Domain, *, max_missing: int, conditional: bool, **_: object) -> set[str]:
-    """Margins that exact means rest on."""
-    few = {"imputation.missing"} if min(max_missing, domain.missing_rows) < domain.n else set()
-    return few | ({"imputation.observed"} if conditional else set())
+def few_gaps(domain: Domain, *, max_missing: int, **_: object) -> set[str]:
+    """The margin that exact statistics rest on where not every row may have gaps."""
+    return {"imputation.missing"} if min(max_missing, domain.missing_rows) < domain.n else set()
 
 
-@formula(
+def filled(domain: Domain, distance: Distance, max_missing: int) -> tuple[Domain, int]:
+    """The domain without gaps, and how many rows may move with an exact statistic that fills theirs."""
+    sane(whole(max_missing) and max_missing >= 0)
+    return domain.but(max_missing=0), min(max_missing, domain.missing_rows) if distance.changed else 0
+
+
+_stage = partial(formula, kind="stability", gaps=True)
+_means = partial(_stage, page="mean-imputation")
+_trimmed = partial(_stage, page="trimmed-mean", used_by=("TrimmedMeanImputer",), releases=("trimmed-means",))
+
+
+@_means(
     "imputation.mean",
-    kind="stability",
-    page="mean-imputation",
     way="exact",
     used_by=("MeanImputer",),
-    assumes=_assumed,
+    assumes=lambda domain, *, conditional, **own: (
+        few_gaps(domain, **own) | ({"imputation.observed"} if conditional else set())
+    ),
     releases=("means",),
-    gaps=True,
 )
 def mean_imputation(
     domain: Domain,
@@ -119,52 +121,64 @@ def mean_imputation(
     ``conditional`` says that the means are over n_j and not ``max(n_j, n0)``; under the condition
     ``n_j >= n0`` the bound is the same. Gaps outside ``columns`` are filled with 0.
     """
-    filled = entries_of(domain, columns)
-    sane(whole(min_observed) and whole(max_missing) and max_missing >= 0 and 1 <= min_observed <= domain.n)
-    count = min(max_missing, domain.missing_rows)
-    out = domain.but(max_missing=0)
-    if count == 0 or distance.changed == 0:
+    entries = entries_of(domain, columns)
+    sane(whole(min_observed) and 1 <= min_observed <= domain.n)
+    out, count = filled(domain, distance, max_missing)
+    if count == 0:
         return out, distance
     norm = float(domain.require("row_norm"))
     rounding = 2 * apply_error(domain.d, norm)
     rows = max(1.0, min(count, domain.n - distance.replaced))
-    each = fill_sensitivity(filled, distance, min_observed, 1) + rounding
-    total = rows * (fill_sensitivity(filled, distance, min_observed, rows) + rounding)
+    each = fill_sensitivity(entries, distance, min_observed, 1) + rounding
+    total = rows * (fill_sensitivity(entries, distance, min_observed, rows) + rounding)
     return out, distance.widened(domain.n, count, each, total, diameter=2 * norm)
 
 
-@formula(
-    "imputation.public",
-    kind="stability",
-    page="mean-imputation",
-    way="noisy",
-    used_by=("MeanImputer",),
-    releases=("means",),
-    gaps=True,
+@_trimmed("imputation.trimmed-mean", way="exact", assumes=few_gaps)
+def trimmed_imputation(
+    domain: Domain, distance: Distance, *, min_observed: int, trimmed: int, max_missing: int
+) -> tuple[Domain, Distance]:
+    """Exact trimmed means: every row with gaps moves by at most their sensitivity."""
+    out, count = filled(domain, distance, max_missing)
+    if count == 0:
+        return out, distance
+    norm = float(domain.require("row_norm"))
+    each = trimmed_sensitivity(domain, distance, min_observed=min_observed, trimmed=trimmed)
+    return out, distance.widened(domain.n, count, each + 2 * apply_error(domain.d, norm), diameter=2 * norm)
+
+
+@formula("release.trimmed-means", kind="release", page="trimmed-mean")
+def trimmed_sensitivity(domain: Domain, distance: Distance, *, min_observed: int, trimmed: int) -> float:
+    """Most that the vector of trimmed means can change: ``(K(A) paired + (R + A) single + total) / (n0 - 2m)``.
+
+    ``A = R √(n / (n0 - 2m))`` bounds the vector, ``K(A) = √(4R² + 2A²)`` or ``√2 R + A``, as for means.
+    """
+    sane(whole(trimmed, min_observed))
+    sane(0 <= 2 * trimmed < min_observed <= domain.n and distance.reweighted == 0)
+    return mean_sensitivity(domain, distance, min_observed - 2 * trimmed)
+
+
+@_trimmed("imputation.trimmed-public", way="noisy")
+@_means("imputation.public", way="noisy", used_by=("MeanImputer",), releases=("means",))
+@_means(
+    "imputation.zero",
+    way="public",
+    used_by=("MeanImputer", "MedianImputer", "RegressionImputer", "TrimmedMeanImputer"),
 )
 def public_imputation(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
-    """Public or released means: row-wise; rows with equal masks move no further apart."""
+    """Public or released means: row-wise; rows with equal masks move no further apart.
+
+    Gaps that nobody expects are filled with 0: right even if there are some.
+    """
     rounding = apply_error(domain.d, float(domain.require("row_norm")))
     return domain.but(max_missing=0), distance.jittered(rounding)
 
 
-@formula(
-    "imputation.zero",
-    kind="stability",
-    page="mean-imputation",
-    way="public",
-    used_by=("MeanImputer", "MedianImputer", "RegressionImputer", "TrimmedMeanImputer"),
-    gaps=True,
-)
-def zero_imputation(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
-    """Gaps that nobody expects are filled with 0: public, row-wise, right even if there are some."""
-    return public_imputation(domain, distance)
+_margin = partial(formula, kind="margin", page="mean-imputation")
 
 
-@formula(
+@_margin(
     "imputation.observed",
-    kind="margin",
-    page="mean-imputation",
     name="observed",
     statement=lambda domain, *, min_observed, columns=None, **_: (
         f"every column{'' if columns is None else f' of {columns}'} is observed in at least {min_observed} rows"
@@ -176,10 +190,8 @@ def observed_margin(domain: Domain, distance: Distance) -> float:
     return distance.one_sided
 
 
-@formula(
+@_margin(
     "imputation.missing",
-    kind="margin",
-    page="mean-imputation",
     name="missing",
     statement=lambda domain, *, max_missing, **_: f"at most {min(max_missing, domain.missing_rows)} rows have gaps",
     largest=lambda domain, unit, *, max_missing, **_: (min(max_missing, domain.missing_rows) + 1) / unit,

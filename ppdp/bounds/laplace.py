@@ -10,22 +10,12 @@ from ppdp.bounds.queries import check_grid, counting_step, histogram_shape, movi
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import LAPLACE, formula
-from ppdp.core.rounding import column_sum_error, inflate
+from ppdp.core.rounding import UNIT, column_sum_error, inflate
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import DiscreteLaplace, ScalarLaplace
 from ppdp.privacy.noise.laplace import laplace_allowance, whole_lattice
 
-__all__ = [
-    "absolute_norm",
-    "laplace_count",
-    "laplace_histogram",
-    "laplace_mean",
-    "laplace_sum",
-    "mean_shape",
-    "real_loss",
-    "sum_shape",
-    "whole_loss",
-]
+__all__ = ["rows_change"]
 
 _SHARED: dict[str, Any] = {"kind": "privacy", "page": "laplace", "law": LAPLACE, "used_by": ("LaplaceMechanism",)}
 
@@ -95,6 +85,30 @@ def laplace_mean(domain: Domain, distance: Distance, *, noise_scale: float, weig
     else:
         shift = distance.sum_shift(norm, root)
     return real_loss((shift + error) / n, noise_scale, shape)
+
+
+def rows_shape(domain: Domain) -> tuple[int, float]:
+    """All entries of all rows."""
+    return domain.n * domain.d, largest_entry(domain)
+
+
+@formula("laplace.rows", **_SHARED, shape=rows_shape, by_position=True, rows=True)
+def laplace_rows(domain: Domain, distance: Distance, *, noise_scale: float) -> PrivacyLoss:
+    """The rows in their places, L1 shift ``B mass + min(moved · min(m, 2B), √d total)``, m that of a row that moved.
+
+    2B for one replaced row, B for a toggled one. Only rows that differ are rounded differently.
+    """
+    slots = math.ceil(min(distance.by_position().changed, float(domain.n)))
+    return real_loss(rows_change(domain, distance), noise_scale, (slots * domain.d, largest_entry(domain)))
+
+
+def rows_change(domain: Domain, distance: Distance) -> float:
+    """By how much the rows in their places change together (L1)."""
+    far, norm = distance.by_position(), absolute_norm(domain)
+    each = min(far.moved_by_entries(domain.d), 2 * norm)
+    slots = min(far.changed, float(domain.n))
+    shift = min(norm * far.mass + min(far.moved * each, math.sqrt(domain.d) * far.total), 2 * norm * slots)
+    return shift + 2 * UNIT * norm * slots
 
 
 @formula("laplace.count", **_SHARED, shape=present_shape)

@@ -1,11 +1,12 @@
-"""Gradients of losses: ``docs/theory/noisy-gradient-descent.md``."""
+"""Gradients and minimisers of losses: ``docs/theory/noisy-gradient-descent.md`` and ``output-perturbation.md``."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import wraps
+from typing import Any
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -16,20 +17,18 @@ __all__ = [
     "Gradient",
     "augmented_norm",
     "glm_smoothness",
-    "gradient_shape",
     "hinge_gradient",
-    "hinge_gradient_step",
     "kept_steps",
     "logistic_gradient",
     "logistic_gradient_norm",
     "logistic_smoothness",
-    "noisy_gradient_step",
+    "loss_smoothness",
+    "mean_gradient",
     "released_models",
     "softmax_gradient",
     "softmax_gradient_norm",
-    "softmax_gradient_step",
+    "solver_rate",
     "squared_gradient",
-    "squared_gradient_step",
 ]
 
 
@@ -142,13 +141,37 @@ def released_models(steps: int, size: int) -> dict[str, list[int]]:
     return {"path": [len(kept_steps(steps)), size], "theta": [size]}
 
 
-_gradient_step = partial(
-    formula, kind="mechanism", page="noisy-gradient-descent", predicts=True, arrays=released_models
-)
+def mean_gradient(
+    name: str, page: str = "noisy-gradient-descent", **facts: Any
+) -> Callable[[Callable[..., Gradient]], Callable[..., Gradient]]:
+    """Register the L2 sensitivity of the mean of these gradients over the public n, for every theta in the ball.
+
+    ``(C mass + min(L total, 2C moved)) / n``, C the largest norm of a clipped gradient and L its Lipschitz constant.
+    Rounding of the float64 sum and of each row's own gradient is charged.
+    """
+
+    def register(gradient: Callable[..., Gradient]) -> Callable[..., Gradient]:
+        """Enter the sensitivity; the gradient stays as it is."""
+
+        @wraps(gradient)
+        def sensitivity(domain: Domain, distance: Distance, **parameters: Any) -> float:
+            return gradient(domain, **parameters).mean_shift(domain.n, distance)
+
+        def shape(domain: Domain, **parameters: Any) -> tuple[int, float]:
+            """Numbers in a mean, and the bound on each: the clip, or the largest gradient if that is less."""
+            found = gradient(domain, **parameters)
+            return found.size, found.bound
+
+        formula(name, kind="mechanism", page=page, predicts=True, shape=shape, **facts)(sensitivity)
+        return gradient
+
+    return register
 
 
-def _least(fit_intercept: bool) -> float:
-    return 1.0 if fit_intercept else 0.0
+def _norm_of(domain: Domain, clip: float, coef_norm: float, fit_intercept: bool) -> float:
+    """Largest norm of a row, intercept included."""
+    sane(clip > 0 and coef_norm > 0)
+    return augmented_norm(float(domain.require("row_norm")), fit_intercept)
 
 
 def _rounding(numbers: int, norm: float, steepness: float) -> float:
@@ -156,114 +179,106 @@ def _rounding(numbers: int, norm: float, steepness: float) -> float:
     return (4 * numbers + 40) * UNIT * norm * steepness
 
 
+@mean_gradient("learning.logistic-gradient", used_by=("LogisticRegression",), arrays=released_models)
 def logistic_gradient(domain: Domain, *, clip: float, coef_norm: float, fit_intercept: bool) -> Gradient:
     """Gradient of ``log(1 + exp(score)) - y score``, y 0 or 1."""
-    sane(clip > 0 and coef_norm > 0)
-    norm = augmented_norm(float(domain.require("row_norm")), fit_intercept)
+    norm = _norm_of(domain, clip, coef_norm, fit_intercept)
     bound = min(clip, logistic_gradient_norm(norm, coef_norm))
-    return Gradient(
-        domain.d + bool(fit_intercept),
-        bound,
-        logistic_smoothness(norm, coef_norm, bound, _least(fit_intercept)),
-        _rounding(domain.d, norm, 1 + norm * coef_norm),
-    )
+    smoothness = logistic_smoothness(norm, coef_norm, bound, float(bool(fit_intercept)))
+    return Gradient(domain.d + bool(fit_intercept), bound, smoothness, _rounding(domain.d, norm, 1 + norm * coef_norm))
 
 
+@mean_gradient("learning.squared-gradient", used_by=("LinearRegression", "Ridge"), arrays=released_models)
 def squared_gradient(
     domain: Domain, *, clip: float, coef_norm: float, fit_intercept: bool, y_range: Sequence[float]
 ) -> Gradient:
     """Gradient of ``(score - t)² / 2``, t the target as a share of half its range about the centre: -1 to 1."""
-    sane(clip > 0 and coef_norm > 0 and y_range[0] < y_range[1])
+    sane(y_range[0] < y_range[1])
     sane(domain.y_range is None or tuple(domain.y_range) == tuple(y_range))
-    norm = augmented_norm(float(domain.require("row_norm")), fit_intercept)
+    norm = _norm_of(domain, clip, coef_norm, fit_intercept)
     steepness = 1 + norm * coef_norm
     bound = min(clip, norm * steepness)
     smoothness = glm_smoothness(
-        norm, coef_norm, slope=1.0, curvature=1.0, growth=1.0, clip=bound, least_norm=_least(fit_intercept)
+        norm, coef_norm, slope=1.0, curvature=1.0, growth=1.0, clip=bound, least_norm=float(bool(fit_intercept))
     )
     return Gradient(domain.d + bool(fit_intercept), bound, smoothness, _rounding(domain.d, norm, steepness))
 
 
+@mean_gradient("learning.hinge-gradient", used_by=("LinearSVC",), arrays=released_models)
 def hinge_gradient(domain: Domain, *, clip: float, coef_norm: float, fit_intercept: bool, smoothing: float) -> Gradient:
     """Gradient of the hinge loss, quadratic where the margin is within ``smoothing`` of 1."""
-    sane(clip > 0 and coef_norm > 0 and 0 < smoothing <= 1)
-    norm = augmented_norm(float(domain.require("row_norm")), fit_intercept)
+    sane(0 < smoothing <= 1)
+    norm = _norm_of(domain, clip, coef_norm, fit_intercept)
     bound, curvature = min(clip, norm), 1 / (2 * smoothing)
     smoothness = glm_smoothness(
-        norm, coef_norm, slope=1.0, curvature=curvature, clip=bound, least_norm=_least(fit_intercept)
+        norm, coef_norm, slope=1.0, curvature=curvature, clip=bound, least_norm=float(bool(fit_intercept))
     )
     steepness = 1 + (1 + norm * coef_norm) / smoothing
     return Gradient(domain.d + bool(fit_intercept), bound, smoothness, _rounding(domain.d, norm, steepness))
 
 
+@mean_gradient("learning.softmax-gradient", used_by=("LogisticRegression",), arrays=released_models)
 def softmax_gradient(domain: Domain, *, clip: float, coef_norm: float, fit_intercept: bool, n_classes: int) -> Gradient:
     """Gradient of ``log Σ exp(scores) - score_y``, all classes together in the Frobenius norm."""
-    sane(clip > 0 and coef_norm > 0 and n_classes >= 2)
-    sane(domain.classes is None or len(domain.classes) == n_classes)
-    norm = augmented_norm(float(domain.require("row_norm")), fit_intercept)
+    sane(n_classes >= 2 and (domain.classes is None or len(domain.classes) == n_classes))
+    norm = _norm_of(domain, clip, coef_norm, fit_intercept)
     bound = min(clip, softmax_gradient_norm(norm, coef_norm, n_classes))
     smoothness = glm_smoothness(
-        norm, coef_norm, slope=math.sqrt(2), curvature=0.5, clip=bound, least_norm=_least(fit_intercept)
+        norm, coef_norm, slope=math.sqrt(2), curvature=0.5, clip=bound, least_norm=float(bool(fit_intercept))
     )
     size = n_classes * (domain.d + bool(fit_intercept))
     return Gradient(size, bound, smoothness, _rounding(domain.d + n_classes, norm, 1 + norm * coef_norm))
 
 
-def _shape(gradient: Callable[..., Gradient]) -> Callable[..., tuple[int, float]]:
-    """Numbers in a mean gradient, and the bound on each: the clip, or the largest gradient if that is less."""
-
-    def shape(domain: Domain, **parameters: object) -> tuple[int, float]:
-        """Size and bound of an answer."""
-        found = gradient(domain, **parameters)
-        return found.size, found.bound
-
-    return shape
+def loss_smoothness(domain: Domain, curvature: float, fit_intercept: bool) -> float:
+    """Lipschitz constant in theta of every row's gradient: the curvature of the loss times the square of the norm."""
+    return curvature * augmented_norm(float(domain.require("row_norm")), fit_intercept) ** 2
 
 
-gradient_shape = _shape(logistic_gradient)
+def solver_rate(smoothness: float, strength: float) -> float:
+    """Logarithm of the factor by which a step of projected gradient descent comes closer to the minimiser.
 
-
-@_gradient_step("learning.logistic-gradient", used_by=("LogisticRegression",), shape=gradient_shape)
-def noisy_gradient_step(
-    domain: Domain, distance: Distance, *, clip: float, coef_norm: float, fit_intercept: bool
-) -> float:
-    """L2 sensitivity of the mean clipped logistic gradient, for every theta in the ball.
-
-    ``(C mass + min(L total, 2C moved)) / n``, L of the clipped gradient. Rounding of the
-    float64 sum and of each row's own gradient is charged.
+    The factor is ``(β - λ)/(β + λ)`` for a λ-strongly convex function with β-Lipschitz gradient and steps of
+    ``2/(β + λ)``; here ``β = smoothness + λ``.
     """
-    found = logistic_gradient(domain, clip=clip, coef_norm=coef_norm, fit_intercept=fit_intercept)
-    return found.mean_shift(domain.n, distance)
+    return math.log1p(-2 * strength / (smoothness + 2 * strength))
 
 
-@_gradient_step("learning.squared-gradient", used_by=("LinearRegression", "Ridge"), shape=_shape(squared_gradient))
-def squared_gradient_step(
-    domain: Domain,
-    distance: Distance,
-    *,
-    clip: float,
-    coef_norm: float,
-    fit_intercept: bool,
-    y_range: Sequence[float],
-) -> float:
-    """The same for the squared loss; targets are clipped to a public range and rescaled to [-1, 1]."""
-    found = squared_gradient(domain, clip=clip, coef_norm=coef_norm, fit_intercept=fit_intercept, y_range=y_range)
-    return found.mean_shift(domain.n, distance)
+def _minimiser(name: str, gradient: Callable[..., Gradient], curvature: float, used_by: tuple[str, ...]) -> None:
+    """Register the sensitivity of the minimiser of a loss with this gradient."""
+
+    def shape(
+        domain: Domain, *, alpha: float, smoothness: float, iterations: int, coef_norm: float, **own: Any
+    ) -> tuple[int, float]:
+        """Numbers in a minimiser, and the bound on each: the radius of the ball."""
+        return gradient(domain, coef_norm=coef_norm, **own).size, coef_norm
+
+    @formula(name, kind="mechanism", page="output-perturbation", predicts=True, used_by=used_by, shape=shape)
+    def sensitivity(
+        domain: Domain,
+        distance: Distance,
+        *,
+        coef_norm: float,
+        fit_intercept: bool,
+        alpha: float,
+        smoothness: float,
+        iterations: int,
+        **own: Any,
+    ) -> float:
+        """L2 sensitivity, in the ball, of the minimiser of the mean clipped loss plus ``alpha/(2n) |theta|²``.
+
+        More exactly of the last iterate, converged or not: ``(1 - rate^T) S/λ`` with ``λ = alpha/n``, where the mean
+        gradient changes by at most S. For many iterations that is ``(C mass + min(L total, 2C moved)) / alpha``,
+        2C/alpha for one replaced row. Rounding is charged. (A squared loss is turned into Huber's by clipping.)
+        """
+        sane(alpha > 0 and iterations >= 1)
+        sane(smoothness >= loss_smoothness(domain, curvature, fit_intercept) * (1 - 1e-9))
+        found = gradient(domain, coef_norm=coef_norm, fit_intercept=fit_intercept, **own)
+        strength = alpha / domain.n
+        reached = -math.expm1(iterations * solver_rate(smoothness, strength))
+        rounding = (2 * found.size + 40) * UNIT * (coef_norm * (1 + smoothness / strength) + found.bound / strength)
+        return inflate(reached * found.mean_shift(domain.n, distance) / strength + 2 * rounding)
 
 
-@_gradient_step("learning.hinge-gradient", used_by=("LinearSVC",), shape=_shape(hinge_gradient))
-def hinge_gradient_step(
-    domain: Domain, distance: Distance, *, clip: float, coef_norm: float, fit_intercept: bool, smoothing: float
-) -> float:
-    """The same for the Huberised hinge loss."""
-    found = hinge_gradient(domain, clip=clip, coef_norm=coef_norm, fit_intercept=fit_intercept, smoothing=smoothing)
-    return found.mean_shift(domain.n, distance)
-
-
-@_gradient_step("learning.softmax-gradient", used_by=("LogisticRegression",), shape=_shape(softmax_gradient))
-def softmax_gradient_step(
-    domain: Domain, distance: Distance, *, clip: float, coef_norm: float, fit_intercept: bool, n_classes: int
-) -> float:
-    """The same for the softmax loss of several classes, in the Frobenius norm."""
-    found = softmax_gradient(domain, clip=clip, coef_norm=coef_norm, fit_intercept=fit_intercept, n_classes=n_classes)
-    return found.mean_shift(domain.n, distance)
+_minimiser("learning.logistic-minimiser", logistic_gradient, 0.25, ("LogisticRegression",))
+_minimiser("learning.squared-minimiser", squared_gradient, 1.0, ("Ridge",))

@@ -8,25 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
+from ppdp.bounds.imputation import few_gaps, filled
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
-from ppdp.core.formula import formula, sane, whole
+from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import UNIT, apply_error, inflate
 
-__all__ = [
-    "coordinate_moves",
-    "median_imputation",
-    "medians",
-    "one_way",
-    "quantile_pairs",
-    "quantile_scaling",
-    "quantile_shift",
-    "quantile_triples",
-    "rank_gap_margin",
-    "robust_scaling",
-    "robust_scaling_by_ranks",
-]
+__all__ = ["coordinate_moves", "one_way"]
 
 
 def coordinate_moves(domain: Domain, distance: Distance) -> float:
@@ -53,43 +43,29 @@ def one_way(domain: Domain, distance: Distance) -> bool:
     return complete and distance.toggled == 0 and distance.one_sided <= 1
 
 
-def _resting(domain: Domain, *, max_missing: int, **_: object) -> set[str]:
-    few = {"imputation.missing"} if min(max_missing, domain.missing_rows) < domain.n else set()
-    return few | {"order-statistics.gap"}
+_exact = partial(formula, kind="stability", page="order-statistics", way="exact")
+_scaling = partial(_exact, assumes=lambda domain, **_: {"order-statistics.gap"})
 
 
-@formula(
+@_exact(
     "imputation.median",
-    kind="stability",
-    page="order-statistics",
-    way="exact",
     used_by=("MedianImputer",),
-    assumes=_resting,
+    assumes=lambda domain, **own: few_gaps(domain, **own) | {"order-statistics.gap"},
     releases=("medians",),
     gaps=True,
 )
 def median_imputation(domain: Domain, distance: Distance, *, gap: float, max_missing: int) -> tuple[Domain, Distance]:
     """Exact medians: every row with gaps moves by at most the shift of the vector of medians."""
-    sane(gap > 0 and whole(max_missing) and max_missing >= 0 and distance.reweighted == 0)
-    count = min(max_missing, domain.missing_rows)
-    out = domain.but(max_missing=0)
-    if count == 0 or distance.changed == 0:
+    sane(gap > 0 and distance.reweighted == 0)
+    out, count = filled(domain, distance, max_missing)
+    if count == 0:
         return out, distance
     norm = float(domain.require("row_norm"))
     each = quantile_shift(domain, distance, gap) + 2 * apply_error(domain.d, norm)
     return out, distance.widened(domain.n, count, each, diameter=2 * norm)
 
 
-@formula(
-    "scaling.quantile",
-    kind="stability",
-    page="order-statistics",
-    way="exact",
-    used_by=("MinMaxScaler",),
-    assumes=lambda domain, **_: {"order-statistics.gap"},
-    releases=("quantile-pairs",),
-    gaps=True,
-)
+@_scaling("scaling.quantile", used_by=("MinMaxScaler",), releases=("quantile-pairs",), gaps=True)
 def quantile_scaling(
     domain: Domain,
     distance: Distance,
@@ -116,16 +92,7 @@ def quantile_scaling(
     return out, distance.stretched(inflate(slope), diameter).widened(domain.n, domain.n, each, diameter=diameter)
 
 
-@formula(
-    "scaling.robust",
-    kind="stability",
-    page="order-statistics",
-    way="exact",
-    used_by=("RobustScaler",),
-    assumes=lambda domain, **_: {"order-statistics.gap"},
-    releases=("quantile-triples",),
-    gaps=True,
-)
+@_scaling("scaling.robust", used_by=("RobustScaler",), releases=("quantile-triples",), gaps=True)
 def robust_scaling(
     domain: Domain, distance: Distance, *, gap: float, min_width: float, lower: float, upper: float, clip: float
 ) -> tuple[Domain, Distance]:
@@ -149,15 +116,7 @@ def robust_scaling(
     )
 
 
-@formula(
-    "scaling.robust-by-ranks",
-    kind="stability",
-    page="order-statistics",
-    way="exact",
-    used_by=("RobustScaler",),
-    assumes=lambda domain, **_: {"order-statistics.gap"},
-    releases=("quantile-triples",),
-)
+@_scaling("scaling.robust-by-ranks", used_by=("RobustScaler",), releases=("quantile-triples",))
 def robust_scaling_by_ranks(
     domain: Domain, distance: Distance, *, gap: float, min_width: float, lower: float, upper: float, clip: float
 ) -> tuple[Domain, Distance]:

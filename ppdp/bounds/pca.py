@@ -1,8 +1,9 @@
-"""Projection on the leading eigenvectors: ``docs/theory/pca.md``.
+"""Projection on the leading eigenvectors: ``docs/theory/pca.md``; a soft one: ``docs/theory/soft-pca.md``.
 
 P is the projector on the top k eigenvectors of the second moment ``C = (1/n) Σ w x xᵀ``, or of the covariance
 ``C - mu muᵀ`` over the same n rows, under the condition that the eigengap ``λ_k - λ_{k+1}`` is at least β. A row x
-becomes ``P x``, ``mu + P (x - mu)`` or, in public columns, ``Gᵀ P x``, ``Aᵀ x`` and so on.
+becomes ``P x``, ``mu + P (x - mu)`` or, in public columns, ``Gᵀ P x``, ``Aᵀ x`` and so on. The soft projection is
+``x -> F x`` with ``F = C (C + λI)⁻¹`` and a public λ; it needs no condition.
 """
 
 from __future__ import annotations
@@ -18,21 +19,13 @@ from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import UNIT, column_sum_error, eigen_error, inflate, product_error, projection_error
 
 __all__ = [
-    "aligned_map",
-    "alignment_unit",
-    "alignment_unit_centred",
-    "centred_gap_margin",
-    "centred_rank",
     "frame_shift",
-    "gap_margin",
     "map_error",
+    "moment_distance",
     "moment_error",
     "moment_spread",
-    "projected_map",
     "projector_shift",
-    "public_map",
-    "public_projection",
-    "rank_projection",
+    "shrinkage_shift",
     "spread_factor",
 ]
 
@@ -318,3 +311,59 @@ def alignment_unit(domain: Domain, distance: Distance) -> float:
 def alignment_unit_centred(domain: Domain, distance: Distance) -> float:
     """The same for eigenvectors of the covariance."""
     return moment_spread(domain, distance, float(domain.require("row_norm")))
+
+
+_soft = partial(formula, kind="stability", page="soft-pca", used_by=("SoftPCA",), releases=("moment", "matrix"))
+
+
+def moment_distance(domain: Domain, distance: Distance) -> tuple[float, float]:
+    """Bounds on ``C - C'``, computed with rounding: operator norm and Frobenius norm."""
+    n, norm = domain.n, float(domain.require("row_norm"))
+    paired, single = distance.unmatched
+    operator = norm**2 * distance.one_sided + min(2 * norm * distance.total, norm**2 * distance.moved)
+    frobenius = norm**2 * (math.sqrt(2) * paired + single)
+    frobenius += min(2 * norm * distance.total, math.sqrt(2) * norm**2 * distance.moved)
+    error = 2 * moment_error(domain)
+    return operator / n + error, frobenius / n + error
+
+
+def shrinkage_shift(domain: Domain, distance: Distance, ridge: float) -> tuple[float, float]:
+    """Bounds on ``‖F - F'‖`` and on the root mean square of ``‖(F - F') x‖`` over the rows (Theorem 1 of the page)."""
+    operator, frobenius = moment_distance(domain, distance)
+    shift = operator / (operator + ridge)
+    rounding = math.sqrt(1 + 8 * moment_error(domain) / ridge)  # of the moment, where its root is averaged over rows
+    mean_square = frobenius / math.sqrt(8 * ridge) * min(1 + math.sqrt(2) * shift, math.sqrt(2)) * rounding
+    return inflate(shift), inflate(min(mean_square, shift * float(domain.require("row_norm"))))
+
+
+def _shrunk(domain: Domain, ridge: float) -> tuple[Domain, float]:
+    """Domain after the map, and its Lipschitz constant ``R² / (R² + λ)``."""
+    norm = float(domain.require("row_norm"))
+    slope = norm**2 / (norm**2 + ridge)
+    return domain.but(row_norm=inflate(slope * norm), entry_bound=None), slope
+
+
+@_soft("soft-pca.shrinkage", way="exact")
+def shrinkage(domain: Domain, distance: Distance, *, ridge: float) -> tuple[Domain, Distance]:
+    """Exact second moment: every row moves by at most ``R t / (1 + t)``, ``t = ‖C - C'‖ / λ``; less on average."""
+    sane(ridge > 0)
+    n, norm = domain.n, float(domain.require("row_norm"))
+    out, slope = _shrunk(domain, ridge)
+    if distance.changed == 0:
+        return out, distance
+    shift, mean_square = shrinkage_shift(domain, distance, ridge)
+    error, diameter = 2 * map_error(domain.d, norm), 2 * float(out.require("row_norm"))
+    stretched = distance.stretched(inflate(slope), diameter)
+    return out, stretched.widened(n, n, norm * shift + error, n * (mean_square + error), diameter=diameter + error)
+
+
+@_soft("soft-pca.public", way="noisy", affine=lambda **_: True)
+def public_shrinkage(domain: Domain, distance: Distance, *, ridge: float) -> tuple[Domain, Distance]:
+    """Released second moment: row-wise, ``R² / (R² + λ)``-Lipschitz, up to rounding."""
+    sane(ridge > 0)
+    out, slope = _shrunk(domain, ridge)
+    if distance.changed == 0:
+        return out, distance
+    error, diameter = 2 * map_error(domain.d, float(domain.require("row_norm"))), 2 * float(out.require("row_norm"))
+    stretched = distance.stretched(inflate(slope), diameter)
+    return out, stretched.widened(domain.n, domain.n, error, diameter=diameter + error)

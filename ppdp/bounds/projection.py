@@ -1,91 +1,33 @@
 """Random projections with a public seed: ``docs/theory/random-projection.md``.
 
-The matrix is a pure function of public parameters, made from the raw bits of PCG64, which NumPy never changes (it may
-change what its distributions make of them). So whoever verifies a certificate draws the matrix again.
+The matrix is a pure function of public parameters, so whoever verifies a certificate draws it again and measures it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import issparse
 
-from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.bounds.random_matrix import BINS, FAMILIES, MOST_COLUMNS, MOST_ENTRIES, draw, row_bits, whole
+from ppdp.core.distance import Distance, Moves
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import formula, sane
+from ppdp.core.formula import whole as integers
 from ppdp.core.rounding import UNIT, apply_error, inflate
 
-__all__ = ["FAMILIES", "MOST_ENTRIES", "draw", "measured", "operator_norm", "random_projection"]
+__all__ = ["Change", "Matrix", "Norms", "operator_norm"]
 
 Array = NDArray[np.float64]
-Bits = NDArray[np.uint64]
 
-FAMILIES = ("gaussian", "rademacher", "sparse", "oporp")
-MOST_ENTRIES = 2**26
-"""Largest matrix whose norm is computed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Norms:
-    """What the bounds need of a matrix: its operator and Frobenius norm, and L2 and L1 norms of its rows."""
-
-    operator: float
-    frobenius: float
-    rows: Array
-    absolute_rows: Array
-
-
-def draw(family: str, n_components: int, n_features: int, seed: int) -> Any:
-    """The matrix of shape (n_components, n_features), scaled such that E‖Px‖² = ‖x‖².
-
-    An array, and a sparse array for the families "sparse" (a share 1/√d of the entries is not 0) and "oporp" (one entry
-    in every column: the columns are permuted and dealt out to the components in turn, with random signs).
-    """
-    stream = np.random.PCG64(seed)
-    shape = n_components, n_features
-    if family == "oporp":
-        order = np.argsort(stream.random_raw(n_features), kind="stable")
-        component = np.empty(n_features, dtype=np.int64)
-        component[order] = np.arange(n_features) % n_components
-        return csr_array((_signs(stream.random_raw(n_features)), (component, np.arange(n_features))), shape=shape)
-    if family == "sparse":
-        density = 1 / math.sqrt(n_features)
-        return _sparse(stream, density, shape) / math.sqrt(n_components * density)
-    entries = _signs(stream.random_raw(shape)) if family == "rademacher" else _normals(stream, shape)
-    return entries / math.sqrt(n_components)
-
-
-def _signs(bits: Bits) -> Array:
-    """+1 and -1 from the first bit."""
-    return 1.0 - 2.0 * (bits >> np.uint64(63)).astype(np.float64)
-
-
-def _uniform(bits: Bits) -> Array:
-    """Numbers inside (0, 1), from all but the first bit."""
-    return ((bits & np.uint64(2**63 - 1)) >> np.uint64(11)).astype(np.float64) * 2.0**-52 + 2.0**-53
-
-
-def _normals(stream: np.random.PCG64, shape: tuple[int, int]) -> Array:
-    """Standard normal numbers by the method of Box and Muller."""
-    length = np.sqrt(-2 * np.log(_uniform(stream.random_raw(shape))))
-    return np.asarray(length * np.cos(2 * np.pi * _uniform(stream.random_raw(shape))))
-
-
-def _sparse(stream: np.random.PCG64, density: float, shape: tuple[int, int]) -> Any:
-    """Random signs at a random share of the places."""
-    data, columns, starts = [], [], [0]
-    for _ in range(shape[0]):
-        bits = stream.random_raw(shape[1])
-        (places,) = np.nonzero(_uniform(bits) < density)
-        data.append(_signs(bits[places]))
-        columns.append(places)
-        starts.append(starts[-1] + len(places))
-    return csr_array((np.concatenate(data), np.concatenate(columns), starts), shape=shape)
+FIRST_FAMILIES = ("gaussian", "rademacher", "sparse", "oporp")
+COMPARED = 4096
+"""Most columns, or components, of which all pairs are compared."""
 
 
 def operator_norm(matrix: Any) -> float:
@@ -94,34 +36,302 @@ def operator_norm(matrix: Any) -> float:
     return inflate(float(np.linalg.norm(dense, 2)) * (1 + 10 * max(dense.shape) * UNIT))
 
 
+@dataclass(frozen=True, slots=True)
+class Norms:
+    """What the bounds need of a drawn matrix A; all are upper ends.
+
+    Attributes
+    ----------
+    operator, frobenius : float
+        Norms of A.
+    spread : float
+        At least ``‖Ax‖₁`` of any row of norm 1.
+    rows, absolute_rows, largest : ndarray of shape (k,)
+        L2, L1 and L∞ norm of every row of A.
+    columns, absolute_columns : ndarray of shape (d,)
+        L2 and L1 norm of every column of A.
+    touched : ndarray of shape (d,)
+        How many components a column can change: its entries that are not 0; all, where rows are rounded.
+    terms : int
+        How many entries of one row are not 0, at most.
+    bits : int or None
+        To how many bits rows are rounded before a product; None if sums are taken in order.
+    """
+
+    operator: float
+    frobenius: float
+    spread: float
+    rows: Array
+    absolute_rows: Array
+    largest: Array
+    columns: Array
+    absolute_columns: Array
+    touched: Array
+    terms: int
+    bits: int | None
+
+    def error(self, norm: float, entry: float) -> float:
+        """L2 error of the image of a row of norm at most ``norm`` and entries of at most ``entry`` (Lemmas G, O)."""
+        if self.bits is None:
+            return apply_error(self.terms, self.frobenius * norm)
+        rounded = math.sqrt(len(self.columns)) * entry * 2.0**-self.bits
+        return inflate(self.operator * (rounded + 2 * UNIT * norm))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a change of one row does to its image, at most; upper ends.
+
+    Attributes
+    ----------
+    l1, l2 : float
+        Norms of the change of the image.
+    components : ndarray of shape (k,)
+        By how much each component changes.
+    touched : int
+        How many components change.
+    """
+
+    l1: float
+    l2: float
+    components: Array
+    touched: int
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A public random matrix by its parameters, those of :func:`~ppdp.bounds.random_matrix.draw`.
+
+    Examples
+    --------
+    >>> matrix = Matrix("oporp", 4, 12, seed=0)
+    >>> found = matrix.change(coordinate=0.5, count=2)
+    >>> round(found.l1, 6), round(found.l2, 6), found.components.round(6), found.touched
+    (1.0, 1.0, array([1., 1., 1., 1.]), 2)
+    """
+
+    family: str
+    n_components: int
+    n_features: int
+    seed: int
+    s: float | None = None
+    bins: str | None = None
+
+    @property
+    def entries(self) -> Any:
+        """The matrix."""
+        return draw(self.family, self.n_components, self.n_features, self.seed, self.s, self.bins)
+
+    @property
+    def norms(self) -> Norms:
+        """Its norms."""
+        return _norms(self)
+
+    def change(
+        self,
+        *,
+        coordinate: float | tuple[float, ...] = math.inf,
+        count: float = math.inf,
+        l1: float = math.inf,
+        l2: float = math.inf,
+    ) -> Change:
+        """What a change of a row within all of these bounds can do to its image (Theorem C).
+
+        Parameters
+        ----------
+        coordinate : float or tuple of float
+            Most by which an entry changes: any, or each.
+        count : float
+            Most entries that change.
+        l1, l2 : float
+            Norms of the change.
+        """
+        return _change(self, coordinate, count, l1, l2)
+
+
+@lru_cache(maxsize=32)
+def _norms(matrix: Matrix) -> Norms:
+    """Sums of whole numbers below 2^53, so exact but for the spectrum and what ``inflate`` covers."""
+    A = matrix.entries
+    S, unit = whole(A)
+    safe = inflate(unit)
+    rows, absolute_rows = _sums(S * S, 1), _sums(abs(S), 1)
+    columns, absolute_columns = _sums(S * S, 0), _sums(abs(S), 0)
+    terms, total = _sums(S != 0, 1), float(rows.sum())
+    if matrix.family == "oporp":  # rows look at different columns, so they are orthogonal
+        operator, spread = float(rows.max()), total
+    else:
+        operator, spread = _spectrum(S)
+    spread = min(spread, operator * np.count_nonzero(terms), float(np.sqrt(rows).sum()) ** 2)
+    largest = abs(S).max(axis=1)
+    return Norms(
+        operator=safe * math.sqrt(operator),
+        frobenius=safe * math.sqrt(total),
+        spread=safe * math.sqrt(spread),
+        rows=safe * np.sqrt(rows),
+        absolute_rows=safe * absolute_rows,
+        largest=safe * np.asarray(largest.toarray() if issparse(largest) else largest).ravel(),
+        columns=safe * np.sqrt(columns),
+        absolute_columns=safe * absolute_columns,
+        touched=_sums(S != 0, 0) if issparse(A) else np.full(matrix.n_features, float(np.count_nonzero(terms))),
+        terms=int(terms.max()),
+        bits=None if issparse(A) else row_bits(S),
+    )
+
+
+def _sums(S: Any, axis: int) -> Array:
+    return np.asarray(S.sum(axis=axis), dtype=np.float64).ravel()
+
+
+def _spectrum(S: Any) -> tuple[float, float]:
+    """Upper ends of the largest eigenvalue of SSᵀ and of ``max ‖Sᵀσ‖²`` over signs σ; S holds whole numbers."""
+    S = S.toarray() if issparse(S) else S
+    k, d = S.shape
+    square = S @ S.T if k <= d else S.T @ S
+    eigenvalue = float(np.linalg.eigvalsh(square)[-1]) * (1 + 10 * len(square) * UNIT)
+    return eigenvalue, float(np.abs(square).sum()) if k <= min(d, COMPARED) else math.inf
+
+
+@lru_cache(maxsize=32)
+def _change(matrix: Matrix, coordinate: float | tuple[float, ...], count: float, l1: float, l2: float) -> Change:
+    norms, d, safe = matrix.norms, matrix.n_features, inflate(1.0)
+    count = int(min(count, d))
+    each = np.broadcast_to(np.asarray(coordinate, dtype=np.float64), d)
+    limits: Array = np.minimum(each, min(l1, l2))
+    sane(count >= 0 and float(limits.min()) >= 0 and float(limits.max()) < 1e150)
+    l1 = min(l1, safe * _top(limits, count))
+    l2 = min(l2, l1, safe * math.sqrt(_top(limits**2, count)))
+    A = matrix.entries
+    components = np.minimum(norms.rows * l2, norms.largest * l1)
+    components = safe * np.minimum(components, _by_component(A, limits, count))
+    touched = min(int(np.count_nonzero(norms.largest)), int(_top(norms.touched * (limits > 0), count)))
+    absolute = min(
+        float(components.sum()),
+        norms.absolute_columns.max() * l1,
+        _top(norms.absolute_columns * limits, count),
+        norms.spread * l2,
+    )
+    length = safe * min(
+        norms.operator * l2,
+        norms.columns.max() * l1,
+        _top(norms.columns * limits, count),
+        math.sqrt(absolute) * math.sqrt(components.max()),
+        float(np.linalg.norm(components)),
+        _by_pairs(A, limits, count),
+    )
+    return Change(
+        l1=safe * float(min(absolute, math.sqrt(touched) * length)),
+        l2=float(length),
+        components=np.minimum(components, length),
+        touched=touched,
+    )
+
+
+def _top(values: Array, count: int, axis: int = -1) -> Any:
+    """Sum of the ``count`` largest of non-negative numbers."""
+    if count < values.shape[axis]:
+        values = -np.partition(-values, count - 1, axis=axis).take(range(count), axis=axis)
+    return values.sum(axis=axis)
+
+
+def _by_component(A: Any, limits: Array, count: int) -> Array:
+    """The largest ``Σ |a_ji| b_i`` over ``count`` columns i, of every row of A; the right signs attain it."""
+    if not issparse(A):
+        return np.asarray(_top(np.abs(A) * limits, count))
+    weighed, starts = np.abs(A.data) * limits[A.indices], A.indptr[:-1]
+    row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    order = np.lexsort((-weighed, row))  # within every row the largest first
+    kept = np.arange(len(order)) - starts[row] < count
+    return np.asarray(np.bincount(row[kept], weighed[order][kept], minlength=A.shape[0]), dtype=np.float64)
+
+
+def _by_pairs(A: Any, limits: Array, count: int) -> float:
+    """``‖Σ ±b_i A_i‖² ≤ Σ_i b_i (b_i ‖A_i‖² + Σ_l b_l |A_i·A_l|)`` over ``count`` columns, the largest of each sum."""
+    if A.shape[1] > COMPARED:
+        return math.inf
+    S, unit = whole(A)
+    S = S.toarray() if issparse(S) else S
+    pairs = np.abs(S.T @ S) * limits * limits[:, None]
+    own = pairs.diagonal().copy()
+    np.fill_diagonal(pairs, 0.0)
+    return inflate(unit * math.sqrt(_top(own + _top(pairs, count - 1), count)))
+
+
 @lru_cache(maxsize=64)
-def measured(family: str, n_components: int, n_features: int, seed: int) -> Norms:
-    """The norms of the matrix that is drawn."""
-    matrix = draw(family, n_components, n_features, seed)
+def _first_norms(family: str, n_components: int, n_features: int, seed: int) -> tuple[float, float, Array, Array]:
+    """Operator and Frobenius norm, L2 and L1 norms of rows, of a matrix whose entries are not rounded."""
+    matrix = draw(family, n_components, n_features, seed, rounded=False)
     absolute = np.asarray(abs(matrix).sum(axis=1)).ravel()
     squares = np.asarray((matrix * matrix).sum(axis=1)).ravel()
     rows = np.sqrt(squares)
     # Under "oporp" the components look at different columns, so their images are orthogonal.
     operator = inflate(float(rows.max())) if family == "oporp" else operator_norm(matrix)
-    return Norms(operator, inflate(math.sqrt(squares.sum())), rows, absolute)
+    return operator, inflate(math.sqrt(squares.sum())), rows, absolute
 
 
 @formula("projection.random", kind="stability", page="random-projection", way="public", used_by=("RandomProjection",))
 def random_projection(
     domain: Domain, distance: Distance, *, family: str, n_components: int, seed: int
 ) -> tuple[Domain, Distance]:
-    """Row-wise and linear, Lipschitz with the operator norm of the matrix that the seed gives."""
-    sane(family in FAMILIES and type(n_components) is int and type(seed) is int and n_components >= 1 and seed >= 0)
-    sane(n_components * (1 if family == "oporp" else domain.d) <= MOST_ENTRIES)
-    norms = measured(family, n_components, domain.d, seed)
+    """Row-wise and linear, Lipschitz with the operator norm of the matrix that the seed gives, not rounded."""
+    sane(family in FIRST_FAMILIES and integers(n_components, seed) and n_components >= 1 and seed >= 0)
+    sane(n_components * (1 if family == "oporp" else domain.d) <= MOST_ENTRIES and domain.d <= MOST_ENTRIES)
+    operator, frobenius, rows, absolute_rows = _first_norms(family, n_components, domain.d, seed)
+    error = apply_error(domain.d, frobenius * domain.require("row_norm"))
+    return _projected(domain, distance, operator, rows, absolute_rows, error)
+
+
+@formula(
+    "projection.drawn",
+    kind="stability",
+    page="random-projection",
+    way="public",
+    used_by=("RandomProjection",),
+    entrywise=True,
+)
+def drawn_projection(
+    domain: Domain,
+    distance: Distance,
+    *,
+    family: str,
+    n_components: int,
+    seed: int,
+    s: float | None = None,
+    bins: str | None = None,
+) -> tuple[Domain, Distance]:
+    """Row-wise and linear, with the norms of the matrix that the parameters give (Theorem C, Lemma G, Lemma O).
+
+    What is known of each row that moved becomes what Theorem C says of its image. Components that a change does not
+    touch stay equal to the last bit.
+    """
+    sane(family in FAMILIES and integers(n_components, seed) and n_components >= 1 and seed >= 0)
+    sane(n_components * (1 if family == "oporp" else domain.d) <= MOST_ENTRIES and domain.d <= MOST_COLUMNS)
+    sane(s is None or (family == "sparse" and type(s) is float and 1 <= s <= MOST_ENTRIES))
+    sane(bins is None or (family == "oporp" and bins in BINS))
+    matrix = Matrix(family, n_components, domain.d, seed, s, bins)
+    norms = matrix.norms
+    error = norms.error(domain.require("row_norm"), largest_entry(domain))
+    out, far = _projected(domain, distance, norms.operator, norms.rows, norms.absolute_rows, error)
+    known = distance.moves
+    if known is None:
+        return out, far
+    change = matrix.change(coordinate=known.linf, count=known.columns, l1=known.l1, l2=distance.radius)
+    radius = min(far.radius, change.l2 + 2 * error)
+    l1 = change.l1 + 2 * error * math.sqrt(change.touched)
+    moves = Moves(min(float(change.components.max()) + 2 * error, radius), l1, change.touched)
+    return out, replace(far, radius=radius, total=min(far.total, far.moved * radius)).moving(moves)
+
+
+def _projected(
+    domain: Domain, distance: Distance, operator: float, rows: Array, absolute_rows: Array, error: float
+) -> tuple[Domain, Distance]:
     norm = float(domain.require("row_norm"))
-    entries = np.minimum(norms.rows * norm, norms.absolute_rows * min(domain.entry_bound or norm, norm))
-    error = apply_error(domain.d, norms.frobenius * norm)
-    out_norm = inflate(min(norms.operator * norm, float(np.linalg.norm(entries))) + error)
+    entries = np.minimum(rows * norm, absolute_rows * largest_entry(domain))
+    out_norm = inflate(min(operator * norm, float(np.linalg.norm(entries))) + error)
     out = domain.but(
-        n_features=n_components,
+        n_features=len(rows),
         feature_names=None,
         row_norm=out_norm or norm,  # the matrix may be 0, and any bound holds then
         entry_bound=min(inflate(float(entries.max()) + error), out_norm) or norm,
     )
-    return out, distance.stretched(norms.operator, 2 * out_norm).jittered(error)
+    return out, distance.stretched(operator, 2 * out_norm).jittered(error)

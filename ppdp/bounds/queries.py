@@ -16,18 +16,12 @@ __all__ = [
     "MOMENT_COUNT_WEIGHT",
     "by_column",
     "check_grid",
-    "count_sensitivity",
     "counting_step",
     "covariance_sensitivity",
-    "covariance_shape",
-    "histogram_sensitivity",
     "histogram_shape",
     "moving",
     "present_shape",
     "rows_sensitivity",
-    "rows_shape",
-    "sum_sensitivity",
-    "sum_shape",
 ]
 
 _query = partial(formula, kind="mechanism", page="queries", used_by=("GaussianMechanism",))
@@ -139,7 +133,7 @@ def rows_shape(domain: Domain) -> tuple[int, float]:
     return domain.n * domain.d, float(domain.require("row_norm"))
 
 
-@_query("query.rows", shape=rows_shape)
+@_query("query.rows", shape=rows_shape, by_position=True, rows=True)
 def rows_sensitivity(domain: Domain, distance: Distance) -> float:
     """The rows in their places: ``hypot(R √(mass + min(mass, 2 replaced)), √(c min(total, c moved)))``.
 

@@ -8,20 +8,15 @@ that the eigenvalues of C are at least ``νR²``; ν is ``share``. Then rows are
 from __future__ import annotations
 
 import math
+from functools import partial
 
+from ppdp.bounds.imputation import few_gaps, filled
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.formula import formula, sane, whole
+from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import UNIT, apply_error, eigen_error, inflate, product_error
 
-__all__ = [
-    "coefficient_norm",
-    "coefficient_shift",
-    "complete_moment",
-    "eigenvalue_margin",
-    "public_regression",
-    "regression",
-]
+__all__ = ["coefficient_norm", "coefficient_shift", "eigenvalue_margin"]
 
 
 def coefficient_norm(domain: Domain, share: float, conditional: bool) -> float:
@@ -66,21 +61,22 @@ def _sane(domain: Domain, share: float, conditional: bool) -> None:
     sane(1e-9 <= share <= 1e9 and (not conditional or share * domain.d <= 1 + 1e-9))
 
 
-def _assumed(domain: Domain, *, max_missing: int, conditional: bool, **_: object) -> set[str]:
-    """Margins that an exact fit rests on."""
-    few = {"imputation.missing"} if min(max_missing, domain.missing_rows) < domain.n else set()
-    return few | ({"regression.eigenvalue"} if conditional else set())
-
-
-@formula(
-    "regression.exact",
+_regression = partial(
+    formula,
     kind="stability",
     page="regression-imputation",
-    way="exact",
     used_by=("RegressionImputer",),
-    assumes=_assumed,
     releases=("complete-matrix",),
     gaps=True,
+)
+
+
+@_regression(
+    "regression.exact",
+    way="exact",
+    assumes=lambda domain, *, conditional, **own: (
+        few_gaps(domain, **own) | ({"regression.eigenvalue"} if conditional else set())
+    ),
 )
 def regression(
     domain: Domain, distance: Distance, *, share: float, max_missing: int, conditional: bool = False
@@ -90,10 +86,8 @@ def regression(
     Filled entries lie in the box of entries if one is declared, so a row never moves further than the box is wide.
     """
     _sane(domain, share, conditional)
-    sane(whole(max_missing) and max_missing >= 0)
-    count = min(max_missing, domain.missing_rows)
-    out = domain.but(max_missing=0)
-    if count == 0 or distance.changed == 0:
+    out, count = filled(domain, distance, max_missing)
+    if count == 0:
         return out, distance
     norm = float(domain.require("row_norm"))
     b = coefficient_norm(domain, share, conditional)
@@ -104,15 +98,7 @@ def regression(
     return out, stretched.widened(domain.n, count, each, diameter=2 * norm)
 
 
-@formula(
-    "regression.public",
-    kind="stability",
-    page="regression-imputation",
-    way="noisy",
-    used_by=("RegressionImputer",),
-    releases=("complete-matrix",),
-    gaps=True,
-)
+@_regression("regression.public", way="noisy")
 def public_regression(
     domain: Domain, distance: Distance, *, share: float, conditional: bool = False
 ) -> tuple[Domain, Distance]:

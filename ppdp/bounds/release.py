@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 
 from ppdp.bounds.imputation import entries_of, mean_sensitivity
+from ppdp.bounds.queries import covariance_sensitivity
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import formula
-from ppdp.core.rounding import column_sum_error, inflate, product_error
+from ppdp.core.rounding import column_sum_error, inflate
 
-__all__ = ["BOX_WEIGHT", "answer_shape", "column_means", "mean_and_count", "mean_and_moment", "mean_and_squares"]
+__all__ = ["BOX_WEIGHT"]
 
 # Largest weight c such that t²(1 + c²(2 - t)²) <= 4 for all t in [0, 2]: c² = (11 + 5√5)/8, rounded down.
 BOX_WEIGHT = math.sqrt((11 + 5 * math.sqrt(5)) / 8) * (1 - 1e-12)
@@ -24,13 +25,7 @@ def mean_and_moment(domain: Domain, distance: Distance) -> float:
     Exactly the sensitivity of the mean alone. A toggled row costs ``√1.5 R``, a row that moved by w
     at most ``√3 |w|``. Where the sum is known to stay, as that of centred rows, the second moment alone counts.
     """
-    n, norm = domain.n, float(domain.require("row_norm"))
-    paired, single = distance.unmatched
-    unmatched = 2 * norm * paired + math.sqrt(1.5) * norm * single
-    shift = unmatched + min(math.sqrt(3) * distance.total, 2 * norm * distance.moved)
-    shift = min(shift, distance.sums + distance.moment_shift(norm))
-    error = column_sum_error(n, domain.d, norm, distance) + 2 * product_error(n, norm) / (math.sqrt(2) * norm)
-    return inflate((shift + error) / n)
+    return covariance_sensitivity(domain, distance, weighted=False)
 
 
 @formula("release.mean-and-squares", kind="release", page="releases")

@@ -1,13 +1,16 @@
-"""Public maps that act on one row at a time: ``docs/theory/row-wise.md``.
+"""Public maps that act on one row at a time: ``docs/theory/row-wise.md`` and ``docs/theory/quantization.md``.
 
 A map that treats every row by itself, with public parameters, leaves equal rows equal and replaced rows
-replaced. Rows that moved may move further, by its Lipschitz constant.
+replaced. Rows that moved may move further, by its Lipschitz constant. Or they move onto a public grid: centres of its
+cells lie at multiples of the side of a cell, every coordinate moves by at most half a cell, and rows that left the box
+of entries or the ball of rows are projected back on it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from ppdp.core.distance import Distance
@@ -15,12 +18,12 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import apply_error, inflate
 
-__all__ = ["identity", "norm_clip", "public_map", "range_scaling", "row_map"]
+__all__ = ["FINEST"]
 
 _row_by_row = partial(formula, kind="stability", page="row-wise", way="public", gaps=True)
 
 
-@_row_by_row("row-wise.identity", used_by=("PCA",))
+@_row_by_row("row-wise.identity", used_by=("PCA",), entrywise=True)
 def identity(domain: Domain, distance: Distance) -> tuple[Domain, Distance]:
     """Nothing changes."""
     return domain, distance
@@ -39,20 +42,26 @@ def norm_clip(domain: Domain, distance: Distance, *, max_norm: float) -> tuple[D
     return out, distance.stretched(1.0, 2 * norm).jittered(apply_error(domain.d, norm))
 
 
-@_row_by_row("row-wise.range-scaling", used_by=("MinMaxScaler",))
+@_row_by_row("row-wise.range-scaling", used_by=("MinMaxScaler",), entrywise=True)
 def range_scaling(
     domain: Domain, distance: Distance, *, widths: Sequence[float], low: float, high: float
 ) -> tuple[Domain, Distance]:
     """Clip each column to its public range of width ``widths[j]``, then map it linearly onto [low, high].
 
-    Lipschitz constant ``max_j (high - low) / widths[j]``; every entry ends within ``max(|low|, |high|)``.
+    Lipschitz constant ``max_j (high - low) / widths[j]``; every entry ends within ``max(|low|, |high|)``. What is known
+    of a change by columns is scaled column by column, and no entry changes by more than ``high - low``.
     """
     sane(len(widths) == domain.d and min(widths) > 0 and low < high)
     entry = max(abs(low), abs(high))
     norm = entry * math.sqrt(domain.d)
-    slope = max((high - low) / w for w in widths)
-    out = domain.but(row_norm=inflate(norm), entry_bound=inflate(entry))
-    return out, distance.stretched(slope, (high - low) * math.sqrt(domain.d)).jittered(apply_error(domain.d, norm))
+    slopes = [(high - low) / width for width in widths]
+    out, error = domain.but(row_norm=inflate(norm), entry_bound=inflate(entry)), apply_error(domain.d, norm)
+    found = distance.stretched(max(slopes), (high - low) * math.sqrt(domain.d)).jittered(error)
+    if distance.moves is None:
+        return out, found
+    moves = distance.moves.scaled(slopes, inflate(high - low), error)
+    radius = min(found.radius, math.hypot(*moves.largest([1.0] * domain.d)))
+    return out, replace(found, radius=radius, total=min(found.total, found.moved * radius)).moving(moves)
 
 
 @_row_by_row("row-wise.row-map", used_by=("RowMap", "ColumnMap"))
@@ -125,3 +134,45 @@ def public_map(
     if distance.changed == 0:
         return out, distance
     return out, distance.widened(domain.n, domain.n, 2 * error, diameter=2 * row_norm + error)
+
+
+_grid = partial(formula, kind="stability", page="quantization", way="public", used_by=("GridQuantizer",), gaps=True)
+
+FINEST = 1e-9
+"""Smallest side of a cell, in units of ``row_norm``: numbers of cells stay exact in float64."""
+
+
+def _norms(domain: Domain, cell: float) -> tuple[float, float]:
+    """Largest norm of a row after the stage, and of one that is not projected back yet."""
+    norm = float(domain.require("row_norm"))
+    sane(FINEST * norm <= cell <= 2 * norm)
+    return norm, norm + cell * math.sqrt(domain.d) / 2
+
+
+@_grid("quantization.hard")
+def hard_grid(domain: Domain, distance: Distance, *, cell: float) -> tuple[Domain, Distance]:
+    """Every coordinate goes to the centre of its cell: a row that moved at all may jump a cell further in each.
+
+    Equal rows stay equal, so nothing is charged where no row moved.
+    """
+    norm, reach = _norms(domain, cell)
+    jumps = distance.jittered(inflate(cell * math.sqrt(domain.d) / 2))
+    return domain, jumps.stretched(1.0, 2 * norm).jittered(2 * apply_error(domain.d, reach))
+
+
+@_grid("quantization.dither")
+def dithered_grid(domain: Domain, distance: Distance, *, cell: float, seed: int) -> tuple[Domain, Distance]:
+    """Every slot has a grid of its own, shifted by public numbers drawn from the seed.
+
+    The same for rows that moved, as the grid of a slot is the same on both sides; rows must match by position.
+    """
+    sane(seed >= 0)
+    return hard_grid(domain, distance.by_position(), cell=cell)
+
+
+@_grid("quantization.staircase")
+def staircase(domain: Domain, distance: Distance, *, cell: float, ramp: float) -> tuple[Domain, Distance]:
+    """Flat around the centres, with slopes on a share ``ramp`` of every cell: Lipschitz constant ``1 / ramp``."""
+    sane(0 < ramp <= 1)
+    norm, reach = _norms(domain, cell)
+    return domain, distance.stretched(inflate(1 / ramp), 2 * norm).jittered(2 * apply_error(domain.d, reach) / ramp)

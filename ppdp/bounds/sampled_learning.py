@@ -15,6 +15,7 @@ from ppdp.bounds.learning import (
     augmented_norm,
     hinge_gradient,
     logistic_gradient,
+    loss_smoothness,
     released_models,
     softmax_gradient,
     softmax_gradient_norm,
@@ -30,16 +31,7 @@ from ppdp.privacy.losses import FixedSizeSamples, HiddenIterate, PoissonSamples
 from ppdp.privacy.noise.sampler import lattice_allowance
 from ppdp.privacy.subsampling import epoch_mu
 
-__all__ = [
-    "LOSSES",
-    "batches_per_pass",
-    "epochs_step",
-    "fixed_size_steps",
-    "hidden_pass",
-    "poisson_steps",
-    "row_gradient",
-    "smoothness",
-]
+__all__ = ["batches_per_pass", "smoothness", "softmax_bound"]
 
 LOSSES: dict[str, Callable[..., Gradient]] = {
     "hinge": hinge_gradient,
@@ -63,7 +55,7 @@ def smoothness(
     """Lipschitz constant in the coefficients of every row's gradient, clipped or not."""
     sane(n_classes >= 2 and 0 < smoothing <= 1)
     curvature = {"hinge": 1 / (2 * smoothing), "logistic": 0.25, "softmax": 0.5, "squared": 1.0}[loss]
-    return curvature * augmented_norm(float(domain.require("row_norm")), fit_intercept) ** 2
+    return loss_smoothness(domain, curvature, fit_intercept)
 
 
 def batches_per_pass(n_rows: int, batch_size: int) -> int:
@@ -200,6 +192,7 @@ def fixed_size_steps(
 @formula(
     "learning.epochs",
     kind="mechanism",
+    by_position=True,
     page="subsampling",
     used_by=MODELS,
     predicts=True,
@@ -230,6 +223,7 @@ def epochs_step(domain: Domain, distance: Distance, *, loss: str, batch_size: in
     "learning.hidden",
     kind="privacy",
     law=GAUSSIAN,
+    by_position=True,
     hides_iterates=True,
     page="noisy-gradient-descent",
     used_by=MODELS,

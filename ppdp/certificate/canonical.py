@@ -1,14 +1,23 @@
-"""JSON as a certificate is read and hashed: nothing in it can be taken in two ways."""
+"""A certificate as JSON, of which nothing can be taken in two ways: its form, how it is read, how it is hashed."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
-__all__ = ["digest", "seal", "strict_json", "without"]
+from ppdp.certificate.record import FIRST, SINCE_SECOND, Record, read_as
+from ppdp.exceptions import CertificateError
+
+__all__ = ["digest", "parse", "schema", "seal", "shipped", "strict_json", "without"]
+
+FORM = re.compile("ppdp-certificate/([1-9][0-9]{0,3})")
+NEWEST = 2
 
 
 def strict_json(text: str | bytes) -> Any:
@@ -51,3 +60,57 @@ def _no_constant(_: str) -> float:
 def _sha256(body: dict[str, Any]) -> str:
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
+
+
+@cache
+def shipped(package: str, name: str) -> dict[str, Any]:
+    """A JSON document that ships with a package."""
+    document: dict[str, Any] = json.loads(files(package).joinpath(name).read_text(encoding="utf-8"))
+    return document
+
+
+@cache
+def schema(version: int = NEWEST) -> dict[str, Any]:
+    """The JSON schema (draft 2020-12) of certificates of one version of the form; it ships with the package."""
+    loaded = {**shipped("ppdp.certificate", "schema.json")}
+    if version == 1:
+        loaded["required"] = [name for name in loaded["required"] if name not in SINCE_SECOND]
+        loaded["properties"] = without(loaded["properties"], *SINCE_SECOND) | {"schema": {"const": FIRST}}
+    return loaded
+
+
+@cache
+def _validator(version: int) -> Any:
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    whole = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)  # not 1.0
+    return extend(Draft202012Validator, type_checker=whole)(schema(version))
+
+
+def parse(content: Any) -> Record:
+    """Read a document by the schema of its version; no value is converted.
+
+    Raises
+    ------
+    CertificateError
+        If it does not have the form of a certificate.
+    """
+    from jsonschema.exceptions import best_match
+
+    name = content.get("schema") if isinstance(content, dict) else None
+    found = FORM.fullmatch(name) if isinstance(name, str) else None
+    if found is None:
+        raise CertificateError("this is not a ppdp certificate.")
+    version = int(found[1])
+    if version > NEWEST:
+        raise CertificateError(
+            f"its form is {name}, and this ppdp reads up to ppdp-certificate/{NEWEST}: a newer ppdp is needed.",
+            fix="pip install --upgrade ppdp.",
+        )
+    error = best_match(_validator(version).iter_errors(content))
+    if error is not None:
+        place = "/".join(map(str, error.absolute_path)) or "the document"
+        fix = "use the file as it was issued."
+        raise CertificateError(f"{place} does not have the form of a certificate.", fix=fix)
+    return read_as(Record, content)

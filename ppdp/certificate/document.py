@@ -8,22 +8,20 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from ppdp.certificate.canonical import digest, strict_json, without
+from ppdp.certificate.canonical import digest, parse, strict_json, without
 from ppdp.certificate.numbers import draws_of, epsilon_at, loss_of
 from ppdp.certificate.pages import shown
-from ppdp.certificate.pages.card import add_to_card, render_card
+from ppdp.certificate.pages.shown import add_to_card, render_card
+from ppdp.certificate.pages.view import printable_view
 from ppdp.certificate.record import Issued, Record, read_as, written
-from ppdp.certificate.replay.form import parse
+from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.certificate.replay.verify import Verification, verify
-from ppdp.certificate.share.export_rules import refuse_unsafe
-from ppdp.certificate.share.files import read_file, write_atomically
+from ppdp.certificate.share.files import MOST_BYTES, Saved
 from ppdp.certificate.share.registry_record import registry_record
 from ppdp.certificate.share.signature import Signature, checked, sign
-from ppdp.core.checks import path_of
-from ppdp.exceptions import CertificateError, ExportError, InvalidParameter
+from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 
 if TYPE_CHECKING:
@@ -44,7 +42,7 @@ def _readable() -> Iterator[None]:
         raise CertificateError("the document is broken: no ppdp issued it.", fix=ASK_WHY) from None
 
 
-class Certificate:
+class Certificate(Saved):
     """An end-to-end (epsilon, delta) guarantee with everything it rests on.
 
     Only :meth:`ppdp.Pipeline.fit` makes one. It holds public numbers only, so it may be handed to anybody. What cannot
@@ -62,16 +60,19 @@ class Certificate:
     _content: dict[str, Any]
     _record: Record | None
     _verified: Verification | None
+    _unread = CertificateError, None, MOST_BYTES
 
     def __init__(self, content: dict[str, Any]) -> None:
-        for name, value in (("_content", copy.deepcopy(content)), ("_record", None), ("_verified", None)):
+        self._keep(_content=copy.deepcopy(content), _record=None, _verified=None)
+
+    def _keep(self, **values: Any) -> None:
+        for name, value in values.items():
             object.__setattr__(self, name, value)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: Any = None) -> None:
         raise AttributeError("a certificate does not change.")
 
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError("a certificate does not change.")
+    __delattr__ = __setattr__
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._content,)
@@ -105,7 +106,7 @@ class Certificate:
         """
         if self._record is None:
             with _readable():
-                object.__setattr__(self, "_record", parse(self._content))
+                self._keep(_record=parse(self._content))
         return cast(Record, self._record)
 
     def __getitem__(self, name: str) -> Any:
@@ -186,38 +187,10 @@ class Certificate:
             raise CertificateError("this is not a JSON document.") from None
         try:
             one = cls(content)
-            object.__setattr__(one, "_record", parse(content))
+            one._keep(_record=parse(content))
             return one
         except RecursionError:
             raise CertificateError("the document is nested too deeply.") from None
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the JSON document, atomically.
-
-        Raises
-        ------
-        InvalidParameter
-            If the path is none.
-        """
-        write_atomically(path_of("path", path), self.to_json() + "\n")
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Certificate:
-        """Read a JSON document.
-
-        Raises
-        ------
-        CertificateError
-            If the file cannot be read or is not a certificate.
-        """
-        place = path_of("path", path)
-        try:
-            data = read_file(Path(os.path.realpath(place)))
-        except OSError as error:
-            raise CertificateError(f"cannot read {str(place)!r}: {error.strerror}.") from None
-        except ExportError as error:
-            raise CertificateError(error.message) from None
-        return cls.from_json(data)
 
     def verify(
         self, *, signature: Signature | str | os.PathLike[str] | None = None, public_key: PublicKey | None = None
@@ -244,9 +217,8 @@ class Certificate:
             If the key cannot be read or is not of Ed25519, or one of the two is missing.
         """
         if (signature is None) != (public_key is None):
-            raise InvalidParameter(
-                "a signature is checked with a public key.", fix="give signature= and public_key=, or neither."
-            )
+            fix = "give signature= and public_key=, or neither."
+            raise InvalidParameter("a signature is checked with a public key.", fix=fix)
         result = verify(self._content)
         if signature is None or public_key is None:
             return result
@@ -258,7 +230,7 @@ class Certificate:
         Only that it holds is remembered: what does not may hold once a module with formulas of its own is imported.
         """
         found = self._verified or self.verify()
-        object.__setattr__(self, "_verified", found or None)
+        self._keep(_verified=found or None)
         return found
 
     def _held(self, otherwise: str) -> Record:
@@ -322,7 +294,7 @@ class Certificate:
         InvalidParameter
             If ``card`` is none.
         """
-        text = render_card(self._held(", so it gets no model card"))
+        text = render_card(printable_view(self._held(", so it gets no model card")))
         if card is not None:
             add_to_card(card, text)
         return text
@@ -382,16 +354,18 @@ class Certificate:
         """
         record = self._held(", so it gets no record")
         refuse_unsafe(record, conditional=conditional)
-        basic = {
-            "name": name,
-            "data_curators": curators,
-            "description": description,
-            "intended_use": intended_use,
-            "data_product_type": product_type,
-            "data_product_region": region,
-            "publication_date": publication_date,
-        }
-        return registry_record(record, basic, authors, further or {})
+        return registry_record(
+            record,
+            authors,
+            further or {},
+            name=name,
+            data_curators=curators,
+            description=description,
+            intended_use=intended_use,
+            data_product_type=product_type,
+            data_product_region=region,
+            publication_date=publication_date,
+        )
 
     def _repr_html_(self) -> str:
         return shown.fragment(self._found())

@@ -7,55 +7,76 @@ and what was spent on the same people in all.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from ppdp.certificate.record import Pair, PartOf, Record
+from ppdp.certificate.record import OF_THE_ISSUER, Pair, PartOf, Record
 from ppdp.core.names import dataset_name
+from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 
-__all__ = ["account_in_words", "issued_rules", "left_out", "not_alone", "spent_at_least", "unpaid"]
+__all__ = [
+    "UNPROVED",
+    "account_in_words",
+    "issued_rules",
+    "issuer_words",
+    "left_out",
+    "not_alone",
+    "said",
+    "spent_at_least",
+    "unpaid",
+]
 
 
 _CLOSE = 1 + 1e-6
+_MOST_LETTERS = 500  # as in the schema
+UNPROVED = "in the words of the issuer, which the certificate does not prove"
 EARLIER_FORM = "its form is an earlier one, which does not say how many other fits there were."
 
 
 def left_out(c: Record) -> list[str]:
     """What else looked at the same data and is not in the claim; the first thing that a reader must know."""
-    return [*_part(c), *_others(c), *_around(c)]
+    inside = c.issued and c.issued.inside
+    around = f"FITTED INSIDE {inside}; what that chose by private scores, or fitted by itself, is not included."
+    return [*unpaid(c), *([around] if inside is not None else [])]
 
 
-def _part(c: Record) -> list[str]:
-    part = c.part_of
-    if part is None:
-        return []
-    return [
-        f"PART OF A SEARCH over {part.candidates} candidates that costs epsilon = {part.epsilon:g} at delta ="
-        f" {part.delta:g} in all; this certificate is that of its last fit alone."
-    ]
+def issuer_words(issuer: Any) -> dict[str, str]:
+    """What a pipeline says of its purpose and of who is responsible, if its words can be shown to everybody."""
+    given = {name: words for name in OF_THE_ISSUER if (words := getattr(issuer, name)) is not None}
+    for name, words in given.items():
+        if not isinstance(words, str) or not words.strip() or len(words) > _MOST_LETTERS or not words.isprintable():
+            raise InvalidParameter(
+                f"{name} must be public words that can be seen, in one line of at most {_MOST_LETTERS} letters.",
+                fix=f"plain words without control characters, or leave {name} out.",
+            )
+    return given
 
 
-def _others(c: Record) -> list[str]:
-    issued = c.issued
-    if issued is None:
-        return []
-    found, summed = [], issued.together
-    if summed is not None:
-        which = "" if issued.ledger is None else " on the same data, not all of them in the ledger"
+def said(c: Record) -> list[tuple[str, str]]:
+    """Purpose and who is responsible, as far as the issuer said so; nothing proves these words."""
+    return [] if c.issued is None else [(name, words) for name in OF_THE_ISSUER if (words := getattr(c.issued, name))]
+
+
+def unpaid(c: Record) -> list[str]:
+    """What was released beside it that no total in the document covers."""
+    found, part, issued = [], c.part_of, c.issued
+    if part is not None:
         found.append(
-            f"FIT {issued.fit} OF THIS PROCESS{which}; what the others released is not included: together they come"
-            f" to epsilon = {summed.epsilon:.4g} at delta = {summed.delta:.3g}."
+            f"PART OF A SEARCH over {part.candidates} candidates that costs epsilon = {part.epsilon:g} at delta ="
+            f" {part.delta:g} in all; this certificate is that of its last fit alone."
         )
-    if issued.travels:
+    if issued is not None and issued.together is not None:
+        which = "" if issued.ledger is None else " on the same data, not all of them in the ledger"
+        come_to = f"they come to epsilon = {issued.together.epsilon:.4g} at delta = {issued.together.delta:.3g}"
+        if issued.together.delta >= 1:
+            come_to = "they have no known bound, as where each protects against another change"
+        found.append(
+            f"FIT {issued.fit} OF THIS PROCESS{which}; what the others released is not included: together {come_to}."
+        )
+    if issued is not None and issued.travels:
         copies = "1 COPY" if issued.travels == 1 else f"{issued.travels} COPIES"
         found.append(f"{copies} OF THE PIPELINE WENT TO OR CAME FROM OTHER PROCESSES; fits there are not included.")
     return found
-
-
-def _around(c: Record) -> list[str]:
-    inside = c.issued and c.issued.inside
-    if inside is None:
-        return []
-    return [f"FITTED INSIDE {inside}; what that chose by private scores, or fitted by itself, is not included."]
 
 
 def account_in_words(c: Record) -> str | None:
@@ -73,11 +94,6 @@ def account_in_words(c: Record) -> str | None:
         f"{day}, spend {ledger.position} on {ledger.dataset!r} in ledger {ledger.account} ({within}); {total}"
         f" all of them at delta = {ledger.delta:.3g}, this one included."
     )
-
-
-def unpaid(c: Record) -> list[str]:
-    """What was released beside it that no total in the document covers."""
-    return [*_part(c), *_others(c)]
 
 
 def not_alone(c: Record) -> list[str]:

@@ -10,11 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from types import MappingProxyType, UnionType
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from ppdp.core.adjacency import Adjacency
 
 __all__ = [
+    "FIRST",
+    "OF_THE_ISSUER",
+    "SINCE_SECOND",
     "Alternative",
     "Condition",
     "Entrance",
@@ -25,10 +28,8 @@ __all__ = [
     "Ladder",
     "LedgerEntry",
     "Mechanism",
-    "Noisy",
     "Pair",
     "PartOf",
-    "Place",
     "Record",
     "Release",
     "Released",
@@ -46,19 +47,7 @@ T = TypeVar("T")
 
 FIRST = "ppdp-certificate/1"
 SINCE_SECOND = ("part_of", "search", "issued")
-
-
-class Place:
-    """A point of the pipeline."""
-
-    __slots__ = ()
-    domain: Open
-    distance: Open
-
-    @property
-    def row_norm(self) -> float | None:
-        """Public bound on the norm of a row here."""
-        return self.domain.get("row_norm")
+OF_THE_ISSUER = ("purpose", "responsible")  # words that are absent where nobody said them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +60,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entrance(Place):
+class Entrance:
     """Domain and distance before the first step."""
 
     domain: Open
@@ -90,7 +79,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step(Place):
+class Step:
     """A stage, with domain and distance of what comes out."""
 
     name: str
@@ -143,11 +132,6 @@ class Mechanism:
     noise_scale: float
     mu: float | None
 
-    @property
-    def identity(self) -> tuple[str, str, str]:
-        """What it is, whatever its numbers."""
-        return self.name, self.class_, self.formula
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rung:
@@ -166,9 +150,9 @@ class Ladder:
     rungs: tuple[Rung, ...]
 
     @property
-    def passed(self) -> Rung:
-        """The rung that was passed."""
-        return self.rungs[self.rung]
+    def place(self) -> str:
+        """Which of them that is, in words."""
+        return f"rung {self.rung + 1} of {len(self.rungs)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,9 +167,6 @@ class Gate:
     mu: float | None
     ladder: Ladder | None
     page: str
-
-
-Noisy = Release | Gate | Mechanism
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,11 +210,17 @@ class PartOf:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fit:
-    """What one fit of a search costs."""
+class Pair:
+    """An epsilon at a delta."""
 
     epsilon: float
     delta: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit(Pair):
+    """What one fit of a search costs."""
+
     mu: float
     failure: float
     variation: float
@@ -264,14 +251,6 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """An epsilon at a delta."""
-
-    epsilon: float
-    delta: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEntry:
     """Where a spend stands in its ledger, and what all of them come to."""
 
@@ -285,7 +264,7 @@ class LedgerEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issued:
-    """When, as which fit, and on whose account: what is known beside the claim."""
+    """When, as which fit, and on whose account, with words of the issuer: what is known beside the claim."""
 
     date: str
     fit: int | None
@@ -293,6 +272,8 @@ class Issued:
     travels: int
     inside: str | None
     ledger: LedgerEntry | None
+    purpose: str | None = None
+    responsible: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,7 +312,8 @@ class Record:
     @property
     def neighbours(self) -> Adjacency:
         """Which datasets are neighbours."""
-        return Adjacency.replace(self.rows_per_unit)
+        other = self.entrance.domain.get("adjacency")
+        return Adjacency.replace(self.rows_per_unit) if other is None else Adjacency.from_dict(other)
 
     @property
     def conditional(self) -> list[int]:
@@ -344,10 +326,19 @@ class Record:
         return tuple(condition for step in self.steps for condition in step.conditions)
 
 
-def read_as(kind: type[T], document: Open) -> T:
-    """A document, or a block of one, as the record of its kind; nothing is converted, so its form is checked before."""
-    found: T = _read(kind, document)
-    return found
+def read_as(kind: type[T], document: Any) -> T:
+    """A document, or a part of one, as the record of its kind; nothing is converted, so its form is checked before."""
+    of_kind: Any = kind
+    inner, origin = get_args(kind), get_origin(kind)
+    if layout := _layout(of_kind):
+        found: Any = kind(**{name: read_as(of, document[key]) for name, key, of in layout if key in document})
+    elif origin is tuple:
+        found = tuple(read_as(inner[0], one) for one in document)
+    elif origin is UnionType and document is not None:
+        found = read_as(inner[0], document)
+    else:
+        found = _frozen(document)
+    return cast(T, found)
 
 
 def written(part: Any) -> Any:
@@ -355,7 +346,8 @@ def written(part: Any) -> Any:
     kind: Any = type(part)
     if layout := _layout(kind):
         unknown = SINCE_SECOND if isinstance(part, Record) and part.schema == FIRST else ()
-        return {key: written(getattr(part, name)) for name, key, _ in layout if name not in unknown}
+        unsaid = [name for name in OF_THE_ISSUER if getattr(part, name, None) is None]
+        return {key: written(getattr(part, name)) for name, key, _ in layout if name not in (*unknown, *unsaid)}
     if isinstance(part, Mapping):
         return {key: written(value) for key, value in part.items()}
     return [written(value) for value in part] if isinstance(part, (list, tuple)) else part
@@ -368,17 +360,6 @@ def _layout(kind: Any) -> tuple[tuple[str, str, Any], ...]:
         return ()
     types = get_type_hints(kind)
     return tuple((field.name, field.name.rstrip("_"), types[field.name]) for field in fields(kind))
-
-
-def _read(kind: Any, value: Any) -> Any:
-    inner, origin = get_args(kind), get_origin(kind)
-    if layout := _layout(kind):
-        return kind(**{name: _read(of, value[key]) for name, key, of in layout if key in value})
-    if origin is UnionType:
-        return None if value is None else _read(inner[0], value)
-    if origin is tuple:
-        return tuple(_read(inner[0], one) for one in value)
-    return _frozen(value)
 
 
 def _frozen(value: Any) -> Any:

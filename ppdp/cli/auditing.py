@@ -7,8 +7,7 @@ import os
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from ppdp.cli.errors import refuse
-from ppdp.cli.output import complain, say
+from ppdp.cli.output import complain, refuse, refuse_taken, say
 from ppdp.cli.pipeline_file import PipelineFile, read_pipeline_file
 from ppdp.cli.planning import planned_of, public_facts
 from ppdp.exceptions import NoRoute, PpdpError
@@ -23,8 +22,8 @@ def audit(options: Namespace) -> int:
     """Try to break the plan of a pipeline file: 0 if nothing is found, 1 if a claim is false."""
     from ppdp.audit import audit as attack
 
-    if options.out is not None and os.path.lexists(options.out):
-        refuse(f"{str(options.out)!r} is already there.", place="--out", fix="another name; nothing is replaced.")
+    if options.out is not None:
+        refuse_taken(options.out)
     if options.out is not None and not os.access(options.out.absolute().parent, os.W_OK):
         refuse(f"{str(options.out)!r} cannot be written.", place="--out", fix="a folder that is there and yours.")
     file = read_pipeline_file(options.file, options.imports)
@@ -47,7 +46,7 @@ def audit(options: Namespace) -> int:
 
 def _planned(file: PipelineFile, options: Namespace) -> tuple[Plan, str]:
     """The plan for the rows that are given, or for the fewest that have a route, and a word on their number."""
-    from ppdp.audit.forecast import fewest_rows
+    from ppdp.audit.lab import fewest_rows
 
     if options.data is not None:
         return planned_of(file, options), ""
@@ -76,7 +75,7 @@ def _fewer(pipe: Any, domain: Any) -> str:
 
 def _fewest(pipe: Any, domain: Any) -> int | None:
     """The fewest rows with a route, if any has one."""
-    from ppdp.audit.forecast import fewest_rows
+    from ppdp.audit.lab import fewest_rows
 
     try:
         return fewest_rows(pipe.plan, domain).domain.n

@@ -8,14 +8,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ppdp.cli.errors import refuse
+from ppdp.cli.output import refuse
 from ppdp.exceptions import CertificateError, ExportError
 
 if TYPE_CHECKING:
     from ppdp.certificate import Certificate
 
-__all__ = ["carried"]
+__all__ = ["CERTIFICATE", "EXPORT", "PAGE", "carried"]
 
+EXPORT, CERTIFICATE, PAGE = "model.zip", "certificate.json", "certificate.html"
 _FIX = "a certificate.json as it was issued, model.zip or another export, a folder of `ppdp fit`, a Parquet file."
 _FIX_ISSUED = "the files as they were issued."
 
@@ -24,16 +25,8 @@ def carried(path: Path) -> Certificate:
     """The certificate in a JSON document, an export, a folder of ``ppdp fit`` or a Parquet file.
 
     That of an export or a table was verified, and is that of exactly these numbers; a document was only read.
-
-    Raises
-    ------
-    Misuse
-        If there is none.
-    CertificateError
-        If what is there does not hold.
+    A CertificateError says that what is there does not hold, a Misuse that there is none.
     """
-    from ppdp.cli.fit import CERTIFICATE, EXPORT
-
     if not path.exists():
         refuse("is not there.", place=str(path), fix=_FIX)
     if path.suffix == ".parquet":
@@ -102,7 +95,7 @@ def _names_a_certificate(path: Path) -> bool:
     import pyarrow.parquet as pq
 
     from ppdp.certificate.share.files import read_file
-    from ppdp.pipeline.release.table import KEY
+    from ppdp.pipeline.release.parquet import KEY
 
     with contextlib.suppress(ExportError, pa.ArrowException, OSError, ValueError):
         return KEY in (pq.read_schema(io.BytesIO(read_file(path))).metadata or {})

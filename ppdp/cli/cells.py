@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.cli.column_ranges import DataRules
 from ppdp.cli.documents import place_of
-from ppdp.cli.errors import refuse
-from ppdp.cli.pipeline_file import PipelineFile
+from ppdp.cli.output import refuse
+from ppdp.cli.pipeline_file import DataRules, PipelineFile
 from ppdp.cli.tables import Source
 
 __all__ = ["Layout"]
@@ -28,32 +27,18 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What of a data file goes into a pipeline.
-
-    Attributes
-    ----------
-    source : Source
-        The file.
-    rules : DataRules
-        How it is read.
-    columns : tuple of str
-        Columns of the file that hold features.
-    """
+    """What of a data file goes into a pipeline."""
 
     source: Source
     rules: DataRules
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # those that hold features
 
     @classmethod
     def of(cls, source: Source, file: PipelineFile) -> Layout:
-        """Match a pipeline file and a data file, by the public form of both.
-
-        Raises
-        ------
-        Misuse
-            If they do not fit.
-        """
+        """Match a pipeline file and a data file, by the public form of both."""
         rules = file.rules
+        if source.n_rows == 0 and not file.hides_number:
+            refuse("has no rows.", place=str(source.path), fix="a file with a header and rows.")
 
         def place(*keys: str | int) -> str:
             return place_of(file.path, ["data", *keys])
@@ -105,13 +90,7 @@ class Layout:
         return self.source.n_rows, len(self.names)
 
     def read(self, classes: Sequence[Any] | None) -> tuple[Any, Any]:
-        """Features as a frame and labels; the private rows.
-
-        Parameters
-        ----------
-        classes : sequence, optional
-            Public labels; text if one of them is.
-        """
+        """Features as a frame and labels; the private rows. Labels are text if one of the public classes is."""
         import pandas as pd
 
         label = self.rules.label

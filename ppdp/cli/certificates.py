@@ -1,30 +1,47 @@
-"""``ppdp verify``, ``ppdp show`` and ``ppdp card``: certificates, alone or in what carries them."""
+"""``ppdp verify``, ``show``, ``card``, ``record`` and ``sign``: certificates, alone or in what carries them."""
 
 from __future__ import annotations
 
 import json
-import os
+import sys
 from argparse import Namespace
 from dataclasses import replace
+from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdp.certificate.issued import account_in_words, left_out, not_alone, spent_at_least, unpaid
+from ppdp.certificate.issued import UNPROVED, account_in_words, left_out, not_alone, said, spent_at_least, unpaid
 from ppdp.cli.carriers import carried
-from ppdp.cli.errors import one_line, refuse
-from ppdp.cli.output import complain, escaped, say
+from ppdp.cli.documents import check_form, read_tables
+from ppdp.cli.output import complain, escaped, one_line, refuse, refuse_taken, say
 from ppdp.cli.pipeline_file import import_modules
-from ppdp.exceptions import CertificateError
+from ppdp.exceptions import CertificateError, ExportError, InvalidParameter, SignatureError
 
 if TYPE_CHECKING:
     from ppdp.certificate import Certificate
 
-__all__ = ["card", "held", "show", "verify"]
+__all__ = ["card", "record", "show", "sign", "verify"]
+
+_TEXT = {"type": "string", "minLength": 1}
+_TOLD = ("name", "description", "intended_use", "region")
+
+ABOUT: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys((*_TOLD, "product_type"), _TEXT),
+        "publication_date": {"type": "string"},
+        "curators": {"type": "object", "additionalProperties": {"enum": ["Government", "Industry", "Nonprofit"]}},
+        "authors": {"type": "array", "minItems": 1, "items": _TEXT},
+        "further": {"type": "object", "additionalProperties": {"type": "object"}},
+    },
+    "additionalProperties": False,  # first, so that a misspelt key is called so and not missing
+    "required": [*_TOLD, "publication_date", "authors", "curators"],
+}
+"""JSON schema (draft 2020-12) of the file that says what only people know."""
 
 
 def verify(options: Namespace) -> int:
     """Recompute a certificate: 0 if it holds and is what was asked for, 1 if not."""
-    from ppdp.cli.signatures import asked_signature
-
     if options.max_epsilon is not None and not options.max_epsilon >= 0:
         refuse(f"must be a number of at least 0, got {options.max_epsilon}.", place="--max-epsilon", fix="as in 1.0.")
     import_modules(options.imports)
@@ -41,7 +58,8 @@ def verify(options: Namespace) -> int:
     if options.json:
         found: dict[str, Any] = {"holds": bool(result), "problems": list(result.problems)}
         if result:  # what does not hold makes no claim that a machine could take for one
-            found |= {"unmet": unmet, **_summary(certificate)}
+            claim = {name: getattr(certificate, name) for name in ("status", "epsilon", "delta", "digest")}
+            found |= {"unmet": unmet, **claim, "left_out": left_out(certificate.record)}
         if result.signer:
             found["signer"] = result.signer
         say(json.dumps(found, indent=2, ensure_ascii=False))
@@ -51,7 +69,11 @@ def verify(options: Namespace) -> int:
             lines = [*(escaped(words) for words in left_out(certificate.record)), *lines]
             told = account_in_words(certificate.record)
             lines += [f"issued {escaped(told)}"] if told is not None else []
-            lines.append(f"{certificate.status} ({certificate.epsilon:g}, {certificate.delta:g}) {certificate.digest}")
+            lines += [f"{name}: {escaped(words)} ({UNPROVED})" for name, words in said(certificate.record)]
+            neighbours = certificate.record.neighbours
+            what = "" if neighbours.record_level else f"protects {escaped(neighbours.unit)}; not anything else in it "
+            pair = f"({certificate.epsilon:g}, {certificate.delta:g})"
+            lines.append(f"{certificate.status} {pair} {what}{certificate.digest}")
         say("\n".join([*lines, *(f"REFUSED: {reason}" for reason in unmet)]))
     return 0 if result and not unmet else 1
 
@@ -65,6 +87,8 @@ def _unmet(certificate: Certificate, options: Namespace) -> list[str]:
         found += [f"--require unconditional: {escaped(words)}" for words in unpaid(record)]
     if "alone" in asked:
         found += [f"--require alone: {escaped(words)}" for words in not_alone(record)]
+    if "record-level" in asked and not record.neighbours.record_level:
+        found.append(f"--require record-level: it protects {escaped(record.neighbours.unit)}.")
     known = spent_at_least(record)
     if options.max_epsilon is not None and not known <= options.max_epsilon:
         what = "epsilon is" if known == certificate.epsilon else "with what it is a part of, epsilon is"
@@ -72,20 +96,10 @@ def _unmet(certificate: Certificate, options: Namespace) -> list[str]:
     return found
 
 
-def _summary(certificate: Certificate) -> dict[str, Any]:
-    return {
-        "status": certificate.status,
-        "epsilon": certificate.epsilon,
-        "delta": certificate.delta,
-        "digest": certificate.digest,
-        "left_out": left_out(certificate.record),
-    }
-
-
 def show(options: Namespace) -> int:
     """Print a certificate that holds, or write its page: 1 if it does not hold."""
-    if options.html is not None and os.path.lexists(options.html):
-        refuse(f"{str(options.html)!r} is already there.", place="--html", fix="another name; nothing is replaced.")
+    if options.html is not None:
+        refuse_taken(options.html, "--html")
     certificate = held(options)
     if options.html is not None:
         from ppdp.certificate.share.files import write_atomically
@@ -104,15 +118,7 @@ def card(options: Namespace) -> int:
 
 
 def held(options: Namespace) -> Certificate:
-    """A certificate that holds.
-
-    Raises
-    ------
-    Misuse
-        If there is none.
-    CertificateError
-        If it does not hold.
-    """
+    """A certificate that holds."""
     import_modules(options.imports)
     certificate = carried(options.path)
     result = certificate.verify()
@@ -120,3 +126,93 @@ def held(options: Namespace) -> Certificate:
         problems = " ".join(escaped(problem) for problem in result.problems)
         raise CertificateError(f"{options.path}: {problems}", fix="the certificate as it was issued.")
     return certificate
+
+
+def record(options: Namespace) -> int:
+    """Print the record of a certificate: 1 if it does not hold, or may not leave as what it is."""
+    about = _days_as_text(read_tables(options.about, "a file of facts", "see `ppdp help record`."))
+    check_form(about, options.about, ABOUT)
+    certificate = held(options)
+    if certificate.status == "CONDITIONAL" and not options.conditional:
+        what = f"the certificate is CONDITIONAL: {'; '.join(certificate['reasons'])}."
+        raise CertificateError(what, fix="--conditional, if whoever reads the record shall rely on that.")
+    try:
+        made = certificate.to_registry_record(**about, conditional=options.conditional)
+    except ExportError as error:
+        raise CertificateError(error.message, fix=error.fix) from None
+    except InvalidParameter as error:
+        refuse(error.message, place=str(options.about), fix=error.fix or "as the registry has it.")
+    say(json.dumps(made, indent=2, ensure_ascii=False) if options.json else _yaml(made))
+    return 0
+
+
+def _days_as_text(value: Any) -> Any:
+    """TOML and YAML have days of their own, JSON has none."""
+    if isinstance(value, dict):
+        return {key: _days_as_text(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_days_as_text(inner) for inner in value]
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def _yaml(made: dict[str, Any]) -> str:
+    """The record as the registry takes it; whatever cannot be printed is an escape of YAML."""
+    try:
+        import yaml
+    except ImportError:
+        refuse("YAML needs the package PyYAML.", place="record", fix="pip install 'ppdp[yaml]', or --json.")
+    text: str = yaml.safe_dump(made, sort_keys=False, allow_unicode=True)
+    plain: str = yaml.safe_dump(made, sort_keys=False)
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    shown = text.encode(encoding, errors="ignore").decode(encoding)
+    printable = shown == text and all(escaped(line) == line for line in text.split("\n"))
+    return (text if printable else plain).rstrip("\n")
+
+
+def sign(options: Namespace) -> int:
+    """Write a signature of a certificate: 1 if it does not hold, or protects nobody."""
+    from ppdp.certificate import Certificate
+
+    import_modules(options.imports)
+    target = options.out or options.certificate.with_name(f"{options.certificate.name}.sig")
+    refuse_taken(target)
+    try:
+        certificate = Certificate.load(options.certificate)
+    except CertificateError as error:
+        refuse(error.message, place=str(options.certificate), fix=error.fix or "a certificate.json as it was issued.")
+    result = certificate.verify()
+    if not result:
+        complain(f"{options.certificate}: {' '.join(result.problems)}")
+        return 1
+    password = None
+    if options.password is not None:
+        try:
+            with options.password.open("rb") as file:
+                password = file.readline(10_000).rstrip(b"\r\n")
+        except OSError as error:
+            fix = "a file whose first line is the password."
+            refuse(f"cannot be read: {error.strerror}.", place="--password", fix=fix)
+    try:
+        signature = certificate.sign(options.key, password=password, conditional=options.conditional)
+    except InvalidParameter as error:
+        refuse(error.message, place="--key", fix=str(error.fix))
+    signature.save(target)
+    say(f"written: {target}\nsigned with the key {signature.key}")
+    return 0
+
+
+def asked_signature(signature: Path | None, public_key: Path | None) -> dict[str, Any]:
+    """Signature and key for :meth:`ppdp.Certificate.verify`, once both can be read."""
+    from ppdp.certificate.share.signature import Signature, read_public_key
+
+    if signature is None and public_key is None:
+        return {}
+    if signature is None or public_key is None:
+        other = "--public-key" if public_key is None else "--signature"
+        refuse("a signature is checked with a public key.", place=other, fix="give both, or neither.")
+    try:
+        return {"signature": Signature.load(signature), "public_key": read_public_key(public_key)}
+    except SignatureError as error:
+        refuse(error.message, place="--signature", fix=str(error.fix))
+    except InvalidParameter as error:
+        refuse(error.message, place="--public-key", fix=str(error.fix))

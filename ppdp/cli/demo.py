@@ -19,7 +19,6 @@ from ppdp.core.domain import Domain
 from ppdp.datasets import FLCHAIN_LOG_RANGES, flchain_log_scale, load_flchain, load_randhie
 from ppdp.mechanisms import LogisticRegression
 from ppdp.pipeline.pipeline import Pipeline
-from ppdp.pipeline.planning.practices import NaiveClaim, naive_claim
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, RowMap, StandardScaler
 
@@ -31,22 +30,7 @@ DATASETS = ("flchain", "randhie")
 def build(
     data: str, *, statistics: str = "auto", epsilon: float = 1.0, delta: float = 1e-6
 ) -> tuple[Pipeline, Any, Any]:
-    """The demo's pipeline with its data.
-
-    Parameters
-    ----------
-    data : {"flchain", "randhie"}
-        Which data.
-    statistics : {"auto", "exact", "noisy"}
-        How imputer and scaler are fitted.
-    epsilon, delta : float
-        The guarantee.
-
-    Returns
-    -------
-    pipeline, X, y
-        Not fitted.
-    """
+    """The demo's pipeline, not fitted, with its data; ``statistics`` says how imputer and scaler are fitted."""
     steps: list[tuple[str, Any]]
     gaps: dict[str, Any] = {}
     if data == "flchain":
@@ -70,17 +54,7 @@ def build(
 
 
 def run(data: str, out: Path, console: Console) -> None:
-    """Fit, compare, print, and write certificate.json, certificate.html and distance.png.
-
-    Parameters
-    ----------
-    data : {"flchain", "randhie"}
-        Which data.
-    out : Path
-        Folder for what is written.
-    console : rich.console.Console
-        Where to print.
-    """
+    """Fit, compare, print, and write certificate.json, certificate.html and distance.png into the folder ``out``."""
     with console.status("loading the data"):
         pipe, X, y = build(data)
         X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
@@ -90,31 +64,23 @@ def run(data: str, out: Path, console: Console) -> None:
         exact, _, _ = build(data, statistics="exact")
         exact.fit(X_train, y_train)
         plain = without_privacy(pipe, X_train, y_train)
-    everything = _naive(pipe, X_train, Domain())
-    unscaled = Pipeline([step for step in pipe.steps if step[0] != "scale"], epsilon=pipe.epsilon, delta=pipe.delta)
-    imputing = _naive(unscaled, X_train, Domain(max_missing=0.2))
+    names = tuple(X.columns)
+    compared = pipe.compare(Domain(n_rows=len(X_train), n_features=len(names), feature_names=names))
 
     table = Table(title=f"What each claim is worth (delta = {pipe.delta:g})", title_justify="left")
     table.add_column("")
     for header in ("claims", "provable", "noise", "AUC", "accuracy"):
         table.add_column(header, justify="right")
-    scores = [_scores(model, X_test, y_test) for model in (plain, exact, pipe)]
-    table.add_row("no privacy", "none", "none", "0", *scores[0])
-    for label, claim, provable in (
-        ("naive: imputing ignored, nothing scaled", imputing, imputing.certified),
-        ("naive: imputing and scaling ignored", everything, everything.certified),
-        ("group privacy: any row may move", everything, everything.by_group_privacy),
-    ):
-        table.add_row(label, _eps(claim.claimed), _eps(provable), f"{claim.noise_scale:.4f}", "", "")
-    for label, model, score in (("all-exact route", exact, scores[1]), ("[bold]ours[/]", pipe, scores[2])):
-        c = model.certificate_
-        noise = c["mechanism"]["noise_scale"]
-        table.add_row(label, _eps(c.epsilon), _eps(c.epsilon), f"{noise:.4f}", *score)
+    table.add_row("no privacy", "none", "none", "0", *_scores(plain, X_test, y_test))
+    fitted = {"all-exact route": exact, "ours": pipe}
+    for practice in compared.practices:
+        noise = "" if practice.noise_scale is None else f"{practice.noise_scale:.4f}"
+        scores = _scores(fitted[practice.name], X_test, y_test) if practice.name in fitted else ("", "")
+        table.add_row(practice.name, _eps(practice.claimed), _eps(practice.provable), noise, *scores)
     console.print(table)
     console.print(
         "noise: standard deviation on the mean gradient, per step. A naive claim counts the noise of training alone;"
-        " provable is the least epsilon that can be certified for the same noise if the statistics stay secret (for"
-        " imputing: if at most a fifth of the rows have gaps).",
+        " provable is the least epsilon that can be certified for the same noise if the statistics stay secret.",
         style="dim",
     )
     both = account.epsilon(2 * pipe.delta)
@@ -129,12 +95,6 @@ def run(data: str, out: Path, console: Console) -> None:
         f"written: {out}/certificate.json, certificate.html, distance.png;"
         f" check with: ppdp verify {out}/certificate.json"
     )
-
-
-def _naive(pipe: Pipeline, X: Any, facts: Domain) -> NaiveClaim:
-    """The usual claim for these steps; ``facts`` adds what is publicly known."""
-    plan = pipe.plan_for(facts, shape=X.shape, names=tuple(X.columns))
-    return naive_claim(plan, pipe.steps[:-1], pipe.steps[-1][1])
 
 
 def without_privacy(pipe: Pipeline, X: Any, y: Any) -> Any:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from ppdp.cli.errors import Misuse, refuse, suggestion
+from ppdp.certificate.canonical import shipped
+from ppdp.cli.output import Misuse, refuse, suggestion
 from ppdp.exceptions import ExportError
 
 __all__ = ["check_form", "place_of", "read_document", "read_tables", "schema"]
@@ -37,43 +35,22 @@ _GONE = {
 }
 
 
-@lru_cache(maxsize=1)
 def schema() -> dict[str, Any]:
     """The JSON schema (draft 2020-12) of pipeline files."""
-    text = files("ppdp.cli").joinpath("pipeline.schema.json").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
+    return shipped("ppdp.cli", "pipeline.schema.json")
 
 
 def read_document(path: Path) -> dict[str, Any]:
-    """The content of a pipeline file, of the form that the schema asks for.
-
-    Raises
-    ------
-    Misuse
-        If it cannot be read, is not TOML or YAML, or has another form.
-    """
+    """The content of a pipeline file, of the form that the schema asks for."""
     content = read_tables(path, "a pipeline file", "write [[steps]] with name and use; see `ppdp help plan`.")
     check_form(content, path, schema())
     return content
 
 
 def read_tables(path: Path, what: str, fix: str) -> dict[str, Any]:
-    """The content of a file in TOML or YAML, whatever its form.
+    """The content of a file in TOML or YAML, whatever its form, if it holds nothing that JSON has not.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    what : str
-        What it should be, for messages.
-    fix : str
-        What to do if it is empty.
-
-    Raises
-    ------
-    Misuse
-        If it cannot be read, is not TOML or YAML, or holds what JSON has not.
+    For messages: ``what`` it should be, and the ``fix`` if it is empty.
     """
     if path.suffix not in _SUFFIXES:
         refuse(f"{what} ends in .toml, .yaml or .yml.", place=str(path), fix="rename it.")
@@ -192,13 +169,7 @@ def place_of(path: Path, keys: Any) -> str:
 
 
 def check_form(content: dict[str, Any], path: Path, schema: Mapping[str, Any]) -> None:
-    """Refuse the first thing, in the order of the file, that the schema does not allow.
-
-    Raises
-    ------
-    Misuse
-        Naming its place.
-    """
+    """Refuse the first thing, in the order of the file, that the schema does not allow."""
     from jsonschema import Draft202012Validator
 
     order = {name: position for position, name in enumerate(content)}
@@ -223,7 +194,8 @@ def _misuse(error: Any, path: Path) -> Misuse:
         return Misuse(
             f"{missing!r} is missing.", place=place_of(path, keys), fix=_MISSING.get(missing, f"add {missing} = ...")
         )
-    what, fix = _WORDS.get(error.validator, _other)(value, wanted)
+    other = (f"{value!r} is not allowed here", "see `ppdp help plan`")
+    what, fix = _WORDS[error.validator](value, wanted) if error.validator in _WORDS else other
     return Misuse(f"{what}.", place=place_of(path, keys), fix=fix if fix.endswith(("?", ".")) else f"{fix}.")
 
 
@@ -252,14 +224,11 @@ def _limit(word: str) -> Callable[[Any, Any], tuple[str, str]]:
     return lambda value, wanted: (f"must be {word} {wanted:g}, got {value!r}", f"a number {word} {wanted:g}")
 
 
-def _other(value: Any, wanted: Any) -> tuple[str, str]:
-    return f"{value!r} is not allowed here", "see `ppdp help plan`"
-
-
 _WORDS: dict[str, Callable[[Any, Any], tuple[str, str]]] = {
     "enum": _enum,
     "exclusiveMaximum": _limit("below"),
     "exclusiveMinimum": _limit("above"),
+    "maxLength": lambda value, wanted: (f"is too long ({len(value)} letters)", f"at most {wanted} letters"),
     "maxItems": lambda value, wanted: (f"holds {len(value)} entries", f"give at most {wanted}"),
     "maximum": _limit("at most"),
     "minItems": lambda value, wanted: (f"holds {len(value)} entries", f"give at least {wanted}"),

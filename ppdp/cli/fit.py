@@ -1,30 +1,37 @@
-"""``ppdp fit``: fit a pipeline file to private rows, and write what may leave."""
+"""``ppdp fit`` and ``ppdp predict``: fit a pipeline file to private rows, and apply what may leave."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 from argparse import Namespace
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ppdp.cli.carriers import CERTIFICATE, EXPORT, PAGE
 from ppdp.cli.cells import Layout
 from ppdp.cli.documents import place_of
-from ppdp.cli.errors import Misuse, refuse
 from ppdp.cli.ledgers import account_of, balance
-from ppdp.cli.output import say
-from ppdp.cli.pipeline_file import PipelineFile, read_pipeline_file
+from ppdp.cli.output import Misuse, refuse, refuse_taken, say, words_of
+from ppdp.cli.pipeline_file import PipelineFile, import_modules, read_pipeline_file
 from ppdp.cli.planning import planned
-from ppdp.cli.tables import open_source
+from ppdp.cli.tables import Source, open_source
 from ppdp.exceptions import ExportError, InvalidValue
 
-__all__ = ["fit"]
+if TYPE_CHECKING:
+    from ppdp.pipeline.release.load import ReleasedPipeline
 
-EXPORT, CERTIFICATE, PAGE = "model.zip", "certificate.json", "certificate.html"
+__all__ = ["fit", "predict"]
+
+_CELL = "a cell holds what the pipeline file does not declare: a gap, a word or infinity."
+_COLUMN = "prediction"
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def fit(options: Namespace) -> int:
@@ -39,13 +46,16 @@ def fit(options: Namespace) -> int:
     _check_exportable(file, plan, conditional=options.conditional)
     account = account_of(options)
     pipe = file.pipeline(ledger=account, dataset=options.dataset)
-    with _busy("reading and fitting", quiet=options.quiet):
+    with _busy(quiet=options.quiet):
         X, y = layout.read(plan.domain.classes)
         try:
             with file.located():
                 pipe.fit(X, y)
         except Misuse as error:
-            raise _about_cells(error, options.data) from None
+            if isinstance(error.__context__, InvalidValue):  # its cause is in the data, not in the pipeline file
+                fix = 'invalid = "repair" in [pipeline], an imputer, or missing, categories and classes that cover it.'
+                refuse(_CELL, place=str(options.data), fix=fix)
+            raise
         sha256 = _write(pipe, options.out, conditional=options.conditional)
     certificate = pipe.certificate_
     after = None if account is None else balance(account, pipe.dataset, certificate.delta)
@@ -65,11 +75,7 @@ def _check_out(out: Path, ledger: Path | None) -> None:
     """Refuse a folder that could not be made in the end, by making one beside it and taking it away again."""
     from ppdp.certificate.share.files import write_folder
 
-    if os.path.lexists(out):
-        refuse(f"{str(out)!r} is already there.", place="--out", fix="another name; nothing is replaced.")
-    parent = out.absolute().parent
-    if not parent.is_dir():
-        refuse(f"there is no folder {str(parent)!r}.", place="--out", fix="make it first.")
+    refuse_taken(out)
     if ledger is not None and os.path.realpath(ledger) == os.path.realpath(out):
         refuse(f"{str(out)!r} is the ledger.", place="--out", fix="another name.")
     try:
@@ -105,24 +111,13 @@ def _check_exportable(file: PipelineFile, plan: Any, *, conditional: bool) -> No
         )
 
 
-def _busy(words: str, *, quiet: bool) -> AbstractContextManager[Any]:
+def _busy(*, quiet: bool) -> AbstractContextManager[Any]:
     """Something that moves on a terminal while nothing else does."""
     if quiet or not sys.stderr.isatty():
         return nullcontext()
     from rich.console import Console
 
-    return Console(stderr=True).status(words)
-
-
-def _about_cells(error: Misuse, data: Path) -> Misuse:
-    """An invalid value has its cause in the data, not in the pipeline file."""
-    if not isinstance(error.__context__, InvalidValue):
-        return error
-    return Misuse(
-        "a cell holds what the pipeline file does not declare: a gap, a word or infinity.",
-        place=str(data),
-        fix='invalid = "repair" in [pipeline], an imputer, or missing, categories and classes that cover it.',
-    )
+    return Console(stderr=True).status("reading and fitting")
 
 
 def _write(pipe: Any, out: Path, *, conditional: bool) -> str:
@@ -139,3 +134,63 @@ def _write(pipe: Any, out: Path, *, conditional: bool) -> str:
         }
     write_folder(out, members)
     return sha256
+
+
+def predict(options: Namespace) -> int:
+    """Write one prediction for every row, in their order."""
+    import pandas as pd
+
+    from ppdp.certificate.share.files import write_atomically
+
+    refuse_taken(options.out)
+    file = read_pipeline_file(options.file, options.imports)
+    model = _loaded(options)
+    layout = _unlabelled(open_source(options.data), file)
+    wanted = tuple(model.feature_names_in_)
+    absent = [name for name in wanted if name not in layout.names]
+    if absent:
+        fix = f"data like those of the fit, and the file of the fit: {options.file} makes {words_of(layout.names)}."
+        refuse(f"lacks the columns {words_of(absent)}.", place=str(options.data), fix=fix)
+    X = layout.read(None)[0][list(wanted)]
+    try:
+        predicted = model.predict(X)
+    except InvalidValue:
+        refuse(_CELL, place=str(options.data), fix="correct the cell, or leave the row out.")
+    cells = [_harmless(label) for label in predicted.tolist()]
+    write_atomically(options.out, pd.DataFrame({_COLUMN: cells}).to_csv(index=False, lineterminator="\n"))
+    lines = [f"written: {options.out}, {len(predicted)} rows"]
+    if cells != predicted.tolist():
+        lines.append("labels that a spreadsheet would run as a formula begin with ' there")
+    say("\n".join(lines))
+    return 0
+
+
+def _harmless(label: Any) -> Any:
+    """A label as a cell that no spreadsheet takes for a formula; a number stays one.
+
+    Who made the model chose its labels: ``=HYPERLINK(...)`` would send what stands beside it to somebody.
+    """
+    text = isinstance(label, str) and not _NUMBER.fullmatch(label)
+    return f"'{label}" if text and _FORMULA.match(label) else label
+
+
+def _loaded(options: Namespace) -> ReleasedPipeline:
+    """The model in an export or a folder of ``ppdp fit``; everything of it was verified."""
+    from ppdp.pipeline.release.load import load
+
+    path = options.model / EXPORT if (options.model / EXPORT).is_file() else options.model
+    try:
+        model = load(path, stages=import_modules(options.imports).values())
+    except ExportError as error:
+        refuse(error.message, place=str(path), fix=error.fix or "model.zip or the folder that `ppdp fit` wrote.")
+    if not (hasattr(model, "predict") and hasattr(model, "feature_names_in_")):
+        fix = "a model of `ppdp fit` that ends in a classifier or regressor."
+        refuse("predicts nothing.", place=str(path), fix=fix)
+    return model
+
+
+def _unlabelled(source: Source, file: PipelineFile) -> Layout:
+    """The features alone: neither the labels nor what was dropped need be there."""
+    rules: Any = file.rules
+    ignored = tuple(name for name in (*rules.drop, rules.label) if name in source.types)
+    return Layout.of(source, replace(file, rules=replace(rules, label=None, drop=ignored)))

@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdp.cli.errors import Misuse, refuse
-from ppdp.cli.output import escaped, say, table
+from ppdp.cli.output import Misuse, escaped, refuse, say, table
 from ppdp.exceptions import PpdpError
 
 if TYPE_CHECKING:
@@ -24,31 +23,19 @@ _FIX_LIMIT = "--limit EPSILON DELTA makes one, as in --limit 3 1e-5."
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """What was spent on one dataset.
-
-    Attributes
-    ----------
-    dataset : str
-        Its public name.
-    delta : float
-        Where epsilon is told: the delta of the limit, if there is one.
-    spent : float or None
-        Epsilon of all entries together; None if no epsilon covers them at this delta.
-    limit : float or None
-        Epsilon of the limit.
-    remaining : float or None
-        The difference.
-    """
+    """What was spent on one dataset."""
 
     dataset: str
-    delta: float
-    spent: float | None
-    limit: float | None
+    delta: float  # where epsilon is told: that of the limit, if there is one
+    spent: float | None  # epsilon of all entries together; None if no epsilon covers them at this delta
+    limit: float | None  # its epsilon
     remaining: float | None
+    protects: str | None  # what, if that is less than everything about a row
 
     def __str__(self) -> str:
         spent = "no epsilon covers what was spent" if self.spent is None else f"spent epsilon {self.spent:.4g}"
-        told = f"{escaped(self.dataset)}: {spent} at delta {self.delta:g}"
+        of_what = "" if self.protects is None else f" (protects {escaped(self.protects)}, and nothing else in it)"
+        told = f"{escaped(self.dataset)}{of_what}: {spent} at delta {self.delta:g}"
         if self.remaining is None or self.limit is None:
             return f"{told}, without a limit"
         return f"{told}, of a limit of {self.limit:g}; {self.remaining:.4g} is left of it"
@@ -81,17 +68,12 @@ def balance(account: Ledger, dataset: str | None, delta: float | None = None) ->
     limit, at = account.budget or (None, _DELTA if delta is None else delta)
     spent = account.epsilon(at, name)
     remaining = None if limit is None else max(0.0, limit - spent)
-    return Balance(name, at, spent if math.isfinite(spent) else None, limit, remaining)
+    less = (entry.adjacency.unit for entry in account.entries(name) if not entry.adjacency.record_level)
+    return Balance(name, at, spent if math.isfinite(spent) else None, limit, remaining, next(less, None))
 
 
 def account_of(options: Namespace) -> Ledger | None:
-    """The account that a fit is charged to; a new one only with a limit.
-
-    Raises
-    ------
-    Misuse
-        If it is not there and no limit is given, or it cannot be used.
-    """
+    """The account that a fit is charged to; a new one only with a limit."""
     if options.ledger is None:
         if options.limit is not None:
             refuse("a limit needs a ledger.", place="--limit", fix="add --ledger PATH.")

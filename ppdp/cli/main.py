@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from argparse import Namespace
     from collections.abc import Iterator, Sequence
 
 __all__ = ["main"]
@@ -80,8 +79,7 @@ def _interruptible() -> Iterator[None]:
 
 def _answer(error: BaseException) -> tuple[str, int]:
     """The line and the exit status of an error."""
-    from ppdp.cli.errors import one_line
-    from ppdp.cli.output import Unprinted
+    from ppdp.cli.output import Unprinted, one_line
     from ppdp.exceptions import BudgetExceeded, CertificateError, PpdpError, PrivacyRefusal
 
     if not isinstance(error, (Exception, PpdpError)):  # somebody wants the process to end
@@ -98,8 +96,9 @@ def _answer(error: BaseException) -> tuple[str, int]:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    from ppdp.cli.errors import refuse
-    from ppdp.cli.output import prepare, printing, say
+    import importlib
+
+    from ppdp.cli.output import prepare, printing, refuse, say
     from ppdp.cli.parser import RUN, commands_of, make_parser
 
     prepare()
@@ -122,17 +121,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         about = parser if options.topic is None else commands_of(parser)[options.topic]
         say(about.format_help().rstrip("\n"))
         return YES
-    return _called(options)
-
-
-def _called(options: Namespace) -> int:
-    """Import what the command needs, and run it."""
-    import importlib
-
-    from ppdp.cli.parser import RUN
-
-    module, name = RUN[options.command]
-    status: int = getattr(importlib.import_module(f"ppdp.cli.{module}"), name)(options)
+    status: int = getattr(importlib.import_module(f"ppdp.cli.{RUN[options.command]}"), options.command)(options)
     return status
 
 

@@ -36,10 +36,10 @@ pipeline file (TOML, or YAML with `pip install 'ppdp[yaml]'`):
   ward = ["A", "B"]
 
   [domain]                      public facts: n_rows, n_features, feature_names, row_norm, entry_bound,
-  rows_per_unit = 1             max_missing, min_present, classes, y_range, rows_per_unit
+  rows_per_unit = 1             max_missing, min_present, classes, y_range, rows_per_unit, adjacency
 
-  [pipeline]                    epsilon, delta, gate, invalid, dataset, budget
-  epsilon = 1.0
+  [pipeline]                    epsilon, delta, gate, invalid, dataset, budget; purpose, responsible:
+  epsilon = 1.0                 what the release is for and who answers for it, in your words
   delta = 1e-6
 
   [[steps]]                     in their order; name may be left out, the rest are parameters of the class

@@ -1,4 +1,4 @@
-"""What commands print: one guard for standard output and standard error.
+"""What commands print, and their errors: one guard for standard output and standard error.
 
 Names in a certificate or a file are somebody else's words. None may move the cursor of a terminal, and none may be
 lost because a terminal has no such letter: both become escapes of JSON, which leave a JSON document one.
@@ -8,15 +8,32 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import difflib
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from typing import TextIO
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
 
-from ppdp.exceptions import escaped
+from ppdp.exceptions import InvalidParameter, PpdpError, escaped
 
-__all__ = ["Unprinted", "complain", "escaped", "prepare", "printing", "say", "silence", "table"]
+__all__ = [
+    "Misuse",
+    "Unprinted",
+    "complain",
+    "escaped",
+    "one_line",
+    "prepare",
+    "printing",
+    "refuse",
+    "refuse_taken",
+    "say",
+    "silence",
+    "suggestion",
+    "table",
+    "words_of",
+]
 
 
 class Unprinted(OSError):
@@ -24,13 +41,7 @@ class Unprinted(OSError):
 
 
 def say(text: str) -> None:
-    """Print a text of one or more lines; the last thing that a command does.
-
-    Raises
-    ------
-    Unprinted
-        If it cannot be written. A closed pipe is no error.
-    """
+    """Print a text of one or more lines; the last thing that a command does."""
     with printing(sys.stdout):
         print("\n".join(escaped(line) for line in text.split("\n")))
 
@@ -41,13 +52,13 @@ def complain(text: str) -> None:
         print(f"ppdp: {escaped(text)}", file=sys.stderr)
 
 
-def _as_json(text: str) -> str:
-    return json.dumps(text)[1:-1]
-
-
 def prepare() -> None:
     """Let both streams take what their encoding lacks."""
-    codecs.register_error("ppdp", lambda e: (_as_json(e.object[e.start : e.end]), e.end))  # type: ignore[attr-defined]
+
+    def as_json(error: Any) -> tuple[str, int]:
+        return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+    codecs.register_error("ppdp", as_json)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="ppdp")
@@ -55,13 +66,7 @@ def prepare() -> None:
 
 @contextlib.contextmanager
 def printing(stream: TextIO | None) -> Iterator[None]:
-    """Print to the end: what a stream refuses is no error of the command.
-
-    Raises
-    ------
-    Unprinted
-        If the stream refuses for another reason than a closed pipe.
-    """
+    """Print to the end: what a stream refuses, for another reason than a closed pipe, is Unprinted."""
     try:
         yield
         if stream is not None:  # a process may be started without
@@ -86,3 +91,61 @@ def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
     rows = [[line[i] for i in kept] for line in (heads, *lines)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(kept))]
     return "\n".join("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
+
+
+class Misuse(InvalidParameter):
+    """Something in a file or on the command line is wrong; ``place`` says where."""
+
+    def __init__(
+        self, message: str, *, stage: str | None = None, fix: str | None = None, place: str = "command line"
+    ) -> None:
+        super().__init__(message, stage=stage, fix=fix)
+        self.place = place
+
+
+def one_line(error: BaseException) -> str:
+    """``PLACE: WHAT. Fix: HOW`` of any error that is shown to a user."""
+    if isinstance(error, PpdpError):
+        place = error.place if isinstance(error, Misuse) else ""
+        if not place and error.stage:
+            place = f"step {error.stage!r}"
+        what, fix = error.message, error.fix
+    else:
+        filename = getattr(error, "filename", None)
+        place, what = str(filename or ""), getattr(error, "strerror", None) or str(error)
+        fix = "check the path and its permissions." if isinstance(error, OSError) else None
+    what = what.rstrip()
+    what = what if what.endswith((".", "?", "!")) else f"{what}."
+    parts = [f"{place}: " if place else "", what, f" Fix: {fix}" if fix else ""]
+    return " ".join("".join(parts).split())
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """What to write instead of an unknown word."""
+    options = sorted(known)
+    near = difflib.get_close_matches(word, options, n=1, cutoff=0.6)
+    if not near:
+        folded = {option.casefold(): option for option in options}
+        near = [folded[n] for n in difflib.get_close_matches(word.casefold(), list(folded), n=1, cutoff=0.6)]
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"one of {', '.join(options)}." if options else "leave it out."
+
+
+def words_of(names: Iterable[str]) -> str:
+    """Names in quotes, for messages."""
+    return ", ".join(repr(name) for name in names)
+
+
+def refuse_taken(path: Path, place: str = "--out") -> None:
+    """Refuse a place for what will be written where something is, or that has no folder."""
+    parent = path.absolute().parent
+    if os.path.lexists(path):
+        refuse(f"{str(path)!r} is already there.", place=place, fix="another name; nothing is replaced.")
+    if not parent.is_dir():
+        refuse(f"there is no folder {str(parent)!r}.", place=place, fix="make it first.")
+
+
+def refuse(message: str, *, place: str, fix: str) -> NoReturn:
+    """Raise :class:`Misuse`."""
+    raise Misuse(message, place=place, fix=fix)

@@ -7,32 +7,23 @@ import re
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ppdp.cli.errors import Misuse, suggestion
 from ppdp.cli.manual import MANUAL, OVERVIEW
+from ppdp.cli.output import Misuse, suggestion
 
 __all__ = ["RUN", "commands_of", "make_parser"]
 
-RUN = {
-    "audit": ("auditing", "audit"),
-    "card": ("certificates", "card"),
-    "compare": ("planning", "compare"),
-    "completion": ("completion", "completion"),
-    "demo": ("workflows", "demo"),
-    "fit": ("fit", "fit"),
-    "ledger": ("ledgers", "ledger"),
-    "lint": ("workflows", "lint"),
-    "plan": ("planning", "plan"),
-    "predict": ("predict", "predict"),
-    "record": ("records", "record"),
-    "show": ("certificates", "show"),
-    "sign": ("signatures", "sign"),
-    "verify": ("certificates", "verify"),
+_OF_MODULES = {
+    "auditing": ("audit",),
+    "certificates": ("card", "record", "show", "sign", "verify"),
+    "fit": ("fit", "predict"),
+    "ledgers": ("ledger",),
+    "planning": ("compare", "plan"),
+    "workflows": ("completion", "demo", "lint"),
 }
-"""The function behind each command, by its module; imported when it is run."""
+RUN = {command: module for module, commands in _OF_MODULES.items() for command in commands}
+"""The module of each command, which is a function of its name there; imported when it is run."""
 
 _CARRIERS = "certificate.json, model.zip or another export, folder of `ppdp fit`, Parquet"
-
-SHELLS = ("bash", "zsh", "fish")
 
 
 class Parser(argparse.ArgumentParser):
@@ -109,10 +100,11 @@ def make_parser() -> Parser:
     verify.add_argument("--public-key", type=Path, metavar="PEM", help="public key of whoever must have signed")
     verify.add_argument(
         "--require",
-        choices=("unconditional", "alone"),
+        choices=("unconditional", "alone", "record-level"),
         action="append",
         help="unconditional: refuse what is CONDITIONAL or SEEDED, a part of a search, and one of several fits that no"
-        " ledger adds up; alone: refuse whatever is not known to stand alone",
+        " ledger adds up; alone: refuse whatever is not known to stand alone; record-level: refuse what protects less"
+        " than everything about a row",
     )
     verify.add_argument("--max-epsilon", type=float, metavar="E", help="refuse a larger epsilon")
     verify.add_argument("--quiet", action="store_true", help="print nothing but errors")
@@ -174,7 +166,7 @@ def make_parser() -> Parser:
     _facts(audit, rows="rows of the made-up data (default: n_rows of the file, else the fewest that have a route)")
 
     shell = command("completion", "print a script that completes commands and options in a shell")
-    shell.add_argument("shell", choices=SHELLS, help="for which shell")
+    shell.add_argument("shell", choices=("bash", "zsh", "fish"), help="for which shell")
 
     manual = command("help", "print the manual of a command")
     manual.add_argument("topic", nargs="?", choices=sorted(MANUAL), metavar="COMMAND", help="which command")

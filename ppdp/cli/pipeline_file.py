@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ppdp.cli.column_ranges import DataRules, keeps_columns, with_hot_ranges
 from ppdp.cli.documents import place_of, read_document
-from ppdp.cli.errors import Misuse, refuse, suggestion
+from ppdp.cli.output import Misuse, refuse, suggestion, words_of
 from ppdp.exceptions import BudgetExceeded, LedgerError, PpdpError, PrivacyRefusal
 
-__all__ = ["PipelineFile", "import_modules", "read_pipeline_file"]
+__all__ = ["DataRules", "PipelineFile", "check_ranges", "import_modules", "read_pipeline_file"]
 
 _CODE = ("function", "transformer", "utility")
 _ELSEWHERE = {
@@ -27,36 +26,32 @@ _DEFAULT_MARKERS = ("NA", "N/A", "NaN", "nan", "null", "NULL")
 
 
 @dataclass(frozen=True, slots=True)
-class PipelineFile:
-    """A pipeline file that was read.
+class DataRules:
+    """How a data file is read: public rules, for every cell by itself."""
 
-    Attributes
-    ----------
-    path : Path
-        Where it is.
-    content : dict
-        As it stands there.
-    rules : DataRules
-        How its data are read.
-    steps : tuple of (name, step)
-        Made from it.
-    """
+    label: str | None  # column of labels
+    drop: tuple[str, ...]  # columns that are not read
+    missing: tuple[str | float, ...]  # what stands for a gap, beside empty cells
+    categories: Mapping[str, tuple[str, ...]]  # public ones of columns of text
+    one_hot: tuple[str, ...]  # which of them become a column for every category
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineFile:
+    """A pipeline file that was read."""
 
     path: Path
-    content: dict[str, Any]
+    content: dict[str, Any]  # as it stands there
     rules: DataRules
     steps: tuple[tuple[str, Any], ...]
 
-    def pipeline(self, *, ledger: Any = None, dataset: str | None = None) -> Any:
-        """The pipeline, not fitted.
+    @property
+    def hides_number(self) -> bool:
+        """Whether the number of rows is private."""
+        return "add_remove" in self.content.get("domain", {}).get("adjacency", {})
 
-        Parameters
-        ----------
-        ledger : Ledger, optional
-            Where a fit is charged.
-        dataset : str, optional
-            Public name of the data, instead of the one in the file.
-        """
+    def pipeline(self, *, ledger: Any = None, dataset: str | None = None) -> Any:
+        """The pipeline, not fitted, for a ledger and a public name of the data instead of the one in the file."""
         from ppdp.core.domain import Domain
         from ppdp.pipeline.pipeline import Pipeline
 
@@ -111,18 +106,7 @@ _FIXES = {
 
 
 def import_modules(names: Sequence[str]) -> dict[str, type[Any]]:
-    """Run modules of the user's own, and return the stages and mechanisms that they hold.
-
-    Parameters
-    ----------
-    names : sequence of str
-        As given to ``--import``; also found in the working directory.
-
-    Raises
-    ------
-    Misuse
-        If one cannot be imported.
-    """
+    """Run modules of the user's own, also from the working directory; the stages and mechanisms that they hold."""
     if not names:
         return {}
     from ppdp.mechanisms.base import Mechanism
@@ -146,23 +130,10 @@ def import_modules(names: Sequence[str]) -> dict[str, type[Any]]:
 
 
 def read_pipeline_file(path: Path, modules: Sequence[str] = ()) -> PipelineFile:
-    """Read a pipeline file and make its steps.
-
-    Parameters
-    ----------
-    path : Path
-        TOML or YAML.
-    modules : sequence of str
-        Modules whose classes ``use`` may name beside those of ppdp.
-
-    Raises
-    ------
-    Misuse
-        If anything in it is wrong.
-    """
+    """Read a pipeline file and make its steps; modules hold further classes that ``use`` may name."""
     content = read_document(path)
     own = import_modules(modules)
-    from ppdp.testing.registry import REGISTRY
+    from ppdp.testing import REGISTRY
 
     rules = _rules(content.get("data", {}), path)
     steps: list[tuple[str, Any]] = []
@@ -255,3 +226,75 @@ def _check_steps(made: PipelineFile) -> None:
             place=place_of(made.path, ["data", "label"]),
             fix=f'drop = ["{made.rules.label}"] leaves the column out; without the line it is a feature.',
         )
+
+
+def with_hot_ranges(parameters: Mapping[str, Any], rules: DataRules) -> dict[str, Any]:
+    """Parameters of a step, in which a column of 0 and 1 that has no range has [0, 1]."""
+    ranges = parameters.get("ranges")
+    if not isinstance(ranges, Mapping):
+        return dict(parameters)
+    hot = {f"{name}={label}": [0, 1] for name in rules.one_hot for label in rules.categories[name]}
+    return {**parameters, "ranges": {**ranges, **{name: pair for name, pair in hot.items() if name not in ranges}}}
+
+
+def keeps_columns(step: Any) -> bool:
+    """Whether a step of ppdp is known to hand on the columns that it got."""
+    from sklearn.base import OneToOneFeatureMixin
+
+    kind = type(step)
+    named = getattr(kind, "get_feature_names_out", None)
+    return kind.__module__.startswith("ppdp.") and named is OneToOneFeatureMixin.get_feature_names_out
+
+
+def check_ranges(path: Path, steps: Sequence[tuple[str, Any]], rules: DataRules, names: Sequence[str] | None) -> None:
+    """Refuse ranges of columns that are not there, and columns without a range.
+
+    Where the names of the features are not known, only what ``[data]`` tells is checked.
+    """
+    for position, (_, step) in enumerate(steps):
+        ranges = getattr(step, "ranges", None)
+        if isinstance(ranges, Mapping):
+            place = place_of(path, ["steps", position, "ranges"])
+            needed = [name for name in rules.categories if name not in rules.one_hot]
+            without = [name for name in (needed if names is None else names) if name not in ranges]
+            for name in ranges:
+                if names is None or name not in names:
+                    _refuse_superfluous(name, rules, names, without, place)
+            if without:
+                refuse(f"ranges lacks the columns {without}.", place=place, fix=_range_of(without[0], rules))
+        if not keeps_columns(step):
+            return
+
+
+def _refuse_superfluous(
+    name: str, rules: DataRules, names: Sequence[str] | None, without: Sequence[str], place: str
+) -> None:
+    """Refuse the range of what is known to be no feature."""
+    what = f"ranges has {name!r}, which is"
+    if name == rules.label:
+        refuse(f"{what} the column of labels.", place=place, fix="leave it out.")
+    if name in rules.drop:
+        refuse(f"{what} dropped in [data].", place=place, fix="leave it out here, or there.")
+    if name in rules.one_hot:
+        refuse(
+            f"{what} one of the one_hot columns.",
+            place=place,
+            fix="leave it out; the columns of 0 and 1 that it becomes have [0, 1].",
+        )
+    column, _, label = name.partition("=")
+    if column in rules.one_hot and label not in rules.categories[column]:
+        refuse(
+            f"{what} no column: {column!r} has no category {label!r}.",
+            place=place,
+            fix=suggestion(label, rules.categories[column]),
+        )
+    if names is not None:
+        lacking = f", and lacks {words_of(without)}" if without else ""
+        refuse(f"{what} no column of the data{lacking}.", place=place, fix=suggestion(name, without or names))
+
+
+def _range_of(name: str, rules: DataRules) -> str:
+    """How a column gets a range."""
+    labels = rules.categories.get(name)
+    pair = "[LOW, HIGH]" if labels is None else f"[0, {max(1, len(labels) - 1)}]"
+    return f"{name} = {pair} here, from what the column means, or list it in [data] drop."

@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ppdp.cli.cells import Layout
-from ppdp.cli.column_ranges import check_ranges
 from ppdp.cli.documents import place_of
-from ppdp.cli.errors import refuse
-from ppdp.cli.output import escaped, say, table
-from ppdp.cli.pipeline_file import PipelineFile, read_pipeline_file
+from ppdp.cli.output import escaped, refuse, say, table
+from ppdp.cli.pipeline_file import PipelineFile, check_ranges, read_pipeline_file
 from ppdp.cli.tables import open_source
 
 __all__ = ["compare", "plan", "planned", "planned_of", "public_facts"]
@@ -30,7 +28,8 @@ def plan(options: Namespace) -> int:
         say(json.dumps(as_plain(made), indent=2, ensure_ascii=False))
         return 0
     say(repr(made))
-    lines = [(a.route, _noise(a.noise_scale), a.status, a.reason) for a in made.alternatives]
+    noises = ["" if a.noise_scale is None else f"{a.noise_scale:.4g}" for a in made.alternatives]
+    lines = [(a.route, noise, a.status, a.reason) for a, noise in zip(made.alternatives, noises)]
     say(table(("route", "noise", "", "because"), lines))
     names = made.domain.feature_names
     if names is not None:
@@ -70,7 +69,8 @@ def planned_of(file: PipelineFile, options: Namespace) -> Any:
 def public_facts(file: PipelineFile, domain: Any, options: Namespace, *, needed: Sequence[str] = SHAPE) -> Any:
     """The domain of a pipeline file with the numbers of the command line; those that are needed must be known."""
     check_ranges(file.path, file.steps, file.rules, domain.feature_names)
-    named = _columns(file)
+    ranges = getattr(file.steps[0][1], "ranges", None)
+    named = len(ranges) if isinstance(ranges, Mapping) else None  # columns that the ranges of the first step name
     given = {"n_rows": ("--rows", options.rows), "n_features": ("--columns", options.columns or named)}
     if named is not None and options.columns not in (None, named):
         refuse(
@@ -89,16 +89,6 @@ def public_facts(file: PipelineFile, domain: Any, options: Namespace, *, needed:
             )
         domain = domain if value is None else domain.but(**{fact: value})
     return domain
-
-
-def _columns(file: PipelineFile) -> int | None:
-    """How many columns the ranges of the first step name, if they name any."""
-    ranges = getattr(file.steps[0][1], "ranges", None)
-    return len(ranges) if isinstance(ranges, Mapping) else None
-
-
-def _noise(scale: float | None) -> str:
-    return "" if scale is None else f"{scale:.4g}"
 
 
 def as_plain(made: Any) -> dict[str, Any]:

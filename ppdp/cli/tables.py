@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ppdp.cli.errors import refuse, suggestion, words_of
+from ppdp.cli.output import refuse, suggestion, words_of
 
 __all__ = ["Source", "open_source"]
 
@@ -21,43 +21,24 @@ CSV, PARQUET, ARROW = (".csv", ".csv.gz", ".tsv"), (".parquet", ".pq"), (".arrow
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A data file, of which the public form is known.
-
-    Attributes
-    ----------
-    path : Path
-        Where it is.
-    n_rows : int
-        Number of rows.
-    types : mapping of str to pyarrow.DataType or None
-        Columns in their order; None in a CSV file, which has no types.
-    n_pieces : int
-        In how many pieces it is read.
-    pieces : callable
-        Gives the rows of some columns, as tables one after the other.
-    """
+    """A data file, of which the public form is known."""
 
     path: Path
     n_rows: int
-    types: dict[str, Any]
-    n_pieces: int
-    pieces: Callable[[Sequence[str]], Iterator[Any]]
+    types: dict[str, Any]  # columns in their order, with the type of Arrow; None in a CSV file, which has no types
+    n_pieces: int  # in how many it is read
+    pieces: Callable[[Sequence[str]], Iterator[Any]]  # the rows of some columns, as tables one after the other
 
     def read(self, columns: Sequence[str]) -> Any:
-        """A pyarrow table of these columns, with a progress bar if it takes long.
-
-        Raises
-        ------
-        Misuse
-            If the file cannot be read to its end.
-        """
+        """A pyarrow table of these columns, with a progress bar if it takes long."""
         import pyarrow as pa
 
         from ppdp.core.progress import progress
 
         with _unquoted(self.path):
             numbered = zip(progress(range(self.n_pieces), "reading"), self.pieces(columns))
-            return pa.concat_tables([piece for _, piece in numbered])
+            none = pa.schema([(name, self.types[name] or pa.string()) for name in columns]).empty_table()
+            return pa.concat_tables([piece for _, piece in numbered] or [none])
 
     def require(self, name: str, place: str) -> None:
         """Refuse the name of a column that is not there."""
@@ -67,13 +48,7 @@ class Source:
 
 
 def open_source(path: Path) -> Source:
-    """Names and types of columns and the number of rows; no value is kept.
-
-    Raises
-    ------
-    Misuse
-        If it is no CSV, Parquet or Arrow file, or has no rows or no proper header.
-    """
+    """Names and types of columns and the number of rows; no value is kept."""
     name = path.name.lower()
     opened = next((open_ for ends, open_ in _FORMS if name.endswith(ends)), None)
     if opened is None:
@@ -86,26 +61,19 @@ def open_source(path: Path) -> Source:
     names = list(source.types)
     if "" in names:
         refuse("a column has no name.", place=str(path), fix="name every column in the header.")
-    if source.n_rows == 0:
-        refuse("has no rows.", place=str(path), fix="a file with a header and rows.")
     return source
 
 
-class _unquoted:
+@contextlib.contextmanager
+def _unquoted(path: Path) -> Iterator[None]:
     """Errors of pyarrow and of the system, without what they quote."""
+    import pyarrow as pa
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        import pyarrow as pa
-
-        if isinstance(error, (pa.ArrowException, UnicodeDecodeError, EOFError, KeyError, zlib.error)):
-            fix = "rows as long as the header, UTF-8, quotes closed." if _is_csv(self.path) else "write the file again."
-            refuse("cannot be read as what its name says.", place=str(self.path), fix=fix)
+    try:
+        yield
+    except (pa.ArrowException, UnicodeDecodeError, EOFError, KeyError, zlib.error):
+        fix = "rows as long as the header, UTF-8, quotes closed." if _is_csv(path) else "write the file again."
+        refuse("cannot be read as what its name says.", place=str(path), fix=fix)
 
 
 def _is_csv(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""``ppdp lint`` and ``ppdp demo``."""
+"""``ppdp lint``, ``ppdp demo`` and ``ppdp completion``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from ppdp.cli.errors import refuse, suggestion
-from ppdp.cli.output import say
+from ppdp.cli.output import refuse, say, suggestion
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["demo", "lint"]
+__all__ = ["completion", "demo", "lint"]
 
 
 def demo(options: Namespace) -> int:
@@ -70,3 +69,17 @@ def _named(place: str) -> Any:
         fix = suggestion(name, estimators) if estimators else "a file that makes a pipeline where it is imported."
         refuse(f"{module} holds no {name!r}.", place="lint", fix=fix)
     return found[name]
+
+
+def completion(options: Namespace) -> int:
+    """Print the script for a shell."""
+    import shtab
+
+    from ppdp.cli.parser import commands_of, make_parser
+
+    parser = make_parser()
+    for action in (action for command in commands_of(parser).values() for action in command._actions):
+        if action.type is Path:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+    say(shtab.complete(parser, shell=options.shell))
+    return 0

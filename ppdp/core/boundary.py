@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from ppdp.exceptions import PpdpError, StageFailed
 
-__all__ = ["AtStep", "discreet"]
+__all__ = ["at_step", "discreet"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -52,30 +53,19 @@ def _bare(error: BaseException, handled: BaseException | None) -> BaseException:
     return error
 
 
-class AtStep:
-    """A context in which one step looks at private rows: what others than ppdp raise there may quote a row.
+@contextmanager
+def at_step(name: str) -> Iterator[None]:
+    """In this context the step ``name`` looks at private rows: what others than ppdp raise may quote a row.
 
-    Parameters
-    ----------
-    name : str
-        Of the step.
-
-    Raises
-    ------
-    StageFailed
-        Instead of any exception that is not ppdp's own; interrupts are left alone.
+    :class:`StageFailed` takes the place of any exception that is not ppdp's own; interrupts are left alone.
     """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, Exception) and not isinstance(error, PpdpError):
-            raise StageFailed(
-                f"it stopped with {kind.__name__}, whose words may quote the rows and are not shown.",
-                stage=self.name,
-                fix="run it on made-up rows of the same form to see them.",
-            )
+    try:
+        yield
+    except PpdpError:
+        raise
+    except Exception as error:
+        raise StageFailed(
+            f"it stopped with {type(error).__name__}, whose words may quote the rows and are not shown.",
+            stage=name,
+            fix="run it on made-up rows of the same form to see them.",
+        ) from None

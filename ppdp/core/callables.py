@@ -13,7 +13,6 @@ import re
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, time, timedelta
 from functools import partial
 from logging import Logger
@@ -26,7 +25,7 @@ from types import (
     MethodType,
     ModuleType,
 )
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,52 +61,27 @@ PAIRS = ("func", "kw_args"), ("inverse_func", "inv_kw_args"), ("function", "keyw
 """Under which names an object has a function, and the arguments with which it is called."""
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What was found.
+class Held(NamedTuple):
+    """What was found."""
 
-    Attributes
-    ----------
-    estimator : object or None
-        The first estimator, or anything else that is fitted.
-    values : tuple of str
-        Under which names numbers, labels or tables are kept that do not stand in the code itself.
-    unseen : tuple of str
-        What cannot be looked into, or changes from call to call, in words.
-    names : frozenset of str
-        Every name that its code mentions.
-    """
-
-    estimator: Any | None = None
-    values: tuple[str, ...] = ()
-    unseen: tuple[str, ...] = ()
-    names: frozenset[str] = frozenset()
+    estimator: Any | None  # the first estimator, or anything else that is fitted
+    values: tuple[str, ...]  # names of numbers, labels or tables that do not stand in the code itself
+    unseen: tuple[str, ...]  # what cannot be looked into, or changes from call to call, in words
+    names: frozenset[str]  # that its code mentions
 
 
-@dataclass(frozen=True, slots=True)
-class _Values:
-    """Numbers, labels or a table."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Unseen:
+class _Unseen(NamedTuple):
     """Something that nobody can look into."""
 
     why: str
 
 
-_VALUES = _Values()
+_VALUES = object()  # stands for numbers, labels or a table
 Found = Iterator[tuple[str, Any]]
 
 
 def held_by(function: Any) -> Held:
-    """Everything that a function holds on to.
-
-    Parameters
-    ----------
-    function : callable
-        A user's function; ``partial(function, **keywords)`` to look at its arguments as well.
-    """
+    """Everything that a user's function holds on to; give ``partial(function, **keywords)`` to look at these, too."""
     waiting: deque[tuple[str, Any]] = deque([("", function)])
     seen: dict[int, Any] = {}
     values: dict[str, None] = {}
@@ -126,7 +100,7 @@ def held_by(function: Any) -> Held:
         if isinstance(one, FunctionType) and not of_library(one):
             names.update(*(code.co_names for code in _codes(one.__code__)))
         for inner, found in _readable_parts(name, one):
-            if isinstance(found, _Values):
+            if found is _VALUES:
                 values[inner or "numbers"] = None
             elif isinstance(found, _Unseen):
                 unseen[found.why] = None
@@ -140,11 +114,8 @@ def _is_fitted(one: Any) -> bool:
     kind = type(one)
     if isinstance(one, type | ModuleType):
         return False
-    return hasattr(kind, "get_params") or (not _is_table(one) and any(_has_method(kind, word) for word in FITTED))
-
-
-def _has_method(kind: type, word: str) -> bool:
-    return callable(getattr(kind, word, None))
+    methods = (getattr(kind, word, None) for word in FITTED)
+    return hasattr(kind, "get_params") or (not _is_table(one) and any(map(callable, methods)))
 
 
 def _is_table(one: Any) -> bool:
@@ -324,16 +295,14 @@ def _of_object(name: str, one: Any) -> Found:
     kept = _attribute(one, "__dict__")
     parts += [(word, _attribute(one, word)) for kind in type(one).__mro__ for word in _slots(kind)]
     known = type(one).__module__.partition(".")[0] in LIBRARIES
-    parts += [part for part in kept.items() if not (known and _is_empty(part[1]))] if isinstance(kept, dict) else []
+    for word, part in kept.items() if isinstance(kept, dict) else ():
+        if not (known and isinstance(part, list | dict | set) and not part):
+            parts.append((word, part))
     yield from parts
     yield name, type(one)
     if isinstance(one, np.ufunc) or not (parts or (isinstance(kept, dict) and not known)):
         shown = _attribute(one, "__name__")
         yield name, _Unseen(f"{shown if isinstance(shown, str) else f'a {type(one).__name__}'}, which is compiled")
-
-
-def _is_empty(one: Any) -> bool:
-    return isinstance(one, list | dict | set) and not one
 
 
 def _slots(kind: type) -> Sequence[str]:
@@ -348,25 +317,15 @@ def _attribute(one: Any, name: str) -> Any:
         return None
 
 
-def calls_in(parameters: Mapping[str, Any], *, deep: bool) -> Iterator[tuple[str, Any]]:
+def calls_in(value: Any, *, deep: bool, name: str = "", above: frozenset[int] = frozenset()) -> Found:
     """Every function among parameters, by name, with its arguments if they stand beside it.
 
-    Functions in containers, and in what has fields of its own, are found as well.
-
-    Parameters
-    ----------
-    parameters : mapping of str to object
-        Of an estimator, a stage or a mechanism.
-    deep : bool
-        Whether to look into the parameters of estimators among them.
+    Functions in containers, and in what has fields of its own, are found as well; in estimators if ``deep``. What is
+    looked through already stands ``above``.
     """
-    yield from _calls("", dict(parameters), deep, frozenset())
-
-
-def _calls(name: str, value: Any, deep: bool, above: frozenset[int]) -> Iterator[tuple[str, Any]]:
     if id(value) in above or isinstance(value, type | str | bytes):
         return
-    inner = above | {id(value)}
+    within = partial(calls_in, deep=deep, above=above | {id(value)})
     if isinstance(value, Mapping):
         arguments = dict(PAIRS)
         taken = {arguments[word] for word in value if word in arguments and callable(value[word])}
@@ -376,18 +335,18 @@ def _calls(name: str, value: Any, deep: bool, above: frozenset[int]) -> Iterator
                 given = {str(key): part for key, part in given.items()} if isinstance(given, Mapping) else {}
                 yield str(word), partial(one, **given) if given else one
             elif word not in taken:
-                yield from _calls(str(word), one, deep, inner)
+                yield from within(one, name=str(word))
     elif hasattr(type(value), "get_params"):
         if deep:
-            yield from _calls(name, _parameters(value), deep, inner)
+            yield from within(_parameters(value), name=name)
     elif callable(value):
         yield name, value
     elif isinstance(value, list | tuple | set | frozenset):
         for one in value:
-            yield from _calls(name, one, deep, inner)
+            yield from within(one, name=name)
     elif hasattr(type(value), "__dataclass_fields__"):
         fields = {word: _attribute(value, word) for word in type(value).__dataclass_fields__}
-        yield from _calls(name, fields, deep, inner)
+        yield from within(fields, name=name)
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
@@ -398,13 +357,7 @@ def _parameters(estimator: Any) -> dict[str, Any]:
 
 
 def what_nobody_checked(function: Callable[..., Any]) -> tuple[str, ...]:
-    """What is taken from the user's word about what a function holds on to; empty if all of it stands in its code.
-
-    Parameters
-    ----------
-    function : callable
-        A user's function that holds on to no estimator.
-    """
+    """What is taken from the user's word about what a function holds on to; empty if all of it stands in its code."""
     held = held_by(function)
     kept = f"what its function keeps ({listed(held.values)}) was not read off these rows"
     hidden = f"its function keeps nothing of these rows; nobody can see that of {listed(held.unseen)}"
@@ -412,32 +365,13 @@ def what_nobody_checked(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def listed(words: Sequence[str]) -> str:
-    """At most five of them, in one phrase.
-
-    Parameters
-    ----------
-    words : sequence of str
-        Names.
-    """
+    """At most five names, in one phrase."""
     rest = len(words) - 5
     return ", ".join(words[:5]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def refuse_fitted(function: Any, stage: str) -> None:
-    """Refuse a function that holds on to an estimator.
-
-    Parameters
-    ----------
-    function : callable
-        A user's function.
-    stage : str
-        Whose function it is.
-
-    Raises
-    ------
-    InvalidParameter
-        If it does.
-    """
+    """Refuse a stage's function if it holds on to an estimator."""
     owner = held_by(function).estimator
     if owner is not None:
         raise InvalidParameter(

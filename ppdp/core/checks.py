@@ -1,4 +1,4 @@
-"""Checks of public parameters: one typed error for every impossible value, before any data are seen."""
+"""Checks of public parameters: :class:`InvalidParameter` for every impossible value, before any data are seen."""
 
 from __future__ import annotations
 
@@ -31,6 +31,19 @@ _LONGEST = 200
 _MOST = 2**63 - 1
 
 
+def _refused(
+    name: str,
+    wanted: str,
+    value: Any,
+    stage: object,
+    *,
+    kind: type[InvalidParameter] = InvalidParameter,
+    fix: str | None = None,
+) -> InvalidParameter:
+    """The error of a parameter that is not what it must be."""
+    return kind(f"{name} must {wanted}, got {shown(value)}.", stage=_named(stage), fix=fix)
+
+
 def number(
     name: str,
     value: Any,
@@ -42,36 +55,14 @@ def number(
     kind: type[InvalidParameter] = InvalidParameter,
     fix: str | None = None,
 ) -> float:
-    """A finite number in a range.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter.
-    value : object
-        What the user gave.
-    stage : object, optional
-        The estimator, or its name, for the error.
-    above, least, most : float, optional
-        The value must be > above, >= least and <= most.
-    kind : type, optional
-        Error to raise.
-    fix : str, optional
-        What to do.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is not such a number.
-    """
+    """A finite number > above, >= least and <= most; the stage, an estimator or its name, is for the error."""
     if not isinstance(value, bool) and isinstance(value, Real):
         plain = _float(value)
         if math.isfinite(plain) and plain > above and least <= plain <= most:
             return plain
     limits = [f"above {above:g}"] * (above > -math.inf) + [f"at least {least:g}"] * (least > -math.inf)
     limits += [f"at most {most:g}"] * (most < math.inf)
-    wanted = " and ".join(["a finite number", *limits]) if limits else "a finite number"
-    raise kind(f"{name} must be {wanted}, got {shown(value)}.", stage=_named(stage), fix=fix)
+    raise _refused(name, " and ".join(["be a finite number", *limits]), value, stage, kind=kind, fix=fix)
 
 
 def positive(name: str, value: Any, stage: object = None, *, most: float = math.inf) -> float:
@@ -93,79 +84,44 @@ def _float(value: Any) -> float:
 
 
 def integer(name: str, value: Any, stage: object = None, *, least: int = 1, most: float = math.inf) -> int:
-    """An integer in a range, below 2^63 in any case.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is not such an integer.
-    """
+    """An integer in a range, below 2^63 in any case."""
     if not isinstance(value, bool) and isinstance(value, Integral) and least <= int(value) <= min(most, _MOST):
         return int(value)
     limit = f" and at most {most:g}" if most < math.inf else ""
-    raise InvalidParameter(
-        f"{name} must be an integer of at least {least}{limit}, got {shown(value)}.", stage=_named(stage)
-    )
+    raise _refused(name, f"be an integer of at least {least}{limit}", value, stage)
 
 
 def flag(name: str, value: Any, stage: object = None) -> bool:
-    """True or False, and nothing that merely counts as one.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is neither.
-    """
+    """True or False, and nothing that merely counts as one."""
     if type(value).__name__ not in ("bool", "bool_"):
-        raise InvalidParameter(f"{name} must be True or False, got {shown(value)}.", stage=_named(stage))
+        raise _refused(name, "be True or False", value, stage)
     return bool(value)
 
 
 def choice(name: str, value: Any, options: Collection[str | None], stage: object = None) -> Any:
-    """One of a few words.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is another one.
-    """
+    """One of a few words."""
     if (value is None or isinstance(value, str)) and value in options:
         return value
-    known = ", ".join(repr(option) for option in options)
-    raise InvalidParameter(f"{name} must be one of {known}, got {shown(value)}.", stage=_named(stage))
+    raise _refused(name, f"be one of {', '.join(map(repr, options))}", value, stage)
 
 
 def pair(name: str, value: Any, stage: object = None) -> tuple[float, float]:
-    """Two finite numbers, low < high, whose difference is finite.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is anything else.
-    """
+    """Two finite numbers, low < high, whose difference is finite."""
     items = list(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else []
     if len(items) == 2 and all(isinstance(v, Real) and not isinstance(v, bool) for v in items):
         low, high = _float(items[0]), _float(items[1])
         if low < high and math.isfinite(high - low):
             return low, high
-    raise InvalidParameter(f"{name} must be (low, high) with low < high, got {shown(value)}.", stage=_named(stage))
+    raise _refused(name, "be (low, high) with low < high", value, stage)
 
 
 def labels(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:
-    """Distinct plain labels: strings, numbers or booleans, NumPy's turned into Python's.
-
-    Raises
-    ------
-    InvalidParameter
-        If they are something else, or repeat.
-    """
+    """Distinct plain labels: strings, numbers or booleans, NumPy's turned into Python's."""
     if not isinstance(value, Iterable) or isinstance(value, (str, bytes)):
-        raise InvalidParameter(f"{name} must be a sequence of labels, got {shown(value)}.", stage=_named(stage))
+        raise _refused(name, "be a sequence of labels", value, stage)
     items = tuple(v.item() if hasattr(v, "item") and getattr(v, "ndim", 1) == 0 else v for v in value)
     if not all(map(_is_label, items)) or len(set(items)) != len(items):
-        raise InvalidParameter(
-            f"{name} must hold distinct strings or numbers, got {shown(value)}.", stage=_named(stage)
-        )
+        raise _refused(name, "hold distinct strings or numbers", value, stage)
     return items
 
 
@@ -195,32 +151,18 @@ def shown(value: Any) -> str:
 
 
 def path_of(name: str, value: Any) -> Path:
-    """A path that a file could have.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is none, or holds a zero byte.
-    """
+    """A path that a file could have."""
     try:
         text = os.fspath(value)
     except Exception:
         text = None
     if not isinstance(text, str) or "\0" in text:
-        raise InvalidParameter(f"{name} must be the path of a file, got {shown(value)}.")
+        raise _refused(name, "be the path of a file", value, None)
     return Path(text)
 
 
 def columns_of(name: str, value: Any, names: Sequence[Any] | None, count: int, stage: object = None) -> list[int]:
-    """Positions of columns that are given by name or position.
-
-    Raises
-    ------
-    InvalidParameter
-        If they are no list of columns.
-    DomainMismatch
-        If a column does not exist.
-    """
+    """Positions of columns that are given by name or position; :class:`DomainMismatch` if one does not exist."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Sequence) or len(value) == 0:
         raise InvalidParameter(
             f"{name} must be a non-empty list of columns.", stage=_named(stage), fix=f"{name}=['column', ...]."
@@ -240,21 +182,13 @@ def columns_of(name: str, value: Any, names: Sequence[Any] | None, count: int, s
 
 
 def classes_of(name: str, value: Any, stage: object = None) -> tuple[Any, ...]:
-    """Distinct labels in ascending order, as scikit-learn has them.
-
-    Raises
-    ------
-    InvalidParameter
-        If they are something else, or cannot be ordered.
-    """
+    """Distinct labels in ascending order, as scikit-learn has them."""
     items = labels(name, value, stage)
     try:
         return tuple(sorted(items))
     except TypeError:
         pass
-    raise InvalidParameter(
-        f"{name} must be of one kind, all strings or all numbers, got {shown(value)}.", stage=_named(stage)
-    )
+    raise _refused(name, "be of one kind, all strings or all numbers", value, stage)
 
 
 def _named(stage: object) -> str | None:
@@ -262,16 +196,10 @@ def _named(stage: object) -> str | None:
 
 
 def check_budget(epsilon: Any, delta: Any, n: int) -> tuple[float, float]:
-    """The end-to-end budget for n rows, as numbers.
-
-    Raises
-    ------
-    ImpossibleBudget
-        If epsilon is not positive or delta is not below 1/n.
-    """
+    """The end-to-end budget for n rows, as numbers; :class:`ImpossibleBudget` if it means nothing."""
     usual = "usual values are epsilon=1.0, delta=1e-6."
     epsilon = number("epsilon", epsilon, above=0, kind=ImpossibleBudget, fix=usual)
-    delta = number("delta", delta, above=0, kind=ImpossibleBudget, fix=usual)
+    delta = number("delta", delta, least=0, kind=ImpossibleBudget, fix=usual)
     if delta * n >= 1:
         raise ImpossibleBudget(
             f"delta = {delta:g} is not below 1/n = {1 / n:.2g}: publishing one whole row would satisfy it.",

@@ -67,16 +67,7 @@ def plain(value: Any) -> str:
 
 
 def ranges_by_column(ranges: Any, names: Sequence[str] | None, words: str = "range of") -> Iterator[Value]:
-    """One value for each declared range; columns that have none (None or NaN) are left out.
-
-    Parameters
-    ----------
-    ranges : mapping, pair, or sequence of pairs
-        As a stage takes them.
-    names : sequence of str or None
-        Of the columns, if they have names.
-    words : str
-        Before the name of the column.
+    """One value for each declared range of a stage, with ``words`` before the column; columns without one are left out.
 
     Examples
     --------
@@ -105,15 +96,7 @@ def _column(key: Any, names: Sequence[str] | None) -> str:
 
 
 def constants(step: Any, names: Sequence[str] | None) -> Iterator[Value]:
-    """Every range and every number among a step's parameters that is not at its default, or that bounds rest on.
-
-    Parameters
-    ----------
-    step : estimator
-        Whose parameters were checked.
-    names : sequence of str or None
-        Of the columns that come in, if they have names.
-    """
+    """Every range and every number among a step's parameters that is not at its default, or that bounds rest on."""
     defaults = signature(type(step).__init__).parameters
     for name in step._get_param_names():
         value = getattr(step, name)
@@ -121,9 +104,9 @@ def constants(step: Any, names: Sequence[str] | None) -> Iterator[Value]:
         if name in RANGES and value is not None:
             yield from _ranges(value, names if name == "ranges" else None, RANGES[name])
         elif name not in ELSEWHERE and _numeric(value):
-            origin = "default" if _same(value, default) else "declared"
-            if origin == "declared" or name in ALWAYS:
-                yield WORDS.get(name, name), plain(value), origin
+            same = type(value) is type(default) and not isinstance(value, np.ndarray) and value == default
+            if not same or name in ALWAYS:
+                yield WORDS.get(name, name), plain(value), "default" if same else "declared"
 
 
 def _ranges(value: Any, names: Sequence[str] | None, words: str) -> list[Value]:
@@ -143,7 +126,3 @@ def _numeric(value: Any) -> bool:
     return isinstance(value, (list, tuple, range, np.ndarray)) and all(
         isinstance(one, (str, Real)) or _numeric(one) for one in value
     )
-
-
-def _same(value: Any, default: Any) -> bool:
-    return type(value) is type(default) and not isinstance(value, np.ndarray) and bool(value == default)

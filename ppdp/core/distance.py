@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any
 
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["Distance", "Sensitivity"]
+__all__ = ["Distance", "Moves", "Sensitivity"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,72 @@ class Sensitivity:
 
     linf: float
     l2: float
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """What is known of each row that moved, beside its L2 length.
+
+    Attributes
+    ----------
+    linf : float or tuple of float
+        Most by which an entry differs: of any column, or of each.
+    l1 : float
+        Most by which the entries differ together.
+    columns : float
+        Most columns in which they differ.
+    """
+
+    linf: float | tuple[float, ...]
+    l1: float
+    columns: float
+
+    @property
+    def most(self) -> float:
+        """Of any column."""
+        return max(self.linf) if isinstance(self.linf, tuple) else self.linf
+
+    def largest(self, by_column: Sequence[float]) -> list[float]:
+        """What can change together, the largest first: as many columns as can differ, each with its own weight."""
+        each = self.linf if isinstance(self.linf, tuple) else [self.linf] * len(by_column)
+        weighed = sorted((abs(weight) * entry for weight, entry in zip(by_column, each, strict=True)), reverse=True)
+        return weighed[: int(min(self.columns, len(weighed)))]
+
+    def scaled(self, factors: Sequence[float], most: float, error: float) -> Moves:
+        """Behind a map of every column by itself.
+
+        Parameters
+        ----------
+        factors : sequence of float
+            Its Lipschitz constant in each column.
+        most : float
+            Most by which any two values of one column differ behind it.
+        error : float
+            By rounding, on each side of an entry that differs.
+        """
+        slope = max(map(abs, factors))
+        if isinstance(self.linf, tuple):
+            linf: float | tuple[float, ...] = tuple(
+                min(abs(factor) * entry + 2 * error, most) if entry else 0.0
+                for factor, entry in zip(factors, self.linf, strict=True)
+            )
+        else:
+            linf = min(slope * self.linf + 2 * error, most)
+        columns = min(self.columns, len(factors))
+        found = Moves(linf, math.inf, columns)
+        together = math.fsum(found.largest([1.0] * len(factors)))
+        return Moves(linf, min(slope * self.l1 + 2 * error * columns, together), columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+        linf = list(self.linf) if isinstance(self.linf, tuple) else self.linf
+        return {"linf": linf, "l1": self.l1, "columns": self.columns}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Moves:
+        """Inverse of :meth:`to_dict`."""
+        linf = data["linf"]
+        return cls(tuple(linf) if isinstance(linf, (list, tuple)) else linf, data["l1"], data["columns"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +130,9 @@ class Distance:
     sums, moments : float
         Most that ``Σ w x`` (L2) and ``Σ w x xᵀ`` (Frobenius norm) can change, where the last stage has proved more than
         follows from the rest. Whatever comes next forgets it.
+    moves : Moves or None
+        More about each row that moved, as far as it is known. Only maps of every column by itself, and projections,
+        pass it on.
 
     Notes
     -----
@@ -87,6 +156,7 @@ class Distance:
     # Not for the constructor, so that dataclasses.replace() loses them, too.
     sums: float = field(default=math.inf, init=False, repr=False)
     moments: float = field(default=math.inf, init=False, repr=False)
+    moves: Moves | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         moves = self.moved * self.radius
@@ -103,7 +173,8 @@ class Distance:
     @property
     def components(self) -> tuple[float, ...]:
         """All numbers; where none of them is greater, neighbouring datasets are no further apart."""
-        return _components(self)
+        known = self.moves
+        return *_components(self), *((math.inf,) * 3 if known is None else (known.most, known.l1, known.columns))
 
     @property
     def aligned(self) -> bool:
@@ -144,6 +215,18 @@ class Distance:
         object.__setattr__(found, "sums", sums)
         object.__setattr__(found, "moments", moments)
         return found
+
+    def moving(self, moves: Moves | None) -> Distance:
+        """The same distance, with what is known of each row that moved; nothing else that was known stays."""
+        found = replace(self)
+        object.__setattr__(found, "moves", moves)
+        return found
+
+    def moved_by_entries(self, n_features: int) -> float:
+        """Most by which the entries of a row that moved differ together (L1)."""
+        columns = n_features if self.moves is None else min(self.moves.columns, n_features)
+        bound = math.sqrt(columns) * self.radius
+        return bound if self.moves is None else min(bound, self.moves.l1)
 
     def by_position(self) -> Distance:
         """The distance when rows must be matched position by position."""
@@ -218,14 +301,17 @@ class Distance:
         moves = min(math.sqrt(2) * self.total, norm * self.moved)
         return min(norm * paired + norm * single / math.sqrt(2) + moves, self.moments / (math.sqrt(2) * norm))
 
-    def to_dict(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, Any]:
         """JSON form."""
-        return dict(zip(_GIVEN, _given(self)))
+        known = {} if self.moves is None else {"moves": self.moves.to_dict()}
+        return {**dict(zip(_GIVEN, _given(self))), **known}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Distance:
         """Inverse of :meth:`to_dict`."""
-        return cls(**data)
+        plain = {name: value for name, value in data.items() if name != "moves"}
+        found = cls(**plain)
+        return found.moving(Moves.from_dict(data["moves"])) if "moves" in data else found
 
     def describe(self) -> str:
         """One line for tables."""
@@ -246,4 +332,4 @@ def _settled(value: float, ceiling: float) -> float:
 
 _GIVEN = tuple(f.name for f in fields(Distance) if f.init)
 _given: Callable[[Distance], tuple[float, ...]] = attrgetter(*_GIVEN)
-_components: Callable[[Distance], tuple[float, ...]] = attrgetter(*(f.name for f in fields(Distance)))
+_components: Callable[[Distance], tuple[float, ...]] = attrgetter(*_GIVEN, "sums", "moments")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.checks import classes_of, integer, labels, length, number, pair
+from ppdp.core.distance import Distance
+from ppdp.core.rounding import apply_error
 from ppdp.exceptions import InvalidParameter, MissingBound
 
 __all__ = ["Domain", "check_domain", "largest_entry"]
@@ -24,7 +26,8 @@ class Domain:
     Parameters
     ----------
     n_rows : int, optional
-        Number of rows; public and fixed, because neighbouring datasets differ by *replaced* rows.
+        Number of rows; public and fixed where neighbouring datasets differ by *replaced* rows. Under
+        ``Adjacency.add_remove`` it is a cap: there may be fewer rows, and how many is private.
     n_features : int, optional
         Number of columns; a plan counts ``feature_names`` where it is not declared.
     feature_names : tuple of str, optional
@@ -37,7 +40,7 @@ class Domain:
         At most this many rows have gaps: a count, or a fraction of ``n_rows`` if it is a float
         of at most 1. ``None``: any row may have gaps.
     min_present : int, default=0
-        Public floor on the number of rows with weight.
+        Public floor on the number of rows with weight; refused under ``Adjacency.add_remove``, which knows none.
     classes : tuple, optional
         Every label is one of these.
     y_range : tuple of two floats, optional
@@ -45,6 +48,9 @@ class Domain:
     rows_per_unit : int, optional
         Rows that one person may own; neighbours start with that many replaced. Left out it is 1, and a certificate says
         that this was assumed and declared by nobody: ``unit_declared`` is False.
+    adjacency : Adjacency, optional
+        Which datasets are neighbours, where they do not differ by replaced rows: :meth:`Adjacency.add_remove`,
+        :meth:`Adjacency.change`.
 
     Examples
     --------
@@ -62,19 +68,29 @@ class Domain:
     classes: tuple[Any, ...] | None = None
     y_range: tuple[float, float] | None = None
     rows_per_unit: int = None  # type: ignore[assignment]  # an int from __post_init__ on
+    adjacency: Adjacency = None  # type: ignore[assignment]  # an Adjacency from __post_init__ on
     unit_declared: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "unit_declared", self.rows_per_unit is not None)
-        if not self.unit_declared:
-            object.__setattr__(self, "rows_per_unit", 1)
+        given = self.rows_per_unit is not None, self.adjacency is not None
+        object.__setattr__(self, "unit_declared", any(given))
         for name in ("n_rows", "n_features", "rows_per_unit"):
             self._settle(name, integer)
+        if given[1] and not isinstance(self.adjacency, Adjacency):
+            raise InvalidParameter("Domain.adjacency must be an Adjacency.", fix="Adjacency.change(coordinate=...).")
+        if all(given) and self.adjacency.rows != self.rows_per_unit:
+            raise InvalidParameter("rows_per_unit and adjacency say different things.", fix="leave out rows_per_unit.")
+        if not given[1]:
+            object.__setattr__(self, "adjacency", Adjacency.replace(self.rows_per_unit or 1))
+        object.__setattr__(self, "rows_per_unit", self.adjacency.rows)
         for name in ("row_norm", "entry_bound"):
             self._settle(name, length)
         if self.max_missing is not None:
             number("Domain.max_missing", self.max_missing, least=0)
-        integer("Domain.min_present", self.min_present, least=0)
+        if integer("Domain.min_present", self.min_present, least=0) and self.adjacency.hides_number:
+            raise InvalidParameter(
+                "Domain.min_present tells of the number of rows, which is private.", fix="leave min_present out."
+            )
         self._settle("y_range", pair)
         self._settle("classes", classes_of)
         self._settle("feature_names", labels)
@@ -89,9 +105,12 @@ class Domain:
             object.__setattr__(self, name, check(f"Domain.{name}", value))
 
     @property
-    def adjacency(self) -> Adjacency:
-        """Which datasets are neighbours."""
-        return Adjacency.replace(self.rows_per_unit)
+    def neighbours(self) -> Distance:
+        """How far apart neighbouring datasets are at the entrance, behind its clip to a declared ``row_norm``."""
+        distance = self.adjacency.between(self.n_features, self.feature_names)
+        if self.row_norm is None or not distance.moved:
+            return distance
+        return distance.stretched(1.0, 2 * self.row_norm).jittered(apply_error(self.d, self.row_norm))
 
     @property
     def n(self) -> int:
@@ -131,39 +150,49 @@ class Domain:
 
     def but(self, **changes: Any) -> Domain:
         """Return this domain with some facts changed; ``unit_declared`` among them says who declared the unit."""
-        declared = changes.pop("unit_declared", self.unit_declared or "rows_per_unit" in changes)
+        units = changes.keys() & {"rows_per_unit", "adjacency"}
+        declared = changes.pop("unit_declared", self.unit_declared or bool(units))
+        if units == {"rows_per_unit"}:
+            changes["adjacency"] = None
+        elif units == {"adjacency"}:
+            changes["rows_per_unit"] = None
         found = replace(self, **changes)
         object.__setattr__(found, "unit_declared", declared)
         return found
 
     def describe(self) -> str:
         """One line for tables."""
-        parts = [f"{self.n_rows} rows x {self.n_features} columns"]
+        most = "at most " if self.adjacency.hides_number else ""
+        parts = [f"{most}{self.n_rows} rows x {self.n_features} columns"]
         if self.row_norm is not None:
             parts.append(f"row norm <= {self.row_norm:.4g}")
         if self.max_missing:
             parts.append(f"gaps in at most {self.missing_rows} rows")
         if self.classes is not None:
             parts.append(f"{len(self.classes)} classes")
-        if not self.adjacency.single:
+        if self.adjacency != Adjacency.replace():
             parts.append(f"protects {self.adjacency.unit}")
         return ", ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form: only what is declared."""
         empty = Domain()
-        return {
-            k: list(v) if isinstance(v, tuple) else v
-            for k, v in asdict(self).items()
-            if k in _DECLARABLE and v is not None and (v != getattr(empty, k) or k == "rows_per_unit")
+        found = {name: getattr(self, name) for name in _DECLARABLE if name != "adjacency"}
+        plain = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in found.items()
+            if value is not None and (value != getattr(empty, name) or name == "rows_per_unit")
         }
+        return plain if self.adjacency.replaces else {**plain, "adjacency": self.adjacency.to_dict()}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Domain:
         """Inverse of :meth:`to_dict`."""
-        if not set(data) <= _DECLARABLE:
-            raise InvalidParameter(f"unknown domain facts: {sorted(set(data) - _DECLARABLE)}.")
+        if unknown := sorted(set(data) - set(_DECLARABLE)):
+            raise InvalidParameter(f"unknown domain facts: {unknown}.")
         plain: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+        if "adjacency" in plain:
+            plain["adjacency"] = Adjacency.from_dict(plain["adjacency"])
         return cls(**plain)
 
 
@@ -174,13 +203,7 @@ def largest_entry(domain: Domain) -> float:
 
 
 def check_domain(value: Any) -> None:
-    """A domain, or None where none is declared.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is anything else; for a table with what to declare instead.
-    """
+    """A domain, or None where none is declared; the error for a table says what to declare instead."""
     if value is None or isinstance(value, Domain):
         return
     fix = "pass Domain(n_rows=..., n_features=...)."
@@ -192,7 +215,7 @@ def check_domain(value: Any) -> None:
     raise InvalidParameter(f"domain must be a Domain or None, got {type(value).__name__}.", fix=fix)
 
 
-_DECLARABLE = {one.name for one in fields(Domain) if one.init}
+_DECLARABLE = tuple(one.name for one in fields(Domain) if one.init)
 _FIX = {
     "row_norm": "add MinMaxScaler(ranges=...) or NormClipper(...) as a first step, or pass Domain(row_norm=...).",
     "classes": "pass classes=(...) to the model or Domain(classes=...).",

@@ -6,8 +6,9 @@ here and computes again. A formula is a pure function of plain numbers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar, overload
 
 from ppdp.core.distance import Distance
@@ -16,6 +17,7 @@ from ppdp.exceptions import CertificateError
 
 __all__ = [
     "CHOICE",
+    "FLIPS",
     "FORMULAS",
     "GAUSSIAN",
     "LAPLACE",
@@ -26,6 +28,8 @@ __all__ = [
     "Release",
     "Sensitivity",
     "Stability",
+    "drawn_exactly",
+    "draws_that_count",
     "formula",
     "lookup",
     "sane",
@@ -34,7 +38,8 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-GAUSSIAN, LAPLACE, CHOICE = "Gaussian", "Laplace", "random choice"
+GAUSSIAN, LAPLACE, CHOICE, FLIPS = "Gaussian", "Laplace", "random choice", "random flips"
+EXACT_LAWS = (LAPLACE, CHOICE, FLIPS)
 """Laws of noise, by the names that pages give them."""
 
 
@@ -84,6 +89,8 @@ class Stability(Formula):
         ``affine(**parameters)``, whether released moments can be carried through it.
     gaps : bool
         Whether rows at its input may have gaps.
+    entrywise : bool
+        Whether it says itself what is known of each row that moved; what others are given is forgotten.
     """
 
     kind: ClassVar[str] = "stability"
@@ -93,10 +100,12 @@ class Stability(Formula):
     fitted: bool = True
     affine: Callable[..., bool] = lambda **_: False
     gaps: bool = False
+    entrywise: bool = False
 
     def __call__(self, domain: Domain, distance: Distance, **parameters: Any) -> Any:
-        """Compute the bound; no stage can keep what the one before it has proved of sums."""
-        return self.function(domain, replace(distance), **parameters)
+        """Compute the bound; what the stage before has proved of sums is lost, and mostly what it has of moves."""
+        known = distance.moves if self.entrywise else None
+        return self.function(domain, distance.moving(known), **parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +158,10 @@ class Answer(Formula):
         Whether new rows are mapped through the stages before it.
     hides_iterates : bool
         Whether of all its answers one iterate is released.
+    by_position : bool
+        Whether the order of the rows must not come from what they hold.
+    rows : bool
+        Whether the rows themselves are released, in their places.
     relies : str
         What is taken on somebody else's word, so that a certificate is CONDITIONAL.
     """
@@ -158,6 +171,8 @@ class Answer(Formula):
     arrays: Callable[[int, int], dict[str, list[int]]] | None = None
     predicts: bool = False
     hides_iterates: bool = False
+    by_position: bool = False
+    rows: bool = False
     relies: str = ""
 
 
@@ -204,22 +219,32 @@ def formula(name: str, /, *, kind: str, page: str, **facts: Any) -> Callable[[F]
     """
 
     def register(function: F) -> F:
-        """Enter the function."""
         FORMULAS[name] = KINDS[kind](name, page, function, **facts)
         return function
 
     return register
 
 
+def drawn_exactly(name: str) -> bool:
+    """Whether a mechanism's noise has exactly the law of the theory, so that no delta is set aside for its sampler."""
+    return getattr(FORMULAS.get(name), "law", "") in EXACT_LAWS
+
+
+def draws_that_count(name: str, domain: Domain, distance: Distance, *, steps: int, size: int) -> int:
+    """How many drawn numbers of a mechanism can have another law on the other side, for the sampler's part of delta.
+
+    Of rows in their places those that are equal have equal answers, and one law of noise.
+    """
+    if drawn_exactly(name):
+        return 0
+    slots = math.ceil(min(distance.by_position().changed, domain.n))
+    return min(steps * size, slots * domain.d) if getattr(FORMULAS.get(name), "rows", False) else steps * size
+
+
 def sane(holds: bool) -> None:
     """Refuse parameters for which a bound means nothing.
 
     Estimators check theirs with better words; this is for certificates that anybody may have written.
-
-    Raises
-    ------
-    CertificateError
-        If they do not hold.
     """
     if not holds:
         raise CertificateError("the parameters of a formula are impossible.")
@@ -239,13 +264,7 @@ def lookup(name: str, kind: Literal["mechanism", "privacy"]) -> Answer: ...
 @overload
 def lookup(name: str, kind: str) -> Formula: ...
 def lookup(name: str, kind: str) -> Formula:
-    """Find a formula.
-
-    Raises
-    ------
-    CertificateError
-        If there is no such formula of that kind.
-    """
+    """The formula of this name and kind; :class:`CertificateError` if there is none."""
     found = FORMULAS.get(name)
     if found is None or found.kind != kind:
         raise CertificateError(f"no {kind} formula is called {name!r}.", fix="use the ppdp version that issued it.")

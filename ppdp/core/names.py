@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import unicodedata
 from collections.abc import Iterable
 from typing import Any
+from unicodedata import category, normalize
 
 from ppdp.exceptions import InvalidParameter
 
@@ -28,26 +28,15 @@ def public_name(parameter: str, value: Any) -> str:
     """A name in the one form in which it is compared and shown.
 
     Compatibility forms are composed (NFKC), what has no width is dropped, and white space is one blank between words.
-
-    Parameters
-    ----------
-    parameter : str
-        What it is the name of, for the error.
-    value : str
-        What the user gave.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is no string, nothing of it can be seen, or it holds half a character (a surrogate).
+    A name of which nothing can be seen is refused, and one with half a character (a surrogate).
     """
     if not isinstance(value, str):
         raise InvalidParameter(f"{parameter} must be a name, a string, got {type(value).__name__}.")
-    if any(unicodedata.category(character) == "Cs" for character in value):
+    if any(category(character) == "Cs" for character in value):
         raise InvalidParameter(f"{parameter} holds half a character, which no file can hold.", fix="another name.")
-    composed = unicodedata.normalize("NFKC", value)
-    visible = "".join(c for c in composed if c.isspace() or _seen(c))
-    name = unicodedata.normalize("NFKC", " ".join(visible.split()))
+    composed = normalize("NFKC", value)
+    drawn = (c for c in composed if c.isspace() or (category(c) not in ("Cf", "Cc") and ord(c) not in _UNSEEN))
+    name = normalize("NFKC", " ".join("".join(drawn).split()))
     if not name:
         raise InvalidParameter(f"{parameter} must be a name that can be seen.", fix="a word, such as 'study-2024'.")
     return name
@@ -65,7 +54,3 @@ def nearest(name: Any, known: Iterable[Any]) -> str | None:
         return None
     close = difflib.get_close_matches(name, [k for k in known if isinstance(k, str)], n=1)
     return close[0] if close else None
-
-
-def _seen(character: str) -> bool:
-    return unicodedata.category(character) not in ("Cf", "Cc") and ord(character) not in _UNSEEN

@@ -14,15 +14,7 @@ PATIENCE = 2.0
 
 
 def progress(items: Sequence[T], description: str) -> Iterator[T]:
-    """Iterate; after two seconds show a bar on a terminal's standard error.
-
-    Parameters
-    ----------
-    items : sequence
-        What to iterate over.
-    description : str
-        Public words for the bar.
-    """
+    """Iterate; after two seconds show a bar with public words on a terminal's standard error."""
     started, bar, task = time.monotonic(), None, None
     terminal = sys.stderr.isatty()
     try:

@@ -1,29 +1,18 @@
-"""Tables for notebooks."""
+"""Tables for notebooks and terminals."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["html_table", "visible"]
+__all__ = ["aligned", "html_table", "visible"]
 
 _CELL = "text-align:left;vertical-align:top;white-space:normal;max-width:34rem;padding:2px 10px 2px 0"
 _SPACES = "\n\u00a0\u202f"  # of captions and of numbers
 
 
 def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], *, bold: int | None = None) -> str:
-    """A table of words; whatever they hold is shown as text.
-
-    Parameters
-    ----------
-    caption : str
-        Above it.
-    head : sequence of str
-        Names of the columns.
-    rows : iterable of sequences of str
-        Cells.
-    bold : int, optional
-        Position of a row that stands out.
+    """A table of words under a caption, one row perhaps in bold; whatever they hold is shown as text.
 
     Examples
     --------
@@ -37,6 +26,12 @@ def html_table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]],
         body += "<tr>" + "".join(f'<td style="{style}">{escape(visible(cell))}</td>' for cell in cells) + "</tr>"
     title = f'<div style="white-space:pre-line;margin-top:.4rem">{escape(visible(caption))}</div>'
     return f"{title}<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of cells, in columns of equal width."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
 
 
 def visible(text: str) -> str:

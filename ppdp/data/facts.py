@@ -8,16 +8,18 @@ from typing import Any
 
 from sklearn.base import is_regressor
 
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.callables import calls_in, what_nobody_checked
 from ppdp.core.checks import classes_of, pair
 from ppdp.core.domain import Domain
-from ppdp.exceptions import DomainMismatch, InvalidParameter
+from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 
-__all__ = ["Fact", "check_promised", "complete", "merged", "taken_on_trust"]
+__all__ = ["Fact", "check_promised", "complete", "merged", "of_neighbours", "taken_on_trust"]
 
 # Facts on somebody's word; the others are seen at fit.
 _OF_THE_TABLE = ("n_rows", "n_features", "feature_names", "min_present")
-_ON_A_WORD = ("rows_per_unit", "row_norm", "entry_bound", "max_missing", "classes", "y_range")
+_UNIT = ("rows_per_unit", "adjacency")
+_ON_A_WORD = (*_UNIT, "row_norm", "entry_bound", "max_missing", "classes", "y_range")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +49,18 @@ def complete(
     names: tuple[str, ...] | None = None,
     read_classes: tuple[Any, ...] | None = None,
 ) -> tuple[Domain, tuple[Fact, ...]]:
-    """Complete a domain by the public rule, and say where each fact comes from.
+    """Complete a declared domain by the public rule, and say where each fact comes from.
 
     Parameters
     ----------
     declared : Domain or None
         What the user declared.
-    stages : sequence of (name, stage)
-        The steps without the mechanism.
-    mechanism : Mechanism or None
-        The last step.
+    stages, mechanism : sequence of (name, stage), Mechanism or None
+        The steps.
     shape, names : optional
-        Shape and column names of X at ``fit``; public under replace-one adjacency.
+        Shape and column names of X at ``fit``; public, but for the number of rows where the adjacency hides it.
     read_classes : tuple, optional
         Labels found in y, used only if no classes are declared anywhere.
-
-    Raises
-    ------
-    DomainMismatch
-        If a declared fact differs from the shape or schema of X.
-    InvalidParameter
-        If columns are taken by name, and their names are not known.
     """
     domain = declared or Domain()
     facts: list[Fact] = []
@@ -85,7 +78,12 @@ def complete(
             domain = domain.but(**{name: actual})
         facts.append(Fact(name, _shown(getattr(domain, name)), "declared" if known is not None else origin))
 
-    settle("n_rows", shape[0] if shape else None, "shape of X")
+    if domain.adjacency.hides_number and domain.n_rows is None:
+        raise MissingBound(
+            "the number of rows is private, so a cap on it must be declared.",
+            fix="pass Domain(n_rows=...) with a number that no such table exceeds; never len(X).",
+        )
+    settle("n_rows", shape[0] if shape and not domain.adjacency.hides_number else None, "shape of X")
     if shape is None and domain.n_features is None and domain.feature_names is not None:
         settle("n_features", len(domain.feature_names), "the declared names of columns")
     else:
@@ -94,7 +92,11 @@ def complete(
         settle("feature_names", _named_columns(stages, domain.n_features), "the columns that the first step names")
     elif names is not None or domain.feature_names is not None:
         settle("feature_names", names, "schema of X")
-    facts.append(Fact("rows_per_unit", str(domain.rows_per_unit), "declared" if domain.unit_declared else "default"))
+    if domain.adjacency.replaces:
+        origin = "declared" if domain.unit_declared else "default"
+        facts.append(Fact("rows_per_unit", str(domain.rows_per_unit), origin))
+    else:
+        facts.append(Fact("adjacency", domain.adjacency.words, "declared"))
     if domain.row_norm is not None:
         facts.append(Fact("row_norm", _shown(domain.row_norm), "declared; rows above it are clipped"))
     else:
@@ -118,14 +120,11 @@ def complete(
     trusted: tuple[tuple[str, str], ...] = getattr(mechanism, "assumptions", tuple)()
     facts += [Fact("mechanism", what, whose, public=False) for what, whose in trusted]
     if getattr(mechanism, "needs_y", False):
-        if is_regressor(mechanism):
-            domain, fact = _targets(domain, mechanism)
-        else:
-            domain, fact = _classes(domain, mechanism, read_classes)
+        domain, fact = _answers(domain, mechanism, read_classes)
         facts.append(fact)
     if domain.n_rows is not None and domain.min_present > domain.n_rows:
         raise DomainMismatch("the domain declares more rows present than there are.", fix="leave min_present out.")
-    if domain.n_rows is not None and domain.min_present == 0:
+    if domain.n_rows is not None and domain.min_present == 0 and not domain.adjacency.hides_number:
         domain = domain.but(min_present=domain.n_rows)
     return domain, tuple(facts)
 
@@ -136,26 +135,33 @@ def merged(given: Domain | None, own: Domain | None) -> Domain | None:
         return own if given is None else given
     default = Domain()
     silent = [field.name for field in fields(Domain) if getattr(given, field.name) == getattr(default, field.name)]
-    kept = {name: getattr(own, name) for name in silent if name not in _OF_THE_TABLE}
+    said = (*_OF_THE_TABLE, *(_UNIT if given.unit_declared else ()))
+    kept = {name: getattr(own, name) for name in silent if name not in said}
     return given.but(**kept)
 
 
-def check_promised(promised: Domain | None, fitted: Domain) -> None:
-    """Refuse a fit with other facts than those that its plan was asked for.
-
-    Parameters
-    ----------
-    promised : Domain or None
-        Of the last plan that was given facts, completed.
-    fitted : Domain
-        Of the fit, completed.
+def of_neighbours(declared: Domain | None, adjacency: Adjacency | None) -> Domain | None:
+    """Facts with the adjacency that a pipeline is given.
 
     Raises
     ------
-    DomainMismatch
-        If they differ in what is known on somebody's word only.
+    InvalidParameter
+        If the facts name another one.
     """
-    for name in _ON_A_WORD if promised is not None else ():
+    if adjacency is None:
+        return declared
+    domain = declared or Domain()
+    if domain.unit_declared and domain.adjacency != adjacency:
+        raise InvalidParameter(
+            f"the domain protects {domain.adjacency.unit}, the pipeline {adjacency.unit}.", fix="say it in one place."
+        )
+    return domain.but(adjacency=adjacency)
+
+
+def check_promised(promised: Domain | None, fitted: Domain) -> None:
+    """Refuse a fit if what is known on somebody's word only differs from that of the last plan that was given facts."""
+    hidden = promised is not None and promised.adjacency.hides_number
+    for name in (*_ON_A_WORD, *(["n_rows"] if hidden else [])) if promised is not None else ():
         planned, found = getattr(promised, name), getattr(fitted, name)
         if planned != found and (planned, name) != (None, "classes"):
             raise DomainMismatch(
@@ -165,14 +171,9 @@ def check_promised(promised: Domain | None, fitted: Domain) -> None:
 
 
 def taken_on_trust(steps: Iterable[tuple[str, Any, Domain]]) -> tuple[Fact, ...]:
-    """A fact for every range and constant that the user declares for a step.
+    """A fact for every range and constant that the user declares for a step, given with the domain at its input.
 
     Nothing can tell where a user has them from, so whoever relies on a certificate must see each of them.
-
-    Parameters
-    ----------
-    steps : iterable of (name, stage or mechanism, domain at its input)
-        Planned, so that their parameters were checked.
     """
     return tuple(
         Fact(words, value, f"{origin}, step {name!r}")
@@ -192,40 +193,27 @@ def _kept_by_functions(steps: Sequence[tuple[str, Any]]) -> list[Fact]:
     ]
 
 
-def _classes(domain: Domain, mechanism: Any, read: tuple[Any, ...] | None) -> tuple[Domain, Fact]:
-    own = getattr(mechanism, "classes", None)
+def _answers(domain: Domain, mechanism: Any, read: tuple[Any, ...] | None) -> tuple[Domain, Fact]:
+    """The classes of a classifier, or the range of a regressor's targets, which refuses to do without."""
+    name, clipped = ("y_range", "; targets are clipped") if is_regressor(mechanism) else ("classes", "")
+    own, known = getattr(mechanism, name, None), getattr(domain, name)
     if own is not None:
-        own = classes_of("classes", own, mechanism)
-        if domain.classes is not None and domain.classes != own:
-            raise DomainMismatch("the model and the domain declare different classes.", fix="declare them once.")
-        return domain.but(classes=own), Fact("classes", _shown(own), "parameter of the model")
-    if domain.classes is not None:
-        return domain, Fact("classes", _shown(domain.classes), "declared")
+        own = pair(name, own, mechanism) if clipped else classes_of(name, own, mechanism)
+        if known is not None and known != own:
+            what, fix = ("ranges of y", "declare it once.") if clipped else ("classes", "declare them once.")
+            raise DomainMismatch(f"the model and the domain declare different {what}.", fix=fix)
+        return domain.but(**{name: own}), Fact(name, _shown(own), f"parameter of the model{clipped}")
+    if known is not None:
+        return domain, Fact(name, _shown(known), f"declared{clipped}")
+    if clipped:
+        return domain, Fact(name, _shown(known), "not declared")
     if read is not None:
-        return domain.but(classes=read), Fact("classes", _shown(read), "read from y: not public", public=False)
-    return domain, Fact("classes", "unknown before y", "not declared", public=False)
-
-
-def _targets(domain: Domain, mechanism: Any) -> tuple[Domain, Fact]:
-    """The range of the targets; a model refuses to do without."""
-    own = getattr(mechanism, "y_range", None)
-    if own is not None:
-        own = pair("y_range", own, mechanism)
-        if domain.y_range is not None and domain.y_range != own:
-            raise DomainMismatch("the model and the domain declare different ranges of y.", fix="declare it once.")
-        return domain.but(y_range=own), Fact("y_range", _shown(own), "parameter of the model; targets are clipped")
-    origin = "not declared" if domain.y_range is None else "declared; targets are clipped"
-    return domain, Fact("y_range", _shown(domain.y_range), origin)
+        return domain.but(classes=read), Fact(name, _shown(read), "read from y: not public", public=False)
+    return domain, Fact(name, "unknown before y", "not declared", public=False)
 
 
 def _named_columns(stages: Sequence[tuple[str, Any]], count: int | None) -> tuple[str, ...] | None:
-    """Columns that the first stage names, for a plan without data.
-
-    Raises
-    ------
-    InvalidParameter
-        If there are more or fewer columns.
-    """
+    """Columns that the first stage names, for a plan without data; there are as many of them as columns."""
     if not stages:
         return None
     stage = stages[0][1]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 __all__ = ["arrow_table", "cells", "column", "is_gap", "matrix", "numbers", "objects", "opened", "readable"]
 
@@ -53,7 +53,18 @@ def opened(X: Any) -> Any:
         return pd.DataFrame({one.name: _of_polars(one) for one in X.get_columns()})
     if isinstance(X, (list, tuple)):
         return _of_list(X)
-    return X if isinstance(X, np.ndarray) or issparse(X) or hasattr(X, "iloc") else np.asarray(X)
+    if issparse(X):
+        return canonical(X)
+    return X if isinstance(X, np.ndarray) or hasattr(X, "iloc") else np.asarray(X)
+
+
+def canonical(X: Any) -> Any:
+    """The same sparse rows, with columns in order and every one once."""
+    X = csr_array(X)
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def column(y: Any) -> Any:
@@ -146,11 +157,13 @@ def _decoded(held: Any, position: int) -> Any:
 def matrix(X: Any) -> tuple[Array, list[str]]:
     """An opened table as float64 with NaN for gaps, and which columns hold something else than numbers.
 
-    What is no number is NaN as well. Of an array without names, ``["X"]`` stands for its columns.
+    What is no number is NaN as well. Of an array, whose columns have no names, ``[""]`` stands for all of them.
     """
+    if issparse(X):
+        return X.astype(np.float64), []
     if not hasattr(X, "columns"):
         values, proper = numbers(X)
-        return values, [] if proper else ["X"]
+        return values, [] if proper else [""]
     if all(isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in X.dtypes):
         return X.to_numpy(dtype=np.float64), []
     found = [numbers(X.iloc[:, i]) for i in range(X.shape[1])]

@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d, validate_data
+from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from ppdp.core.domain import Domain
 from ppdp.data.frames import cells, column, matrix, numbers, opened
@@ -51,17 +51,9 @@ _PUBLIC_MESSAGES = (
 
 
 def table_of(X: Any) -> Any:
-    """A user's table, as :func:`ppdp.data.frames.opened` has it.
-
-    Raises
-    ------
-    InvalidInput
-        If it is none that has rows yet.
-    """
+    """A user's table, as :func:`ppdp.data.frames.opened` has it; refused if its rows are not there yet."""
     if type(X).__name__ == "LazyFrame":
         raise InvalidInput("X is a LazyFrame, whose rows were not computed yet.", fix="pass X.collect().")
-    if issparse(X):
-        raise InvalidInput("Sparse data was passed, but sparse X is not supported: pass a dense array or frame.")
     try:
         return opened(X)
     except Exception:  # of a container that does not keep to its own form
@@ -69,30 +61,15 @@ def table_of(X: Any) -> Any:
     raise InvalidInput(f"X is a {type(X).__name__} that cannot be read as a table.", fix="pass an array or a frame.")
 
 
-def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bool) -> None:
-    """Shape, names and types of columns; no cell is looked at. Remembers columns if ``reset``.
+def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bool, hides_number: bool = False) -> None:
+    """Shape, names and types of columns; no cell is looked at. Remembers columns if ``reset``, in a fit.
 
-    Parameters
-    ----------
-    estimator : estimator
-        For errors, and for what it remembers.
-    X : DataFrame or ndarray
-        From :func:`table_of`.
-    coded : callable
-        Puts numbers for labels that are public; it is shown the columns without their rows.
-    reset : bool
-        Whether this is a fit.
-
-    Raises
-    ------
-    NonNumericData
-        If a column does not hold numbers by its type.
-    InvalidInput
-        If shape or columns are wrong.
+    ``coded`` puts numbers for labels that are public; it is shown the columns without their rows. Where the number of
+    rows is private, the form is that of one row.
     """
     if hasattr(X, "columns"):
         _check_names(list(X.columns))
-    filler = np.broadcast_to(0.0, np.shape(X))
+    filler = _filler(np.shape(X), hides_number=hides_number)
     _publicly(lambda: check_array(filler, dtype=np.float64, estimator=estimator))
     schema = coded(X[:0])
     _publicly(lambda: validate_data(estimator, X, skip_check_array=True, reset=reset))
@@ -101,27 +78,14 @@ def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bo
         raise InvalidInput("Complex data not supported: X must hold real numbers.")
     times = [name for name, kind in kinds.items() if _is_time(kind)]
     if times:
-        _refuse_cells(times if hasattr(schema, "columns") else [], _DAYS)
+        _refuse_cells(times, _DAYS)
 
 
 def read_values(X: Any, invalid: str) -> Array:
-    """Cells as float64, NaN for gaps; what is no number is an error, or a gap as well.
-
-    Parameters
-    ----------
-    X : DataFrame or ndarray
-        Of a form that was checked.
-    invalid : {"error", "repair"}
-        What to do with cells that hold no number.
-
-    Raises
-    ------
-    NonNumericData
-        Under "error", naming the columns.
-    """
+    """Cells as float64, NaN for gaps; what is no number is an error ("error") or a gap as well ("repair")."""
     values, improper = matrix(X)
     if improper and invalid == "error":
-        _refuse_cells(improper if hasattr(X, "columns") else [])
+        _refuse_cells(improper)
     return values
 
 
@@ -130,7 +94,7 @@ _DAYS = "make dates numbers first, such as days since a public date: (X['born'] 
 
 
 def _refuse_cells(names: list[str], fix: str = _CODES) -> NoReturn:
-    where = f"the column(s) {', '.join(names)} do" if names else "X does"
+    where = f"the column(s) {', '.join(names)} do" if any(names) else "X does"
     raise NonNumericData(
         f"{where} not hold numbers; each argument must be a string or a number that float() reads.",
         fix=fix,
@@ -174,30 +138,20 @@ def _is_time(kind: Any) -> bool:
     return name.startswith(("date", "time", "duration", "period", "month")) or name[1:3] == "m8"
 
 
-def check_labels(X: Any, y: Any, estimator: Any) -> Any:
-    """One label per row: the column, of which only the form was looked at.
+def _filler(shape: tuple[int, ...], *, hides_number: bool) -> Array:
+    """What stands for data of which only the form may be looked at; one row where the number of rows is private."""
+    return np.broadcast_to(0.0, (1, *shape[1:]) if hides_number and shape else shape)
 
-    Parameters
-    ----------
-    X : DataFrame or ndarray
-        Rows, which are counted.
-    y : array-like of shape (n,)
-        Labels or targets.
-    estimator : estimator
-        For the error.
 
-    Raises
-    ------
-    InvalidInput
-        If y is missing, has another length or shape, or holds dates.
-    """
+def check_labels(X: Any, y: Any, estimator: Any, *, hides_number: bool = False) -> Any:
+    """One label or target per row of ``X``: the column, of which only the form was looked at."""
     if y is None:
         raise InvalidInput(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
     try:
         y = column(y)
-        kind, filler = y.dtype, np.broadcast_to(0.0, y.shape)
+        kind, filler = y.dtype, _filler(y.shape, hides_number=hides_number)
     except Exception:  # of a container that does not keep to its own form
         kind, filler = None, np.empty(0)
     if kind is None or issparse(y):
@@ -209,18 +163,16 @@ def check_labels(X: Any, y: Any, estimator: Any) -> Any:
             "y holds dates or durations, which are neither labels nor numbers.",
             fix="labels or numbers by a public rule.",
         )
-    _publicly(lambda: check_consistent_length(np.broadcast_to(0.0, len(X)), column_or_1d(filler, warn=True)))
+    _publicly(lambda: column_or_1d(filler, warn=True))
+    if len(y) != np.shape(X)[0]:
+        raise InvalidInput(
+            "Found input variables with inconsistent numbers of samples: y must have one entry for every row of X."
+        )
     return y
 
 
 def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
-    """Labels found in y: private, so the certificate becomes conditional.
-
-    Raises
-    ------
-    InvalidInput
-        If y does not hold classes.
-    """
+    """Labels found in y: private, so the certificate becomes conditional."""
     message, y = None, cells(y)
     try:
         y = np.asarray(y.tolist()) if y.dtype == object else y
@@ -240,25 +192,14 @@ def read_classes(y: NDArray[Any]) -> tuple[Any, ...]:
     return tuple(classes.tolist())
 
 
-def repaired_values(X: Array, domain: Domain, *, gaps: bool, invalid: str) -> Array:
-    """Check values, or repair them row by row; then clip rows to what is declared.
+def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
+    """Check values ("error") or repair them row by row ("repair"), then clip rows to what is declared at the entrance.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d)
-        Values.
-    domain : Domain
-        Facts at the entrance.
-    gaps : bool
-        Whether NaN is a declared gap.
-    invalid : {"error", "repair"}
-        What to do with other values.
-
-    Raises
-    ------
-    InvalidValue
-        Under "error", without saying where.
+    NaN is a declared gap if ``gaps``. No error says where. Entries that a sparse array does not hold are 0 and stay 0.
     """
+    if issparse(X):
+        held = repaired_values(X.data, Domain(entry_bound=domain.entry_bound), gaps=False, invalid=invalid)
+        return clip_norms(csr_array((held, X.indices, X.indptr), X.shape), domain.row_norm)
     if invalid == "error":
         if np.isinf(X).any():
             raise InvalidValue("Input X contains infinity.", fix="remove it by a public rule, or use invalid='repair'.")
@@ -267,23 +208,16 @@ def repaired_values(X: Array, domain: Domain, *, gaps: bool, invalid: str) -> Ar
                 "Input X contains NaN, and no step fills gaps.", fix="add MeanImputer(), or use invalid='repair'."
             )
     else:
-        X = np.where(np.isinf(X), np.nan if gaps else 0.0, X)
-        if not gaps:
-            X = np.where(np.isnan(X), 0.0, X)
+        X = np.where(np.isfinite(X), X, np.nan if gaps else 0.0)
     if domain.entry_bound is not None:
         X = np.clip(X, -domain.entry_bound, domain.entry_bound)
     return np.ascontiguousarray(clip_norms(X, domain.row_norm))
 
 
 def repaired_labels(y: NDArray[Any], classes: tuple[Any, ...], invalid: str) -> Array:
-    """Codes of the labels; any other label is an error, or counts as the first class.
+    """Codes of the labels; any other label is an error, which does not say it, or counts as the first class.
 
-    Raises
-    ------
-    InvalidInput
-        If y holds another kind of labels altogether: text and not numbers, or numbers and not text.
-    InvalidValue
-        Under "error", without saying which.
+    Text where numbers are declared, and numbers where text is, is an error in any case.
     """
     y = cells(y)
     text = {isinstance(label, str) for label in classes}
@@ -306,14 +240,7 @@ def repaired_labels(y: NDArray[Any], classes: tuple[Any, ...], invalid: str) -> 
 def repaired_targets(y: NDArray[Any], y_range: tuple[float, float], invalid: str) -> Array:
     """Targets clipped to their public range, as :func:`ppdp.data.rows.encode_targets` has them.
 
-    NaN and infinity are an error, or count as the centre of the range.
-
-    Raises
-    ------
-    InvalidInput
-        If y does not hold numbers.
-    InvalidValue
-        Under "error", without saying where.
+    NaN and infinity are an error, which does not say where, or count as the centre of the range.
     """
     targets, proper = numbers(y)
     targets = targets.ravel()

@@ -145,13 +145,13 @@ _MOMENT = Statistic(
 )
 
 STATISTICS = {
-    "means": Statistic(
-        formula="release.column-means",
-        size=lambda domain: domain.d,
-        bound=largest_entry,
-        measure=lambda rows, domain, p: observed_means(rows, domain, int(p["min_observed"]), p.get("columns")),
+    "means": replace(
+        _columnwise(
+            "release.column-means",
+            1,
+            lambda rows, domain, p: observed_means(rows, domain, int(p["min_observed"]), p.get("columns")),
+        ),
         read=lambda answer, domain: Moments(answer, np.full(domain.d, np.nan)),
-        error=lambda sigma, domain: sigma / (2 * largest_entry(domain)),
     ),
     "squares": Statistic(
         formula="release.mean-and-squares",
@@ -162,14 +162,12 @@ STATISTICS = {
         error=lambda sigma, domain: sigma / (BOX_WEIGHT * largest_entry(domain)),
         moments=True,
     ),
-    "matrix": Statistic(
+    "matrix": replace(
+        _MOMENT,
         formula="release.mean-and-moment",
         size=lambda domain: domain.d + domain.d * (domain.d + 1) // 2,
-        bound=_norm,
         measure=_measure_matrix,
         read=_read_matrix,
-        error=lambda sigma, domain: math.sqrt(2) * sigma / _norm(domain),
-        moments=True,
     ),
     "moment": _MOMENT,
     "complete-matrix": replace(_MOMENT, read=_read_moment, moments=False),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from ppdp.data.parallel import PIECE
 
@@ -27,7 +28,7 @@ class Rows:
     Attributes
     ----------
     X : ndarray of shape (n, d)
-        Float64; NaN marks a gap.
+        Float64; NaN marks a gap. A sparse array of SciPy as far as the first stages of a plan take one.
     y : ndarray of shape (n,), optional
         Codes of the public classes, or targets as :func:`encode_targets` gives them.
     weight : ndarray of shape (n,)
@@ -49,7 +50,7 @@ class Rows:
         """Rows of full weight from an array, or the rows themselves."""
         if isinstance(data, Rows):
             return data
-        X = np.ascontiguousarray(data, dtype=np.float64)
+        X = data if issparse(data) else np.ascontiguousarray(data, dtype=np.float64)
         return cls(X, None if y is None else np.asarray(y, dtype=np.float64), np.ones(X.shape[0]))
 
     @property
@@ -67,8 +68,10 @@ class Rows:
         """Which rows with weight have a gap."""
         return np.isnan(self.X).any(axis=1) & (self.weight > 0)
 
-    def with_X(self, X: Array) -> Rows:
+    def with_X(self, X: Any) -> Rows:
         """The same rows with other features; deleted rows return to the filler."""
+        if issparse(X):
+            return replace(self, X=X)
         X = np.ascontiguousarray(X)  # else last bits might tell whether a stage copied, because of some other row
         return replace(self, X=X, ours=self.ours and X is self.X).settled()
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 
-from ppdp.core.rounding import BLOCK
+from ppdp.core.rounding import BLOCK, EXACT
 from ppdp.data.parallel import PIECE, blocks, in_parallel, threads_for
 
 __all__ = ["Moments", "clip_norms", "multiplied", "row_norms", "top_eigenvectors"]
@@ -92,7 +94,7 @@ def row_norms(X: Array) -> Array:
     return norms
 
 
-def clip_norms(X: Array, bound: float | None, out: Array | None = None) -> Array:
+def clip_norms(X: Any, bound: float | None, out: Array | None = None) -> Any:
     """Project every row on the ball of radius ``bound``; gaps stay gaps.
 
     Without ``out`` the input is returned itself if every row lies inside; with ``out=X`` it is changed in place.
@@ -101,6 +103,8 @@ def clip_norms(X: Array, bound: float | None, out: Array | None = None) -> Array
         return X
     inner = bound * (1 - (X.shape[1] + 4) * 2.0**-53)
     surely = bound**2 * (1 - 1e-6) if bound > 1e-100 else 0.0  # squares of anything smaller underflow
+    if issparse(X):
+        return _clipped_sparse(X, bound, inner, surely)
     for part in blocks(*X.shape):
         rows = X[part]
         with np.errstate(all="ignore"):
@@ -118,6 +122,28 @@ def clip_norms(X: Array, bound: float | None, out: Array | None = None) -> Array
             far = near[over]
             X[part][far] = (X[part][far] / size[over, None]) * (inner / share[over])[:, None]
     return X
+
+
+def _clipped_sparse(X: Any, bound: float, inner: float, surely: float) -> Any:
+    """The same of a sparse array, to the last bit, for zeros change no norm."""
+    counts = np.diff(X.indptr)
+    with np.errstate(all="ignore"):
+        squares = np.asarray((X * X).sum(axis=1)).ravel()
+    factors, sizes, inside = np.ones(X.shape[0]), np.ones(X.shape[0]), True
+    near = np.flatnonzero(~(squares < surely) & (counts > 0))
+    for start in range(0, len(near), EXACT):
+        some = near[start : start + EXACT]
+        held = np.arange(counts[some].max())
+        there = held < counts[some, None]
+        packed = np.where(there, X.data[np.where(there, X.indptr[some, None] + held, 0)], 0.0)
+        size, share = _polar(packed)
+        with np.errstate(over="ignore"):
+            over = share > bound / size
+        sizes[some[over]], factors[some[over]] = size[over], inner / share[over]
+        inside &= not over.any()
+    if inside:
+        return X
+    return csr_array((X.data / np.repeat(sizes, counts) * np.repeat(factors, counts), X.indices, X.indptr), X.shape)
 
 
 def _polar(X: Array) -> tuple[Array, Array]:

@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -24,7 +25,6 @@ from ppdp.data.rows import Rows
 __all__ = [
     "ColumnSums",
     "Counts",
-    "Extremes",
     "SecondMoment",
     "Summary",
     "column_sums",
@@ -75,22 +75,13 @@ class Summary(ABC, Generic[T]):
 
 
 def fold(summary: Summary[T], rows: Rows | Iterable[Rows]) -> T:
-    """A statistic of rows, which may come in blocks.
+    """A statistic of rows, which may come in blocks; no two blocks are held at once for longer than they take.
 
-    Parameters
-    ----------
-    summary : Summary
-        The statistic. What it says of all rows, such as their public number, is said of all blocks together.
-    rows : Rows or iterable of Rows
-        All rows, or blocks of them; no two blocks are held at once for longer than they take.
+    What the statistic says of all rows, such as their public number, is said of all blocks together.
     """
-    parts = in_parallel(
-        lambda block: summary.add(summary.zero(), block), rows.blocks() if isinstance(rows, Rows) else rows, summary.d
-    )
-    total = summary.zero()
-    for part in parts:
-        total = summary.merge(total, part)
-    return summary.finish(total)
+    parts = rows.blocks() if isinstance(rows, Rows) else rows
+    totals = in_parallel(lambda part: summary.add(summary.zero(), part), parts, summary.d)
+    return summary.finish(reduce(summary.merge, totals, summary.zero()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +101,6 @@ class ColumnSums(Summary[Array]):
     terms: Sequence[Term]
 
     def zero(self) -> Total:
-        """No rows."""
         return np.zeros((len(self.terms), self.d), dtype=np.int64)
 
     def add(self, total: Total, block: Rows) -> Total:
@@ -234,39 +224,13 @@ class Counts(Summary[NDArray[np.int64]]):
     of: Callable[[Rows], Any]
 
     def zero(self) -> Total:
-        """No rows."""
         return np.zeros(self.d, dtype=np.int64)
 
     def add(self, total: Total, block: Rows) -> Total:
-        """Count one block."""
         return total + np.asarray(self.of(block)).astype(np.int64)
 
     def finish(self, total: Total) -> NDArray[np.int64]:
-        """The counts."""
         return total
-
-
-@dataclass(frozen=True, slots=True)
-class Extremes(Summary[tuple[float, float]]):
-    """Smallest and largest entry; not a number if some entry is none."""
-
-    d: int = 1
-
-    def zero(self) -> Total:
-        """No rows."""
-        return np.full(2, np.inf)
-
-    def add(self, total: Total, block: Rows) -> Total:
-        """Look at one block; there is one."""
-        return np.minimum(total, [block.X.min(), -block.X.max()])
-
-    def merge(self, one: Total, other: Total) -> Total:
-        """The smaller and the larger."""
-        return np.minimum(one, other)
-
-    def finish(self, total: Total) -> tuple[float, float]:
-        """The ends."""
-        return float(total[0]), -float(total[1])
 
 
 def column_sums(values: Array, weight: Array, bound: float) -> Array:
@@ -291,7 +255,7 @@ def incomplete(rows: Rows) -> int:
 
 def extremes(X: Array) -> tuple[float, float]:
     """Smallest and largest entry; not a number if some entry is none."""
-    return fold(Extremes(), Rows.of(X))
+    return float(X.min()), float(X.max())
 
 
 def observed_domain(X: Array, low: float | None = None, high: float | None = None) -> Domain:

@@ -1,12 +1,12 @@
 """Mechanisms: what turns cleaned rows into a noisy release."""
 
+from ppdp.mechanisms.learn.classification import LinearSVC, LogisticRegression
 from ppdp.mechanisms.learn.glm import GammaRegressor, PoissonRegressor, TweedieRegressor
-from ppdp.mechanisms.learn.linear_regression import LinearRegression, Ridge
-from ppdp.mechanisms.learn.linear_svc import LinearSVC
-from ppdp.mechanisms.learn.logistic_regression import LogisticRegression
+from ppdp.mechanisms.learn.regression import LinearRegression, Ridge
 from ppdp.mechanisms.query.exponential import ExponentialMechanism
 from ppdp.mechanisms.query.gaussian import GaussianMechanism
 from ppdp.mechanisms.query.laplace import LaplaceMechanism
+from ppdp.mechanisms.query.signs import SignMechanism
 
 __all__ = [
     "ExponentialMechanism",
@@ -18,5 +18,6 @@ __all__ = [
     "LogisticRegression",
     "PoissonRegressor",
     "Ridge",
+    "SignMechanism",
     "TweedieRegressor",
 ]

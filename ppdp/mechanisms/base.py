@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from inspect import cleandoc
+from typing import Any, Literal, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from ppdp.bounds import lookup
@@ -16,14 +16,12 @@ from ppdp.core.checks import positive
 from ppdp.core.declared import Value, constants
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, MissingBudget
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY, Noise, lattice_allowance
 
-__all__ = ["Mechanism", "Question", "behind"]
-
-Array = NDArray[np.float64]
+__all__ = ["Mechanism", "Question", "SharedDocstring", "behind"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +60,21 @@ class Question:
     warnings: tuple[str, ...] = ()
     step_size: float = 0.0
 
+    @classmethod
+    def asked(
+        cls,
+        formula: str,
+        kind: Literal["mechanism", "privacy"],
+        domain: Domain,
+        parameters: Mapping[str, Any],
+        steps: int = 1,
+        **more: Any,
+    ) -> Question:
+        """The question whose answers have the size and bound that its formula says."""
+        shape = lookup(formula, kind).shape
+        assert shape is not None
+        return cls(formula, parameters, steps, *shape(domain, **parameters), kind=kind, **more)
+
     @property
     def gaussian(self) -> bool:
         """Whether Gaussian noise is added to every answer."""
@@ -79,29 +92,25 @@ class Question:
     def calibrated(
         self, domain: Domain, distance: Distance, mu: float, rest: PrivacyLoss, budget: tuple[float, float]
     ) -> float:
-        """Least noise scale within a budget.
+        """Least noise scale with which all, the rest included, stays within a budget (epsilon, delta).
 
-        Parameters
-        ----------
-        domain, distance : Domain, Distance
-            At the mechanism's input.
-        mu : float
-            What the budget leaves to a Gaussian mechanism.
-        rest : PrivacyLoss
-            Of everything else that is released.
-        budget : tuple of (epsilon, delta)
-            For everything together.
+        ``mu`` is what the budget leaves to a Gaussian mechanism.
         """
         if self.gaussian:
             return self.noise_scale(self.sensitivity(domain, distance), mu)
         from ppdp.privacy.pld import least_noise
+
+        start = self.start or max(self.bound, 1e-9)
+        own = self.privacy_map(domain, distance, start)
+        if not own.mu and not own.parts:
+            raise _nothing_to_protect()
 
         def together(noise_scale: float) -> PrivacyLoss:
             own = self.privacy_map(domain, distance, noise_scale)
             return behind(rest, own)
 
         found = least_noise(
-            lambda scale: _Coarse(together(scale)), *budget, start=self.start or max(self.bound, 1e-9), tolerance=1e-3
+            lambda scale: _Coarse(together(scale)), *budget, start=start, tolerance=1e-3 if budget[1] else 1e-9
         )
         while together(found).epsilon(budget[1]) > budget[0]:
             found *= 1 + 1e-3
@@ -117,11 +126,28 @@ class Question:
         return PrivacyLoss(math.sqrt(self.steps) * (sensitivity / noise_scale + lattice))
 
     def noise_scale(self, sensitivity: float, mu: float) -> float:
-        """Least noise whose cost is at most ``mu``."""
+        """Least noise whose cost is at most ``mu``.
+
+        Raises
+        ------
+        ImpossibleBudget
+            If the budget is too small.
+        InvalidParameter
+            If the answer needs no noise.
+        """
+        if sensitivity == 0:
+            raise _nothing_to_protect()
         share = mu / math.sqrt(self.steps) - WORST_ALLOWANCE_PER_ENTRY * math.sqrt(self.size)
         if share <= 0:
             raise ImpossibleBudget("the budget is too small for the noise lattice.", fix="ask for a larger epsilon.")
         return sensitivity / share * (1 + 1e-12)
+
+
+def _nothing_to_protect() -> InvalidParameter:
+    return InvalidParameter(
+        "the answer is the same for all neighbouring datasets, so there is nothing that noise could protect.",
+        fix="compute it as a public number, or protect whole rows: Adjacency.replace().",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +173,31 @@ def behind(rest: PrivacyLoss, own: PrivacyLoss) -> PrivacyLoss:
     return replace(rest, mu=math.hypot(rest.mu, own.mu), parts=rest.parts + own.parts)
 
 
-M = TypeVar("M", bound="Mechanism")
+class SharedDocstring:
+    """Mixin whose subclasses also show the parameters, attributes and notes that only their bases describe."""
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        for base in cls.__mro__[1:]:
+            if issubclass(base, SharedDocstring) and base.__doc__ and cls.__doc__:
+                cls.__doc__ = _completed(cls.__doc__, base.__doc__)
+
+
+_SECTION = re.compile(r"\n\n(Parameters|Attributes|Notes)\n-+\n")
+
+
+def _completed(own: str, shared: str) -> str:
+    """A docstring with what only another one has: parameters, attributes, and paragraphs of notes."""
+    head, *parts = _SECTION.split(cleandoc(own))
+    sections = {"Parameters": "", "Attributes": "", "Notes": "", **dict(zip(parts[::2], parts[1::2]))}
+    _, *parts = _SECTION.split(cleandoc(shared))
+    for title, text in zip(parts[::2], parts[1::2]):
+        gap = "\n\n" if title == "Notes" else "\n"
+        known, more = (re.split(rf"{gap}(?=\S)", one) for one in (sections[title], text))
+        names = {entry.partition(" : ")[0] for entry in known}
+        known += [entry for entry in more if entry.partition(" : ")[0] not in names]
+        sections[title] = gap.join(filter(None, known))
+    return "\n\n".join([head, *(f"{title}\n{'-' * len(title)}\n{text}" for title, text in sections.items() if text)])
 
 
 class Mechanism(BaseEstimator):
@@ -207,6 +257,10 @@ class Mechanism(BaseEstimator):
         """
         raise NotImplementedError
 
+    def question_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
+        """The question at this distance, where defaults follow from it; else :meth:`question`."""
+        return self.question(domain, mu)
+
     def privacy_map(self, domain: Domain, distance: Distance) -> PrivacyLoss:
         """Privacy loss at this distance, for the mechanism's ``noise_scale``.
 
@@ -215,9 +269,10 @@ class Mechanism(BaseEstimator):
         MissingBudget
             If ``noise_scale`` is not set.
         """
-        return self.question(domain).privacy_map(domain, distance, self.own_noise_scale())
+        question = self.question_at(domain, distance)
+        return question.privacy_map(domain, distance, self.own_noise_scale())
 
-    def calibrate(self: M, domain: Domain, distance: Distance, loss: PrivacyLoss, delta: float = 1e-6) -> M:
+    def calibrate(self, domain: Domain, distance: Distance, loss: PrivacyLoss, delta: float = 1e-6) -> Self:
         """The same mechanism with the least noise that costs at most ``loss``.
 
         Parameters
@@ -229,8 +284,8 @@ class Mechanism(BaseEstimator):
         delta : float, default=1e-6
             Where the losses of mechanisms that are not Gaussian are compared.
         """
-        question = self.question(domain, loss.mu)
-        calibrated: M = clone(self)
+        question = self.question_at(domain, distance, loss.mu)
+        calibrated: Self = clone(self)
         budget = (loss.epsilon(delta), delta)
         scale = question.calibrated(domain, distance, loss.mu, PrivacyLoss(), budget)
         calibrated.set_params(noise_scale=scale)

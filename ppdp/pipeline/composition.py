@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
 
-from ppdp.exceptions import InvalidParameter, UnknownStage
+from ppdp.exceptions import InvalidParameter, UnknownStage, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism
+from ppdp.pipeline.estimator import same_kind
 from ppdp.transformers.base import Stage
 
 if TYPE_CHECKING:
@@ -19,11 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Composition", "check_steps"]
 
+Array = NDArray[np.float64]
+
 
 class Composition:
     """Parameters, access and display of an estimator with ``steps``."""
 
     steps: Any
+    _inference: Callable[[Any], Array]
 
     def _named(self) -> Iterator[tuple[str, Any]]:
         """The steps that look like (name, estimator); tolerant, because parameters are checked in ``fit``."""
@@ -101,6 +108,35 @@ class Composition:
         """Whether rows may have gaps, which some step fills."""
         return any(getattr(step, "fills_gaps", False) for _, step in self._named())
 
+    def project(self, X: Any) -> Array:
+        """New rows as they come to the mechanism, through public and released stages; no noise, and nothing is spent.
+
+        Beside released rows (``release_.table``) they are queries.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Raw rows, as in ``fit``. They are not covered by the certificate.
+
+        Raises
+        ------
+        UnsupportedOrder
+            If the last step is no mechanism, or a stage was fitted exactly and nothing was released that would map new
+            rows.
+        """
+        check_is_fitted(self)
+        *stages, (name, last) = self._current()
+        if not isinstance(last, Mechanism):
+            raise UnsupportedOrder("there is no mechanism to project for.", stage=name, fix="use transform.")
+        for name, stage in stages:
+            if hasattr(stage, "map_rows") and not stage.__sklearn_is_fitted__():
+                raise UnsupportedOrder(
+                    "it was fitted on the private rows and nothing was released, so new rows cannot be mapped.",
+                    stage=name,
+                    fix="statistics='noisy', or a stage with public parameters.",
+                )
+        return self._inference(X)
+
     def compare(self, domain: Domain | None = None) -> Comparison:
         """What the usual claims are worth beside this pipeline's plan, before any data.
 
@@ -114,7 +150,7 @@ class Composition:
         Comparison
             Naive claim, group privacy, all-exact and all-noisy route, and ours: a table and a picture.
         """
-        from ppdp.pipeline.planning.comparison import compare
+        from ppdp.pipeline.planning.practices import compare
 
         return compare(self, domain)
 
@@ -139,10 +175,7 @@ class Composition:
         steps = list(self._named())
         if steps and isinstance(steps[-1][1], BaseEstimator):
             last = steps[-1][1].__sklearn_tags__()
-            tags.estimator_type = last.estimator_type
-            tags.classifier_tags = last.classifier_tags
-            tags.regressor_tags = last.regressor_tags
-            tags.target_tags = last.target_tags
+            same_kind(tags, last)
             tags.transformer_tags = last.transformer_tags
         tags.input_tags.allow_nan = self.fills_gaps
         return tags

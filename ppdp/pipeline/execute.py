@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
-from ppdp.core.boundary import AtStep
+from ppdp.core.boundary import at_step
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.pipeline.planning.plan import Plan
@@ -28,31 +29,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What left the rows, all of it paid for.
-
-    Attributes
-    ----------
-    released : mapping of str to ndarray
-        Every released array by name.
-    rung : int
-        Of a ladder: the one that was passed.
-    """
+    """What left the rows, all of it paid for, by name; ``rung`` is the one of a ladder that was passed."""
 
     released: Mapping[str, Array]
     rung: int = -1
 
 
 def execute(plan: Plan, rows: Rows, noise: Noise) -> Outcome:
-    """Run a plan on private rows.
-
-    Parameters
-    ----------
-    plan : Plan
-        What to do; its public facts are those of the rows.
-    rows : Rows
-        Checked and clipped at the entrance.
-    noise : Noise
-        Where noise comes from.
+    """Run a plan on rows that were checked and clipped at the entrance.
 
     Raises
     ------
@@ -63,12 +47,12 @@ def execute(plan: Plan, rows: Rows, noise: Noise) -> Outcome:
     """
     fold = _Fold(plan, noise)
     for position, step in enumerate(plan.steps):
-        with AtStep(step.name):
+        with at_step(step.name):
             rows = fold.step(position, rows)
     released = fold.released
     if fold.plan.mechanism is not None:
         m = fold.plan.mechanism
-        with AtStep(m.name):
+        with at_step(m.name):
             answers = m.stage.release(rows, m.question, noise, m.noise_scale)
         released |= {f"{m.name}.{name}": value for name, value in answers.items()}
     return Outcome(released, fold.plan.rung)
@@ -106,7 +90,8 @@ class _Fold:
         if way.name == "noisy":
             fitted = stage.read(self._moments(), way, domain)
         else:
-            fitted = stage.prepare(rows if way.name == "exact" else _no_rows(rows), way, domain)
+            none = Rows.of(np.empty((0, rows.X.shape[1])))
+            fitted = stage.prepare(rows if way.name == "exact" else none, way, domain)
         if position == self.last:
             self._gate()
             if self.plan.rungs:
@@ -115,7 +100,7 @@ class _Fold:
         result: Rows = stage.apply(rows, fitted)
         self.moments = stage.carry(self._moments(), fitted) if way.affine else None
         # What a stage has made is only held here, and the next one may write over it.
-        ours = rows.ours if result.X is rows.X else not np.may_share_memory(result.X, rows.X)
+        ours = rows.ours if result.X is rows.X else issparse(rows.X) or not np.may_share_memory(result.X, rows.X)
         return replace(result, ours=ours)
 
     def _moments(self) -> Any:
@@ -153,8 +138,3 @@ def _advice(plan: Plan) -> str:
     """What to change where the gate refuses, from the plan alone."""
     words = [f"{step.stage.relief} for {step.name}" for step in plan.steps if step.way.conditions]
     return f"use {' and '.join(words)}, or more rows; a weaker gate would not be sound."
-
-
-def _no_rows(rows: Rows) -> Rows:
-    """Rows for a stage that may not look at any."""
-    return Rows(np.empty((0, rows.X.shape[1])), None, np.empty(0))

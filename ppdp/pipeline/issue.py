@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from typing import Any
 
@@ -31,14 +32,14 @@ from ppdp.certificate.record import (
     read_as,
     written,
 )
-from ppdp.certificate.replay.rules import ADJACENCY, not_covered
+from ppdp.certificate.replay.rules import not_covered, stated
 from ppdp.core.names import dataset_name
 from ppdp.data.releases import STATISTICS
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
 from ppdp.privacy.gate import Gate as PlannedGate
 
-__all__ = ["content_hash", "issue"]
+__all__ = ["content_hash", "issue", "standing"]
 
 
 def content_hash(arrays: Mapping[str, NDArray[np.float64]]) -> str:
@@ -61,38 +62,19 @@ def issue(
     issued: Mapping[str, Any],
     dataset: str | None = None,
 ) -> Certificate:
-    """Write the certificate of an execution.
+    """Write the certificate of the execution of a plan.
 
-    Parameters
-    ----------
-    plan : Plan
-        What was executed.
-    released : mapping of str to ndarray
-        Everything that left.
-    inference : str
-        SHA-256 of the description of the steps and their public parameters.
-    invalid : {"error", "repair"}
-        What happened to invalid values.
-    seeded : bool
-        Whether noise came from a seed.
-    issued : mapping
-        When, as which fit, and on whose account: the block of that name; empty if nothing is issued yet.
-    dataset : str, optional
-        Public name of the data.
+    ``inference`` is the SHA-256 of the description of the steps, ``issued`` the block of that name, empty if nothing is
+    issued yet.
     """
-    reasons = [f"{fact.name}: {fact.origin}" for fact in plan.facts if not fact.public]
-    if plan.ungated:
-        reasons += [f"{name} assumes that {condition.statement}" for name, condition in plan.conditions]
-    status = "SEEDED" if seeded else "CONDITIONAL" if reasons else "UNCONDITIONAL"
-    if seeded:
-        reasons.insert(0, "the noise came from a seed, so it protects nobody who knows it; for tests only")
+    status, reasons = standing(plan.reasons, seeded=seeded)
     record = Record(
         schema=SCHEMA_NAME,
         status=status,
-        reasons=tuple(reasons),
+        reasons=reasons,
         epsilon=float(plan.epsilon),
         delta=float(plan.delta),
-        adjacency=ADJACENCY,
+        adjacency=stated(plan.domain.adjacency),
         rows_per_unit=plan.domain.rows_per_unit,
         dataset=None if dataset is None else dataset_name(dataset),
         facts=tuple(Fact(name=f.name, value=f.value, origin=f.origin) for f in plan.facts),
@@ -107,13 +89,10 @@ def issue(
             allowance=plan.allowance,
             parts=tuple(part.to_dict() for part in plan.loss.parts),
         ),
-        alternatives=tuple(
-            Alternative(route=a.route, noise_scale=a.noise_scale, status=a.status, reason=a.reason)
-            for a in plan.alternatives
-        ),
-        warnings=tuple(plan.warnings),
+        alternatives=tuple(Alternative(**asdict(route)) for route in plan.alternatives),
+        warnings=plan.warnings,
         invalid=invalid,
-        not_covered=tuple(not_covered(invalid)),
+        not_covered=tuple(not_covered(invalid, plan.domain.adjacency)),
         released=Released(
             names={name: np.shape(array) for name, array in sorted(released.items())},
             sha256=content_hash(released),
@@ -123,6 +102,14 @@ def issue(
         issued=read_as(Issued, issued) if issued else None,
     )
     return Certificate.sealed(written(record))
+
+
+def standing(reasons: Sequence[str], *, seeded: bool) -> tuple[str, tuple[str, ...]]:
+    """Status of what was released, and every reason why it is not UNCONDITIONAL."""
+    if seeded:
+        seed = "the noise came from a seed, so it protects nobody who knows it; for tests only"
+        return "SEEDED", (seed, *reasons)
+    return "CONDITIONAL" if reasons else "UNCONDITIONAL", tuple(reasons)
 
 
 def _step(step: PlannedStep, *, gated: bool) -> Step:

@@ -2,41 +2,46 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp.certificate.document import Certificate
+from ppdp.certificate.issued import issuer_words
+from ppdp.certificate.record import Record, read_as
 from ppdp.certificate.share.files import hashed
-from ppdp.core.boundary import AtStep, discreet
+from ppdp.core.adjacency import Adjacency
+from ppdp.core.boundary import at_step, discreet
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain, check_domain
 from ppdp.core.ladder import Ladder
 from ppdp.data import intake as entrance
-from ppdp.data.facts import Fact, check_promised, complete, merged
+from ppdp.data.facts import Fact, check_promised, complete, merged, of_neighbours
+from ppdp.data.placement import placed
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter, NoRoute, PpdpError, PrivacyRefusal
 from ppdp.interop.sklearn import FromSklearn
 from ppdp.pipeline.composition import Composition, check_steps
-from ppdp.pipeline.copies import Copied
+from ppdp.pipeline.estimator import PrivateEstimator
 from ppdp.pipeline.execute import Outcome, execute
-from ppdp.pipeline.issue import content_hash, issue
+from ppdp.pipeline.issue import issue
 from ppdp.pipeline.planning.laddering import ladder_plan
 from ppdp.pipeline.planning.plan import Plan
-from ppdp.pipeline.planning.solve import make_plan
+from ppdp.pipeline.planning.solve import Solver, make_plan
 from ppdp.pipeline.release.description import describe
-from ppdp.pipeline.release.released import Released
-from ppdp.pipeline.release.twins import mapped, noise_scales, released_twins
+from ppdp.pipeline.release.table import Released
+from ppdp.pipeline.release.twins import mapped, released_twins
+from ppdp.pipeline.sparse import check_sparse_plan, check_sparse_twins
+from ppdp.privacy.gate import GATE_KINDS
 from ppdp.privacy.ledger.fits import Charge, Cost, charge, open_ledger
 from ppdp.privacy.ledger.ledger import Ledger
-from ppdp.privacy.noise.gate import GATE_KINDS
 from ppdp.privacy.noise.sampler import Noise
 
 __all__ = ["Pipeline", "make_pipeline", "rows_to_fit"]
@@ -44,17 +49,11 @@ __all__ = ["Pipeline", "make_pipeline", "rows_to_fit"]
 Array = NDArray[np.float64]
 
 
-def _last_has(name: str) -> Any:
-    """Whether the last step has a method, for ``available_if``."""
-
-    def check(self: Pipeline) -> bool:
-        getattr(self.steps[-1][1], name)
-        return True
-
-    return check
+def _maps(pipeline: Pipeline) -> bool:
+    return pipeline._answers("transform")
 
 
-class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
+class Pipeline(PrivateEstimator, Composition, FromSklearn, BaseEstimator):
     """Pre-processing and a private mechanism, with one end-to-end (epsilon, delta).
 
     Parameters
@@ -66,6 +65,8 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
         The guarantee for everything that leaves.
     domain : Domain, optional
         Public facts; completed from the steps and from the shape and schema of X.
+    adjacency : Adjacency, optional
+        Which datasets are neighbours; the domain's, else one replaced row.
     gate : {"auto", "gaussian", "laplace", "discrete-laplace", None} or Ladder, default="auto"
         The noise of the test of all conditions of the chosen route; "auto" takes what leaves the mechanism the least
         noise. None assumes the conditions, and the certificate says CONDITIONAL. A :class:`~ppdp.Ladder` tests several
@@ -79,6 +80,8 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
         Where every fit is charged before it looks at the rows.
     dataset : str, optional
         Public name of the private data, for ledger and certificate.
+    purpose, responsible : str, optional
+        What the release is for and who answers for it: public words (at most 500 letters) that nothing proves.
     random_state : int, RandomState instance or None, default=None
         Seeds all noise. For tests only: the certificate then says SEEDED.
 
@@ -117,22 +120,28 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
         epsilon: float = 1.0,
         delta: float = 1e-6,
         domain: Domain | None = None,
+        adjacency: Adjacency | None = None,
         gate: str | Ladder | None = "auto",
         invalid: str = "error",
         budget: Mapping[str, float] | None = None,
         ledger: Ledger | None = None,
         dataset: str | None = None,
+        purpose: str | None = None,
+        responsible: str | None = None,
         random_state: Any = None,
     ) -> None:
         self.steps = steps
         self.epsilon = epsilon
         self.delta = delta
         self.domain = domain
+        self.adjacency = adjacency
         self.gate = gate
         self.invalid = invalid
         self.budget = budget
         self.ledger = ledger
         self.dataset = dataset
+        self.purpose = purpose
+        self.responsible = responsible
         self.random_state = random_state
 
     def plan(self, domain: Domain | None = None) -> Plan:
@@ -154,23 +163,15 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
         """Plan with the declared facts and what may be ``seen`` of the data: shape, names, classes."""
         stages, mechanism = self.checked_steps()
         full, facts = self.facts_for(declared, **seen)
-        planner: Any = ladder_plan if isinstance(self.gate, Ladder) else make_plan
-        return planner(
-            stages,
-            mechanism,
-            full,
-            facts,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            gate=self.gate,
-            budget=self.budget,
-            deltas_add=self._charges_a_ledger(),
-        )
+        gate, adding = self.gate, self._charges_a_ledger()
+        kind = "gaussian" if isinstance(gate, Ladder) else gate
+        solver = Solver(mechanism, full, facts, self.epsilon, self.delta, kind, self.budget, adding)
+        return ladder_plan(solver, stages, gate) if isinstance(gate, Ladder) else make_plan(solver, stages)
 
     def facts_for(self, declared: Domain | None, **seen: Any) -> tuple[Domain, tuple[Fact, ...]]:
         """The whole domain of such a plan, and from where its facts are."""
         stages, mechanism = self.checked_steps()
-        return complete(declared, stages, mechanism and mechanism[1], **seen)
+        return complete(of_neighbours(declared, self.adjacency), stages, mechanism and mechanism[1], **seen)
 
     def _charges_a_ledger(self) -> bool:
         return self.ledger is not None or open_ledger() is not None
@@ -180,10 +181,7 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
         if not isinstance(self.gate, Ladder):
             choice("gate", self.gate, ["auto", *GATE_KINDS, None])
         choice("invalid", self.invalid, ["error", "repair"])
-        for name, kind in (("ledger", Ledger), ("domain", Domain), ("dataset", str)):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, kind):
-                raise InvalidParameter(f"{name} must be a {kind.__name__} or None, got {type(value).__name__}.")
+        self._check_kinds(domain=Domain, adjacency=Adjacency)
         return check_steps(self.steps, type(self))
 
     @discreet
@@ -210,8 +208,9 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
         charged = self._charge(plan)
         status = "failed"
         try:
-            with AtStep("entrance"):
+            with at_step("entrance"):
                 plan, rows = self._rows(plan, X, labels)
+                rows = placed(rows, plan.domain, noise)
             outcome = execute(plan, rows, noise)
             status = "released"
         except PpdpError as error:
@@ -227,13 +226,14 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
         self._forget()
         _, mechanism = self.checked_steps()
         self._refuse_to_owe()
-        X = entrance.table_of(X)
-        entrance.check_form(self, X, self.coded, reset=True)
-        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+        hidden = (of_neighbours(self.domain, self.adjacency) or Domain()).adjacency.hides_number
+        X, names = self._form_of(X, self.coded, hides_number=hidden)
         supervised = mechanism is not None and mechanism[1].needs_y
-        labels = entrance.check_labels(X, y, self) if supervised else None
+        labels = entrance.check_labels(X, y, self, hides_number=hidden) if supervised else None
         plan = self.plan_for(self.domain, shape=X.shape, names=names)
         check_promised(self.marks.promised, plan.domain)
+        if issparse(X):
+            check_sparse_plan(plan)
         if plan.hopeless:
             raise NoRoute(
                 f"no data could pass the gate of {', '.join(plan.hopeless)}, so a fit would only spend.",
@@ -241,19 +241,8 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
             )
         return plan, X, labels
 
-    def _forget(self) -> None:
-        """Drop what an earlier fit left, so that a fit that fails leaves no certificate."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-
     def _rehearse(self, plan: Plan, noise: Noise) -> None:
-        """Write everything that will be written, but for the released numbers: no public word may fail after the spend.
-
-        Raises
-        ------
-        InvalidParameter
-            If something cannot be written.
-        """
+        """Write all that will be written but for the released numbers: no public word may fail after the spend."""
         try:
             self._written(plan.on(-1), {}, {}, seeded=noise.seeded)
             return
@@ -297,15 +286,15 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
         for array in arrays.values():
             array.setflags(write=False)
         inference, certificate = self._written(plan, arrays, charged.issued(plan.delta), seeded=seeded)
-        scales = noise_scales(certificate.to_dict())
+        record = read_as(Record, certificate.to_dict())  # which was just written, so its form needs no check
         self.mark(charged=charged)
-        self.hold(Released(arrays, scales, content_hash(arrays), inference, certificate), _steps_of(plan))
+        self.hold(Released.of(record, arrays, inference, certificate), record, _steps_of(plan))
 
     def _written(
         self, plan: Plan, arrays: Mapping[str, Array], issued: Mapping[str, Any], *, seeded: bool
     ) -> tuple[str, Certificate]:
         """The description of the steps, and the certificate."""
-        inference = describe(_steps_of(plan), getattr(self, "feature_names_in_", None))
+        inference, words = describe(_steps_of(plan), getattr(self, "feature_names_in_", None)), issuer_words(self)
         certificate = issue(
             plan,
             arrays,
@@ -313,50 +302,30 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
             invalid=self.invalid,
             seeded=seeded,
             dataset=self.dataset,
-            issued=issued,
+            issued={**issued, **words} if issued else {},
         )
         return inference, certificate
 
-    def hold(self, release: Released, steps: Sequence[tuple[str, Any]]) -> None:
-        """Predict with a release, the one of this fit or one that was loaded."""
-        document = release.certificate.to_dict()
-        domain = document["entrance"]["domain"]
-        self.twins_ = released_twins(document, steps, release.arrays)
+    def hold(self, release: Released, record: Record, steps: Sequence[tuple[str, Any]]) -> None:
+        """Predict with a release, the one of this fit or one that was loaded; ``record`` is that of its certificate."""
+        domain = record.entrance.domain
+        self.twins_ = released_twins(record, steps, release.arrays)
         if hasattr(self.twins_[-1][1], "classes_"):
             self.classes_ = self.twins_[-1][1].classes_
         self.row_norm_, self.entry_bound_ = domain.get("row_norm"), domain.get("entry_bound")
         self.release_, self.certificate_ = release, release.certificate
 
-    def export(self, path: str | os.PathLike[str], *, conditional: bool = False, overwrite: bool = False) -> str:
-        """Write the release with its certificate: the only thing that may leave the building.
-
-        Arrays, JSON and words, no pickle; :func:`ppdp.load` verifies them and gives a pipeline that predicts. Whenever
-        the process is killed, the export is there whole or not at all.
-
-        Parameters
-        ----------
-        path : path-like
-            A ``.zip``, or else a new folder.
-        conditional : bool, default=False
-            Whether a CONDITIONAL certificate may leave; it says so first wherever it is read.
-        overwrite : bool, default=False
-            Whether a ``.zip`` may take the place of an earlier export.
-
-        Returns
-        -------
-        str
-            SHA-256 of the export, the same for folder and zip: ``ppdp.load(path, sha256=...)`` takes no other one.
-
-        Raises
-        ------
-        ExportError
-            If the noise was seeded, labels were read from y, the certificate is CONDITIONAL and you did not say that
-            you know, or something else stands at the path.
-        """
-        from ppdp.pipeline.release.export import export
-
+    def _leaving(self) -> Pipeline:
         check_is_fitted(self)
-        return export(self, path, conditional=conditional, overwrite=overwrite)
+        return self
+
+    def _answers(self, method: str) -> bool:
+        getattr(self.steps[-1][1], method)  # whose error says that it does not
+        return True
+
+    def _answer(self, method: str, X: Any, *y: Any) -> Any:
+        values = self._inference(X)
+        return getattr(self.twins_[-1][1], method)(values, *y)
 
     @discreet
     def _inference(self, X: Any) -> Array:
@@ -367,22 +336,17 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
         values = entrance.read_values(self.coded(X), self.invalid)
         facts = Domain(row_norm=self.row_norm_, entry_bound=self.entry_bound_)
         values = entrance.repaired_values(values, facts, gaps=self.fills_gaps, invalid=self.invalid)
+        if issparse(values):
+            check_sparse_twins(self.twins_[:-1], values.shape[1])
         return mapped(self.twins_[:-1], values)
 
-    def _last(self, method: str, X: Any) -> Any:
-        values = self._inference(X)
-        return getattr(self.twins_[-1][1], method)(values)
-
-    @available_if(_last_has("transform"))
+    @available_if(_maps)
     @discreet
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit, then map the same rows with released statistics.
-
-        The mapped rows are not covered by the certificate: they are the private rows.
-        """
+        """Fit, then map the same rows with released statistics: private rows, which no certificate covers."""
         return self.fit(X, y).transform(X)
 
-    @available_if(_last_has("transform"))
+    @available_if(_maps)
     def transform(self, X: Any) -> Any:
         """Map rows with released statistics only.
 
@@ -400,53 +364,18 @@ class Pipeline(Copied, Composition, FromSklearn, BaseEstimator):
             return last.transform(pd.DataFrame(values, columns=last.feature_names_in_, index=index))
         return last.transform(values)
 
-    @available_if(_last_has("transform"))
+    @available_if(_maps)
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the output columns."""
         check_is_fitted(self)
         return np.asarray(self.twins_[-1][1].get_feature_names_out(), dtype=object)
 
-    @available_if(_last_has("predict"))
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict with the released model.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-            Raw rows, as in ``fit``.
-        """
-        return np.asarray(self._last("predict", X))
-
-    @available_if(_last_has("predict_proba"))
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of each class, shape (n_samples, n_classes)."""
-        return np.asarray(self._last("predict_proba", X))
-
-    @available_if(_last_has("decision_function"))
-    def decision_function(self, X: Any) -> Array:
-        """Signed distance from the decision boundary."""
-        return np.asarray(self._last("decision_function", X))
-
-    @available_if(_last_has("predict"))
-    def score(self, X: Any, y: Any) -> float:
-        """Accuracy of the released model, R² or D² of a regression; on private rows no certificate covers it."""
-        values = self._inference(X)
-        return float(self.twins_[-1][1].score(values, y))
-
 
 def rows_to_fit(pipeline: Pipeline, X: Any, y: Any = None) -> tuple[Plan, Rows]:
-    """What a fit would execute, and on which rows; nothing is charged, released or changed. The rows are private.
-
-    Parameters
-    ----------
-    pipeline : Pipeline
-        Left as it is.
-    X, y : table and column
-        As for ``fit``, whose errors are raised.
-    """
+    """What a fit would execute, and on which rows, which are private; nothing is charged, released or changed."""
     twin = copy(pipeline)
     plan, table, labels = twin._received(X, y)
-    with AtStep("entrance"):
+    with at_step("entrance"):
         return twin._rows(plan, table, labels)
 
 

@@ -1,9 +1,8 @@
 """Figures; need the extra ``ppdp[plot]``. None of them takes data, each returns the axis it drew on."""
 
-from ppdp.plot.advice import advice
-from ppdp.plot.comparison import comparison
 from ppdp.plot.distance import distance
 from ppdp.plot.gate import gate
+from ppdp.plot.noise import advice, comparison
 from ppdp.plot.privacy import epsilon_delta
 from ppdp.plot.utility import privacy_utility
 

@@ -1,16 +1,31 @@
-"""What all figures share: an axis to draw on, and colours that everybody can tell apart."""
+"""What the figures share: an axis to draw on, bars that may spread far, colours that everybody can tell apart."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ppdp.certificate.pages.view import spreads
 from ppdp.exceptions import InvalidParameter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["BROKEN", "FAINT", "LINE", "LINES", "OTHER", "OURS", "axes", "cut", "labelled", "plain", "words"]
+__all__ = [
+    "BROKEN",
+    "FAINT",
+    "LINE",
+    "LINES",
+    "OTHER",
+    "OURS",
+    "axes",
+    "bar_axis",
+    "cut",
+    "labelled",
+    "note",
+    "plain",
+    "words",
+]
 
 # Blue and orange differ for every kind of colour vision, and all of them in lightness.
 OURS, OTHER, BROKEN, LINE, FAINT = "#3b6690", "#adb5bb", "#d08a4e", "#566573", "#7c8a97"
@@ -38,6 +53,29 @@ def axes(ax: Axes | None, width: float, height: float) -> Axes:
 def plain(ax: Axes) -> None:
     """No frame where there is nothing to read."""
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def bar_axis(ax: Axes, lengths: Sequence[float], before: float, room: float, end: float) -> None:
+    """An axis for horizontal bars with room for words behind them: from 0 to ``end``, or logarithmic.
+
+    Where lengths spread far it begins at the ``before``-th part of the least one, and is ``room`` times as long as the
+    bars.
+    """
+    if spreads(list(lengths)):
+        low, top = min(length for length in lengths if length > 0), max(lengths)
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.set_xlim(low / before, low / before * (before * top / low) ** room)
+    else:
+        ax.set_xlim(0, end)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+
+
+def note(ax: Axes, x: float | None, y: float, text: str, color: str | None = None) -> None:
+    """Words behind a bar, or where it would begin if it is missing."""
+    at = float(ax.get_xlim()[0]) if x is None else x
+    ax.annotate(text, (at, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize="small", color=color)
 
 
 def words(text: str) -> str:

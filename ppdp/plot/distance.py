@@ -7,17 +7,16 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ppdp.certificate.document import Certificate
-from ppdp.certificate.pages.points import Point, points_of, spreads
+from ppdp.certificate.pages.view import Point, points_of
 from ppdp.core.figures import figure
 from ppdp.exceptions import InvalidParameter
-from ppdp.plot.canvas import axes, words
+from ppdp.plot.canvas import BROKEN, FAINT, OURS, axes, bar_axis, note, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["distance"]
 
-UNMATCHED, MOVED, LINE = "#3b6690", "#d08a4e", "#7c8a97"
 ROUTES = ("#2f7f79", "#adb5bb", "#93699f", "#c2a14d", "#566573")
 ENTRANCE = "entrance"
 THICK = 0.56  # of the room between two stages
@@ -50,27 +49,22 @@ def distance(certificate_or_plan: Any, ax: Axes | None = None) -> Axes:
         If there is nothing here that has a distance, or matplotlib is not installed.
     """
     single = not isinstance(certificate_or_plan, (list, tuple))
-    labels, paths = _labelled([("", certificate_or_plan)] if single else certificate_or_plan)
+    pairs = [("", certificate_or_plan)] if single else certificate_or_plan
+    if not pairs or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs):
+        raise InvalidParameter("distance draws a Certificate, a Plan, or a list of (label, Certificate or Plan).")
+    labels, paths = [str(label) for label, _ in pairs], [_path(subject) for _, subject in pairs]
     names = _merged([[point.name for point in path] for path in paths])
     ax = axes(ax, 7.2, 1.0 + 0.3 * len(names) * max(2, len(paths)))
     if single:
         _waterfall(ax, paths[0])
     else:
         _side_by_side(ax, labels, paths, names)
-    _scale(ax, [level for path in paths for point in path for level in (point.rows, point.unmatched)])
+    levels = [level for path in paths for point in path for level in (point.rows, point.unmatched)]
+    shortest = min((level for level in levels if level > 0), default=1.0)
+    bar_axis(ax, levels, 2, 1.25, 1.25 * max(*levels, 4 * shortest))
     ax.set_ylim(len(names) - 0.5, -0.5)
     ax.set_xlabel("distance of neighbouring datasets, in replaced rows")
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.tick_params(axis="y", length=0)
     return ax
-
-
-def _labelled(of: Any) -> tuple[list[str], list[Path]]:
-    """Labels and paths of a list of (label, certificate or plan)."""
-    pairs = list(of) if isinstance(of, (list, tuple)) else []
-    if not pairs or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in pairs):
-        raise InvalidParameter("distance draws a Certificate, a Plan, or a list of (label, Certificate or Plan).")
-    return [str(label) for label, _ in pairs], [_path(subject) for _, subject in pairs]
 
 
 def _path(subject: Any) -> Path:
@@ -99,14 +93,14 @@ def _waterfall(ax: Axes, path: Path) -> None:
     at = range(len(path))
     unmatched = [point.unmatched for point in path]
     moved = [point.rows - point.unmatched for point in path]
-    ax.barh(at, unmatched, height=THICK, color=UNMATCHED, label="replaced or toggled")
+    ax.barh(at, unmatched, height=THICK, color=OURS, label="replaced or toggled")
     if any(moved):
-        ax.barh(at, moved, left=unmatched, height=THICK, color=MOVED, label="moved")
+        ax.barh(at, moved, left=unmatched, height=THICK, color=BROKEN, label="moved")
         ax.legend(frameon=False, loc="upper right")
     for i, (before, _) in enumerate(pairwise(path)):
-        ax.plot([before.rows] * 2, [i + THICK / 2, i + 1 + THICK / 2], color=LINE, linewidth=0.8)
+        ax.plot([before.rows] * 2, [i + THICK / 2, i + 1 + THICK / 2], color=FAINT, linewidth=0.8)
     for i, point in enumerate(path):
-        _number(ax, point.rows, i)
+        note(ax, point.rows, i, figure(point.rows))
     ax.set_yticks(at, [f"{words(point.name) or ENTRANCE}\n{', '.join(point.labels)}" for point in path])
 
 
@@ -120,21 +114,6 @@ def _side_by_side(ax: Axes, labels: Sequence[str], paths: Sequence[Path], names:
             at, [point.rows for point in path], height=0.9 * thick, color=ROUTES[k % len(ROUTES)], label=words(label)
         )
         for y, point in zip(at, path):
-            _number(ax, point.rows, y)
+            note(ax, point.rows, y, figure(point.rows))
     ax.set_yticks(range(len(names)), [words(name) or ENTRANCE for name in names])
     ax.legend(frameon=False, loc="upper right")
-
-
-def _number(ax: Axes, level: float, y: float) -> None:
-    ax.annotate(figure(level), (level, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize="small")
-
-
-def _scale(ax: Axes, levels: Sequence[float]) -> None:
-    """From 0, or logarithmic where the lengths spread far; room on the right for the numbers."""
-    low, top = min((level for level in levels if level > 0), default=1.0), max(levels)
-    if spreads(list(levels)):
-        ax.set_xscale("log")
-        ax.xaxis.set_major_formatter("{x:g}")
-        ax.set_xlim(low / 2, low / 2 * (2 * top / low) ** 1.25)
-    else:
-        ax.set_xlim(0, 1.25 * max(top, 4 * low))

@@ -43,10 +43,12 @@ def gate(plan_or_gate: Any, ax: Axes | None = None) -> Axes:
     InvalidParameter
         If there is no gate here.
     """
-    found = _gate(plan_or_gate)
+    found: Gate = _gate(plan_or_gate)
     ax = axes(ax, 5.6, 3.2)
     needed = [found.needed_margin(USUAL, rung) for rung in range(len(found.rungs))]
-    margins = _margins(found, 1.35 * max(needed))
+    top = 1.35 * max(needed)
+    each = found.noise.whole and top < POINTS
+    margins = (np.arange(math.ceil(top) + 1.0) if each else np.linspace(0, top, POINTS)).tolist()
     for rung, margin in enumerate(needed):
         color, dashes = LINES[rung % len(LINES)]
         passing = [1 - found.refusal_probability(m, rung) for m in margins]
@@ -72,7 +74,7 @@ def gate(plan_or_gate: Any, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _gate(subject: Any) -> Gate:
+def _gate(subject: Any) -> Any:
     if isinstance(subject, Gate):
         return subject
     if not hasattr(subject, "gate") or not hasattr(subject, "conditions"):
@@ -80,12 +82,4 @@ def _gate(subject: Any) -> Gate:
     if subject.gate is None:
         assumed = "it assumes its conditions" if subject.conditions else "it assumes nothing of the data"
         raise InvalidParameter(f"this plan has no gate: {assumed}.", fix="draw a plan that tests conditions.")
-    found: Gate = subject.gate
-    return found
-
-
-def _margins(found: Gate, top: float) -> list[float]:
-    """Margins from 0, every whole one where noise is whole and there are few."""
-    if found.noise.whole and top < POINTS:
-        return [float(margin) for margin in range(math.ceil(top) + 1)]
-    return np.linspace(0, top, POINTS).tolist()
+    return subject.gate

@@ -53,10 +53,11 @@ def epsilon_delta(certificate_or_loss: Subject | Sequence[tuple[str, Subject]], 
         deltas, epsilons = _curve(subject)
         ax.plot(deltas, epsilons, color=color, linestyle=dashes, label=words(label), linewidth=1.8)
         if isinstance(subject, Certificate):
-            ax.plot(subject.delta, subject.epsilon, "o", color=color, markersize=6)
+            here = subject.delta or 10.0**LOWEST, subject.epsilon
+            ax.plot(*here, "o", color=color, markersize=6, clip_on=False)
             ax.annotate(
                 f"certified: ({figure(subject.epsilon)}, {figure(subject.delta)})",
-                (subject.delta, subject.epsilon),
+                here,
                 xytext=(7, 6),
                 textcoords="offset points",
                 fontsize="small",
@@ -85,7 +86,7 @@ def _void(ax: Axes, low: float, high: float) -> None:
 def _curve(subject: Subject) -> tuple[np.ndarray, np.ndarray]:
     """Deltas from small to large with what is guaranteed there."""
     loss = subject.loss if isinstance(subject, Certificate) else subject
-    own = {subject.delta} if isinstance(subject, Certificate) else set()
+    own = {subject.delta} - {0.0} if isinstance(subject, Certificate) else set()
     grid = np.logspace(LOWEST, HIGHEST, OTHER if loss.parts else GAUSSIAN)
     deltas = np.array(sorted({*grid.tolist(), *own}))
     at = subject.epsilon_at if isinstance(subject, Certificate) else subject.epsilon

@@ -8,6 +8,7 @@ is proved, and they are not offered here. Theory: ``docs/theory/ledger.md``, 6.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -61,7 +62,7 @@ def gaussian_blocks(distance: Distance, blocks: Sequence[Block]) -> PrivacyLoss:
     >>> round(gaussian_blocks(Distance(replaced=1, moved=50, radius=0.04), years).mu, 3)
     0.4
     """
-    return PrivacyLoss(_worst(distance, blocks, lambda block: math.sqrt(block.steps) / block.noise_scale, math.hypot))
+    return PrivacyLoss(_worst(distance, blocks, math.sqrt, math.hypot))
 
 
 def laplace_blocks(distance: Distance, blocks: Sequence[Block]) -> PrivacyLoss:
@@ -69,14 +70,14 @@ def laplace_blocks(distance: Distance, blocks: Sequence[Block]) -> PrivacyLoss:
 
     The sum of the blocks' shifts is linear in how the distance is shared out among them.
     """
-    epsilon = _worst(distance, blocks, lambda block: block.steps / block.noise_scale, lambda one, other: one + other)
+    epsilon = _worst(distance, blocks, float, operator.add)
     return PrivacyLoss(parts=(Pure(epsilon=epsilon),) if epsilon else ())
 
 
 def _worst(
     distance: Distance,
     blocks: Sequence[Block],
-    precision: Callable[[Block], float],
+    repeated: Callable[[float], float],
     together: Callable[[float, float], float],
 ) -> float:
     """Largest loss over what block gets the unmatched weight and what block gets the moves."""
@@ -91,12 +92,13 @@ def _worst(
         )
     if not blocks:
         raise InvalidParameter("blocks in parallel need at least one block.")
-    weight = [precision(block) * block.bound * distance.mass for block in blocks]
+    units = [(repeated(block.steps) / block.noise_scale, block) for block in blocks]
+    weight = [unit * block.bound * distance.mass for unit, block in units]
     if distance.total == 0:
         return number("loss", max(weight) * (1 + 1e-12))
     # A move is linear in its share of the total, and in its share of the rows; the same bound must serve all blocks.
-    by_total = [precision(block) * block.lipschitz * distance.total for block in blocks]
-    by_rows = [precision(block) * 2 * block.bound * distance.moved for block in blocks]
+    by_total = [unit * block.lipschitz * distance.total for unit, block in units]
+    by_rows = [unit * 2 * block.bound * distance.moved for unit, block in units]
     return number("loss", min(_vertex(weight, moves, together) for moves in (by_total, by_rows)) * (1 + 1e-12))
 
 

@@ -5,8 +5,9 @@ The exponential mechanism is one. Theory: ``docs/theory/renyi.md``, 4.
 
 from __future__ import annotations
 
+import functools
 import math
-from functools import lru_cache
+import operator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ _PARTS = 100  # a range is widened by this share of itself
 _TOGETHER = 20  # choices whose profile is worked out at once; more are composed of such blocks
 
 
-@lru_cache(maxsize=32)
+@functools.lru_cache(maxsize=32)
 def bounded_range_profile(width: float, count: int) -> Profile:
     """Profile of ``count`` adaptive choices, each with losses in an interval of length ``width``; rounded up.
 
@@ -59,12 +60,9 @@ def bounded_range_distribution(width: float, count: int, interval: float) -> Los
     if width == 0:
         return gaussian_distribution(0.0, interval)
     blocks, rest = divmod(count, _TOGETHER)
-    run = loss_distribution(bounded_range_profile(width, _TOGETHER), interval) * blocks if blocks else None
-    if rest:
-        last = loss_distribution(bounded_range_profile(width, rest), interval)
-        run = last if run is None else run + last
-    assert run is not None
-    return run
+    whole = [loss_distribution(bounded_range_profile(width, _TOGETHER), interval) * blocks] if blocks else []
+    last = [loss_distribution(bounded_range_profile(width, rest), interval)] if rest else []
+    return functools.reduce(operator.add, whole + last)
 
 
 def pure_distribution(epsilon: float, interval: float) -> LossDistribution:

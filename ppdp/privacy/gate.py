@@ -1,4 +1,4 @@
-"""Propose-test-release: one test for all conditions of a pipeline.
+"""Propose-test-release: one test for all conditions of a pipeline, and the noise of it.
 
 The smallest margin plus noise is compared with one threshold. Data on which a condition fails pass with probability at
 most ``delta``; on all other data the test is one more noisy release. On a ladder the same noisy margin is compared with
@@ -9,17 +9,22 @@ Theory: ``docs/theory/gate.md``.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
-from ppdp.exceptions import ImpossibleBudget, PrivacyRefusal
+from ppdp.core.formula import GAUSSIAN, LAPLACE
+from ppdp.exceptions import ImpossibleBudget, InvalidParameter, PrivacyRefusal
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.noise.gate import GateNoise, gate_noise
-from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY, Noise
+from ppdp.privacy.losses import DiscreteLaplace, ScalarLaplace
+from ppdp.privacy.noise.laplace import laplace_allowance, laplace_release, value_lattice, whole_lattice
+from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY, Noise, lattice_allowance
 
-__all__ = ["Gate", "certain_share"]
+__all__ = ["GATE_KINDS", "Gate", "GateNoise", "certain_share", "gate_noise"]
 
+_SAFE = 1 + 1e-9  # of a threshold: more than evaluating it can lose
 USUAL = 0.99  # of data with the needed margin pass
 _TOO_SMALL = "the budget is too small for a gate."
 _FIX_SMALL = "ask for a larger epsilon, or unconditional stages."
@@ -37,31 +42,16 @@ def certain_share(mu: float) -> float:
 class Gate:
     """The test of a plan, all public.
 
-    Attributes
-    ----------
-    noise_scale : float
-        Of the noise on the margin, in rows: standard deviation, or b of ``exp(-|z| / b)``.
-    delta : float
-        Probability of passing where a condition fails.
-    threshold : float
-        The noisy margin must exceed this.
-    adding : bool
-        Whether the deltas of gate and releases add: some condition looks at rows that an earlier release has shaped, or
-        a ledger holds further fits, or there is a ladder.
-    n_rows : int
-        Public bound on the margin.
-    kind : {"gaussian", "laplace", "discrete-laplace"}
-        The noise.
-    rungs : tuple of int
-        What each rung of a ladder adds to the threshold, in rows: the tightest first, 0 for the last. Without a ladder
-        there is one rung.
+    Deltas of gate and releases add (``adding``) where some condition looks at rows that an earlier release has shaped,
+    a ledger holds further fits, or there is a ladder: ``rungs`` are what each of its rungs adds to the threshold, in
+    rows, the tightest first, 0 for the last.
     """
 
-    noise_scale: float
-    delta: float
-    threshold: float
+    noise_scale: float  # on the margin, in rows: standard deviation, or b of exp(-|z| / b)
+    delta: float  # probability of passing where a condition fails
+    threshold: float  # the noisy margin must exceed this
     adding: bool
-    n_rows: int
+    n_rows: int  # public bound on the margin
     kind: str = "gaussian"
     rungs: tuple[int, ...] = (0,)
 
@@ -75,13 +65,7 @@ class Gate:
 
     @classmethod
     def of_budget(cls, mu: float, delta: float, *, adding: bool, n_rows: int, rungs: tuple[int, ...] = (0,)) -> Gate:
-        """The Gaussian gate that costs ``mu``.
-
-        Raises
-        ------
-        ImpossibleBudget
-            If ``mu`` is too small for the noise lattice.
-        """
+        """The Gaussian gate that costs ``mu``, unless that is too small for the noise lattice."""
         room = mu - WORST_ALLOWANCE_PER_ENTRY
         if room <= 0:
             raise ImpossibleBudget(_TOO_SMALL, fix=_FIX_SMALL)
@@ -89,13 +73,7 @@ class Gate:
 
     @classmethod
     def of_margin(cls, kind: str, margin: float, delta: float, *, adding: bool, n_rows: int) -> Gate:
-        """The gate of this kind that costs least and passes in 99 % of cases from this margin.
-
-        Raises
-        ------
-        ImpossibleBudget
-            If the margin is too small for any such gate.
-        """
+        """The gate of this kind that costs least and passes in 99 % of cases from this margin, if there is one."""
 
         def gate(noise_scale: float) -> Gate:
             return cls.of(kind, noise_scale, delta, adding=adding, n_rows=n_rows)
@@ -124,26 +102,13 @@ class Gate:
         return self.loss.mu
 
     def needed_margin(self, passing: float = USUAL, rung: int = -1) -> float:
-        """Margin, in rows, with which the gate passes with this probability.
-
-        Parameters
-        ----------
-        passing : float, default=0.99
-            In (0, 1).
-        rung : int, default=-1
-            Of a ladder: to pass this rung or a tighter one. The last is the least that is asked.
-        """
+        """Margin, in rows, with which the gate passes with this probability: this rung or a tighter one."""
         return (self.threshold + self.rungs[rung] + self.noise.reach(passing)) * self._excess
 
     def refusal_probability(self, margin: float, rung: int = -1) -> float:
-        """Probability that data with this margin, in rows, do not pass.
+        """Probability that data with this margin, in rows, do not pass this rung or a tighter one.
 
-        Parameters
-        ----------
-        margin : float
-            Rows that must be replaced before a condition fails: a thought, not a measurement.
-        rung : int, default=-1
-            Of a ladder: not to pass this rung or a tighter one.
+        The margin is a thought, not a measurement: rows that must be replaced before a condition fails.
         """
         return self.noise.at_most(self.threshold + self.rungs[rung] - self._tested(margin))
 
@@ -158,12 +123,9 @@ class Gate:
         return self.noise.counted(held)
 
     def test(self, margin: float, noise: Noise, fix: str) -> int:
-        """Pass, and return the tightest rung that is passed, or refuse.
+        """Pass, and return the tightest rung that is passed, or refuse by :class:`PrivacyRefusal`.
 
-        Raises
-        ------
-        PrivacyRefusal
-            The same error whatever condition failed and by how much.
+        The error is the same whatever condition failed and by how much.
         """
         released = self.noise.released(noise, self._tested(margin))
         for rung, further in enumerate(self.rungs):
@@ -175,3 +137,150 @@ class Gate:
             " and a ledger charges the full epsilon of the plan.",
             fix=fix,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class GateNoise(ABC):
+    """Noise Z on a margin that changes by at most 1 between neighbouring datasets, all public."""
+
+    law: ClassVar[str]  # in words
+    scale_words: ClassVar[str]  # what its scale is called
+    whole: ClassVar[bool] = False  # whether Z is a whole number
+
+    scale: float  # in rows: standard deviation, or scale b of exp(-|z| / b)
+    n_rows: int  # public bound on the margin
+
+    @property
+    @abstractmethod
+    def loss(self) -> PrivacyLoss:
+        """Cost of the noisy margin."""
+
+    @abstractmethod
+    def threshold(self, delta: float) -> float:
+        """What a margin of at most 1 exceeds, once noisy, with probability at most ``delta``."""
+
+    @abstractmethod
+    def at_most(self, value: float) -> float:
+        """``P(Z <= value)``."""
+
+    @abstractmethod
+    def reach(self, share: float) -> float:
+        """The least value with ``P(Z > -value) >= share``."""
+
+    @abstractmethod
+    def released(self, noise: Noise, margin: float) -> float:
+        """The noisy margin."""
+
+    def counted(self, margin: float) -> float:
+        """The margin to which noise is added."""
+        return margin
+
+
+class _Gaussian(GateNoise):
+    """N(0, scale²)."""
+
+    law, scale_words = GAUSSIAN, "Noise σ"
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        return PrivacyLoss(1 / self.scale + lattice_allowance(float(self.n_rows), self.scale, 1))
+
+    def threshold(self, delta: float) -> float:
+        """``1 + σ Φ⁻¹(1 - δ)``, one lattice step added."""
+        return (1.0 - self.scale * float(ndtri(delta)) + self.scale * WORST_ALLOWANCE_PER_ENTRY) * _SAFE
+
+    def at_most(self, value: float) -> float:
+        return float(ndtr(value / self.scale))
+
+    def reach(self, share: float) -> float:
+        return self.scale * float(ndtri(share))
+
+    def released(self, noise: Noise, margin: float) -> float:
+        return float(noise.release(margin, self.scale, float(self.n_rows)))
+
+
+class _Laplace(GateNoise):
+    """Density ``~ exp(-|z| / scale)``, on a fine lattice."""
+
+    law, scale_words = LAPLACE, "Scale of Laplace noise"
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        shift = 1 + self.scale * laplace_allowance(float(self.n_rows), self.scale, 1)
+        return PrivacyLoss(parts=(ScalarLaplace(shift=shift * _SAFE, scale=self.scale),))
+
+    def threshold(self, delta: float) -> float:
+        """``1 + b log(1 / 2δ)`` with the b that is drawn, one lattice step added."""
+        if delta > 0.5:
+            raise InvalidParameter("a Laplace gate needs delta of at most 0.5.")
+        lattice = value_lattice(float(self.n_rows), self.scale)
+        drawn = lattice.scale * lattice.step
+        return (1.0 + drawn * math.log(0.5 / delta) + lattice.step) * _SAFE
+
+    def at_most(self, value: float) -> float:
+        tail = 0.5 * math.exp(-abs(value) / self.scale)
+        return tail if value < 0 else 1 - tail
+
+    def reach(self, share: float) -> float:
+        return self.scale * (math.log(2 * share) if share < 0.5 else -math.log(2 * (1 - share)))
+
+    def released(self, noise: Noise, margin: float) -> float:
+        return float(laplace_release(noise, margin, self.scale, float(self.n_rows)))
+
+
+class _DiscreteLaplace(GateNoise):
+    """Integers, ``P(Z = k) ~ exp(-|k| / scale)``, on margins rounded up to whole rows."""
+
+    law, scale_words, whole = "Laplace, whole numbers", "Scale of Laplace noise in whole rows", True
+
+    @property
+    def _decay(self) -> float:
+        """Of the integers that are drawn, whose scale is rounded up."""
+        lattice = whole_lattice(float(self.n_rows), self.scale)
+        return math.ldexp(1 / lattice.scale, lattice.shift)
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        return PrivacyLoss(parts=(DiscreteLaplace(shift=1, scale=self.scale),))  # the scale that is drawn costs less
+
+    def threshold(self, delta: float) -> float:
+        """The least positive m with ``P(Z >= m) = exp(-m / b) / (1 + exp(-1 / b)) <= δ``."""
+        return float(max(1, math.ceil(self._steps(delta / _SAFE))))
+
+    def _steps(self, tail: float) -> float:
+        """Real m with ``P(Z >= m) = tail``."""
+        decay = self._decay
+        return -math.log((1 + math.exp(-decay)) * tail) / decay
+
+    def at_most(self, value: float) -> float:
+        decay, k = self._decay, math.floor(value)
+        rest = math.exp(-decay * (k + 1 if k >= 0 else -k)) / (1 + math.exp(-decay))
+        return 1 - rest if k >= 0 else rest
+
+    def reach(self, share: float) -> float:
+        rough = -self._steps(share) if share < 0.5 else self._steps(1 - share) - 1
+        k = math.ceil(rough) - 2
+        while self.at_most(-k) > 1 - share:
+            k += 1
+        return float(k)
+
+    def released(self, noise: Noise, margin: float) -> float:
+        return float(laplace_release(noise, margin, self.scale, float(self.n_rows), whole=True))
+
+    def counted(self, margin: float) -> float:
+        return float(math.ceil(margin))  # still changes by at most 1, is 0 where it was, and at most 1 where it was
+
+
+GATE_KINDS: dict[str, type[GateNoise]] = {
+    "gaussian": _Gaussian,
+    "laplace": _Laplace,
+    "discrete-laplace": _DiscreteLaplace,
+}
+"""The noise of a gate, by name."""
+
+
+def gate_noise(kind: str, scale: float, n_rows: int) -> GateNoise:
+    """The noise of this kind; raises :class:`InvalidParameter` if there is none."""
+    if kind not in GATE_KINDS:
+        raise InvalidParameter(f"a gate has no {kind!r} noise.", fix=f"use one of {', '.join(GATE_KINDS)}.")
+    return GATE_KINDS[kind](scale, n_rows)

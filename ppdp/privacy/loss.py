@@ -1,16 +1,25 @@
-"""What a release costs at a given distance of the neighbouring datasets."""
+"""What a release costs at a given distance of the neighbouring datasets, and everything together.
+
+Losses compose adaptively in every way that holds, of which the least is taken: exactly as privacy-loss distributions,
+as Rényi curves, or purely. Theory: ``docs/theory/accounting.md``.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
-from ppdp.privacy.losses import Part
-from ppdp.privacy.losses.composition import parts_delta, parts_epsilon, parts_renyi
+from ppdp.privacy.losses import Gaussian, Loss, Part
+from ppdp.privacy.pld import INTERVAL, LEAST_DELTA, LossDistribution
+from ppdp.privacy.renyi import Curve, composed, renyi_delta, renyi_epsilon
 
-__all__ = ["PrivacyLoss"]
+__all__ = ["PrivacyLoss", "parts_at_order", "parts_epsilon"]
+
+_RESOLUTION, _FINEST = 16, 2.0**-40
+_SPLITS = (0.02, 0.2, 0.5, 0.8, 0.98)  # of delta, between what has a distribution and what has only a curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,7 @@ class PrivacyLoss:
 
     def delta(self, epsilon: float) -> float:
         """Smallest delta at this epsilon, rounded up."""
-        held = parts_delta(self.mu, self.parts, epsilon) if self.parts else gaussian_delta(self.mu, epsilon)
+        held = _parts_delta(self.mu, self.parts, epsilon) if self.parts else gaussian_delta(self.mu, epsilon)
         return max(self.gate, self.failure + (1 - self.failure) * held)
 
     def epsilon(self, delta: float, interval: float | None = None) -> float:
@@ -94,7 +103,7 @@ class PrivacyLoss:
             raise InvalidParameter(f"a Rényi order must be above 1, got {alpha!r}.")
         if self.failure or self.gate:
             return math.inf
-        return parts_renyi(self.mu, self.parts, alpha) if self.parts else alpha * self.mu**2 / 2
+        return _curve(_losses(self.mu, self.parts))(alpha) if self.parts else alpha * self.mu**2 / 2
 
 
 def _lost(*losses: PrivacyLoss) -> float:
@@ -103,3 +112,101 @@ def _lost(*losses: PrivacyLoss) -> float:
     for probability in (p for loss in losses for p in (loss.failure, loss.gate)):
         lost += (1 - lost) * probability
     return lost
+
+
+@lru_cache(maxsize=64)
+def parts_epsilon(mu: float, parts: tuple[Part, ...], delta: float, interval: float | None = None) -> float:
+    """Smallest epsilon at this delta of a Gaussian loss and parts, composed adaptively with fixed parameters.
+
+    The grid of the distributions begins with this interval, and is refined where losses are small.
+    """
+    found = [sum(part.pure for part in parts) + (gaussian_epsilon(mu, delta) if mu else 0.0)]
+    if delta > 0:
+        losses = _losses(mu, parts)
+        found += [renyi_epsilon(_curve(losses), delta), _distributed(losses, delta, interval)]
+        found += [losses[0].epsilon_alone(delta)] if len(losses) == 1 else []
+        found += [_mixed(mu, parts, delta * share, delta * (1 - share), interval) for share in _SPLITS]
+    return min(found)
+
+
+def _parts_delta(mu: float, parts: tuple[Part, ...], epsilon: float) -> float:
+    """Smallest delta at this epsilon of a Gaussian loss and parts."""
+    pure = sum(part.pure for part in parts)
+    found = [1.0]
+    if pure <= epsilon:
+        found.append(gaussian_delta(mu, epsilon - pure) if mu else 0.0)
+    if epsilon >= 0:
+        losses = _losses(mu, parts)
+        found.append(renyi_delta(_curve(losses), epsilon))
+        found += [losses[0].delta_alone(epsilon)] if len(losses) == 1 else []
+        run = _distribution(losses, _fine(losses, INTERVAL, epsilon))
+        if run is not None:
+            found.append(run.delta(epsilon))
+    return min(found)
+
+
+def parts_at_order(mu: float, parts: tuple[Part, ...], order: float) -> float:
+    """Rényi divergence at an order that was fixed before anything was seen: sampled steps have one, though no curve."""
+    return math.fsum([order * mu**2 / 2, *(_at_order(part, order) for part in parts)]) * (1 + 1e-12)
+
+
+@lru_cache(maxsize=1024)
+def _at_order(part: Part, order: float) -> float:
+    return part.renyi(order)
+
+
+def _losses(mu: float, parts: tuple[Part, ...]) -> tuple[Loss, ...]:
+    return (*parts, Gaussian(mu=mu)) if mu else parts
+
+
+@lru_cache(maxsize=8)
+def _curve(losses: tuple[Loss, ...]) -> Curve:
+    """Rényi curve of all together; infinite where one of them has none."""
+    return composed(*(loss.curve() or (lambda _: math.inf) for loss in losses))
+
+
+@lru_cache(maxsize=2)  # large; one loss is asked at many deltas
+def _distribution(losses: tuple[Loss, ...], interval: float) -> LossDistribution | None:
+    total = None
+    for loss in losses:
+        run = loss.distribution(interval)
+        if run is None:
+            return None
+        total = run if total is None else total + run
+    return total
+
+
+def _distributed(losses: tuple[Loss, ...], delta: float, interval: float | None) -> float:
+    """Epsilon of the composed distributions: the least on grids that become finer until they are fine enough."""
+    grid, needed, least = math.inf, interval or INTERVAL, math.inf
+    while delta >= LEAST_DELTA and needed < grid:
+        grid = needed
+        run = _distribution(losses, grid)
+        if run is None or delta <= 10 * run.slack:
+            return math.inf
+        least = min(least, run.epsilon(delta))
+        needed = _fine(losses, grid, least)
+    return least
+
+
+def _fine(losses: tuple[Loss, ...], interval: float, epsilon: float) -> float:
+    """The interval, or a finer one, a power of two, on which losses that come to epsilon are resolved.
+
+    A grid adds up to a sixth of its square to the variance of each run, of which all have ``(epsilon / 5)²`` together.
+    """
+    needed = _RESOLUTION * math.sqrt(sum(loss.count for loss in losses))
+    if not 0 < epsilon < needed * interval:
+        return interval
+    return max(_FINEST, 2.0 ** math.floor(math.log2(epsilon / needed)))
+
+
+def _mixed(mu: float, parts: tuple[Part, ...], delta: float, rest: float, interval: float | None) -> float:
+    """What has a distribution (and the Gaussian loss) at ``delta``, what has only a curve at ``rest``."""
+    curved = tuple(part for part in parts if not part.distributed)
+    sampled = tuple(part for part in parts if part.distributed)
+    if not curved or not sampled:
+        return math.inf
+    late = renyi_epsilon(_curve(curved), rest)
+    if math.isinf(late):
+        return math.inf
+    return _distributed(_losses(mu, sampled), delta, interval) + late

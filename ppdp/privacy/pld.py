@@ -19,7 +19,7 @@ from scipy import special
 
 from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance
-from ppdp.exceptions import ImpossibleBudget, InvalidParameter, UnsupportedOrder
+from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.privacy.fixed_size import fixed_size_step
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.subsampling import Profile, gaussian_profile, poisson_profiles
@@ -31,7 +31,6 @@ __all__ = [
     "discrete_laplace_distribution",
     "fixed_size_distribution",
     "gaussian_distribution",
-    "in_parallel",
     "laplace_distribution",
     "least_noise",
     "loss_distribution",
@@ -61,17 +60,6 @@ class LossDistribution:
 
     Losses add with ``+`` and ``*`` (adaptive composition, parameters fixed in advance).
 
-    Attributes
-    ----------
-    sides : tuple
-        dp-accounting's mass functions; every pair of datasets, either way round, is dominated by one of them.
-    interval : float
-        Distance of neighbouring grid points.
-    steps : int
-        How many distributions were composed, for the error of the transforms.
-    confined : bool
-        Whether the datasets differ in a single row, so that only one of several blocks of rows differs.
-
     Examples
     --------
     >>> loss = 25 * gaussian_distribution(0.2)
@@ -79,10 +67,9 @@ class LossDistribution:
     4.887
     """
 
-    sides: tuple[Any, ...]
-    interval: float = INTERVAL
-    steps: int = 1
-    confined: bool = False
+    sides: tuple[Any, ...]  # dp-accounting's mass functions; one of them dominates, for every pair, either way round
+    interval: float = INTERVAL  # distance of neighbouring grid points
+    steps: int = 1  # how many distributions were composed, for the error of the transforms
 
     def __add__(self, other: LossDistribution) -> LossDistribution:
         if not isinstance(other, LossDistribution):
@@ -90,7 +77,7 @@ class LossDistribution:
         if self.interval != other.interval:
             raise InvalidParameter("loss distributions of different intervals cannot be composed.")
         sides = tuple(_composed(mine, theirs) for mine in self.sides for theirs in other.sides)
-        return LossDistribution(sides, self.interval, self.steps + other.steps, self.confined and other.confined)
+        return LossDistribution(sides, self.interval, self.steps + other.steps)
 
     def __mul__(self, times: int) -> LossDistribution:
         """``times``-fold composition on one and the same pair of datasets.
@@ -102,7 +89,7 @@ class LossDistribution:
             return self
         affordable = _affordable(self.sides, times)
         sides = tuple(side.self_compose(times) if affordable else _unbounded(side) for side in self.sides)
-        return LossDistribution(sides, self.interval, self.steps * times, self.confined)
+        return LossDistribution(sides, self.interval, self.steps * times)
 
     __rmul__ = __mul__
 
@@ -119,10 +106,7 @@ class LossDistribution:
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon at this delta, rounded up; infinite if there is none.
 
-        Raises
-        ------
-        ImpossibleBudget
-            If ``delta`` is below 1e-10, or not well above the error of composing so many steps.
+        A ``delta`` below 1e-10, or not well above the error of composing so many steps, is refused.
         """
         number(
             "delta",
@@ -138,7 +122,7 @@ class LossDistribution:
         return float(found)
 
 
-def loss_distribution(profile: Profile, interval: float = INTERVAL, *, confined: bool = False) -> LossDistribution:
+def loss_distribution(profile: Profile, interval: float = INTERVAL) -> LossDistribution:
     """The least distribution on a grid whose profile is nowhere below this one ("connect the dots").
 
     Between grid points the profile becomes a chord in ``exp(epsilon)``. The negative side of a pair is the positive
@@ -150,15 +134,15 @@ def loss_distribution(profile: Profile, interval: float = INTERVAL, *, confined:
     grid = _grid(ends, interval)
     heights = [np.minimum(end(grid * interval) * _INFLATION, 1.0) for end in ends]
     sides = (_masses(grid, interval, up, down) for up, down in zip(heights, heights[::-1]))
-    return LossDistribution(tuple(sides), interval, confined=confined)
+    return LossDistribution(tuple(sides), interval)
 
 
-def gaussian_distribution(mu: float, interval: float = INTERVAL, *, confined: bool = False) -> LossDistribution:
+def gaussian_distribution(mu: float, interval: float = INTERVAL) -> LossDistribution:
     """Loss of a mu-GDP Gaussian release, to be composed with others; alone, ``PrivacyLoss`` is exact."""
-    return loss_distribution(gaussian_profile(mu), interval, confined=confined)
+    return loss_distribution(gaussian_profile(mu), interval)
 
 
-def laplace_distribution(shift: float, interval: float = INTERVAL, *, confined: bool = False) -> LossDistribution:
+def laplace_distribution(shift: float, interval: float = INTERVAL) -> LossDistribution:
     """Loss of one number that changes by at most ``shift`` under Laplace noise of scale 1.
 
     Its profile is ``1 - exp((epsilon - shift) / 2)``. For vectors use a Rényi curve or pure privacy: that the scalar
@@ -166,12 +150,10 @@ def laplace_distribution(shift: float, interval: float = INTERVAL, *, confined: 
     """
     number("shift", shift, least=0)
     profile = Profile.symmetric(lambda epsilon: -np.expm1(np.minimum((epsilon - shift) / 2, 0.0)))
-    return loss_distribution(profile, interval, confined=confined)
+    return loss_distribution(profile, interval)
 
 
-def discrete_laplace_distribution(
-    shift: int, decay: float, interval: float = INTERVAL, *, confined: bool = False
-) -> LossDistribution:
+def discrete_laplace_distribution(shift: int, decay: float, interval: float = INTERVAL) -> LossDistribution:
     """Loss of one integer that changes by at most ``shift`` under noise ``P(Z = k) ~ exp(-decay |k|)``."""
     integer("shift", shift, least=0)
     ratio = math.exp(-positive("decay", decay))
@@ -182,78 +164,35 @@ def discrete_laplace_distribution(
         rest = -np.expm1(epsilon - decay * (shift - last)) - ratio * np.expm1(-decay * last)
         return np.where(epsilon < shift * decay, rest / (1 + ratio), 0.0)
 
-    return loss_distribution(Profile.symmetric(delta), interval, confined=confined)
+    return loss_distribution(Profile.symmetric(delta), interval)
 
 
 @lru_cache(maxsize=8)
 def poisson_distribution(
-    distance: Distance,
-    *,
-    rate: float,
-    bound: float,
-    lipschitz: float,
-    noise_scale: float,
-    steps: int,
-    interval: float = INTERVAL,
+    distance: Distance, *, steps: int, interval: float = INTERVAL, **step: float
 ) -> LossDistribution:
     """Loss of ``steps`` noisy sums over Poisson samples at this distance.
 
-    The arguments are those of :func:`~ppdp.privacy.subsampling.poisson_profiles`; however the toggled rows are split,
-    the split is the same in all steps.
+    Each is one of :func:`~ppdp.privacy.subsampling.poisson_profiles`; however the toggled rows are split, the split is
+    the same in all of them.
     """
-    profiles = poisson_profiles(distance, rate=rate, bound=bound, lipschitz=lipschitz, noise_scale=noise_scale)
     sides: tuple[Any, ...] = ()
-    for profile in profiles:
+    for profile in poisson_profiles(distance, **step):
         sides += loss_distribution(profile, interval).sides
         if not _affordable(sides, integer("steps", steps)):  # then the others need not be looked at
             break
-    return LossDistribution(sides, interval, confined=_single_row(distance)) * steps
+    return LossDistribution(sides, interval) * steps
 
 
 @lru_cache(maxsize=8)
 def fixed_size_distribution(
-    distance: Distance,
-    *,
-    n_rows: int,
-    batch_size: int,
-    bound: float,
-    lipschitz: float,
-    noise_scale: float,
-    steps: int,
-    interval: float = INTERVAL,
+    distance: Distance, *, steps: int, interval: float = INTERVAL, **step: Any
 ) -> LossDistribution:
-    """Loss of ``steps`` noisy sums over batches of fixed size at this distance.
-
-    The arguments are those of :func:`~ppdp.privacy.fixed_size.fixed_size_step`.
-    """
-    mu, profile = fixed_size_step(
-        distance, n_rows=n_rows, batch_size=batch_size, bound=bound, lipschitz=lipschitz, noise_scale=noise_scale
-    )
+    """Loss of ``steps`` noisy sums over batches of fixed size, :func:`~ppdp.privacy.fixed_size.fixed_size_step`."""
+    mu, profile = fixed_size_step(distance, **step)
     if profile is None:
-        run = gaussian_distribution(math.sqrt(integer("steps", steps)) * mu, interval)
-    else:
-        run = loss_distribution(profile, interval) * steps
-    return LossDistribution(run.sides, interval, run.steps, _single_row(distance))
-
-
-def in_parallel(*blocks: LossDistribution) -> LossDistribution:
-    """Loss of mechanisms that see disjoint blocks of rows, blocks by public position: that of the worst block.
-
-    Raises
-    ------
-    UnsupportedOrder
-        If the datasets may differ in more than one row: moved rows reach all blocks, and the worst block alone does
-        not bound what is then released.
-    """
-    if not all(block.confined for block in blocks):
-        raise UnsupportedOrder(
-            "the worst of several blocks is a bound only if a single row differs.",
-            fix="compose the losses of the blocks, or use Gaussian mechanisms on full batches.",
-        )
-    if not blocks or any(block.interval != blocks[0].interval for block in blocks):
-        raise InvalidParameter("blocks in parallel need at least one block, and one interval.")
-    sides = tuple(side for block in blocks for side in block.sides)
-    return LossDistribution(sides, blocks[0].interval, max(block.steps for block in blocks), confined=True)
+        return gaussian_distribution(math.sqrt(integer("steps", steps)) * mu, interval)
+    return loss_distribution(profile, interval) * steps
 
 
 class _HasEpsilon(Protocol):
@@ -273,16 +212,8 @@ def least_noise(
 ) -> float:
     """Least noise scale whose loss is within (epsilon, delta), rounded up; by bisection.
 
-    Parameters
-    ----------
-    loss_of : callable
-        From a noise scale to its loss.
-    epsilon, delta : float
-        The budget.
-    start : float, default=1.0
-        Where to begin the search.
-    tolerance : float, default=1e-4
-        Relative: a noise scale that is smaller by more than this is not enough.
+    ``loss_of`` gives the loss at a noise scale, of which ``start`` is the first that is tried. One that is smaller than
+    the answer by more than ``tolerance``, as a share, is not enough.
 
     Raises
     ------
@@ -314,14 +245,13 @@ def least_noise(
 
 
 def _excess(found: float, epsilon: float, delta: float) -> float:
-    """Logarithm of how many times too large a loss is, in units of Gaussian losses, which twice the noise halves.
-
-    Above 0 just if ``found`` is above ``epsilon``.
-    """
+    """Logarithm of how many times too large a loss is, as a Gaussian one that twice the noise halves."""
     if not found < 1e5:
         return math.inf
     if found <= 0:
         return -math.inf
+    if delta == 0:
+        return math.log(found / epsilon)
     ratio = math.log(gaussian_mu(found, delta) / gaussian_mu(epsilon, delta))
     return max(ratio, 1e-12) if found > epsilon else min(ratio, 0.0)
 
@@ -369,8 +299,7 @@ def _affordable(sides: tuple[Any, ...], times: int) -> bool:
         return True
     if any((1 - side._infinity_mass) ** times <= _HARDLY for side in sides):
         return False
-    points = [_points(side._probs, times) for side in sides]
-    return sum(points) <= _MOST_POINTS
+    return sum(_points(side._probs, times) for side in sides) <= _MOST_POINTS
 
 
 def _points(masses: Floats, times: int) -> float:
@@ -386,10 +315,6 @@ def _points(masses: Floats, times: int) -> float:
 
 def _unbounded(like: Any) -> Any:
     return type(like)(like._discretization, 0, np.zeros(1), 1.0, pessimistic_estimate=True)
-
-
-def _single_row(distance: Distance) -> bool:
-    return distance.replaced + distance.toggled <= 1 and distance.total == 0 and distance.aligned
 
 
 def _grid(ends: tuple[Callable[[Floats], Floats], ...], interval: float) -> Floats:

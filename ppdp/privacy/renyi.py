@@ -9,7 +9,7 @@ upper bound. Theory: ``docs/theory/renyi.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -27,14 +27,12 @@ __all__ = [
     "composed",
     "gaussian_curve",
     "hidden_iterate_curve",
-    "interpolated",
     "laplace_curve",
     "linear_weak_triangle",
     "renyi_delta",
     "renyi_epsilon",
     "renyi_epsilon_classic",
     "repeated",
-    "weak_triangle",
 ]
 
 Curve = Callable[[float], float]
@@ -91,7 +89,7 @@ def bounded_range_curve(width: float) -> Curve:
     def curve(alpha: float) -> float:
         if math.isinf(_order(alpha)) or width == 0:
             return width
-        spread, spread_less, spread_one = (_log_one_minus_exp(a * width) for a in (alpha, alpha - 1, 1.0))
+        spread, spread_less, spread_one = (math.log(-math.expm1(-a * width)) for a in (alpha, alpha - 1, 1.0))
         upper = width + math.log1p(-1 / alpha) + spread - spread_less  # the larger of the two losses
         lost = 4e-16 * (2 + width + abs(spread) + abs(spread_less) + abs(spread_one) + math.log(alpha))
         exact = upper + (spread - math.log(alpha) - spread_one) / (alpha - 1) + lost * alpha / (alpha - 1)
@@ -110,18 +108,8 @@ def hidden_iterate_curve(
     ``V = bound * mass + min(lipschitz * total, 2 bound moved)``, toggled rows included:
     ``log(mean over j <= n of exp(a (a-1) V² / (2 sigma² j))) / (a-1)`` (``docs/theory/renyi.md``, 5).
 
-    Parameters
-    ----------
-    distance : Distance
-        How far the neighbouring datasets are apart; rows that match only up to a permutation are charged.
-    n_rows : int
-        Public number of rows and steps.
-    bound : float
-        Norm of every row's gradient.
-    lipschitz : float
-        Lipschitz constant of the gradient in the row; may be infinite.
-    noise_scale : float
-        Standard deviation of Z.
+    Every row's gradient has norm at most ``bound`` and is ``lipschitz`` (perhaps infinite) in the row; rows that match
+    only up to a permutation are charged.
     """
     integer("n_rows", n_rows)
     shift = distance.by_position().shift(bound, lipschitz) / positive("noise_scale", noise_scale)
@@ -140,22 +128,6 @@ def hidden_iterate_curve(
     return lru_cache(maxsize=4096)(curve)
 
 
-def interpolated(values: Mapping[float, float]) -> Curve:
-    """Curve through bounds known at some orders, such as the integers; infinite above the largest.
-
-    ``(a - 1) D_a`` is convex in a and 0 at a = 1, so its chords are above it.
-    """
-    orders = [1.0, *sorted(_order(order) for order in values)]
-    heights = [0.0, *((order - 1) * number("a bound", values[order], least=0) for order in orders[1:])]
-
-    def curve(alpha: float) -> float:
-        if _order(alpha) > orders[-1]:
-            return math.inf
-        return float(np.interp(alpha, orders, heights)) / (alpha - 1) * _SLACK
-
-    return curve
-
-
 def composed(*curves: Curve) -> Curve:
     """Curve of an adaptive composition: the sum."""
     return lambda alpha: math.fsum(curve(alpha) for curve in curves) * _SLACK
@@ -167,34 +139,12 @@ def repeated(curve: Curve, times: int) -> Curve:
     return lambda alpha: times * curve(alpha) * _SLACK if times else 0.0
 
 
-def weak_triangle(moves: Curve, replacement: Curve) -> Curve:
-    """Curve for a pair that is two steps apart: rows that move, and rows that are replaced.
-
-    For every ``c`` between 1 and infinity and both orders of the two steps
-    ``(a c - 1) / (c (a - 1)) first(a c) + second((a c - 1) / (c - 1))`` is a bound: the least one found is returned
-    (Theorem 2 of "Provable privacy with non-private pre-processing", with the minimum in place of the maximum, and
-    ``docs/theory/renyi.md``, 6).
-
-    Parameters
-    ----------
-    moves : Curve
-        Bound for pairs that differ in moved rows only, on *all* datasets of the mechanism's domain.
-    replacement : Curve
-        Bound for pairs that differ in replaced rows only, on the same datasets.
-    """
-
-    def curve(alpha: float) -> float:
-        _order(alpha)
-        return min(_hybrid(alpha, moves, replacement), _hybrid(alpha, replacement, moves)) * _SLACK
-
-    return lru_cache(maxsize=4096)(curve)
-
-
 def linear_weak_triangle(moves_slope: float, replacement_slope: float) -> Curve:
-    """What :func:`weak_triangle` gives for the curves ``a * alpha`` and ``b * alpha``: ``alpha (sqrt a + sqrt b)²``.
+    """Curve for a pair two steps apart, with curves ``a * alpha`` and ``b * alpha``: ``alpha (sqrt a + sqrt b)²``.
 
-    The best ``c`` is ``1 + (alpha - 1) / alpha sqrt(b / a)``. For Gaussian noise this is the exact divergence of the
-    two shifts added up.
+    Theorem 2 of "Provable privacy with non-private pre-processing" with the best ``c``, ``1 + (alpha - 1) / alpha
+    sqrt(b / a)`` (``docs/theory/renyi.md``, 6). For Gaussian noise this is the exact divergence of the two shifts added
+    up.
     """
     number("moves_slope", moves_slope, least=0)
     number("replacement_slope", replacement_slope, least=0)
@@ -229,36 +179,12 @@ def renyi_delta(curve: Curve, epsilon: float, orders: Iterable[float] = ORDERS) 
     return min(1.0, math.exp(min(lowest + 1e-12 * (1 + abs(lowest)), 0.0)))
 
 
-def _hybrid(alpha: float, first: Curve, second: Curve) -> float:
-    """Least bound over c for the pair (first step, then second step)."""
-
-    def at(log_excess: float) -> float:
-        excess = math.exp(log_excess)  # c - 1; the orders are written in it, so that nothing cancels
-        c = 1 + excess
-        return (alpha * c - 1) / (c * (alpha - 1)) * first(alpha * c) + second(alpha + (alpha - 1) / excess)
-
-    least = min(first(alpha) + second(math.inf), alpha / (alpha - 1) * first(math.inf) + second(alpha))  # c = 1, inf
-    low, high = -16.0, 16.0
-    for _ in range(4):  # every c is valid, so the search need not converge
-        grid = np.linspace(low, high, 33)
-        found = [at(float(u)) for u in grid]
-        best = int(np.argmin(found))
-        least = min(least, found[best])
-        low, high = float(grid[max(best - 1, 0)]), float(grid[min(best + 1, 32)])
-    return least
-
-
 def _blocks(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Blocks of 1..n by their first number and size; a decreasing function is largest at the first number."""
     exact = min(n, 4096)
     first = np.unique(np.concatenate([np.arange(1, exact + 1), np.floor(np.geomspace(exact, n, 2048))]))
     first = first[first <= n]
     return first, np.diff(first, append=n + 1)
-
-
-def _log_one_minus_exp(x: float) -> float:
-    """``log(1 - exp(-x))`` for positive x."""
-    return math.log(-math.expm1(-x))
 
 
 def _order(alpha: float) -> float:

@@ -10,7 +10,7 @@ Theory: ``docs/theory/subsampling.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,7 @@ __all__ = [
     "moves",
     "poisson_pair",
     "poisson_profiles",
+    "weighted",
     "whole_rows",
 ]
 
@@ -45,11 +46,10 @@ _TABLE = 1024  # points of the table in which a cut is looked up first
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Profile:
-    """delta(epsilon) for ``epsilon >= 0`` of a dominating pair (P, Q), both ways round.
+    """delta(epsilon) for ``epsilon >= 0`` of a dominating pair (P, Q), both ways round: one function if symmetric.
 
-    ``forward`` bounds ``sup_O P(O) - exp(epsilon) Q(O)`` and ``backward`` the same with P and Q exchanged; they are
-    one function if the pair is symmetric. Negative epsilons need no third one:
-    ``delta(-e) = 1 - exp(-e) + exp(-e) backward(e)``.
+    ``forward`` bounds ``sup_O P(O) - exp(epsilon) Q(O)`` and ``backward`` the same with P and Q exchanged. Negative
+    epsilons need no third one: ``delta(-e) = 1 - exp(-e) + exp(-e) backward(e)``.
     """
 
     forward: Callable[[Floats], Floats]
@@ -57,7 +57,7 @@ class Profile:
 
     @classmethod
     def symmetric(cls, delta: Callable[[Floats], Floats]) -> Profile:
-        """Profile of a pair that looks the same both ways round."""
+        """That of a pair that looks the same both ways round."""
         return cls(delta, delta)
 
 
@@ -76,11 +76,6 @@ class GaussianMixturePair:
     b: Floats
 
     @property
-    def symmetric(self) -> bool:
-        """Whether the pair looks the same both ways round."""
-        return np.array_equal(self.log_p, self.log_q)
-
-    @property
     def gap(self) -> float:
         """How far the means that are furthest apart are from each other; no divergence exceeds theirs."""
         return float(self.a.max() + self.b.max())
@@ -91,7 +86,7 @@ class GaussianMixturePair:
 
     def log_ratio(self, x: Floats) -> Floats:
         """``log P/Q`` at x."""
-        return _log_sum(self.a, self.log_p, x) - _log_sum(-self.b, self.log_q, x)
+        return _log_sum(self.a, self.log_p, x)[0] - _log_sum(-self.b, self.log_q, x)[0]
 
     def delta(self, epsilon: ArrayLike) -> Floats:
         """``P(x > cut) - exp(epsilon) Q(x > cut)``; what the subtraction may lose is charged."""
@@ -127,7 +122,7 @@ class GaussianMixturePair:
 
     def _log_integral(self, alpha: float, x: Floats) -> float:
         """Logarithm of the sum of ``P^alpha Q^(1 - alpha)`` over these points."""
-        log_p, log_q = _log_sum(self.a, self.log_p, x), _log_sum(-self.b, self.log_q, x)
+        (log_p, _), (log_q, _) = _log_sum(self.a, self.log_p, x), _log_sum(-self.b, self.log_q, x)
         log_density = alpha * log_p - (alpha - 1) * log_q - x * x / 2 - math.log(2 * math.pi) / 2
         return float(special.logsumexp(log_density))
 
@@ -146,8 +141,8 @@ class GaussianMixturePair:
             if not i.size:
                 break
             at = x[i]
-            log_p, mean_p = _log_sum_and_mean(self.a, self.log_p, at)
-            log_q, mean_q = _log_sum_and_mean(-self.b, self.log_q, at)
+            log_p, mean_p = _log_sum(self.a, self.log_p, at)
+            log_q, mean_q = _log_sum(-self.b, self.log_q, at)
             excess = log_p - log_q - epsilon[i]
             low[i], high[i] = np.where(excess < 0, at, low[i]), np.where(excess < 0, high[i], at)
             with np.errstate(all="ignore"):
@@ -177,51 +172,28 @@ def poisson_pair(
 
     ``sum Bin(rows, rate)(k) N(k c, 1)`` against ``sum Bin(other_rows, rate)(k) N(-shift - k c, 1)``.
 
-    Parameters
-    ----------
-    rate : float
-        Probability with which every row is in the batch, independently.
-    contribution : float
-        Norm c of a row's contribution.
-    rows, other_rows : int
-        Rows of the first dataset that the second one does not have, and the other way round; replaced rows are both.
-    shift : float
-        Norm by which the sum of all other sampled rows differs.
-    levels : ndarray
-        Logarithms of the tails at which a law of many rows is cut.
+    The first dataset has ``rows`` that the second one lacks, which has ``other_rows`` (as many, if not given); replaced
+    rows are both. ``contribution`` is the norm c of a row's, ``shift`` that by which the sum of all other sampled rows
+    differs; at ``levels``, logarithms of tails, a law of many rows is cut.
     """
     number("rate", rate, above=0, most=1)
-    k, log_p = binomial_law(integer("rows", rows, least=0), rate, levels=levels)
-    j, log_q = k, log_p
+    k, log_p = law = binomial_law(integer("rows", rows, least=0), rate, levels=levels)
     if other_rows is not None:
-        j, log_q = binomial_law(integer("other_rows", other_rows, least=0), rate, levels=levels)
+        law = binomial_law(integer("other_rows", other_rows, least=0), rate, levels=levels)
+    j, log_q = law
     return GaussianMixturePair(log_p, contribution * k, log_q, shift + contribution * j)
 
 
 @dataclass(frozen=True, slots=True)
 class PoissonStep:
-    """One noisy sum over a Poisson sample at some distance, in units of the noise.
+    """One noisy sum over a Poisson sample at some distance, in units of the noise."""
 
-    Attributes
-    ----------
-    rate : float
-        Probability with which every row is in the batch.
-    contribution : float
-        Norm of a row's contribution.
-    moved : int
-        Rows that moved.
-    each, most : float
-        Most that one moved row, and all of them, change the sum.
-    splits : tuple of (int, int)
-        Rows that the first dataset has and the second one lacks, and the other way round, up to exchanging the two.
-    """
-
-    rate: float
-    contribution: float
-    moved: int
-    each: float
-    most: float
-    splits: tuple[tuple[int, int], ...]
+    rate: float  # probability with which every row is in the batch
+    contribution: float  # norm of a row's contribution
+    moved: int  # rows that moved
+    each: float  # most that one of them changes the sum
+    most: float  # and all of them
+    splits: tuple[tuple[int, int], ...]  # rows only in the one dataset, rows only in the other; in one order
 
     @classmethod
     def at(cls, distance: Distance, *, rate: float, bound: float, lipschitz: float, noise_scale: float) -> PoissonStep:
@@ -256,33 +228,18 @@ def poisson_profiles(
     mean over K ~ Bin(moved, rate), the number of sampled rows that moved, of Lemma V's pair with shift
     ``min(min(lipschitz radius, 2 bound) K, lipschitz total)``. Neither ``mass`` nor ``one_sided`` lowers the cost.
 
-    Parameters
-    ----------
-    distance : Distance
-        How far the neighbouring datasets are apart.
-    rate : float
-        Probability with which every row is in the batch, independently and in secret.
-    bound : float
-        Norm of every row's contribution.
-    lipschitz : float
-        Lipschitz constant of the contribution in the row; may be infinite.
-    noise_scale : float
-        Standard deviation of the noise on the sum.
-
-    Raises
-    ------
-    UnsupportedOrder
-        If rows are reweighted.
+    Every row is in the batch with probability ``rate``, independently and in secret; ``lipschitz`` may be infinite.
+    Reweighted rows are refused.
     """
     step = PoissonStep.at(distance, rate=rate, bound=bound, lipschitz=lipschitz, noise_scale=noise_scale)
     law = binomial_law(step.moved, rate, step.enough)
     weights = np.exp(law.log_weights)
 
     def profile(pairs: list[GaussianMixturePair]) -> Profile:
-        forward = _mean(weights, pairs)
-        if pairs[0].symmetric:
+        forward = weighted(weights, [pair.delta for pair in pairs])
+        if np.array_equal(pairs[0].log_p, pairs[0].log_q):  # the pair looks the same both ways round
             return Profile.symmetric(forward)
-        return Profile(forward, _mean(weights, [pair.reversed() for pair in pairs]))
+        return Profile(forward, weighted(weights, [pair.reversed().delta for pair in pairs]))
 
     return tuple(profile([step.pair(split, float(k)) for k in law.values]) for split in step.splits)
 
@@ -324,22 +281,17 @@ def moves(distance: Distance, bound: float, lipschitz: float, rows: float) -> fl
     return min(lipschitz * min(count * distance.radius, distance.total), 2 * bound * count)
 
 
-def _mean(weights: Floats, pairs: list[GaussianMixturePair]) -> Callable[[Floats], Floats]:
-    def delta(epsilon: Floats) -> Floats:
-        return np.asarray(sum(weight * pair.delta(epsilon) for weight, pair in zip(weights, pairs)))
-
-    return delta
-
-
-def _log_sum(means: Floats, log_weights: Floats, x: Floats) -> Floats:
-    """Log density of a mixture of Gaussians, without the common factor ``exp(-x²/2) / sqrt(2 pi)``."""
-    exponents = np.multiply.outer(means, x) + (log_weights - means**2 / 2)[:, None]
-    top = exponents.max(axis=0)
-    return np.asarray(top + np.log(np.exp(exponents - top).sum(axis=0)))
+def weighted(weights: Floats, profiles: Iterable[Callable[[Floats], Floats]]) -> Callable[[Floats], Floats]:
+    """The mean of these profiles."""
+    together = list(zip(weights, profiles))
+    return lambda epsilon: np.asarray(sum(weight * profile(epsilon) for weight, profile in together))
 
 
-def _log_sum_and_mean(means: Floats, log_weights: Floats, x: Floats) -> tuple[Floats, Floats]:
-    """The same and its derivative, the mean of the component that x belongs to."""
+def _log_sum(means: Floats, log_weights: Floats, x: Floats) -> tuple[Floats, Floats]:
+    """Log density of a mixture of Gaussians and its derivative, but for the common factor ``exp(-x²/2) / sqrt(2 pi)``.
+
+    The derivative is the mean of the component that x belongs to.
+    """
     exponents = np.multiply.outer(means, x) + (log_weights - means**2 / 2)[:, None]
     top = exponents.max(axis=0)
     shares = np.exp(exponents - top)

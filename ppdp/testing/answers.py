@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,11 +18,12 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.query.signs import FLIPS
 from ppdp.pipeline.planning.plan import PlannedMechanism
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.neighbours import Pair
 
-__all__ = ["Asked", "Exact", "Rehearsal", "exact_answers", "kept_in", "law_of_answers", "misasked", "replayed_answers"]
+__all__ = ["Asked", "Exact", "Rehearsal", "exact_answers", "held", "kept_in", "law_of", "misasked", "replayed_answers"]
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -32,21 +34,7 @@ REHEARSED = 5  # steps on all rows, in place of those on sampled batches
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What noise was added to, once.
-
-    Attributes
-    ----------
-    law : str
-        As :meth:`ppdp.privacy.noise.sampler.Noise.answer` names it.
-    value : ndarray
-        The exact numbers.
-    noise_scale, bound : float
-        Public.
-    answer : ndarray or int
-        What was said.
-    coins : int
-        How many times random bits for anything else had been drawn before, such as for batches.
-    """
+    """What noise was added to, once; ``coins`` counts the draws of other random bits before, such as for batches."""
 
     law: str
     value: Array
@@ -60,16 +48,8 @@ class Rehearsal(Noise):
     """Stands in for the noise: gives the answers that it was told, draws the others, and remembers what was asked.
 
     Coins that decide which rows are in a batch are a stream of their own. So two runs with the same seed and answers
-    differ in nothing but the rows.
-
-    Parameters
-    ----------
-    seed : int, default=0
-        Of coins and noise.
-    given : sequence of answers, default=()
-        The first answers.
-    silent : bool, default=False
-        Whether other answers are the exact values, and the best candidate of a choice.
+    differ in nothing but the rows. Where it is silent other answers are the exact values, and the best candidate of a
+    choice.
     """
 
     def __init__(self, seed: int = 0, given: Sequence[Any] = (), *, silent: bool = False) -> None:
@@ -96,22 +76,14 @@ class Rehearsal(Noise):
 
 @dataclass(frozen=True, slots=True)
 class Exact:
-    """How far apart a mechanism's answers are.
-
-    Attributes
-    ----------
-    claimed : float
-        The most that is claimed.
-    apart : callable
-        From a pair of datasets at the mechanism's input to how far apart its answers are without noise.
-    """
+    """How far apart a mechanism's answers without noise are on a pair, and the most that is claimed of that."""
 
     claimed: float
     apart: Callable[[Pair], float]
 
 
-def law_of_answers(question: Question) -> str | None:
-    """By which law a mechanism's noise is drawn: "gaussian", "sampled", "laplace" or "exponential"; None if unknown.
+def law_of(question: Question) -> str | None:
+    """By which law noise is drawn: "gaussian", "sampled", "laplace", "exponential" or "flips"; None if unknown.
 
     The formula says it. That a mechanism of another library, or of your own, has methods of the same names says nothing
     of its noise.
@@ -121,26 +93,21 @@ def law_of_answers(question: Question) -> str | None:
 
 _LAWS = {
     **dict.fromkeys(("learning.poisson", "learning.fixed-size", "learning.hidden"), "sampled"),
-    **dict.fromkeys(("laplace.sum", "laplace.mean", "laplace.count", "laplace.histogram"), "laplace"),
+    **dict.fromkeys(("laplace.sum", "laplace.mean", "laplace.count", "laplace.histogram", "laplace.rows"), "laplace"),
+    **dict.fromkeys((f"signs.{flips}" for flips in FLIPS), "flips"),
     **dict.fromkeys(("exponential.utility", "exponential.quantile"), "exponential"),
 }
 """Of the formulas that are not Gaussian: where their law is none of these, answers are not compared."""
 
 
 def exact_answers(mechanism: PlannedMechanism, domain: Domain, distance: Distance) -> Exact:
-    """What a planned mechanism answers without noise, in the metric of what is claimed of it.
+    """What a planned mechanism answers without noise, in the metric of what is claimed of it at its input.
 
-    Where the law of its noise is not known: the sum of its rows, and how far their distance lets that move.
-
-    Parameters
-    ----------
-    mechanism : PlannedMechanism
-        With its question and noise.
-    domain, distance : Domain, Distance
-        At its input.
+    Where the law of its noise is not known: the sum of its rows, and how far their distance lets that move. Of signs
+    that have no pure loss: the rows whose signs they are.
     """
     question = mechanism.question
-    law = law_of_answers(question)
+    law = law_of(question)
     if law == "gaussian":
         assert mechanism.sensitivity is not None
         return Exact(mechanism.sensitivity, partial(_gaussian, mechanism.stage, question, mechanism.noise_scale))
@@ -149,17 +116,22 @@ def exact_answers(mechanism: PlannedMechanism, domain: Domain, distance: Distanc
         stage = clone(mechanism.stage).set_params(solver="dpgd")
         return Exact(whole.sensitivity(domain, distance), partial(_gaussian, stage, whole, mechanism.noise_scale))
     if law is None:
-        return Exact(distance.shift(domain.row_norm or 1.0, 1.0), _sums)
+        most = distance.shift(domain.row_norm or 1.0, 1.0)
+        return Exact(most, lambda pair: float(np.linalg.norm(np.subtract(*(rows.weight @ rows.X for rows in pair)))))
     loss = question.privacy_map(domain, distance, mechanism.noise_scale)
-    return Exact(loss.epsilon(0.0) * mechanism.noise_scale, partial(_once, mechanism, law))
-
-
-_OF_BATCHES = frozenset({"loss", "batch_size", "steps", "epochs", "step_size"})
+    asked = partial(_asked, mechanism.stage, question, mechanism.noise_scale)
+    if law == "flips" and math.isinf(loss.epsilon(0.0)):
+        claimed = lookup("query.rows", "mechanism")(domain, distance)
+        return Exact(claimed, lambda pair: _most(question, _changes(*asked(pair))))
+    if law == "flips":
+        return Exact(loss.epsilon(0.0), lambda pair: _told(mechanism, *asked(pair)))
+    return Exact(loss.epsilon(0.0) * mechanism.noise_scale, lambda pair: _apart(law, *asked(pair)))
 
 
 def _on_all_rows(question: Question, domain: Domain) -> Question:
     """The mean gradient of all rows: its clip and Lipschitz constant are those of sampled batches."""
-    given = {name: value for name, value in question.parameters.items() if name not in _OF_BATCHES}
+    of_batches = {"loss", "batch_size", "steps", "epochs", "step_size"}
+    given = {name: value for name, value in question.parameters.items() if name not in of_batches}
     formula = f"learning.{question.parameters['loss']}-gradient"
     shape = lookup(formula, "mechanism").shape
     assert shape is not None
@@ -168,28 +140,32 @@ def _on_all_rows(question: Question, domain: Domain) -> Question:
     return replace(question, formula=formula, parameters=given, steps=steps, size=size, bound=bound, kind="mechanism")
 
 
-def _sums(pair: Pair) -> float:
-    one, other = (rows.weight @ rows.X for rows in pair)
-    return float(np.linalg.norm(one - other))
-
-
-def _once(mechanism: PlannedMechanism, law: str, pair: Pair) -> float:
-    one, other = (
-        _asked(mechanism.stage, mechanism.question, mechanism.noise_scale, rows, Rehearsal(silent=True))
-        for rows in pair
-    )
-    return _apart(law, one, other)
-
-
 def _apart(law: str, one: Sequence[Asked], other: Sequence[Asked]) -> float:
     """L1 distance of what Laplace noise is added to; of choices the range of the changes of utilities, all together."""
-    changes = [a.value - b.value for a, b in zip(one, other)]
+    changes = _changes(one, other)
     return float(sum(np.abs(change).sum() if law == "laplace" else np.ptp(change) for change in changes))
 
 
-def _asked(stage: Any, question: Question, noise_scale: float, rows: Rows, noise: Rehearsal) -> list[Asked]:
-    stage.release(rows, question, noise, noise_scale)
-    return noise.asked
+def _told(mechanism: PlannedMechanism, one: Sequence[Asked], other: Sequence[Asked]) -> float:
+    """The largest privacy loss of any signs, flipped at random."""
+    stage = clone(mechanism.stage).set_params(noise_scale=mechanism.noise_scale)
+    stage.settle(mechanism.question)
+    sides = [np.clip(side.value.ravel(), -side.bound, side.bound) for side in (one[0], other[0])]
+    flips = [stage.flip_probability(values) for values in sides]
+    p, q = (np.where(values < 0, flip, 1 - flip) for values, flip in zip(sides, flips))
+    plus, minus = np.log(p / q), np.log((1 - p) / (1 - q))
+    return float(max(np.maximum(plus, minus).sum(), np.maximum(-plus, -minus).sum()))
+
+
+def _asked(
+    stage: Any, question: Question, noise_scale: float, pair: Pair, given: Sequence[Any] = ()
+) -> tuple[list[Asked], list[Asked]]:
+    """What is asked on both datasets, all earlier answers being those of the left one or ``given``."""
+    left = Rehearsal(given=given, silent=True)
+    stage.release(pair[0], question, left, noise_scale)
+    right = Rehearsal(given=[asked.answer for asked in left.asked], silent=True)
+    stage.release(pair[1], question, right, noise_scale)
+    return left.asked, right.asked
 
 
 def _gaussian(stage: Any, question: Question, noise_scale: float, pair: Pair) -> float:
@@ -199,13 +175,13 @@ def _gaussian(stage: Any, question: Question, noise_scale: float, pair: Pair) ->
     Once with the answers that the left dataset gives; if there are several, once more after a first answer that leads
     both to where they differ more.
     """
-    apart = _differences(stage, question, noise_scale, pair, [])
+    apart = _changes(*_asked(stage, question, noise_scale, pair))
     found = _most(question, apart)
     first = next((difference for difference in apart if difference.any()), None)
     if len(apart) == 1 or first is None:
         return found
     lead = -PUSH * question.bound * first / np.linalg.norm(first)
-    return max(found, _most(question, _differences(stage, question, noise_scale, pair, [lead])))
+    return max(found, _most(question, _changes(*_asked(stage, question, noise_scale, pair, [lead]))))
 
 
 def _most(question: Question, differences: Sequence[Array]) -> float:
@@ -214,12 +190,8 @@ def _most(question: Question, differences: Sequence[Array]) -> float:
     return float(np.sqrt(squares.reshape(-1, batches).mean(axis=1).max()))
 
 
-def _differences(stage: Any, question: Question, noise_scale: float, pair: Pair, given: Sequence[Array]) -> list[Array]:
-    """Differences of the exact answers, all earlier answers being those of the left dataset or ``given``."""
-    left = _asked(stage, question, noise_scale, pair[0], Rehearsal(given=given, silent=True))
-    answers = [asked.answer for asked in left]
-    right = _asked(stage, question, noise_scale, pair[1], Rehearsal(given=answers, silent=True))
-    return [(one.value - other.value).ravel() for one, other in zip(left, right)]
+def _changes(one: Sequence[Asked], other: Sequence[Asked]) -> list[Array]:
+    return [(a.value - b.value).ravel() for a, b in zip(one, other)]
 
 
 def replayed_answers(
@@ -228,48 +200,33 @@ def replayed_answers(
     """How far apart what a mechanism asked on two datasets is, earlier answers being the same, and what is claimed.
 
     On a batch whose rows are known a sampled gradient may differ by what all rows together change of its sum. None
-    where the law of the noise is not known.
-
-    Parameters
-    ----------
-    mechanism : PlannedMechanism
-        With its question and noise.
-    domain, distance : Domain, Distance
-        At its input.
-    one, other : sequence of Asked
-        Of the same shapes; see :func:`misasked`.
+    where the law of the noise is not known. What was asked has the same shapes on both; see :func:`misasked`.
     """
-    question, law = mechanism.question, law_of_answers(mechanism.question)
+    question, law = mechanism.question, law_of(mechanism.question)
     if law is None:
         return None
+    claimed = exact_answers(mechanism, domain, distance).claimed
+    if law == "flips":
+        pure = math.isfinite(question.privacy_map(domain, distance, mechanism.noise_scale).epsilon(0.0))
+        return _told(mechanism, one, other) if pure else _most(question, _changes(one, other)), claimed
     if law in ("laplace", "exponential"):
-        return _apart(law, one, other), exact_answers(mechanism, domain, distance).claimed
-    changes = [(a.value - b.value).ravel() for a, b in zip(one, other)]
+        return _apart(law, one, other), claimed
+    changes = _changes(one, other)
     if law == "gaussian":
-        assert mechanism.sensitivity is not None
-        return _most(question, changes), mechanism.sensitivity
-    share = domain.n / question.parameters["batch_size"]
+        return _most(question, changes), claimed
     largest = max(float(np.linalg.norm(change)) for change in changes)
-    return largest, share * _on_all_rows(question, domain).sensitivity(domain, distance)
+    return largest, domain.n / question.parameters["batch_size"] * claimed
 
 
 def misasked(question: Question, noise_scale: float, asked: Sequence[Asked]) -> Iterator[str]:
-    """What of the noise is not as a mechanism's question says, in words that tell nothing of the rows.
-
-    Parameters
-    ----------
-    question : Question
-        Public.
-    noise_scale : float
-        What the mechanism was told.
-    asked : sequence of Asked
-        What it added noise to.
-    """
-    law = law_of_answers(question)
+    """What of the noise is not as a mechanism's question and scale say, in words that tell nothing of the rows."""
+    law = law_of(question)
     if law is None:
         return
     choice = law == "exponential"
-    laws = {"laplace": {"laplace", "whole-laplace"}, "exponential": {"choice"}}.get(law, {"gaussian"})
+    laws = {"laplace": {"laplace", "whole-laplace"}, "exponential": {"choice"}, "flips": {"flips"}}.get(
+        law, {"gaussian"}
+    )
     if len(asked) != (question.size if choice else question.steps):
         yield "it adds noise another number of times than its question says (steps; of choices size)"
     if any(one.law not in laws for one in asked):
@@ -281,36 +238,28 @@ def misasked(question: Question, noise_scale: float, asked: Sequence[Asked]) -> 
     if not choice and any(one.value.size != question.size for one in asked):
         yield "it adds noise to more or fewer numbers than its question says (size)"
     fresh = [0, *(one.coins for one in asked)]
-    if question.formula in _SAMPLED_ANEW and any(later == earlier for earlier, later in pairwise(fresh)):
+    if question.formula in ("learning.poisson", "learning.fixed-size") and any(a == b for a, b in pairwise(fresh)):
         yield "it answers twice on one secret batch, and every step must sample its own"
 
 
-_SAMPLED_ANEW = frozenset({"learning.poisson", "learning.fixed-size"})
-
-
 def kept_in(step: Any) -> Any:
-    """Everything that a step and its classes hold, in a form that can be compared.
-
-    Parameters
-    ----------
-    step : Stage or Mechanism
-        Looked at, not changed.
-    """
+    """Everything that a step and its classes hold, in a form that can be compared."""
     kinds = [vars(kind) for kind in type(step).__mro__[:-1]]
     own = [
-        {name: held for name, held in kind.items() if not name.startswith("_") and not callable(held)} for kind in kinds
+        {name: one for name, one in kind.items() if not name.startswith("_") and not callable(one)} for kind in kinds
     ]
-    return _held(vars(step)), _held(own)
+    return held(vars(step)), held(own)
 
 
-def _held(value: Any) -> Any:
+def held(value: Any) -> Any:
+    """The same for any value: equal if all numbers are, bit by bit."""
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, repr(value.tolist()) if value.dtype == object else value.tobytes()
     if isinstance(value, Mapping):
-        return tuple((str(name), _held(held)) for name, held in value.items())
+        return tuple((str(name), held(one)) for name, one in value.items())
     if isinstance(value, (list, tuple, set, frozenset)):
-        return type(value).__name__, tuple(map(_held, value))
+        return type(value).__name__, tuple(map(held, value))
     if isinstance(value, Rows) or hasattr(value, "get_params"):
         names = value.__slots__ if isinstance(value, Rows) else vars(value)
-        return type(value).__name__, tuple((name, _held(getattr(value, name))) for name in names)
+        return type(value).__name__, tuple((name, held(getattr(value, name))) for name in names)
     return repr(value)

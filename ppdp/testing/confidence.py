@@ -33,13 +33,7 @@ _LEAST = 2.0**-52  # what is left of 1 - p where p is rounded
 
 
 def check_confidence(confidence: Any) -> float:
-    """A probability that leaves some doubt.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is 0 or less, so near to 1 that float64 cannot tell, or no number.
-    """
+    """A probability that leaves some doubt: above 0, and not so near to 1 that float64 cannot tell."""
     real = isinstance(confidence, Real) and not isinstance(confidence, bool)
     if not real or not 0 < confidence <= 1 - 1e-15:
         raise InvalidParameter(
@@ -49,13 +43,7 @@ def check_confidence(confidence: Any) -> float:
 
 
 def check_claim(loss: Any, delta: Any) -> None:
-    """A loss, and a delta in [0, 1) at which its epsilon is compared.
-
-    Raises
-    ------
-    InvalidParameter
-        If they are anything else.
-    """
+    """Refuse what is no loss, or no delta in [0, 1) at which its epsilon is compared."""
     if not isinstance(loss, PrivacyLoss):
         raise InvalidParameter(f"loss must be a PrivacyLoss, not a {type(loss).__name__}.", fix="PrivacyLoss(mu=1.0).")
     if number("delta", delta, least=0, fix="0 <= delta < 1.") >= 1:
@@ -80,17 +68,10 @@ def at_most(successes: ArrayLike, runs: float, doubt: float) -> Array:
 
 
 def mu_at_least(p: ArrayLike, q: ArrayLike, lost: float = 0.0) -> Array:
-    """Least mu of a mechanism that is mu-GDP, but for a probability, with such an event; negative: nothing is shown.
+    """Least mu of a mu-GDP mechanism, but for a probability ``lost``, with such an event; negative: nothing is shown.
 
     The trade-off of N(0, 1) and N(mu, 1) is ``p <= Φ(mu + Φ⁻¹(q))`` (Dong, Roth and Su, 2022); of what is promised but
     for a probability f, ``f + (1 - f) Φ(mu + Φ⁻¹(q / (1 - f)))``.
-
-    Parameters
-    ----------
-    p, q : array_like
-        At least this probability on the left dataset, at most this one on the right one.
-    lost : float, default=0
-        With this probability nothing is promised, below 1.
     """
     kept = 1 - lost
     high, low = np.maximum(np.asarray(p) - lost, 0.0) / kept, np.minimum(np.asarray(q) / kept, 1.0)
@@ -109,16 +90,9 @@ def epsilon_at_least(p: ArrayLike, q: ArrayLike, delta: float) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Certified:
-    """What is certified, in the form in which events can refute it.
+    """What is certified, in the form in which events can refute it: the loss, and the end-to-end promise.
 
-    Attributes
-    ----------
-    loss : PrivacyLoss
-        Bounds delta at every epsilon.
-    epsilon, delta : float
-        The end-to-end promise.
-    off : float
-        Total variation by which what runs may differ from what has this loss: the noise sampler's.
+    ``off`` is the total variation by which what runs may differ from what has this loss: the noise sampler's.
     """
 
     loss: PrivacyLoss

@@ -7,7 +7,6 @@ framework; the guide ``docs/guides/own-stage.md`` shows its use.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -26,10 +25,10 @@ from ppdp.exceptions import PpdpError
 from ppdp.pipeline.planning.plan import PlannedMechanism
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise
-from ppdp.testing.answers import Exact, Rehearsal, exact_answers, kept_in, law_of_answers, misasked
+from ppdp.testing.answers import Exact, Rehearsal, exact_answers, held, kept_in, law_of, misasked
 from ppdp.testing.confidence import Certified, at_least, at_most
-from ppdp.testing.neighbours import Pair, World
-from ppdp.testing.stages import EXCESS, copied, demand
+from ppdp.testing.neighbours import EXCESS, Pair, World, highest, inhabited
+from ppdp.testing.stages import check_copies, check_parameters, demand, retold
 
 __all__ = ["check_mechanism"]
 
@@ -40,6 +39,7 @@ DISTANCES = (
     Distance(toggled=1),
     Distance(replaced=1, toggled=1, moved=4, radius=0.05, total=0.12, mass=3, one_sided=2),
 )
+CHANGE = Adjacency.change(coordinate=0.3, count=2)
 WIDTHS = 1, 3
 FEWEST, CHOOSING = 400, 0.25  # runs on each side, and the share of them that chooses an event
 DOUBT = 1e-6  # with which a right mechanism is called wrong because of its noise
@@ -70,8 +70,8 @@ def check_mechanism(
     mechanism : Mechanism
         Any mechanism; stages are none.
     domain : Domain, optional
-        Facts at its input. Default: ten rows of one and of three columns in the unit ball, two classes, targets from
-        0 to 1.
+        Facts at its input; where neighbours differ by a change, by which one. Default: ten rows of one and of three
+        columns in the unit ball, two classes, targets from 0 to 1, and changes of two columns.
     pairs, climbs : int
         How many pairs are drawn, and how many times the best is varied, for each distance.
     runs : int
@@ -99,8 +99,7 @@ def check_mechanism(
     """
     contract = all(hasattr(mechanism, name) for name in ("question", "release", "read"))
     demand(contract, mechanism, "a mechanism has question, release and read; a stage goes to check_stage.")
-    demand(repr(clone(mechanism)) == repr(mechanism), mechanism, "clone changes its parameters.")
-    demand(repr(copied(mechanism)) == repr(mechanism), mechanism, "a pickled copy has other parameters.")
+    check_copies(mechanism)
     rng = np.random.default_rng(seed)
     tried, refusal = [], None
     for world in _worlds(mechanism, domain):
@@ -125,9 +124,9 @@ def _worlds(mechanism: Any, domain: Domain | None) -> Iterator[World]:
     answers = own if mechanism.needs_y else {}
     for facts in [Domain(n_features=width, **answers) for width in WIDTHS] if domain is None else [domain]:
         known = facts.but(n_rows=facts.n_rows or 10, row_norm=facts.row_norm or 1.0, max_missing=0)
-        for distance in DISTANCES:
-            least = known.n if distance.toggled == 0 else known.min_present
-            yield World(known.but(min_present=least), distance, labels=labels)
+        changed = CHANGE if known.adjacency.record_level else known.adjacency
+        for distance in (*DISTANCES, changed.between(known.d, known.feature_names)):
+            yield World(inhabited(known, distance), distance, labels=labels)
 
 
 @dataclass(frozen=True)
@@ -143,7 +142,7 @@ class _Trial:
     def of(cls, mechanism: Any, world: World) -> _Trial:
         domain, distance = world.domain, world.distance
         _check_question(mechanism, domain)
-        question = mechanism.question(domain, MU)
+        question = mechanism.question_at(domain, distance, MU)
         budget = PrivacyLoss(MU).epsilon(DELTA), DELTA
         scale = question.calibrated(domain, distance, MU, PrivacyLoss(), budget)
         sensitivity = question.sensitivity(domain, distance) if question.gaussian else None
@@ -160,18 +159,10 @@ class _Trial:
     def worst(self, rng: np.random.Generator, pairs: int, climbs: int) -> tuple[float, Pair]:
         """The largest share of the claim on drawn pairs, and on the way up from the best of them."""
         self._check_asked(self.world.drawn(rng))
-        drawn = [self.world.drawn(rng) for _ in range(pairs)]
-        uses = [self._use(pair) for pair in drawn]
-        best = int(np.argmax(uses))
-        pair, most, size = drawn[best], uses[best], 0.3
-        for _ in range(climbs):
-            trial = self.world.varied(pair, rng, size)
-            use = self._use(trial)
-            pair, most, size = (trial, use, size) if use >= most else (pair, most, max(1e-3, size * 0.9))
-        return most, pair
+        return highest(self.world, self._use, rng, pairs, climbs)
 
     def _use(self, pair: Pair) -> float:
-        apart, known = self.exact.apart(pair), law_of_answers(self.planned.question) is not None
+        apart, known = self.exact.apart(pair), law_of(self.planned.question) is not None
         words = f"its answers without noise are {apart:.6g} apart, and at most {self.exact.claimed:.6g} is claimed: the"
         words += " noise is too little. Bound what one row does before you add, and divide by the public number of rows"
         self.require(not known or apart <= self.exact.claimed * EXCESS, words)
@@ -188,10 +179,10 @@ class _Trial:
 
     def _released(self, stage: Any, rows: Rows, noise: Noise) -> dict[str, Array]:
         """What a mechanism releases on rows that it may look at and must not change."""
-        p, before = self.planned, _bytes_of(rows)
+        p, before = self.planned, held(rows)
         with np.errstate(all="ignore"):
             released = stage.release(rows, p.question, noise, p.noise_scale)
-        self.require(_bytes_of(rows) == before, "it changes the rows that it is given; work on copies")
+        self.require(held(rows) == before, "it changes the rows that it is given; work on copies")
         named = isinstance(released, Mapping) and released and all(isinstance(name, str) for name in released)
         self.require(named, "what it releases is not a mapping of names to arrays")
         arrays = {name: np.asarray(array) for name, array in released.items()}
@@ -207,14 +198,14 @@ class _Trial:
         one, twice = self._released(stages[0], pair[0], left), self._released(stages[0], pair[0], again)
         words = "it releases something else with the same seed: all that is random must come from the noise it is given"
         self.require(_same(one, twice), words)
-        same = _asks_the_same(stages[0], stages[1], self.world.domain)
-        self.require(same, f"its question is another one once it has seen rows; {_PUBLIC}")
+        seen, unseen = (repr(stage.question(self.world.domain, MU)) for stage in stages[:2])
+        self.require(seen == unseen, f"its question is another one once it has seen rows; {_PUBLIC}")
         self.require(kept_in(stages[0]) == kept, "release keeps something in the mechanism, which leaves with it")
         right = Rehearsal(seed, [asked.answer for asked in left.asked])
         other = self._released(stages[1], pair[1], right)
         forms = [{name: (array.shape, array.dtype) for name, array in each.items()} for each in (one, other)]
         self.require(forms[0] == forms[1], "names, shapes or types of what it releases depend on the rows")
-        if law_of_answers(p.question) is None:
+        if law_of(p.question) is None:
             return
         words = "with the same noisy answers it releases something else of another dataset: some number leaves"
         self.require(_same(one, other), f"{words} without its noise; release nothing but what noise.release returned")
@@ -251,28 +242,16 @@ class _Trial:
 _PUBLIC = "it must follow from parameters and public facts alone"
 
 
-def _asks_the_same(one: Any, other: Any, domain: Domain) -> bool:
-    return repr(one.question(domain, MU)) == repr(other.question(domain, MU))
-
-
 def _check_question(mechanism: Any, domain: Domain) -> None:
     """The question depends on parameters and public facts, and a certificate can hold it."""
     question = mechanism.question(domain, MU)
-    others = [(mechanism, "the second time"), (copied(mechanism), "in a copy"), (clone(mechanism), "in a clone")]
-    for other, words in others:
-        demand(_asks_the_same(other, mechanism, domain), mechanism, f"its question is another one {words}; {_PUBLIC}.")
-    try:
-        plain = json.loads(json.dumps(dict(question.parameters), allow_nan=False))
-    except (TypeError, ValueError):
-        plain = None
-    demand(plain is not None, mechanism, f"the parameters of {question.formula} are not plain numbers, words, lists.")
+    for other, words in retold(mechanism):
+        again = repr(other.question(domain, MU)) == repr(question)
+        demand(again, mechanism, f"its question is another one {words}; {_PUBLIC}.")
+    check_parameters(mechanism, question)
     found = lookup(question.formula, question.kind)
     known = not found.used_by or any(kind.__name__ in found.used_by for kind in type(mechanism).__mro__)
     demand(known, mechanism, f"{question.formula} does not list it in used_by.")
-
-
-def _bytes_of(rows: Rows) -> tuple[bytes, bytes, bytes]:
-    return rows.X.tobytes(), b"" if rows.y is None else rows.y.tobytes(), rows.weight.tobytes()
 
 
 def _same(one: Mapping[str, Array], other: Mapping[str, Array]) -> bool:

@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.core.distance import Distance
+from ppdp.core.distance import Distance, Moves
 from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import clip_norms, row_norms
+from ppdp.testing.changes import around, attained_moves, confined, corner, most_moves, rows_after
 from ppdp.testing.tables import GAPPED, MASKS, PAIRS, STEPS, TABLES, units
 from ppdp.transformers.way import Way
 
-__all__ = ["Pair", "World", "compared", "differing", "measured", "through"]
+__all__ = [
+    "EXCESS",
+    "MARGIN_EXCESS",
+    "Pair",
+    "World",
+    "allowances",
+    "climbed",
+    "compared",
+    "differing",
+    "highest",
+    "inhabited",
+    "measured",
+    "outgrown",
+    "through",
+]
 
 Array = NDArray[np.float64]
+Random = np.random.Generator
+P = TypeVar("P")
 STRUCTURED = 0.5, 0.2  # share of pairs that are drawn as pairs: without gaps, and with gaps, which matter more
+EXCESS = 1 + 1e-9  # what rounding may add to a bound
+DRIFTS = 0.7  # share of pairs whose change of a row is drawn at the corners of what is allowed
+MARGIN_EXCESS = 1 + 1e-6  # what the gate allows for
 ROUNDING = 1e-12  # of weights and lengths that are pulled back to what is allowed
 Pair = tuple[Rows, Rows]
 """Two datasets; slot i of the one belongs to slot i of the other."""
@@ -32,29 +52,16 @@ class World:
     """What neighbouring datasets may look like.
 
     Slots have fixed roles: the first ones are replaced, the next toggled, reweighted, moved, the last are equal.
-
-    Attributes
-    ----------
-    domain : Domain
-        Kept by every row; no fewer than ``min_present`` rows are present, nobody is absent if that is all of them.
-    distance : Distance
-        How far apart two datasets may be.
-    gaps : int, default=0
-        So many slots, counted from the first, may have gaps.
-    scales : tuple of float, default=()
-        Lengths at which something may change its mind, such as the radius of a cluster. Without, they are drawn.
-    unit : float, default=1.0
-        Usual length of a row where the domain does not bound it.
-    labels : tuple of float, default=(0.0, 1.0)
-        Rows that are present have one of these; the label of a deleted row is 0.
     """
 
-    domain: Domain
+    domain: Domain  # kept by every row; no fewer than min_present rows are present, nobody is absent if that is all
     distance: Distance
-    gaps: int = 0
-    scales: tuple[float, ...] = ()
-    unit: float = 1.0
-    labels: tuple[float, ...] = (0.0, 1.0)
+    gaps: int = 0  # so many slots, counted from the first, may have gaps
+    scales: tuple[float, ...] = ()  # lengths at which something may change its mind; drawn where there are none
+    unit: float = 1.0  # usual length of a row where the domain does not bound it
+    labels: tuple[float, ...] = (0.0, 1.0)  # of rows that are present; that of a deleted row is 0
+    box: tuple[Array, Array] | None = None  # ranges of the columns, beyond which entries may be clipped
+    far: tuple[Array, ...] = ()  # changes of a row that reach far
 
     @property
     def length(self) -> float:
@@ -73,13 +80,10 @@ class World:
         """Slots that may differ arbitrarily."""
         return range(self.roles[1].stop)
 
-    def _slots(self, role: int) -> range:
-        return range(self.roles[role].start, self.roles[role].stop)
-
     def __str__(self) -> str:
         return f"{self.domain.describe()}; before it {self.distance.describe()}"
 
-    def drawn(self, rng: np.random.Generator) -> Pair:
+    def drawn(self, rng: Random) -> Pair:
         """A random or structured pair; what changes is reversed, erased, copied from another row or drawn afresh."""
         n, (replaced, _, reweighted, moved, _) = self.domain.n, self.roles
         fresh = self._table(rng)
@@ -87,6 +91,8 @@ class World:
         together = np.tile(fresh[-1], (n, 1))
         alone = together * (np.arange(n) == moved.start)[:, None]
         Z[moved] += (together, alone, fresh, X, -X)[rng.integers(5)][moved]
+        if self._drifts and rng.random() < DRIFTS:
+            X[moved], Z[moved] = self._drifted(X[moved], rng)
         w = np.ones(n)
         if self.domain.min_present < n:
             w = rng.choice([1.0, 1.0, 0.5 if self.distance.reweighted else 0.0], n)
@@ -97,7 +103,31 @@ class World:
         labels = np.asarray(rng.choice(self.labels, (2, n)) * rng.integers(2), dtype=np.float64)
         return self.legal(np.stack([X, Z]), np.stack([w, v]), labels)
 
-    def _replaced(self, fresh: Array, rng: np.random.Generator) -> tuple[Array, Array]:
+    @property
+    def _drifts(self) -> bool:
+        """Whether more is known of the rows that move, or of what moves them, than a length."""
+        return self.roles[3] != slice(0, 0) and (self.distance.moves is not None or bool(self.far))
+
+    def _drifted(self, X: Array, rng: Random) -> tuple[Array, Array]:
+        """Rows and a change of them: one at a corner of what is allowed, or one that reaches far."""
+        reaches = self.far and rng.integers(2)
+        change = self.far[rng.integers(len(self.far))] if reaches else corner(self.distance, self.domain.d, rng)
+        bound = np.full(self.domain.d, self.domain.entry_bound or 0.0)
+        low, high = self.box or (-bound, bound)
+        return around(X, rng.choice([-1.0, 1.0]) * change, low, high, rng)
+
+    def _turned(self, tables: Array, rng: Random) -> Array:
+        """Both tables with another change of the rows that move, or with two of its columns swapped or turned."""
+        moved, columns = self.roles[3], rng.integers(self.domain.d, size=2)
+        if rng.integers(2):
+            tables[:, moved] = self._drifted(tables[0, moved], rng)
+        else:
+            change = tables[1, moved] - tables[0, moved]
+            change[:, columns] = rng.choice([-1.0, 1.0]) * change[:, columns[::-1]]
+            tables[1, moved] = tables[0, moved] + change
+        return tables
+
+    def _replaced(self, fresh: Array, rng: Random) -> tuple[Array, Array]:
         """Two tables that differ in the rows that are replaced."""
         n, replaced = self.domain.n, self.roles[0]
         if n > 2 and replaced.stop and rng.random() < STRUCTURED[self.gaps > 0]:
@@ -111,7 +141,7 @@ class World:
         Z[replaced] = choices[rng.integers(len(choices))][replaced]
         return X, Z
 
-    def _structured(self, rng: np.random.Generator) -> tuple[Array, Array]:
+    def _structured(self, rng: Random) -> tuple[Array, Array]:
         """The same, all rows chosen for the row that is replaced; some or all others have gaps."""
         (n, d), first = (self.domain.n, self.domain.d), self.roles[0].stop
         pairs = (*PAIRS, *GAPPED) if self.gaps and d > 1 else PAIRS
@@ -125,14 +155,15 @@ class World:
         Z[:first] = row * self.length
         return X, Z
 
-    def varied(self, pair: Pair, rng: np.random.Generator, size: float) -> Pair:
+    def varied(self, pair: Pair, rng: Random, size: float) -> Pair:
         """A pair near this one: all rows, equal rows, one row or one entry moves, or a row becomes another one."""
         tables, weights, labels = (np.stack([getattr(rows, name) for rows in pair]) for name in ("X", "weight", "y"))
         n, d = self.domain.n, self.domain.d
+        if self._drifts and rng.random() < DRIFTS / 2:
+            return self.legal(self._turned(tables, rng), weights, labels)
         side, slot, other, kind = (int(rng.integers(top)) for top in (2, n, n, 8))
-        slot = (
-            slot if rng.integers(2) else slot % (max(self.roles[3].stop, self.gaps) + 2) % n
-        )  # what differs is worth a look
+        if not rng.integers(2):  # what differs is worth a look
+            slot = slot % (max(self.roles[3].stop, self.gaps) + 2) % n
         row = tables[side, slot].copy()
         step = size * self.length * rng.standard_normal(d)
         if kind == 0:
@@ -152,7 +183,7 @@ class World:
         elif kind == 5 and slot < self.gaps:
             column, beside = int(rng.integers(d)), np.nan_to_num(tables[1 - side, slot])
             tables[side, slot, column] = beside[column] if np.isnan(row[column]) else np.nan
-        elif kind == 6 and self.domain.min_present < n and slot not in self._slots(2):
+        elif kind == 6 and self.domain.min_present < n and slot not in np.arange(n)[self.roles[2]]:
             weights[side, slot] = 1.0 - weights[side, slot]
         else:
             labels[side, slot] = rng.choice(self.labels)
@@ -161,7 +192,9 @@ class World:
     def legal(self, tables: Array, weights: Array, labels: Array) -> Pair:
         """The pair of tables, weights and labels (left, right), changed as little as needed to be allowed."""
         X, Z = (self._bounded(table) for table in tables)
-        (w, v), (y, u), distance = weights.copy(), self._labelled(labels), self.distance
+        # Labels of deleted rows, which may come back, are 0 even where 0 is none.
+        known = labels if 0.0 in self.labels else np.where(np.isin(labels, self.labels), labels, self.labels[0])
+        (w, v), (y, u), distance = weights.copy(), known.copy(), self.distance
         _, toggled, reweighted, moved, equal = self.roles
         if distance.one_sided < distance.replaced + distance.toggled:
             w[toggled] = np.arange(toggled.stop - toggled.start) % 2  # both sides lose equally many
@@ -172,25 +205,31 @@ class World:
         w, v = self._matched(*self._restored(w, v))
         u[reweighted] = y[reweighted]
         Z[equal], Z[reweighted] = X[equal], X[reweighted]
-        step = np.nan_to_num(Z[moved]) - np.nan_to_num(X[moved])
-        step *= np.minimum(1.0, distance.radius / np.maximum(row_norms(step), 1e-300))[:, None]
-        step *= min(1.0, distance.total / max(float(row_norms(step).sum()), 1e-300))
-        Z[moved] = self._bounded(X[moved] + step)
+        X[moved], Z[moved] = self._moved(X[moved], np.nan_to_num(Z[moved]) - np.nan_to_num(X[moved]))
         raw = Z.copy()
         raw[moved] = X[moved]  # what moved them came after the raw rows
         return Rows(X, y, w, X).settled(), Rows(Z, u, v, raw).settled()
 
+    def _moved(self, X: Array, change: Array) -> tuple[Array, Array]:
+        """Rows, and what they become by a change that is pulled back to what is allowed.
+
+        Where all of it counts and not only its length, rows that it would push out of the ball come nearer to 0 first.
+        """
+        step, norm = confined(change, self.distance), self.domain.row_norm
+        if self.distance.moves is not None and norm is not None:
+            out = row_norms(np.nan_to_num(X) + step) > norm
+            room = np.maximum(norm - row_norms(step), 0.0) / np.maximum(row_norms(np.nan_to_num(X)), 1e-300)
+            X = np.where(out[:, None], X * room[:, None], X)
+        return X, self._bounded(rows_after(X, step))
+
     def allows(self, pair: Pair) -> bool:
         """Whether two datasets are no further apart than they may be; else nothing is claimed of them."""
-        allowed = self.distance.to_dict() | {"slots": self.distance.replaced + self.distance.toggled}
+        allowed = allowances(self.distance)
         slack = ROUNDING * max(1.0, self.length, self.distance.total, self.distance.mass)
         if any(np.count_nonzero(rows.weight) < self.domain.min_present for rows in pair):
             return False
-        return all(value <= allowed[name] + slack for name, value in measured(pair, self.free).items())
-
-    def _labelled(self, labels: Array) -> Array:
-        """Labels that rows may have; those of deleted rows, which may come back, are 0 even where 0 is none."""
-        return labels.copy() if 0.0 in self.labels else np.where(np.isin(labels, self.labels), labels, self.labels[0])
+        found = measured(pair, self.free, self.distance.moves)
+        return all(value <= allowed[name] + slack for name, value in found.items())
 
     def _restored(self, w: Array, v: Array) -> tuple[Array, Array]:
         """Weights of which enough are present: rows that both datasets lack come back first, replaced ones last."""
@@ -227,22 +266,48 @@ class World:
         bound = self.domain.entry_bound
         return clip_norms(X if bound is None else np.clip(X, -bound, bound), self.domain.row_norm)
 
-    def _table(self, rng: np.random.Generator) -> Array:
+    def _table(self, rng: Random) -> Array:
         n, d = self.domain.n, self.domain.d
         table = TABLES[rng.integers(len(TABLES))](n, d, self._scale(rng) / self.length, rng)
         X = np.asarray(table * self.length, dtype=np.float64)
         gaps = min(self.gaps, int(self.gaps ** rng.choice([1.0, rng.random()])))  # often in few rows only
-        X[:gaps] = self._gapped(X[:gaps], rng)
+        X[:gaps][MASKS[rng.integers(len(MASKS))](gaps, d, rng)] = np.nan
         return X
 
-    def _gapped(self, X: Array, rng: np.random.Generator) -> Array:
-        return np.where(MASKS[rng.integers(len(MASKS))](len(X), X.shape[1], rng), np.nan, X)
-
-    def _scale(self, rng: np.random.Generator) -> float:
+    def _scale(self, rng: Random) -> float:
         scales = [scale for scale in self.scales if scale <= 2 * self.length]
         if scales and rng.random() < 0.8:
             return float(rng.choice(scales))
         return float(self.length * 10.0 ** rng.uniform(-3, 0))
+
+
+def inhabited(domain: Domain, distance: Distance) -> Domain:
+    """The domain of datasets so far apart: nobody is absent where the distance neither toggles nor reweights rows."""
+    return domain.but(min_present=domain.n) if distance.toggled == distance.reweighted == 0 else domain
+
+
+def climbed(
+    varied: Callable[[P, Random, float], P], pair: P, most: float, ratio: Callable[[P], float], rng: Random, steps: int
+) -> tuple[float, P]:
+    """Vary a pair so many times and keep what does not lower its ratio, which is known; NaN is no gain."""
+    size = 0.3
+    for _ in range(steps):
+        trial = varied(pair, rng, size)
+        value = ratio(trial)
+        if value >= most:
+            size = min(1.0, size * 1.5) if value > most else size
+            most, pair = value, trial
+        else:
+            size = max(1e-4, size * 0.97)
+    return most, pair
+
+
+def highest(world: World, ratio: Callable[[Pair], float], rng: Random, pairs: int, climbs: int) -> tuple[float, Pair]:
+    """The largest ratio among so many drawn pairs, and on the way up from the best of them."""
+    drawn = [world.drawn(rng) for _ in range(pairs)]
+    ratios = [ratio(pair) for pair in drawn]
+    best = int(np.argmax(ratios))
+    return climbed(world.varied, drawn[best], ratios[best], ratio, rng, climbs)
 
 
 def _labels(rows: Rows) -> Array:
@@ -255,17 +320,18 @@ def differing(pair: Pair) -> NDArray[np.bool_]:
     return ~((one == other) | (np.isnan(one) & np.isnan(other))).all(axis=1)
 
 
-def measured(pair: Pair, free: Collection[int]) -> dict[str, float]:
+def measured(pair: Pair, free: Collection[int], moves: Moves | None = None) -> dict[str, float]:
     """The distance of two datasets slot by slot; the slots in ``free`` may differ arbitrarily.
 
     Slots are "slots" (replaced or toggled), "reweighted" or "moved"; a row whose label or mask of gaps differs counts
-    as replaced wherever it stands.
+    as replaced wherever it stands. Of what is known of each row that moved, beside its length, the same is measured.
     """
     left, right = pair
     w, v = left.weight, right.weight
     both = (w > 0) & (v > 0)
     chosen = np.isin(np.arange(left.n), list(free))
-    move = np.linalg.norm(np.nan_to_num(left.X) - np.nan_to_num(right.X), axis=1)
+    change = np.nan_to_num(left.X) - np.nan_to_num(right.X)
+    move = np.linalg.norm(change, axis=1)
     other = (np.isnan(left.X) != np.isnan(right.X)).any(axis=1) | (_labels(left) != _labels(right))
     torn = other | (chosen & (move > 0))
     slots = ((w > 0) != (v > 0)) | (both & (torn | (chosen & (w != v))))
@@ -280,23 +346,27 @@ def measured(pair: Pair, free: Collection[int]) -> dict[str, float]:
         "total": float((move * matched)[moved].sum()),
         "mass": float(sum(sides)),
         "one_sided": float(max(sides)),
+        **attained_moves(change[moved], moves),
     }
 
 
-def through(stage: Any, way: Way, domain: Domain, pair: Pair) -> Pair:
-    """Both datasets behind a stage that goes one way; what it takes from a release is the same for both.
+def allowances(distance: Distance) -> dict[str, float]:
+    """What a distance allows for, under the names of what :func:`measured` measures, and others."""
+    return {"slots": distance.replaced + distance.toggled} | distance.to_dict() | most_moves(distance.moves)
 
-    Parameters
-    ----------
-    stage : Stage
-        What maps datasets.
-    way : Way
-        One of its ways at this domain.
-    domain : Domain
-        At its input.
-    pair : tuple of Rows
-        Both datasets.
-    """
+
+def outgrown(out: Sequence[Rows], domain: Domain) -> dict[str, tuple[float, float]]:
+    """Longest row and largest entry of some datasets, each beside its bound, where the domain has one."""
+    X = np.vstack([rows.X for rows in out])
+    largest = {
+        "row_norm": (float(row_norms(X).max(initial=0.0)), domain.row_norm),
+        "entry_bound": (float(np.nanmax(np.abs(X), initial=0.0)), domain.entry_bound),
+    }
+    return {name: (value, bound) for name, (value, bound) in largest.items() if bound is not None}
+
+
+def through(stage: Any, way: Way, domain: Domain, pair: Pair) -> Pair:
+    """Both datasets behind a stage that goes one way; what it takes from a release is the same for both."""
     if way.name == "exact":
         one, other = (stage.prepare(rows, way, domain) for rows in pair)
     elif way.name == "noisy":
@@ -311,19 +381,9 @@ def through(stage: Any, way: Way, domain: Domain, pair: Pair) -> Pair:
 
 
 def compared(out: Pair, entered: Pair, world: World, granted: Distance) -> dict[str, tuple[float, float]]:
-    """What a pair attains behind a stage and what was granted, for everything that :func:`measured` measures.
-
-    Parameters
-    ----------
-    out, entered : tuple of Rows
-        Both datasets behind and before the stage.
-    world : World
-        How far apart they were before it.
-    granted : Distance
-        How far apart they may be behind it.
-    """
+    """What a pair attains behind a stage and what was granted, for everything that :func:`measured` measures."""
     bound = granted.by_position()
-    certified = bound.to_dict() | {"slots": bound.replaced + bound.toggled}
+    certified = allowances(bound)
     torn: Collection[int] = world.free
     further = bound.replaced - world.distance.replaced
     if further > 0:  # of the rows that moved all, or those with gaps, count as replaced
@@ -332,4 +392,4 @@ def compared(out: Pair, entered: Pair, world: World, granted: Distance) -> dict[
     if world.distance.moved > bound.moved == 0:  # rows that moved count as replaced
         torn = range(world.domain.n)
         certified["slots"] += bound.reweighted
-    return {name: (value, certified[name]) for name, value in measured(out, torn).items()}
+    return {name: (value, certified[name]) for name, value in measured(out, torn, bound.moves).items()}

@@ -13,6 +13,8 @@ import math
 import pickle
 import sys
 from collections.abc import Iterator
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,15 +25,22 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import row_norms
 from ppdp.exceptions import PpdpError
-from ppdp.testing.neighbours import Pair, World, compared, through
+from ppdp.testing.neighbours import (
+    EXCESS,
+    MARGIN_EXCESS,
+    Pair,
+    World,
+    compared,
+    highest,
+    inhabited,
+    outgrown,
+    through,
+)
 from ppdp.transformers.way import Way
 
-__all__ = ["EXCESS", "check_stage", "copied", "demand"]
+__all__ = ["check_copies", "check_parameters", "check_stage", "demand", "retold"]
 
-EXCESS = 1 + 1e-9  # what rounding may add to a bound
-MARGIN_EXCESS = 1 + 1e-6  # what the gate allows for
 DISTANCES = (
     Adjacency.replace().distance,
     Distance(toggled=1),
@@ -40,6 +49,7 @@ DISTANCES = (
     Distance(replaced=2, toggled=1, moved=4, radius=0.05, total=0.12),
     Distance(replaced=1, reweighted=2, mass=3, one_sided=2, moved=2, radius=0.1),
 )
+CHANGES = Adjacency.change(coordinate=0.3, count=2), Adjacency.change(coordinate={0: 0.3}), Adjacency.change(l1=0.3)
 DOMAINS = (
     Domain(n_features=1),
     Domain(n_features=3),
@@ -52,15 +62,17 @@ def check_stage(stage: Any, domain: Domain | None = None, *, pairs: int = 15, cl
 
     It is copied and cloned; its ways are computed again, by a copy and from the parameters that a certificate would
     hold; and under six distances, with gaps and without, every way is run on random and structured neighbouring
-    datasets, which are then varied to come closer to the bound. On each the stage must keep what it certifies:
-    distance, norms, gaps, and margins that change by at most 1.
+    datasets, which are then varied to come closer to the bound. A formula that says what becomes of a bounded change
+    (``entrywise``) is tried under the domain's adjacency as well, or under three changes. On each pair the stage must
+    keep what it certifies: distance, norms, gaps, and margins that change by at most 1.
 
     Parameters
     ----------
     stage : Stage
         Any stage; mechanisms are none.
     domain : Domain, optional
-        Facts at its input. Default: ten rows of one and of three columns, in a ball and in a box.
+        Facts at its input, and the change by which neighbours differ if they do. Default: ten rows of one and of three
+        columns, in a ball and in a box.
     pairs, climbs : int
         How many pairs are drawn, and how many times the best is varied, for each way and distance.
     seed : int
@@ -92,10 +104,10 @@ def check_stage(stage: Any, domain: Domain | None = None, *, pairs: int = 15, cl
             refusal = error
             continue
         _check_purity(stage, ways, world)
-        for way in ways:
+        for way in ways if world.distance.moves is None else [way for way in ways if way.record.entrywise]:
             _check_formula(stage, way, world)
             checked += 1
-            largest = max(largest, _attack(stage, way, world, rng, pairs, climbs))
+            largest = max(largest, highest(world, partial(_use, stage, way, world), rng, pairs, climbs)[0])
     demand(checked > 0, stage, f"it accepts none of the domains, so nothing was checked: {refusal}")
     return largest
 
@@ -109,17 +121,15 @@ def demand(holds: Any, step: Any, failure: str) -> None:
 def _worlds(domain: Domain | None) -> Iterator[World]:
     for facts in DOMAINS if domain is None else (domain,):
         known = facts.but(n_rows=facts.n_rows or 10, row_norm=facts.row_norm or 1.0)
-        for gaps in (0, 4):
-            for distance in DISTANCES:
-                whole = distance.toggled == distance.reweighted == 0
-                least = known.n if whole else known.min_present
-                yield World(known.but(max_missing=gaps, min_present=least), distance, gaps)
+        changes = CHANGES if facts.adjacency.record_level else (facts.adjacency,)
+        told = [change.between(facts.d, facts.feature_names) for change in changes]
+        for gaps, distance in product((0, 4), (*DISTANCES, *told)):
+            yield World(inhabited(known.but(max_missing=gaps), distance), distance, gaps)
 
 
 def _check_manners(stage: Any, rng: np.random.Generator, width: int) -> None:
     """Clone, copy and pickle; what a fitted stage does survives its pickle."""
-    demand(repr(clone(stage)) == repr(stage), stage, "clone changes its parameters.")
-    demand(repr(copied(stage)) == repr(stage), stage, "a pickled copy has other parameters.")
+    check_copies(stage)
     if not hasattr(stage, "transform"):
         return
     X = rng.uniform(-0.5, 0.5, (10, width))
@@ -129,10 +139,31 @@ def _check_manners(stage: Any, rng: np.random.Generator, width: int) -> None:
         return  # other columns than it takes, which its ways will say as well
     out = np.asarray(fitted.transform(X))
     demand(np.array_equal(fitted.transform(X), out), stage, "transform gives other rows the second time.")
-    demand(np.array_equal(copied(fitted).transform(X), out), stage, "a pickled copy transforms otherwise.")
+    demand(np.array_equal(_copied(fitted).transform(X), out), stage, "a pickled copy transforms otherwise.")
 
 
-def copied(step: Any) -> Any:
+def check_copies(step: Any) -> None:
+    """Clone and pickle keep its parameters."""
+    demand(repr(clone(step)) == repr(step), step, "clone changes its parameters.")
+    demand(repr(_copied(step)) == repr(step), step, "a pickled copy has other parameters.")
+
+
+def retold(step: Any) -> Iterator[tuple[Any, str]]:
+    """Who must say the same of public facts as a step has said."""
+    yield from ((step, "the second time"), (_copied(step), "in a copy"), (clone(step), "in a clone"))
+
+
+def check_parameters(step: Any, named: Any) -> dict[str, Any]:
+    """The parameters of a formula as a certificate would hold them."""
+    try:
+        plain = json.loads(json.dumps(dict(named.parameters), allow_nan=False))
+    except (TypeError, ValueError):
+        plain = None
+    demand(plain is not None, step, f"the parameters of {named.formula} are not plain numbers, words and lists.")
+    return dict(plain)
+
+
+def _copied(step: Any) -> Any:
     """Through pickle; where its class cannot be imported by name, through the same protocol."""
     kind = type(step)
     importable = getattr(sys.modules.get(kind.__module__), kind.__qualname__, None) is kind
@@ -142,7 +173,7 @@ def copied(step: Any) -> Any:
 def _check_purity(stage: Any, ways: tuple[Way, ...], world: World) -> None:
     """The ways depend on parameters, domain and distance, and on nothing else."""
     expected = [_facts(way) for way in ways]
-    for other, words in ((stage, "the second time"), (copied(stage), "in a copy"), (clone(stage), "in a clone")):
+    for other, words in retold(stage):
         found = [_facts(way) for way in other.ways(world.domain, world.distance)]
         demand(found == expected, stage, f"its ways are others {words} ({world}).")
 
@@ -153,11 +184,7 @@ def _facts(way: Way) -> tuple[Any, ...]:
 
 def _check_formula(stage: Any, way: Way, world: World) -> None:
     """A certificate that names the formula and its parameters can be recomputed."""
-    try:
-        plain = json.loads(json.dumps(dict(way.parameters), allow_nan=False))
-    except (TypeError, ValueError):
-        plain = None
-    demand(plain is not None, stage, f"the parameters of {way.formula} are not plain numbers, words and lists.")
+    plain = check_parameters(stage, way)
     found = lookup(way.formula, "stability")
     again = found(world.domain, world.distance, **plain)
     demand(again == (way.domain, way.distance), stage, f"another distance or domain follows from {way.formula}.")
@@ -173,22 +200,6 @@ def _check_formula(stage: Any, way: Way, world: World) -> None:
     demand(found.gaps or not world.gaps, stage, f"rows may have gaps, and {way.formula} does not say gaps=True.")
 
 
-def _attack(stage: Any, way: Way, world: World, rng: np.random.Generator, pairs: int, climbs: int) -> float:
-    """The largest use of the certified radius and total among drawn pairs, and on the way up from the best of them."""
-    drawn = [world.drawn(rng) for _ in range(pairs)]
-    uses = [_use(stage, way, world, pair) for pair in drawn]
-    best = int(np.argmax(uses))
-    pair, most, size = drawn[best], uses[best], 0.3
-    for _ in range(climbs):
-        trial = world.varied(pair, rng, size)
-        use = _use(stage, way, world, trial)
-        if use >= most:
-            pair, most = trial, use
-        else:
-            size = max(1e-4, size * 0.95)
-    return most
-
-
 def _use(stage: Any, way: Way, world: World, pair: Pair) -> float:
     """How much of the certified radius or total a pair uses, after all that is certified was compared."""
     where = f"way {way.name!r} ({world})"
@@ -201,7 +212,13 @@ def _use(stage: Any, way: Way, world: World, pair: Pair) -> float:
             return 0.0  # nothing is promised of this pair
     out = through(stage, way, world.domain, pair)
     for rows in out:
-        _check_rows(stage, way, rows, where)
+        demand(
+            rows.X.shape == (way.domain.n, way.domain.d), stage, f"{where}: {rows} is not of the shape of the domain."
+        )
+    for name, (value, bound) in outgrown(out, way.domain).items():
+        demand(value <= bound * EXCESS, stage, f"{where}: a row exceeds {name}, {value:.12g} > {bound}.")
+    for rows in out:
+        _check_presence(stage, way.domain, rows, where)
     used = compared(out, pair, world, way.distance)
     for name, (value, certified) in used.items():
         words = f"{where}: {name} is {value:.12g}, and at most {certified:.12g} is certified."
@@ -209,15 +226,9 @@ def _use(stage: Any, way: Way, world: World, pair: Pair) -> float:
     return max(used[name][0] / used[name][1] if used[name][1] else 0.0 for name in ("radius", "total"))
 
 
-def _check_rows(stage: Any, way: Way, rows: Rows, where: str) -> None:
-    """Rows are in the domain that the way names."""
-    domain, gone = way.domain, rows.weight == 0
-    demand(rows.X.shape == (domain.n, domain.d), stage, f"{where}: {rows} is not of the shape of the domain.")
-    largest = {"row_norm": row_norms(rows.X).max(), "entry_bound": np.nanmax(np.abs(rows.X), initial=0.0)}
-    for name, value in largest.items():
-        bound = getattr(domain, name)
-        words = f"{where}: a row exceeds {name}, {value:.12g} > {bound}."
-        demand(bound is None or value <= bound * EXCESS, stage, words)
+def _check_presence(stage: Any, domain: Domain, rows: Rows, where: str) -> None:
+    """No more is missing than the domain says, and what is deleted is gone."""
+    gone = rows.weight == 0
     demand(rows.incomplete.sum() <= domain.missing_rows, stage, f"{where}: more rows have gaps than max_missing.")
     demand((~gone).sum() >= domain.min_present, stage, f"{where}: fewer rows are left than min_present.")
     demand(not rows.X[gone].any(), stage, f"{where}: a deleted row is not zero (use Rows.with_X or settled).")

@@ -35,28 +35,12 @@ def _corner(n: int, d: int, rng: Random) -> Array:
     return rng.choice([-1.0, 1.0], (n, d))
 
 
-def _on_sphere(n: int, d: int, scale: float, rng: Random) -> Array:
-    return units(n, d, rng)
-
-
-def _corners(n: int, d: int, scale: float, rng: Random) -> Array:
-    return _corner(n, d, rng)
-
-
-def _poles(n: int, d: int, scale: float, rng: Random) -> Array:
+def _poles(n: int, d: int, rng: Random) -> Array:
     return rng.choice([-1.0, 1.0], (n, 1)) * np.eye(d)[rng.integers(d, size=n)]
-
-
-def _few_values(n: int, d: int, scale: float, rng: Random) -> Array:
-    return units(3, d, rng)[rng.integers(3, size=n)] * rng.choice(FEW, (n, 1))
 
 
 def _nearly_constant(n: int, d: int, scale: float, rng: Random) -> Array:
     return rng.uniform(0, 0.9) * units(1, d, rng) + 10.0 ** -rng.integers(1, 6) * rng.standard_normal((n, d))
-
-
-def _all_over(n: int, d: int, scale: float, rng: Random) -> Array:
-    return rng.uniform(-1, 1, (n, d))
 
 
 def _two_points(n: int, d: int, scale: float, rng: Random) -> Array:
@@ -84,7 +68,7 @@ def _axes(n: int, d: int, scale: float, rng: Random) -> Array:
 def _one_of_its_kind(n: int, d: int, scale: float, rng: Random) -> Array:
     """All rows are one corner; the first is a pole, or opposite to them."""
     X = np.repeat(_corner(1, d, rng) * rng.choice([1.0, 0.1]), n, axis=0)
-    X[0] = -X[1 % n] if rng.integers(2) else _poles(1, d, scale, rng)[0]
+    X[0] = -X[1 % n] if rng.integers(2) else _poles(1, d, rng)[0]
     return X
 
 
@@ -93,7 +77,8 @@ def _kissing(n: int, d: int, scale: float, rng: Random) -> Array:
 
     One row that comes between clusters can spoil as many as kiss it.
     """
-    ways = min(_ways(d, rng), max(1, n - 1))
+    most = 2 if d == 1 else int(rng.integers(2, 7)) if d == 2 else 2 * d
+    ways = min(most, max(1, n - 1))
     directions = _around(ways, d, rng)
     away = rng.choice([0.0, 1.0, 2.0, 3.0]) * scale + rng.uniform(0.5, 1.0) * scale
     spread = rng.choice([0.0, 0.3, 0.9]) * scale
@@ -105,10 +90,6 @@ def _kissing(n: int, d: int, scale: float, rng: Random) -> Array:
     mirrored = (copy * 2 >= -(-(n - 1) // ways)) & bool(rng.integers(2))
     rest = np.where(mirrored[:, None], -1.0, 1.0) * (centre + cluster)
     return np.vstack([centre, rest])
-
-
-def _ways(d: int, rng: Random) -> int:
-    return 2 if d == 1 else int(rng.integers(2, 7)) if d == 2 else 2 * d
 
 
 def _around(ways: int, d: int, rng: Random) -> Array:
@@ -128,12 +109,12 @@ def _chain(n: int, d: int, scale: float, rng: Random) -> Array:
 
 
 TABLES: tuple[Table, ...] = (
-    _on_sphere,
-    _corners,
-    _poles,
-    _few_values,
+    lambda n, d, scale, rng: units(n, d, rng),
+    lambda n, d, scale, rng: _corner(n, d, rng),
+    lambda n, d, scale, rng: _poles(n, d, rng),
+    lambda n, d, scale, rng: units(3, d, rng)[rng.integers(3, size=n)] * rng.choice(FEW, (n, 1)),  # few values
     _nearly_constant,
-    _all_over,
+    lambda n, d, scale, rng: rng.uniform(-1, 1, (n, d)),  # all over the box
     _two_points,
     _line,
     _axes,
@@ -167,7 +148,7 @@ def _frame(d: int, rng: Random) -> Array:
 def _points(axes: Array, rng: Random) -> Array:
     """Five points in coordinates of the axes: 0, on an axis, or anywhere on the sphere."""
     k = len(axes)
-    poles = rng.choice([-1.0, 1.0], (5, 1)) * np.eye(k)[rng.integers(k, size=5)]
+    poles = _poles(5, k, rng)
     choices = np.stack([0 * poles, poles, poles, rng.random((5, 1)) * poles, units(5, k, rng), units(5, k, rng)])
     return np.asarray(choices[rng.integers(len(choices), size=5), np.arange(5)])
 
@@ -295,14 +276,10 @@ def _none_one_all(n: int, d: int, rng: Random) -> NDArray[np.bool_]:
     return (kind == 2) | ((kind == 1) & (np.arange(d) == rng.integers(d, size=n)[:, None]))
 
 
-def _sparse(n: int, d: int, rng: Random) -> NDArray[np.bool_]:
-    return np.arange(d) != rng.integers(d, size=n)[:, None]
-
-
 MASKS: tuple[Mask, ...] = (
     _none_one_all,
     _none_one_all,
-    _sparse,
+    lambda n, d, rng: np.arange(d) != rng.integers(d, size=n)[:, None],  # rows with one entry
     lambda n, d, rng: rng.random((n, d)) < rng.random(),
     lambda n, d, rng: np.tile(np.arange(d) == rng.integers(d), (n, 1)),  # a column nobody observed
     lambda n, d, rng: np.tile(rng.random((n, 1)) < 0.5, (1, d)),  # rows without any entry

@@ -1,23 +1,18 @@
 """Transformers that know how far they push neighbouring datasets apart."""
 
-from ppdp.transformers.deduplicate.cluster_deduplicator import ClusterDeduplicator
-from ppdp.transformers.deduplicate.cluster_quantizer import ClusterQuantizer
+from ppdp.transformers.deduplicate.cluster_stages import ClusterDeduplicator, ClusterQuantizer
 from ppdp.transformers.deduplicate.deduplicator import Deduplicator
-from ppdp.transformers.deduplicate.grid_deduplicator import GridDeduplicator
-from ppdp.transformers.deduplicate.grid_quantizer import GridQuantizer
+from ppdp.transformers.deduplicate.grid_stages import GridDeduplicator, GridQuantizer
 from ppdp.transformers.deduplicate.lsh_deduplicator import LSHDeduplicator
-from ppdp.transformers.impute.mean_imputer import MeanImputer
-from ppdp.transformers.impute.median_imputer import MedianImputer
+from ppdp.transformers.impute.column_imputers import MeanImputer, MedianImputer, TrimmedMeanImputer
 from ppdp.transformers.impute.regression_imputer import RegressionImputer
-from ppdp.transformers.impute.trimmed_mean_imputer import TrimmedMeanImputer
 from ppdp.transformers.project.pca import PCA
 from ppdp.transformers.project.random_projection import RandomProjection
 from ppdp.transformers.project.soft_pca import SoftPCA
 from ppdp.transformers.rowwise.norm_clipper import NormClipper
 from ppdp.transformers.rowwise.public import Public
 from ppdp.transformers.rowwise.row_map import RowMap
-from ppdp.transformers.scale.min_max_scaler import MinMaxScaler
-from ppdp.transformers.scale.robust_scaler import RobustScaler
+from ppdp.transformers.scale.quantile_scalers import MinMaxScaler, RobustScaler
 from ppdp.transformers.scale.standard_scaler import StandardScaler
 
 __all__ = [

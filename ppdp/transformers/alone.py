@@ -2,49 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, check_domain
 from ppdp.data.facts import complete
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import row_norms
 from ppdp.data.summary import incomplete
-from ppdp.exceptions import DomainMismatch, InvalidValue, MissingBound, PpdpError
+from ppdp.exceptions import DomainMismatch, InvalidParameter, InvalidValue, MissingBound, PpdpError
 from ppdp.transformers.way import Way
 
 __all__ = ["Alone", "check_rows", "declared_facts"]
 
-Array = NDArray[np.float64]
 ROUNDING = 1 + 1e-9  # that rows may exceed their declared bounds by
 
 
 def declared_facts(stage: Any, domain: Domain, shape: tuple[int, int], names: tuple[str, ...] | None) -> Domain:
-    """A declared domain, completed by what is public of rows that are all present.
-
-    Raises
-    ------
-    DomainMismatch
-        If it declares another shape or other columns.
-    """
+    """A declared domain, completed by what is public of rows that are all present."""
     check_domain(domain)
+    if domain.adjacency.hides_number:
+        raise InvalidParameter(
+            "a stage that is fitted alone sees all rows at once, so their number cannot be private.",
+            stage=type(stage).__name__,
+            fix="use it in a ppdp.Pipeline, or declare Adjacency.replace().",
+        )
     facts, _ = complete(domain, [(type(stage).__name__, stage)], None, shape=shape, names=names)
     return facts.but(max_missing=domain.max_missing) if stage.allows_gaps else facts
 
 
 def check_rows(stage: Any, X: Array, domain: Domain) -> None:
-    """Rows lie in the domain that is declared for them.
-
-    Raises
-    ------
-    InvalidValue
-        If some do not; it tells no value.
-    """
+    """Refuse rows outside the domain that is declared for them, without telling a value."""
     name, norm, entry = type(stage).__name__, domain.row_norm, domain.entry_bound
     outside = norm is not None and bool((row_norms(X) > norm * ROUNDING).any())
     outside = outside or (entry is not None and bool((np.abs(X) > entry * ROUNDING).any()))
@@ -62,40 +54,20 @@ def check_rows(stage: Any, X: Array, domain: Domain) -> None:
 
 @dataclass(frozen=True)
 class Alone:
-    """How a stage was fitted outside a pipeline; it holds nothing of the rows.
+    """How a stage was fitted outside a pipeline; it holds nothing of the rows."""
 
-    Attributes
-    ----------
-    facts : Domain
-        That were declared, completed; otherwise shape and names alone.
-    map : tuple, optional
-        Name, formula and parameters of the way that it went, if the facts were declared.
-    public : bool
-        Whether the way looks at no row.
-    """
-
-    facts: Domain
-    map: tuple[Any, ...] | None
-    public: bool
+    facts: Domain  # that were declared, completed; otherwise shape and names alone
+    map: tuple[Any, ...] | None  # name, formula and parameters of the way that it went, if the facts were declared
+    public: bool  # whether the way looks at no row
 
     @classmethod
     def of(cls, facts: Domain, way: Way, *, declared: bool) -> Alone:
         """What is kept of a fit."""
-        if declared:
-            return cls(facts, _map(way), way.name == "public")
         shape = Domain(n_rows=facts.n, n_features=facts.d, feature_names=facts.feature_names, max_missing=0)
-        return cls(shape, None, way.name == "public")
+        return cls(facts if declared else shape, _map(way) if declared else None, way.name == "public")
 
     def check(self, stage: Any, domain: Domain, distance: Distance) -> Way:
-        """The way that claims at this domain and distance speak of, if it is the one that the stage went.
-
-        Raises
-        ------
-        MissingBound
-            If the map rests on facts that were read off the rows: with another row it would have been another map.
-        DomainMismatch
-            If the stage was fitted for other facts.
-        """
+        """The way that claims at this domain and distance speak of; refused if the stage did not go it."""
         name = type(stage).__name__
         if self.map is None:
             if not self.public or _rests_on_bounds(stage, self.facts):
@@ -125,17 +97,18 @@ def _rests_on_bounds(stage: Any, shape: Domain) -> bool:
     for bound in (1.0, 2.0):
         facts = shape.but(row_norm=bound, entry_bound=bound)
         try:
-            way = stage.way_alone(facts, facts.adjacency.distance)
+            way = stage.way_alone(facts, facts.neighbours)
             found.append((_map(way), stage.prepare(none, way, facts)))
         except PpdpError:
             return True
     (one, statistics), (other, others) = found
-    return bool(one != other or not _equal(statistics, others))
+    same = one == other and statistics.keys() == others.keys()
+    return not (same and all(_equal(statistics[name], others[name]) for name in statistics))
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return (one != other).nnz == 0 if issparse(one) else np.array_equal(one, other)
 
 
 def _map(way: Way) -> tuple[Any, ...]:
     return way.name, way.formula, dict(way.parameters)
-
-
-def _equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -19,17 +19,15 @@ from ppdp.core.distance import Distance, Sensitivity
 from ppdp.core.domain import Domain
 from ppdp.data.frames import arrow_table, readable
 from ppdp.data.parallel import blocks
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments
 from ppdp.data.summary import extremes, observed_domain
-from ppdp.exceptions import MissingBudget
+from ppdp.exceptions import MissingBudget, UnsupportedOrder
 from ppdp.transformers.alone import Alone, check_rows, declared_facts
-from ppdp.transformers.condition import Condition
-from ppdp.transformers.way import Way
+from ppdp.transformers.way import Condition, Way
 
 __all__ = ["RowWiseTransformer", "Stage", "Transformer", "chosen"]
 
-Array = NDArray[np.float64]
 Statistics = Mapping[str, Any]
 
 
@@ -43,6 +41,8 @@ class Stage(BaseEstimator):
 
     Attributes
     ----------
+    allows_gaps : bool
+        Whether rows may have gaps.
     bounds_rows : bool
         Whether the output has a ``row_norm`` even where the input has none.
     fills_gaps : bool
@@ -50,16 +50,18 @@ class Stage(BaseEstimator):
     in_memory : bool
         Whether it needs all rows in memory, because it sorts columns or compares rows. What other stages fit on rows is
         a :class:`~ppdp.data.summary.Summary`, which can be taken block by block.
+    takes_sparse : {"", "keeps", "projects"}
+        Whether its public map takes a sparse array of rows, and what it makes of it: a sparse or a dense one.
+    relief : str
+        What to use instead where the gate refuses a condition of this stage.
     """
 
+    allows_gaps = False
     bounds_rows = False
     fills_gaps = False
     in_memory = False
-
-    @property
-    def relief(self) -> str:
-        """What to use instead where the gate refuses a condition of this stage."""
-        return "statistics='noisy'"
+    takes_sparse = ""
+    relief = "statistics='noisy'"
 
     @classmethod
     def example(cls) -> Any:
@@ -170,6 +172,26 @@ class Stage(BaseEstimator):
         for name, value in statistics.items():
             setattr(self, f"{name}_", value)
 
+    @property
+    def _names_in(self) -> tuple[str, ...] | None:
+        """Names of the columns of the rows that it was fitted on alone, if they have names."""
+        return tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+
+    def _norm_of_complete_rows(self, domain: Domain) -> float:
+        """The public norm of rows that have no gaps; refuses rows that may have any."""
+        stage = type(self).__name__
+        if domain.missing_rows:
+            raise UnsupportedOrder("rows may have gaps here.", stage=stage, fix="put an imputer before it.")
+        return float(domain.require("row_norm", stage))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.allows_gaps
+        return tags
+
 
 class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
     """A stage that maps rows one by one once its statistics are known.
@@ -187,13 +209,10 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         Of what :meth:`map_rows` gets; each becomes a fitted attribute with ``_`` behind it.
     elementwise : bool
         Whether every entry is mapped by itself, but for a clip of the row.
-    allows_gaps : bool
-        Whether rows may have gaps.
     """
 
     statistic_names: tuple[str, ...] = ()
     elementwise = False
-    allows_gaps = False
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         """The map of rows, each by itself."""
@@ -204,7 +223,7 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
 
     def _mapped(self, X: Array, statistics: Statistics, out: Array | None = None) -> Array:
         """The map of all rows; elementwise maps go block by block, and may write over rows that nobody else holds."""
-        if not self.elementwise:
+        if not self.elementwise or issparse(X):
             return self.map_rows(X, statistics)
         out = np.empty_like(X) if out is None else out
         for part in blocks(*X.shape):
@@ -236,46 +255,32 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, domain: Domain | None = None, **_: Any) -> Any:
-        """Fit without noise, and map the same rows.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : ignored
-            Present by convention.
-        domain : Domain, optional
-            Public facts about the rows, as in :meth:`fit`.
-        """
+        """Fit without noise, and map the same rows; takes and raises what :meth:`fit` does."""
         values = self._checked(X, reset=True)
         return self._contained(self._mapped(values, self._fit(values, domain)))
 
     def _claimed(self, domain: Domain, distance: Distance) -> Way:
         return self._alone.check(self, domain, distance) if self._alone else super()._claimed(domain, distance)
 
-    _alone: Alone | None = None
-    """How it was fitted alone; None before, and in a pipeline."""
+    _alone: Alone | None = None  # how it was fitted alone; None before, and in a pipeline
 
     def _observed(self, X: Array) -> Domain:
         """Facts for a fit alone; refuses what is not finite."""
         low, high = extremes(X)
         if not math.isfinite(low + high):
-            assert_all_finite(
-                X, allow_nan=self._finite == "allow-nan", estimator_name=type(self).__name__, input_name="X"
-            )
+            assert_all_finite(X, allow_nan=self.allows_gaps, estimator_name=type(self).__name__, input_name="X")
         return observed_domain(X, low, high)
 
     def _fit(self, X: Array, declared: Domain | None = None) -> Statistics:
         domain = self._observed(X)
         if self.fills_gaps:  # rows to come may have gaps though these have none
             domain = domain.but(max_missing=None)
-        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
-        if names is not None:
-            domain = domain.but(feature_names=names)
+        if self._names_in is not None:
+            domain = domain.but(feature_names=self._names_in)
         if declared is not None:
-            domain = declared_facts(self, declared, X.shape, names)
+            domain = declared_facts(self, declared, X.shape, self._names_in)
             check_rows(self, X, domain)
-        way = self.way_alone(domain, domain.adjacency.distance)
+        way = self.way_alone(domain, domain.neighbours)
         if way.name == "noisy":
             raise MissingBudget(
                 "noisy statistics need a budget.",
@@ -323,24 +328,12 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
 
     def _checked(self, X: Any, *, reset: bool) -> Array:
         # Fitting looks at the extremes anyhow, and they tell of what is not finite.
-        finite = not reset and self._finite
+        finite = not reset and ("allow-nan" if self.allows_gaps else True)
         X = validate_data(self, readable(X), dtype=np.float64, ensure_all_finite=finite, reset=reset)
         return np.asarray(X)
 
     def _contained(self, X: Array) -> Any:
         return arrow_table(X, self.get_feature_names_out()) if self._arrow_output else X
-
-    @property
-    def _finite(self) -> bool | str:
-        return "allow-nan" if self.__sklearn_tags__().input_tags.allow_nan else True
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_features_in_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.allows_gaps
-        return tags
 
 
 class RowWiseTransformer(Transformer):
@@ -350,12 +343,6 @@ class RowWiseTransformer(Transformer):
 
 
 def chosen(ways: dict[str, Way], statistics: Any, stage: object) -> tuple[Way, ...]:
-    """The ways that the parameter ``statistics`` admits.
-
-    Raises
-    ------
-    InvalidParameter
-        If it names no way of this stage.
-    """
+    """The ways that the parameter ``statistics`` admits."""
     picked = choice("statistics", statistics, ["auto", *ways], stage)
     return tuple(ways.values()) if picked == "auto" else (ways[picked],)

@@ -4,7 +4,7 @@ import pytest
 
 from ppdp import Domain, Pipeline
 from ppdp.audit import audit
-from ppdp.audit.forecast import ROWS, Forecast, fewest_rows, forecast
+from ppdp.audit.lab import ROWS, Forecast, fewest_rows, forecast
 from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import Deduplicator, MedianImputer, NormClipper, StandardScaler

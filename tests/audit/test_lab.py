@@ -8,14 +8,14 @@ import pytest
 
 from ppdp import Domain, Pipeline
 from ppdp.audit import AuditReport, audit
-from ppdp.audit.datasets import keep_pair, kept_pair
+from ppdp.audit.pairs import keep_pair, kept_pair
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from ppdp.transformers import Deduplicator, MeanImputer, NormClipper, StandardScaler
 
 DOMAIN = Domain(n_rows=8, n_features=1)
-QUICK = {"evaluations": 60, "runs": 6000}
+QUICK = {"evaluations": 60, "runs": 4000}
 BRIEF = {"evaluations": 20, "runs": 2000}  # where it does not matter what is found
 
 
@@ -24,9 +24,15 @@ def mean(mechanism=None, **parameters) -> Pipeline:
     return Pipeline([("clip", NormClipper(1.0)), ("mean", mechanism or GaussianMechanism())], **parameters)
 
 
+@pytest.fixture(autouse=True)
+def few_trials(monkeypatch):
+    """What stands beside the row that is replaced is chosen by few runs."""
+    monkeypatch.setattr("ppdp.audit.pairs.TRIAL_RUNS", 2000)
+
+
 @pytest.fixture(scope="module")
 def sound() -> AuditReport:
-    return audit(mean(), DOMAIN, evaluations=60, runs=10_000)
+    return audit(mean(), DOMAIN, evaluations=60, runs=6000)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +68,7 @@ class TestVerdict:
         with pytest.raises(KeyboardInterrupt):
             audit(mean(), DOMAIN, folder=tmp_path, **BRIEF)
         monkeypatch.undo()
-        monkeypatch.setattr("ppdp.audit.lab.worst_pair", None)
+        monkeypatch.setattr("ppdp.audit.pairs.worst_pair", None)
         found = audit(mean(), DOMAIN, folder=tmp_path, **BRIEF)
         kept = json.loads((tmp_path / "pair.json").read_text("utf-8"))
         assert kept["left"]["X"] == found.pair[0].X.tolist()
@@ -103,7 +109,7 @@ class TestKinds:
     def test_statistics_of_a_map_that_is_released_are_told_apart(self):
         steps = [("clip", NormClipper(1.0)), ("scale", StandardScaler(statistics="noisy"))]
         plan = Pipeline(steps, epsilon=5.0, delta=1e-6).plan(DOMAIN.but(n_rows=40))
-        assert not audit(plan, **QUICK).violated
+        assert not audit(plan, **BRIEF).violated
         halved = tuple(replace(release, noise_scale=release.noise_scale / 2) for release in plan.releases)
         found = audit(replace(plan, releases=halved), **QUICK)
         assert found.output.violated
@@ -119,7 +125,7 @@ class TestKinds:
     def test_a_gate_is_passed_with_the_margin_it_needs(self):
         imputer = MeanImputer(max_missing=60, statistics="exact")
         steps = [("clip", NormClipper(1.0)), ("impute", imputer), ("mean", GaussianMechanism())]
-        found = audit(Pipeline(steps, epsilon=5.0, delta=1e-2), DOMAIN.but(n_rows=80), **QUICK)
+        found = audit(Pipeline(steps, epsilon=5.0, delta=1e-2), DOMAIN.but(n_rows=80), **BRIEF)
         assert not found.violated
         assert found.output is not None
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from ppdp import Domain
-from ppdp.audit.maps import answered, label_values, labels_as_declared, placed, present, quiet
+from ppdp.audit.maps import answered, as_declared, label_values, placed, present, quiet
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
 
@@ -53,13 +53,13 @@ def test_labels_are_those_of_the_domain(facts, values):
 )
 def test_labels_are_handed_over_as_they_are_declared(classes):
     domain = Domain(classes=classes)
-    handed = labels_as_declared(np.array(label_values(domain)), domain)
+    handed = as_declared(np.array(label_values(domain)), domain)
     assert tuple(handed.tolist()) == classes
     assert [type(label) for label in handed.tolist()] == [type(label) for label in classes]
 
 
 def test_labels_without_classes_are_numbers():
-    assert labels_as_declared(np.array([0.0, 1.0]), Domain()).dtype == np.float64
+    assert as_declared(np.array([0.0, 1.0]), Domain()).dtype == np.float64
 
 
 def test_numbers_that_float64_cannot_hold_are_no_table():

@@ -72,6 +72,7 @@ def gaussian(claimed=1.0, **settings):
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.repeated("name", keep=4)
 def test_half_of_the_noise_is_found(name):
     finding = attack_output(halved(TARGETS[name]()), runs=RUNS, random_state=0)
     assert finding.violated
@@ -80,7 +81,7 @@ def test_half_of_the_noise_is_found(name):
 
 
 @pytest.mark.parametrize("name", MORE_RUNS)
-@pytest.mark.repeated("name", keep=3)
+@pytest.mark.repeated("name")
 def test_half_of_the_noise_is_found_with_more_runs(name):
     assert attack_output(halved(TARGETS[name]()), runs=MORE_RUNS[name], random_state=0).violated
 
@@ -201,8 +202,9 @@ class TestTargets:
         assert len({one.digest, *(target.digest for target in changed)}) == 5
 
     def test_targets_are_targets(self):
-        assert all(isinstance(make(), Target) for make in TARGETS.values())
-        assert {type(make()).__name__ for make in TARGETS.values()} == {"PlanTarget", "GateTarget", "SelectionTarget"}
+        found = [make() for make in TARGETS.values()]
+        assert all(isinstance(target, Target) for target in found)
+        assert {type(target).__name__ for target in found} == {"PlanTarget", "GateTarget", "SelectionTarget"}
 
 
 class TestBadParameters:

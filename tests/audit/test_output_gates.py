@@ -7,9 +7,8 @@ from catalogue import TARGETS
 
 from ppdp.audit import GateTarget, attack_output
 from ppdp.exceptions import InvalidParameter
-from ppdp.privacy.gate import Gate
-from ppdp.privacy.noise.gate import GATE_KINDS
-from ppdp.transformers.impute.filling import MissingMargin
+from ppdp.privacy.gate import GATE_KINDS, Gate
+from ppdp.transformers.impute.base import MissingMargin
 
 RUNS = 2000
 KINDS = tuple(GATE_KINDS)
@@ -21,6 +20,7 @@ def attacked(name, runs=RUNS):
 
 
 @pytest.mark.parametrize("name", GATES)
+@pytest.mark.repeated("name", keep=2)
 def test_gates_are_not_refuted(name):
     finding = attacked(name)
     assert not finding.violated

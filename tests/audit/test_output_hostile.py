@@ -67,6 +67,7 @@ class TestRunsThatRepeat:
         ids=["continuous", "coin", "rare"],
     )
     @pytest.mark.parametrize("width", [1, 3])
+    @pytest.mark.repeated("width")
     def test_a_generator_that_starts_anew_is_seen(self, draw, width):
         with pytest.raises(InvalidParameter, match="20 of 20 slices of runs on one dataset"):
             make_trials(self.of(draw, width), 20, slice_runs=100, random_state=0)
@@ -142,6 +143,7 @@ class TestNumbersThatAreNone:
             assert attacked(lambda side, noise, sides=sides: sides[side]).violated
 
     @pytest.mark.parametrize("strange", [math.nan, math.inf, -math.inf, 1e300])
+    @pytest.mark.repeated("strange", keep=2)
     def test_among_honest_numbers_they_are_no_alarm(self, strange, tmp_path):
         def release(side, noise):
             return strange if chance(noise) < 0.1 else normal(noise) + side

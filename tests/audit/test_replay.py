@@ -22,7 +22,7 @@ from ppdp.mechanisms.learn import linear
 from ppdp.testing import REGISTRY
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 from ppdp.transformers.base import Stage
-from ppdp.transformers.condition import Condition
+from ppdp.transformers.way import Condition
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -64,28 +64,38 @@ def pipelines():
         yield f"{name}, mean", rows, planned(NormClipper(), step, GaussianMechanism(), delta=0.06 / n, domain=domain)
 
 
+@pytest.fixture
+def stars(monkeypatch):
+    """Ends a replay after so many sets of neighbours, in an attack four times as many, and not by the clock."""
+    return lambda count: monkeypatch.setattr("ppdp.audit.replay.STARS", rounds(count))
+
+
 @pytest.mark.parametrize(("rows", "pipe"), [pytest.param(*rest, id=name) for name, *rest in pipelines()])
-def test_no_example_is_refuted(rows, pipe):
-    report = audit(pipe, data=(rows, np.resize(Y, len(rows))), seconds=rounds(4) / 10)
+def test_no_example_is_refuted(rows, pipe, stars):
+    stars(2)
+    report = audit(pipe, data=(rows, np.resize(Y, len(rows))))
     assert not report.violated, report
     assert report.counted > 0
 
 
 @pytest.mark.parametrize("gate", ["gaussian", "laplace", "discrete-laplace"])
-def test_a_gate_is_passed_and_what_stands_behind_is_looked_at(gate):
+@pytest.mark.repeated("gate")
+def test_a_gate_is_passed_and_what_stands_behind_is_looked_at(gate, stars):
+    stars(2)
     scaler = StandardScaler(min_std=0.05, floor=False, statistics="exact")
     rows = np.random.default_rng(1).uniform(-0.5, 0.5, (400, 2))
-    report = audit(planned(NormClipper(), scaler, GaussianMechanism(), gate=gate), data=rows, seconds=1.0)
+    report = audit(planned(NormClipper(), scaler, GaussianMechanism(), gate=gate), data=rows)
     assert not report.violated, report
     assert {"gate", "step1", "step2"} <= {finding.name for finding in report.findings}
     assert report.counted
 
 
-def test_a_refusal_ends_nothing():
+def test_a_refusal_ends_nothing(stars):
+    stars(2)
     scaler = StandardScaler(min_std=0.2, floor=False, statistics="exact")
     rows = np.random.default_rng(1).uniform(-0.5, 0.5, (400, 2))
     rows[:, 1] *= 1e-3
-    report = audit(planned(NormClipper(), scaler, GaussianMechanism()), data=rows, seconds=1.0)
+    report = audit(planned(NormClipper(), scaler, GaussianMechanism()), data=rows)
     assert report.refused
     assert report.word == "VACUOUS"
     assert "The gate refused these rows" in repr(report)
@@ -93,12 +103,14 @@ def test_a_refusal_ends_nothing():
 
 
 @pytest.mark.parametrize("solver", ["poisson", "fixed-size", "epochs", "hidden", "output"])
-def test_no_solver_is_refuted(solver):
+def test_no_solver_is_refuted(solver, stars):
+    stars(5)
     model = LogisticRegression((0, 1), solver=solver, batch_size=10)
-    assert not audit(planned(NormClipper(), model, epsilon=5.0), data=(X, Y), seconds=0.5).violated
+    assert not audit(planned(NormClipper(), model, epsilon=5.0), data=(X, Y)).violated
 
 
-def test_several_rows_of_one_person():
+def test_several_rows_of_one_person(stars):
+    stars(10)
     report = audit(planned(NormClipper(), Deduplicator(), GaussianMechanism(), domain=Domain(rows_per_unit=3)), data=X)
     assert not report.violated, report
 
@@ -371,21 +383,23 @@ def renamed(pipe):
 @pytest.mark.repeated("called")
 @pytest.mark.parametrize("called", [lambda pipe: pipe, renamed], ids=["as planted", "renamed"])
 @pytest.mark.parametrize("kind", PLANTED)
-def test_a_planted_bug_is_refuted_whatever_it_is_called(kind, called):
+def test_a_planted_bug_is_refuted_whatever_it_is_called(kind, called, stars):
+    if kind != "single precision":  # seen on few pairs: all are tried
+        stars(10)
     rows, pipe = PLANTED[kind]
     labels = (rows[:, 0] > 0).astype(int)
-    longest = 30.0 if kind == "single precision" else 3.0  # seen on few pairs: all are tried, however slow the machine
-    report = audit(called(pipe), data=(rows, labels), seconds=longest)
+    report = audit(called(pipe), data=(rows, labels), seconds=60.0)
     assert report.violated, f"{kind}: {report}"
     assert report.word == "REFUTED"
 
 
-def test_one_batch_for_all_steps_is_refuted(monkeypatch):
+def test_one_batch_for_all_steps_is_refuted(monkeypatch, stars):
     """OpenDP 2933: what is amplified by sampling is composed on the same sample."""
     batches = linear.batches
     monkeypatch.setattr(linear, "batches", lambda *given: [next(iter(batches(*given)))] * given[-1])
     model = LogisticRegression((0, 1), solver="poisson", batch_size=10, max_iter=4)
-    report = audit(planned(NormClipper(), model, epsilon=5.0), data=(X, Y), seconds=1.0)
+    stars(2)
+    report = audit(planned(NormClipper(), model, epsilon=5.0), data=(X, Y))
     assert "it answers twice on one secret batch, and every step must sample its own" in repr(report.violations)
 
 
@@ -394,7 +408,7 @@ def test_one_batch_for_all_steps_is_refuted(monkeypatch):
 
 @pytest.fixture(scope="module")
 def report() -> ReplayReport:
-    return audit(planned(NormClipper(), GaussianMechanism()), data=X, seconds=0.5)
+    return audit(planned(NormClipper(), GaussianMechanism()), data=X, seconds=0.1)
 
 
 def test_the_report_says_that_it_is_private(report, tmp_path):
@@ -411,7 +425,7 @@ def test_nothing_is_charged_or_kept():
     ledger = Ledger(epsilon=30.0, delta=0.01)
     pipe = planned(NormClipper(), GaussianMechanism(), ledger=ledger, dataset="patients")
     state = dict(vars(pipe))
-    audit(pipe, data=X, seconds=0.2)
+    audit(pipe, data=X, seconds=0.1)
     assert len(ledger) == 0
     assert vars(pipe) == state
     pipe.fit(X)
@@ -420,7 +434,7 @@ def test_nothing_is_charged_or_kept():
 
 def test_it_is_not_counted_as_a_fit():
     pipe = planned(NormClipper(), GaussianMechanism(), dataset="rows that are only replayed")
-    audit(pipe, data=X, seconds=0.2)
+    audit(pipe, data=X, seconds=0.1)
     assert pipe.fit(X).certificate_["issued"]["fit"] == 1
 
 
@@ -437,7 +451,7 @@ def test_another_law_is_not_compared():
     report = audit(
         Pipeline([("clip", NormClipper()), ("model", Diffprivlib(model))], epsilon=5.0, delta=1e-6),
         data=(X, Y.astype(float)),
-        seconds=0.5,
+        seconds=0.1,
     )
     assert "not compared: model" in repr(report)
 

@@ -15,8 +15,8 @@ from ppdp.core.distance import Distance
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import CertificateError, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
+from ppdp.testing import REGISTRY
 from ppdp.testing.neighbours import World
-from ppdp.testing.registry import REGISTRY
 from ppdp.transformers import Deduplicator, MinMaxScaler, StandardScaler
 from ppdp.transformers.base import Stage
 

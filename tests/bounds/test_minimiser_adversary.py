@@ -8,7 +8,7 @@ from adversary import DISTANCES, World, attack, named
 from neighbours import ROUNDING, Pair
 from scipy.optimize import minimize
 
-from ppdp.bounds.minimiser import loss_smoothness, solver_rate
+from ppdp.bounds.learning import loss_smoothness, solver_rate
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain

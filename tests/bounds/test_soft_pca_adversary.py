@@ -6,7 +6,7 @@ from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Chain
 from worst_cases import shrunk
 
-from ppdp.bounds.soft_pca import moment_distance, shrinkage_shift
+from ppdp.bounds.pca import moment_distance, shrinkage_shift
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain

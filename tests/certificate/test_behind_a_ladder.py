@@ -10,7 +10,7 @@ import pytest
 from ladders import GAPS, on_a_ladder, rows
 
 from ppdp import Certificate, Domain, Ladder, Pipeline
-from ppdp.certificate.replay.form import schema
+from ppdp.certificate.canonical import schema
 from ppdp.core.ladder import MOST_RUNGS
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression

@@ -11,7 +11,7 @@ from pages import real_documents
 from sklearn.linear_model import LogisticRegression
 
 from ppdp import Certificate, make_pipeline
-from ppdp.certificate.pages.card import _items
+from ppdp.certificate.pages.shown import _items
 from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import NormClipper

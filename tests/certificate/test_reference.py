@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from zoo import certificate
 
-from ppdp.certificate.replay.form import schema
+from ppdp.certificate.canonical import schema
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "certificate.md").read_text("utf-8")

@@ -9,7 +9,7 @@ from zoo import ZOO, document
 
 from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.bounds import FORMULAS
-from ppdp.certificate.replay.trust import MOST_NAMED
+from ppdp.certificate.pages.meaning import MOST_NAMED
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler, NormClipper
 
@@ -94,6 +94,13 @@ def test_the_order_of_rows_is_said_where_it_matters():
     assert {name for name in ZOO if "order of the rows" in told(name)} == {
         "rows",
         "projected rows",
+        "Laplace rows",
+        "pure rows of a change",
+        "signs",
+        "smooth signs",
+        "responses",
+        "Laplace signs",
+        "changed signs",
         "epochs",
         "a hidden pass",
     }
@@ -161,11 +168,12 @@ def test_neighbours_of_people_with_several_rows_differ_in_all_of_them(form):
 
 
 def test_the_page_of_a_ladder_says_that_the_rows_chose_the_rung():
-    shown = page(document("on a ladder"))
+    fitted = document("on a ladder")
+    shown, rung = page(fitted), fitted["gate"]["ladder"]["rung"]  # the noise of the gate decides, too
     assert "the least final noise was chosen" not in shown
-    assert "Which rung was used the private rows decided, through the noisy test: rung 1 of 3." in shown
+    assert f"Which rung was used the private rows decided, through the noisy test: rung {rung + 1} of 3." in shown
     assert "passed, used" in shown
-    assert shown.count("not needed") == 2
+    assert shown.count("not needed") == 2 - rung
     looser = page(replaced(document("on a ladder"), ("gate", "ladder", "rung"), 1))
     assert looser.index("did not pass") < looser.index("passed, used") < looser.index("not needed")
 

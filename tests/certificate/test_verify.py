@@ -16,10 +16,10 @@ from ppdp import Certificate, Domain, Pipeline
 from ppdp.cli.main import main
 from ppdp.data.releases import STATISTICS
 from ppdp.mechanisms import LogisticRegression
-from ppdp.privacy.noise.gate import GATE_KINDS
+from ppdp.privacy.gate import GATE_KINDS
 from ppdp.transformers import PCA, Deduplicator, RowMap
 
-ISSUED_NO_MORE = {"diffprivlib.random-forest"}  # kept for certificates that name it
+ISSUED_NO_MORE = {"diffprivlib.random-forest", "projection.random"}  # kept for certificates that name it
 
 
 @zoo

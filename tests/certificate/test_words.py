@@ -8,10 +8,11 @@ from pages import Reader
 from zoo import certificate, document
 
 from ppdp import Certificate
-from ppdp.certificate.pages.losses import law_of, part_in_words
-from ppdp.certificate.pages.text import WIDTH
+from ppdp.certificate.pages.shown import WIDTH
+from ppdp.certificate.pages.view import law_of
 from ppdp.core.figures import figure
 from ppdp.exceptions import InvalidParameter
+from ppdp.privacy.losses import Part
 
 both = pytest.mark.parametrize("render", [render_page, render_fragment])
 OTHER_LAWS = ("gated, Laplace", "gated, whole", "a Laplace mean", "a vote", "diffprivlib's naive Bayes")
@@ -108,25 +109,25 @@ def test_every_part_of_the_loss_is_described(name, render):
     c = document(name)
     text = text_of(render, c)
     for part in c["total"]["parts"]:
-        words = plain(part_in_words(part))
+        words = plain(Part.from_dict(part).words())
         assert words in text or (render is terminal and words.replace(" × 10⁻⁴", "e-4") in text)
 
 
 def test_parts_in_words_name_their_numbers():
     (part,) = document("Poisson samples")["total"]["parts"]
-    words = part_in_words(part)
+    words = Part.from_dict(part).words()
     assert words.startswith("5 noisy sums, each over a random sample of the rows")
     assert f"every row with probability {figure(part['rate'])}" in words
-    assert part_in_words({"kind": "pure", "count": 2, "epsilon": 0.25}) == (
+    assert Part.from_dict({"kind": "pure", "count": 2, "epsilon": 0.25}).words() == (
         "2 times a mechanism that is 0.25-differentially private by itself"
     )
-    assert "3 random choices" in part_in_words({"kind": "bounded-range", "count": 3, "range": 1.0})
+    assert "3 random choices" in Part.from_dict({"kind": "bounded-range", "count": 3, "range": 1.0}).words()
 
 
 @pytest.mark.parametrize("change", [{"kind": "magic"}, {"scale": float("inf")}, {"more": 1.0}])
 def test_parts_that_are_none_have_no_words(change):
     with pytest.raises(InvalidParameter):
-        part_in_words({"kind": "laplace", "count": 1, "scale": 1.0, "shift": 1.0, **change})
+        Part.from_dict({"kind": "laplace", "count": 1, "scale": 1.0, "shift": 1.0, **change})
 
 
 def test_a_hidden_pass_releases_one_iterate():

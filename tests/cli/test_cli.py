@@ -356,7 +356,7 @@ class TestHelp:
         Draft202012Validator.check_schema(schema())
         tables = schema()["properties"]
         assert set(tables["domain"]["properties"]) == {one.name for one in fields(Domain) if one.init}
-        made_elsewhere = {"steps", "domain", "ledger", "random_state"}
+        made_elsewhere = {"steps", "domain", "adjacency", "ledger", "random_state"}
         assert set(tables["pipeline"]["properties"]) == set(Pipeline(()).get_params(deep=False)) - made_elsewhere
 
 
@@ -384,3 +384,12 @@ def test_the_file_in_the_guide_is_one(study):
     guide = (Path(__file__).parents[2] / "docs" / "guides" / "command-line.md").read_text("utf-8")
     (study / "study.toml").write_text(guide.split("```toml\n")[1].split("```")[0])
     assert fitted(study) == 0
+
+
+def test_a_file_may_protect_a_change_of_values_without_delta(tmp_path, capsys):
+    steps = '[[steps]]\nuse = "MinMaxScaler"\nranges = {age = [0, 110]}\n'
+    steps += '[[steps]]\nuse = "LaplaceMechanism"\nquery = "rows"'
+    domain = "[domain]\nn_features = 1\nadjacency = {coordinate = {age = 5.0}}\n"
+    (tmp_path / "study.toml").write_text(f"{domain}[pipeline]\nepsilon = 1\ndelta = 0\n{steps}\n")
+    assert main(["plan", str(tmp_path / "study.toml"), "--rows", "300"]) == 0
+    assert "(1, 0), 300 rows x 1 columns, protects how far" in capsys.readouterr().out

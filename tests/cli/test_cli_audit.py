@@ -66,7 +66,7 @@ def test_a_false_claim_is_found(study, capsys, monkeypatch):
         (["--runs", "many"], "--runs"),
         (["--seconds", "-1"], "seconds"),
         (["--out", "."], "already there"),
-        (["--out", "nowhere/audit.html"], "cannot be written"),
+        (["--out", "nowhere/audit.html"], "there is no folder"),
         (["--seed", "-1"], "seed"),
         (["--jobs", "0"], "n_jobs"),
         (["--evaluations", "0"], "--evaluations"),

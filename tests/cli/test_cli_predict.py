@@ -2,7 +2,7 @@
 
 import pytest
 
-from ppdp.cli.predict import _harmless
+from ppdp.cli.fit import _harmless
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,7 @@ class TestLedger:
             "spent": spent,
             "limit": 20.0,
             "remaining": 20 - spent,
+            "protects": None,
         }
 
     def test_an_account_is_read_and_not_changed(self, tmp_path, monkeypatch, capsys):

@@ -8,7 +8,7 @@ from ppdp.core.rounding import product_error, slice_bits
 from ppdp.data.frames import readable
 from ppdp.data.parallel import PIECE
 from ppdp.data.rows import Rows
-from ppdp.data.summary import ColumnSums, Counts, Extremes, SecondMoment, fold, second_moment
+from ppdp.data.summary import ColumnSums, Counts, SecondMoment, fold, second_moment
 
 WIDTHS = [1, 3, 20, 63, 70]
 LARGE = 6.0
@@ -31,7 +31,6 @@ def summaries(n, d):
         "sums": ColumnSums(n, d, [(None, LARGE), (np.square, LARGE**2), seen]),
         "moment": SecondMoment(d, LARGE),
         "counts": Counts(1, lambda block: block.incomplete.sum()),
-        "extremes": Extremes(),
     }
 
 

@@ -24,7 +24,8 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
-from ppdp.data.statistics import row_norms
+from ppdp.data.statistics import clip_norms, row_norms
+from ppdp.testing.neighbours import climbed
 
 __all__ = ["DISTANCES", "World", "attack", "climb", "domains", "named"]
 
@@ -100,7 +101,10 @@ class World:
         """Every row projected on the box of entries, then on the ball of rows; a point inside stays."""
         bound, norm = self.domain.entry_bound, float(self.domain.require("row_norm"))
         X = X if bound is None else np.clip(X, -bound, bound)
-        return X * np.minimum(1.0, norm / np.maximum(row_norms(X), norm))[:, None]
+        X = X * np.minimum(1.0, norm / np.maximum(row_norms(X), norm))[:, None]
+        return clip_norms(
+            X, norm
+        )  # to the last bit as rows come in: one that is an ulp too long would be clipped later
 
     def legal(self, pair: Pair) -> Pair:
         """The pair made legal by changing it as little as possible."""
@@ -274,17 +278,8 @@ _MOVES: tuple[Callable[[Array, np.random.Generator], Array], ...] = (
 
 def climb(world: World, pair: Pair, ratio: Ratio, rng: np.random.Generator, steps: int) -> tuple[float, Pair]:
     """Vary a pair as long as the ratio does not fall; what cannot be evaluated (NaN) is no gain."""
-    best, size = ratio(pair), 0.3
-    best = -math.inf if math.isnan(best) else best
-    for _ in range(steps):
-        trial = world.varied(pair, rng, size)
-        value = ratio(trial)
-        if value >= best:
-            size = min(1.0, size * 1.5) if value > best else size
-            best, pair = value, trial
-        else:
-            size = max(1e-4, size * 0.97)
-    return best, pair
+    first = ratio(pair)
+    return climbed(world.varied, pair, -math.inf if math.isnan(first) else first, ratio, rng, steps)
 
 
 def attack(

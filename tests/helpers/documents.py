@@ -2,9 +2,9 @@
 
 from functools import wraps
 
-from ppdp.certificate.pages import card, html, meaning, points, profile, text
+from ppdp.certificate import numbers
+from ppdp.certificate.pages import meaning, sections, shown, view
 from ppdp.certificate.record import Record, read_as
-from ppdp.certificate.replay import trust
 from ppdp.certificate.share import registry_record
 
 __all__ = [
@@ -25,22 +25,26 @@ def record_of(document):
     return read_as(Record, document)
 
 
-def of_document(function):
-    """The same function of a document."""
+def view_of(document):
+    return view.printable_view(record_of(document))
+
+
+def of_document(function, made=record_of):
+    """The same function of a document, of which its first argument is made."""
 
     @wraps(function)
     def read(document, *others):
-        return function(record_of(document), *others)
+        return function(made(document), *others)
 
     return read
 
 
 detection_power = of_document(meaning.detection_power)
-points_of = of_document(points.points_of)
-privacy_profile = of_document(profile.privacy_profile)
+points_of = of_document(view.points_of)
+privacy_profile = of_document(numbers.privacy_profile)
 registry_sections = of_document(registry_record._known)
-render_card = of_document(card.render_card)
-render_fragment = of_document(html.render_fragment)
-render_page = of_document(html.render_page)
-render_text = of_document(text.render_text)
-rests_on = of_document(trust.rests_on)
+render_card = of_document(shown.render_card, view_of)
+render_fragment = of_document(shown.render_fragment, view_of)
+render_page = of_document(sections.render_page, view_of)
+render_text = of_document(shown.render_text, view_of)
+rests_on = of_document(meaning.rests_on)

@@ -9,10 +9,10 @@ from zoo import Document, sealed
 
 from ppdp import Domain
 from ppdp.bounds import lookup
+from ppdp.core.formula import draws_that_count
 from ppdp.data.releases import STATISTICS
-from ppdp.privacy.gate import certain_share
+from ppdp.privacy.gate import certain_share, gate_noise
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.noise.gate import gate_noise
 from ppdp.privacy.noise.sampler import lattice_allowance
 
 
@@ -20,9 +20,9 @@ def rederived(content: Document) -> Document:
     """A skilled forger: everything that follows is computed again, the smallest epsilon included."""
     c = copy.deepcopy(content)
     domain = Domain.from_dict(c["entrance"]["domain"])
-    distance = domain.adjacency.distance
+    distance = domain.neighbours
     c["entrance"]["distance"], c["rows_per_unit"] = distance.to_dict(), domain.rows_per_unit
-    points, squares, draws = [], [], 1
+    points, squares, draws = [], [], 0
     for step in c["steps"]:
         points.append((domain, distance))
         for condition in step["conditions"]:
@@ -41,6 +41,7 @@ def rederived(content: Document) -> Document:
         draws += release["size"]
     gate, mechanism, failure, parts = c["gate"], c["mechanism"], 0.0, ()
     if gate:
+        draws += 1
         noise = gate_noise(gate["kind"], gate["noise_scale"], domain.n)
         gate["mu"] = noise.loss.mu if gate["kind"] == "gaussian" else None
         gate["threshold"] = noise.threshold(gate["delta"])
@@ -52,7 +53,9 @@ def rederived(content: Document) -> Document:
         )
         squares.append(own.mu**2)
         parts += own.parts
-        draws += mechanism["steps"] * mechanism["size"]
+        draws += draws_that_count(
+            mechanism["formula"], domain, distance, steps=mechanism["steps"], size=mechanism["size"]
+        )
     elif mechanism:
         mechanism["sensitivity"] = lookup(mechanism["formula"], "mechanism")(
             domain, distance, **mechanism["parameters"]
@@ -62,7 +65,9 @@ def rederived(content: Document) -> Document:
             mechanism["sensitivity"] / mechanism["noise_scale"] + lattice
         )
         squares.append(mechanism["mu"] ** 2)
-        draws += mechanism["steps"] * mechanism["size"]
+        draws += draws_that_count(
+            mechanism["formula"], domain, distance, steps=mechanism["steps"], size=mechanism["size"]
+        )
     mu, epsilon, allowance = math.sqrt(sum(squares)), c["epsilon"], 0.0
     if gate and gate["ladder"]:
         failure /= certain_share(mu)

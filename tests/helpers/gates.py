@@ -14,9 +14,8 @@ from ppdp.data.rows import Rows
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.pipeline.execute import execute
 from ppdp.pipeline.planning.plan import Plan
-from ppdp.privacy.gate import Gate
+from ppdp.privacy.gate import GATE_KINDS, Gate
 from ppdp.privacy.gaussian import gaussian_mu
-from ppdp.privacy.noise.gate import GATE_KINDS
 from ppdp.privacy.noise.laplace import value_lattice, whole_lattice
 from ppdp.privacy.noise.sampler import Noise, lattice_exponent
 from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper, StandardScaler

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.preprocessing import StandardScaler as PublicScaler
 
-from ppdp import Certificate, Domain, Ladder, Ledger, Pipeline, PrivateSearchCV
+from ppdp import Adjacency, Certificate, Domain, Ladder, Ledger, Pipeline, PrivateSearchCV
 from ppdp.certificate.canonical import digest
 from ppdp.exceptions import PrivacyRefusal
 from ppdp.interop import Diffprivlib
@@ -23,6 +23,7 @@ from ppdp.mechanisms import (
     LogisticRegression,
     PoissonRegressor,
     Ridge,
+    SignMechanism,
     TweedieRegressor,
 )
 from ppdp.transformers import (
@@ -221,9 +222,26 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         {},
     ),
     "a Laplace mean": ([CLIP, ("dedup", Deduplicator()), ("mean", LaplaceMechanism())], {}),
+    "Laplace rows": ([BOX, imputer(statistics="exact"), ("rows", LaplaceMechanism("rows"))], {}),
+    "pure rows of a change": (
+        [BOX, imputer(statistics="exact"), ("rows", LaplaceMechanism("rows"))],
+        {"adjacency": Adjacency.change(coordinate=0.1), "delta": 0.0},
+    ),
+    "added rows": (
+        [BOX, ("dedup", Deduplicator()), imputer(statistics="noisy"), ("rows", GaussianMechanism("rows"))],
+        {"adjacency": Adjacency.add_remove(2), "domain": Domain(n_rows=4000)},
+    ),
     "a Laplace sum": ([BOX, imputer(statistics="exact"), ("sum", LaplaceMechanism("sum"))], {}),
     "a whole count": ([CLIP, ("soft", GridDeduplicator(keep="soft")), ("count", LaplaceMechanism("count"))], {}),
     "whole histograms": ([CLIP, ("counts", LaplaceMechanism("histogram", bins=4))], {}),
+    "signs": ([CLIP, ("project", RandomProjection(2)), ("signs", SignMechanism())], {}),
+    "smooth signs": ([CLIP, ("dedup", Deduplicator()), ("signs", SignMechanism("smooth", unit=0.6))], {}),
+    "responses": ([CLIP, scaler(statistics="noisy"), ("signs", SignMechanism("randomized-response"))], {}),
+    "Laplace signs": ([CLIP, scaler(statistics="exact"), ("signs", SignMechanism("laplace"))], {}),
+    "changed signs": (
+        [BOX, imputer(max_missing=0), ("project", RandomProjection(3)), ("signs", SignMechanism("gaussian"))],
+        {"adjacency": Adjacency.change(coordinate=0.5)},
+    ),
     "medians chosen": ([CLIP, ("dedup", Deduplicator()), ("median", ExponentialMechanism(candidates=21))], {}),
     "a vote": ([BOX, imputer(statistics="noisy"), ("vote", ExponentialMechanism("utility", **VOTE))], {}),
     "diffprivlib's logistic regression": (

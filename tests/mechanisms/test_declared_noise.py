@@ -241,5 +241,5 @@ def test_releases_that_fit_a_stage():
 
 def test_every_mechanism_is_here():
     seen = {type(mechanism).__name__ for mechanism in GAUSSIAN.values()}
-    seen |= {"LaplaceMechanism", "ExponentialMechanism"}
+    seen |= {"LaplaceMechanism", "ExponentialMechanism", "SignMechanism"}
     assert {name for name, kind in REGISTRY.items() if issubclass(kind, Mechanism)} == seen

@@ -42,8 +42,10 @@ from ppdp.mechanisms import (
     LogisticRegression,
     PoissonRegressor,
     Ridge,
+    SignMechanism,
     TweedieRegressor,
 )
+from ppdp.mechanisms.query.signs import FLIPS
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import ScalarLaplace
 
@@ -177,9 +179,9 @@ def test_gaussian_mechanisms_cost_what_the_closed_form_says(case):
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 50.0])
-@pytest.mark.parametrize("query", ["sum", "mean", "count", "histogram"])
+@pytest.mark.parametrize("query", ["sum", "mean", "count", "histogram", "rows"])
 def test_laplace_is_pure_and_cheaper_at_some_delta(query, epsilon):
-    shift = {"sum": 2.0, "mean": 2.0 / N, "count": 1, "histogram": 2}[query]
+    shift = {"sum": 2.0, "mean": 2.0 / N, "count": 1, "histogram": 2, "rows": 2.0}[query]
     mechanism = LaplaceMechanism(query, bins=2)
     loss = priced(mechanism, LINE, ONE, shift / epsilon)
     assert epsilon <= loss.epsilon(0.0) * BELOW
@@ -379,8 +381,9 @@ def test_the_transform_of_a_gaussian_gives_its_closed_form():
 def test_every_formula_of_a_mechanism_is_looked_at():
     """In this file; what other libraries cost is tested beside them."""
     examples = [(case.mechanism, case.domain) for case in GAUSSIAN]
-    examples += [(LaplaceMechanism(query, bins=2), LINE) for query in ("sum", "mean", "count", "histogram")]
+    examples += [(LaplaceMechanism(query, bins=2), LINE) for query in ("sum", "mean", "count", "histogram", "rows")]
     examples += [(ExponentialMechanism(candidates=[0, 1]), LINE), (election(), LINE)]
+    examples += [(SignMechanism(flips), LINE) for flips in FLIPS]
     examples += [(LogisticRegression((0, 1), solver=solver), ROWS) for solver in ("poisson", "fixed-size", "hidden")]
     seen = {mechanism.question(domain).formula for mechanism, domain in examples}
     mechanisms = {f.id for f in FORMULAS.values() if f.kind in ("mechanism", "privacy")}

@@ -14,8 +14,7 @@ import ppdp.plot
 from ppdp import Domain, Ladder, Pipeline, PrivacyLoss, PrivateSearchCV, make_pipeline
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
-from ppdp.privacy.gate import Gate
-from ppdp.privacy.noise.gate import GATE_KINDS
+from ppdp.privacy.gate import GATE_KINDS, Gate
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
 matplotlib.use("Agg")

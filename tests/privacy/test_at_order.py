@@ -12,11 +12,10 @@ from scipy.stats import binom, norm
 
 from ppdp.core.distance import Distance
 from ppdp.exceptions import UnsupportedOrder
-from ppdp.privacy.fixed_order import fixed_size_renyi, poisson_renyi
-from ppdp.privacy.fixed_size import fixed_size_profile
+from ppdp.privacy.fixed_size import fixed_size_profile, fixed_size_renyi, poisson_renyi
 from ppdp.privacy.ledger.adaptive import RenyiAccount, best_order
+from ppdp.privacy.loss import parts_at_order
 from ppdp.privacy.losses import FixedSizeSamples, Laplace, PoissonSamples
-from ppdp.privacy.losses.composition import parts_at_order
 from ppdp.privacy.subsampling import poisson_pair
 
 STEP = {"replaced": 1, "toggled": 0, "moved": 3, "radius": 0.1, "total": 0.2, "bound": 1.0, "lipschitz": 1.0}

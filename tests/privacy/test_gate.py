@@ -16,11 +16,10 @@ from scipy.stats import binomtest, chisquare
 
 from ppdp import PrivacyLoss, PrivacyRefusal
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
-from ppdp.pipeline.planning.gating import rivals
-from ppdp.privacy.gate import Gate
+from ppdp.pipeline.planning.budget import rivals
+from ppdp.privacy.gate import Gate, gate_noise
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
 from ppdp.privacy.losses import DiscreteLaplace, FixedSizeSamples, HiddenIterate, PoissonSamples
-from ppdp.privacy.noise.gate import gate_noise
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper
 

@@ -1,11 +1,12 @@
-"""Discrete Laplace noise and exponential choices: exact laws, by enumeration and in draws."""
+"""Discrete Laplace noise and exponential choices: exact laws, at every cut and in draws."""
 
 import math
-from collections import defaultdict
 
+import mpmath
 import numpy as np
 import pytest
 from effort import rounds
+from false_alarms import FALSE_ALARM, Z_LIMIT
 from scipy import stats
 
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
@@ -24,111 +25,206 @@ from ppdp.privacy.noise.sampler import Noise
 LEAST_P = 1e-4  # seeds are fixed, so a test passes always or never
 
 
-class Undecided(Exception):
-    """A draw whose outcomes, with their probabilities, must be tried one after the other."""
-
-    def __init__(self, outcomes):
-        super().__init__()
-        self.outcomes = outcomes
-
-
-class Tree:
-    """Runs a sampler of one number on every sequence of its draws whose probability is not negligible."""
-
-    def __init__(self, monkeypatch, *, coins_are_exact):
-        self.script, self.place = [], 0
-        monkeypatch.setattr(module, "_below", lambda noise, limit, size: self.drawn(size, self.uniform(limit)))
-        if coins_are_exact:  # proved by the first test
-            monkeypatch.setattr(
-                module, "_heads", lambda noise, u, t: self.drawn(u.size, self.coin(u, t)).astype(np.bool_)
-            )
-
-    @staticmethod
-    def uniform(limit):
-        return [(i, 1 / limit) for i in range(limit)]
-
-    @staticmethod
-    def coin(numerator, denominator):
-        heads = math.exp(-numerator[0] / denominator) if numerator.size else 1.0
-        return [(1, heads), (0, 1 - heads)]
-
-    def drawn(self, size, outcomes):
-        assert size <= 1
-        if not size:
-            return np.zeros(0, dtype=np.int64)
-        if self.place == len(self.script):
-            raise Undecided(outcomes)
-        self.place += 1
-        return np.array([self.script[self.place - 1]])
-
-    def law(self, sampler, least):
-        """Probability of each result, and what was left out."""
-        found, left_out, waiting = defaultdict(float), 0.0, [([], 1.0)]
-        while waiting:
-            script, probability = waiting.pop()
-            if probability < least:
-                left_out += probability
-                continue
-            self.script, self.place = script, 0
-            try:
-                found[sampler()] += probability
-            except Undecided as undecided:
-                waiting += [([*script, outcome], probability * p) for outcome, p in undecided.outcomes if p]
-        return found, left_out
+def law(lattice, draws):
+    """How well the smallest numbers, and all others together, agree with the law, as a p-value."""
+    ratio = math.exp(-(2**lattice.shift) / lattice.scale)
+    width = max(1, int(4 * lattice.scale / 2**lattice.shift))
+    k = np.arange(-width, width + 1)
+    inside = (1 - ratio) / (1 + ratio) * ratio ** np.abs(k)
+    tail = ratio ** (width + 1) / (1 + ratio)
+    expected = np.concatenate([[tail], inside, [tail]]) * draws.size
+    seen = np.bincount(np.clip(draws, -width - 1, width + 1).astype(int) + width + 1, minlength=len(expected))
+    kept = expected >= 5
+    rest = max(expected[~kept].sum(), 1e-9)
+    statistic = ((seen - expected)[kept] ** 2 / expected[kept]).sum() + (seen[~kept].sum() - rest) ** 2 / rest
+    return stats.chi2.sf(statistic, kept.sum())
 
 
-@pytest.mark.parametrize(("numerator", "denominator"), [(0, 3), (1, 3), (2, 3), (3, 3), (1, 1), (5, 7)])
-def test_a_coin_shows_heads_with_its_exponential_probability(monkeypatch, numerator, denominator):
-    tree = Tree(monkeypatch, coins_are_exact=False)
-    found, left_out = tree.law(lambda: bool(module._heads(None, np.array([numerator]), denominator)[0]), 1e-7)
-    assert found[True] - 1e-12 <= math.exp(-numerator / denominator) <= found[True] + left_out + 1e-12
-    assert left_out < 0.01
+def cut(numerator, denominator, bits):
+    """Drawn bits that are shared by numbers on both sides of ``exp(-numerator / denominator)``."""
+    with mpmath.workprec(bits + 200):
+        return int(mpmath.floor(mpmath.exp(-mpmath.mpf(numerator) / denominator) * mpmath.mpf(2) ** bits))
 
 
-@pytest.mark.parametrize(("scale", "shift"), [(3, 0), (4, 0), (3, 1), (5, 2)])
-def test_noise_has_exactly_its_law(monkeypatch, scale, shift):
-    """What the first attempt gives, if it is not thrown away, and so what any attempt gives."""
-    tree = Tree(monkeypatch, coins_are_exact=True)
+class Asked:
+    """What was left to integers; their answer is given."""
 
-    def attempt():
-        attempts = []
-
-        def below(noise, limit, size):
-            attempts.extend([limit] * (limit == scale))
-            if len(attempts) > 1:
-                raise StopIteration
-            return tree.drawn(size, tree.uniform(limit))
-
-        monkeypatch.setattr(module, "_below", below)
-        try:
-            return int(module._discrete_laplace(None, 1, Lattice(1.0, scale, shift))[0])
-        except StopIteration:
-            return None
-
-    found, left_out = tree.law(attempt, 1e-9)
-    ratio, kept = math.exp(-(2**shift) / scale), 1 - found[None]
-    assert left_out < 1e-7
-    for k in range(-5, 6):
-        assert found[k] / kept == pytest.approx((1 - ratio) / (1 + ratio) * ratio ** abs(k), abs=1e-6)
+    def __init__(self, monkeypatch, answer):
+        self.of = []
+        monkeypatch.setattr(module, "_below_exponential", lambda noise, *of: self.of.append(of) or answer)
 
 
-@pytest.mark.parametrize("scores", [(0, 0), (0, 1), (0, 3), (2, 0, 1)])
-def test_a_choice_has_exactly_its_law(monkeypatch, scores):
-    """Of one proposal: what is accepted is proportional to the exponential weights."""
-    tree = Tree(monkeypatch, coins_are_exact=True)
-    cells, scale = np.array(scores), 2
+class TestIntegersDecide:
+    @pytest.mark.parametrize("bits", [128, 191, 256, 1000])
+    @pytest.mark.parametrize("over", [(0, 1), (1, 2**36), (1, 3), (1, 1), (2**50 - 1, 2**50), (1025, 128), (89, 1)])
+    def test_bounds_of_the_exponential(self, over, bits):
+        low, high = module._exponential(*over, bits)
+        assert low <= cut(*over, bits) < high <= low + 3
 
-    def proposal():
-        whole, part = np.divmod(cells.max() - cells, scale)
-        proposed = module._below(None, cells.size, 1)
-        kept = module._runs(None, 1, int(whole.max())) >= whole[proposed]
-        kept[kept] = module._heads(None, part[proposed[kept]], scale)
-        return int(proposed[0]) if kept[0] else None
+    def test_of_what_is_next_to_nothing(self):
+        assert module._exponential(2**51, 2**23, 128) == (0, 1)
+        assert module._exponential(129, 1, 128) == (0, 1)
 
-    found, left_out = tree.law(proposal, 1e-9)
-    assert left_out < 1e-6
-    for i, score in enumerate(scores):
-        assert found[i] == pytest.approx(math.exp((score - max(scores)) / scale) / len(scores), abs=1e-6)
+    @pytest.mark.parametrize("over", [(1, 3), (5, 7), (700, 100)])
+    @pytest.mark.parametrize("bits", [0, 1, 20, 63])
+    def test_appended_bits_decide_for_the_number_that_was_drawn(self, over, bits):
+        """At its cut the next 128 bits do; a neighbour is decided whatever they are; too few of them ask for more."""
+
+        class Given(Noise):
+            def random_bytes(self, count):
+                return given.pop(0).to_bytes(count, "little")
+
+        level, further = divmod(cut(*over, bits + 128), 2**128)
+        longer = cut(*over, bits + 256) % 2**128
+        for more, heads in (
+            ([further - 5], True),
+            ([further + 5], False),
+            ([further, longer - 5], True),
+            ([further, longer + 5], False),
+        ):
+            given = more
+            assert module._below_exponential(Given(), level, bits, *over) is heads
+            assert not given
+        for other, more in ((level - 1, 2**128 - 1), (level + 1, 0)):
+            given = [more]
+            assert not 0 <= other < 2**bits or module._below_exponential(Given(), other, bits, *over) is (other < level)
+
+
+class TestFloatsDecide:
+    """What further bits cannot turn, and nothing else: so the law is the one of the integers."""
+
+    @pytest.mark.parametrize("answer", [True, False])
+    @pytest.mark.parametrize(
+        ("denominator", "bits"), [(3, 64), (200, 63), (2**36 - 5, 34), (2**24 - 1, 46), (2**50, 20)]
+    )
+    def test_a_coin_at_both_sides_of_its_cut(self, monkeypatch, denominator, bits, answer):
+        asked = Asked(monkeypatch, answer)
+        far = 2 ** max(bits - 31, 0) + 2
+        for u in {1, max(denominator >> 8, 1), denominator - 1, denominator, 3 * denominator, 20 * denominator}:
+            at = cut(u, denominator, bits)
+            levels = np.array([w for w in (at, at - far, at + far) if 0 <= w < 2**bits], dtype=np.uint64)
+            asked.of.clear()
+            heads = module._heads(None, levels, bits, np.full(levels.size, u), denominator)
+            assert asked.of == [(at, bits, u, denominator)]
+            assert heads.tolist() == [answer, *(levels[1:] < at)]
+
+    @pytest.mark.parametrize("answer", [True, False])
+    @pytest.mark.parametrize("scale", [1, 3, 64, 127, 128, 1000, 2**23, 2**36 - 5, 2**50])
+    def test_a_number_of_cells_at_both_sides_of_all_cuts(self, monkeypatch, scale, answer):
+        asked = Asked(monkeypatch, answer)
+        bits = max(scale.bit_length() - 7, 0)
+        most = 8 * scale >> bits
+        k = np.arange(1, most + 1)
+        cuts = [cut(int(i) << bits, scale, 63) for i in k]
+        for beside in (-(2**33), 0, 2**33):
+            words = np.array(cuts, dtype=np.int64) + beside
+            asked.of.clear()
+            runs = module._short_runs(None, words.astype(np.uint64), bits, scale, most)
+            np.testing.assert_array_equal(runs, k - (not answer if beside == 0 else beside > 0))
+            expected = [(w, 63, int(i) << bits, scale) for w, i in zip(cuts, k)] if beside == 0 else []
+            assert asked.of == expected
+        few = np.array([0, 1, cuts[-1] // 2, 2**63 - 1], dtype=np.uint64)
+        asked.of.clear()
+        runs = module._short_runs(None, few, bits, scale, most)
+        assert runs[:3].tolist() == [most] * 3
+        assert asked.of == [(2**63 - 1, 63, 0, scale)]
+
+    def test_functions_of_numpy_are_as_good_as_is_assumed(self):
+        rng = np.random.default_rng(0)
+        with mpmath.workprec(200):
+            for x in np.concatenate([-rng.uniform(0, 1 / 64, 1000), -(2 ** rng.uniform(-6, 28, 1000))]).tolist():
+                assert abs(mpmath.exp(x) - float(np.exp(np.array([x]))[0])) < 2.0**-46
+            for x in np.concatenate([rng.uniform(0, 1, 1000), 2.0 ** rng.uniform(-64, 0, 1000)]).tolist():
+                assert abs(mpmath.log(x) - float(np.log(np.array([x]))[0])) < 2.0**-46
+
+    def test_nothing_is_raised_when_numpy_raises_everything(self):
+        with np.errstate(all="raise"):
+            assert choose(Noise(0), [-1e4, 1e4], 0.001, 1e4) == 1
+            laplace_release(Noise(0), np.zeros(10_000), 1.0, 1.0)
+
+    def test_floats_and_integers_give_the_same_answers(self, monkeypatch):
+        words, u = Noise(8).words(3000), np.random.default_rng(8).integers(0, 1000, 3000)
+        answers = []
+        for margin in (module._UNDECIDED, 0.5):
+            monkeypatch.setattr(module, "_UNDECIDED", margin)
+            answers.append(module._heads(Noise(9), words, 64, u, 300))
+            answers.append(module._short_runs(Noise(9), words >> np.uint64(1), 3, 1000, 1000))
+        np.testing.assert_array_equal(answers[0], answers[2])
+        np.testing.assert_array_equal(answers[1], answers[3])
+
+
+class TestAttempts:
+    @pytest.mark.parametrize(
+        ("scale", "shift"), [(3, 0), (200, 0), (200, 3), (2**36 - 5, 0), (2**24 - 1, 24), (2**50, 0)]
+    )
+    def test_numbers_are_put_together_of_disjoint_bits(self, monkeypatch, scale, shift):
+        """Sign and number of cells of one word, part and coin of the other; and -0 does not count."""
+        bits = max(scale.bit_length() - 7, 0)
+        words = Noise(scale).words(2000)
+        words[:200] &= np.uint64(2**61 - 1)  # no cells, and of half of them
+        words[1000:1100] &= np.uint64(2**64 - 2**bits)  # no part
+        monkeypatch.setattr(Noise, "words", lambda self, count: words[:count])
+        seen = {}
+        monkeypatch.setattr(
+            module, "_runs", lambda n, w, b, t: seen.update(w=w, b=b) or (w >> np.uint64(60)).view(np.int64)
+        )
+        monkeypatch.setattr(
+            module, "_heads", lambda n, w, b, u, t: seen.update(l=w, lb=b, u=u, t=t) or (u % 5 > 0) | (u < 5)
+        )
+        drawn, counts = module._attempt(Noise(0), 1000, Lattice(1.0, scale, shift))
+        coarse, detail = ([int(w) for w in half] for half in (words[:1000], words[1000:]))
+        assert seen["w"].tolist() == [w >> 1 for w in coarse]
+        assert (seen["b"], seen["lb"], seen["t"]) == (bits, 64 - bits, scale)
+        assert seen["l"].tolist() == [w >> bits for w in detail]
+        assert seen["u"].tolist() == [w % 2**bits for w in detail]
+        magnitude = [(d % 2**bits + ((c >> 61) << bits)) >> shift for c, d in zip(coarse, detail)]
+        assert drawn.tolist() == [-m if c % 2 else m for m, c in zip(magnitude, coarse)]
+        kept = [
+            (d % 2**bits % 5 > 0 or d % 2**bits < 5) and not (c % 2 and m == 0)
+            for m, c, d in zip(magnitude, coarse, detail)
+        ]
+        assert counts.tolist() == kept
+        assert (counts[:100] == (words[:100] % 2 == 0)).all()
+
+    def test_those_that_do_not_count_are_drawn_again(self, monkeypatch):
+        sizes, batches = [], [[1, 2, 3, 4, 5], [6, 7, 8], [9]]
+
+        def attempt(noise, size, lattice):
+            sizes.append(size)
+            drawn = np.array(batches[len(sizes) - 1])
+            return drawn, ~np.isin(drawn, [2, 3, 5, 7])
+
+        monkeypatch.setattr(module, "_attempt", attempt)
+        assert module._discrete_laplace(None, 5, None).tolist() == [1, 6, 9, 4, 8]
+        assert sizes == [5, 3, 1]
+
+    def test_a_long_run_goes_on_like_a_new_one(self, monkeypatch):
+        batches = [[7, 2, 7, 7], [7, 0, 3], [7], [5]]
+        monkeypatch.setattr(module, "_short_runs", lambda *_: np.array(batches.pop(0)))
+        assert module._runs(Noise(0), Noise(0).words(4), 3, 7).tolist() == [26, 2, 7, 10]
+        assert not batches
+
+    def test_counts_of_cells_stop(self, monkeypatch):
+        monkeypatch.setattr(module, "_short_runs", lambda noise, words, bits, scale, most: np.full(words.size, most))
+        monkeypatch.setattr(module, "_DRAWN", 2**20)
+        runs = module._runs(Noise(0), Noise(0).words(2), 3, 1000)
+        assert (runs << 3 >= 2**20).all()
+        assert (runs << 3 < 2**20 + 8 * 1000).all()
+
+
+def test_a_choice_asks_the_coin_of_its_distance_from_the_best(monkeypatch):
+    asked = []
+
+    def heads(noise, levels, bits, numerator, denominator):
+        asked.append((levels, bits, numerator, denominator))
+        return (numerator == 0) & (len(asked) == 2)
+
+    monkeypatch.setattr(module, "_heads", heads)
+    lattice, scores = value_lattice(4.0, 0.7), np.array([0.0, 4.0, -3.0, 1.0])
+    assert choose(Noise(1), scores, 0.7, 4.0) == 1
+    for levels, bits, numerator, denominator in asked:
+        assert (levels.size, bits, denominator) == (64, 64, lattice.scale)
+        assert set((numerator * lattice.step).tolist()) == {4.0, 0.0, 7.0, 3.0}
 
 
 class TestDraws:
@@ -136,17 +232,44 @@ class TestDraws:
     def test_whole_noise(self, scale):
         drawn = laplace_release(Noise(1), np.zeros(100_000), scale, 10.0, whole=True)
         assert (drawn == np.rint(drawn)).all()
-        ratio = math.exp(-1 / scale)
-        width = max(1, int(4 * scale))
-        k = np.arange(-width, width + 1)
-        inside = (1 - ratio) / (1 + ratio) * ratio ** np.abs(k)
-        tail = ratio ** (width + 1) / (1 + ratio)
-        expected = np.concatenate([[tail], inside, [tail]]) * drawn.size
-        seen = np.bincount(np.clip(drawn, -width - 1, width + 1).astype(int) + width + 1, minlength=len(expected))
-        kept = expected >= 5
-        rest = max(expected[~kept].sum(), 1e-9)
-        statistic = ((seen - expected)[kept] ** 2 / expected[kept]).sum() + (seen[~kept].sum() - rest) ** 2 / rest
-        assert stats.chi2.sf(statistic, kept.sum()) > LEAST_P
+        assert law(whole_lattice(10.0, scale), drawn) > LEAST_P
+
+    @pytest.mark.parametrize(("undecided", "draws"), [(2.0**-32, 500_000), (0.25, 10_000)])
+    @pytest.mark.parametrize(("scale", "shift"), [(3, 0), (200, 0), (130, 5)])
+    def test_noise_has_its_law_whatever_is_left_to_integers(self, monkeypatch, scale, shift, undecided, draws):
+        monkeypatch.setattr(module, "_UNDECIDED", undecided)
+        lattice = Lattice(1.0, scale, shift)
+        assert law(lattice, module._discrete_laplace(Noise(11), draws, lattice)) > LEAST_P
+
+    @pytest.mark.parametrize("wrong", ["fresh", "heads", "tails", "other side"])
+    def test_integers_that_answer_otherwise_are_noticed(self, monkeypatch, wrong):
+        exact = module._below_exponential
+        answers = {
+            "fresh": lambda noise, level, bits, u, t: exact(noise, 0, 0, u, t),  # another number than the one drawn
+            "heads": lambda *_: True,
+            "tails": lambda *_: False,
+            "other side": lambda *of: not exact(*of),
+        }
+        monkeypatch.setattr(module, "_UNDECIDED", 0.25)
+        monkeypatch.setattr(module, "_below_exponential", answers[wrong])
+        lattice = Lattice(1.0, 3, 0)
+        drawn = np.maximum(module._discrete_laplace(Noise(11), 10_000, lattice), -20)
+        assert law(lattice, drawn) < FALSE_ALARM
+
+    def test_slope_inside_the_cells(self, monkeypatch):
+        """What a coin that always shows heads gets wrong."""
+        part = np.arange(2**10)
+        density = np.exp(-part / 2**16)
+        mean = (density @ part) / density.sum()
+        deviation = math.sqrt((density @ (part - mean) ** 2) / density.sum())
+
+        def score():
+            drawn = module._discrete_laplace(Noise(12), 2_000_000, Lattice(1.0, 2**16, 0))
+            return ((np.abs(drawn) % 2**10).mean() - mean) / deviation * math.sqrt(2_000_000)
+
+        assert abs(score()) < Z_LIMIT
+        monkeypatch.setattr(module, "_heads", lambda noise, levels, *_: np.ones(levels.size, dtype=np.bool_))
+        assert score() > Z_LIMIT
 
     @pytest.mark.parametrize("scale", [1e-3, 0.7, 1.0, 123.4])
     def test_real_noise(self, scale):
@@ -235,8 +358,9 @@ class TestPrivateValues:
     @pytest.mark.parametrize(("whole", "scale"), [(False, 1.0), (True, 1.0), (True, 0.01), (True, 1e6)])
     def test_what_is_never_drawn_is_clamped_for_every_value(self, monkeypatch, whole, scale):
         """The largest magnitudes would overflow; they are all released as the same number."""
-        monkeypatch.setattr(module, "_heads", lambda noise, u, t: np.ones(u.size, dtype=np.bool_))
-        monkeypatch.setattr(module, "_runs", lambda noise, size, most: np.full(size, most))
+        monkeypatch.setattr(
+            module, "_runs", lambda noise, words, bits, scale: np.full(words.size, module._DRAWN >> bits)
+        )
         released = {
             abs(float(laplace_release(Noise(seed), [value], scale, 1000.0, whole=whole)[0]))
             for value in (-1000.0, 0.0, 1000.0)
@@ -244,11 +368,6 @@ class TestPrivateValues:
         }
         lattice = (whole_lattice if whole else value_lattice)(1000.0, scale)
         assert released == {min(2**52, lattice.most) * lattice.step}
-
-    def test_counts_of_heads_stop(self, monkeypatch):
-        monkeypatch.setattr(module, "_heads", lambda noise, u, t: np.ones(u.size, dtype=np.bool_))
-        assert module._runs(None, 3, 5).tolist() == [5, 5, 5]
-        assert module._runs(None, 2, 0).tolist() == [0, 0]
 
     def test_shapes(self):
         assert laplace_release(Noise(0), np.zeros((2, 3)), 1.0, 1.0).shape == (2, 3)

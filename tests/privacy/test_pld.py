@@ -14,7 +14,7 @@ from dp_accounting.pld.pld_pmf import DensePLDPmf
 from sampled_steps import COARSE, sampled
 
 from ppdp.core.distance import Distance
-from ppdp.exceptions import ImpossibleBudget, InvalidParameter, UnsupportedOrder
+from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.privacy import pld
 from ppdp.privacy.fixed_size import fixed_size_profile
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon, gaussian_mu
@@ -26,7 +26,6 @@ from ppdp.privacy.pld import (
     _points,
     discrete_laplace_distribution,
     gaussian_distribution,
-    in_parallel,
     laplace_distribution,
     least_noise,
     loss_distribution,
@@ -287,37 +286,6 @@ class TestAnswers:
             gaussian_distribution(1.0) + PrivacyLoss(1.0)
         with pytest.raises(InvalidParameter):
             gaussian_distribution(1.0) * 0
-
-
-class TestParallelBlocks:
-    @staticmethod
-    def block(distance, sigma):
-        return poisson_distribution(
-            distance, rate=0.05, bound=1.0, lipschitz=1.0, noise_scale=sigma, steps=50, interval=COARSE
-        )
-
-    def test_one_row_is_in_one_block(self):
-        blocks = [self.block(Distance(replaced=1), sigma) for sigma in (1.0, 2.0)]
-        assert in_parallel(*blocks).epsilon(1e-6) == max(block.epsilon(1e-6) for block in blocks)
-        assert in_parallel(self.block(Distance(toggled=1), 1.0)).confined
-
-    def test_the_worst_block_is_no_bound_where_several_rows_differ(self):
-        for distance in (Distance(replaced=1, moved=2, radius=0.1), Distance(replaced=2), Distance(toggled=2),
-                         Distance(replaced=1, toggled=1), Distance(replaced=1, reordered=2)):  # fmt: skip
-            with pytest.raises(UnsupportedOrder, match="single row"):
-                in_parallel(self.block(Distance(replaced=1), 1.0), self.block(distance, 1.0))
-        with pytest.raises(UnsupportedOrder):
-            in_parallel(gaussian_distribution(1.0, COARSE))
-        assert in_parallel(gaussian_distribution(1.0, COARSE, confined=True)).confined
-
-    def test_two_blocks_that_both_drift_cost_more_than_the_worse(self):
-        """What would be lost: a pair that moves a row in each block, each block a Gaussian release of mu = 1."""
-        both = gaussian_distribution(1.0, COARSE) + gaussian_distribution(1.0, COARSE)
-        assert both.epsilon(1e-6) > 1.4 * gaussian_distribution(1.0, COARSE).epsilon(1e-6)
-
-    def test_blocks_are_needed(self):
-        with pytest.raises(InvalidParameter):
-            in_parallel()
 
 
 class TestLeastNoise:

@@ -8,6 +8,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
+from hybrids import interpolated, weak_triangle
 from scipy.special import logsumexp
 
 from ppdp.core.distance import Distance
@@ -19,14 +20,12 @@ from ppdp.privacy.renyi import (
     composed,
     gaussian_curve,
     hidden_iterate_curve,
-    interpolated,
     laplace_curve,
     linear_weak_triangle,
     renyi_delta,
     renyi_epsilon,
     renyi_epsilon_classic,
     repeated,
-    weak_triangle,
 )
 
 NEVER_BELOW = 1 - 1e-12

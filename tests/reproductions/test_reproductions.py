@@ -20,6 +20,8 @@ import figure_2
 import figure_3
 import phase_diagram
 import printed
+import retrieval
+import sketched_text
 import table_2
 import table_4
 
@@ -265,6 +267,43 @@ def test_a_best_setting_on_an_edge_is_refused(data):
     with pytest.raises(AssertionError, match="narrow"):
         _ways.best([data], [[narrow]], 1, 1, "narrow")
     assert np.isnan(_ways.best([data], [[]], 1, 1)).all()
+
+
+def scores(page: str, name: str, k: str = "") -> list[float]:
+    """Of a method, behind the words "k = ...:"."""
+    (line,) = re.findall(rf"^\| {re.escape(name)} \|.*", page.partition(k)[2] if k else page, re.MULTILINE)[:1]
+    return [float(cell.split("±")[0]) for cell in line.strip("| ").split("|")[3:]]
+
+
+def test_retrieval(tmp_path):
+    page = retrieval.main(["--quick", "--out", str(tmp_path)])
+    (ours,), (theirs,), (raw,) = (scores(page, name) for name in (retrieval.OURS, retrieval.THEIRS, "DP-RP-G"))
+    assert ours > theirs + 0.05 > raw + 0.05
+    assert "with δ = 0, is ahead of it at (k = 64, ε = 5)" in page
+    found = {name: scores(COMMITTED, name, "k = 256:") for name in retrieval.PAPER | retrieval.BETTER}
+    assert found[retrieval.OURS][1] > 0.95 > 0.4 > found[retrieval.THEIRS][1] > 0.25
+    assert all(found[retrieval.OURS][1] > others[1] for name, others in found.items() if name != retrieval.OURS)
+
+
+def test_what_is_found_is_counted_against_the_true_neighbours(monkeypatch):
+    monkeypatch.setattr(retrieval, "QUERIES", 2)
+    angles = np.array([0.0, 1.0, *np.linspace(-0.5, 1.5, 41)])
+    rows = np.column_stack([np.cos(angles), np.sin(angles)])
+    gold = retrieval.nearest(rows, 10)
+    assert {int(place) for place in gold[0]} == {*range(5, 16)} - {5, 15} | ({5, 15} & {int(p) for p in gold[0]})
+    assert retrieval.precision(3 * rows, gold) == 1
+    assert retrieval.precision(-rows[:, ::-1], gold) < 1
+
+
+def test_sketched_text(tmp_path):
+    page = sketched_text.main(["--quick", "--out", str(tmp_path)])
+    (ours,), (theirs,) = (scores(page, name) for name in (sketched_text.OURS, sketched_text.THEIRS))
+    assert ours > theirs
+    assert "beyond two standard errors in 4 of 4" in COMMITTED
+    X, y = sketched_text.texts(50, 4000, 0)
+    assert X.max() == X.data.min() == 1
+    assert 90 <= X.sum(axis=1).min() <= X.sum(axis=1).max() <= sketched_text.LENGTH
+    assert 0 < y.mean() < 1
 
 
 def test_a_section_takes_its_place_on_the_page(tmp_path):

@@ -1,11 +1,13 @@
 """The contract of mechanisms: every one of ours keeps it, and what is broken is found and named."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from ppdp import Domain, PrivacyLoss
+from ppdp import Adjacency, Domain, PrivacyLoss
 from ppdp.core.formula import FORMULAS, PrivacyMap
-from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, LogisticRegression
+from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, LogisticRegression, SignMechanism
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.learn import linear
 from ppdp.privacy.noise.sampler import Noise
@@ -23,6 +25,7 @@ def test_every_mechanism_keeps_its_promises(kind):
     [
         *(GaussianMechanism(query) for query in ("sum", "count", "covariance", "histogram", "rows")),
         *(LaplaceMechanism(query) for query in ("sum", "count", "histogram")),
+        *(SignMechanism(flips) for flips in ("smooth", "randomized-response", "laplace", "gaussian")),
         *(LogisticRegression(solver=name, batch_size=4, max_iter=4) for name in ("poisson", "fixed-size", "epochs")),
         LogisticRegression(solver="output"),
     ],
@@ -32,6 +35,21 @@ def test_every_mechanism_keeps_its_promises(kind):
 def test_so_does_every_question(mechanism):
     domain = Domain(n_features=2, classes=(0, 1)) if mechanism.needs_y else Domain(n_features=2)
     assert check_mechanism(mechanism, domain, pairs=4, climbs=8, runs=800, seconds=0.5) <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("adjacency", [None, Adjacency.change(coordinate=0.2), Adjacency.change(l2=0.2)], ids=str)
+def test_half_of_what_a_change_does_to_rows_is_found(monkeypatch, adjacency):
+    domain = None if adjacency is None else Domain(n_features=2, adjacency=adjacency)
+    formula = FORMULAS["laplace.rows"]
+
+    def careless(domain, distance, *, noise_scale):
+        return formula(domain, distance, noise_scale=noise_scale * (1 if distance.moves is None else 2))
+
+    few = {"pairs": 4, "climbs": 8, "runs": 800, "seconds": 0.5}
+    assert check_mechanism(LaplaceMechanism("rows"), domain, **few) > 0.9
+    monkeypatch.setitem(FORMULAS, "laplace.rows", replace(formula, function=careless))
+    with pytest.raises(AssertionError, match="answers without noise are"):
+        check_mechanism(LaplaceMechanism("rows"), domain, **few)
 
 
 def test_a_domain_can_be_chosen():
@@ -217,7 +235,7 @@ WRONG = {
     "a memory": (Remembering(), "read sets attributes from more than what was released"),
     "constant noise": (Constant(), "adds noise another number of times"),
     "noise that reaches nothing": (Secretive(), "no noise reaches what it releases"),
-    "parameters that no certificate holds": (Numpy(), "not plain numbers, words, lists"),
+    "parameters that no certificate holds": (Numpy(), "not plain numbers, words and lists"),
 }
 
 

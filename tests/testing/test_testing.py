@@ -1,11 +1,13 @@
 """The contract test itself: it accepts stages that keep their promises and names what the others break."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import FORMULAS, Margin, Stability
@@ -87,6 +89,37 @@ def test_columns_and_rows_can_be_chosen():
     assert check_stage(three, Domain(n_rows=5, n_features=3, row_norm=2.0)) > 0.9
     with pytest.raises(AssertionError, match="accepts none of the domains, so nothing was checked"):
         check_stage(three, Domain(n_features=2))
+
+
+@pytest.mark.parametrize("adjacency", [None, Adjacency.change(coordinate={1: 0.2}), Adjacency.change(l1=0.1)], ids=str)
+@pytest.mark.parametrize(
+    ("part", "wrong"),
+    [
+        ({}, None),
+        ({"l1": 0.5}, "entries"),
+        ({"linf": 0.1}, "entry"),
+        ({"columns": 0}, "columns"),
+    ],
+    ids=str,
+)
+def test_what_is_said_of_a_change_is_tried(promise, adjacency, part, wrong):
+    """A formula that passes on more than the length of a change must be right in all of it."""
+
+    def told(domain, distance):
+        known = distance.moves
+        if known is None:
+            return domain, distance
+        less = {name: float(share) * getattr(known, name) for name, share in part.items() if name != "linf"}
+        linf = {"linf": part["linf"] * known.most} if "linf" in part else {}
+        return domain, distance.moving(replace(known, **less, **linf))
+
+    promise(told, gaps=True, entrywise=True)
+    domain = None if adjacency is None else Domain(n_features=2, adjacency=adjacency)
+    if wrong is None:
+        assert check_stage(Own(), domain, pairs=6, climbs=6) > 0.99
+    else:
+        with pytest.raises(AssertionError, match=f"{wrong} is "):
+            check_stage(Own(), domain, pairs=6, climbs=6)
 
 
 def _three_columns(X):

@@ -83,7 +83,7 @@ class TestCentre:
         rng = np.random.default_rng(0)
         rows = rng.uniform(0, 1, size=(9000, 2))
         stage = GridDeduplicator(0.1)
-        statistics = {"sides": np.full(2, 0.1), "norm": 1.2, "entry": None}
+        statistics = {"sides": np.full(2, 0.1), "row_norm": 1.2, "entry_bound": np.inf}
         results = [stage.apply(Rows.of(part), statistics) for part in (rows, rows[::-1])]
         records = [{row.tobytes() for row in out.X[out.weight > 0]} for out in results]
         assert records[0] == records[1]

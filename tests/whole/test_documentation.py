@@ -1,5 +1,6 @@
 """The code that people read is run: README and documentation."""
 
+import json
 import re
 import sys
 from importlib import import_module
@@ -12,6 +13,7 @@ from ppdp import Adjacency
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -24,6 +26,16 @@ def python_blocks(page: Path) -> str:
 def test_code_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     exec(compile(python_blocks(page), str(page), "exec"), {"__name__": "documentation"})
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda p: p.name)
+def test_notebooks_run(notebook: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are kept without outputs."""
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert not any(cell["outputs"] or cell["execution_count"] for cell in code)
+    exec(compile("\n".join("".join(cell["source"]) for cell in code), str(notebook), "exec"), {"__name__": "notebook"})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -43,6 +43,7 @@ def test_tests_begin_at_different_places():
 def run(folder, *options):
     """Names of the tests that pass."""
     (folder / "test_it.py").write_text(TESTS)
+    (folder / "pytest.ini").write_text("[pytest]\n")  # whatever lies in a folder above, names begin here
     place = str(Path(effort.__file__).parent)
     environment = {**os.environ, "PYTHONPATH": place, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     line = [sys.executable, "-m", "pytest", "-p", "effort", "-p", "no:cacheprovider", "-rp", *options, "test_it.py"]

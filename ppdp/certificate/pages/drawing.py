@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
+from ppdp.certificate.numbers import privacy_profile
 from ppdp.certificate.pages.markup import Element, element
 from ppdp.certificate.pages.meaning import FALSE_ALARMS, detection_power, powers_in_words
-from ppdp.certificate.pages.points import Point, spreads
-from ppdp.certificate.pages.profile import privacy_profile
+from ppdp.certificate.pages.view import Point, spreads
 from ppdp.certificate.record import Record
 from ppdp.core.figures import figure, power_of_ten
 
@@ -30,12 +31,7 @@ def by_class(part: str) -> dict[str, str]:
 def distance_bars(points: Sequence[Point], paint: Paint = by_class) -> tuple[Element, ...]:
     """One bar for each point: unmatched rows, then rows that moved; a tick where the point before ended.
 
-    Parameters
-    ----------
-    points : sequence of Point
-        The entrance first.
-    paint : callable
-        Attributes of the parts "bar", "track", "unmatched", "moved" and "before".
+    ``paint`` gives the attributes of the parts "bar", "track", "unmatched", "moved" and "before".
     """
     at = _scale([level for point in points for level in (point.unmatched, point.rows)])
     ends = [at(point.rows) for point in points]
@@ -84,91 +80,82 @@ def _scale(levels: list[float]) -> Callable[[float], float]:
 def epsilon_curve(content: Record) -> Element:
     """Epsilon against delta, with the certified point; empty where nothing is promised."""
     own, certified = float(content.delta), float(content.epsilon)
-    profile = privacy_profile(content)
+    profile = [pair for pair in privacy_profile(content) if pair[0]]  # an axis of powers has no place for 0
     low = math.floor(math.log10(profile[0][0]) + 0.5)
-    high = min(0, max(-3, math.ceil(math.log10(own)) + 2))
+    high = min(0, max(-3, math.ceil(math.log10(own)) + 2)) if own else -3
     promised = [(d, e) for d, e in profile if math.isfinite(e) and d <= 10.0**high]
     top, step = _nice_top(max([certified, *(epsilon for _, epsilon in promised)]))
 
     def x(delta: float) -> float:
-        return LEFT + (RIGHT - LEFT) * (math.log10(delta) - low) / (high - low)
+        return _across((math.log10(delta) - low) / (high - low))
 
-    def y(value: float) -> float:
-        return BOTTOM - (BOTTOM - TOP) * value / top
-
-    start = x(promised[0][0]) if promised else RIGHT
-    here = x(own), y(certified)
-    levels = {figure(i * step, 3): y(i * step) for i in range(round(top / step) + 1)}
+    start, here = x(promised[0][0]) if promised else RIGHT, x(own) if own else LEFT
+    void: dict[str, Any] = {"x": LEFT, "y": TOP, "width": _short(start - LEFT), "height": BOTTOM - TOP}
+    nothing: dict[str, Any] = {"x": _short((LEFT + start) / 2), "y": (TOP + BOTTOM) / 2, "text_anchor": "middle"}
+    height = _short(_up(certified / top))
     powers = range(low, high + 1, max(1, math.ceil((high - low) / 5)))
     return _figure(
         "Guaranteed ε against δ",
         f"ε = {figure(certified, upward=True)} at δ = {figure(own)}; a larger δ has a smaller ε.",
-        *_axes({power_of_ten(power): x(10.0**power) for power in powers}, levels),
-        *_names("δ", "ε"),
-        element("rect", class_="void", x=LEFT, y=TOP, width=_short(start - LEFT), height=BOTTOM - TOP)
-        if start > LEFT
-        else None,
-        element("text", "nothing promised", x=_short((LEFT + start) / 2), y=(TOP + BOTTOM) / 2, text_anchor="middle")
-        if start > LEFT + 100
-        else None,
-        element("path", class_="curve", d=_path((x(d), y(e)) for d, e in promised) or None),
-        element("line", class_="drop", x1=_short(here[0]), x2=_short(here[0]), y1=_short(here[1]), y2=BOTTOM),
-        element("circle", class_="here", cx=_short(here[0]), cy=_short(here[1]), r=4),
+        ("δ", {power_of_ten(power): x(10.0**power) for power in powers}),
+        ("ε", {figure(i * step, 3): _up(i * step / top) for i in range(round(top / step) + 1)}),
+        element("rect", class_="void", **void) if start > LEFT else None,
+        element("text", "nothing promised", **nothing) if start > LEFT + 100 else None,
+        element("path", class_="curve", d=_path((x(d), _up(e / top)) for d, e in promised) or None),
+        element("line", class_="drop", x1=_short(here), x2=_short(here), y1=height, y2=BOTTOM),
+        element("circle", class_="here", cx=_short(here), cy=height, r=4),
     )
 
 
 def power_curve(content: Record) -> Element:
     """What a test detects at most, against its false alarms; dashed: blind guessing."""
-
-    def x(share: float) -> float:
-        return LEFT + (RIGHT - LEFT) * share
-
-    def y(share: float) -> float:
-        return BOTTOM - (BOTTOM - TOP) * share
-
     alarms = [(i / SAMPLES) ** 2 for i in range(SAMPLES + 1)]  # denser where the curve is steep
-    path = _path((x(alarm), y(detection_power(content, alarm))) for alarm in alarms)
-    marks = [(alarm, detection_power(content, alarm)) for alarm in FALSE_ALARMS]
-    shares = (0.0, 0.25, 0.5, 0.75, 1.0)
+    marks = [(_across(alarm), _up(detection_power(content, alarm))) for alarm in FALSE_ALARMS]
+    shares = {f"{25 * i}\u00a0%": i / 4 for i in range(5)}
     return _figure(
         "What a test detects at most, against its false alarms",
         f"At most {powers_in_words(content)}. Blind guessing detects as often as it raises a false alarm.",
-        *_axes({f"{100 * s:g}\u00a0%": x(s) for s in shares}, {f"{100 * s:g}\u00a0%": y(s) for s in shares}),
-        *_names("false alarms", "detections"),
+        ("false alarms", {words: _across(share) for words, share in shares.items()}),
+        ("detections", {words: _up(share) for words, share in shares.items()}),
         element("line", class_="blind", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=TOP),
-        element("path", class_="power", d=path),
-        *(element("circle", class_="mark", cx=_short(x(alarm)), cy=_short(y(power)), r=3) for alarm, power in marks),
+        element("path", class_="power", d=_path((_across(a), _up(detection_power(content, a))) for a in alarms)),
+        *(element("circle", class_="mark", cx=_short(x), cy=_short(y), r=3) for x, y in marks),
     )
 
 
-def _figure(title: str, description: str, *children: Element | None) -> Element:
-    """A picture that says in words what it shows."""
+def _across(share: float) -> float:
+    """Place on the axis from left to right."""
+    return LEFT + (RIGHT - LEFT) * share
+
+
+def _up(share: float) -> float:
+    """Place on the axis from the bottom to the top."""
+    return BOTTOM - (BOTTOM - TOP) * share
+
+
+def _figure(
+    title: str,
+    description: str,
+    across: tuple[str, Mapping[str, float]],
+    up: tuple[str, Mapping[str, float]],
+    *children: Element | None,
+) -> Element:
+    """A picture that says in words what it shows; an axis is its name, and labels with their places."""
+    (below, columns), (beside, rows) = across, up
     return element(
         "svg",
         element("title", title),
         element("desc", description),
+        *(element("line", class_="grid", x1=LEFT, x2=RIGHT, y1=_short(y), y2=_short(y)) for y in rows.values()),
+        *(element("text", words, x=LEFT - 6, y=_short(y + 4), text_anchor="end") for words, y in rows.items()),
+        *(element("text", words, x=_short(x), y=BOTTOM + 16, text_anchor="middle") for words, x in columns.items()),
+        element("text", below, x=RIGHT, y=BOTTOM + 32, text_anchor="end"),
+        element("text", beside, x=0, y=TOP - 14),
         *children,
         class_="curve-figure",
         viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
         role="img",
         aria_label=f"{title}. {description}",
-    )
-
-
-def _axes(across: Mapping[str, float], up: Mapping[str, float]) -> list[Element]:
-    """Lines and labels: words and their place."""
-    lines = [element("line", class_="grid", x1=LEFT, x2=RIGHT, y1=_short(y), y2=_short(y)) for y in up.values()]
-    lines += [element("text", words, x=LEFT - 6, y=_short(y + 4), text_anchor="end") for words, y in up.items()]
-    return lines + [
-        element("text", words, x=_short(x), y=BOTTOM + 16, text_anchor="middle") for words, x in across.items()
-    ]
-
-
-def _names(across: str, up: str) -> tuple[Element, Element]:
-    """What the axes are."""
-    return (
-        element("text", across, x=RIGHT, y=BOTTOM + 32, text_anchor="end"),
-        element("text", up, x=0, y=TOP - 14),
     )
 
 

@@ -2,68 +2,55 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache, partial
+from importlib.resources import files
 from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
-from ppdp.certificate.record import Record, read_as, written
 from ppdp.core.figures import figure
 
 __all__ = [
+    "Cell",
     "Element",
     "bound",
+    "code",
     "element",
+    "h2",
+    "html_page",
+    "items",
     "number",
+    "p",
+    "pairs",
     "printable",
-    "printable_record",
+    "small",
+    "table",
     "to_html",
 ]
 
+Cell = Element | str | None | tuple[Element | str | None, ...]
+
 
 def element(tag: str, *children: Element | str | None, **attributes: str | float | None) -> Element:
-    """One element with its children; ``class_`` means class, ``stroke_width`` means stroke-width.
+    """One element with its children, of which strings become text; what is None is left out.
 
-    Parameters
-    ----------
-    tag : str
-        Name.
-    *children : Element, str or None
-        Strings become text; None is left out.
-    **attributes : str, float or None
-        None is left out.
+    ``class_`` means class, ``stroke_width`` means stroke-width.
     """
     named = {name.rstrip("_").replace("_", "-"): value for name, value in attributes.items()}
     node = Element(tag, {name: str(value) for name, value in named.items() if value is not None})
-    last: Element | None = None
     for child in children:
         if isinstance(child, Element):
             node.append(child)
-            last = child
-        elif child is not None and last is None:
+        elif child is not None and len(node):
+            node[-1].tail = (node[-1].tail or "") + child
+        elif child is not None:
             node.text = (node.text or "") + child
-        elif child is not None and last is not None:
-            last.tail = (last.tail or "") + child
     return node
 
 
-def to_html(node: Element) -> str:
-    """The tree as HTML; text and attributes are escaped here and nowhere else."""
-    return tostring(node, encoding="unicode", method="html")
-
-
-def printable(value: Any) -> Any:
-    """The document with every invisible character shown as U+FFFD: none may reorder or hide what is read."""
-    if isinstance(value, str):
-        return "".join(c if c.isprintable() else "\ufffd" for c in value)
-    if isinstance(value, dict):
-        return {printable(k): printable(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [printable(v) for v in value]
-    return value
-
-
-def printable_record(c: Record) -> Record:
-    """A certificate without such characters."""
-    return read_as(Record, printable(written(c)))
+code, h2, p, small = (partial(element, tag) for tag in ("code", "h2", "p", "small"))
 
 
 def number(value: float, digits: int = 4, unit: str = "", *, upward: bool = False) -> Element:
@@ -74,3 +61,70 @@ def number(value: float, digits: int = 4, unit: str = "", *, upward: bool = Fals
 def bound(value: float) -> Element:
     """A guarantee: never shown smaller than it is."""
     return number(value, upward=True)
+
+
+def items(texts: Sequence[str], class_: str | None = None) -> Element:
+    """A list of sentences."""
+    return element("ul", *(element("li", text) for text in texts), class_=class_)
+
+
+def pairs(*lines: tuple[str, Cell] | None) -> Element:
+    """Names with their values; None is left out."""
+    children = []
+    for name, value in (line for line in lines if line is not None):
+        children += [element("dt", name), element("dd", *_parts(value))]
+    return element("dl", *children)
+
+
+def table(heads: Sequence[tuple[str, str]], lines: Sequence[Sequence[Cell]], class_: str | None = None) -> Element:
+    """A table; the head of each column is (words, class)."""
+    rows = []
+    for line in lines:
+        cells = []
+        for i, ((words, kind), content) in enumerate(zip(heads, line)):
+            body = element("div", *_parts(content)) if any(part is not None for part in _parts(content)) else None
+            cells.append(element("td", body, class_=kind or None, data_label=words if i and words else None))
+        rows.append(element("tr", *cells))
+    head = element("tr", *(element("th", words, class_=kind or None, scope="col") for words, kind in heads))
+    return element("table", element("thead", head), element("tbody", *rows), class_=class_)
+
+
+def _parts(content: Cell) -> tuple[Element | str | None, ...]:
+    return content if isinstance(content, tuple) else (content,)
+
+
+def to_html(node: Element) -> str:
+    """The tree as HTML; text and attributes are escaped here and nowhere else."""
+    return tostring(node, encoding="unicode", method="html")
+
+
+@cache
+def _style() -> str:
+    return files("ppdp.certificate.pages").joinpath("page.css").read_text(encoding="utf-8")
+
+
+def html_page(title: str, main: Element) -> str:
+    """One HTML file that reads on a phone, on a screen and on paper.
+
+    A browser may paint it with its own style sheet, and nothing else: no script in it would run.
+    """
+    style = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'"
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("title", title),
+        element("style", _style()),
+    )
+    return "<!DOCTYPE html>\n" + to_html(element("html", head, element("body", main), lang="en")) + "\n"
+
+
+def printable(value: Any) -> Any:
+    """The document with every invisible character shown as U+FFFD: none may reorder or hide what is read."""
+    if isinstance(value, str):
+        return "".join(c if c.isprintable() else "\ufffd" for c in value)
+    if isinstance(value, dict):
+        return {printable(k): printable(v) for k, v in value.items()}
+    return [printable(v) for v in value] if isinstance(value, (list, tuple)) else value

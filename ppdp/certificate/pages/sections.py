@@ -1,36 +1,68 @@
-"""What a certificate promises, to whom, and how to check it: sections of its page."""
+"""The sections of a certificate's page: what it promises, why that holds, and how to check it."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from ppdp.certificate.pages.drawing import epsilon_curve, power_curve
-from ppdp.certificate.pages.layout import items, pairs, table
-from ppdp.certificate.pages.losses import law_of
-from ppdp.certificate.pages.markup import Element, bound, element, number
-from ppdp.certificate.pages.meaning import rounded_up, slack_in_words
-from ppdp.certificate.pages.profile import privacy_profile
-from ppdp.certificate.pages.view import View
-from ppdp.certificate.pages.wording import DIGEST, ON_TRUST
-from ppdp.certificate.record import Alternative, Record
-from ppdp.core.formula import GAUSSIAN
+from ppdp.certificate.issued import UNPROVED
+from ppdp.certificate.numbers import privacy_profile
+from ppdp.certificate.pages.drawing import budget_bar, distance_bars, epsilon_curve, power_curve
+from ppdp.certificate.pages.markup import (
+    Cell,
+    Element,
+    bound,
+    code,
+    element,
+    h2,
+    html_page,
+    items,
+    number,
+    p,
+    pairs,
+    small,
+    table,
+)
+from ppdp.certificate.pages.meaning import DIGEST, FACTS, ON_TRUST, RULES, WAYS, rounded_up, slack_in_words, terms
+from ppdp.certificate.pages.view import Noise, View, law_of, only_the_last, spreads
+from ppdp.certificate.record import Mechanism, Record, Step
+from ppdp.core.figures import figure
+from ppdp.core.formula import CHOICE, FLIPS, GAUSSIAN
+from ppdp.privacy.gate import GATE_KINDS
 
-__all__ = ["closing", "coverage", "curve", "facts", "meaning", "opening", "routes"]
+__all__ = ["render_page"]
 
-
-OFFERED = ("chosen", "offered")
+STATUSES = ("chosen", "offered", "not offered")
+RUNGS = ("did not pass", "passed, used", "not needed")
 OTHER_DELTAS = (1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
-FACTS = {
-    "n_rows": "rows",
-    "n_features": "columns",
-    "feature_names": "column names",
-    "rows_per_unit": "rows per person",
-    "row_norm": "limit on the length of a row",
-    "gaps": "missing values",
-    "entry_bound": "largest entry",
-    "min_present": "fewest rows that count",
-}
+MOST = 10  # values of a list that are shown one by one
+
+
+def render_page(view: View) -> str:
+    """The page of a certificate that holds; whatever text it has is shown as text."""
+    c = view.record
+    pair = f"({c.epsilon:g}, {c.delta:g})" + ("" if c.neighbours.record_level else " (for bounded changes only)")
+    title = {
+        "UNCONDITIONAL": f"UNCONDITIONAL {pair} certificate",
+        "CONDITIONAL": f"CONDITIONAL certificate: {pair} if what it assumes holds",
+        "SEEDED": "SEEDED certificate: nothing is protected",
+    }[c.status]
+    parts = (
+        opening(view),
+        *meaning(view),
+        *coverage(view),
+        *stages(view),
+        *releases(view),
+        *gate(c),
+        *mechanism(c),
+        *curve(c),
+        *facts(view),
+        *routes(c),
+        closing(c),
+    )
+    main = element("main", *parts, class_=c.status.lower())
+    return html_page(f"{title}: {c.dataset}" if c.dataset else title, main)
 
 
 def opening(view: View) -> Element:
@@ -41,13 +73,14 @@ def opening(view: View) -> Element:
         "header",
         items(view.beside, class_="beside") if view.beside else None,
         element("h1", element("span", c.status, class_="status"), " ", *claim),
-        element("p", view.meaning, class_="lede"),
+        p(view.meaning, class_="lede"),
         items(c.reasons, class_="reasons") if c.reasons else None,
-        element("p", "It rests on:", class_="lede"),
+        p("It rests on:", class_="lede"),
         items(view.rests_on, class_="rests"),
         items([f"Warning: {warning}" for warning in c.warnings], class_="warnings") if c.warnings else None,
         pairs(
             ("Issued", view.issued) if view.issued else None,
+            *((name.title(), (words, small(f" ({UNPROVED})"))) for name, words in view.said),
             ("Data", c.dataset) if c.dataset else None,
             ("Neighbouring datasets", view.neighbours),
             ("Protected", view.protected),
@@ -57,31 +90,24 @@ def opening(view: View) -> Element:
 
 def meaning(view: View) -> Sequence[Element]:
     """The guarantee as the power of an attacker's test."""
+    neighbours = view.record.neighbours
     story = (
-        "An attacker knows the public facts, the whole method and every row except one person's, and sees everything"
-        " that was released. Given two possible records of that person, the attacker guesses which of them was used. "
+        f"An attacker knows the public facts, the whole method and {neighbours.known}, and sees everything"
+        f" that was released. Given {neighbours.alternatives}, the attacker guesses which of them was used. "
     )
     promise = f"{view.proviso}the attacker detects at most this often:"
     lines = [
-        (
-            number(100 * alarm, unit="\u00a0%"),
-            element("data", rounded_up(power), value=repr(power)),
-        )
+        (number(100 * alarm, unit="\u00a0%"), element("data", rounded_up(power), value=repr(power)))
         for alarm, power in view.powers
     ]
+    powers = table([("False alarms the attacker accepts", "n"), ("Detections, at most", "n")], lines)
     return (
-        element("h2", "What it means"),
-        element("p", story, promise[0].upper() + promise[1:]),
-        element(
-            "div",
-            power_curve(view.record),
-            table([("False alarms the attacker accepts", "n"), ("Detections, at most", "n")], lines),
-            class_="side",
-        ),
-        element(
-            "p",
+        h2("What it means"),
+        p(story, promise[0].upper() + promise[1:]),
+        element("div", power_curve(view.record), powers, class_="side"),
+        p(
             "Guessing blindly detects as often as it raises a false alarm (the dashed line). The figures are rounded"
-            f" up, with {' and '.join(slack_in_words(view.record))} included.",
+            f" up, with {slack_in_words(view.record)} included.",
             class_="note",
         ),
     )
@@ -89,17 +115,202 @@ def meaning(view: View) -> Sequence[Element]:
 
 def coverage(view: View) -> Sequence[Element | None]:
     """What the guarantee speaks of, and what it says nothing about."""
+    excluded = (
+        element("li", sentence, small(plainly, class_="plainly") if plainly else None)
+        for sentence, plainly in view.not_covered
+    )
     return (
-        element("h2", "What is covered"),
-        element("p", f"{view.proviso[:-2]}:") if view.proviso else None,
+        h2("What is covered"),
+        p(f"{view.proviso[:-2]}:") if view.proviso else None,
         items(view.covered),
-        element("h2", "What is not covered"),
-        element("ul", *(_with_plain_words(*both) for both in view.not_covered)),
+        h2("What is not covered"),
+        element("ul", *excluded),
     )
 
 
-def _with_plain_words(sentence: str, plainly: str) -> Element:
-    return element("li", sentence, element("small", plainly, class_="plainly") if plainly else None)
+def stages(view: View) -> Sequence[Element | None]:
+    """How far apart neighbouring datasets can be, stage by stage."""
+    c, points = view.record, view.points
+    lines: list[tuple[Cell, ...]] = []
+    for point, bar, step in zip(points, distance_bars(points), [None, *c.steps]):
+        name, way, page = ("At the entrance", None, None) if step is None else (_stage(step), step.way, code(step.page))
+        lines.append((name, way, (bar, small(", ".join(point.labels))), number(point.rows), page))
+    scale = " The bars are logarithmic." if spreads([point.rows for point in points]) else ""
+    moved = any(point.distance.moved for point in points)
+    return (
+        h2("How far apart two neighbouring datasets can be"),
+        p(
+            f"{c.neighbours.change_made} at the entrance; a stage that is fitted to the rows without noise can pass the"
+            " change on to others. “In replaced rows” weighs all of it: a sum over the rows changes at most as if that"
+            f" many had been replaced.{scale}"
+        ),
+        table(
+            [("Stage", ""), ("Way", ""), ("Rows that can differ", "wide"), ("In replaced rows", "n"), ("Proof", "")],
+            lines,
+            class_="stages cards",
+        ),
+        p(
+            element("span", element("i", class_="key u"), "replaced or toggled"),
+            " ",
+            element("span", element("i", class_="key m"), "moved") if moved else None,
+            " ",
+            element("span", element("i", class_="key t"), "where the stage before ended"),
+            class_="note legend",
+        ),
+        _explained((way, words) for way, words in WAYS.items() if any(step.way == way for step in c.steps)),
+        _explained(terms(label.split()[1] for point in points for label in point.labels)),
+    )
+
+
+def _explained(meanings: Iterable[tuple[str, str]]) -> Element | None:
+    """A line that says what words mean, where they need it."""
+    parts: list[Element | str] = []
+    for word, meaning in meanings:
+        parts += ["; " if parts else "", element("b", word), f": {meaning}"]
+    return p(*parts, ".", class_="note") if parts else None
+
+
+def _stage(step: Step) -> tuple[Element | str, ...]:
+    """A stage with its public parameters and its conditions."""
+    shown = ", ".join(f"{name} = {_plain(value)}" for name, value in step.parameters.items() if value is not None)
+    how = ["tested" if condition.tested else "assumed" for condition in step.conditions]
+    conditions = [
+        element("span", element("b", word), f": {condition.statement}", class_=f"condition {word}")
+        for word, condition in zip(how, step.conditions)
+    ]
+    return step.name, small(step.class_, f": {shown}" if shown else None), *conditions
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, (bool, str)):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        shown = [_plain(v) for v in value]
+        if len(shown) > MOST:
+            return f"[{', '.join(shown[:3])}, …, {shown[-1]}] ({len(shown)} values)"
+        return f"[{', '.join(shown)}]"
+    return figure(value) if isinstance(value, (int, float)) else "none"
+
+
+def releases(view: View) -> Sequence[Element | None]:
+    """Everything that left, with its noise and its share of the budget."""
+    c, names = view.record, view.record.released.names
+    laws = {noise.law for noise in view.noises} | {GAUSSIAN}
+    heads = [("Released", ""), ("Numbers", "n"), ("Sensitivity (L2)", "n")]
+    heads += [("Noise σ" if laws == {GAUSSIAN} else "Noise scale", "n"), ("Cost μ", "n")]
+    heads += [] if view.parts else [("Share of μ²", "")]
+    arrays = ", ".join(f"{name} ({' × '.join(map(str, shape)) or '1'})" for name, shape in names.items())
+    tables = [shape for shape in names.values() if len(shape) == 2]
+    sizes = " {0} × {1}: {0} rows of {1} numbers.".format(*tables[0]) if tables else ""
+    return (
+        h2("What was released"),
+        p(*_noise(view, laws)),
+        table([*heads, ("Proof", "")], [_line(c, noise, laws) for noise in view.noises], class_="released cards"),
+        items(view.parts) if view.parts else None,
+        _explained(terms(release.statistic for release in c.releases)),
+        p("Arrays that left: ", code(arrays), f".{sizes}", class_="note") if arrays else None,
+    )
+
+
+def _noise(view: View, laws: set[str]) -> Iterator[Element | str]:
+    """How everything was made noisy, and what it costs together."""
+    c = view.record
+    if laws == {GAUSSIAN}:
+        yield "Gaussian noise was added to each number before it left"
+        yield ", and to the gate's margin before it was compared. " if c.gate is not None else ". "
+    else:
+        yield "Nothing left without noise"
+        yield ", and the gate's margin was not compared without it. " if c.gate is not None else ". "
+    if not c.total.parts:
+        yield "The costs add as squares; μ of everything together is "
+    elif any(noise.one.mu is not None for noise in view.noises):
+        yield "The costs μ add as squares, the rounding of noise included, to "
+    elif c.total.mu:
+        yield "The rounding of noise costs μ = "
+    if c.total.mu or not c.total.parts:
+        yield number(c.total.mu, 6)
+        yield ". "
+    if c.total.parts:
+        yield "What costs something else than a μ is listed below the table; ε and δ are those of everything together."
+
+
+def _line(c: Record, noise: Noise, laws: set[str]) -> tuple[Cell, ...]:
+    """One line of the table for something that left."""
+    one, size = noise.one, number(noise.size)
+    cells: list[Cell] = [
+        (noise.name, small(noise.note)),
+        size if noise.times == 1 else (number(noise.times), " × ", size),
+        number(noise.sensitivity) if noise.sensitivity is not None else "-",
+        (number(one.noise_scale), small(noise.law) if len(laws) > 1 else None),
+        number(one.mu) if one.mu is not None else "below",
+    ]
+    if not c.total.parts:
+        share = (one.mu or 0.0) ** 2 / (c.total.mu**2 or 1.0)
+        cells.append((budget_bar(share), small(f"{100 * share:.1f}\u00a0%")))
+    return (*cells, code(one.page))
+
+
+def gate(c: Record) -> Sequence[Element]:
+    """The test of the conditions, or that there was none."""
+    if not c.conditions:
+        return ()
+    conditions = "one condition" if len(c.conditions) == 1 else f"{len(c.conditions)} conditions"
+    g = c.gate
+    if g is None:
+        return h2("The gate"), p(f"There was none: {conditions} assumed and not tested.")
+    further = g.ladder.rungs[g.ladder.rung].further if g.ladder else 0
+    done = "added or removed" if c.neighbours.hides_number else "replaced"
+    steps = f"that many rows at least must be {done}" if c.neighbours.record_level else "that many changes it takes"
+    rung = g.ladder and (
+        f" The same noisy margin was compared with {len(g.ladder.rungs)} public thresholds; the bounds on this page are"
+        f" those of {g.ladder.place}, the tightest that it passed, and the promise is the same on every rung."
+    )
+    return (
+        h2("The gate"),
+        p(
+            f"Before anything that rests on {conditions} ran, the smallest margin ({steps}"
+            " before a condition fails) was compared, with noise, with a threshold."
+            f" It passed. {RULES[g.rule]}{rung or ''}"
+        ),
+        pairs(
+            ("Threshold", number(float(g.threshold + further), 5, " rows")),
+            (GATE_KINDS[g.kind].scale_words, number(g.noise_scale, 4, " rows")),
+            ("Passes wrongly, at most", bound(g.delta)),
+        ),
+    )
+
+
+def mechanism(c: Record) -> Sequence[Element | None]:
+    """The last step."""
+    m, title = c.mechanism, h2("The mechanism")
+    if m is None:
+        return title, p("There is none: the fitted map itself was released, through the statistics above.")
+    law = law_of(m)
+    return (
+        title,
+        p(f"{m.name} ({m.class_}) {_asks(m)}"),
+        pairs(
+            ("Utilities" if law == CHOICE else "Values without noise", ("at most ", number(m.bound), " each")),
+            ("Noise σ on each" if law == GAUSSIAN else "Noise scale", number(m.noise_scale)),
+            *((name, _plain(value)) for name, value in m.parameters.items()),
+        ),
+        _explained(terms(m.parameters)),
+    )
+
+
+def _asks(m: Mechanism) -> str:
+    """What a mechanism did with the prepared rows."""
+    if law_of(m) == FLIPS:
+        return "tells the sign of every entry of the prepared rows, flipped at random; nothing else of them was used."
+    if law_of(m) == CHOICE:
+        return "chooses at random among public candidates, those that suit the prepared rows with more probability."
+    if m.steps == 1:
+        return "asks the prepared rows for one answer; only the noisy answer was used."
+    used = "one of the points they lead to was released" if only_the_last(m) else "all of them were paid for"
+    return (
+        f"asks the prepared rows for {m.steps} answers, each on what the ones before it gave; only the noisy answers"
+        f" were used, and {used}."
+    )
 
 
 def curve(c: Record) -> Sequence[Element]:
@@ -109,83 +320,71 @@ def curve(c: Record) -> Sequence[Element]:
         (number(delta), bound(promised[delta]) if math.isfinite(promised[delta]) else "nothing promised")
         for delta in sorted({*OTHER_DELTAS, c.delta}, reverse=True)
     ]
-    return (
-        element("h2", "The same guarantee at another δ"),
-        element("div", epsilon_curve(c), table([("δ", "n"), ("ε, at most", "n")], lines), class_="side"),
-    )
+    epsilons = table([("δ", "n"), ("ε, at most", "n")], lines)
+    return h2("The same guarantee at another δ"), element("div", epsilon_curve(c), epsilons, class_="side")
 
 
 def facts(view: View) -> Sequence[Element]:
     """Public facts with their origins."""
+    names = {**FACTS, **({"n_rows": "rows, at most"} if view.record.neighbours.hides_number else {})}
     return (
-        element("h2", "Public facts"),
-        element("p", "The derivation rests on these, and they are published with it.", f" {ON_TRUST}"),
+        h2("Public facts"),
+        p(f"The derivation rests on these, and they are published with it. {ON_TRUST}"),
         table(
             [("Fact", ""), ("Value", "wide"), ("Origin", "")],
-            [(FACTS.get(name, name), value, origin) for name, value, origin in view.facts],
+            [(names.get(name, name), value, origin) for name, value, origin in view.facts],
             class_="facts cards",
         ),
     )
 
 
 def routes(c: Record) -> Sequence[Element]:
-    """Every way through the stages that was weighed, before any data; of a ladder, its rungs."""
+    """Every way through the stages that was weighed, before any data; of a ladder, its rungs, the tightest first."""
     ladder = c.gate.ladder if c.gate is not None else None
     last = c.mechanism or (c.releases[-1] if c.releases else None)
     noise = "Noise σ" if last is None or law_of(last) == GAUSSIAN else "Noise scale"
+    shown = sorted(c.alternatives, key=lambda a: (STATUSES.index(a.status), a.noise_scale or 0.0))
+    told = [a.status for a in shown]
+    if ladder:
+        shown, passed = list(c.alternatives), ladder.rung
+        told = [RUNGS[(i >= passed) + (i > passed)] for i in range(len(shown))]
     lines = [
         (
-            (a.route, element("small", a.reason) if a.reason else None),
+            (a.route, small(a.reason) if a.reason else None),
             status,
             number(a.noise_scale) if a.noise_scale is not None else None,
         )
-        for a, status in (_climbed(c.alternatives, ladder.rung) if ladder else _ranked(c.alternatives))
+        for a, status in zip(shown, told)
     ]
     return (
-        element("h2", "Rungs of the ladder" if ladder else "Routes considered"),
-        element("p", _decided(c)),
+        h2("Rungs of the ladder" if ladder else "Routes considered"),
+        p(_decided(c)),
         table([("Rung" if ladder else "Route", ""), ("", ""), (noise, "n")], lines, class_="routes cards"),
     )
-
-
-def _ranked(alternatives: Sequence[Alternative]) -> list[tuple[Alternative, str]]:
-    """Routes with their status, the chosen one first."""
-    order = {"chosen": 0, "offered": 1, "not offered": 2}
-    ranked = sorted(alternatives, key=lambda a: (order[a.status], a.noise_scale or 0.0))
-    return [(a, a.status) for a in ranked]
-
-
-def _climbed(rungs: Sequence[Alternative], passed: int) -> list[tuple[Alternative, str]]:
-    """Rungs, the tightest first, with what the noisy test made of them."""
-    told = ("did not pass", "passed, used", "not needed")
-    return [(rung, told[(i >= passed) + (i > passed)]) for i, rung in enumerate(rungs)]
 
 
 def _decided(c: Record) -> str:
     """What decided which of them was used: public facts, and on a ladder the noisy test."""
     before = "Settled from the facts above, before any row was seen"
-    gate = c.gate
-    if gate is not None and gate.ladder:
-        rung, count = gate.ladder.rung + 1, len(gate.ladder.rungs)
+    ladder = c.gate.ladder if c.gate is not None else None
+    if ladder:
         return (
             f"{before}: the rungs and their noise. Which rung was used the private rows decided, through the noisy"
-            f" test: rung {rung} of {count}. Its answer is paid for."
+            f" test: {ladder.place}. Its answer is paid for."
         )
-    noises = {status: [a.noise_scale for a in c.alternatives if a.status == status] for status in OFFERED}
-    chosen, priced = noises["chosen"], [noise for some in noises.values() for noise in some if noise is not None]
+    chosen = [a.noise_scale for a in c.alternatives if a.status == "chosen"]
+    priced = [a.noise_scale for a in c.alternatives if a.status != "not offered" and a.noise_scale is not None]
     least = c.mechanism is not None and len(priced) > 1 and chosen == [min(priced)]
     return f"{before}{'; the least final noise was chosen' if least else ''}."
 
 
 def closing(c: Record) -> Element:
     """How to check all this."""
-    versions = ", ".join(f"{name} {version}" for name, version in c.versions.items())
     return element(
         "footer",
-        element("h2", "How to verify"),
-        element(
-            "p",
-            element("code", "ppdp verify certificate.json"),
+        h2("How to verify"),
+        p(
+            code("ppdp verify certificate.json"),
             " computes every figure again from the public parameters in the JSON document, without the data. It does"
             f" not check free text: names, origins of facts, versions. This page only shows that document. {DIGEST}",
         ),
@@ -195,6 +394,6 @@ def closing(c: Record) -> Element:
             ("SHA-256 of the steps and their parameters", element("span", c.released.inference, class_="hash")),
             ("Invalid values", {"error": "stop the run", "repair": "are repaired row by row"}[c.invalid]),
             ("Form", c.schema),
-            ("Versions", versions),
+            ("Versions", ", ".join(f"{name} {version}" for name, version in c.versions.items())),
         ),
     )

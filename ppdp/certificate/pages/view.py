@@ -5,29 +5,56 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ppdp.certificate.issued import account_in_words, left_out
-from ppdp.certificate.pages.losses import law_of, only_the_last, part_in_words
-from ppdp.certificate.pages.meaning import (
-    FALSE_ALARMS,
-    covered_in_words,
-    detection_power,
-    powers_in_words,
-    reservation,
-    status_in_words,
-    told,
-)
-from ppdp.certificate.pages.points import Point, points_of
-from ppdp.certificate.pages.wording import (
-    around_the_claim,
-    besides,
-    neighbours_in_words,
-    protected_in_words,
-    shown_facts,
-)
-from ppdp.certificate.record import Gate, Mechanism, Record, Release
-from ppdp.certificate.replay.trust import rests_on
+from ppdp.bounds import FORMULAS
+from ppdp.certificate.issued import account_in_words, left_out, said
+from ppdp.certificate.pages import meaning
+from ppdp.certificate.pages.markup import printable
+from ppdp.certificate.record import Entrance, Gate, Mechanism, Record, Release, Step, read_as, written
+from ppdp.core.adjacency import Adjacency
+from ppdp.core.distance import Distance
+from ppdp.core.figures import figure
+from ppdp.core.formula import GAUSSIAN, Answer
+from ppdp.privacy.gate import GATE_KINDS
+from ppdp.privacy.losses import Part
 
-__all__ = ["Noise", "View", "view_of"]
+__all__ = ["Noise", "Point", "View", "law_of", "only_the_last", "points_of", "printable_view", "spreads", "view_of"]
+
+
+FEW = 20  # above this range a logarithmic scale is easier to read
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Two neighbouring datasets after one stage."""
+
+    name: str  # of the stage just passed; empty at the entrance
+    distance: Distance  # how far apart they can be
+    row_norm: float | None  # public bound on the norm of a row here
+
+    @property
+    def unmatched(self) -> float:
+        """What replaced and toggled rows make up, in replaced rows."""
+        return self.distance.mass / 2
+
+    @property
+    def rows(self) -> float:
+        """Most that a sum of the rows can change, in units of what one replaced row can change it.
+
+        ``(R mass + min(total, 2 R moved)) / 2R`` for rows of norm R: Theorem E of ``docs/theory/distance.md``.
+        """
+        if self.distance.total == 0:
+            return self.unmatched
+        if self.row_norm is None:  # a length without a unit: each row counts as replaced, which is always true
+            return self.unmatched + self.distance.moved
+        return self.distance.shift(self.row_norm, 1.0) / (2 * self.row_norm)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        r"""What differs, in words: ``("1 replaced", "99 moved by ≤\u00a00.02")``."""
+        d = self.distance
+        toggled = (f"{d.toggled:g} toggled",) if d.toggled else ()
+        moved = (f"{d.moved:g} moved by ≤\u00a0{figure(d.radius, 3, upward=True)}",) if d.moved else ()
+        return f"{d.replaced:g} replaced", *toggled, *moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +82,7 @@ class View:
     meaning: str
     rests_on: Sequence[str]
     issued: str | None
+    said: Sequence[tuple[str, str]]  # purpose and who is responsible, if the issuer says so
     neighbours: str
     protected: str
     proviso: str  # before every promise; empty for an unconditional one
@@ -77,28 +105,37 @@ class View:
         return [f"{name} = {value} ({origin})" for name, value, origin in self.facts]
 
 
+def printable_view(c: Record) -> View:
+    """The same of a certificate without invisible characters: for whatever people read."""
+    return view_of(read_as(Record, printable(written(c))))
+
+
 def view_of(c: Record) -> View:
     """What is said of a certificate that holds."""
-    before, after = around_the_claim(c)
+    (before, after), proviso = meaning.around_the_claim(c), meaning.reservation(c)
     return View(
         record=c,
         beside=left_out(c),
         before=before,
         after=after,
-        meaning=status_in_words(c),
-        rests_on=rests_on(c),
+        meaning=meaning.status_in_words(c),
+        rests_on=meaning.rests_on(c),
         issued=account_in_words(c),
-        neighbours=neighbours_in_words(c),
-        protected=protected_in_words(c),
-        proviso=reservation(c),
-        powers=[(alarm, detection_power(c, alarm)) for alarm in FALSE_ALARMS],
-        promise=f"{reservation(c)}a test for one person's rows detects at most {powers_in_words(c)}",
-        facts=shown_facts(c),
+        said=said(c),
+        neighbours=c.adjacency if c.neighbours == Adjacency.replace() else c.neighbours.words,  # of one row
+        protected=meaning.protected_in_words(c),
+        proviso=proviso,
+        powers=[(alarm, meaning.detection_power(c, alarm)) for alarm in meaning.FALSE_ALARMS],
+        promise=f"{proviso}a test for {c.neighbours.secret} detects at most {meaning.powers_in_words(c)}",
+        facts=meaning.shown_facts(c),
         points=points_of(c),
         noises=tuple(_noises(c)),
-        parts=[part_in_words(part) for part in c.total.parts],
-        covered=covered_in_words(c),
-        not_covered=[(words, besides(words)) for words in c.not_covered],
+        parts=[Part.from_dict(part).words() for part in c.total.parts],
+        covered=meaning.covered_in_words(c),
+        not_covered=[
+            (words, next((plainly for start, plainly in meaning.PLAINLY.items() if words.startswith(start)), ""))
+            for words in c.not_covered
+        ],
     )
 
 
@@ -108,8 +145,40 @@ def _noises(c: Record) -> Iterator[Noise]:
         note, phrase = f"for {served}, {one.purpose}", f"{one.statistic} for {served}"
         yield Noise(one.statistic, note, phrase, 1, one.size, one.sensitivity, law_of(one), one)
     if c.gate is not None:
-        yield Noise("gate", told(c.gate), "the gate's answer", 1, 1, 1.0, law_of(c.gate), c.gate)
+        yield Noise("gate", meaning.told(c.gate), "the gate's answer", 1, 1, 1.0, law_of(c.gate), c.gate)
     m = c.mechanism
     if m is not None:
         times = 1 if only_the_last(m) else m.steps
         yield Noise(m.name, m.class_, m.name, times, m.size, m.sensitivity, law_of(m), m)
+
+
+def law_of(one: Release | Gate | Mechanism) -> str:
+    """Law of its noise: "Gaussian" or another; one that is not known here gets no name.
+
+    What costs a mu is Gaussian: `verify` computes it so. Of anything else only its formula knows.
+    """
+    if one.mu is not None:
+        return GAUSSIAN
+    known = GATE_KINDS.get(one.kind) if isinstance(one, Gate) else FORMULAS.get(one.formula)
+    return getattr(known, "law", "") or "a law unknown to this ppdp"
+
+
+def only_the_last(mechanism: Mechanism) -> bool:
+    """Whether of many answers one iterate is released."""
+    known = FORMULAS.get(mechanism.formula)
+    return isinstance(known, Answer) and known.hides_iterates
+
+
+def points_of(content: Record) -> tuple[Point, ...]:
+    """Every point of a certificate's document, the entrance first."""
+    places: list[Entrance | Step] = [content.entrance, *content.steps]
+    names = ["", *(step.name for step in content.steps)]
+    return tuple(
+        Point(name, Distance.from_dict(at.distance), at.domain.get("row_norm")) for name, at in zip(names, places)
+    )
+
+
+def spreads(levels: list[float]) -> bool:
+    """Whether these levels need a logarithmic scale."""
+    positive = [level for level in levels if level > 0]
+    return bool(positive) and max(positive) > FEW * min(positive)

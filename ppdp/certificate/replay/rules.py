@@ -7,19 +7,38 @@ never made, a condition that nobody states, a model accounted as something else.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 from ppdp.bounds import lookup
-from ppdp.certificate.record import Mechanism, Record, Release, Step
+from ppdp.bounds.selection import search_allowance, search_loss, selection_loss
+from ppdp.certificate.record import Condition, Mechanism, Record, Release, Search, Step
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.formula import Answer, Formula
+from ppdp.core.formula import Answer, Formula, drawn_exactly
 from ppdp.data.releases import STATISTICS
+from ppdp.exceptions import ExportError
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW
 
-__all__ = ["ADJACENCY", "PRIVATE_ORIGIN", "RECORDED", "broken_rules", "not_covered", "part_rules", "step_rules"]
+__all__ = [
+    "ADJACENCY",
+    "PRIVATE_ORIGIN",
+    "RECORDED",
+    "broken_rules",
+    "not_covered",
+    "part_rules",
+    "refuse_unsafe",
+    "restated",
+    "search_rules",
+    "stated",
+    "step_rules",
+]
 
 
+_CLOSE = 1e-9
 ADJACENCY = Adjacency.replace().words
 PRIVATE_ORIGIN = "read from y: not public"
 NOT_COVERED = (
@@ -39,9 +58,21 @@ EXCEPTIONS = (
 )
 
 
-def not_covered(invalid: str) -> list[str]:
+CAP = (
+    "that a run stops because there are more rows than n_rows declares: how many rows there are is private, and this"
+    " tells of it"
+)
+
+
+def stated(adjacency: Adjacency) -> str:
+    """Which datasets are neighbours, in the words of a certificate; where rows are replaced, those for one row."""
+    return ADJACENCY if adjacency.replaces else adjacency.words
+
+
+def not_covered(invalid: str, adjacency: Adjacency) -> list[str]:
     """What a certificate does not promise, in words."""
-    return [*([EXCEPTIONS] if invalid == "error" else []), *NOT_COVERED]
+    capped = [CAP] if adjacency.hides_number else []
+    return [*([EXCEPTIONS] if invalid == "error" else []), *capped, *NOT_COVERED]
 
 
 def step_rules(step: Step, domain: Domain, distance: Distance, where: str) -> Iterator[str]:
@@ -56,12 +87,17 @@ def step_rules(step: Step, domain: Domain, distance: Distance, where: str) -> It
         unit = lookup(condition.formula, "margin")(domain, distance)
         if not math.isclose(unit, condition.unit, rel_tol=1e-9):
             yield f"{where}.conditions: a unit of margin is {unit!r} here."
-        statement = lookup(condition.formula, "margin").statement
-        if statement is not None and condition.statement != statement(domain, **step.parameters):
+        if condition != restated(condition, domain, step.parameters):
             yield f"{where}.conditions: another statement follows from the parameters."
     needed = found.assumes(domain, **step.parameters)
     if sorted(condition.formula for condition in step.conditions) != sorted(needed):
         yield f"{where}.conditions: the formula assumes {sorted(needed) or 'nothing'}."
+
+
+def restated(condition: Condition, domain: Domain, parameters: Mapping[str, Any]) -> Condition:
+    """A condition as it follows from the parameters of its step."""
+    statement = lookup(condition.formula, "margin").statement
+    return condition if statement is None else replace(condition, statement=statement(domain, **parameters))
 
 
 def broken_rules(c: Record, points: list[tuple[Domain, Distance]], end: Domain) -> Iterator[str]:
@@ -71,10 +107,10 @@ def broken_rules(c: Record, points: list[tuple[Domain, Distance]], end: Domain) 
     if len({*names, *([mechanism.name] if mechanism else [])}) != len(names) + bool(mechanism):
         yield "steps: names are not unique."
         return
-    if c.adjacency != ADJACENCY:
+    if c.adjacency != stated(c.neighbours):
         yield "adjacency: the bounds hold for another one."
     of_a_search = () if c.search is None else (RECORDED,)
-    if c.not_covered != (*not_covered(c.invalid), *of_a_search):
+    if c.not_covered != (*not_covered(c.invalid, c.neighbours), *of_a_search):
         yield "not_covered: something is not said."
     if c.delta * Domain.from_dict(c.entrance.domain).n >= 1:
         yield "delta: it is not below 1/n, so publishing one whole row would satisfy it."
@@ -104,7 +140,8 @@ def _answers(mechanism: Mechanism, end: Domain) -> Iterator[str]:
         size, bound = found.shape(end, **mechanism.parameters)
         if size != mechanism.size or not math.isclose(bound, mechanism.bound, rel_tol=1e-9):
             yield "mechanism: another size or bound follows."
-    if found.steps is not None and found.steps(end, **mechanism.parameters) != mechanism.steps:
+    once = 1 if drawn_exactly(mechanism.formula) else mechanism.steps  # else noise is charged for every answer
+    if (once if found.steps is None else found.steps(end, **mechanism.parameters)) != mechanism.steps:
         yield "mechanism.steps: another number of answers follows."
     if end.missing_rows:
         yield "mechanism: rows may have gaps here."
@@ -128,6 +165,8 @@ def _facts(c: Record) -> Iterator[str]:
         shown = fact.value
         if fact.name in ("n_rows", "n_features", "rows_per_unit") and shown != str(getattr(domain, fact.name)):
             yield f"facts: {fact.name} is another one in the derivation."
+        if fact.name == "adjacency" and (shown != domain.adjacency.words or domain.adjacency.replaces):
+            yield "facts: adjacency is another one in the derivation."
         if fact.name == "gaps" and (shown == "none") != (domain.max_missing == 0):
             yield "facts: gaps are declared otherwise in the derivation."
 
@@ -145,16 +184,12 @@ def _release(c: Record, release: Release, domain: Domain, names: list[str], wher
     positions = [names.index(name) for name in release.serves]
     if positions != sorted(set(positions)) or positions[0] != release.at:
         yield f"{where}: it is not taken where its first stage stands."
-    if not all(_affine(step) for step in steps[release.at : positions[-1]]):
+    between = ((lookup(step.formula, "stability"), step) for step in steps[release.at : positions[-1]])
+    if not all(formula.affine(**step.parameters) for formula, step in between):
         yield f"{where}: it cannot be carried to all stages that it serves."
     fits = any(steps[position].way == "noisy" for position in positions)
     if fits != (release.purpose == "fit"):
         yield f"{where}: its purpose is another."
-
-
-def _affine(step: Step) -> bool:
-    """Whether released moments can be carried through a step."""
-    return bool(lookup(step.formula, "stability").affine(**step.parameters))
 
 
 def _served(c: Record) -> Iterator[str]:
@@ -220,3 +255,67 @@ def _status(c: Record) -> Iterator[str]:
         yield "status: something is assumed, so it is not unconditional."
     if (c.status == "UNCONDITIONAL") != (not c.reasons):
         yield "status: UNCONDITIONAL has no reasons, and any other has."
+
+
+def search_rules(c: Record, search: Search, last: PrivacyLoss, draws: int) -> Iterator[str]:
+    """Compose a search again: ``docs/theory/search.md``.
+
+    Its certificate keeps the derivation of its last fit, which costs ``last`` and draws ``draws`` numbers, with the
+    total of everything. What the other fits cost is recorded and composed; their own derivations are not in it.
+    """
+    total, fits, refits, selection = c.total, search.fits, search.refits, search.selection
+    lists = (fits, refits, search.parameters, search.outcomes)
+    best = search.best_index
+    if {len(one) for one in lists} != {selection.candidates} or best >= len(fits):
+        yield "search: there are not as many fits as candidates."
+        return
+    if c.part_of is not None or last.parts or search.outcomes[best] != "released":
+        yield "search: its last fit is none that a search makes."
+        return
+    if selection.rows_per_unit != c.rows_per_unit or selection.rows >= Domain.from_dict(c.entrance.domain).n:
+        yield "search.selection: it looked at other rows."
+    counts = (selection.candidates,) if selection.temperature is None else (0, 1)  # chosen by scores, or not
+    if selection.scored not in counts or (selection.noise_scale is not None) != (selection.scored > 0):
+        yield "search.selection: other scores follow."
+    chosen, lost = refits[best], last.failure + (1 - last.failure) * last.gate
+    if not (_close(chosen.mu, last.mu) and _close(chosen.failure, lost)):
+        yield f"search.refits[{best}]: the last fit costs something else."
+    if chosen.variation < draws * TOTAL_VARIATION_PER_DRAW * (1 - _CLOSE):
+        yield f"search.refits[{best}]: the noise sampler needs another part of delta."
+    sides = [[PrivacyLoss(fit.mu, fit.failure) for fit in side] for side in (fits, refits)]
+    chose = selection_loss(
+        selection.rows, selection.rows_per_unit, selection.temperature, selection.scored, selection.noise_scale
+    )
+    spent = search_loss(sides[0], chose, sides[1], apart=c.neighbours.single)
+    variations = [[fit.variation for fit in side] for side in (fits, refits)]
+    allowance = search_allowance(c.epsilon, selection.scored, *variations)
+    for name, recorded, follows in (
+        ("mu", total.mu, spent.mu),
+        ("failure", total.failure, spent.failure),
+        ("allowance", total.allowance, allowance),
+    ):
+        if not _close(recorded, follows):
+            yield f"total.{name}: {recorded!r} is recorded, {follows!r} follows."
+    if total.parts:
+        yield "total.parts: a search composes Gaussian losses only."
+    room = c.delta - total.allowance
+    if not (room > 0 and spent.epsilon(room) <= c.epsilon * (1 + _CLOSE)):
+        yield "epsilon: the search costs more than (epsilon, delta)."
+
+
+def _close(recorded: float, follows: float) -> bool:
+    return math.isclose(recorded, follows, rel_tol=_CLOSE, abs_tol=1e-300)
+
+
+def refuse_unsafe(certificate: Record, *, conditional: bool) -> None:
+    """Refuse what was seeded, names labels read from private data, or rests on what nobody said to know."""
+    if certificate.status == "SEEDED":
+        raise ExportError("the noise came from a seed, so it protects nobody.", fix="fit with random_state=None.")
+    if any(fact.origin == PRIVATE_ORIGIN for fact in certificate.facts):
+        what = "the classes were read from y, so what leaves would name private labels."
+        raise ExportError(what, fix="declare classes=(...).")
+    if certificate.status == "CONDITIONAL" and not conditional:
+        raise ExportError(
+            f"the certificate is CONDITIONAL: {'; '.join(certificate.reasons)}.",
+            fix="gate='auto', or conditional=True if whoever receives it shall rely on that.",
+        )

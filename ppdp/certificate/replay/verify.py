@@ -7,34 +7,34 @@ again from the recorded public parameters, step after step; then the digest is c
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
 from ppdp.bounds import lookup
-from ppdp.certificate.canonical import digest
+from ppdp.certificate.canonical import digest, parse
 from ppdp.certificate.issued import issued_rules
-from ppdp.certificate.record import Mechanism, Record
-from ppdp.certificate.replay.form import parse
-from ppdp.certificate.replay.ladder import climbed, ladder_rules
-from ppdp.certificate.replay.rules import broken_rules, step_rules
-from ppdp.certificate.replay.searched import search_rules
+from ppdp.certificate.record import Gate, Ladder, Mechanism, Record, Rung
+from ppdp.certificate.replay.rules import broken_rules, part_rules, restated, search_rules, step_rules
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.core.formula import draws_that_count
 from ppdp.exceptions import PpdpError
-from ppdp.privacy.gate import certain_share
+from ppdp.privacy.gate import certain_share, gate_noise
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Part
-from ppdp.privacy.noise.gate import gate_noise
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, lattice_allowance
 
 __all__ = ["Verification", "verify"]
 
-Same = Callable[[str, float | None, float | None], None]
+Point = tuple[Domain, Distance]
 
 TOLERANCE = 1e-9
+_IDENTITY = attrgetter("name", "class_", "formula")
 _COMPOSED = 1e-6  # of an epsilon of loss distributions: rounding is magnified where a profile is differenced twice
 
 
@@ -67,13 +67,7 @@ class Verification:
 
 
 def verify(content: dict[str, Any]) -> Verification:
-    """Replay the derivation of a certificate.
-
-    Parameters
-    ----------
-    content : dict
-        The document.
-    """
+    """Replay the derivation of a certificate, given as its document."""
     problems: list[str] = []
     record = None
     try:
@@ -92,23 +86,23 @@ def verify(content: dict[str, Any]) -> Verification:
     return Verification(tuple(problems), record=None if problems else record)
 
 
+class Differences(list[str]):
+    """Everything in which a document differs from what follows."""
+
+    def same(self, what: str, recorded: float | None, computed: float | None) -> None:
+        """Compare two numbers."""
+        if not _close(recorded, computed):
+            self.append(f"{what}: {recorded!r} is recorded, {computed!r} follows.")
+
+
 def _replay(c: Record) -> list[str]:
-    found: list[str] = []
-
-    def same(what: str, recorded: float | None, computed: float | None) -> None:
-        if recorded is None or computed is None:
-            if recorded is not computed:
-                found.append(f"{what}: {recorded!r} is recorded, {computed!r} follows.")
-        elif not math.isclose(recorded, computed, rel_tol=TOLERANCE):
-            found.append(f"{what}: {recorded!r} is recorded, {computed!r} follows.")
-
+    found = Differences()
     points, domain, distance = _derive(c, found)
-    n = domain.n
-    squares, draws = [], 1
+    squares, draws = [], 0
     for i, release in enumerate(c.releases):
         here, far = points[release.at]
         s = lookup(release.formula, "release")(here, far, **release.parameters)
-        same(f"releases[{i}].sensitivity", release.sensitivity, s)
+        found.same(f"releases[{i}].sensitivity", release.sensitivity, s)
         mu = s / release.noise_scale + lattice_allowance(release.bound, release.noise_scale, release.size)
         if not mu <= release.mu * (1 + TOLERANCE):
             found.append(f"releases[{i}]: its noise costs more than is recorded.")
@@ -118,31 +112,31 @@ def _replay(c: Record) -> list[str]:
     parts: tuple[Part, ...] = ()
     failure, front = 0.0, 0.0
     if gate is not None:
-        noise = gate_noise(gate.kind, gate.noise_scale, n)
-        same("gate.mu", gate.mu, noise.loss.mu or None)
-        same("gate.threshold", gate.threshold, noise.threshold(gate.delta))
+        draws += 1
+        noise = gate_noise(gate.kind, gate.noise_scale, domain.n)
+        found.same("gate.mu", gate.mu, noise.loss.mu or None)
+        found.same("gate.threshold", gate.threshold, noise.threshold(gate.delta))
         squares.append(noise.loss.mu**2)
         parts = noise.loss.parts
         failure, front = (gate.delta, 0.0) if gate.rule == "sum" else (0.0, gate.delta)
     if gate is not None and gate.ladder is not None:
         ladder = gate.ladder
-        rungs = climbed(c, ladder, points)
+        rungs = [climbed(c, rung, points, f"gate.ladder.rungs[{i}]") for i, rung in enumerate(ladder.rungs)]
         found += ladder_rules(c, gate, ladder, rungs)
         losses = [
-            _of_mechanism(f"{r.where}.mechanism", rung.mechanism, *r.end, found, same)
-            for r, rung in zip(rungs, ladder.rungs)
+            _of_mechanism(f"{r.where}.mechanism", rung.mechanism, *r.end, found) for r, rung in zip(rungs, ladder.rungs)
         ]
         squares.append(max(loss.mu for loss in losses) ** 2)
         failure = failure / certain_share(math.sqrt(sum(squares)))
-        draws += max(r.mechanism.steps * r.mechanism.size for r in ladder.rungs)
+        draws += max(_draws(rung.mechanism, *r.end) for r, rung in zip(rungs, ladder.rungs))
     elif c.mechanism is not None:
-        loss = _of_mechanism("mechanism", c.mechanism, domain, distance, found, same)
+        loss = _of_mechanism("mechanism", c.mechanism, domain, distance, found)
         squares.append(loss.mu**2)
         parts += loss.parts
-        draws += c.mechanism.steps * c.mechanism.size
+        draws += _draws(c.mechanism, domain, distance)
     spent = PrivacyLoss(math.sqrt(sum(squares)), failure, front, parts)
     if c.search is None:
-        _check_total(c, spent, draws, found, same)
+        _check_total(c, spent, draws, found)
     else:
         found += search_rules(c, c.search, spent, draws)
     found += broken_rules(c, points, domain)
@@ -152,33 +146,37 @@ def _replay(c: Record) -> list[str]:
     return found
 
 
+def _draws(mechanism: Mechanism, domain: Domain, distance: Distance) -> int:
+    return draws_that_count(mechanism.formula, domain, distance, steps=mechanism.steps, size=mechanism.size)
+
+
 def _of_mechanism(
-    where: str, mechanism: Mechanism, domain: Domain, distance: Distance, found: list[str], same: Same
+    where: str, mechanism: Mechanism, domain: Domain, distance: Distance, found: Differences
 ) -> PrivacyLoss:
     """What the last step costs with its noise, for the domain and distance at its input."""
     if mechanism.mu is None:
         loss: PrivacyLoss = lookup(mechanism.formula, "privacy")(
             domain, distance, noise_scale=mechanism.noise_scale, **mechanism.parameters
         )
-        same(f"{where}.sensitivity", mechanism.sensitivity, None)
+        found.same(f"{where}.sensitivity", mechanism.sensitivity, None)
         if loss.failure or loss.gate:
             found.append(f"{where}: its privacy map fails.")
         return loss
     s = lookup(mechanism.formula, "mechanism")(domain, distance, **mechanism.parameters)
-    same(f"{where}.sensitivity", mechanism.sensitivity, s)
+    found.same(f"{where}.sensitivity", mechanism.sensitivity, s)
     lattice = lattice_allowance(mechanism.bound, mechanism.noise_scale, mechanism.size)
     mu = math.sqrt(mechanism.steps) * (s / mechanism.noise_scale + lattice)
-    same(f"{where}.mu", mechanism.mu, mu)
+    found.same(f"{where}.mu", mechanism.mu, mu)
     return PrivacyLoss(mechanism.mu)
 
 
-def _derive(c: Record, found: list[str]) -> tuple[list[tuple[Domain, Distance]], Domain, Distance]:
+def _derive(c: Record, found: Differences) -> tuple[list[Point], Domain, Distance]:
     """Domain and distance at the input of every step, and at the end."""
     domain = Domain.from_dict(c.entrance.domain)
     distance = Distance.from_dict(c.entrance.distance)
-    neighbours = domain.adjacency.distance.to_dict()
+    neighbours = domain.neighbours.to_dict()
     if not _close(neighbours, c.entrance.distance) or c.rows_per_unit != domain.adjacency.rows:
-        found.append("entrance.distance: neighbouring datasets differ in rows_per_unit replaced rows.")
+        found.append("entrance.distance: neighbouring datasets differ otherwise.")
     if not _close(domain.to_dict(), c.entrance.domain):
         found.append("entrance.domain: it is not written as it is read.")
     points = []
@@ -193,14 +191,14 @@ def _derive(c: Record, found: list[str]) -> tuple[list[tuple[Domain, Distance]],
     return points, domain, distance
 
 
-def _check_total(c: Record, loss: PrivacyLoss, draws: int, found: list[str], same: Same) -> None:
+def _check_total(c: Record, loss: PrivacyLoss, draws: int, found: Differences) -> None:
     total = c.total
-    same("total.mu", total.mu, loss.mu)
-    same("total.failure", total.failure, loss.failure)
+    found.same("total.mu", total.mu, loss.mu)
+    found.same("total.failure", total.failure, loss.failure)
     if not _close(total.parts, [part.to_dict() for part in loss.parts]):
         found.append("total.parts: other parts follow.")
     least = (1 + math.exp(c.epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
-    if not least * (1 - TOLERANCE) <= total.allowance < c.delta:
+    if not least * (1 - TOLERANCE) <= total.allowance < (c.delta or math.inf):
         found.append("total.allowance: the noise sampler needs another part of delta.")
     if found and loss.parts:  # to account for what nobody issued may take any time and memory
         return
@@ -220,3 +218,82 @@ def _close(a: Any, b: Any) -> bool:
     if isinstance(a, bool) or isinstance(b, bool) or not isinstance(a, (int, float)) or not isinstance(b, (int, float)):
         return bool(a == b)
     return math.isclose(a, b, rel_tol=TOLERANCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Climbed:
+    """What a certificate would say, had one rung been passed."""
+
+    where: str  # which rung
+    document: Record  # its steps and its mechanism
+    points: list[Point]  # domain and distance at the input of every step
+    end: Point  # and of the mechanism
+
+
+def climbed(c: Record, rung: Rung, points: list[Point], where: str) -> Climbed:
+    """The certificate on a rung, given domain and distance at the input of every step."""
+    at = c.conditional[0]
+    steps, reached, (domain, distance) = list(c.steps[:at]), points[:at], points[at]
+    for step in c.steps[at:]:
+        own = rung.parameters.get(step.name, step.parameters)
+        conditions = tuple(restated(condition, domain, own) for condition in step.conditions)
+        reached.append((domain, distance))
+        domain, distance = lookup(step.formula, "stability")(domain, distance, **own)
+        shown = {"domain": domain.to_dict(), "distance": distance.to_dict()}
+        steps.append(replace(step, **shown, parameters=own, conditions=conditions))
+    document = replace(c, steps=tuple(steps), mechanism=rung.mechanism)
+    return Climbed(where, document, reached, (domain, distance))
+
+
+def ladder_rules(c: Record, gate: Gate, ladder: Ladder, rungs: Sequence[Climbed]) -> Iterator[str]:
+    """What must hold between the rungs of a ladder: ``docs/theory/gate.md``, Theorem 5.
+
+    The promise covers all rungs: each must ask for the public difference of its threshold, keep every rule that the one
+    that was passed keeps, and cost no more than is recorded.
+    """
+    if gate.rule != "sum" or not gate.mu:
+        yield "gate.ladder: its noise is Gaussian, and its delta adds."
+    conditional = c.conditional
+    if len(conditional) != 1 or len(c.steps[conditional[0]].conditions) != 1:
+        yield "gate.ladder: there must be one condition."
+        return
+    passed = rungs[ladder.rung].document if 0 <= ladder.rung < len(rungs) else None
+    own = [step.parameters for step in c.steps]
+    if passed is None or passed.mechanism != c.mechanism or [step.parameters for step in passed.steps] != own:
+        yield "gate.ladder: the derivation is not that of its rung."
+    if any(release.at > conditional[0] for release in c.releases):
+        yield "gate.ladder: a release depends on the rung."
+    yield from _thresholds(c, ladder, rungs, conditional[0])
+    behind = {step.name for step in c.steps[conditional[0] :]}
+    for rung, recorded in zip(rungs, ladder.rungs):
+        if not recorded.parameters.keys() <= behind:
+            yield f"{rung.where}: it has parameters of no step behind the gate."
+        m, shown = recorded.mechanism, c.mechanism
+        if m.mu is None or shown is None or _IDENTITY(m) != _IDENTITY(shown):
+            yield f"{rung.where}: another mechanism."
+        else:
+            for i, (step, point) in enumerate(zip(rung.document.steps, rung.points)):
+                yield from step_rules(step, *point, f"{rung.where}.steps[{i}]")
+            yield from (f"{rung.where}: {problem}" for problem in part_rules(rung.document, rung.points, rung.end[0]))
+
+
+def _thresholds(c: Record, ladder: Ladder, rungs: Sequence[Climbed], at: int) -> Iterator[str]:
+    """One measured quantity less public thresholds, the tightest first."""
+    step = c.steps[at]
+    margin = lookup(step.conditions[0].formula, "margin")
+    if margin.level is None:
+        yield "gate.ladder: margins of its rungs are different functions of the rows."
+        return
+    domain, distance = rungs[0].points[at]
+    unit = margin(domain, distance)
+    owns = [rung.document.steps[at].parameters for rung in rungs]
+    levels = [margin.level(domain, unit, **own) for own in owns]
+    rows = [rung.further for rung in ladder.rungs]
+    if any(a <= b for a, b in pairwise(levels)) or any(a < b for a, b in pairwise(rows)) or rows[-1]:
+        yield "gate.ladder: its rungs must become looser, and the last one asks for no more than the gate."
+    fixed = {k: v for k, v in step.parameters.items() if k not in margin.threshold}
+    for rung, own, level, further in zip(rungs, owns, levels, rows):
+        if further < (level - levels[-1]) * (1 - 1e-9):
+            yield f"{rung.where}: its threshold is further away."
+        if {k: v for k, v in own.items() if k not in margin.threshold} != fixed:
+            yield f"{rung.where}: more than its threshold is another."

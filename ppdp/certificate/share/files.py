@@ -15,17 +15,19 @@ import shutil
 import stat
 import tempfile
 import zipfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.exceptions import ExportError
+from ppdp.core.checks import path_of
+from ppdp.exceptions import ExportError, PpdpError
 
 __all__ = [
+    "Saved",
     "hashed",
     "pack_arrays",
     "read_members",
@@ -60,23 +62,15 @@ def zipped(members: Mapping[str, bytes]) -> bytes:
 
 
 def unzipped(data: bytes) -> dict[str, bytes]:
-    """The members of a zip of stored members.
-
-    Raises
-    ------
-    ExportError
-        If it is anything else.
-    """
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            infos = archive.infolist()
-            names = [info.filename for info in infos]
-            stored = all(info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1 for info in infos)
-            small = len(names) <= MOST_MEMBERS and sum(info.file_size for info in infos) <= len(data)
-            if stored and small and len(set(names)) == len(names):
-                return {info.filename: archive.read(info) for info in infos}
-    except (zipfile.BadZipFile, OSError, ValueError, EOFError, NotImplementedError, RuntimeError, OverflowError):
-        pass
+    """The members of a zip of stored members, and of nothing else."""
+    broken = (zipfile.BadZipFile, OSError, ValueError, EOFError, NotImplementedError, RuntimeError, OverflowError)
+    with suppress(*broken), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        infos = archive.infolist()
+        names = {info.filename for info in infos}
+        stored = all(info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1 for info in infos)
+        small = len(infos) <= MOST_MEMBERS and sum(info.file_size for info in infos) <= len(data)
+        if stored and small and len(names) == len(infos):
+            return {info.filename: archive.read(info) for info in infos}
     raise ExportError("this is not an archive as ppdp writes them.")
 
 
@@ -91,13 +85,7 @@ def pack_arrays(arrays: Mapping[str, Array]) -> bytes:
 
 
 def unpack_arrays(data: bytes, shapes: Mapping[str, Sequence[int] | None]) -> dict[str, Array]:
-    """Finite, read-only arrays of exactly these names and shapes; None is any shape.
-
-    Raises
-    ------
-    ExportError
-        If there is anything else in the file.
-    """
+    """Finite, read-only arrays of exactly these names and shapes, and of nothing else; None is any shape."""
     members = unzipped(data)
     if members.keys() != {f"{name}.npy" for name in shapes}:
         raise ExportError("other arrays are expected.")
@@ -119,13 +107,7 @@ def _array(data: bytes, expected: Sequence[int] | None) -> Array:
 
 
 def read_members(path: Path, names: Collection[str]) -> dict[str, bytes]:
-    """All members of an export, a zip or a folder; a folder holds these and nothing else.
-
-    Raises
-    ------
-    ExportError
-        If it cannot be read.
-    """
+    """All members of an export, a zip or a folder; a folder holds these and nothing else."""
     try:
         if path.is_dir():
             if {entry.name for entry in os.scandir(path)} - set(names):
@@ -139,19 +121,7 @@ def read_members(path: Path, names: Collection[str]) -> dict[str, bytes]:
 def read_file(path: Path, most: int = MOST_BYTES) -> bytes:
     """The bytes of a regular file that is no link: a pipe would let whoever reads wait for ever.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    most : int
-        Bytes that it may have.
-
-    Raises
-    ------
-    ExportError
-        If it is anything else, or too long.
-    OSError
-        If it cannot be opened or read.
+    Anything else, and what has more bytes, is an ExportError; what cannot be opened is an OSError.
     """
     safely = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, os.O_RDONLY | safely), "rb") as file:
@@ -162,25 +132,13 @@ def read_file(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file so that it is there whole or not at all, whenever the process or the machine dies.
-
-    Raises
-    ------
-    ExportError
-        If it cannot be written.
-    """
+    """Write a file so that it is there whole or not at all, whenever the process or the machine dies."""
     with _written(path):
         _replace(path, data)
 
 
 def write_folder(path: Path, members: Mapping[str, bytes]) -> None:
-    """Write a new folder in the same manner.
-
-    Raises
-    ------
-    ExportError
-        If it cannot be written.
-    """
+    """Write a new folder in the same manner."""
     with _written(path):
         temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
         try:
@@ -220,6 +178,45 @@ def _settle(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+class Saved:
+    """What is kept in a file of its own, as JSON."""
+
+    __slots__ = ()
+    # What a subclass gives: how it is written and read, and the error if it cannot be, with its fix and the most bytes.
+    to_json: Callable[[], str]
+    from_json: Callable[[str | bytes], Self]
+    _unread: tuple[type[PpdpError], str | None, int]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the JSON document, atomically.
+
+        Raises
+        ------
+        InvalidParameter
+            If the path is none.
+        """
+        write_atomically(path_of("path", path), self.to_json() + "\n")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a JSON document.
+
+        Raises
+        ------
+        CertificateError
+            If the file cannot be read or is another document; a SignatureError of a signature.
+        InvalidParameter
+            If the path is none.
+        """
+        place, (kind, fix, most) = path_of("path", path), cls._unread
+        try:
+            return cls.from_json(read_file(Path(os.path.realpath(place)), most))
+        except OSError as error:
+            raise kind(f"cannot read {str(place)!r}: {error.strerror}.", fix=fix) from None
+        except ExportError as error:
+            raise kind(f"cannot read it: {error.message}", fix=fix) from None
 
 
 def write_atomically(path: str | os.PathLike[str], text: str) -> None:

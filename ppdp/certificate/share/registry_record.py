@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
-from functools import lru_cache
-from importlib.resources import files
 from typing import Any
 
-from ppdp.certificate.pages.losses import law_of, only_the_last
-from ppdp.certificate.pages.view import View, view_of
-from ppdp.certificate.pages.wording import ON_TRUST
+from ppdp.certificate.canonical import shipped
+from ppdp.certificate.pages.meaning import ON_TRUST
+from ppdp.certificate.pages.view import View, law_of, only_the_last, view_of
 from ppdp.certificate.record import Mechanism, Record
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 from ppdp.core.figures import figure
-from ppdp.core.formula import GAUSSIAN, LAPLACE
+from ppdp.core.formula import FORMULAS, GAUSSIAN, LAPLACE
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.losses import Part
 
@@ -28,26 +26,13 @@ HUMAN_TIER_3 = {
 }
 
 
-def registry_record(
-    c: Record, basic: Mapping[str, Any], authors: Sequence[str], further: Mapping[str, Any]
-) -> dict[str, Any]:
+def registry_record(c: Record, authors: Sequence[str], further: Mapping[str, Any], **basic: Any) -> dict[str, Any]:
     """The record as a mapping that YAML and JSON can hold; see ``Certificate.to_registry_record``.
 
-    Parameters
-    ----------
-    c : Record
-        The certificate of the deployment, which holds.
-    basic : mapping
-        What people say of the product: the fields of the section "basic" but the type of the product, which may be
-        None for what follows from the certificate.
-    authors : sequence of str
-        Who writes the record.
-    further : mapping of str to mapping
-        Further fields by section; none that the certificate fills.
+    ``basic`` has the fields of that section; the type of the product is None for what follows from the certificate.
     """
     administrative = {"status": "Draft", "registry_authors": list(authors)}
-    known = {"basic": _basic(c, basic), **_known(c), "administrative": administrative}
-    deployment = _joined(known, further)
+    deployment = _joined({"basic": _basic(c, basic), **_known(c), "administrative": administrative}, further)
     told = all(name in deployment[section] for section, names in HUMAN_TIER_3.items() for name in names)
     deployment["administrative"]["tier"] = 3 if told else 2
     record = {"url_slug": _slug(deployment["basic"]), "deployment": deployment}
@@ -55,22 +40,13 @@ def registry_record(
     return record
 
 
-@lru_cache(maxsize=1)
 def record_schema() -> dict[str, Any]:
     """JSON schema (draft 2020-12) of a record: our description of the fields that the registry publishes."""
-    text = files("ppdp.certificate.share").joinpath("registry_record.schema.json").read_text(encoding="utf-8")
-    loaded: dict[str, Any] = json.loads(text)
-    return loaded
+    return shipped("ppdp.certificate.share", "registry_record.schema.json")
 
 
 def check_record(record: Any) -> None:
-    """Check a record against :func:`record_schema`.
-
-    Raises
-    ------
-    InvalidParameter
-        Naming the field that the registry would not read.
-    """
+    """Refuse a record with a field that the registry would not read."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
@@ -82,27 +58,26 @@ def check_record(record: Any) -> None:
 
 
 def _basic(c: Record, given: Mapping[str, Any]) -> dict[str, Any]:
-    basic = {**given, "publication_date": _day(given["publication_date"])}
-    curators = given["data_curators"]
+    published, curators = given["publication_date"], given["data_curators"]
+    try:
+        day = date.fromisoformat(str(published)).isoformat()
+    except ValueError:
+        raise InvalidParameter(f"publication_date must be a day, got {published!r}.", fix="'2026-11-21'.") from None
     if not isinstance(curators, Mapping):
         raise InvalidParameter("curators must be a mapping of names to kinds.", fix="{'Our clinic': 'Nonprofit'}.")
-    basic["data_curators"] = [{"data_curator_name": name, "data_curator_type": kind} for name, kind in curators.items()]
-    basic["data_product_type"] = given["data_product_type"] or _product(c)
-    return basic
-
-
-def _day(given: Any) -> str:
-    try:
-        return date.fromisoformat(str(given)).isoformat()
-    except ValueError:
-        raise InvalidParameter(f"publication_date must be a day, got {given!r}.", fix="'2026-11-21'.") from None
+    return {
+        **given,
+        "publication_date": day,
+        "data_curators": [{"data_curator_name": name, "data_curator_type": kind} for name, kind in curators.items()],
+        "data_product_type": given["data_product_type"] or _product(c),
+    }
 
 
 def _product(c: Record) -> str:
     """What leaves."""
     if c.mechanism is None:
         return "Machine learning model"  # a fitted transformer
-    if c.mechanism.formula == "query.rows":
+    if getattr(FORMULAS[c.mechanism.formula], "rows", False):
         return "Dataset"
     return "Summary statistics" if c.mechanism.class_.endswith("Mechanism") else "Machine learning model"
 
@@ -131,8 +106,10 @@ def _known(c: Record) -> dict[str, dict[str, Any]]:
     """Sections that the certificate fills."""
     view, domain, adjacency = view_of(c), Domain.from_dict(c.entrance.domain), c.neighbours
     claim = f"({figure(c.epsilon, upward=True)}, {figure(c.delta, upward=True)})"
-    loss: dict[str, Any] = {
-        "privacy_unit": f"{'Row' if adjacency.single else 'Person'} level: {adjacency.unit}",
+    most = "at most " if adjacency.hides_number else ""
+    level = "Value" if not adjacency.record_level else "Row" if adjacency.single else "Person"
+    loss = {
+        "privacy_unit": f"{level} level: {adjacency.unit}",
         "privacy_unit_details": f"Neighbouring datasets: {view.neighbours}. Protected is {view.protected}.",
         "privacy_parameters": {"epsilon": c.epsilon, "delta": c.delta},
         "privacy_parameters_details": _sentences(
@@ -145,13 +122,12 @@ def _known(c: Record) -> dict[str, dict[str, Any]]:
                 f"Certificate {c.digest}",
             ]
         ),
+        **({"number_of_privacy_units": domain.n} if adjacency == Adjacency.replace() else {}),
     }
-    if adjacency.single:
-        loss["number_of_privacy_units"] = domain.n
     return {
         "dp_variant": {
             "variant_name": "Approximate DP" if c.delta > 0 else "Pure DP",
-            "data_domain": f"Tables of {domain.n} rows and {domain.d} columns that have the public"
+            "data_domain": f"Tables of {most}{domain.n} rows and {domain.d} columns that have the public"
             " facts of the certificate, with labels or targets where a model needs them.",
             "unprotected_quantities": _sentences(
                 ["Public facts that the derivation rests on and the certificate publishes", *view.fact_lines, ON_TRUST]
@@ -181,14 +157,14 @@ def _known(c: Record) -> dict[str, dict[str, Any]]:
 
 
 def _preprocessing(c: Record) -> str:
-    stages = [step.title for step in c.steps]
-    tests = [k.statement for k in c.conditions if k.tested]
-    first = f"Preprocessing is inside the guarantee, stage by stage: {', '.join(stages)}" if stages else ""
-    tested = f"What it assumes of the rows was put to a private test: {'; '.join(tests)}" if tests else ""
+    stages = ", ".join(step.title for step in c.steps)
+    tests = "; ".join(k.statement for k in c.conditions if k.tested)
     return _sentences(
         [
-            first or "No preprocessing in front of the mechanism",
-            tested,
+            f"Preprocessing is inside the guarantee, stage by stage: {stages}"
+            if stages
+            else "No preprocessing in front of the mechanism",
+            f"What it assumes of the rows was put to a private test: {tests}" if tests else "",
             *c.warnings,
             "Choices made from evaluation on private rows are not covered unless they are charged to a ledger",
         ]
@@ -205,7 +181,9 @@ def _mechanisms(view: View) -> str:
         found.append(f"A propose-test-release gate with {c.gate.kind} noise")
     m = c.mechanism
     if m is not None:
-        found.append(f"{m.class_} ({m.formula}): {_answers(m)}, {_noise(m)} {figure(m.noise_scale)}")
+        law = law_of(m)
+        noise = "Gaussian noise, sigma" if law == GAUSSIAN else f"{law.replace('Laplace', 'Laplace noise')}, scale"
+        found.append(f"{m.class_} ({m.formula}): {_answers(m)}, {noise} {figure(m.noise_scale)}")
     exact = [name for name in (GAUSSIAN, LAPLACE) if any(noise.law.startswith(name) for noise in view.noises)]
     if exact:
         found.append(
@@ -222,34 +200,19 @@ def _answers(m: Mechanism) -> str:
     return f"{m.steps} x {m.size} numbers" if m.steps > 1 else f"{m.size} numbers"
 
 
-def _noise(m: Mechanism) -> str:
-    """Law of the noise and what its scale is called."""
-    law = law_of(m)
-    if law == GAUSSIAN:
-        return "Gaussian noise, sigma"
-    return f"{law.replace('Laplace', 'Laplace noise')}, scale"
-
-
 def _composition(view: View) -> str:
-    parts = [Part.from_dict(part).describe() for part in view.record.total.parts]
-    mu = _composed(view)
-    further = f"{', also' if mu else ', that is'} {', '.join(parts)}"
-    return _sentences(
-        [
-            mu,
-            f"Everything together{further}, is composed to an upper bound at delta" if parts else "",
-            "Other releases from the same rows are not included",
-        ]
+    total = view.record.total
+    mu, parts = (
+        f"mu = {figure(total.mu, upward=True)} (Gaussian DP)",
+        [Part.from_dict(p).describe() for p in total.parts],
     )
-
-
-def _composed(view: View) -> str:
-    """What mu is the cost of; empty if nothing costs a mu."""
-    total = view.record.total.mu
-    mu = f"mu = {figure(total, upward=True)} (Gaussian DP)"
     if any(noise.one.mu is not None for noise in view.noises):
-        return f"Gaussian releases compose to {mu}"
-    return f"The rounding of noise costs {mu}" if total else ""
+        first = f"Gaussian releases compose to {mu}"
+    else:
+        first = f"The rounding of noise costs {mu}" if total.mu else ""
+    further = f"{', also' if first else ', that is'} {', '.join(parts)}"
+    together = f"Everything together{further}, is composed to an upper bound at delta" if parts else ""
+    return _sentences([first, together, "Other releases from the same rows are not included"])
 
 
 def _sentences(parts: Sequence[str]) -> str:

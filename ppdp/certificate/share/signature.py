@@ -14,16 +14,14 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ppdp.certificate.canonical import seal, strict_json
 from ppdp.certificate.replay.verify import Verification
-from ppdp.certificate.share.files import read_file, write_atomically
-from ppdp.core.checks import path_of
-from ppdp.exceptions import CertificateError, ExportError, InvalidParameter, SignatureError
+from ppdp.certificate.share.files import Saved
+from ppdp.exceptions import CertificateError, InvalidParameter, SignatureError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -54,7 +52,7 @@ class Sealed(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(Saved):
     """A signature of one certificate, apart from it.
 
     Attributes
@@ -76,6 +74,7 @@ class Signature:
     certificate: str
     key: str
     value: bytes
+    _unread = SignatureError, "the path of a certificate.json.sig.", _LARGEST
 
     def check(self, certificate: Sealed, public_key: PublicKey) -> None:
         """Nothing if the owner of the key signed this certificate; its derivation is not looked at.
@@ -105,8 +104,12 @@ class Signature:
                 "it is the signature of another certificate, or the certificate was changed.",
                 fix="the two files as they were issued together.",
             )
-        if not _holds(key, self.value, _message(sealed)):
-            raise SignatureError("it was not made with this key.", fix="the signature as it was issued.")
+        from cryptography.exceptions import InvalidSignature
+
+        try:
+            key.verify(self.value, _message(sealed))
+        except InvalidSignature:
+            raise SignatureError("it was not made with this key.", fix="the signature as it was issued.") from None
 
     def to_json(self) -> str:
         """The signature as it stands in its file."""
@@ -138,37 +141,18 @@ class Signature:
             raise SignatureError("it is of a kind that is not known here.", fix="use the ppdp version that wrote it.")
         value = _bytes(document.get("signature"))
         named = [document.get(name) for name in ("certificate", "key")]
-        if document.keys() != fields or value is None or not all(_is_sha256(name) for name in named):
+        hashes = all(isinstance(name, str) and _SHA256.fullmatch(name) for name in named)
+        if document.keys() != fields or value is None or not hashes:
             raise SignatureError("the signature is malformed.", fix="the file as it was written.")
         return cls(document["certificate"], document["key"], value)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the JSON document, atomically."""
-        write_atomically(path, self.to_json() + "\n")
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Signature:
-        """Read a JSON document.
-
-        Raises
-        ------
-        SignatureError
-            If the file cannot be read or is not a signature.
-        """
-        place, fix = path_of("path", path), "the path of a certificate.json.sig."
-        try:
-            return cls.from_json(read_file(Path(os.path.realpath(place)), _LARGEST))
-        except OSError as error:
-            raise SignatureError(f"cannot read {str(place)!r}: {error.strerror}.", fix=fix) from None
-        except ExportError as error:
-            raise SignatureError(f"cannot read it: {error.message}", fix=fix) from None
 
 
 def sign(
     certificate: Sealed, private_key: PrivateKey, *, password: bytes | None = None, conditional: bool = False
 ) -> Signature:
     """Sign a certificate that holds; see :meth:`ppdp.Certificate.sign`."""
-    key = _private(private_key, password)
+    fix = "a private key of Ed25519 in PEM: openssl genpkey -algorithm ed25519 -out key.pem"
+    key: Ed25519PrivateKey = _loaded(private_key, "private", fix, password)
     record = certificate.verify().record
     if record is None:
         raise CertificateError("the certificate does not hold, so it is not signed.", fix="ask `ppdp verify` why.")
@@ -220,20 +204,6 @@ def _message(sealed: str) -> bytes:
     return CONTEXT.encode() + b"\0" + bytes.fromhex(sealed.removeprefix("sha256:"))
 
 
-def _holds(key: Ed25519PublicKey, value: bytes, message: bytes) -> bool:
-    from cryptography.exceptions import InvalidSignature
-
-    try:
-        key.verify(value, message)
-    except InvalidSignature:
-        return False
-    return True
-
-
-def _is_sha256(value: Any) -> bool:
-    return isinstance(value, str) and _SHA256.fullmatch(value) is not None
-
-
 def _bytes(value: Any) -> bytes | None:
     """The bytes of a signature in base64, if it is one; a value is written in one way only."""
     try:
@@ -243,61 +213,42 @@ def _bytes(value: Any) -> bytes | None:
     return found if len(found) == LENGTH and base64.b64encode(found).decode() == value else None
 
 
-def _private(key: PrivateKey, password: bytes | None) -> Ed25519PrivateKey:
-    """A private key; no message holds anything of it."""
-    _needs_cryptography()
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
-
-    fix = "a private key of Ed25519 in PEM: openssl genpkey -algorithm ed25519 -out key.pem"
-    loaded = _loaded(key, "private_key", lambda data: load_pem_private_key(data, password), fix)
-    if not isinstance(loaded, Ed25519PrivateKey):
-        raise InvalidParameter("private_key is not a private key of Ed25519.", fix=fix)
-    return loaded
-
-
 def read_public_key(key: PublicKey) -> Ed25519PublicKey:
     """The public key in a PEM file, or the one that is handed in.
 
-    Raises
-    ------
-    InvalidParameter
-        If it cannot be read, is not of Ed25519, or is one under which a constant passes for a signature of anything.
+    Refused is also one under which a constant passes for a signature of anything.
     """
-    _needs_cryptography()
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-    from cryptography.hazmat.primitives.serialization import load_pem_public_key
-
     fix = "a public key of Ed25519 in PEM: openssl pkey -in key.pem -pubout -out public.pem"
-    loaded = _loaded(key, "public_key", load_pem_public_key, fix)
-    if not isinstance(loaded, Ed25519PublicKey):
-        raise InvalidParameter("public_key is not a public key of Ed25519.", fix=fix)
-    if _has_small_order(loaded):
+    loaded: Ed25519PublicKey = _loaded(key, "public", fix)
+    y = int.from_bytes(loaded.public_bytes_raw(), "little") % 2**255  # -x has the same y, and y + p is read as y
+    if y % _PRIME in _SMALL_ORDER:
         raise InvalidParameter("public_key is a point of small order: whoever wants to signs in its name.", fix=fix)
     return loaded
 
 
-def _has_small_order(key: Ed25519PublicKey) -> bool:
-    """Whether 8 times the point is zero, however it is encoded: -x has the same y, and y + p is read as y."""
-    y = int.from_bytes(key.public_bytes_raw(), "little") % 2**255
-    return y % _PRIME in _SMALL_ORDER
-
-
-def _loaded(key: Any, name: str, load: Callable[[bytes], Any], fix: str) -> Any:
-    """What a PEM file holds, or the key that was handed in; says only of a file that it is encrypted or no such key."""
-    from cryptography.exceptions import UnsupportedAlgorithm
-
-    if not isinstance(key, (str, os.PathLike)):
-        return key
-    data, reason = _read(key, fix), ""
+def _loaded(key: Any, side: str, fix: str, *password: bytes | None) -> Any:
+    """What a PEM file holds, or the key that was handed in; no message holds anything of it."""
     try:
-        return load(data)
-    except TypeError:  # a password is missing, or there is one for a key that has none
-        reason = f"{name} is encrypted and the password is missing, or it is not encrypted and has none."
-        fix = "give a password exactly if the key is encrypted."
-    except (ValueError, UnsupportedAlgorithm):
-        reason = f"{name} cannot be read from {os.fspath(key)!r}: no such key in PEM, or another password."
-    raise InvalidParameter(reason, fix=fix)
+        from cryptography import exceptions
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError:
+        raise InvalidParameter("cryptography is not installed.", fix="pip install 'ppdp[sign]'.") from None
+    name, reason = f"{side}_key", ""
+    if isinstance(key, (str, os.PathLike)):
+        data = _read(key, fix)
+        try:
+            key = getattr(serialization, f"load_pem_{name}")(data, *password)
+        except TypeError:  # a password is missing, or there is one for a key that has none
+            reason = f"{name} is encrypted and the password is missing, or it is not encrypted and has none."
+            fix = "give a password exactly if the key is encrypted."
+        except (ValueError, exceptions.UnsupportedAlgorithm):
+            reason = f"{name} cannot be read from {os.fspath(key)!r}: no such key in PEM, or another password."
+    if not reason and not isinstance(key, getattr(ed25519, f"Ed25519{side.title()}Key")):
+        reason = f"{name} is not a {side} key of Ed25519."
+    if reason:
+        raise InvalidParameter(reason, fix=fix)
+    return key
 
 
 def _read(path: str | os.PathLike[str], fix: str) -> bytes:
@@ -311,10 +262,3 @@ def _read(path: str | os.PathLike[str], fix: str) -> bytes:
     except (OSError, ValueError) as failure:
         reason = getattr(failure, "strerror", None) or "no such path"
     raise InvalidParameter(f"cannot read {os.fspath(path)!r}: {reason}.", fix=fix)
-
-
-def _needs_cryptography() -> None:
-    try:
-        import cryptography  # noqa: F401
-    except ImportError:
-        raise InvalidParameter("cryptography is not installed.", fix="pip install 'ppdp[sign]'.") from None

@@ -7,7 +7,7 @@ each of these public changes is needed, and enough, says ``docs/theory/diffprivl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,14 @@ from scipy.special import expit, softmax
 from ppdp.core.checks import flag, positive
 from ppdp.data.rows import Rows
 
-__all__ = ["REFUSED", "SUPPORTED", "Adapter", "Classifier"]
+__all__ = ["REFUSED", "SUPPORTED", "Adapter", "full_name"]
 
 Array = NDArray[np.float64]
 Parameters = Mapping[str, Any]
 EXACTLY = {"tol": 0.0, "max_iter": 15_000}  # stops where float64 cannot tell objectives apart
 
 
-class Adapter(Protocol):
+class Adapter:
     """What ppdp knows of one model.
 
     Attributes
@@ -32,41 +32,46 @@ class Adapter(Protocol):
         Id of its privacy map.
     free : frozenset of str
         Parameters that the user may choose; all others are ppdp's or have no proof.
+    kind : {"classifier", "regressor"}
+        What it learns.
     """
 
     formula: str
     free: frozenset[str]
+    kind = "classifier"
 
     def parameters(self, model: Any, n_classes: int) -> dict[str, Any]:
         """Public parameters of the formula."""
+        raise NotImplementedError
 
     def learn(self, model: Any, rows: Rows, parameters: Parameters, bound: float) -> Array:
         """Fit the model on private rows; everything returned is released, as one line of numbers."""
+        raise NotImplementedError
 
     def read(self, released: Array, d: int, parameters: Parameters) -> dict[str, Array]:
         """Fitted attributes from what was released."""
-
-
-class Classifier(Adapter, Protocol):
-    """What ppdp knows of a classifier."""
+        raise NotImplementedError
 
     def probability(self, fitted: Any, X: Array) -> Array:
-        """Probability of each class, shape (n_rows, n_classes), from fitted attributes."""
+        """Of a classifier: probability of each class, shape (n_rows, n_classes), from fitted attributes."""
+        raise NotImplementedError
 
 
-class LogisticModel:
+class LogisticModel(Adapter):
     """The intercept is a column of ones, penalised like the others; every class has a public row of zeros."""
 
     formula = "diffprivlib.logistic-regression"
     free = frozenset({"C", "fit_intercept"})
 
     def parameters(self, model: Any, n_classes: int) -> dict[str, Any]:
-        """Penalty, intercept, classes."""
         penalty = 1 / positive("C", model.C, model)
-        return {"penalty": penalty, "fit_intercept": _intercept(model), "n_classes": n_classes}
+        return {
+            "penalty": penalty,
+            "fit_intercept": flag("fit_intercept", model.fit_intercept, model),
+            "n_classes": n_classes,
+        }
 
     def learn(self, model: Any, rows: Rows, parameters: Parameters, bound: float) -> Array:
-        """Coefficients, class by class."""
         here = rows.weight > 0
         X = _columns(rows.X[here], parameters["fit_intercept"])
         X, y = _with_every_label(X, _labels(rows)[here], parameters["n_classes"])
@@ -74,30 +79,27 @@ class LogisticModel:
         return np.asarray(model.coef_).ravel()
 
     def read(self, released: Array, d: int, parameters: Parameters) -> dict[str, Array]:
-        """Coefficients and intercepts."""
         lines = released.reshape(-1, d + parameters["fit_intercept"])
         intercept = lines[:, d] if parameters["fit_intercept"] else np.zeros(len(lines))
         return {"coef_": lines[:, :d], "intercept_": intercept}
 
     def probability(self, fitted: Any, X: Array) -> Array:
-        """One against the rest, normalised."""
         p = expit(X @ fitted.coef_.T + fitted.intercept_)
         p = np.column_stack([1 - p, p]) if p.shape[1] == 1 else p
         return np.asarray(p / np.maximum(p.sum(axis=1, keepdims=True), np.finfo(float).tiny))
 
 
-class LinearModel:
+class LinearModel(Adapter):
     """The intercept is a column of ones within (-1, 1); rows are clipped and weighted here."""
 
     formula = "diffprivlib.linear-regression"
+    kind = "regressor"
     free = frozenset({"fit_intercept"})
 
     def parameters(self, model: Any, n_classes: int) -> dict[str, Any]:
-        """Intercept."""
-        return {"fit_intercept": _intercept(model)}
+        return {"fit_intercept": flag("fit_intercept", model.fit_intercept, model)}
 
     def learn(self, model: Any, rows: Rows, parameters: Parameters, bound: float) -> Array:
-        """Coefficients."""
         assert rows.y is not None
         X = _columns(np.clip(rows.X, -bound, bound), parameters["fit_intercept"])
         limits = np.ones(X.shape[1])
@@ -108,23 +110,20 @@ class LinearModel:
         return np.asarray(model.coef_).ravel()
 
     def read(self, released: Array, d: int, parameters: Parameters) -> dict[str, Array]:
-        """Coefficients and intercept, of targets within (-1, 1)."""
         intercept = released[d:] if parameters["fit_intercept"] else np.zeros(1)
         return {"coef_": released[:d], "intercept_": intercept}
 
 
-class NaiveBayes:
+class NaiveBayes(Adapter):
     """Deleted rows are a class of their own, which is dropped; every class has a public row of zeros."""
 
     formula = "diffprivlib.naive-bayes"
     free = frozenset({"var_smoothing"})
 
     def parameters(self, model: Any, n_classes: int) -> dict[str, Any]:
-        """Classes."""
         return {"n_classes": n_classes}
 
     def learn(self, model: Any, rows: Rows, parameters: Parameters, bound: float) -> Array:
-        """Means, variances and prior."""
         k = parameters["n_classes"]
         X, y = _with_every_label(rows.X, np.where(rows.weight > 0, _labels(rows), k), k + 1)
         model.set_params(bounds=(-bound, bound)).fit(X, y)
@@ -132,13 +131,11 @@ class NaiveBayes:
         return np.concatenate([model.theta_[:k].ravel(), model.var_[:k].ravel(), prior])
 
     def read(self, released: Array, d: int, parameters: Parameters) -> dict[str, Array]:
-        """Means, variances and prior."""
         k = parameters["n_classes"]
         theta, var, prior = np.split(released, [k * d, 2 * k * d])
         return {"theta_": theta.reshape(k, d), "var_": var.reshape(k, d), "class_prior_": prior}
 
     def probability(self, fitted: Any, X: Array) -> Array:
-        """By Bayes' rule."""
         var = np.maximum(fitted.var_, np.finfo(float).tiny)
         fit = ((X[:, None, :] - fitted.theta_) ** 2 / var + np.log(var)).sum(axis=2)
         return np.asarray(softmax(np.log(fitted.class_prior_) - fit / 2, axis=1))
@@ -160,8 +157,9 @@ REFUSED: dict[str, str] = {
 """Why a model is refused whose noise hides nothing."""
 
 
-def _intercept(model: Any) -> bool:
-    return flag("fit_intercept", model.fit_intercept, model)
+def full_name(model: Any) -> str:
+    """Of its class."""
+    return f"{type(model).__module__}.{type(model).__qualname__}"
 
 
 def _labels(rows: Rows) -> NDArray[np.intp]:

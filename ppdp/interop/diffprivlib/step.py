@@ -6,7 +6,7 @@ import copy
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from joblib import parallel_config
@@ -14,19 +14,16 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ppdp.bounds import lookup
 from ppdp.bounds.diffprivlib import ROUNDED, VERSION
-from ppdp.core.checks import classes_of, pair
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows, encode_labels, encode_targets
-from ppdp.data.summary import observed_domain
-from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound, StageFailed
+from ppdp.data.rows import Rows
+from ppdp.exceptions import InvalidParameter, StageFailed
 from ppdp.interop.diffprivlib.draws import Draws
-from ppdp.interop.diffprivlib.models import REFUSED, SUPPORTED, Adapter
+from ppdp.interop.diffprivlib.models import REFUSED, SUPPORTED, Adapter, full_name
 from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.learn.supervised import Supervised
 from ppdp.privacy.noise.sampler import Noise
 
 __all__ = ["Diffprivlib"]
@@ -35,18 +32,14 @@ Array = NDArray[np.float64]
 INSTALL = 'pip install "ppdp[diffprivlib]"'
 
 
-def _learns(kind: str) -> Any:
-    """Whether the model is a classifier or a regressor, for ``available_if``."""
-
-    def check(self: Diffprivlib) -> bool:
-        if _kind(self.model) != kind:
-            raise AttributeError(f"this model is no {kind}.")
-        return True
-
-    return check
+def _classifies(step: Diffprivlib) -> bool:
+    """Whether the model is a classifier, for ``available_if``."""
+    if _kind(step.model) != "classifier":
+        raise AttributeError("this model is no classifier.")
+    return True
 
 
-class Diffprivlib(Mechanism):
+class Diffprivlib(Supervised, Mechanism):
     """A model of diffprivlib behind ordinary pre-processing, with a proved guarantee for all of it.
 
     The pipeline sets the model's ``epsilon``; bounds, norms and labels come from the public domain, never from the
@@ -120,49 +113,40 @@ class Diffprivlib(Mechanism):
         return ((type(self.model).__name__, ROUNDED),)
 
     def _adapter(self) -> Adapter:
-        """What is known of the model.
-
-        Raises
-        ------
-        InvalidParameter
-            If nothing is proved for it, or it is known to be no protection.
-        """
-        found = _known(self.model)
-        if found is None:
-            names = ", ".join(sorted(name.rpartition(".")[2] for name in SUPPORTED))
-            raise InvalidParameter(
-                REFUSED.get(_full_name(self.model), "no guarantee has been proved for this model."),
-                stage=type(self).__name__,
-                fix=f"pass an instance of diffprivlib's {names}, or use a mechanism of ppdp.",
+        """What is known of the model; refused if nothing is proved for it, or it is known to be no protection."""
+        name = full_name(self.model)
+        if name not in SUPPORTED:
+            names = ", ".join(sorted(known.rpartition(".")[2] for known in SUPPORTED))
+            self._refuse(
+                REFUSED.get(name, "no guarantee has been proved for this model."),
+                f"pass an instance of diffprivlib's {names}, or use a mechanism of ppdp.",
             )
-        return found
+        return SUPPORTED[name]
 
     def _admitted(self) -> Adapter:
         """What is known of the model, once it may be fitted: version, parameters and accountant are as in the proof."""
         found = self._adapter()
         version = getattr(sys.modules.get("diffprivlib"), "__version__", None)
         if version != VERSION:
-            raise InvalidParameter(
-                f"the proofs are of diffprivlib {VERSION}, and this is {version or 'none'}.",
-                stage=type(self).__name__,
-                fix=INSTALL,
-            )
+            self._refuse(f"the proofs are of diffprivlib {VERSION}, and this is {version or 'none'}.", INSTALL)
         defaults = type(self.model)().get_params(deep=False)
         for name, value in self.model.get_params(deep=False).items():
             if name not in found.free | {"accountant"} and value is not defaults[name] and value != defaults[name]:
-                raise InvalidParameter(
+                self._refuse(
                     f"the model's {name} is set from public facts, or must be the default for the proof to hold.",
-                    stage=type(self).__name__,
-                    fix="leave it out; epsilon is the pipeline's.",
+                    "leave it out; epsilon is the pipeline's.",
                 )
         if _watched(self.model):
-            raise InvalidParameter(
+            self._refuse(
                 "the model has an accountant of diffprivlib, which would not count this fit.",
-                stage=type(self).__name__,
-                fix="count fits with a ledger, Pipeline(..., ledger=ppdp.Ledger(...)); call "
+                "count fits with a ledger, Pipeline(..., ledger=ppdp.Ledger(...)); call "
                 "BudgetAccountant.pop_default() and make the model anew, without accountant= and not by clone.",
             )
         return found
+
+    @classmethod
+    def _refuse(cls, why: str, fix: str) -> NoReturn:
+        raise InvalidParameter(why, stage=cls.__name__, fix=fix)
 
     def __sklearn_clone__(self) -> Diffprivlib:
         """A clone whose model has the same accountant, not a copy, so that it is told from diffprivlib's default."""
@@ -188,35 +172,9 @@ class Diffprivlib(Mechanism):
         adapter = self._admitted()
         domain.require("row_norm", type(self).__name__)
         if is_regressor(self):
-            count = 1
             self._range(domain)
-        else:
-            count = self._n_classes(domain)
-        parameters = adapter.parameters(self.model, count)
-        shape = lookup(adapter.formula, "privacy").shape
-        assert shape is not None
-        return Question(adapter.formula, parameters, 1, *shape(domain, **parameters), kind="privacy")
-
-    def _n_classes(self, domain: Domain) -> int:
-        """Number of classes; two where nothing is known yet."""
-        known = domain.classes if self.classes is None else classes_of("classes", self.classes, self)
-        if known is not None and len(known) < 2:
-            raise InvalidParameter(
-                "it needs at least two classes, not one class.",
-                stage=type(self).__name__,
-                fix="pass classes=(...) to the model.",
-            )
-        return 2 if known is None else len(known)
-
-    def _range(self, domain: Domain) -> tuple[float, float]:
-        known = domain.y_range if self.y_range is None else pair("y_range", self.y_range, self)
-        if known is None:
-            raise MissingBound(
-                "the public range of the targets is not declared.",
-                stage=type(self).__name__,
-                fix="pass y_range=(low, high) to the model or Domain(y_range=...).",
-            )
-        return known
+        parameters = adapter.parameters(self.model, 1 if is_regressor(self) else self._n_classes(domain))
+        return Question.asked(adapter.formula, "privacy", domain, parameters)
 
     def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         adapter = self._adapter()
@@ -250,44 +208,9 @@ class Diffprivlib(Mechanism):
         for name, value in fitted.items():
             setattr(self, name, value)
 
-    def fit(self, X: Any, y: Any) -> Diffprivlib:
-        """Train with the given ``noise_scale``; bounds that are not declared are read off the data.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels or targets.
-
-        Raises
-        ------
-        MissingBudget
-            If ``noise_scale`` is not set.
-        """
-        scale = self.own_noise_scale()
-        self._admitted()
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=is_regressor(self))
-        domain, codes = self._encode(observed_domain(X).but(min_present=X.shape[0]), y)
-        question = self.question(domain)
-        self.read(self.release(Rows.of(X, codes), question, Noise(self.random_state), scale), domain, question)
-        return self
-
     def _encode(self, domain: Domain, y: Any) -> tuple[Domain, Array]:
-        """Answers as rows hold them, and the domain with their classes or range."""
-        if is_regressor(self):
-            low, high = float(y.min()), float(y.max())
-            if self.y_range is None:
-                domain = domain.but(y_range=(low, high) if low < high else (low - 1.0, low + 1.0))
-            return domain, encode_targets(y, self._range(domain))
-        check_classification_targets(y)
-        own = np.unique(y).tolist() if self.classes is None else self.classes
-        domain = domain.but(classes=classes_of("classes", own, self))
-        self._n_classes(domain)
-        codes = encode_labels(y, domain.classes or ())
-        if np.isnan(codes).any():
-            raise InvalidValue("a label is not one of the declared classes.", stage=type(self).__name__)
-        return domain, codes
+        self._admitted()
+        return super()._encode(domain.but(min_present=domain.n_rows), y)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most likely label, or predicted target, of each row.
@@ -302,7 +225,7 @@ class Diffprivlib(Mechanism):
             return np.asarray(self._checked(X) @ self.coef_ + self.intercept_)
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
-    @available_if(_learns("classifier"))
+    @available_if(_classifies)
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, shape (n_samples, n_classes).
 
@@ -312,8 +235,7 @@ class Diffprivlib(Mechanism):
             Rows.
         """
         check_is_fitted(self)
-        adapter: Any = self._adapter()
-        return np.asarray(adapter.probability(self, self._checked(X)))
+        return np.asarray(self._adapter().probability(self, self._checked(X)))
 
     def _checked(self, X: Any) -> Array:
         return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
@@ -338,11 +260,6 @@ class Diffprivlib(Mechanism):
         return tags
 
 
-def _known(model: Any) -> Adapter | None:
-    """What is known of a model of exactly one of the supported classes; None of any other."""
-    return SUPPORTED.get(_full_name(model))
-
-
 def _rounded(released: Array) -> Array:
     """To the nearest float32: the last bits of noise that was added in floating point show what it was added to."""
     most = float(np.finfo(np.float32).max)
@@ -358,12 +275,7 @@ def _watched(model: Any) -> bool:
     return own is not default or (own is not None and vars(own) != vars(type(own)()))
 
 
-def _full_name(model: Any) -> str:
-    """Of its class."""
-    return f"{type(model).__module__}.{type(model).__qualname__}"
-
-
 def _kind(model: Any) -> str | None:
     """Whether a model is a classifier or a regressor."""
-    known = _known(model)
-    return None if known is None else "classifier" if hasattr(known, "probability") else "regressor"
+    known = SUPPORTED.get(full_name(model))
+    return None if known is None else known.kind

@@ -2,89 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
-from sklearn.base import clone
-
 from ppdp.core.checks import shown
-from ppdp.core.domain import Domain
 from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnknownStage, UnsupportedOrder
 from ppdp.interop.sklearn.columns import hoisted, split_columns
+from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.flatten import flattened
 from ppdp.interop.sklearn.parameters import Step
-from ppdp.interop.sklearn.public_maps import Declared
 from ppdp.interop.sklearn.report import Conversion, Converted
-from ppdp.interop.sklearn.twins import (
-    STAGES,
-    is_public,
-    model_twin,
-    public_map,
-    refuse_unknown,
-    role_of,
-    stage_twin,
-)
-from ppdp.interop.sklearn.unused_facts import check_asked, check_ranges
-from ppdp.mechanisms.base import Mechanism
+from ppdp.interop.sklearn.twins import is_public, public_map, role_of, twin_of
 from ppdp.transformers import MinMaxScaler, NormClipper
-from ppdp.transformers.base import Stage
 from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.categories import OneHot
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Normalised, PublicMap, Scaled
 
-__all__ = ["Facts", "convert"]
+__all__ = ["convert"]
 
-_FIRST = "put it first: gaps stay gaps in it."
 CONTAINERS = ("ColumnTransformer", "FeatureUnion")
 
 
-@dataclass(frozen=True)
-class Facts:
-    """Public facts that the user declares for a conversion; see ``Pipeline.from_sklearn``."""
-
-    ranges: Any = None
-    max_norm: float | None = None
-    classes: Any = None
-    y_range: Any = None
-    categories: Mapping[Any, Any] = field(default_factory=dict)
-    functions: Mapping[str, Any] = field(default_factory=dict)
-    domain: Domain = field(default_factory=Domain)
-
-    @cached_property
-    def declared(self) -> Declared:
-        """Those for single steps."""
-        return Declared(self.categories or {}, self.functions or {})
-
-    @property
-    def bounded(self) -> bool:
-        """Whether rows have a bound where they come in."""
-        return self.domain.row_norm is not None
-
-    @property
-    def scales(self) -> bool:
-        """Whether columns are scaled by public ranges."""
-        return self.max_norm is None and (self.ranges is not None or not self.bounded)
-
-
 def convert(estimator: Any, facts: Facts, reserved: frozenset[str]) -> tuple[list[tuple[str, Any]], Conversion]:
-    """Steps of a ppdp pipeline, and what became of what.
+    """Steps of a ppdp pipeline, none of which has a reserved name, and what became of what.
 
-    Parameters
-    ----------
-    estimator : Pipeline or estimator
-        Of scikit-learn or imbalanced-learn. Only classes and parameters are looked at, never what was fitted.
-    facts : Facts
-        What the user declares.
-    reserved : frozenset of str
-        Names that a step must not have.
-
-    Raises
-    ------
-    PpdpError
-        Naming the steps that have no twin, and what to do.
+    Only classes and parameters are looked at, never what was fitted.
     """
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         raise InvalidParameter(
@@ -101,14 +44,11 @@ def convert(estimator: Any, facts: Facts, reserved: frozenset[str]) -> tuple[lis
     if rest and rest[0].kind in CONTAINERS:
         rest = made.columns(front, rest[0], rest[1:])
     else:
-        made.front(front, (Block(None, public_map(front, None, facts.declared)),), rest)
+        made.front(front, [Block(None, public_map(front, None, facts))], rest)
     for position, step in enumerate(rest):
         made.add(step, last=position == len(rest) - 1)
     first = made.steps[0][1] if made.steps else None
-    check_ranges(facts.ranges, first.blocks if isinstance(first, ColumnMap) else (), facts.domain.feature_names)
-    asked = facts.declared
-    check_asked("categories", asked.categories, asked.columns, "which no encoder without categories of its own takes")
-    check_asked("functions", asked.functions, asked.steps, "which is the name of no FunctionTransformer")
+    facts.check_used(first.blocks if isinstance(first, ColumnMap) else ())
     return made.steps, Conversion(tuple(made.report))
 
 
@@ -120,34 +60,21 @@ def _ahead(steps: list[Step]) -> int:
 
 
 def _check_each(front: list[Step], rest: list[Step], facts: Facts) -> None:
-    """Refuse all steps at once that have no twin, wherever they stand.
-
-    Parameters
-    ----------
-    front, rest : list of Step
-        Public maps at the entrance, and what stands behind them.
-    facts : Facts
-        What the user declares.
-
-    Raises
-    ------
-    PpdpError
-        The refusal of the only one; or one that lists all.
-    """
+    """Refuse all steps at once that have no twin, in front and behind; a single refusal is raised as it is."""
     errors: list[PpdpError] = []
-    fresh = [Step(step.name, step.estimator) for step in rest]  # what a step notes, the conversion itself notes once
+    # What a step notes, the conversion itself notes once.
+    entrance, fresh = ([Step(step.name, step.estimator) for step in steps] for steps in (front, rest))
     try:
-        entrance = [Step(step.name, step.estimator) for step in front]
         if fresh and fresh[0].kind in CONTAINERS:
-            split_columns(fresh.pop(0), facts.declared, entrance)
+            split_columns(fresh.pop(0), facts, entrance)
         else:
-            public_map(entrance, None, facts.declared)
+            public_map(entrance, None, facts)
     except PpdpError as error:
         errors.append(error)
     for step in fresh:
         try:
             if not is_public(step):
-                _twin(step, facts, last=step is fresh[-1])
+                twin_of(step, facts, last=step is fresh[-1])
         except PpdpError as error:
             errors.append(error)
     if len(errors) == 1:
@@ -156,26 +83,6 @@ def _check_each(front: list[Step], rest: list[Step], facts: Facts) -> None:
         kind = next((type(error) for error in errors if isinstance(error, UnknownStage)), type(errors[0]))
         told = "".join(f"\n  {error}" for error in errors)
         raise kind(f"{len(errors)} steps are refused:{told}")
-
-
-def _twin(step: Step, facts: Facts, *, last: bool) -> Any:
-    """What stands for a step that is no public map."""
-    if isinstance(step.estimator, (Stage, Mechanism)):
-        return clone(step.estimator)  # what it was fitted to stays behind
-    if role_of(step) == "model":
-        if not last:
-            step.refuse("a model must be the last step.", "move it to the end.")
-        return model_twin(step, facts.domain, facts.classes, facts.y_range)
-    if role_of(step) in STAGES:
-        return stage_twin(step, facts.domain.n_rows)
-    if step.kind == "FeatureUnion":
-        step.refuse(
-            "a FeatureUnion has no twin behind a stage that looks at the rows.",
-            "put that stage behind the FeatureUnion, for all columns, or give its columns to one stage only.",
-        )
-    if step.kind == "ColumnTransformer":
-        step.refuse(f"a {step.kind} has no twin here.", "a ColumnTransformer with named columns, as the first step.")
-    refuse_unknown(step)
 
 
 @dataclass
@@ -218,7 +125,7 @@ class _Made:
         """A ``ColumnTransformer`` or ``FeatureUnion``; returns the steps behind its public part."""
         if front and step.kind == "ColumnTransformer":
             front[0].refuse("it stands in front of a ColumnTransformer.", "move it into the branches.")
-        split, inside = split_columns(step, self.facts.declared, front)
+        split = split_columns(step, self.facts, front)
         if split.scaler is not None and split.partly:
             if any(role_of(s) != "model" for s in behind):
                 split.scaler.refuse(
@@ -233,28 +140,28 @@ class _Made:
             split.imputer.changed.append("gaps of all columns are filled, also of those that had no imputer")
         tail = [s for s in (split.imputer, split.scaler) if s is not None]
         rest = [*tail, *behind]
-        self.front([s for s in inside if is_public(s)], split.blocks, rest, step)
+        self.front([s for s in split.inside if is_public(s)], split.blocks, rest, step)
         return rest
 
-    def front(self, public: list[Step], blocks: tuple[Block, ...], rest: list[Step], whole: Step | None = None) -> None:
+    def front(self, public: list[Step], blocks: list[Block], rest: list[Step], whole: Step | None = None) -> None:
         """The public stage at the entrance, with the bound of all rows."""
         facts, maps = self.facts, [m for block in blocks for m in block.maps]
-        bounds: list[str] = []
+        notes: list[str] = []
         if facts.ranges is not None and not all(block.drop or block.encoder is not None for block in blocks):
-            bounds.append("numbers are clipped to their public ranges")
+            notes.append("numbers are clipped to their public ranges")
         elif facts.max_norm is not None:
-            bounds.append("rows that are longer than max_norm are shortened to it")
+            notes.append("rows that are longer than max_norm are shortened to it")
         if whole is None and all(isinstance(m, Scaled) and m.target is not None for m in maps) and len(maps) < 2:
             twin: Any = self._plain_bound(maps, rest)
             if not maps and facts.ranges is not None:
                 self.rescaled = True
-                bounds.append("they are scaled to [-1, 1]")
+                notes.append("they are scaled to [-1, 1]")
             name = public[0].name if public else "range" if facts.ranges is not None else "clip"
         else:
             self._check_bounds(blocks)
-            finished = [self._finished(block, maps, rest) for block in blocks]
-            twin = ColumnMap(tuple(block for block, _ in finished), facts.ranges, facts.max_norm)
-            bounds += [told for block, added in finished for told in self._told(block, added)]
+            gaps = any(block.expects for block in blocks) and not self._filled_later(rest)
+            finished = tuple(self._finished(block, gaps, notes) for block in blocks)
+            twin = ColumnMap(finished, facts.ranges, facts.max_norm)
             name = whole.name if whole is not None else public[0].name if len(public) == 1 else "columns"
         if twin is None:
             return
@@ -262,21 +169,12 @@ class _Made:
         became = self.put(name, twin)
         if whole is not None or not public:
             step = whole or Step("", None)
-            step.changed += bounds or ["bounds every row"]
+            step.changed += notes or ["bounds every row"]
             self.note(step, became, twin)
         else:
-            public[0].changed += bounds
+            public[0].changed += notes
         for step in public:
             self.note(step, became, twin)
-
-    def _told(self, block: Block, added: tuple[PublicMap, ...]) -> Iterator[str]:
-        """What was added to the maps of some columns, in words."""
-        scales, fills = (any(isinstance(one, kind) for one in added) for kind in (Scaled, Filled))
-        if scales:
-            self.rescaled = True
-            yield f"{block.described}: what comes out is scaled from its public range to [-1, 1]"
-        if fills:
-            yield f"{block.described}: a gap becomes the middle of the public range, since nothing else fills it"
 
     def _plain_bound(self, maps: list[PublicMap], rest: list[Step]) -> Any:
         """A stage that only bounds; None if rows have a bound already."""
@@ -285,23 +183,28 @@ class _Made:
             target = next((m.target for m in maps if isinstance(m, Scaled)), (-1.0, 1.0))
             return MinMaxScaler(ranges=facts.ranges, feature_range=target or (-1.0, 1.0))
         if maps:
-            raise _unbounded("ranges", maps[0].step)
+            raise _unbounded(maps[0].step)
         if facts.max_norm is not None:
             return NormClipper(facts.max_norm)
         if facts.bounded or (rest and getattr(rest[0].estimator, "bounds_rows", False)):
             return None
-        raise _unbounded("ranges")
+        raise _unbounded()
 
-    def _check_bounds(self, blocks: tuple[Block, ...]) -> None:
+    def _check_bounds(self, blocks: list[Block]) -> None:
         """Whatever comes in, something must bound each set of columns."""
         if self.facts.ranges is not None or self.facts.max_norm is not None or self.facts.bounded:
             return
         bare = [block for block in blocks if not block.drop and not any(m.bounds for m in block.maps)]
         if bare:
-            raise _unbounded("ranges", columns=bare[0].columns)
+            raise _unbounded(columns=bare[0].columns)
 
-    def _finished(self, block: Block, maps: list[PublicMap], rest: list[Step]) -> tuple[Block, tuple[PublicMap, ...]]:
-        """The block with what bounds it, and without gaps that nobody expects; and what was added."""
+    def _filled_later(self, rest: list[Step]) -> bool:
+        """Whether a step behind the entrance fills gaps."""
+        filling = any(role_of(step) == "imputer" or getattr(step.estimator, "fills_gaps", False) for step in rest)
+        return filling and self.facts.domain.max_missing != 0
+
+    def _finished(self, block: Block, gaps: bool, notes: list[str]) -> Block:
+        """The block with what bounds it, and without gaps that nothing else fills; what was added is noted."""
         added: list[PublicMap] = []
         sized = any(
             isinstance(m, (Scaled, OneHot, Normalised, Binarized)) or (isinstance(m, Binned) and m.hot)
@@ -309,15 +212,18 @@ class _Made:
         )
         if self.facts.scales and not sized and not block.drop:
             added.append(Scaled())
-        filling = any(role_of(step) == "imputer" or getattr(step.estimator, "fills_gaps", False) for step in rest)
-        filled_later = filling and self.facts.domain.max_missing != 0
-        if any(m.expects for m in maps) and not filled_later and not block.fills:
+            self.rescaled = True
+            notes.append(f"{block.described}: what comes out is scaled from its public range to [-1, 1]")
+        if gaps and not block.fills:
             added.append(Filled(None))
-        return replace(block, maps=(*block.maps, *added)), tuple(added)
+            notes.append(
+                f"{block.described}: a gap becomes the middle of the public range, since nothing else fills it"
+            )
+        return replace(block, maps=(*block.maps, *added))
 
     def add(self, step: Step, *, last: bool) -> None:
         """The twin of one step."""
-        twin = self._late_map(step) if is_public(step) else _twin(step, self.facts, last=last)
+        twin = self._late_map(step) if is_public(step) else twin_of(step, self.facts, last=last)
         if role_of(step) == "components":
             self._components(step, twin)
         if role_of(step) == "scaler":
@@ -364,7 +270,7 @@ class _Made:
             raise UnsupportedOrder(
                 "it stands behind a stage that looks at the rows, and the units of the columns are not public here.",
                 stage=step.name,
-                fix=_FIRST,
+                fix="put it first: gaps stay gaps in it.",
             )
         if self.projected is not None:
             raise UnsupportedOrder(
@@ -373,15 +279,15 @@ class _Made:
                 stage=step.name,
                 fix=f"put it in front of {self.projected!r}, or leave one of the two out.",
             )
-        return ColumnMap((Block(None, public_map([step], None, self.facts.declared)),))
+        return ColumnMap((Block(None, public_map([step], None, self.facts)),))
 
 
-def _unbounded(parameter: str, step: str | None = None, columns: Any = None) -> MissingBound:
+def _unbounded(step: str | None = None, columns: Any = None) -> MissingBound:
     """What to write so that every row has a public bound."""
     named = columns if isinstance(columns, (list, tuple)) else ["column", "..."]
     shown = ", ".join(f"{name!r}: (low, high)" for name in named).replace("'...': (low, high)", "...")
     return MissingBound(
         "no public bound of the rows is declared.",
         stage=step,
-        fix=f"Pipeline.from_sklearn(pipe, {parameter}={{{shown}}}) from public knowledge, or max_norm=...",
+        fix=f"Pipeline.from_sklearn(pipe, ranges={{{shown}}}) from public knowledge, or max_norm=...",
     )

@@ -9,7 +9,8 @@ from typing import Any
 from ppdp.core.checks import check_budget
 from ppdp.core.domain import Domain, check_domain
 from ppdp.exceptions import InvalidParameter
-from ppdp.interop.sklearn.convert import Facts, convert
+from ppdp.interop.sklearn.convert import convert
+from ppdp.interop.sklearn.facts import Facts
 
 __all__ = ["FromSklearn"]
 
@@ -82,17 +83,11 @@ class FromSklearn:
 
 
 def _with_units(domain: Domain | None, rows_per_unit: int | None) -> Domain | None:
-    """The domain with the number of rows that one person may have.
-
-    Raises
-    ------
-    InvalidParameter
-        If the domain declares another one.
-    """
+    """The domain with the number of rows that one person may have, which is declared once."""
     if rows_per_unit is None:
         return domain
     declared = Domain(rows_per_unit=rows_per_unit).rows_per_unit
-    if domain is not None and domain.rows_per_unit not in (1, declared):
+    if domain is not None and (domain.rows_per_unit not in (1, declared) or not domain.adjacency.replaces):
         raise InvalidParameter(
             f"rows_per_unit={declared} and domain.rows_per_unit={domain.rows_per_unit} are both declared.",
             fix="declare it once.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 __all__ = ["CHOOSES", "NOTHING", "SEVERITIES", "UNKNOWN", "UNREADABLE", "Given", "Known", "Leak", "worst"]
@@ -16,21 +16,7 @@ SEVERITIES = ("none", "declared", "low", "high")
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """What fitting without noise tells about the rows.
-
-    Attributes
-    ----------
-    severity : {"none", "declared", "low", "high"}
-        "none": it looks at no value. "declared": the same, if the user is right about something that nobody can check.
-        "low": averages of all rows, in which one row shifts what leaves, and every other row, by a share of about 1/n.
-        "high": one row can decide what leaves, or rows are contained in it.
-    leaks : str
-        What it tells.
-    twin : str
-        What ppdp has instead; empty if nothing.
-    fix : str
-        What to do.
-    """
+    """What fitting without noise tells about the rows, as a ``Finding`` of :func:`ppdp.lint` has it."""
 
     severity: str
     leaks: str
@@ -44,18 +30,16 @@ def worst(leaks: Iterable[Leak]) -> Leak:
 
 
 NOTHING = "nothing: every row is mapped by itself"
-CHOOSES = Leak("high", "which columns it takes: a function of the data decides", "", "name them: ['age', 'dose'].")
+CHOOSES = Leak("high", "which columns it takes: a function of the data decides", fix="name them: ['age', 'dose'].")
 UNREADABLE = Leak(
     "high",
     "unknown: it cannot be read, so assume that it leaks everything",
-    "",
-    "give a list of (name, estimator): names are strings, estimators are instances, and none contains itself.",
+    fix="give a list of (name, estimator): names are strings, estimators are instances, and none contains itself.",
 )
 UNKNOWN = Leak(
     "high",
     "unknown: assume that it leaks everything",
-    "",
-    "RowMap for a public map of each row, Public(transformer) if it was fitted on public data.",
+    fix="RowMap for a public map of each row, Public(transformer) if it was fitted on public data.",
 )
 
 
@@ -70,22 +54,22 @@ class Known:
     role : {"", "map", "map anywhere", "imputer", "scaler", "components", "projection", "model"}
         What becomes of it; empty if nothing. A "map" is public at the entrance, "anywhere" also behind stages that look
         at the rows.
-    twin : callable, optional
-        Makes what stands for it of a step: see :mod:`~ppdp.interop.sklearn.twins`.
+    make : callable, optional
+        Makes of a step what stands for it: a public map (step, facts, columns), a stage or a mechanism (step, facts).
     harmless : callable, optional
         Whether it looks at no value with these parameters.
-    otherwise : tuple of (callable, Leak)
+    otherwise : mapping of callable to Leak
         Parameters with which it looks at something else than usual.
     """
 
     leak: Leak
     role: str = ""
-    twin: Callable[..., Any] | None = None
+    make: Callable[..., Any] | None = None
     harmless: Holds | None = None
-    otherwise: tuple[tuple[Holds, Leak], ...] = ()
+    otherwise: Mapping[Holds, Leak] = field(default_factory=dict)
 
     def leak_with(self, given: Given) -> Leak:
         """What fitting it with these parameters tells."""
         if self.harmless is not None and self.harmless(given):
             return replace(self.leak, severity="none", leaks=NOTHING)
-        return next((leak for holds, leak in self.otherwise if holds(given)), self.leak)
+        return next((leak for holds, leak in self.otherwise.items() if holds(given)), self.leak)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from html import escape
 from typing import Any
 
 from ppdp.exceptions import InvalidParameter
+from ppdp.interop.sklearn.flatten import DEEPEST, is_named
 from ppdp.interop.sklearn.leak import CHOOSES, SEVERITIES, UNREADABLE, Leak
-from ppdp.interop.sklearn.leaks import is_whole, leak_of, leak_of_container, root_of
+from ppdp.interop.sklearn.leaks.judgement import is_whole, leak_of, leak_of_container, root_of
 from ppdp.interop.sklearn.table import CONTAINERS
 
 __all__ = ["Finding", "Report", "is_estimator", "lint"]
@@ -28,7 +29,8 @@ class Finding:
         Its class.
     severity : {"none", "declared", "low", "high"}
         "none": it looks at no value. "declared": the same, if the user is right about something that nobody can check.
-        "low": averages of all rows. "high": one row can decide what leaves.
+        "low": averages of all rows, in which one row shifts what leaves, and every other row, by a share of about 1/n.
+        "high": one row can decide what leaves, or rows are contained in it.
     leaks : str
         What the fitted estimator tells about the rows.
     twin : str
@@ -108,9 +110,8 @@ class Report:
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{escape(name)}</th>" for name in _HEADS)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>" for cells in self._cells()
-        )
+        rows = ("".join(f"<td>{escape(cell)}</td>" for cell in cells) for cells in self._cells())
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
         return f"<table><caption>{escape(self._title())}</caption><tr>{head}</tr>{body}</table>"
 
 
@@ -149,31 +150,26 @@ def lint(estimator: Any) -> Report:
     return Report(tuple(_walk(estimator, "", frozenset(), covered=False)))
 
 
-DEEPEST = 50  # workflows inside workflows
-
-
 def _walk(estimator: Any, step: str, above: frozenset[int], *, covered: bool) -> Iterator[Finding]:
     """Findings of an estimator and of all in its parameters; ``covered`` by the certificate of a ppdp pipeline."""
-    if id(estimator) in above or len(above) > DEEPEST:
-        yield _finding(step, estimator, UNREADABLE)
-        return
     contains = _container(estimator) is not None
     leak = leak_of_container(estimator) if contains else leak_of(estimator, covered=covered)
     if leak is not None:
         yield _finding(step, estimator, leak)
     covered = covered or (contains and root_of(estimator) == "ppdp")
+    above |= {id(estimator)}
     for name, inner, leak in _inside(estimator):
         where = f"{step}__{name}" if step else name
-        if leak is not None:
-            yield _finding(where, inner, leak)
-        elif not is_estimator(inner):
-            yield _finding(where, inner, UNREADABLE)
+        if leak is None and (id(inner) in above or len(above) > DEEPEST or not is_estimator(inner)):
+            leak = UNREADABLE
+        if leak is None:
+            yield from _walk(inner, where, above, covered=covered)
         else:
-            yield from _walk(inner, where, above | {id(estimator)}, covered=covered)
+            yield _finding(where, inner, leak)
 
 
 def _finding(step: str, what: Any, leak: Leak) -> Finding:
-    return Finding(step, type(what).__name__, leak.severity, leak.leaks, leak.twin, leak.fix)
+    return Finding(step, type(what).__name__, *astuple(leak))
 
 
 Inner = tuple[str, Any, Leak | None]
@@ -208,7 +204,7 @@ def _members(parameter: str, members: Any, size: int) -> Iterator[Inner]:
         yield parameter, members, UNREADABLE
         return
     for position, member in enumerate(members):
-        if not (issubclass(type(member), list | tuple) and len(member) == size and issubclass(type(member[0]), str)):
+        if not is_named(member, size):
             yield str(position), member, UNREADABLE
             continue
         name, inner, *columns = member

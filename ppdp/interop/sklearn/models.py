@@ -7,6 +7,7 @@ from numbers import Real
 from typing import Any
 
 from ppdp import mechanisms
+from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.parameters import Step, is_word
 
 __all__ = [
@@ -29,15 +30,7 @@ _WEIGHTS = {
 
 
 def _penalty(step: Step, given: dict[str, Any]) -> bool:
-    """Whether there is a squared penalty.
-
-    Parameters
-    ----------
-    step : Step
-        A model with ``penalty`` and ``l1_ratio``.
-    given : dict
-        Its parameters.
-    """
+    """Whether there is a squared penalty."""
     if not is_word(given["penalty"], "l2", "deprecated", None, "none"):
         step.refuse(f"penalty={given['penalty']!r} has no twin.", _WEIGHTS["penalty"])
     if given["penalty"] == "deprecated" and given.get("l1_ratio"):
@@ -45,7 +38,7 @@ def _penalty(step: Step, given: dict[str, Any]) -> bool:
     return given["penalty"] not in (None, "none")
 
 
-def logistic(step: Step, classes: Any, y_range: Any) -> Any:
+def logistic(step: Step, facts: Facts) -> Any:
     """With a squared penalty, or none."""
     given = step.read("C", "penalty", "l1_ratio", "fit_intercept", fixes=_WEIGHTS)
     if isinstance(given["C"], bool) or not isinstance(given["C"], Real) or not float(given["C"]) > 0:
@@ -54,66 +47,66 @@ def logistic(step: Step, classes: Any, y_range: Any) -> Any:
     strength = 1 / inverse if _penalty(step, given) and math.isfinite(inverse) else 0.0
     step.changed.append(f"C={inverse:g} became alpha={strength:g}" if strength else "no penalty became alpha=0")
     step.changed.append(_TRAINED)
-    return mechanisms.LogisticRegression(classes, alpha=strength, fit_intercept=given["fit_intercept"])
+    return mechanisms.LogisticRegression(facts.classes, alpha=strength, fit_intercept=given["fit_intercept"])
 
 
-def support(step: Step, classes: Any, y_range: Any) -> Any:
+def support(step: Step, facts: Facts) -> Any:
     """With a smooth hinge loss."""
     given = step.read("loss", "fit_intercept", fixes={"C": "leave it out: coef_norm bounds the model.", **_WEIGHTS})
     step.changed.append(f"{_TRAINED}, without a penalty; a smooth hinge loss instead of {given['loss']}")
-    return mechanisms.LinearSVC(classes, fit_intercept=given["fit_intercept"])
+    return mechanisms.LinearSVC(facts.classes, fit_intercept=given["fit_intercept"])
 
 
 _STEPS = {"alpha": "LogisticRegression(C=...) or Ridge(alpha=...): this penalty depends on the number of rows."}
 
 
-def descent_classifier(step: Step, classes: Any, y_range: Any) -> Any:
+def descent_classifier(step: Step, facts: Facts) -> Any:
     """By its loss."""
     given = step.read("loss", "penalty", "fit_intercept", fixes=_WEIGHTS | _STEPS)
     _penalty(step, given)
     step.changed.append(f"{_TRAINED}, without a penalty")
     if is_word(given["loss"], "log_loss"):
-        return mechanisms.LogisticRegression(classes, fit_intercept=given["fit_intercept"])
+        return mechanisms.LogisticRegression(facts.classes, fit_intercept=given["fit_intercept"])
     if is_word(given["loss"], "hinge"):
-        return mechanisms.LinearSVC(classes, fit_intercept=given["fit_intercept"])
+        return mechanisms.LinearSVC(facts.classes, fit_intercept=given["fit_intercept"])
     step.refuse(f"loss={given['loss']!r} has no twin.", "loss='log_loss' or loss='hinge'.")
 
 
-def descent_regressor(step: Step, classes: Any, y_range: Any) -> Any:
+def descent_regressor(step: Step, facts: Facts) -> Any:
     """Least squares."""
     given = step.read("penalty", "fit_intercept", fixes=_STEPS | {"loss": "loss='squared_error'."})
     _penalty(step, given)
     step.changed.append(f"{_TRAINED}, without a penalty")
-    return mechanisms.LinearRegression(y_range, fit_intercept=given["fit_intercept"])
+    return mechanisms.LinearRegression(facts.y_range, fit_intercept=given["fit_intercept"])
 
 
-def least_squares(step: Step, classes: Any, y_range: Any) -> Any:
+def least_squares(step: Step, facts: Facts) -> Any:
     """Least squares."""
     given = step.read("fit_intercept", fixes=_WEIGHTS)
     step.changed.append(_TRAINED)
-    return mechanisms.LinearRegression(y_range, fit_intercept=given["fit_intercept"])
+    return mechanisms.LinearRegression(facts.y_range, fit_intercept=given["fit_intercept"])
 
 
-def ridge(step: Step, classes: Any, y_range: Any) -> Any:
+def ridge(step: Step, facts: Facts) -> Any:
     """Least squares with a squared penalty."""
     given = step.read("alpha", "fit_intercept", fixes=_WEIGHTS)
     if isinstance(given["alpha"], bool) or not isinstance(given["alpha"], (int, float)):
         step.refuse("alpha must be one number.", "one penalty for all columns.")
     step.changed.append(_TRAINED)
-    return mechanisms.Ridge(y_range, alpha=float(given["alpha"]), fit_intercept=given["fit_intercept"])
+    return mechanisms.Ridge(facts.y_range, alpha=float(given["alpha"]), fit_intercept=given["fit_intercept"])
 
 
-def log_link(step: Step, classes: Any, y_range: Any) -> Any:
+def log_link(step: Step, facts: Facts) -> Any:
     """Counts and amounts, with a logarithm as link."""
     fixes = {"alpha": "leave it out: coef_norm bounds the model.", "link": "leave it out: the link is the logarithm."}
     tweedie = step.kind == "TweedieRegressor"
     given = step.read(*(["power", "link"] if tweedie else []), "fit_intercept", fixes=fixes)
     step.changed.append(f"{_TRAINED}, without a penalty")
     if not tweedie:
-        return getattr(mechanisms, step.kind)(y_range, fit_intercept=given["fit_intercept"])
+        return getattr(mechanisms, step.kind)(facts.y_range, fit_intercept=given["fit_intercept"])
     power = given["power"]
     if not is_word(given["link"], "auto", "log") or not (isinstance(power, (int, float)) and 1 <= power <= 2):
         step.refuse(
             "only powers of 1 to 2 with the logarithm as link have a twin.", "power=1.5, or Ridge() for power=0."
         )
-    return mechanisms.TweedieRegressor(y_range, power=float(power), fit_intercept=given["fit_intercept"])
+    return mechanisms.TweedieRegressor(facts.y_range, power=float(power), fit_intercept=given["fit_intercept"])

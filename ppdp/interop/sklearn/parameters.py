@@ -27,24 +27,14 @@ _HARMLESS = frozenset(f"{_COMPUTATION} {_FORM}".split())
 
 @dataclass
 class Step:
-    """One step of somebody else's pipeline: name, estimator and parameters; nothing fitted is ever read.
-
-    Attributes
-    ----------
-    name : str
-        Of the step.
-    estimator : estimator
-        Only its class and its parameters are looked at.
-    changed : list of str
-        How the twin differs, in plain words.
-    ignored : list of str
-        Parameters without a meaning for the twin.
-    """
+    """One step of somebody else's pipeline: its class and parameters are looked at, and nothing that was fitted."""
 
     name: str
     estimator: Any
     changed: list[str] = field(default_factory=list)
+    """How the twin differs, in plain words."""
     ignored: list[str] = field(default_factory=list)
+    """Parameters without a meaning for the twin."""
 
     @property
     def kind(self) -> str:
@@ -57,13 +47,7 @@ class Step:
         return found
 
     def read(self, *used: str, fixes: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Its parameters, of which only those ``used`` and harmless ones may differ from their defaults.
-
-        Raises
-        ------
-        InvalidParameter
-            If another one does.
-        """
+        """Its parameters, of which only those ``used`` and harmless ones may differ from their defaults."""
         given, signature = self.given(), inspect.signature(type(self.estimator)).parameters
         for name, value in given.items():
             if name in used or (name in signature and _same(value, signature[name].default)):

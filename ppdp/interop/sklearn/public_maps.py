@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,13 +13,13 @@ import numpy as np
 from ppdp.core.callables import refuse_fitted
 from ppdp.core.checks import choice, flag, integer, number, pair
 from ppdp.core.names import nearest
+from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.parameters import Step, is_word
 from ppdp.transformers.columns.categories import Categorical, Encoded, OneHot, is_gap
 from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, PublicMap, Scaled
 
 __all__ = [
     "Constant",
-    "Declared",
     "bins",
     "constant",
     "function",
@@ -32,33 +32,13 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Declared:
-    """Public facts that the user declares for steps.
-
-    Attributes
-    ----------
-    categories : mapping
-        Public categories by column, for encoders that have none.
-    functions : mapping
-        Public ranges of what functions return, by step.
-    columns, steps : set
-        The columns whose categories, and the steps whose ranges, were asked for so far.
-    """
-
-    categories: Mapping[Any, Any] = field(default_factory=dict)
-    functions: Mapping[str, Any] = field(default_factory=dict)
-    columns: set[Any] = field(default_factory=set)
-    steps: set[str] = field(default_factory=set)
-
-
-def _lists(step: Step, given: Any, columns: Any, declared: Declared) -> tuple[tuple[Any, ...], ...]:
+def _lists(step: Step, given: Any, facts: Facts, columns: Any) -> tuple[tuple[Any, ...], ...]:
     """Public categories, one tuple for each column."""
     if isinstance(given, str):
         names = [columns] if isinstance(columns, (str, int)) else columns
         known = [] if names is None or isinstance(names, slice) else list(names)
-        declared.columns.update(known)
-        missing = [name for name in known if name not in declared.categories]
+        facts.encoded.update(known)
+        missing = [name for name in known if name not in facts.categories]
         if not known:
             step.refuse(
                 "which categories occur would be read off the rows, and its columns have no names here.",
@@ -67,13 +47,13 @@ def _lists(step: Step, given: Any, columns: Any, declared: Declared) -> tuple[tu
             )
         if missing:
             shown = ", ".join(f"{name!r}: [...]" for name in missing)
-            slips = [(name, nearest(name, declared.categories)) for name in missing]
+            slips = [(name, nearest(name, facts.categories)) for name in missing]
             told = "".join(f" {slip!r} is declared: did you mean {name!r}?" for name, slip in slips if slip is not None)
             step.refuse(
                 "which categories occur would be read off the rows.",
                 f"categories={{{shown}}} from public knowledge.{told}",
             )
-        given = [declared.categories[name] for name in known]
+        given = [facts.categories[name] for name in known]
     lists = [_category_list(step, one) for one in _listed(step, given)]
     if any(is_gap(category) for one in lists for category in one):
         step.changed.append(_ONE_GAP)
@@ -105,8 +85,8 @@ def _listed(step: Step, given: Any) -> list[Any]:
 def _category_list(step: Step, given: Any) -> tuple[Any, ...]:
     """The categories of one column: text, numbers, True and False, and None or NaN for a gap."""
     given = given.tolist() if hasattr(given, "tolist") else given  # arrays and pandas' own lists
-    found = tuple(map(_plain, given)) if isinstance(given, (list, tuple)) else (given, ())
-    if all(category is None or isinstance(category, (str, bool, int, float)) for category in found):
+    found = tuple(map(_plain, given)) if isinstance(given, (list, tuple)) else None
+    if found is not None and all(isinstance(category, str | int | float | None) for category in found):
         return found
     step.refuse(
         "categories are no lists of labels.",
@@ -123,11 +103,11 @@ _RARE = dict.fromkeys(
 )
 
 
-def one_hot(step: Step, columns: Any, declared: Declared) -> PublicMap:
+def one_hot(step: Step, facts: Facts, columns: Any) -> PublicMap:
     """A column for every declared category."""
     given = step.read("categories", "drop", "handle_unknown", fixes=_RARE)
     unknown = choice("handle_unknown", given["handle_unknown"], ("error", *_ZEROS), step.name)
-    categories = _lists(step, given["categories"], columns, declared)
+    categories = _lists(step, given["categories"], facts, columns)
     if unknown == "error":
         step.changed.append("another category, or a gap that is none, is a row of zeros: an error would tell of a row")
     expects = unknown != "error" or any(_has_gap(c) for c in categories)
@@ -162,11 +142,11 @@ def _position(step: Step, name: Any, categories: tuple[Any, ...]) -> int:
     step.refuse("drop names a category that is not declared.", "drop='first'.")
 
 
-def ordinal(step: Step, columns: Any, declared: Declared) -> PublicMap:
+def ordinal(step: Step, facts: Facts, columns: Any) -> PublicMap:
     """Codes as scikit-learn has them: NaN among the categories has a code of its own, which may be a gap again."""
     given = step.read("categories", "handle_unknown", "unknown_value", "encoded_missing_value", fixes=_RARE)
     how = choice("handle_unknown", given["handle_unknown"], ("error", "use_encoded_value"), step.name)
-    categories = _lists(step, given["categories"], columns, declared)
+    categories = _lists(step, given["categories"], facts, columns)
     named = [_nan_is_last(step, one) for one in categories]
     unknown, missing = 0.0, math.nan
     if how == "use_encoded_value" and not _is_nan(given["unknown_value"]):
@@ -201,7 +181,7 @@ def _is_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def bins(step: Step, columns: Any, declared: Declared) -> PublicMap:
+def bins(step: Step, facts: Facts, columns: Any) -> PublicMap:
     """Bins of public ranges."""
     given = step.read("n_bins", "encode", "strategy")
     if not is_word(given["strategy"], "uniform") or isinstance(given["n_bins"], (list, tuple, np.ndarray)):
@@ -214,7 +194,7 @@ def bins(step: Step, columns: Any, declared: Declared) -> PublicMap:
     return Binned(bins, hot=encode != "ordinal", step=step.name)
 
 
-def function(step: Step, columns: Any, declared: Declared) -> PublicMap | None:
+def function(step: Step, facts: Facts, columns: Any) -> PublicMap | None:
     """A function of each row; None if it is none."""
     given = step.read("func", "kw_args")
     if given["func"] is None:
@@ -225,12 +205,12 @@ def function(step: Step, columns: Any, declared: Declared) -> PublicMap | None:
     if not isinstance(keywords, Mapping):
         step.refuse("kw_args is no mapping.", "kw_args={'name': value}.")
     refuse_fitted(partial(given["func"], **keywords), step.name)
-    declared.steps.add(step.name)
+    facts.mapped.add(step.name)
     if not isinstance(given["func"], np.ufunc):
         step.changed.append("its function gets float64 arrays, never frames: dates and text must be numbers before")
-    if step.name in declared.functions:
+    if step.name in facts.functions:
         step.changed.append("what it returns is clipped to the declared range")
-    return Mapped(given["func"], dict(keywords), declared.functions.get(step.name), step=step.name)
+    return Mapped(given["func"], dict(keywords), facts.functions.get(step.name), step=step.name)
 
 
 @dataclass(frozen=True)
@@ -262,7 +242,7 @@ class Constant(PublicMap):
         return label
 
 
-def constant(step: Step, columns: Any, declared: Declared) -> PublicMap:
+def constant(step: Step, facts: Facts, columns: Any) -> PublicMap:
     """A constant for gaps."""
     given = step.read("strategy", "fill_value", "missing_values", fixes={"add_indicator": "leave it out."})
     if not is_gap(given["missing_values"]):
@@ -273,7 +253,7 @@ def constant(step: Step, columns: Any, declared: Declared) -> PublicMap:
     return Constant(number("fill_value", int(fill) if isinstance(fill, bool) else fill, step.name), step)
 
 
-def range_scaler(step: Step, columns: Any, declared: Declared) -> PublicMap:
+def range_scaler(step: Step, facts: Facts, columns: Any) -> PublicMap:
     """Public ranges in place of those of the rows."""
     given = step.read("feature_range") if step.kind == "MinMaxScaler" else step.read()
     step.changed.append("by public ranges instead of the smallest and largest values; what lies outside is clipped")
@@ -282,17 +262,17 @@ def range_scaler(step: Step, columns: Any, declared: Declared) -> PublicMap:
     return Scaled(pair("feature_range", given["feature_range"], step.name), step.name)
 
 
-def normaliser(step: Step, columns: Any, declared: Declared) -> PublicMap:
+def normaliser(step: Step, facts: Facts, columns: Any) -> PublicMap:
     """Rows of length 1."""
     return Normalised(choice("norm", step.read("norm")["norm"], ["l1", "l2", "max"], step.name), step.name)
 
 
-def threshold(step: Step, columns: Any, declared: Declared) -> PublicMap:
+def threshold(step: Step, facts: Facts, columns: Any) -> PublicMap:
     """Zeros and ones."""
     return Binarized(number("threshold", step.read("threshold")["threshold"], step.name), step.name)
 
 
-def powers(step: Step, columns: Any, declared: Declared) -> PublicMap:
+def powers(step: Step, facts: Facts, columns: Any) -> PublicMap:
     """Products of columns."""
     given = step.read("degree", "interaction_only", "include_bias")
     degree = tuple(given["degree"]) if isinstance(given["degree"], (list, tuple)) else given["degree"]

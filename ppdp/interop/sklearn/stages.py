@@ -1,4 +1,4 @@
-"""Twins of scikit-learn's transformers that are fitted to rows, given the public number of rows if it is known."""
+"""Twins of scikit-learn's transformers that are fitted to rows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from sklearn.random_projection import johnson_lindenstrauss_min_dim
 from ppdp import transformers
 from ppdp.core.checks import flag, integer, number
 from ppdp.exceptions import InvalidParameter
+from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.parameters import Step, is_word
 
 __all__ = ["imputer", "pca", "projection", "robust", "standard"]
 
 
-def imputer(step: Step, n_rows: int | None) -> Any:
+def imputer(step: Step, facts: Facts) -> Any:
     """A mean, or a trimmed mean in place of a median."""
     given = step.read(
         "strategy",
@@ -36,7 +37,7 @@ def imputer(step: Step, n_rows: int | None) -> Any:
     )
 
 
-def standard(step: Step, n_rows: int | None) -> Any:
+def standard(step: Step, facts: Facts) -> Any:
     """By released or exact moments."""
     given = step.read("with_mean", "with_std")
     if not flag("with_std", given["with_std"], step.name):
@@ -45,7 +46,7 @@ def standard(step: Step, n_rows: int | None) -> Any:
     return transformers.StandardScaler(with_mean=flag("with_mean", given["with_mean"], step.name))
 
 
-def robust(step: Step, n_rows: int | None) -> Any:
+def robust(step: Step, facts: Facts) -> Any:
     """By quantiles behind a condition."""
     given = step.read("quantile_range")
     step.changed.append("quantiles rest on a tested condition; StandardScaler() is far cheaper")
@@ -63,25 +64,25 @@ def _components(step: Step, value: Any) -> int:
     )
 
 
-def pca(step: Step, n_rows: int | None) -> Any:
+def pca(step: Step, facts: Facts) -> Any:
     """The projection on the components."""
     whiten = {"whiten": "leave it out, and put StandardScaler before it."}
     rank = _components(step, step.read("n_components", fixes=whiten)["n_components"])
     return transformers.PCA(rank, center=step.kind == "PCA")
 
 
-def projection(step: Step, n_rows: int | None) -> Any:
+def projection(step: Step, facts: Facts) -> Any:
     """A random projection with a public seed."""
-    given = step.read("n_components", "eps", "random_state")
+    given = step.read("n_components", "eps", "random_state", "density")
     components = given["n_components"]
     if is_word(components, "auto"):
-        if n_rows is None:
+        if facts.domain.n_rows is None:
             step.refuse(
                 "n_components='auto' needs the public number of rows.",
                 "domain=Domain(n_rows=...), or a number of components.",
             )
         eps = number("eps", given["eps"], step.name, above=0, most=1 - 1e-9)
-        components = int(johnson_lindenstrauss_min_dim(n_rows, eps=eps))
+        components = int(johnson_lindenstrauss_min_dim(facts.domain.n_rows, eps=eps))
         step.changed.append(f"n_components='auto' became {components}, from the public number of rows and eps")
     seed = given["random_state"]
     if seed is None or isinstance(seed, bool) or not isinstance(seed, int):
@@ -89,5 +90,8 @@ def projection(step: Step, n_rows: int | None) -> Any:
         step.changed.append("drawn from the public seed 0")
     else:
         step.changed.append(f"random_state={seed} became the public seed={seed}")
-    family = "gaussian" if step.kind == "GaussianRandomProjection" else "sparse"
-    return transformers.RandomProjection(_components(step, components), family=family, seed=seed)
+    family, s = "gaussian", None
+    if step.kind == "SparseRandomProjection":
+        family, density, fix = "sparse", given["density"], "density='auto', or a share of at most 1."
+        s = None if is_word(density, "auto") else 1 / number("density", density, step.name, least=1e-7, most=1, fix=fix)
+    return transformers.RandomProjection(_components(step, components), family=family, seed=seed, s=s)

@@ -32,39 +32,35 @@ __all__ = ["CONTAINERS", "RESAMPLES", "TABLE"]
 _REMOVE = "leave it out; the certificate needs a stage with a known bound."
 _MODEL = "the fitted model: whoever holds it can test whether a person was among the rows"
 _NO_MODEL = "use one of ppdp.mechanisms: LogisticRegression, LinearSVC, Ridge, PoissonRegressor, ..."
-_CHOICE = Leak(
-    "high",
-    "which columns were chosen: one row can tip the choice",
-    "",
-    "choose columns by public knowledge, in a ColumnTransformer.",
-)
-_SCORES = Leak(
-    "low", "a score of each column, kept in scores_; no column is dropped", "", "leave it out: it changes no row."
-)
 _ROWS = "the rows themselves, which are stored in the fitted object"
-_SEARCH = "which candidate won, and its scores: both are read off the rows"
 _CONSTANT = "SimpleImputer(strategy='constant', keep_empty_features=True)."
-_COUNTED = Leak("low", "in how many rows every word occurs", "", "IDF weights of a public corpus: Public.")
+_RANGES = "smallest and largest values, each of which is one row's"
+_PUBLIC_EDGES = (
+    "a public function or public edges: RowMap, GridQuantizer, KBinsDiscretizer(strategy='uniform') with ranges."
+)
 
 
 def _row_wise(twin: str = "RowMap", fix: str = "RowMap(function, out_ranges=...).") -> Leak:
     return Leak("none", NOTHING, twin, fix)
 
 
-_RANGES = Leak(
+_CHOICE = Leak(
     "high",
-    "smallest and largest values, each of which is one row's",
-    "MinMaxScaler",
-    "MinMaxScaler(ranges=...) with public ranges.",
+    "which columns were chosen: one row can tip the choice",
+    fix="choose columns by public knowledge, in a ColumnTransformer.",
 )
+_SCORES = Leak(
+    "low", "a score of each column, kept in scores_; no column is dropped", fix="leave it out: it changes no row."
+)
+_COUNTED = Leak("low", "in how many rows every word occurs", fix="IDF weights of a public corpus: Public.")
 _SHAPES = Leak(
     "high",
     "quantiles, ranges or a shape fitted to the values of columns",
     "GridQuantizer",
     "a public function or public edges: RowMap, GridQuantizer, KBinsDiscretizer(strategy='uniform') with ranges.",
 )
-_CATEGORIES = Leak("high", "which categories occur, also one that a single row has", "", "declare categories=[...].")
-_WORDS = Leak("high", "every word that occurs, also in one row only", "", "HashingVectorizer, or a public vocabulary.")
+_CATEGORIES = Leak("high", "which categories occur, also one that a single row has", fix="declare categories=[...].")
+_WORDS = Leak("high", "every word that occurs, also in one row only", fix="HashingVectorizer, or a public vocabulary.")
 _COMPONENTS = Leak("low", "means and directions of most variance", "PCA", "PCA(k), or SoftPCA().")
 _CLASSIFIER = Leak("high", _MODEL, "LogisticRegression", "LogisticRegression(classes=...), or LinearSVC(classes=...).")
 _LOGISTIC = Leak("high", _MODEL, "LogisticRegression", "LogisticRegression(classes=...).")
@@ -86,310 +82,230 @@ def _constant(given: Given) -> bool:
     return given.get("strategy") == "constant" and not given.get("add_indicator")
 
 
-_CLASSES: tuple[tuple[str, Known], ...] = (
+def _shows_gaps(given: Given) -> bool:
+    return bool(given.get("add_indicator")) or given.get("initial_strategy") not in ("mean", "constant")
+
+
+# By names of classes, one or several.
+_CLASSES: dict[str, Known] = {
     # --- stages that look at no value ---
-    ("Normalizer", Known(_row_wise(), "map anywhere", normaliser)),
-    ("Binarizer", Known(_row_wise(), "map anywhere", threshold)),
-    ("PolynomialFeatures", Known(_row_wise(), "map anywhere", powers)),
-    ("FunctionTransformer", Known(_row_wise(), "map anywhere", function)),
-    ("AdditiveChi2Sampler PolynomialCountSketch SkewedChi2Sampler", Known(_row_wise())),
-    (
-        "RBFSampler",
-        Known(
-            _row_wise(),
-            otherwise=(
-                (
-                    lambda given: given.get("gamma") == "scale",
-                    Leak("low", "the variance of the columns", "RowMap", "declare gamma as a number."),
-                ),
+    "Normalizer": Known(_row_wise(), "map anywhere", normaliser),
+    "Binarizer": Known(_row_wise(), "map anywhere", threshold),
+    "PolynomialFeatures": Known(_row_wise(), "map anywhere", powers),
+    "FunctionTransformer": Known(_row_wise(), "map anywhere", function),
+    "AdditiveChi2Sampler PolynomialCountSketch SkewedChi2Sampler": Known(_row_wise()),
+    "RBFSampler": Known(
+        _row_wise(),
+        otherwise={
+            lambda given: given.get("gamma") == "scale": Leak(
+                "low", "the variance of the columns", "RowMap", "declare gamma as a number."
             ),
-        ),
+        },
     ),
-    (
-        "SparseCoder",
-        Known(
-            Leak(
-                "declared",
-                "nothing, if its dictionary was not learned from these rows: nobody checked",
-                "RowMap",
-                "RowMap(function, out_ranges=...) with a public dictionary.",
-            )
-        ),
+    "SparseCoder": Known(
+        Leak(
+            "declared",
+            "nothing, if its dictionary was not learned from these rows: nobody checked",
+            "RowMap",
+            "RowMap(function, out_ranges=...) with a public dictionary.",
+        )
     ),
-    (
-        "GaussianRandomProjection SparseRandomProjection",
-        Known(_row_wise("RandomProjection", "RandomProjection(k, seed=0)."), "projection", projection),
+    "GaussianRandomProjection SparseRandomProjection": Known(
+        _row_wise("RandomProjection", "RandomProjection(k, seed=0)."), "projection", projection
     ),
-    (
-        "FeatureHasher HashingVectorizer PatchExtractor",
-        Known(_row_wise("", "run it first, outside the pipeline.")),
-    ),
-    (
-        "FrozenEstimator",
-        Known(Leak("high", "whatever it was fitted on", "Public", "Public(transformer) if those were public data.")),
+    "FeatureHasher HashingVectorizer PatchExtractor": Known(_row_wise("", "run it first, outside the pipeline.")),
+    "FrozenEstimator": Known(
+        Leak("high", "whatever it was fitted on", "Public", "Public(transformer) if those were public data.")
     ),
     # --- averages of all rows ---
-    (
-        "StandardScaler",
-        Known(
-            Leak("low", "means and variances of columns", "StandardScaler", "StandardScaler()."),
-            "scaler",
-            standard,
-            harmless=lambda given: not given.get("with_mean") and not given.get("with_std"),
-        ),
+    "StandardScaler": Known(
+        Leak("low", "means and variances of columns", "StandardScaler", "StandardScaler()."),
+        "scaler",
+        standard,
+        harmless=lambda given: not given.get("with_mean") and not given.get("with_std"),
     ),
-    (
-        "SimpleImputer",
-        Known(
-            Leak("low", "means of columns, and which are empty", "MeanImputer", "MeanImputer()."),
-            "imputer",
-            imputer,
-            harmless=lambda given: _constant(given) and given.get("keep_empty_features") is True,
-            otherwise=(
-                (_constant, Leak("low", "which columns are empty: they are dropped", "RowMap", _CONSTANT)),
-                (
-                    lambda given: given.get("strategy") != "mean" or bool(given.get("add_indicator")),
-                    Leak(
-                        "high",
-                        "medians or most frequent values, which are values of single rows, or which columns have gaps",
-                        "TrimmedMeanImputer",
-                        f"TrimmedMeanImputer(), or {_CONSTANT}",
-                    ),
-                ),
+    "SimpleImputer": Known(
+        Leak("low", "means of columns, and which are empty", "MeanImputer", "MeanImputer()."),
+        "imputer",
+        imputer,
+        harmless=lambda given: _constant(given) and given.get("keep_empty_features") is True,
+        otherwise={
+            _constant: Leak("low", "which columns are empty: they are dropped", "RowMap", _CONSTANT),
+            lambda given: given.get("strategy") != "mean" or bool(given.get("add_indicator")): Leak(
+                "high",
+                "medians or most frequent values, which are values of single rows, or which columns have gaps",
+                "TrimmedMeanImputer",
+                f"TrimmedMeanImputer(), or {_CONSTANT}",
             ),
-        ),
+        },
     ),
-    (
-        "PCA",
-        Known(
-            _COMPONENTS,
-            "components",
-            pca,
-            otherwise=(
-                (
-                    lambda given: not isinstance(given.get("n_components"), Integral | None),
-                    Leak(
-                        "high",
-                        "how many components are kept: one row can tip the choice; means and directions of most "
-                        "variance",
-                        "PCA",
-                        "PCA(k) with a public k, or SoftPCA().",
-                    ),
-                ),
+    "PCA": Known(
+        _COMPONENTS,
+        "components",
+        pca,
+        otherwise={
+            lambda given: not isinstance(given.get("n_components"), Integral | None): Leak(
+                "high",
+                "how many components are kept: one row can tip the choice; means and directions of most variance",
+                "PCA",
+                "PCA(k) with a public k, or SoftPCA().",
             ),
-        ),
+        },
     ),
-    ("IncrementalPCA", Known(_COMPONENTS)),
-    (
-        "TruncatedSVD",
-        Known(
-            Leak("low", "directions of most variance", "PCA", "PCA(k, center=False), or SoftPCA()."), "components", pca
-        ),
+    "IncrementalPCA": Known(_COMPONENTS),
+    "TruncatedSVD": Known(
+        Leak("low", "directions of most variance", "PCA", "PCA(k, center=False), or SoftPCA()."), "components", pca
     ),
-    (
-        "IterativeImputer",
-        Known(
-            Leak("low", "a regression of every column", "RegressionImputer", "RegressionImputer()."),
-            otherwise=(
-                (
-                    lambda given: (
-                        bool(given.get("add_indicator")) or given.get("initial_strategy") not in ("mean", "constant")
-                    ),
-                    Leak(
-                        "high",
-                        "which columns have gaps, or values of single rows, besides a regression of every column",
-                        "RegressionImputer",
-                        "RegressionImputer().",
-                    ),
-                ),
+    "IterativeImputer": Known(
+        Leak("low", "a regression of every column", "RegressionImputer", "RegressionImputer()."),
+        otherwise={
+            _shows_gaps: Leak(
+                "high",
+                "which columns have gaps, or values of single rows, besides a regression of every column",
+                "RegressionImputer",
+                "RegressionImputer().",
             ),
-        ),
+        },
     ),
-    (
-        "FactorAnalysis FastICA NMF MiniBatchNMF SparsePCA MiniBatchSparsePCA DictionaryLearning "
-        "MiniBatchDictionaryLearning LatentDirichletAllocation BernoulliRBM",
-        Known(Leak("low", "directions that were fitted to all rows", "PCA", "PCA(k), or SoftPCA().")),
+    "FactorAnalysis FastICA NMF MiniBatchNMF SparsePCA MiniBatchSparsePCA DictionaryLearning "
+    "MiniBatchDictionaryLearning LatentDirichletAllocation BernoulliRBM": Known(
+        Leak("low", "directions that were fitted to all rows", "PCA", "PCA(k), or SoftPCA().")
     ),
-    ("TfidfTransformer", Known(_COUNTED, harmless=lambda given: not given.get("use_idf"))),
-    ("KernelCenterer", Known(Leak("low", "means of a kernel's columns", "", _REMOVE))),
-    (
-        "EmpiricalCovariance ShrunkCovariance LedoitWolf OAS GraphicalLasso",
-        Known(
-            Leak("low", "the covariance of the columns", "GaussianMechanism", "GaussianMechanism(query='covariance').")
-        ),
+    "TfidfTransformer": Known(_COUNTED, harmless=lambda given: not given.get("use_idf")),
+    "KernelCenterer": Known(Leak("low", "means of a kernel's columns", fix=_REMOVE)),
+    "EmpiricalCovariance ShrunkCovariance LedoitWolf OAS GraphicalLasso": Known(
+        Leak("low", "the covariance of the columns", "GaussianMechanism", "GaussianMechanism(query='covariance').")
     ),
     # --- single rows decide ---
-    ("MinMaxScaler MaxAbsScaler", Known(_RANGES, "map", range_scaler)),
-    (
-        "RobustScaler",
-        Known(
-            Leak(
-                "high",
-                "quantiles of columns, which are values of single rows",
-                "RobustScaler",
-                "StandardScaler() behind public ranges; RobustScaler is rarely affordable.",
-            ),
-            "scaler",
-            robust,
-            harmless=lambda given: not given.get("with_centering") and not given.get("with_scaling"),
+    "MinMaxScaler MaxAbsScaler": Known(
+        Leak("high", _RANGES, "MinMaxScaler", "MinMaxScaler(ranges=...) with public ranges."), "map", range_scaler
+    ),
+    "RobustScaler": Known(
+        Leak(
+            "high",
+            "quantiles of columns, which are values of single rows",
+            "RobustScaler",
+            "StandardScaler() behind public ranges; RobustScaler is rarely affordable.",
         ),
+        "scaler",
+        robust,
+        harmless=lambda given: not given.get("with_centering") and not given.get("with_scaling"),
     ),
-    ("QuantileTransformer PowerTransformer", Known(_SHAPES)),
-    ("SplineTransformer", Known(_SHAPES, harmless=lambda given: not isinstance(given.get("knots"), str | None))),
-    ("KBinsDiscretizer", Known(_SHAPES, "map", bins)),
-    ("OneHotEncoder", Known(_CATEGORIES, "map", one_hot, harmless=_fixed_categories)),
-    ("OrdinalEncoder", Known(_CATEGORIES, "map", ordinal, harmless=_fixed_categories)),
-    ("LabelEncoder LabelBinarizer", Known(_CATEGORIES)),
-    ("MultiLabelBinarizer", Known(_CATEGORIES, harmless=lambda given: given.get("classes") is not None)),
-    (
-        "TargetEncoder",
-        Known(Leak("high", "mean labels of categories, also of one with a single row", "", "OneHotEncoder.")),
+    "QuantileTransformer PowerTransformer": Known(_SHAPES),
+    "SplineTransformer": Known(_SHAPES, harmless=lambda given: not isinstance(given.get("knots"), str | None)),
+    "KBinsDiscretizer": Known(_SHAPES, "map", bins),
+    "OneHotEncoder": Known(_CATEGORIES, "map", one_hot, harmless=_fixed_categories),
+    "OrdinalEncoder": Known(_CATEGORIES, "map", ordinal, harmless=_fixed_categories),
+    "LabelEncoder LabelBinarizer": Known(_CATEGORIES),
+    "MultiLabelBinarizer": Known(_CATEGORIES, harmless=lambda given: given.get("classes") is not None),
+    "TargetEncoder": Known(
+        Leak("high", "mean labels of categories, also of one with a single row", fix="OneHotEncoder.")
     ),
-    ("CountVectorizer", Known(_WORDS, harmless=_fixed_words)),
-    (
-        "TfidfVectorizer",
-        Known(
-            _WORDS,
-            harmless=lambda given: _fixed_words(given) and not given.get("use_idf"),
-            otherwise=((_fixed_words, _COUNTED),),
-        ),
+    "CountVectorizer": Known(_WORDS, harmless=_fixed_words),
+    "TfidfVectorizer": Known(
+        _WORDS,
+        harmless=lambda given: _fixed_words(given) and not given.get("use_idf"),
+        otherwise={_fixed_words: _COUNTED},
     ),
-    ("DictVectorizer", Known(_WORDS)),
-    ("KNNImputer", Known(Leak("high", _ROWS, "MeanImputer", "MeanImputer(), or RegressionImputer()."))),
-    (
-        "MissingIndicator",
-        Known(
-            Leak(
-                "high",
-                "which columns have gaps: one row with a gap decides",
-                "",
-                "MissingIndicator(features='all').",
-            ),
-            harmless=lambda given: given.get("features") == "all",
-        ),
+    "DictVectorizer": Known(_WORDS),
+    "KNNImputer": Known(Leak("high", _ROWS, "MeanImputer", "MeanImputer(), or RegressionImputer().")),
+    "MissingIndicator": Known(
+        Leak("high", "which columns have gaps: one row with a gap decides", fix="MissingIndicator(features='all')."),
+        harmless=lambda given: given.get("features") == "all",
     ),
-    ("SelectKBest", Known(_CHOICE, otherwise=((lambda given: given.get("k") == "all", _SCORES),))),
-    ("SelectPercentile", Known(_CHOICE, otherwise=((lambda given: given.get("percentile") == 100, _SCORES),))),
-    (
-        "VarianceThreshold SelectFdr SelectFpr SelectFwe GenericUnivariateSelect SelectFromModel RFE RFECV "
-        "SequentialFeatureSelector",
-        Known(_CHOICE),
+    "SelectKBest": Known(_CHOICE, otherwise={lambda given: given.get("k") == "all": _SCORES}),
+    "SelectPercentile": Known(_CHOICE, otherwise={lambda given: given.get("percentile") == 100: _SCORES}),
+    "VarianceThreshold SelectFdr SelectFpr SelectFwe GenericUnivariateSelect SelectFromModel RFE RFECV "
+    "SequentialFeatureSelector": Known(_CHOICE),
+    "KernelPCA Nystroem Isomap LocallyLinearEmbedding SpectralEmbedding TSNE MDS ClassicalMDS KNeighborsTransformer "
+    "RadiusNeighborsTransformer NearestNeighbors KernelDensity LocalOutlierFactor OneClassSVM": Known(
+        Leak("high", _ROWS, "RandomProjection", "RandomProjection(k), or PCA(k).")
     ),
-    (
-        "KernelPCA Nystroem Isomap LocallyLinearEmbedding SpectralEmbedding TSNE MDS ClassicalMDS "
-        "KNeighborsTransformer RadiusNeighborsTransformer NearestNeighbors KernelDensity LocalOutlierFactor "
-        "OneClassSVM",
-        Known(Leak("high", _ROWS, "RandomProjection", "RandomProjection(k), or PCA(k).")),
+    "CCA PLSCanonical PLSRegression PLSSVD LinearDiscriminantAnalysis NeighborhoodComponentsAnalysis": Known(
+        Leak("high", "directions fitted to rows and labels", "PCA", "PCA(k) in front of a private model.")
     ),
-    (
-        "CCA PLSCanonical PLSRegression PLSSVD LinearDiscriminantAnalysis NeighborhoodComponentsAnalysis",
-        Known(Leak("high", "directions fitted to rows and labels", "PCA", "PCA(k) in front of a private model.")),
+    "RandomTreesEmbedding": Known(Leak("high", "thresholds between values of rows", fix="RandomProjection(k).")),
+    "KMeans MiniBatchKMeans BisectingKMeans Birch FeatureAgglomeration AffinityPropagation AgglomerativeClustering "
+    "DBSCAN HDBSCAN MeanShift OPTICS SpectralClustering SpectralBiclustering SpectralCoclustering GaussianMixture "
+    "BayesianGaussianMixture": Known(
+        Leak(
+            "high",
+            "where rows lie: a cluster may be one row",
+            "ClusterQuantizer",
+            "ClusterQuantizer(), GridQuantizer().",
+        )
     ),
-    (
-        "RandomTreesEmbedding",
-        Known(Leak("high", "thresholds between values of rows", "", "RandomProjection(k).")),
-    ),
-    (
-        "KMeans MiniBatchKMeans BisectingKMeans Birch FeatureAgglomeration AffinityPropagation AgglomerativeClustering "
-        "DBSCAN HDBSCAN MeanShift OPTICS SpectralClustering SpectralBiclustering SpectralCoclustering GaussianMixture "
-        "BayesianGaussianMixture",
-        Known(
-            Leak(
-                "high",
-                "where rows lie: a cluster may be one row",
-                "ClusterQuantizer",
-                "ClusterQuantizer(), GridQuantizer().",
-            )
-        ),
-    ),
-    (
-        "EllipticEnvelope MinCovDet GraphicalLassoCV IsolationForest SGDOneClassSVM",
-        Known(Leak("high", "which rows are unusual", "", _REMOVE)),
+    "EllipticEnvelope MinCovDet GraphicalLassoCV IsolationForest SGDOneClassSVM": Known(
+        Leak("high", "which rows are unusual", fix=_REMOVE)
     ),
     # --- models ---
-    ("LogisticRegression", Known(_LOGISTIC, "model", logistic)),
-    ("LogisticRegressionCV", Known(_LOGISTIC)),
-    ("LinearSVC", Known(_SUPPORT, "model", support)),
-    ("SVC NuSVC", Known(_SUPPORT)),
-    ("SGDClassifier", Known(_CLASSIFIER, "model", descent_classifier)),
-    ("RidgeClassifier RidgeClassifierCV Perceptron PassiveAggressiveClassifier", Known(_CLASSIFIER)),
-    ("LinearRegression", Known(_LEAST_SQUARES, "model", least_squares)),
-    ("SGDRegressor", Known(_LEAST_SQUARES, "model", descent_regressor)),
-    ("HuberRegressor TheilSenRegressor RANSACRegressor", Known(_LEAST_SQUARES)),
-    ("Ridge", Known(_RIDGE, "model", ridge)),
-    (
-        "RidgeCV Lasso LassoCV LassoLars LassoLarsCV LassoLarsIC Lars LarsCV ElasticNet ElasticNetCV BayesianRidge "
-        "ARDRegression LinearSVR PassiveAggressiveRegressor OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV "
-        "MultiTaskElasticNet MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV QuantileRegressor",
-        Known(_RIDGE),
-    ),
-    *(
-        (name, Known(Leak("high", _MODEL, name, f"{name}(y_range=...)."), "model", log_link))
+    "LogisticRegression": Known(_LOGISTIC, "model", logistic),
+    "LogisticRegressionCV": Known(_LOGISTIC),
+    "LinearSVC": Known(_SUPPORT, "model", support),
+    "SVC NuSVC": Known(_SUPPORT),
+    "SGDClassifier": Known(_CLASSIFIER, "model", descent_classifier),
+    "RidgeClassifier RidgeClassifierCV Perceptron PassiveAggressiveClassifier": Known(_CLASSIFIER),
+    "LinearRegression": Known(_LEAST_SQUARES, "model", least_squares),
+    "SGDRegressor": Known(_LEAST_SQUARES, "model", descent_regressor),
+    "HuberRegressor TheilSenRegressor RANSACRegressor": Known(_LEAST_SQUARES),
+    "Ridge": Known(_RIDGE, "model", ridge),
+    "RidgeCV Lasso LassoCV LassoLars LassoLarsCV LassoLarsIC Lars LarsCV ElasticNet ElasticNetCV BayesianRidge "
+    "ARDRegression LinearSVR PassiveAggressiveRegressor OrthogonalMatchingPursuit OrthogonalMatchingPursuitCV "
+    "MultiTaskElasticNet MultiTaskElasticNetCV MultiTaskLasso MultiTaskLassoCV QuantileRegressor": Known(_RIDGE),
+    **{
+        name: Known(Leak("high", _MODEL, name, f"{name}(y_range=...)."), "model", log_link)
         for name in ("PoissonRegressor", "GammaRegressor", "TweedieRegressor")
+    },
+    "KNeighborsClassifier KNeighborsRegressor RadiusNeighborsClassifier RadiusNeighborsRegressor KernelRidge SVR NuSVR "
+    "GaussianProcessClassifier GaussianProcessRegressor LabelPropagation LabelSpreading": Known(
+        Leak("high", _ROWS, fix=_NO_MODEL)
     ),
-    (
-        "KNeighborsClassifier KNeighborsRegressor RadiusNeighborsClassifier RadiusNeighborsRegressor KernelRidge SVR "
-        "NuSVR GaussianProcessClassifier GaussianProcessRegressor LabelPropagation LabelSpreading",
-        Known(Leak("high", _ROWS, "", _NO_MODEL)),
+    "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor ExtraTreesClassifier "
+    "ExtraTreesRegressor RandomForestClassifier RandomForestRegressor GradientBoostingClassifier "
+    "GradientBoostingRegressor HistGradientBoostingClassifier HistGradientBoostingRegressor IsotonicRegression": Known(
+        Leak("high", "thresholds between values of rows, and leaves that may hold one row", fix=_NO_MODEL)
     ),
-    (
-        "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor ExtraTreesClassifier "
-        "ExtraTreesRegressor RandomForestClassifier RandomForestRegressor GradientBoostingClassifier "
-        "GradientBoostingRegressor HistGradientBoostingClassifier HistGradientBoostingRegressor IsotonicRegression",
-        Known(Leak("high", "thresholds between values of rows, and leaves that may hold one row", "", _NO_MODEL)),
-    ),
-    (
-        "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB NearestCentroid QuadraticDiscriminantAnalysis "
-        "MLPClassifier MLPRegressor",
-        Known(Leak("high", _MODEL, "", _NO_MODEL)),
-    ),
-    (
-        "DummyClassifier DummyRegressor",
-        Known(
-            Leak(
-                "high",
-                "shares of labels, or a mean or quantile of the targets",
-                "GaussianMechanism",
-                "GaussianMechanism(query='histogram') or (query='mean').",
-            )
-        ),
+    "BernoulliNB CategoricalNB ComplementNB GaussianNB MultinomialNB NearestCentroid QuadraticDiscriminantAnalysis "
+    "MLPClassifier MLPRegressor": Known(Leak("high", _MODEL, fix=_NO_MODEL)),
+    "DummyClassifier DummyRegressor": Known(
+        Leak(
+            "high",
+            "shares of labels, or a mean or quantile of the targets",
+            "GaussianMechanism",
+            "GaussianMechanism(query='histogram') or (query='mean').",
+        )
     ),
     # --- estimators around estimators ---
-    (
-        "AdaBoostClassifier AdaBoostRegressor BaggingClassifier BaggingRegressor StackingClassifier StackingRegressor "
-        "VotingClassifier VotingRegressor ClassifierChain RegressorChain MultiOutputClassifier MultiOutputRegressor "
-        "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier SelfTrainingClassifier",
-        Known(
-            Leak("high", "every model inside", "", "one of ppdp.mechanisms, which learns several classes by itself.")
+    "AdaBoostClassifier AdaBoostRegressor BaggingClassifier BaggingRegressor StackingClassifier StackingRegressor "
+    "VotingClassifier VotingRegressor ClassifierChain RegressorChain MultiOutputClassifier MultiOutputRegressor "
+    "OneVsOneClassifier OneVsRestClassifier OutputCodeClassifier SelfTrainingClassifier": Known(
+        Leak("high", "every model inside", fix="one of ppdp.mechanisms, which learns several classes by itself.")
+    ),
+    "CalibratedClassifierCV TunedThresholdClassifierCV": Known(
+        Leak("high", "scores of held-out rows", fix="leave it out: LogisticRegression gives probabilities.")
+    ),
+    "FixedThresholdClassifier": Known(
+        Leak("none", "nothing beyond the model inside", fix="apply the threshold afterwards.")
+    ),
+    "TransformedTargetRegressor": Known(
+        Leak(
+            "high",
+            "what its transformer reads off the targets",
+            fix="map y by a public function, and declare y_range.",
         ),
+        harmless=lambda given: given.get("transformer") is None and given.get("regressor") is not None,
     ),
-    (
-        "CalibratedClassifierCV TunedThresholdClassifierCV",
-        Known(Leak("high", "scores of held-out rows", "", "leave it out: LogisticRegression gives probabilities.")),
+    "GridSearchCV RandomizedSearchCV HalvingGridSearchCV HalvingRandomSearchCV": Known(
+        Leak(
+            "high",
+            "which candidate won, and its scores: both are read off the rows",
+            "PrivateSearchCV",
+            "ppdp.PrivateSearchCV, which charges the search.",
+        )
     ),
-    (
-        "FixedThresholdClassifier",
-        Known(Leak("none", "nothing beyond the model inside", "", "apply the threshold afterwards.")),
-    ),
-    (
-        "TransformedTargetRegressor",
-        Known(
-            Leak(
-                "high",
-                "what its transformer reads off the targets",
-                "",
-                "map y by a public function, and declare y_range.",
-            ),
-            harmless=lambda given: given.get("transformer") is None and given.get("regressor") is not None,
-        ),
-    ),
-    (
-        "GridSearchCV RandomizedSearchCV HalvingGridSearchCV HalvingRandomSearchCV",
-        Known(Leak("high", _SEARCH, "PrivateSearchCV", "ppdp.PrivateSearchCV, which charges the search.")),
-    ),
-)
+}
 
-TABLE: dict[str, Known] = {name: known for names, known in _CLASSES for name in names.split()}
+TABLE: dict[str, Known] = {name: known for names, known in _CLASSES.items() for name in names.split()}
 """By name of the class."""
 
 CONTAINERS = {"ColumnTransformer": "transformers", "FeatureUnion": "transformer_list", "Pipeline": "steps"}
@@ -398,6 +314,5 @@ CONTAINERS = {"ColumnTransformer": "transformers", "FeatureUnion": "transformer_
 RESAMPLES = Leak(
     "high",
     "which rows are repeated, made up or dropped: that goes by the counts of labels and by neighbours",
-    "",
-    "leave it out; for repeated records put Deduplicator() first.",
+    fix="leave it out; for repeated records put Deduplicator() first.",
 )

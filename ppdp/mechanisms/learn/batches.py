@@ -65,17 +65,7 @@ def shuffled(noise: Noise, n_rows: int) -> Indices:
 
 
 def batches(solver: str, noise: Noise, n_rows: int, batch_size: int, steps: int) -> Iterator[Indices]:
-    """The rows of every step's batch.
-
-    Parameters
-    ----------
-    solver : {"poisson", "fixed-size", "epochs", "hidden"}
-        Samples, or disjoint parts of the rows, which are shuffled once.
-    noise : Noise
-        Where coins come from.
-    n_rows, batch_size, steps : int
-        Public.
-    """
+    """The rows of every step's batch: samples, or under "epochs" and "hidden" disjoint parts, shuffled once."""
     if solver == "poisson":
         return (poisson_sample(noise, n_rows, batch_size / n_rows) for _ in range(steps))
     if solver == "fixed-size":

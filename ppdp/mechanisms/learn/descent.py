@@ -14,43 +14,25 @@ from numpy.typing import NDArray
 from ppdp.bounds.learning import kept_steps
 from ppdp.core.progress import progress
 from ppdp.core.rounding import BLOCK
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import row_norms
 from ppdp.mechanisms.learn.secants import Secants
 
 __all__ = ["ClippedGradient", "descend", "descend_faster", "minimise", "path", "projected"]
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ClippedGradient:
-    """Sum of the rows' clipped gradients over a public number, as a function of the coefficients.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-        Rows.
-    y, weight, norms : ndarray of shape (n,)
-        Answers, weights, and norms of the rows with a one for the intercept.
-    residuals : callable
-        Derivative of every row's loss in its scores, ``residuals(scores, y)``, both of shape (n, n_scores).
-    clip : float
-        Largest norm of one row's gradient.
-    divisor : int
-        Public: the number of rows, or the (expected) size of a batch.
-    width : int
-        Number of coefficients of a score: d, and one more for the intercept.
-    """
+    """Sum of the rows' clipped gradients over a public number, as a function of the coefficients."""
 
     X: Array
     y: Array
     weight: Array
-    norms: Array
-    residuals: Callable[[Array, Array], Array]
-    clip: float
-    divisor: int
-    width: int
+    norms: Array  # of the rows, with a one for the intercept
+    residuals: Callable[[Array, Array], Array]  # of scores and y: derivative of every row's loss in its scores
+    clip: float  # largest norm of one row's gradient
+    divisor: int  # public: the number of rows, or the (expected) size of a batch
+    width: int  # of the coefficients of a score: columns, and one more for the intercept
 
     @classmethod
     def of(
@@ -98,21 +80,10 @@ def descend(
     radius: float,
     penalty: Array | float = 0.0,
 ) -> Iterator[Array]:
-    """Iterates of noisy projected gradient descent.
+    """Iterates of noisy projected gradient descent: every gradient is taken inside the ball, and released by `answer`.
 
-    Parameters
-    ----------
-    gradients : iterable of callable
-        Private gradient of every step.
-    answer : callable
-        Releases it with noise.
-    theta : ndarray
-        Where to start, inside the ball: every gradient is evaluated there.
-    steps, step_size, radius : int, float, float
-        Public.
-    penalty : ndarray or float, default=0.0
-        Strength of the squared penalty on every coefficient. It is applied after clip and noise, as an implicit
-        step: no function of the rows, and stable however strong it is.
+    The squared penalty on every coefficient is applied after clip and noise, as an implicit step: no function of the
+    rows, and stable however strong it is.
     """
     for _, gradient in zip(progress(range(steps), "noisy gradient descent"), gradients):
         theta = projected((theta - step_size * answer(gradient(theta))) / (1 + step_size * penalty), radius)
@@ -132,12 +103,7 @@ def descend_faster(
 ) -> Iterator[Array]:
     """Iterates that need far fewer steps, each with less noise: gradients are taken ahead of them (Nesterov, 1983).
 
-    Parameters
-    ----------
-    gradient, answer, theta, steps, step_size, radius, penalty :
-        As for :func:`descend`, with one and the same gradient; it is evaluated inside the ball all the same.
-    secants : Secants, optional
-        Longer steps where the loss is flat, learnt on the way.
+    They, too, are taken inside the ball. Secants make longer steps where the loss is flat, learnt on the way.
     """
     ahead = theta
     for t in progress(range(1, steps + 1), "noisy gradient descent"):
@@ -153,15 +119,7 @@ def descend_faster(
 
 
 def path(iterates: Iterable[Array], steps: int) -> Array:
-    """Models on the way to the last one: after so many steps, the average of the last half of the iterates so far.
-
-    Parameters
-    ----------
-    iterates : iterable of ndarray
-        Released.
-    steps : int
-        How many there are.
-    """
+    """Models on the way to the last one: after so many steps, the average of the last half of the iterates so far."""
     kept, total = kept_steps(steps), np.zeros(())
     needed = {*kept, *(step // 2 for step in kept)}
     sums: dict[int, Array] = {0: total}

@@ -3,42 +3,74 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics import d2_tweedie_score
 
 from ppdp.bounds.glm import LARGEST_SCORE, target_shares, target_unit
 from ppdp.core.checks import number
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows, encode_targets
+from ppdp.data.rows import Array, Rows, encode_targets
 from ppdp.exceptions import InvalidParameter, InvalidValue
 from ppdp.mechanisms.base import Mechanism, Question
-from ppdp.mechanisms.learn.linear import LinearRegressor
+from ppdp.mechanisms.learn.regression import LinearRegressor
 from ppdp.privacy.noise.sampler import Noise
 
 __all__ = ["GammaRegressor", "PoissonRegressor", "TweedieRegressor"]
 
-Array = NDArray[np.float64]
-
 _LARGEST_EXPONENT = 700.0  # of a prediction; its exponential is still a number
 
 
+@dataclass(eq=False, repr=False)
 class _LogLink(LinearRegressor):
     """Mixin for models that predict ``exp(score)`` of targets that are not negative.
 
     Targets are taken as shares of a public unit, which a score of 0 predicts.
+
+    Parameters
+    ----------
+    y_range : tuple of two floats, optional
+        Public range of the targets, not negative, here or in the pipeline's domain; targets outside are clipped.
+        The score 0 predicts the larger of its lower end and an eighth of its upper end.
+    solver : {"dpgd"}, default="dpgd"
+        Noisy projected gradient descent.
+    max_iter : int or "auto", default="auto"
+        Number of steps T. "auto": ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, for n rows, d columns and the
+        share μ of the budget.
+    coef_norm : float, default=4.0
+        Radius D of the ball of coefficients, intercept included.
+    step_size : float or "auto", default="auto"
+        Of the first step: where noise is small, later ones are longer if released gradients show that the
+        loss is flat.
+        "auto": ``1.8 / max(1, min(R², d) / √d)``, R the norm of the rows.
+    noise_scale : float, optional
+        Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients of the logarithm of the mean.
+    intercept_ : float
+        Intercept, in units of the targets.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/generalized-linear-models.md``): μ-GDP with
+    ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row.
     """
 
+    _: KW_ONLY
+    coef_norm: float | str = 4.0
+
+    power = 1.0
     _solvers = ("dpgd",)
     _curvature = 2 / 3
 
     def _power(self) -> float:
         """Power of the mean that the variance is proportional to."""
-        raise NotImplementedError
+        return number("power", self.power, self, least=1, most=2)
 
     def _range(self, domain: Domain) -> tuple[float, float]:
         low, high = super()._range(domain)
@@ -79,20 +111,11 @@ class _LogLink(LinearRegressor):
         shares = np.clip(low / 2 + high / 2 + (high / 2 - low / 2) * rows.y, low, high)
         return super().release(replace(rows, y=shares), question, noise, noise_scale)
 
-    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
-        coef, intercept = self._scores(released, domain, question)
-        self.coef_ = coef[0]
-        self.intercept_ = math.log(target_unit(question.parameters["y_range"])) + float(intercept[0])
+    def _in_units(self, coef: Array, intercept: Array, question: Question) -> tuple[Array, Array]:
+        return coef[..., 0, :], math.log(target_unit(question.parameters["y_range"])) + intercept[..., 0]
 
-    def predict(self, X: Any) -> Array:
-        """Predicted mean of the target of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        """
-        return np.exp(np.clip(super().predict(X), -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
+    def _predicted(self, scores: Array) -> Array:
+        return np.exp(np.clip(scores, -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """D², the share of the deviance that is explained, as scikit-learn's.
@@ -114,6 +137,7 @@ class _LogLink(LinearRegressor):
         return tags
 
 
+@dataclass(eq=False, repr=False)
 class TweedieRegressor(_LogLink, Mechanism):
     """Generalised linear model of a compound distribution, by full-batch noisy projected gradient descent.
 
@@ -124,196 +148,27 @@ class TweedieRegressor(_LogLink, Mechanism):
 
     Parameters
     ----------
-    y_range : tuple of two floats, optional
-        Public range of the targets, not negative, here or in the pipeline's domain; targets outside are clipped.
-        The score 0 predicts the larger of its lower end and an eighth of its upper end.
     power : float, default=1.5
         Power of the mean that the variance is proportional to, 1 to 2.
-    solver : {"dpgd"}, default="dpgd"
-        Noisy projected gradient descent.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
-    max_iter : int or "auto", default="auto"
-        Number of steps T. "auto": ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, for n rows, d columns and the
-        share μ of the budget.
-    clip : float, default=1.0
-        Norm C at which the gradient of each row is clipped.
-    coef_norm : float, default=4.0
-        Radius D of the ball of coefficients, intercept included.
-    step_size : float or "auto", default="auto"
-        Of the first step: where noise is small, later ones are longer if released gradients show that the
-        loss is flat.
-        "auto": ``1.8 / max(1, min(R², d) / √d)``, R the norm of the rows.
-    noise_scale : float, optional
-        Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
-    random_state : int, RandomState instance or None, default=None
-        For tests only: noise that can be predicted protects nobody.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients of the logarithm of the mean.
-    intercept_ : float
-        Intercept, in units of the targets.
-    n_iter_ : int
-        Number of steps.
-
-    Notes
-    -----
-    **Guarantee** (``docs/theory/generalized-linear-models.md``): μ-GDP with
-    ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row.
     """
 
-    def __init__(
-        self,
-        y_range: Sequence[float] | None = None,
-        *,
-        power: float = 1.5,
-        solver: str = "dpgd",
-        fit_intercept: bool = True,
-        max_iter: int | str = "auto",
-        clip: float = 1.0,
-        coef_norm: float = 4.0,
-        step_size: float | str = "auto",
-        noise_scale: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.y_range = y_range
-        self.power = power
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.clip = clip
-        self.coef_norm = coef_norm
-        self.step_size = step_size
-        self.noise_scale = noise_scale
-        self.random_state = random_state
-
-    def _power(self) -> float:
-        return number("power", self.power, self, least=1, most=2)
+    _: KW_ONLY
+    power: float = 1.5
 
 
-class _FixedPower(_LogLink):
-    """Mixin for a Tweedie model of one power."""
-
-    _family = 1.0
-
-    def __init__(
-        self,
-        y_range: Sequence[float] | None = None,
-        *,
-        solver: str = "dpgd",
-        fit_intercept: bool = True,
-        max_iter: int | str = "auto",
-        clip: float = 1.0,
-        coef_norm: float = 4.0,
-        step_size: float | str = "auto",
-        noise_scale: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.y_range = y_range
-        self.solver = solver
-        self.fit_intercept = fit_intercept
-        self.max_iter = max_iter
-        self.clip = clip
-        self.coef_norm = coef_norm
-        self.step_size = step_size
-        self.noise_scale = noise_scale
-        self.random_state = random_state
-
-    def _power(self) -> float:
-        return self._family
-
-
-class PoissonRegressor(_FixedPower, Mechanism):
+class PoissonRegressor(_LogLink, Mechanism):
     """Poisson regression of counts, by full-batch noisy projected gradient descent.
 
     :class:`TweedieRegressor` of power 1: every row's gradient is ``(exp(score) - y) x``, the count as a share of the
     public unit.
-
-    Parameters
-    ----------
-    y_range : tuple of two floats, optional
-        Public range of the counts, not negative, here or in the pipeline's domain; counts outside are clipped.
-        The score 0 predicts the larger of its lower end and an eighth of its upper end.
-    solver : {"dpgd"}, default="dpgd"
-        Noisy projected gradient descent.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
-    max_iter : int or "auto", default="auto"
-        Number of steps T. "auto": ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, for n rows, d columns and the
-        share μ of the budget.
-    clip : float, default=1.0
-        Norm C at which the gradient of each row is clipped.
-    coef_norm : float, default=4.0
-        Radius D of the ball of coefficients, intercept included.
-    step_size : float or "auto", default="auto"
-        Of the first step: where noise is small, later ones are longer if released gradients show that the
-        loss is flat.
-        "auto": ``1.8 / max(1, min(R², d) / √d)``, R the norm of the rows.
-    noise_scale : float, optional
-        Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
-    random_state : int, RandomState instance or None, default=None
-        For tests only: noise that can be predicted protects nobody.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients of the logarithm of the mean.
-    intercept_ : float
-        Intercept, in units of the targets.
-    n_iter_ : int
-        Number of steps.
-
-    Notes
-    -----
-    **Guarantee** (``docs/theory/generalized-linear-models.md``): that of :class:`TweedieRegressor`.
     """
 
 
-class GammaRegressor(_FixedPower, Mechanism):
+class GammaRegressor(_LogLink, Mechanism):
     """Gamma regression of positive amounts, by full-batch noisy projected gradient descent.
 
     :class:`TweedieRegressor` of power 2: every row's gradient is ``(1 - y exp(-score)) x``, the amount as a share of
     the public unit.
-
-    Parameters
-    ----------
-    y_range : tuple of two floats, optional
-        Public range of the amounts, not negative, here or in the pipeline's domain; amounts outside are clipped.
-        The score 0 predicts the larger of its lower end and an eighth of its upper end.
-    solver : {"dpgd"}, default="dpgd"
-        Noisy projected gradient descent.
-    fit_intercept : bool, default=True
-        Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
-    max_iter : int or "auto", default="auto"
-        Number of steps T. "auto": ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, for n rows, d columns and the
-        share μ of the budget.
-    clip : float, default=1.0
-        Norm C at which the gradient of each row is clipped.
-    coef_norm : float, default=4.0
-        Radius D of the ball of coefficients, intercept included.
-    step_size : float or "auto", default="auto"
-        Of the first step: where noise is small, later ones are longer if released gradients show that the
-        loss is flat.
-        "auto": ``1.8 / max(1, min(R², d) / √d)``, R the norm of the rows.
-    noise_scale : float, optional
-        Standard deviation of the noise on the mean gradient, per step; a pipeline sets it.
-    random_state : int, RandomState instance or None, default=None
-        For tests only: noise that can be predicted protects nobody.
-
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_features,)
-        Coefficients of the logarithm of the mean.
-    intercept_ : float
-        Intercept, in units of the targets.
-    n_iter_ : int
-        Number of steps.
-
-    Notes
-    -----
-    **Guarantee** (``docs/theory/generalized-linear-models.md``): that of :class:`TweedieRegressor`.
     """
 
-    _family = 2.0
+    power = 2.0

@@ -1,34 +1,30 @@
-"""What linear models share: their question, their solvers, and scikit-learn's manners."""
+"""What linear models share: their parameters, their question, their solvers, and scikit-learn's manners."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ppdp.bounds.learning import kept_steps
-from ppdp.core.checks import choice, classes_of, flag, integer, number, pair, positive
+from ppdp.core.checks import choice, flag, integer, number, positive
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows, encode_labels, encode_targets
-from ppdp.data.summary import observed_domain
-from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound
-from ppdp.mechanisms.base import Question
+from ppdp.data.rows import Array, Rows
+from ppdp.mechanisms.base import Question, SharedDocstring
 from ppdp.mechanisms.learn.batches import batches, secret_one
 from ppdp.mechanisms.learn.descent import ClippedGradient, descend, descend_faster, minimise, path, projected
 from ppdp.mechanisms.learn.secants import Secants, clear
 from ppdp.mechanisms.learn.solvers import SOLVERS, Training, question
+from ppdp.mechanisms.learn.supervised import Supervised
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["LinearClassifier", "LinearModel", "LinearRegressor"]
-
-Array = NDArray[np.float64]
+__all__ = ["BatchModel", "LinearModel", "has_path"]
 
 ONE_MODEL = ("output", "hidden")  # solvers that release nothing but the last model
 
@@ -38,23 +34,49 @@ def is_auto(value: Any) -> bool:
     return isinstance(value, str) and value == "auto"
 
 
-def _has_path(model: Any) -> bool:
+def has_path(model: Any) -> bool:
     """Whether the iterates are released, so that there are learning curves; for ``available_if``."""
-    return model._staged and model.solver not in ONE_MODEL
+    return model.solver not in ONE_MODEL
 
 
-class LinearModel:
+@dataclass(eq=False, repr=False)
+class LinearModel(SharedDocstring, Supervised):
     """Mixin for models with linear scores; it stands before :class:`Mechanism` among the bases.
 
-    A model says what its loss is by `_formulas` and `_residuals`, and how answers are encoded by `_encode`.
+    A model says what its loss is by `_formulas` and `_residuals`, and in which units it is shown by `_in_units`.
+
+    Parameters
+    ----------
+    fit_intercept : bool, default=True
+        Whether to learn an intercept (it is clipped, projected and accounted like a coefficient).
+    clip : float, default=1.0
+        Norm C at which the gradient of each row is clipped.
+    random_state : int, RandomState instance or None, default=None
+        For tests only: noise that can be predicted protects nobody.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Number of steps.
     """
+
+    _: KW_ONLY
+    solver: str = "dpgd"
+    fit_intercept: bool = True
+    max_iter: int | str = "auto"
+    clip: float = 1.0
+    coef_norm: float | str = "auto"
+    step_size: float | str = "auto"
+    noise_scale: float | None = None
+    random_state: Any = None
+    # Of models that have no such parameter.
+    alpha: Any = field(default=0.0, init=False)
+    batch_size: Any = field(default="auto", init=False)
 
     needs_y = True
     predicts = True
-    alpha: Any = 0.0
-    batch_size: Any = "auto"
     _staged = False
-    _solvers: tuple[str, ...] = tuple(name for name in SOLVERS if name != "output")
+    _solvers = tuple(name for name in SOLVERS if name != "output")
     _curvature = 1.0
     _usual_alpha = 0.0
     _usual_norm = 5.0
@@ -67,8 +89,12 @@ class LinearModel:
         """Derivative of every row's loss in its scores, both of shape (n_rows, n_scores)."""
         raise NotImplementedError
 
-    def _encode(self, domain: Domain, y: Any) -> tuple[Domain, Array]:
-        """For a model that is fitted alone: answers as rows hold them, and the domain with their classes or range."""
+    def _in_units(self, coef: Array, intercept: Array, question: Question) -> tuple[Array, Array]:
+        """Coefficients (..., n_scores, n_features) and intercepts (..., n_scores) as users get them."""
+        return coef, intercept
+
+    def _predicted(self, scores: Array) -> NDArray[Any]:
+        """What rows of these scores are said to be."""
         raise NotImplementedError
 
     def question(self: Any, domain: Domain, mu: float | None = None) -> Question:
@@ -154,190 +180,103 @@ class LinearModel:
         last = {"theta": models[-1].copy()}
         return {**last, "path": models} if self._staged else last
 
-    def _scores(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> tuple[Array, Array]:
-        """Coefficients of shape (n_scores, n_features) and intercepts; remembers the number of steps."""
+    def read(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         self.n_iter_ = question.parameters.get("iterations", question.steps)
         for name in ("coef_path_", "intercept_path_", "path_steps_"):  # of an earlier fit by another solver
             vars(self).pop(name, None)
-        return self._parts(released["theta"], domain)
-
-    def _path(self: Any, released: Mapping[str, Array], domain: Domain) -> tuple[Array, Array]:
-        """The same of the models on the path, along a first axis; remembers after how many steps they stood."""
-        self.path_steps_ = np.array(kept_steps(self.n_iter_))
-        return self._parts(released["path"], domain)
+        self.coef_, self.intercept_ = self._in_units(*self._parts(released["theta"], domain), question)
+        if "path" in released:
+            self.path_steps_ = np.array(kept_steps(self.n_iter_))
+            models = self._parts(released["path"], domain)
+            self.coef_path_, self.intercept_path_ = self._in_units(*models, question)
 
     def _parts(self: Any, thetas: Array, domain: Domain) -> tuple[Array, Array]:
         models = thetas.reshape(*thetas.shape[:-1], -1, domain.d + bool(self.fit_intercept))
         intercept = models[..., -1].copy() if self.fit_intercept else np.zeros(models.shape[:-1])
         return models[..., : domain.d].copy(), intercept
 
-    def fit(self: Any, X: Any, y: Any) -> Any:
-        """Train with the given ``noise_scale``; bounds that are not declared are read off the data.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Labels or targets.
-
-        Raises
-        ------
-        MissingBudget
-            If ``noise_scale`` is not set.
-        """
-        scale = self.own_noise_scale()
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        domain, codes = self._encode(observed_domain(X), y)
-        question = self.question(domain)
-        self.read(self.release(Rows.of(X, codes), question, Noise(self.random_state), scale), domain, question)
-        return self
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")
 
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Most likely label, or predicted target, of each row.
 
-def _scores(X: Array, coef: Array, intercept: Array) -> Array:
-    """One score per row, or one for each of several classes."""
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        return self._predicted(self._scores(X))
+
+    def _scores(self: Any, X: Any) -> Array:
+        """Score of each row, or of each row and class if there are several."""
+        check_is_fitted(self)
+        return _linear(validate_data(self, X, dtype=np.float64, reset=False), self.coef_, self.intercept_)
+
+
+def _linear(X: Array, coef: Array, intercept: Array) -> Array:
     scores = X @ coef.T + intercept
-    return np.asarray(scores[:, 0] if len(coef) == 1 else scores)
+    return np.asarray(scores[:, 0] if coef.ndim == 2 and len(coef) == 1 else scores)
 
 
-class LinearClassifier(LinearModel, ClassifierMixin):
-    """Mixin for linear models of public classes."""
+@dataclass(eq=False, repr=False)
+class BatchModel(LinearModel):
+    """Mixin for models whose gradients are taken of all rows or of batches, and whose iterates are released.
 
-    classes: Any
-    _several = True
+    Parameters
+    ----------
+    solver : {"dpgd", "poisson", "fixed-size", "epochs", "hidden"}, default="dpgd"
+        Noisy projected gradient descent on all rows or on batches, as the notes have it; "output" is offered by
+        :class:`LogisticRegression` and :class:`Ridge`.
+    max_iter : int or "auto", default="auto"
+        Number of steps T, or of passes over the rows under "epochs"; "hidden" makes one pass. "auto":
+        ``6 (n μ / √d)^0.275``, between 10 and 80; where batches are sampled ``4 √(n μ / √d)``, between 10 and 400,
+        and at least ``(0.4 n / B)²``, up to 1000; under "epochs" 1 to 10 passes; under "output" as many as leave an
+        error that is small beside what one row does (the sensitivity is that of the last iterate, however far it is).
+    batch_size : int or "auto", default="auto"
+        Rows in a batch B, their expected number under "poisson"; of no effect under "dpgd" and "output". "auto": the
+        larger of 256 and ``n / 50`` where batches are sampled; under "epochs" ``√(n μ / √d) / 2`` batches hold all
+        rows, 4 to 100; under "hidden" 100 do.
+    coef_norm : float or "auto", default="auto"
+        Radius D of the ball of coefficients, intercept included; of k > 2 classes all together, ``D √k``.
+        "auto": ``5 max(1, √d / R)`` for classes and ``2 max(1, √d / R)`` for targets, R the norm of the rows.
+    step_size : float or "auto", default="auto"
+        Of the first step under "dpgd": where noise is small, later ones are longer if released gradients show that the
+        loss is flat. "auto": ``s / max(1, min(R², d) / √d)`` with s = 1.2 for least squares, 2.4 for the hinge loss and
+        4.8 for the logistic one, there k / 3 times that for k > 3 classes; under "hidden" at most 1 / smoothness; of
+        no effect under "output".
+    noise_scale : float, optional
+        Standard deviation of the noise: on the mean gradient (of a batch, over B), per step; under "output" on the
+        coefficients. A pipeline sets it.
 
-    def _n_classes(self: Any, domain: Domain) -> int:
-        """Number of classes; two where nothing is known yet."""
-        known = domain.classes if self.classes is None else classes_of("classes", self.classes, self)
-        count = 2 if known is None else len(known)
-        if count < 2 or (count > 2 and not self._several):
-            binary = "Only binary classification is supported. It needs exactly two classes, not one class or several."
-            raise InvalidParameter(
-                "it needs at least two classes, not one class." if self._several else binary,
-                stage=type(self).__name__,
-                fix="pass classes=(...) to the model.",
-            )
-        return count
+    Attributes
+    ----------
+    coef_path_, intercept_path_ : ndarray
+        Those of up to 100 models on the way, along a first axis, where the solver releases its iterates.
+    path_steps_ : ndarray of shape (n_models,)
+        After how many steps these models stood.
 
-    def _encode(self: Any, domain: Domain, y: Any) -> tuple[Domain, Array]:
-        check_classification_targets(y)
-        classes = np.unique(y).tolist() if self.classes is None else classes_of("classes", self.classes, self)
-        domain = domain.but(classes=tuple(classes))
-        self._n_classes(domain)
-        codes = encode_labels(y, domain.classes or ())
-        if np.isnan(codes).any():
-            raise InvalidValue("a label is not one of the declared classes.", stage=type(self).__name__)
-        return domain, codes
+    Notes
+    -----
+    **Guarantee** (``docs/theory/noisy-gradient-descent.md``): μ-GDP with
+    ``μ = √T (C mass + min(L total, 2C moved)) / (n σ)``, L the Lipschitz constant of the row's gradient in the row.
 
-    def read(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
-        self.classes_ = np.asarray(domain.require("classes", type(self).__name__))
-        self.coef_, self.intercept_ = self._scores(released, domain, question)
-        if "path" in released:
-            self.coef_path_, self.intercept_path_ = self._path(released, domain)
+    Under "poisson" every step takes each row by a secret coin of probability B/n, under "fixed-size" B secret rows
+    without replacement, under "epochs" disjoint batches, in whole passes over the rows, shuffled once
+    (``docs/theory/subsampling.md``): exact distributions of the privacy loss, and ``μ = √E (C mass + √(M S)) / (B σ)``
+    for E passes. "hidden", experimental, is one such pass of which only one iterate, at a secret time, is released: the
+    Rényi curve of ``docs/theory/renyi.md``; convex losses and steps of at most 2 / smoothness are demanded when
+    planning.
+    """
 
-    def _labels(self: Any, scores: Array) -> NDArray[Any]:
-        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return np.asarray(self.classes_[codes])
+    _: KW_ONLY
+    batch_size: int | str = "auto"
 
-    def decision_function(self: Any, X: Any) -> Array:
-        """Signed distance from the decision boundary, or the score of every class if there are several.
+    _staged = True
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        """
-        check_is_fitted(self)
-        return _scores(validate_data(self, X, dtype=np.float64, reset=False), self.coef_, self.intercept_)
-
-    def predict(self: Any, X: Any) -> NDArray[Any]:
-        """Most likely label of each row."""
-        return self._labels(self.decision_function(X))
-
-    @available_if(_has_path)
-    def staged_decision_function(self: Any, X: Any) -> Iterator[Array]:
-        """Decision function of the model after the steps of ``path_steps_``; the last is that of the model.
-
-        Made from released iterates only, so a learning curve on other rows costs nothing.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        """
-        check_is_fitted(self, "coef_path_")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        for coef, intercept in zip(self.coef_path_, self.intercept_path_):
-            yield _scores(X, coef, intercept)
-
-    @available_if(_has_path)
-    def staged_predict(self: Any, X: Any) -> Iterator[NDArray[Any]]:
-        """Labels that the model would predict after the steps of ``path_steps_``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        """
-        return map(self._labels, self.staged_decision_function(X))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self._several
-        tags.classifier_tags.poor_score = True
-        return tags
-
-
-class LinearRegressor(LinearModel, RegressorMixin):
-    """Mixin for linear models of targets in a public range."""
-
-    y_range: Any
-
-    def _range(self: Any, domain: Domain) -> tuple[float, float]:
-        """The public range of the targets."""
-        known = domain.y_range if self.y_range is None else pair("y_range", self.y_range, self)
-        if known is None:
-            raise MissingBound(
-                "the public range of the targets is not declared.",
-                stage=type(self).__name__,
-                fix="pass y_range=(low, high) to the model or Domain(y_range=...).",
-            )
-        return known
-
-    def _encode(self: Any, domain: Domain, y: Any) -> tuple[Domain, Array]:
-        y = np.asarray(y, dtype=np.float64)
-        low, high = float(y.min()), float(y.max())
-        if self.y_range is None:
-            domain = domain.but(y_range=(low, high) if low < high else (low - 1.0, low + 1.0))
-        return domain, encode_targets(y, self._range(domain))
-
-    def read(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
-        low, high = question.parameters["y_range"]
-        coef, intercept = self._scores(released, domain, question)
-        half, centre = high / 2 - low / 2, low / 2 + high / 2
-        self.coef_, self.intercept_ = half * coef[0], float(centre + half * intercept[0])
-        if "path" in released:
-            coef, intercept = self._path(released, domain)
-            self.coef_path_, self.intercept_path_ = half * coef[:, 0], centre + half * intercept[:, 0]
-
-    def predict(self: Any, X: Any) -> Array:
-        """Predicted target of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray(X @ self.coef_ + self.intercept_)
-
-    @available_if(_has_path)
-    def staged_predict(self: Any, X: Any) -> Iterator[Array]:
-        """Targets that the model would predict after the steps of ``path_steps_``; the last are those of the model.
+    @available_if(has_path)
+    def staged_predict(self, X: Any) -> Iterator[NDArray[Any]]:
+        """Labels or targets that the model would predict after the steps of ``path_steps_``; the last are its own.
 
         Made from released iterates only, so a learning curve on other rows costs nothing.
 
@@ -346,12 +285,11 @@ class LinearRegressor(LinearModel, RegressorMixin):
         X : array-like of shape (n_samples, n_features)
             Rows.
         """
+        return map(self._predicted, self._staged_scores(X))
+
+    def _staged_scores(self: Any, X: Any) -> Iterator[Array]:
+        """Scores that the models on the way give each row."""
         check_is_fitted(self, "coef_path_")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         for coef, intercept in zip(self.coef_path_, self.intercept_path_):
-            yield np.asarray(X @ coef + intercept)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags
+            yield _linear(X, coef, intercept)

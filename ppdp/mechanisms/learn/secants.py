@@ -9,12 +9,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import LbfgsInvHessProduct
 
-__all__ = ["Secants", "clear"]
+from ppdp.data.rows import Array
 
-Array = NDArray[np.float64]
+__all__ = ["Secants", "clear"]
 
 MOST = 20  # secants that are remembered
 STEADY = 100.0  # noise alone moves the coefficients in a step by at most one part in so many
@@ -22,27 +21,14 @@ CLEAR = 30.0  # how many times shorter than the longest gradient noise must be f
 
 
 def clear(noise_scale: float, clip: float, size: int) -> bool:
-    """Whether noise of this scale on every entry leaves enough of a gradient: a rule of public facts.
-
-    Parameters
-    ----------
-    noise_scale, clip : float
-        Standard deviation of the noise on an entry, and the greatest norm of a mean gradient.
-    size : int
-        Number of entries.
-    """
+    """Whether noise of this scale on every entry leaves enough of a gradient of norm `clip`: a rule of public facts."""
     return noise_scale * math.sqrt(size) * CLEAR <= clip
 
 
 class Secants:
-    """Estimate of a loss's curvature from noisy gradients (limited-memory BFGS), wary of the noise.
+    """Estimate of a loss's curvature from noisy gradients (limited-memory BFGS), wary of the noise on every entry.
 
-    Parameters
-    ----------
-    step_size : float
-        Length of a step where nothing is known.
-    noise_scale : float
-        Standard deviation of the noise on every entry of a gradient.
+    Where nothing is known a step has the length `step_size`.
     """
 
     def __init__(self, step_size: float, noise_scale: float) -> None:
@@ -54,13 +40,7 @@ class Secants:
         self._changes: list[Array] = []
 
     def see(self, at: Array, gradient: Array) -> None:
-        """Learn from how the gradient changed since the last point; what may be noise only asks for longer steps.
-
-        Parameters
-        ----------
-        at, gradient : ndarray of the same shape
-            Point, and noisy gradient of the loss there.
-        """
+        """Learn from how the gradient changed since the last point; what may be noise only asks for longer steps."""
         last, self._last = self._last, (at.ravel(), gradient.ravel())
         if last is None:
             return
@@ -78,13 +58,6 @@ class Secants:
 
         The loss is taken to be curved enough everywhere that noise does not carry the coefficients away, but no more
         than a step of the usual length takes for granted.
-
-        Parameters
-        ----------
-        at, gradient : ndarray of the same shape
-            As for :meth:`see`.
-        penalty : ndarray or float
-            Strength of the penalty on every coefficient.
         """
         length = float(np.linalg.norm(at))
         noise = STEADY * self.noise_scale * math.sqrt(at.size)

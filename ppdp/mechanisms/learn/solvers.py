@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
-from ppdp.bounds import lookup
-from ppdp.bounds.minimiser import solver_rate
+from ppdp.bounds.learning import solver_rate
 from ppdp.bounds.sampled_learning import batches_per_pass, smoothness, softmax_bound
 from ppdp.core.domain import Domain
 from ppdp.exceptions import InvalidParameter
@@ -24,7 +23,6 @@ SOLVERS = ("dpgd", "poisson", "fixed-size", "epochs", "hidden", "output")
 SOLVED = 0.1  # error of the exact solver, as a share of what one replaced row does: far below the noise
 MOST_ITERATIONS = 1000  # stopping earlier only regularises more, and costs less
 USUAL_MU = 0.2
-Kind = Literal["mechanism", "privacy"]
 EXPERIMENTAL = (
     "solver='hidden' is experimental: its promise rests on no other iterate, loss or log of the training being seen."
 )
@@ -32,34 +30,16 @@ EXPERIMENTAL = (
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """How a linear model is to be trained: checked and public; None is left to the solver's rule.
+    """How a linear model is to be trained: checked and public; None is left to the solver's rule."""
 
-    Attributes
-    ----------
-    stage : str
-        The estimator, for errors.
-    formulas : mapping
-        Ids of the sensitivities of "dpgd" and "output".
-    gradient : mapping
-        Parameters of a row's gradient.
-    alpha : float, optional
-        Weight of the penalty.
-    max_iter, batch_size : int, optional
-        Steps or passes, and rows in a batch.
-    step_size : float
-        Length of a step.
-    usual_step : bool
-        Whether that is by a rule, and may be shorter.
-    """
-
-    stage: str
-    formulas: Mapping[str, str]
-    gradient: Mapping[str, Any]
+    stage: str  # the estimator, for errors
+    formulas: Mapping[str, str]  # ids of the sensitivities of "dpgd" and "output"
+    gradient: Mapping[str, Any]  # parameters of a row's gradient
     alpha: float | None
-    max_iter: int | None
+    max_iter: int | None  # steps or passes
     batch_size: int | None
     step_size: float
-    usual_step: bool
+    usual_step: bool  # whether that is by a rule, and may be shorter
 
     @property
     def loss(self) -> str:
@@ -67,13 +47,7 @@ class Training:
         return self.formulas["dpgd"].removeprefix("learning.").removesuffix("-gradient")
 
     def batch(self, domain: Domain, usual: float) -> int:
-        """Rows in a batch.
-
-        Raises
-        ------
-        InvalidParameter
-            If there are not so many.
-        """
+        """Rows in a batch, if there are so many."""
         if self.batch_size is not None and self.batch_size > domain.n:
             raise InvalidParameter(
                 f"batch_size = {self.batch_size} is more than n_samples = {domain.n}.",
@@ -84,34 +58,10 @@ class Training:
 
 
 def question(solver: str, domain: Domain, training: Training, mu: float | None) -> Question:
-    """What a solver asks of the rows.
-
-    Parameters
-    ----------
-    solver : {"dpgd", "poisson", "fixed-size", "epochs", "hidden", "output"}
-        Its name.
-    domain : Domain
-        Public facts at the input.
-    training : Training
-        What was chosen.
-    mu : float or None
-        The budget, if it is known.
-
-    Raises
-    ------
-    InvalidParameter
-        If something that was chosen is impossible for this solver.
-    """
+    """What a solver asks of the rows, with the budget ``mu`` if it is known; an error if it cannot do as chosen."""
     rules = {"dpgd": _full_batches, "epochs": _epochs, "hidden": _hidden, "output": _minimiser}
     asked = rules[solver](domain, training, mu) if solver in rules else _samples(solver, domain, training, mu)
     return replace(asked, step_size=asked.parameters.get("step_size", training.step_size))
-
-
-def _asked(name: str, kind: Kind, domain: Domain, parameters: dict[str, Any], steps: int, **more: Any) -> Question:
-    """The question with size and bound of its answers."""
-    shape = lookup(name, kind).shape
-    assert shape is not None
-    return Question(name, parameters, steps, *shape(domain, **parameters), kind=kind, **more)
 
 
 def _worth(domain: Domain, training: Training, mu: float | None) -> float:
@@ -124,7 +74,7 @@ def _full_batches(domain: Domain, training: Training, mu: float | None) -> Quest
     """With momentum few steps do."""
     usual = 40.0 if mu is None else min(max(6 * _worth(domain, training, mu) ** 0.55, 10), 80)
     steps = training.max_iter or int(usual)
-    return _asked(training.formulas["dpgd"], "mechanism", domain, dict(training.gradient), steps)
+    return Question.asked(training.formulas["dpgd"], "mechanism", domain, dict(training.gradient), steps)
 
 
 def _samples(solver: str, domain: Domain, training: Training, mu: float | None) -> Question:
@@ -137,7 +87,7 @@ def _samples(solver: str, domain: Domain, training: Training, mu: float | None) 
     # Without moved rows the mean loss adds up to mu where steps rate² (exp(kappa²) - 1) = mu², kappa = 2C/noise.
     kappa = math.sqrt(math.log1p((mu or USUAL_MU) ** 2 / (steps * rate**2)))
     start = 2 * training.gradient["clip"] / (kappa * batch_size)
-    return _asked(f"learning.{solver}", "privacy", domain, parameters, steps, start=start)
+    return Question.asked(f"learning.{solver}", "privacy", domain, parameters, steps, start=start)
 
 
 def _epochs(domain: Domain, training: Training, mu: float | None) -> Question:
@@ -151,7 +101,7 @@ def _epochs(domain: Domain, training: Training, mu: float | None) -> Question:
     passes = training.max_iter or min(max(usual, 1), 10)
     parameters = {"loss": training.loss, **training.gradient, "batch_size": batch_size, "epochs": passes}
     steps = passes * batches_per_pass(domain.n, batch_size)
-    return _asked("learning.epochs", "mechanism", domain, parameters, steps)
+    return Question.asked("learning.epochs", "mechanism", domain, parameters, steps)
 
 
 def _hidden(domain: Domain, training: Training, mu: float | None) -> Question:
@@ -180,7 +130,9 @@ def _hidden(domain: Domain, training: Training, mu: float | None) -> Question:
     parameters = {"loss": training.loss, **training.gradient, "batch_size": batch_size, "step_size": step_size}
     count = batches_per_pass(domain.n, batch_size)
     start = 2 * training.gradient["clip"] / (batch_size * (mu or USUAL_MU))
-    return _asked("learning.hidden", "privacy", domain, parameters, count, start=start, warnings=(EXPERIMENTAL,))
+    return Question.asked(
+        "learning.hidden", "privacy", domain, parameters, count, start=start, warnings=(EXPERIMENTAL,)
+    )
 
 
 def _minimiser(domain: Domain, training: Training, mu: float | None) -> Question:
@@ -198,4 +150,4 @@ def _minimiser(domain: Domain, training: Training, mu: float | None) -> Question
         wanted = SOLVED * min(1.0, 2 * clip / (alpha * coef_norm))
         iterations = math.ceil(min(math.log(wanted) / solver_rate(smooth, alpha / domain.n), MOST_ITERATIONS))
     parameters = {**gradient, "alpha": alpha, "smoothness": smooth, "iterations": iterations}
-    return _asked(training.formulas["output"], "mechanism", domain, parameters, 1)
+    return Question.asked(training.formulas["output"], "mechanism", domain, parameters, 1)

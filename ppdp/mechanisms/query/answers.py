@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, by_column, counting_step
+from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import Counts, column_sums, fold, observed_domain, second_moment
+from ppdp.mechanisms.base import Question, SharedDocstring
+from ppdp.mechanisms.query.grids import public_grid
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = [
-    "FitsAlone",
-    "histograms",
-    "mean",
-    "mean_and_moment",
-    "present",
-    "rank_scores",
-    "read_histograms",
-    "read_mean",
-    "read_moments",
-    "weighed",
-    "within_ball",
-]
-
-Array = NDArray[np.float64]
+__all__ = ["FitsAlone", "Query", "mean_and_moment", "present", "rank_scores", "read_moments"]
 
 
 class FitsAlone:
@@ -54,6 +44,83 @@ class FitsAlone:
         released = mechanism.release(Rows.of(X), question, Noise(mechanism.random_state), scale)
         mechanism.read(released, domain, question)
         return self
+
+
+@dataclass(eq=False, repr=False)
+class Query(SharedDocstring, FitsAlone):
+    """Mixin for mechanisms that release a statistic of the rows, every number of it with noise.
+
+    Parameters
+    ----------
+    bins : int, sequence of float, or mapping of columns to either, default=10
+        Public grid of a histogram: so many equal cells between the public bounds on entries, or ascending edges. A
+        mapping, by name or position, chooses columns. The outer cells take what lies beyond the grid.
+    random_state : int, RandomState instance or None, default=None
+        For tests only: noise that can be predicted protects nobody.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        Noisy mean of the rows that are present.
+    present_ : float
+        Noisy share of the rows that are present, with the mean; 1.0 where none can be deleted.
+    sum_ : ndarray of shape (n_features,)
+        Noisy sum of the rows.
+    count_ : float
+        Noisy weight of the rows that are present.
+    histogram_, edges_ : list of ndarray
+        Noisy rows in each cell, and the grid, for each column.
+    rows_ : ndarray of shape (n_rows, n_features)
+        Noisy rows in their places, a deleted one as noise alone; not clipped, so that averages have no bias.
+    """
+
+    query: str = "mean"
+    noise_scale: float | None = None
+    _: KW_ONLY
+    bins: Any = 10
+    random_state: Any = None
+
+    _kind: ClassVar[Literal["mechanism", "privacy"]]
+    _formulas: ClassVar[dict[str, str]]
+    _share: ClassVar[float]  # how much larger a bound is than a mean, for the share of rows beside it
+
+    def question(self, domain: Domain, mu: float | None = None) -> Question:
+        formula = self._formulas[choice("query", self.query, list(self._formulas), self)]
+        parameters: dict[str, Any] = {}
+        if self.query == "histogram":
+            parameters = public_grid("bins", self.bins, domain, self, edges=True)
+        elif self.query != "count":
+            domain.require("row_norm", type(self).__name__)
+        if self.query in ("mean", "covariance"):
+            parameters = {"weighted": domain.min_present < domain.n}
+        return Question.asked(formula, self._kind, domain, parameters)
+
+    def answer(self, rows: Rows, question: Question) -> Array:
+        """What is asked, exactly."""
+        bound, parameters = question.bound, question.parameters
+        if self.query == "count":
+            return present(rows)
+        if self.query == "histogram":
+            return histograms(rows, **parameters)
+        if self.query == "rows":
+            return (rows.X * rows.weight[:, None]).ravel()
+        if self.query == "sum":
+            return column_sums(rows.X, rows.weight, bound / rows.n)
+        return mean(rows, bound / self._share, bound) if parameters["weighted"] else mean(rows, bound)
+
+    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+        answer, parameters = released["answer"], question.parameters
+        if self.query == "count":
+            self.count_ = float(np.clip(answer[0], 0.0, domain.n))
+        elif self.query == "histogram":
+            self.histogram_, self.edges_ = read_histograms(answer, domain, **parameters)
+        elif self.query == "rows":
+            self.rows_ = answer.reshape(domain.n, domain.d)
+        elif self.query == "sum":
+            self.sum_ = within_ball(answer, domain.n * float(domain.require("row_norm")))
+        else:
+            count_weight = question.bound if parameters["weighted"] else None
+            self.mean_, self.present_ = read_mean(answer, domain, count_weight)
 
 
 def weighed(rows: Rows, number: int, cells: Callable[[Array], NDArray[np.integer[Any]]]) -> Array:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ppdp.bounds.exponential import quantile_shape, utility_shape
 from ppdp.bounds.queries import by_column
 from ppdp.core.callables import refuse_fitted
 from ppdp.core.checks import choice, number, positive, shown
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, Question
@@ -25,9 +24,8 @@ from ppdp.privacy.noise.sampler import Noise
 
 __all__ = ["ExponentialMechanism"]
 
-Array = NDArray[np.float64]
 
-
+@dataclass(eq=False, repr=False)
 class ExponentialMechanism(FitsAlone, Mechanism):
     """Choose among public candidates, each with probability ``~ exp(utility / noise_scale)``.
 
@@ -69,26 +67,15 @@ class ExponentialMechanism(FitsAlone, Mechanism):
     2 sensitivity (utility).
     """
 
-    def __init__(
-        self,
-        query: str = "quantile",
-        *,
-        q: float = 0.5,
-        candidates: Any = 100,
-        utility: Callable[[Array], Any] | None = None,
-        sensitivity: float = 1.0,
-        lipschitz: float | None = None,
-        noise_scale: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.query = query
-        self.q = q
-        self.candidates = candidates
-        self.utility = utility
-        self.sensitivity = sensitivity
-        self.lipschitz = lipschitz
-        self.noise_scale = noise_scale
-        self.random_state = random_state
+    query: str = "quantile"
+    _: KW_ONLY
+    q: float = 0.5
+    candidates: Any = 100
+    utility: Callable[[Array], Any] | None = None
+    sensitivity: float = 1.0
+    lipschitz: float | None = None
+    noise_scale: float | None = None
+    random_state: Any = None
 
     @classmethod
     def example(cls) -> Any:
@@ -105,14 +92,14 @@ class ExponentialMechanism(FitsAlone, Mechanism):
         if choice("query", self.query, ["quantile", "utility"], self) == "quantile":
             q = number("q", self.q, self, least=0, most=1)
             grid = {"q": q, **public_grid("candidates", self.candidates, domain, self, edges=False)}
-            return Question("exponential.quantile", grid, 1, *quantile_shape(domain, **grid), kind="privacy")
+            return Question.asked("exponential.quantile", "privacy", domain, grid)
         parameters: dict[str, Any] = {
             "candidates": self._number_of_candidates(),
             "sensitivity": positive("sensitivity", self.sensitivity, self, most=1e100),
             "lipschitz": None if self.lipschitz is None else number("lipschitz", self.lipschitz, self, least=0),
         }
         self._check_utility(domain, parameters["candidates"])
-        return Question("exponential.utility", parameters, 1, *utility_shape(domain, **parameters), kind="privacy")
+        return Question.asked("exponential.utility", "privacy", domain, parameters)
 
     def _number_of_candidates(self) -> int:
         sized = hasattr(self.candidates, "__len__") and hasattr(self.candidates, "__getitem__")

@@ -19,32 +19,9 @@ MOST = 100_000
 def public_grid(name: str, given: Any, domain: Domain, stage: object, *, edges: bool) -> dict[str, Any]:
     """Columns by position, and the ascending numbers of each, as parameters of a formula.
 
-    Parameters
-    ----------
-    name : str
-        Name of the parameter, for errors.
-    given : int, sequence of numbers, or mapping of columns to either
-        So many equal cells (``edges``) or points between the public bounds on entries; or the numbers themselves. A
-        mapping chooses columns by name or position.
-    domain : Domain
-        Facts at the input.
-    stage : object
-        The estimator, for errors.
-    edges : bool
-        Whether numbers are edges, of which there is one more than cells.
-
-    Returns
-    -------
-    dict
-        "columns": positions; "sizes": how many numbers each has; "edges" or "candidates": the numbers, one column
-        behind the other.
-
-    Raises
-    ------
-    InvalidParameter
-        If there is no such column, or numbers do not ascend.
-    MissingBound
-        If a number of cells needs a bound that is not declared.
+    Given are so many equal cells (``edges``) or points between the public bounds on entries, or the numbers themselves;
+    a mapping chooses columns by name or position. In the result "columns" are positions, "sizes" how many numbers each
+    has, and "edges" or "candidates" the numbers, one column behind the other.
     """
     if not isinstance(given, Mapping):
         given = dict.fromkeys(range(domain.d), given)

@@ -1,4 +1,7 @@
-"""The one place that splits a budget."""
+"""The one place that splits a budget: what releases and a gate get, and what is left behind them.
+
+Theory: ``docs/theory/accounting.md``, ``docs/theory/gate.md``.
+"""
 
 from __future__ import annotations
 
@@ -12,37 +15,35 @@ from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.pipeline.planning.route import PlannedRelease, Route
+from ppdp.privacy.gate import GATE_KINDS, Gate, certain_share
+from ppdp.privacy.gaussian import gaussian_mu
+from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY
 
 __all__ = [
     "LARGEST_ERROR",
+    "Deltas",
     "Split",
     "check_shares",
     "gate_share",
+    "gated_split",
     "least_share",
     "release_shares",
-    "split",
+    "rivals",
 ]
 
 GATE_SHARE = 0.05
 RELEASE_SHARES = (0.05, 0.10, 0.15, 0.20)
+GATE_DELTA_SHARE = 0.1  # of delta, where the deltas of gate and mechanism add
+FINEST = 1e-4  # relative, of the mu that is left beside noise that is not Gaussian
 LARGEST_ERROR = 0.05  # standard error of a released statistic, as a share of its public range
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Shares of ``mu²``, solved.
+    """Shares of ``mu²``, solved: ``mu`` of gate and mechanism (0 without one), and releases with theirs.
 
-    Attributes
-    ----------
-    gate : float
-        ``mu`` of the gate, 0 without one.
-    releases : tuple of PlannedRelease
-        With their ``mu`` and ``noise_scale``.
-    mechanism : float
-        ``mu`` that is left for the mechanism, 0 without one.
-    imprecise : tuple of int
-        Positions of the steps whose released statistics are too noisy to be offered by "auto".
+    ``imprecise`` are positions of the steps whose released statistics are too noisy to be offered by "auto".
     """
 
     gate: float
@@ -51,17 +52,12 @@ class Split:
     imprecise: tuple[int, ...]
 
 
-def split(route: Route, mu: float, *, mechanism: bool, gated: bool, budget: Mapping[str, float] | None) -> Split:
+def _split(route: Route, mu: float, *, mechanism: bool, gated: bool, budget: Mapping[str, float] | None) -> Split:
     """Solve the budget of a route once.
 
-    Shares of ``mu²``: the gate 5 % if there is one; each release point 5 %, raised in steps to
-    20 % until the standard error of every released statistic is at most 0.05 of its public range; the
-    rest to the mechanism. Without a mechanism the release points share everything.
-
-    Raises
-    ------
-    ImpossibleBudget
-        If nothing is left for the mechanism.
+    Shares of ``mu²``: the gate 5 % if there is one; each release point 5 %, raised in steps to 20 % until the standard
+    error of every released statistic is at most 0.05 of its public range; the rest to the mechanism. Without a
+    mechanism the release points share everything.
     """
     gate = gate_share(budget) if gated else 0.0
     shares = release_shares(budget) if mechanism else ((1 - gate) / max(1, len(route.releases)),)
@@ -72,7 +68,7 @@ def split(route: Route, mu: float, *, mechanism: bool, gated: bool, budget: Mapp
         solved.append(replace(release, mu=mu * math.sqrt(share), noise_scale=scale))
         if error > LARGEST_ERROR:
             imprecise.extend(release.serves)
-    rest = 1 - gate - sum(r.mu**2 for r in solved) / mu**2
+    rest = 1 - gate - (sum(r.mu**2 for r in solved) / mu**2 if solved else 0.0)
     if mechanism and rest <= 0:
         raise ImpossibleBudget(
             "the releases use the whole budget.",
@@ -95,28 +91,9 @@ def release_shares(budget: Mapping[str, float] | None) -> tuple[float, ...]:
 def least_share(
     release: PlannedRelease, domain: Domain, mu: float, shares: Sequence[float]
 ) -> tuple[float, float, float]:
-    """The first of the shares that makes a release precise, else the last, with noise and error.
+    """The first of increasing shares of ``mu²`` that makes a release precise, else the last, with noise and error.
 
-    Parameters
-    ----------
-    release : PlannedRelease
-        Without noise.
-    domain : Domain
-        Public facts where it is released.
-    mu : float
-        The whole budget.
-    shares : sequence of float
-        Of ``mu²``, increasing.
-
-    Returns
-    -------
-    share, noise_scale, error : float
-        The error is the largest standard error, as a share of the public range.
-
-    Raises
-    ------
-    ImpossibleBudget
-        If no share is enough for the noise lattice.
+    The error is the largest standard error, as a share of the public range.
     """
     statistic = STATISTICS[release.statistic]
     lattice = WORST_ALLOWANCE_PER_ENTRY * math.sqrt(statistic.size(domain))
@@ -134,13 +111,7 @@ def least_share(
 
 
 def check_shares(budget: Any) -> None:
-    """Check the user's shares, whether or not a route uses them.
-
-    Raises
-    ------
-    InvalidParameter
-        If they are not shares of "gate" and "release".
-    """
+    """Check the user's shares of "gate" and "release", whether or not a route uses them."""
     if budget is None:
         return
     if not isinstance(budget, Mapping) or not set(budget) <= {"gate", "release"}:
@@ -149,3 +120,82 @@ def check_shares(budget: Any) -> None:
         )
     for name, value in budget.items():
         number(f"budget[{name!r}]", value, above=0, most=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Deltas:
+    """How delta is divided between passing a gate where a condition fails, and everything else.
+
+    Each has the whole, unless the two add.
+    """
+
+    gate: float
+    rest: float
+    adding: bool
+
+    @classmethod
+    def of(cls, delta: float, *, adding: bool) -> Deltas:
+        """By the public rule: a tenth for the gate where deltas add."""
+        gate = delta * (GATE_DELTA_SHARE if adding else 1.0)
+        return cls(gate, (delta - gate) / (1 - gate) if adding else delta, adding)
+
+
+def rivals(loss: PrivacyLoss) -> tuple[str, ...]:
+    """Kinds of a gate that "auto" compares with the Gaussian one in front of this mechanism.
+
+    In front of Gaussian mechanisms, sampled ones included, the Gaussian gate costs least at every budget: squares add.
+    In front of pure ones, which need no delta, it may be whole noise, whose epsilon is paid without one.
+    """
+    pure = bool(loss.parts) and not loss.mu and all(math.isfinite(part.pure) for part in loss.parts)
+    return tuple(kind for kind, noise in GATE_KINDS.items() if noise.whole and pure)
+
+
+def gated_split(
+    route: Route,
+    kind: str | None,
+    epsilon: float,
+    deltas: Deltas,
+    *,
+    n_rows: int,
+    mechanism: bool,
+    gaussian: bool,
+    budget: Mapping[str, float] | None,
+    rungs: tuple[int, ...] = (0,),
+) -> tuple[Split, Gate | None]:
+    """The shares of a route and its gate; no gate where ``kind`` is None.
+
+    The share of the gate buys a margin: that from which a Gaussian gate of this share passes in 99 % of cases. Gates of
+    other kinds are made for the same margin, so that kinds differ in what they cost and not in what they refuse.
+
+    ``mechanism`` and ``gaussian`` say whether there is a mechanism, and whether all that is released behind the gate is
+    Gaussian; several ``rungs`` are those of a ladder, which has Gaussian noise.
+    """
+    mu = gaussian_mu(epsilon, deltas.rest * (1 - 1e-9)) if deltas.rest else 0.0
+    shares = _split(route, mu, mechanism=mechanism, budget=budget, gated=kind is not None)
+    if kind is None:
+        return shares, None
+    passing = deltas.gate * certain_share(mu) if len(rungs) > 1 else deltas.gate
+    gate = Gate.of_budget(shares.gate, passing, adding=deltas.adding, n_rows=n_rows, rungs=rungs)
+    if kind == gate.kind:
+        return shares, gate
+    gate = Gate.of_margin(kind, gate.needed_margin(), deltas.gate, adding=deltas.adding, n_rows=n_rows)
+    if gaussian:
+        behind = math.sqrt(max(mu**2 - shares.gate**2, 0.0))
+        scaled = mu * _mu_beside(gate.loss, epsilon, deltas.rest * (1 - 1e-9), behind) / behind
+        shares = _split(route, scaled, mechanism=mechanism, budget=budget, gated=True)
+    return shares, gate
+
+
+def _mu_beside(loss: PrivacyLoss, epsilon: float, delta: float, start: float) -> float:
+    """Largest ``mu`` that fits beside a loss, rounded down."""
+
+    def fits(mu: float) -> bool:
+        return (loss + PrivacyLoss(mu)).epsilon(delta) <= epsilon * (1 - 1e-6)
+
+    low, high = start * 2.0**-10, start * 2
+    if not fits(low):
+        raise ImpossibleBudget("the gate uses the whole budget.", fix="ask for a larger epsilon, or a Gaussian gate.")
+    while high > low * (1 + FINEST):
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

@@ -5,26 +5,18 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from sklearn.base import clone
-
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.domain import Domain
 from ppdp.core.figures import figure
-from ppdp.core.ladder import Ladder
 from ppdp.core.tables import html_table, visible
-from ppdp.exceptions import InvalidParameter, NoRoute
-from ppdp.pipeline.planning.plan import Alternative, Plan
-from ppdp.pipeline.planning.practices import exact_route, group_privacy, most_of, naive_claim
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Comparison", "Practice", "compare"]
+__all__ = ["Comparison", "Practice"]
 
 _HEAD = ("practice", "claims", "provable", "noise", "status", "why")
 
@@ -141,100 +133,6 @@ class Comparison:
         canvas.savefig(png, format="png", dpi=160, metadata={"Software": None})
         data = base64.b64encode(png.getvalue()).decode()
         return f'<img alt="{escape(self.title)}" style="width:100%;max-width:50rem" src="data:image/png;base64,{data}">'
-
-
-def compare(pipe: Any, domain: Domain | None) -> Comparison:
-    """Compare the plan of a pipeline with the usual practices.
-
-    Parameters
-    ----------
-    pipe : Pipeline
-        With a mechanism as its last step.
-    domain : Domain, optional
-        Public facts, as for ``pipe.plan``.
-
-    Raises
-    ------
-    InvalidParameter
-        If the pipeline ends in a transformer.
-    """
-    plan: Plan = pipe.plan(domain)
-    if plan.mechanism is None:
-        raise InvalidParameter(
-            "a pipeline that ends in a transformer has no last noise to compare.",
-            fix="add a mechanism as the last step, or look at pipe.plan(domain).",
-        )
-    stages, mechanism = list(pipe.steps[:-1]), pipe.steps[-1][1]
-    table, why = _table(pipe, plan, domain)
-    return Comparison(
-        plan.epsilon,
-        plan.delta,
-        plan.domain.but(rows_per_unit=1).describe(),
-        plan.domain.rows_per_unit,
-        plan.mechanism.name,
-        (
-            _naive(plan, stages, mechanism),
-            _group(plan, stages, mechanism),
-            _route("all-exact route", "exact", table, why, plan, stages),
-            _route("all-noisy route", "noisy", table, why, plan, stages),
-            _ours(plan),
-        ),
-    )
-
-
-def _table(pipe: Any, plan: Plan, domain: Domain | None) -> tuple[tuple[Alternative, ...], str]:
-    """Every route with one gate, also where the pipeline has a ladder; or why there is none."""
-    if not isinstance(pipe.gate, Ladder):
-        return plan.alternatives, ""
-    try:
-        return clone(pipe).set_params(gate="gaussian").plan(domain).alternatives, ""
-    except NoRoute as error:
-        return (), error.message
-
-
-def _naive(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any) -> Practice:
-    claim = naive_claim(plan, stages, mechanism)
-    holds = claim.certified <= claim.claimed * (1 + 1e-9)
-    told = "the stages leave neighbouring datasets as close as they were" if holds else "pre-processing is not counted"
-    if not holds and claim.certified < claim.by_group_privacy < math.inf:
-        told += f"; by group privacy ε = {figure(claim.by_group_privacy, upward=True)}"
-    if not holds and claim.by_group_privacy == math.inf:
-        told += ", and nothing is proved of this mechanism where so many rows change"
-    assumed = exact_route(stages, plan.domain).conditions
-    if assumed and claim.certified < min(claim.by_group_privacy, math.inf):
-        told += f"; provable only where {len(assumed)} untested condition(s) hold"
-    status = "holds" if holds else "does not hold"
-    return Practice("naive claim", claim.claimed, claim.certified, claim.noise_scale, status, told)
-
-
-def _group(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any) -> Practice:
-    found = group_privacy(plan, stages, mechanism)
-    if found.noise_scale is None:
-        return Practice("group privacy", plan.epsilon, math.inf, None, "not offered", found.reason)
-    told = "any row may have changed" + (": more noise than anything that is released" if found.drowns else "")
-    return Practice("group privacy", plan.epsilon, plan.epsilon, found.noise_scale, "holds", told)
-
-
-def _route(
-    name: str, way: str, table: Sequence[Alternative], why: str, plan: Plan, stages: Sequence[tuple[str, Any]]
-) -> Practice:
-    found = most_of(way, table, plan, stages) if table else None
-    if found is None or found.noise_scale is None:
-        none = {"exact": "no stage is fitted without noise", "noisy": "no stage is fitted from released statistics"}
-        reason = why or none[way] if found is None else found.reason
-        return Practice(name, plan.epsilon, math.inf, None, "not offered", reason)
-    return Practice(name, plan.epsilon, plan.epsilon, found.noise_scale, "holds", found.route)
-
-
-def _ours(plan: Plan) -> Practice:
-    assert plan.mechanism is not None
-    told = next((route.route for route in plan.alternatives if route.status == "chosen"), "")
-    if plan.rungs:
-        tightest = plan.rungs[0].mechanism.noise_scale
-        told = f"the loosest of {len(plan.rungs)} rungs; noise {figure(tightest, 3)} on the tightest"
-    elif plan.ungated:
-        told += f"; assumes {len(plan.conditions)} condition(s)"
-    return Practice("ours", plan.epsilon, plan.epsilon, plan.mechanism.noise_scale, "chosen", told)
 
 
 def _cells(practice: Practice) -> tuple[str, ...]:

@@ -12,94 +12,29 @@ from dataclasses import dataclass, field
 from operator import le
 from typing import Any
 
-from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import ImpossibleBudget
 from ppdp.pipeline.planning.budget import LARGEST_ERROR, least_share
 from ppdp.pipeline.planning.route import PlannedRelease, Route
 
-__all__ = ["LISTED", "Frontier", "Prices"]
+__all__ = ["LISTED", "Frontier"]
 
 LISTED = 16  # up to so many routes are all solved, and all listed
 
 
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """What releases cost in one plan.
-
-    Attributes
-    ----------
-    mus : tuple of two floats
-        The whole budget, where the deltas of a gate and of everything else do not add, and where they do.
-    shares : tuple of float
-        What one release may cost in front of a mechanism, the least first; () without a mechanism, where releases
-        share everything.
-    """
-
-    mus: tuple[float, float]
-    shares: tuple[float, ...]
-
-    def of(self, release: PlannedRelease, domain: Domain, chosen: bool) -> tuple[float, ...]:
-        """Two shares of the budget and a number of draws, which add up, and two measures of how vague it is.
-
-        Parameters
-        ----------
-        release : PlannedRelease
-            To be priced.
-        domain : Domain
-            Public facts where it is released.
-        chosen : bool
-            Whether it serves a stage whose way the plan chooses: only such a route may be too vague to be offered.
-
-        Raises
-        ------
-        ImpossibleBudget
-            If no share is enough for it.
-        """
-        statistic = STATISTICS[release.statistic]
-        size = float(statistic.size(domain))
-        if not self.shares:
-            return 1.0, 1.0, size, statistic.error(release.sensitivity, domain) * chosen, size
-        found = [least_share(release, domain, mu, self.shares) for mu in self.mus]
-        return *(share for share, _, _ in found), size, *(float(chosen and e > LARGEST_ERROR) for _, _, e in found)
-
-
 @dataclass(slots=True)
 class Frontier:
-    """Keeps the routes that are not dominated, once there are too many to solve them all.
+    """Keeps the routes that are not dominated, once there are too many to solve them all."""
 
-    Parameters
-    ----------
-    prices : Prices
-        Of releases.
-    unusable : callable of Route
-        Why a route cannot be executed, whatever follows; empty if it can.
-    most : float
-        What releases may cost together, less what a gate costs, as shares of the budget: callable of whether there is a
-        condition.
-    vague : bool
-        Whether routes whose released statistics are too noisy are kept.
-    listed : int
-        Up to so many routes are all kept.
-
-    Attributes
-    ----------
-    reasons : dict of str to str
-        Why routes were dropped for which there is no hope, by their first stages.
-    complete : bool
-        Whether no route was dropped so far.
-    spared : bool
-        Whether none was dropped because it is vague.
-    """
-
-    prices: Prices
-    unusable: Callable[[Route], str]
-    most: Callable[[bool], float]
-    vague: bool
-    listed: int = LISTED
-    reasons: dict[str, str] = field(default_factory=dict)
-    complete: bool = True
-    spared: bool = True
+    mus: tuple[float, float]  # the whole budget, where deltas of gate and rest do not add, and where they do
+    shares: tuple[float, ...]  # what one release may cost, the least first; () if releases share everything
+    gate: float  # share of the budget
+    unusable: Callable[[Route], str]  # why a route cannot be executed, whatever follows; empty if it can
+    vague: bool  # whether routes whose released statistics are too noisy are kept
+    listed: int = LISTED  # up to so many routes are all kept
+    reasons: dict[str, str] = field(default_factory=dict)  # why routes were dropped for which there is no hope
+    complete: bool = True  # whether no route was dropped so far
+    spared: bool = True  # whether none was dropped because it is vague
     _known: dict[int, tuple[PlannedRelease, tuple[float, ...]]] = field(default_factory=dict)
 
     def __call__(self, found: list[Route]) -> list[Route]:
@@ -124,19 +59,16 @@ class Frontier:
     def _weight(self, route: Route) -> tuple[float, ...]:
         """What a route is compared by; less is better in every entry.
 
-        Raises
-        ------
-        ImpossibleBudget
-            If its releases leave nothing, or are too noisy to be offered.
+        Refuses a route whose releases leave nothing, or are too noisy to be offered.
         """
         closed = route.releases[:-1] if route.run else route.releases
         prices = [self._price(release, route) for release in closed]
         single, adding, draws = (sum(price[i] for price in prices) for i in range(3))
         vague = [max((price[i] for price in prices), default=0.0) for i in (3, 4)]
         conditional = route.conditional
-        if self.prices.shares and single >= self.most(bool(conditional)):
+        if self.shares and single >= (1.0 - self.gate if conditional else 1.0):
             raise ImpossibleBudget("the releases use the whole budget.")
-        if self.prices.shares and vague[0] and not self.vague:
+        if self.shares and vague[0] and not self.vague:
             self.spared = False
             raise ImpossibleBudget("released statistics would be too noisy at this n")
         fitting = [release.at for release in route.releases if release.purpose == "fit"]
@@ -153,12 +85,20 @@ class Frontier:
         return single, adding, draws, *vague, *flags, -reach, *shared, *route.distance.components
 
     def _price(self, release: PlannedRelease, route: Route) -> tuple[float, ...]:
-        known = self._known.get(id(release))
-        if known is None:
+        """Two shares of the budget and a number of draws, which add up, and two measures of how vague it is."""
+        if id(release) not in self._known:
+            # Statistics may be too vague to be offered only for a stage whose way the plan chooses.
             chosen = any(route.steps[i].stage.chooses for i in release.serves)
-            known = release, self.prices.of(release, route.steps[release.at].domain, chosen)
-            self._known[id(release)] = known
-        return known[1]
+            domain, statistic = route.steps[release.at].domain, STATISTICS[release.statistic]
+            size = float(statistic.size(domain))
+            if self.shares:
+                found = [least_share(release, domain, mu, self.shares) for mu in self.mus]
+                vague = (float(chosen and error > LARGEST_ERROR) for _, _, error in found)
+                price = *(share for share, _, _ in found), size, *vague
+            else:
+                price = 1.0, 1.0, size, statistic.error(release.sensitivity, domain) * chosen, size
+            self._known[id(release)] = release, price
+        return self._known[id(release)][1]
 
 
 def _shared(route: Route) -> Hashable:

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from ppdp.bounds import lookup
-from ppdp.core.checks import check_budget
 from ppdp.core.declared import plain
-from ppdp.core.domain import Domain
 from ppdp.core.ladder import Ladder
 from ppdp.data.facts import Fact
 from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
-from ppdp.pipeline.planning.budget import check_shares
-from ppdp.pipeline.planning.others import follow
-from ppdp.pipeline.planning.plan import Alternative, Plan, Rung
-from ppdp.pipeline.planning.route import Route
+from ppdp.pipeline.planning.plan import Plan, Rung
+from ppdp.pipeline.planning.route import Alternative, Route
 from ppdp.pipeline.planning.solve import Solver
 
 __all__ = ["ladder_plan"]
@@ -29,40 +25,19 @@ _NOT_ALONE = "its condition must be the only one of this route."
 _RELEASED_BEHIND = "a statistic is released behind it."
 
 
-def ladder_plan(
-    stages: Sequence[tuple[str, Any]],
-    mechanism: tuple[str, Any] | None,
-    domain: Domain,
-    facts: tuple[Fact, ...],
-    *,
-    epsilon: float,
-    delta: float,
-    gate: Ladder,
-    budget: Mapping[str, float] | None = None,
-    deltas_add: bool = False,
-) -> Plan:
-    """The plan of a pipeline whose gate is a ladder; parameters as in :func:`ppdp.pipeline.planning.solve.make_plan`.
+def ladder_plan(solver: Solver, stages: Sequence[tuple[str, Any]], gate: Ladder) -> Plan:
+    """The plan of a pipeline whose gate is a ladder, by a solver with a Gaussian gate.
 
     Every rung has the same gate, the same releases and the same ``mu``, so what is guaranteed does not depend on the
-    rung. The route is the one with the least noise on the tightest rung.
-
-    Raises
-    ------
-    UnsupportedOrder
-        If the margins of the rungs are not one number less public thresholds, or something else depends on the rung.
-    NoRoute
-        If no route can be certified within the budget.
+    rung. The route is the one with the least noise on the tightest rung. Refused if the margins of the rungs are not
+    one number less public thresholds, or something else depends on the rung.
     """
-    epsilon, delta = check_budget(epsilon, delta, domain.n)
-    check_shares(budget)
-    distance = domain.adjacency.distance
-    solver = Solver(mechanism, domain, distance, facts, epsilon, delta, "gaussian", budget, deltas_add)
     tightest, *looser = gate.stages(stages)
     frontier = solver.frontier(vague=True, unusable=lambda route: _hindrance(route, gate), adding=True)
     plans: list[Plan] = []
     problems: list[UnsupportedOrder] = []
     reasons: set[str] = set()
-    for route in solver.routes(tightest, frontier):
+    for route in solver.paths.all(tightest, frontier):
         try:
             plans.append(_climb([route, *_others(route, looser, gate, solver)], gate, solver))
         except UnsupportedOrder as error:
@@ -84,9 +59,9 @@ def ladder_plan(
 
 def _others(route: Route, looser: Sequence[Sequence[tuple[str, Any]]], ladder: Ladder, solver: Solver) -> list[Route]:
     """The same ways on the other rungs."""
-    start, names = Route((), (), solver.domain, solver.distance), [step.way.name for step in route.steps]
+    paths, names = solver.paths, [step.way.name for step in route.steps]
     try:
-        return [follow(start, stages, names, solver.offers, predicts=solver.predicts) for stages in looser]
+        return [paths.follow(paths.start, stages, names) for stages in looser]
     except UnsupportedOrder:
         raise _refused(ladder, _NO_WAY) from None
 

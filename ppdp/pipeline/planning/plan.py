@@ -5,19 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.core.formula import lookup
+from ppdp.core.tables import html_table, visible
 from ppdp.data.facts import Fact, taken_on_trust
 from ppdp.mechanisms.base import Question, behind
-from ppdp.pipeline.planning.display import PlanDisplay
-from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
+from ppdp.pipeline.planning.route import Alternative, PlannedRelease, PlannedStep
 from ppdp.privacy.gate import Gate, certain_share
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.transformers.condition import Condition
+from ppdp.transformers.way import Condition
 
-__all__ = ["Alternative", "Plan", "PlannedMechanism", "Rung", "loss_before", "out_of_reach"]
+__all__ = ["Plan", "PlannedMechanism", "Rung", "loss_before", "out_of_reach"]
+
+TITLE = "PLAN: nothing has been certified"
+MOST = 12  # routes in a notebook
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +43,11 @@ class PlannedMechanism:
 
     @property
     def drowns(self) -> bool:
-        """Whether the noise is larger than half of what is asked for."""
+        """Whether the noise is larger than half of what is asked for; rows are released to be averaged or compared."""
         q = self.question
-        return q.gaussian and self.noise_scale * math.sqrt(q.size / q.steps) > q.bound / 2
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """One line of the comparison of routes."""
-
-    route: str
-    noise_scale: float | None
-    status: str
-    reason: str = ""
+        if not q.gaussian or lookup(q.formula, "mechanism").rows:
+            return False
+        return self.noise_scale * math.sqrt(q.size / q.steps) > q.bound / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +60,7 @@ class Rung:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Plan(PlanDisplay):
+class Plan:
     """A route with every bound and every noise scale; needs no data.
 
     Attributes
@@ -147,6 +144,13 @@ class Plan(PlanDisplay):
         return self.gate is None and bool(self.conditions)
 
     @property
+    def reasons(self) -> list[str]:
+        """Why what it promises is not unconditional."""
+        trusted = [f"{fact.name}: {fact.origin}" for fact in self.facts if not fact.public]
+        assumed = self.conditions if self.ungated else ()
+        return [*trusted, *(f"{name} assumes that {condition.statement}" for name, condition in assumed)]
+
+    @property
     def loss(self) -> PrivacyLoss:
         """Everything that is released, composed; on a ladder that of the dearest rung."""
         before = loss_before(self.releases, self.gate)
@@ -156,6 +160,80 @@ class Plan(PlanDisplay):
         if self.mechanism is None:
             return before
         return behind(before, self.mechanism.loss)
+
+    def __repr__(self) -> str:
+        """The plan for a terminal."""
+        steps = [f"{s.name:<12} {s.way.name:<7} -> {s.way.distance.describe()}" for s in self.steps]
+        warnings = [f"warning: {warning}" for warning in self.warnings]
+        return "\n  ".join([TITLE, self._promise(), *steps, *self._noise(), *self._trusted(), *warnings])
+
+    def _repr_html_(self) -> str:
+        """The plan for a notebook: the stages, what gets noise, and the other routes."""
+        stages = html_table(
+            f"{TITLE}\n{self._promise()}",
+            ("stage", "way", "distance of neighbouring datasets", "assumes"),
+            (
+                (
+                    s.name,
+                    s.way.name,
+                    s.way.distance.describe(),
+                    "; ".join(c.statement for c in s.way.conditions) or "nothing",
+                )
+                for s in self.steps
+            ),
+        )
+        lines = "".join(f"<div>{escape(visible(line.strip()))}</div>" for line in (*self._noise(), *self._trusted()))
+        warnings = "".join(f"<div>⚠ {escape(visible(warning))}</div>" for warning in self.warnings)
+        best = self.ranked()[:MOST]
+        routes = html_table(
+            "routes" if len(self.alternatives) <= MOST else f"the best {MOST} of {len(self.alternatives)} routes",
+            ("route", "noise", "status", "why not"),
+            ((a.route, "" if a.noise_scale is None else f"{a.noise_scale:.3g}", a.status, a.reason) for a in best),
+            bold=0 if any(a.status == "chosen" for a in best) else None,
+        )
+        return f"<div>{stages}{lines}{warnings}{routes if len(self.alternatives) > 1 else ''}</div>"
+
+    def ranked(self) -> list[Alternative]:
+        """The chosen route, the others by their noise, then those that are not offered."""
+
+        def order(route: Alternative) -> tuple[bool, float]:
+            return route.status != "chosen", math.inf if route.noise_scale is None else route.noise_scale
+
+        return sorted(self.alternatives, key=order)
+
+    def _promise(self) -> str:
+        return f"(epsilon, delta) = ({self.epsilon:g}, {self.delta:g}), {self.domain.describe()}"
+
+    def _trusted(self) -> list[str]:
+        """Ranges and constants that nobody can check, a line each."""
+        told = [fact for fact in self.facts if fact.origin.startswith(("declared, ", "default, "))]
+        lines = [visible(" ".join(f"{f.name}: {f.value} ({f.origin})".split())) for f in told[:MOST]]
+        return [*lines, *([f"and {len(told) - MOST} more that are declared"] if len(told) > MOST else [])]
+
+    def _noise(self) -> list[str]:
+        """Everything that gets noise, a line each."""
+        lines = []
+        for release in self.releases:
+            served = ", ".join(self.steps[i].name for i in release.serves)
+            lines.append(
+                f"release of {release.statistic} for {served}: noise {release.noise_scale:.3g}, mu {release.mu:.3g}"
+            )
+        if self.gate is not None:
+            lines.append(
+                f"gate: {len(self.conditions)} condition(s), {self.gate.kind} noise, passes in 99 % of cases from a"
+                f" margin of {math.ceil(self.gate.needed_margin())} rows"
+            )
+        elif self.conditions:
+            lines.append(f"no gate: {len(self.conditions)} condition(s) are assumed")
+        for rung, further in zip(self.rungs, self.gate.rungs if self.gate is not None else ()):
+            lines.append(f"  rung: {further} rows further, noise {rung.mechanism.noise_scale:.3g}")
+        if self.mechanism is not None:
+            q = self.mechanism.question
+            lines.append(
+                f"{self.mechanism.name}: {q.steps} answer(s) of {q.size} numbers,"
+                f" noise {self.mechanism.noise_scale:.3g} on values up to {q.bound:.3g}"
+            )
+        return lines
 
 
 def loss_before(releases: Sequence[PlannedRelease], gate: Gate | None) -> PrivacyLoss:

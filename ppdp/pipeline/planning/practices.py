@@ -1,4 +1,4 @@
-"""What other people's claims come to under the same calculus; needs no data."""
+"""What the usual practices come to under the same calculus, for one pipeline; needs no data."""
 
 from __future__ import annotations
 
@@ -8,92 +8,80 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.exceptions import ImpossibleBudget, UnsupportedOrder
+from ppdp.core.figures import figure
+from ppdp.core.ladder import Ladder
+from ppdp.exceptions import ImpossibleBudget, InvalidParameter, NoRoute, UnsupportedOrder
 from ppdp.mechanisms.base import Question
-from ppdp.pipeline.planning.others import as_many
-from ppdp.pipeline.planning.plan import Alternative, Plan
-from ppdp.pipeline.planning.route import Route
+from ppdp.pipeline.planning.comparison import Comparison, Practice
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.pipeline.planning.route import Alternative, Paths, Route
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 
-__all__ = ["GroupPrivacy", "NaiveClaim", "exact_route", "group_privacy", "most_of", "naive_claim"]
+__all__ = ["NaiveClaim", "compare", "exact_route", "naive_claim"]
+
+Stages = Sequence[tuple[str, Any]]
+
+
+def compare(pipe: Any, domain: Domain | None) -> Comparison:
+    """Compare the plan of a pipeline with the usual practices; see :meth:`ppdp.Pipeline.compare`."""
+    plan: Plan = pipe.plan(domain)
+    if plan.mechanism is None:
+        raise InvalidParameter(
+            "a pipeline that ends in a transformer has no last noise to compare.",
+            fix="add a mechanism as the last step, or look at pipe.plan(domain).",
+        )
+    if not plan.domain.adjacency.replaces:
+        raise InvalidParameter("the usual practices are compared for replaced rows only.", fix="Adjacency.replace().")
+    stages, mechanism = list(pipe.steps[:-1]), pipe.steps[-1][1]
+    table, why = _table(pipe, plan, domain)
+    return Comparison(
+        plan.epsilon,
+        plan.delta,
+        plan.domain.but(rows_per_unit=1).describe(),
+        plan.domain.rows_per_unit,
+        plan.mechanism.name,
+        (
+            _naive(plan, stages, mechanism),
+            _group(plan, stages, mechanism),
+            _route("exact", "no stage is fitted without noise", table, why, plan, stages),
+            _route("noisy", "no stage is fitted from released statistics", table, why, plan, stages),
+            _ours(plan),
+        ),
+    )
+
+
+def _table(pipe: Any, plan: Plan, domain: Domain | None) -> tuple[tuple[Alternative, ...], str]:
+    """Every route with one gate, also where the pipeline has a ladder; or why there is none."""
+    if not isinstance(pipe.gate, Ladder):
+        return plan.alternatives, ""
+    try:
+        return clone(pipe).set_params(gate="gaussian").plan(domain).alternatives, ""
+    except NoRoute as error:
+        return (), error.message
 
 
 @dataclass(frozen=True, slots=True)
 class NaiveClaim:
-    """The claim that ignores pre-processing, and what can be certified for the same noise.
+    """The claim that ignores pre-processing, and the least epsilon that can be certified for the same noise."""
 
-    Attributes
-    ----------
-    noise_scale : float
-        Noise that would be enough if pre-processing were free.
-    claimed : float
-        The epsilon that is claimed for it.
-    certified : float
-        Smallest epsilon that can be certified for it, statistics fitted without noise and kept secret; infinite if
-        none can.
-    by_group_privacy : float
-        Epsilon by group privacy: every row may have changed; infinite if nothing is proved of that many rows.
-    """
-
-    noise_scale: float
+    noise_scale: float  # would be enough if pre-processing were free
     claimed: float
-    certified: float
-    by_group_privacy: float
+    certified: float  # statistics fitted without noise and kept secret; infinite if there is none
+    by_group_privacy: float  # as if every row may have changed; infinite if nothing is proved of that many rows
 
 
-@dataclass(frozen=True, slots=True)
-class GroupPrivacy:
-    """The noise that keeps the budget although any row may have changed.
-
-    Attributes
-    ----------
-    noise_scale : float or None
-        None if there is no such noise.
-    bound : float
-        On every number that is released.
-    reason : str
-        Why there is none.
-    """
-
-    noise_scale: float | None
-    bound: float
-    reason: str = ""
-
-    @property
-    def drowns(self) -> bool:
-        """Whether the noise is larger than what is released."""
-        return self.noise_scale is not None and self.noise_scale > self.bound
+def exact_route(stages: Stages, domain: Domain) -> Route:
+    """The route on which every stage that can be fitted without noise is; with completed facts at the entrance."""
+    return Paths(domain, domain.neighbours).as_many("exact", stages)
 
 
-def exact_route(stages: Sequence[tuple[str, Any]], domain: Domain) -> Route:
-    """The route on which every stage that can be fitted without noise is.
-
-    Parameters
-    ----------
-    stages : sequence of (name, stage)
-        The steps without the mechanism.
-    domain : Domain
-        Completed public facts at the entrance.
-    """
-    return as_many("exact", stages, domain, domain.adjacency.distance)
-
-
-def naive_claim(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any) -> NaiveClaim:
-    """Evaluate the usual practice: fit the stages without noise, account for the mechanism alone.
-
-    Parameters
-    ----------
-    plan : Plan
-        Gives budget and public facts.
-    stages : sequence of (name, stage)
-        The steps without the mechanism.
-    mechanism : Mechanism
-        The last step.
-    """
+def naive_claim(plan: Plan, stages: Stages, mechanism: Any) -> NaiveClaim:
+    """Evaluate the usual practice: fit the stages without noise, account for the mechanism alone."""
     route, question = _asked(plan, stages, mechanism)
     noise = _enough(question, plan, route, plan.distance)
     through, group = (
@@ -102,38 +90,64 @@ def naive_claim(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any) -
     return NaiveClaim(noise, plan.epsilon, min(through, group), group)
 
 
-def group_privacy(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any) -> GroupPrivacy:
-    """The price of knowing nothing of the stages but that they may change every row; parameters as for the claim."""
+def _naive(plan: Plan, stages: Stages, mechanism: Any) -> Practice:
+    claim = naive_claim(plan, stages, mechanism)
+    holds = claim.certified <= claim.claimed * (1 + 1e-9)
+    told = "the stages leave neighbouring datasets as close as they were" if holds else "pre-processing is not counted"
+    if not holds and claim.certified < claim.by_group_privacy < math.inf:
+        told += f"; by group privacy ε = {figure(claim.by_group_privacy, upward=True)}"
+    if not holds and claim.by_group_privacy == math.inf:
+        told += ", and nothing is proved of this mechanism where so many rows change"
+    assumed = exact_route(stages, plan.domain).conditions
+    if assumed and claim.certified < min(claim.by_group_privacy, math.inf):
+        told += f"; provable only where {len(assumed)} untested condition(s) hold"
+    status = "holds" if holds else "does not hold"
+    return Practice("naive claim", claim.claimed, claim.certified, claim.noise_scale, status, told)
+
+
+def _group(plan: Plan, stages: Stages, mechanism: Any) -> Practice:
+    """The price of knowing nothing of the stages but that they may change every row."""
     route, question = _asked(plan, stages, mechanism)
     try:
-        return GroupPrivacy(_enough(question, plan, route, _everyone(plan)), question.bound)
+        noise = _enough(question, plan, route, _everyone(plan))
     except (ImpossibleBudget, UnsupportedOrder) as error:
-        return GroupPrivacy(None, question.bound, error.message.rstrip("."))
+        return _impossible("group privacy", plan, error.message.rstrip("."))
+    drowns = ": more noise than anything that is released" if noise > question.bound else ""
+    return _held("group privacy", plan, noise, f"any row may have changed{drowns}")
 
 
-def most_of(
-    way: str, alternatives: Sequence[Alternative], plan: Plan, stages: Sequence[tuple[str, Any]]
-) -> Alternative | None:
-    """The route on which as many stages as can be go this way; None if no stage can.
-
-    Parameters
-    ----------
-    way : {"exact", "noisy"}
-        Of stages that look at the rows.
-    alternatives : sequence of Alternative
-        Of the plan, which lists this route.
-    plan : Plan
-        Gives the public facts.
-    stages : sequence of (name, stage)
-        The steps without the mechanism.
-    """
-    route = as_many(way, stages, plan.domain, plan.distance)
-    if all(step.way.name != way for step in route.steps):
-        return None
-    return next(alternative for alternative in alternatives if alternative.route == route.label)
+def _route(way: str, none: str, table: Sequence[Alternative], why: str, plan: Plan, stages: Stages) -> Practice:
+    """The route of the table on which as many stages as can be go this way, if any can."""
+    name = f"all-{way} route"
+    most = Paths(plan.domain, plan.distance).as_many(way, stages)
+    if not table or all(step.way.name != way for step in most.steps):
+        return _impossible(name, plan, why or none)
+    found = next(route for route in table if route.route == most.label)
+    if found.noise_scale is None:
+        return _impossible(name, plan, found.reason)
+    return _held(name, plan, found.noise_scale, found.route)
 
 
-def _asked(plan: Plan, stages: Sequence[tuple[str, Any]], mechanism: Any) -> tuple[Route, Question]:
+def _ours(plan: Plan) -> Practice:
+    assert plan.mechanism is not None
+    told = next((route.route for route in plan.alternatives if route.status == "chosen"), "")
+    if plan.rungs:
+        tightest = plan.rungs[0].mechanism.noise_scale
+        told = f"the loosest of {len(plan.rungs)} rungs; noise {figure(tightest, 3)} on the tightest"
+    elif plan.ungated:
+        told += f"; assumes {len(plan.conditions)} condition(s)"
+    return _held("ours", plan, plan.mechanism.noise_scale, told, "chosen")
+
+
+def _held(name: str, plan: Plan, noise: float, told: str, status: str = "holds") -> Practice:
+    return Practice(name, plan.epsilon, plan.epsilon, noise, status, told)
+
+
+def _impossible(name: str, plan: Plan, told: str) -> Practice:
+    return Practice(name, plan.epsilon, math.inf, None, "not offered", told)
+
+
+def _asked(plan: Plan, stages: Stages, mechanism: Any) -> tuple[Route, Question]:
     """What the mechanism asks behind stages that are fitted without noise."""
     route = exact_route(stages, plan.domain)
     question: Question = mechanism.question(route.domain, gaussian_mu(plan.epsilon, plan.delta))

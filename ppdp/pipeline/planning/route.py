@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from heapq import heappop, heappush
+from itertools import count
+from operator import le
+from typing import Any
 
 from ppdp.bounds import lookup
 from ppdp.bounds.release import BOX_WEIGHT
@@ -13,12 +16,9 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import PpdpError, UnsupportedOrder
-from ppdp.transformers.condition import Condition
-from ppdp.transformers.way import Ask, Way
+from ppdp.transformers.way import Ask, Condition, Way
 
-__all__ = ["Offers", "PlannedRelease", "PlannedStep", "Route", "label_of", "routes"]
-
-E = TypeVar("E", bound=PpdpError)
+__all__ = ["Alternative", "Paths", "PlannedRelease", "PlannedStep", "Route"]
 
 RANK = {"public": 0, "noisy": 1, "exact": 2}
 
@@ -73,17 +73,6 @@ class Route:
     distance: Distance
     run: tuple[tuple[int, Ask], ...] = ()
 
-    def then(self, name: str, stage: Any, way: Way, *, predicts: bool = True) -> Route:
-        """The route and one more stage; without prediction nothing is released for prediction alone."""
-        at, run, releases = len(self.steps), self.run, self.releases
-        steps = (*self.steps, PlannedStep(name, stage, way, self.domain, self.distance))
-        if (ask := way.ask) is not None and (predicts or way.name == "noisy"):
-            moments = STATISTICS[ask.statistic].moments
-            run, releases = ((*run, (at, ask)), releases[:-1]) if run and moments else (((at, ask),), releases)
-            releases = (*releases, _merged(run, steps))
-            run = run if moments else ()
-        return Route(steps, releases, way.domain, way.distance, run if way.affine else ())
-
     @property
     def conditional(self) -> tuple[int, ...]:
         """Positions of the steps that assume something of the data."""
@@ -112,7 +101,7 @@ class Route:
     @property
     def label(self) -> str:
         """The ways of the stages that have a choice."""
-        return label_of((s.name, s.way.name) for s in self.steps)
+        return _label((s.name, s.way.name) for s in self.steps)
 
     @property
     def rank(self) -> tuple[int, ...]:
@@ -120,80 +109,124 @@ class Route:
         return tuple(RANK[s.way.name] for s in self.steps)
 
 
-def routes(
-    stages: Sequence[tuple[str, Any]],
-    domain: Domain,
-    distance: Distance,
-    *,
-    predicts: bool = True,
-    kept: Callable[[list[Route]], list[Route]] = list,
-    offers: Offers | None = None,
-) -> list[Route]:
-    """The routes through the stages.
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """One line of the comparison of routes."""
 
-    Parameters
-    ----------
-    stages : sequence of (name, stage)
-        Without the mechanism.
-    domain, distance : Domain, Distance
-        At the entrance.
-    predicts : bool, default=True
-        Whether new rows will be mapped; if not, nothing is released for prediction alone.
-    kept : callable, optional
-        ``kept(routes) -> routes``: which routes through the first stages are continued. Default: all.
-    offers : Offers, optional
-        Of the same stages, as far as they are known.
+    route: str
+    noise_scale: float | None
+    status: str
+    reason: str = ""
 
-    Raises
-    ------
-    UnsupportedOrder
-        If a stage cannot stand where it does, whatever the ways of the stages before it.
+
+class Paths:
+    """Routes through stages from one entrance; what a stage can do is worked out once for each domain and distance.
+
+    Unless the pipeline ``predicts``, new rows are not mapped, and nothing is released for prediction alone.
     """
-    refused: list[UnsupportedOrder] = []
-    dropped = False
-    offers = offers or Offers()
-    found = [Route((), (), domain, distance)]
-    for name, stage in stages:
-        further: list[Route] = []
-        for route in found:
-            try:
-                ways = offers(name, stage, route)
-            except UnsupportedOrder as error:
-                refused.append(error)
-                continue
-            further += [route.then(name, stage, way, predicts=predicts) for way in ways]
-        found = kept(further)
-        dropped |= len(found) < len(further)
-    if refused and not found and not dropped:
-        raise refused[0]
-    return found
 
-
-def label_of(ways: Iterable[tuple[str, str]]) -> str:
-    """What a route is called, from the names of stages and ways."""
-    return ", ".join(f"{name} {way}" for name, way in ways if way != "public") or "public stages only"
-
-
-class Offers:
-    """What stages can do behind routes: worked out once for every domain and distance."""
-
-    def __init__(self) -> None:
+    def __init__(self, domain: Domain, distance: Distance, *, predicts: bool = True) -> None:
+        self.start, self.predicts = Route((), (), domain, distance), predicts
         self._known: dict[tuple[int, Domain, Distance], tuple[Way, ...]] = {}
 
-    def __call__(self, name: str, stage: Any, route: Route) -> tuple[Way, ...]:
-        """The ways of a stage behind a route; errors tell the step's name."""
+    def ways(self, route: Route, name: str, stage: Any) -> tuple[Way, ...]:
+        """The ways of a stage behind a route; errors tell the step's name, if that says more than its class."""
         key = id(stage), route.domain, route.distance
         if key not in self._known:
             try:
                 self._known[key] = stage.ways(route.domain, route.distance)
             except PpdpError as error:
-                raise _named(error, name, stage) from None
+                raise (error if name == type(stage).__name__.lower() else error.at(name)) from None
         return self._known[key]
 
+    def further(self, route: Route, name: str, stage: Any, way: Way) -> Route:
+        """The route and one more stage."""
+        at, run, releases = len(route.steps), route.run, route.releases
+        steps = (*route.steps, PlannedStep(name, stage, way, route.domain, route.distance))
+        if (ask := way.ask) is not None and (self.predicts or way.name == "noisy"):
+            moments = STATISTICS[ask.statistic].moments
+            run, releases = ((*run, (at, ask)), releases[:-1]) if run and moments else (((at, ask),), releases)
+            releases = (*releases, _merged(run, steps))
+            run = run if moments else ()
+        return Route(steps, releases, way.domain, way.distance, run if way.affine else ())
 
-def _named(error: E, name: str, stage: Any) -> E:
-    """The error with the step's name, if that says more than its class."""
-    return error if name == type(stage).__name__.lower() else error.at(name)
+    def all(self, stages: Sequence[tuple[str, Any]], kept: Callable[[list[Route]], list[Route]]) -> list[Route]:
+        """The routes through the stages; of those through the first ones only what ``kept`` returns is continued."""
+        refused: list[UnsupportedOrder] = []
+        dropped = False
+        found = [self.start]
+        for name, stage in stages:
+            further: list[Route] = []
+            for route in found:
+                try:
+                    ways = self.ways(route, name, stage)
+                except UnsupportedOrder as error:
+                    refused.append(error)
+                    continue
+                further += [self.further(route, name, stage, way) for way in ways]
+            found = kept(further)
+            dropped |= len(found) < len(further)
+        if refused and not found and not dropped:
+            raise refused[0]
+        return found
+
+    def follow(self, route: Route, stages: Sequence[tuple[str, Any]], names: Sequence[str]) -> Route:
+        """The route, continued by these ways of these stages; refused if a stage cannot go this way here."""
+        for (name, stage), wanted in zip(stages, names, strict=True):
+            way = next((way for way in self.ways(route, name, stage) if way.name == wanted), None)
+            if way is None:
+                raise UnsupportedOrder(f"there is no {wanted} way here.", stage=name, fix="statistics='auto'.")
+            route = self.further(route, name, stage, way)
+        return route
+
+    def changes(self, route: Route) -> Iterator[Route | Alternative]:
+        """The route with one stage going another way, once for every such way; or why that is impossible."""
+        before = self.start
+        names = [step.way.name for step in route.steps]
+        stages = [(step.name, step.stage) for step in route.steps]
+        for i, (step, stage) in enumerate(zip(route.steps, stages)):
+            for way in self.ways(before, *stage):
+                if way.name == step.way.name:
+                    continue
+                changed = self.further(before, *stage, way)
+                try:
+                    yield self.follow(changed, stages[i + 1 :], names[i + 1 :])
+                except UnsupportedOrder as error:
+                    ways = [*names[:i], way.name, *names[i + 1 :]]
+                    label = _label(zip((name for name, _ in stages), ways))
+                    yield Alternative(label, None, "not offered", error.message)
+            before = self.further(before, *stage, step.way)
+
+    def as_many(self, way: str, stages: Sequence[tuple[str, Any]]) -> Route:
+        """A route on which the fewest stages that could go this way ("exact" or "noisy") go another one."""
+        order = count()
+        waiting = [(0, 0, next(order), self.start)]
+        seen: dict[tuple[int, Domain], list[tuple[float, ...]]] = {}
+        refused: list[UnsupportedOrder] = []
+        while waiting:
+            passed, _, _, route = heappop(waiting)
+            depth, here = len(route.steps), route.distance.components
+            if depth == len(stages):
+                return route
+            others = seen.setdefault((depth, route.domain), [])
+            if any(all(map(le, other, here)) for other in others):  # passed over no more, and no further apart
+                continue
+            others.append(here)
+            try:
+                ways = self.ways(route, *stages[depth])
+            except UnsupportedOrder as error:
+                refused.append(error)
+                continue
+            could = any(found.name == way for found in ways)
+            for found in ways:
+                further = self.further(route, *stages[depth], found)
+                heappush(waiting, (passed + (could and found.name != way), -depth - 1, next(order), further))
+        raise refused[0]
+
+
+def _label(ways: Iterable[tuple[str, str]]) -> str:
+    """What a route is called, from the names of stages and ways."""
+    return ", ".join(f"{name} {way}" for name, way in ways if way != "public") or "public stages only"
 
 
 def _squares_pay(domain: Domain) -> bool:

@@ -8,17 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ppdp.core.checks import check_budget
-from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.core.formula import draws_that_count
 from ppdp.data.facts import Fact
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
-from ppdp.pipeline.planning.budget import Split, check_shares, gate_share, release_shares
-from ppdp.pipeline.planning.frontier import LISTED, Frontier, Prices
-from ppdp.pipeline.planning.gating import Deltas, gated_split, rivals
-from ppdp.pipeline.planning.others import Impossible, as_many, changes
-from ppdp.pipeline.planning.plan import Alternative, Plan, PlannedMechanism, loss_before, out_of_reach
-from ppdp.pipeline.planning.route import Offers, PlannedStep, Route, routes
+from ppdp.pipeline.planning.budget import Deltas, Split, check_shares, gate_share, gated_split, release_shares, rivals
+from ppdp.pipeline.planning.frontier import LISTED, Frontier
+from ppdp.pipeline.planning.plan import Plan, PlannedMechanism, loss_before, out_of_reach
+from ppdp.pipeline.planning.route import Alternative, Paths, PlannedStep, Route
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
@@ -27,52 +25,12 @@ from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW
 __all__ = ["Solver", "make_plan"]
 
 
-def make_plan(
-    stages: Sequence[tuple[str, Any]],
-    mechanism: tuple[str, Any] | None,
-    domain: Domain,
-    facts: tuple[Fact, ...],
-    *,
-    epsilon: float,
-    delta: float,
-    gate: str | None = "auto",
-    budget: Mapping[str, float] | None = None,
-    deltas_add: bool = False,
-) -> Plan:
-    """Choose the route of least final noise and solve its budget, once.
-
-    Parameters
-    ----------
-    stages : sequence of (name, stage)
-        Without the mechanism.
-    mechanism : (name, mechanism) or None
-        The last step.
-    domain, facts : Domain, tuple of Fact
-        Completed public facts.
-    epsilon, delta : float
-        The end-to-end budget.
-    gate : {"auto", "gaussian", "laplace", "discrete-laplace", None}
-        The noise of the test of all conditions; None assumes them instead.
-    budget : mapping, optional
-        Shares of mu² for "gate" and "release".
-    deltas_add : bool, default=False
-        Whether the deltas of gate and releases must add, because other fits on the same data may be chosen after
-        this one's outcome is seen.
-
-    Raises
-    ------
-    ImpossibleBudget
-        If epsilon is not positive or delta is not below 1/n.
-    NoRoute
-        If no route can be certified within the budget.
-    """
-    epsilon, delta = check_budget(epsilon, delta, domain.n)
-    check_shares(budget)
-    distance = domain.adjacency.distance
-    solver = Solver(mechanism, domain, distance, facts, epsilon, delta, gate, budget, deltas_add)
+def make_plan(solver: Solver, stages: Sequence[tuple[str, Any]]) -> Plan:
+    """Choose the route of least final noise and solve its budget, once."""
+    mechanism = solver.mechanism
     for vague in (False, True):  # statistics too noisy to be offered are tried only where all else drowns the signal
         frontier = solver.frontier(vague=vague)
-        tried = [solver.solve(route) for route in solver.routes(stages, frontier)]
+        tried = [solver.solve(route) for route in solver.paths.all(stages, frontier)]
         plans = _eligible(tried, mechanism is not None)
         if frontier.spared or (plans and not plans[0].reason and not plans[0].kept_plan.drowned):
             break
@@ -81,32 +39,37 @@ def make_plan(
             *(f"{t.route.label}: {t.reason}" for t in tried),
             *(f"{w}: {r}" for r, w in frontier.reasons.items()),
         ]
-        raise _no_route(reasons)
+        raise _no_route(reasons, solver.delta)
     chosen = plans[0]
-    others: list[Impossible] = []
+    others: list[Alternative] = []
     if not frontier.complete:
         tried, others = solver.beside(chosen, stages)
         plans = _eligible(tried, mechanism is not None)
-    table = tuple(
-        Alternative(
-            t.route.label,
-            t.plan.mechanism.noise_scale
-            if t in plans and t.plan is not None and t.plan.mechanism is not None
-            else None,
-            "chosen" if t is chosen else "offered" if t in plans else "not offered",
-            "" if t in plans else t.reason or "its noise would drown the signal",
-        )
-        for t in tried
-    ) + tuple(Alternative(other.label, None, "not offered", other.reason) for other in others)
+    table = (*(_line(t, chosen, offered=t in plans) for t in tried), *others)
     plan = chosen.kept_plan
     warnings = (*plan.warnings, *([f"{chosen.reason}: nothing better can be had."] if chosen.reason else []))
     return replace(plan, alternatives=table, warnings=warnings).with_declared()
 
 
-def _no_route(found: Sequence[str]) -> NoRoute:
+def _line(tried: _Tried, chosen: _Tried, *, offered: bool) -> Alternative:
+    """What the comparison of routes says of one."""
+    label = tried.route.label
+    if not offered:
+        return Alternative(label, None, "not offered", tried.reason or "its noise would drown the signal")
+    last = tried.kept_plan.mechanism
+    noise = None if last is None else last.noise_scale
+    return Alternative(label, noise, "chosen" if tried is chosen else "offered")
+
+
+def _no_route(found: Sequence[str], delta: float) -> NoRoute | ImpossibleBudget:
     """The refusal, with every reason, or with the first of very many."""
     reasons = sorted(set(found))
     more = f"; and {len(reasons) - LISTED} more" if len(reasons) > LISTED else ""
+    if delta == 0:
+        return ImpossibleBudget(
+            f"delta = 0 is a budget for what needs no delta ({'; '.join(reasons[:LISTED])}{more}).",
+            fix="delta=1e-6, or LaplaceMechanism or SignMechanism behind stages that are public.",
+        )
     fix = "more rows, a larger epsilon, or unconditional and noisy stages."
     sampler = all("sampler" in reason for reason in reasons)
     return NoRoute(
@@ -146,66 +109,59 @@ class _Tried:
         return float(f"{_noise(self.kept_plan):.9e}"), self.route.rank
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Solver:
-    """What all routes of one plan share."""
+    """What all routes of one plan share; domain and facts are completed, other parameters those of the pipeline.
+
+    ``deltas_add`` says whether the deltas of gate and releases must add, because other fits on the same data may be
+    chosen after this one's outcome is seen.
+    """
 
     mechanism: tuple[str, Any] | None
     domain: Domain
-    distance: Distance
     facts: tuple[Fact, ...]
     epsilon: float
     delta: float
     gate: str | None
     budget: Mapping[str, float] | None
     deltas_add: bool
-    offers: Offers = field(default_factory=Offers)
+    paths: Paths = field(init=False)
 
-    @property
-    def predicts(self) -> bool:
-        """Whether new rows will be mapped."""
-        return self.mechanism is None or self.mechanism[1].predicts
-
-    def routes(self, stages: Sequence[tuple[str, Any]], kept: Callable[[list[Route]], list[Route]]) -> list[Route]:
-        """Routes through the stages; ``kept`` as in :func:`ppdp.pipeline.planning.route.routes`."""
-        return routes(stages, self.domain, self.distance, predicts=self.predicts, kept=kept, offers=self.offers)
+    def __post_init__(self) -> None:
+        self.epsilon, self.delta = check_budget(self.epsilon, self.delta, self.domain.n)
+        check_shares(self.budget)
+        predicts = self.mechanism is None or self.mechanism[1].predicts
+        self.paths = Paths(self.domain, self.domain.neighbours, predicts=predicts)
 
     def frontier(
         self, *, vague: bool, unusable: Callable[[Route], str] | None = None, adding: bool = False
     ) -> Frontier:
-        """What keeps the routes that are worth solving.
-
-        Parameters
-        ----------
-        vague : bool
-            Whether those whose released statistics are too noisy are.
-        unusable : callable of Route, optional
-            Why a route cannot be executed, whatever follows; empty if it can.
-        adding : bool, default=False
-            Whether deltas add whatever the route.
-        """
+        """What keeps the routes that are worth solving; ``adding`` if deltas add whatever the route."""
         rest = [Deltas.of(self.delta, adding=adds or adding or self.deltas_add).rest for adds in (False, True)]
-        single, adds = (gaussian_mu(self.epsilon, delta) for delta in rest)
+        single, adds = (self.mu_at(delta) for delta in rest)
         gate = 0.0 if self.gate is None else gate_share(self.budget)
         shares = () if self.mechanism is None else release_shares(self.budget)
-        most = {False: 1.0, True: 1.0 - gate}
-        return Frontier(Prices((single, adds), shares), unusable or self.unusable, most.__getitem__, vague)
+        return Frontier((single, adds), shares, gate, unusable or self.unusable, vague)
 
-    def beside(self, chosen: _Tried, stages: Sequence[tuple[str, Any]]) -> tuple[list[_Tried], list[Impossible]]:
+    def beside(self, chosen: _Tried, stages: Sequence[tuple[str, Any]]) -> tuple[list[_Tried], list[Alternative]]:
         """The chosen route with those to compare it with, each once, and changes of it that are impossible."""
-        found = [*changes(chosen.route, self.offers, predicts=self.predicts)]
-        for way in ("exact", "noisy"):
-            found.append(as_many(way, stages, self.domain, self.distance, predicts=self.predicts, offers=self.offers))
+        extremes = [self.paths.as_many(way, stages) for way in ("exact", "noisy")]
         tried, others = {chosen.route.label: chosen}, []
-        for route in found:
-            if isinstance(route, Impossible):
+        for route in [*self.paths.changes(chosen.route), *extremes]:
+            if isinstance(route, Alternative):
                 others.append(route)
             elif route.label not in tried:
                 tried[route.label] = self.solve(route)
         return [*tried.values()], others
 
+    def mu_at(self, delta: float) -> float:
+        """What Gaussian noise may cost: nothing where delta is 0."""
+        return gaussian_mu(self.epsilon, delta) if delta else 0.0
+
     def unusable(self, route: Route) -> str:
         """Why a route cannot be executed, whatever follows; empty if it can."""
+        if self.delta == 0 and (route.releases or route.conditional):
+            return "released statistics and gates need a delta above 0"
         if not route.offered:
             return "a condition would rest on a release that rests on a condition"
         if self.mechanism is None and any(step.way.private for step in route.steps):
@@ -241,21 +197,15 @@ class Solver:
         return plan, shares
 
     def with_gate(self, route: Route, kind: str | None, rungs: tuple[int, ...] = (0,)) -> tuple[Plan, Split]:
-        """The plan of a route with this kind of gate; several rungs are those of a ladder.
-
-        Raises
-        ------
-        ImpossibleBudget
-            If the budget does not suffice.
-        UnsupportedOrder
-            If gaps would reach the mechanism.
-        """
+        """The plan of a route with this kind of gate; several rungs are those of a ladder."""
         if self.mechanism is not None and route.domain.missing_rows:
             raise UnsupportedOrder(
                 "rows may have gaps here.", stage=self.mechanism[0], fix="fill the gaps of every column before it."
             )
         allowance = self._allowance(route)
-        if allowance >= self.delta / 2:
+        if self.delta == 0 and allowance:
+            raise ImpossibleBudget("Gaussian noise needs a delta above 0.")
+        if self.delta and allowance >= self.delta / 2:
             raise ImpossibleBudget("delta is below what the noise sampler can certify.", fix="ask for a larger delta.")
         delta = self.delta - allowance
         adding = kind is not None and (route.gate_after_release or self.deltas_add or len(rungs) > 1)
@@ -276,7 +226,7 @@ class Solver:
             self.epsilon,
             self.delta,
             self.domain,
-            self.distance,
+            self.paths.start.distance,
             self.facts,
             route.steps,
             shares.releases,
@@ -293,17 +243,18 @@ class Solver:
         assert self.mechanism is not None
         name, stage = self.mechanism
         here = route.domain, route.distance
-        question = stage.question(route.domain, mu)
+        question = stage.question_at(*here, mu)
         sensitivity = question.sensitivity(*here) if question.gaussian else None
         scale = question.calibrated(*here, mu, before, (self.epsilon, delta))
         return PlannedMechanism(name, stage, question, sensitivity, scale, question.privacy_map(*here, scale))
 
     def _allowance(self, route: Route) -> float:
-        """Delta for the sampler: ``(1 + exp ε) 2^-60`` for every number drawn."""
-        draws = 1 + sum(STATISTICS[r.statistic].size(route.steps[r.at].domain) for r in route.releases)
+        """Delta for the sampler: ``(1 + exp ε) 2^-60`` for every number drawn by a law that is not drawn exactly."""
+        draws = sum(STATISTICS[r.statistic].size(route.steps[r.at].domain) for r in route.releases)
+        draws += bool(route.conditional)
         if self.mechanism is not None:
-            most = self.mechanism[1].question(route.domain, gaussian_mu(self.epsilon, self.delta))
-            draws += most.steps * most.size
+            most = self.mechanism[1].question(route.domain, self.mu_at(self.delta))
+            draws += draws_that_count(most.formula, route.domain, route.distance, steps=most.steps, size=most.size)
         return (1 + math.exp(self.epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
 
 

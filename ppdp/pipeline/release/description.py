@@ -14,7 +14,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -44,15 +44,7 @@ NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
 def describe(steps: Steps, columns: Sequence[str] | None) -> str:
-    """Steps and their public parameters as canonical JSON.
-
-    Parameters
-    ----------
-    steps : list of (name, step)
-        Stages and, last, perhaps a mechanism.
-    columns : sequence of str, optional
-        Names of the columns of raw rows, if they have any.
-    """
+    """Steps and their public parameters as canonical JSON, with the names of the columns of raw rows, if any."""
     described = [
         {
             "name": name,
@@ -69,21 +61,10 @@ def describe(steps: Steps, columns: Sequence[str] | None) -> str:
 def restore(
     text: str, functions: Mapping[str, Any], stages: Sequence[type[Any]]
 ) -> tuple[Steps, tuple[str, ...] | None]:
-    """Steps and names of columns from their description.
+    """Steps and names of columns from what :func:`describe` wrote.
 
-    Parameters
-    ----------
-    text : str
-        What :func:`describe` wrote.
-    functions : mapping
-        What is only named in it, by ``"step"`` or ``"step__parameter"``.
-    stages : sequence of type
-        Classes that are not ppdp's.
-
-    Raises
-    ------
-    ExportError
-        If it is no such description, or something that it names is not there.
+    ``functions`` holds what is only named in it, by ``"step"`` or ``"step__parameter"``; ``stages`` are classes that
+    are not ppdp's.
     """
     own = {kind.__name__: kind for kind in stages}
     try:
@@ -164,15 +145,14 @@ def _little(array: Any) -> Any:
     return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
 
 
+@dataclass(frozen=True, slots=True)
 class _Place:
     """Where a parameter stands, and what may be handed in for it."""
 
-    def __init__(self, step: str, parameter: str, kind: type[Any], functions: Mapping[str, Any]) -> None:
-        self.step, self.parameter, self.kind, self.functions = step, parameter, kind, functions
-
-    def at(self, step: str, parameter: str) -> _Place:
-        """A place inside this one."""
-        return _Place(step, parameter, self.kind, self.functions)
+    step: str
+    parameter: str
+    kind: type[Any]
+    functions: Mapping[str, Any]
 
     def given(self, what: str, hint: str) -> Any:
         """What was handed in. What a mechanism asked of private rows is needed no more."""
@@ -219,8 +199,8 @@ def _part(name: str, given: Mapping[str, Any], place: _Place) -> Any:
     kind = PARTS[name]
     if set(given) != {one.name for one in fields(kind) if kind is not Mapped or one.name != "keywords"}:
         raise ExportError(f"{name} has other fields here.", stage=place.step, fix="use the ppdp version that wrote it.")
-    step = given.get("step") or place.step
-    return kind(**{key: _value(item, place.at(str(step), key)) for key, item in given.items()})
+    step = str(given.get("step") or place.step)
+    return kind(**{key: _value(item, replace(place, step=step, parameter=key)) for key, item in given.items()})
 
 
 def _array(dtype: str, shape: list[int], data: str) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.certificate import Certificate
-from ppdp.certificate.share.export_rules import refuse_unsafe
+from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.certificate.share.files import (
     hashed,
     pack_arrays,

@@ -12,12 +12,8 @@ from numpy.typing import NDArray
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.canonical import strict_json
-from ppdp.certificate.share.export_rules import refuse_unsafe
-from ppdp.certificate.share.files import (
-    hashed,
-    read_members,
-    unpack_arrays,
-)
+from ppdp.certificate.replay.rules import refuse_unsafe
+from ppdp.certificate.share.files import hashed, read_members, unpack_arrays
 from ppdp.core.checks import path_of
 from ppdp.exceptions import ExportError, PpdpError
 from ppdp.mechanisms.base import Mechanism
@@ -37,9 +33,8 @@ from ppdp.pipeline.release.export import (
     manifest,
     outcome,
 )
-from ppdp.pipeline.release.released import Released
-from ppdp.pipeline.release.table import verified
-from ppdp.pipeline.release.twins import noise_scales
+from ppdp.pipeline.release.parquet import verified
+from ppdp.pipeline.release.table import Released
 
 __all__ = ["ReleasedPipeline", "certificate_of", "load"]
 
@@ -74,7 +69,9 @@ class ReleasedPipeline(Pipeline):
         if not hasattr(self, "certificate_"):
             return f"ReleasedPipeline({path})"
         c = self.certificate_
-        return f"{c.status} release, ({c.epsilon:g}, {c.delta:g})-differentially private: {path}"
+        unit = c.record.neighbours
+        only = "" if unit.record_level else f"; it protects {unit.unit}, and nothing else in it"
+        return f"{c.status} release, ({c.epsilon:g}, {c.delta:g})-differentially private: {path}{only}"
 
 
 def load(
@@ -127,14 +124,13 @@ def load(
     members = read_members(path_of("path", path), REQUIRED | {EXAMPLE})
     certificate = certificate_of(members, sha256)
     refuse_unsafe(certificate.record, conditional=True)
-    shapes = certificate["released"]
-    arrays = unpack_arrays(members[PARAMETERS], shapes["names"])
-    if content_hash(arrays) != shapes["sha256"] or hashed(members[INFERENCE]) != shapes["inference"]:
+    released = certificate.record.released
+    arrays = unpack_arrays(members[PARAMETERS], {name: list(shape) for name, shape in released.names.items()})
+    if content_hash(arrays) != released.sha256 or hashed(members[INFERENCE]) != released.inference:
         raise ExportError("the released values or the steps are not those that the certificate was issued for.")
     inference = members[INFERENCE].decode()
     steps, columns = restore(inference, functions or {}, tuple(stages))
-    release = Released(arrays, noise_scales(certificate.to_dict()), shapes["sha256"], inference, certificate)
-    pipe = _rebuilt(release, steps, columns)
+    pipe = _rebuilt(Released.of(certificate.record, arrays, inference, certificate), steps, columns)
     _compare_example(pipe, members.get(EXAMPLE))
     return pipe
 
@@ -161,22 +157,21 @@ def certificate_of(members: Mapping[str, bytes], expected: str | None) -> Certif
 
 def _rebuilt(release: Released, steps: list[tuple[str, Any]], columns: tuple[str, ...] | None) -> ReleasedPipeline:
     """A fitted pipeline of steps that are those of the certificate."""
-    c = release.certificate
-    domain, last = c["entrance"]["domain"], c["mechanism"]
-    recorded = [(step["name"], step["class"]) for step in [*c["steps"], *([last] if last else [])]]
-    if recorded != [(name, type(step).__name__) for name, step in steps]:
+    c = release.certificate.record
+    last = () if c.mechanism is None else (c.mechanism,)
+    names = tuple(c.entrance.domain.get("feature_names", ()))
+    if [(step.name, step.class_) for step in (*c.steps, *last)] != [
+        (name, type(step).__name__) for name, step in steps
+    ]:
         raise ExportError("the steps are not those of the certificate.")
-    if isinstance(steps[-1][1], Mechanism) != bool(last) or columns not in (
-        None,
-        tuple(domain.get("feature_names", ())),
-    ):
+    if isinstance(steps[-1][1], Mechanism) != bool(last) or columns not in (None, names):
         raise ExportError("the steps or columns are not those of the certificate.")
-    pipe = ReleasedPipeline(steps, epsilon=c.epsilon, delta=c.delta, invalid=c["invalid"], dataset=c["dataset"])
-    pipe.n_features_in_ = domain["n_features"]
+    pipe = ReleasedPipeline(steps, epsilon=float(c.epsilon), delta=float(c.delta), invalid=c.invalid, dataset=c.dataset)
+    pipe.n_features_in_ = c.entrance.domain["n_features"]
     if columns is not None:
         pipe.feature_names_in_ = np.asarray(columns, dtype=object)
     try:
-        pipe.hold(release, steps)
+        pipe.hold(release, c, steps)
     except PpdpError:
         raise
     except Exception:  # parameters that no ppdp wrote may break anything

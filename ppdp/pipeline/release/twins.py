@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import clone
 
+from ppdp.certificate.record import Mechanism as LastStep
+from ppdp.certificate.record import Record
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
@@ -20,35 +23,24 @@ from ppdp.data.rows import Rows
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.transformers.way import Way
 
-__all__ = ["mapped", "noise_scales", "released_twins"]
+__all__ = ["mapped", "released_twins"]
 
 Array = NDArray[np.float64]
-Document = Mapping[str, Any]
 
 
 def released_twins(
-    document: Document, steps: Sequence[tuple[str, Any]], arrays: Mapping[str, Array]
+    record: Record, steps: Sequence[tuple[str, Any]], arrays: Mapping[str, Array]
 ) -> list[tuple[str, Any]]:
-    """Copies of the steps that hold public and released values only.
-
-    Parameters
-    ----------
-    document : mapping
-        Content of the certificate.
-    steps : sequence of (name, step)
-        As configured.
-    arrays : mapping of str to ndarray
-        What was released.
-    """
-    domain, moments = Domain.from_dict(document["entrance"]["domain"]), None
+    """Copies of the steps, as configured, that hold public and released values only."""
+    domain, moments = Domain.from_dict(record.entrance.domain), None
     twins = []
-    for position, (record, (name, stage)) in enumerate(zip(document["steps"], steps)):
-        way = _way(record)
-        for release in document["releases"]:
-            if release["at"] == position:
-                statistic = release["statistic"]
-                moments = STATISTICS[statistic].read(arrays[f"{name}.{statistic}"], domain)
-        served = any(name in release["serves"] for release in document["releases"])
+    for position, (step, (name, stage)) in enumerate(zip(record.steps, steps)):
+        after, distance = Domain.from_dict(step.domain), Distance.from_dict(step.distance)
+        way = Way(step.formula, step.parameters, after, distance)
+        for release in record.releases:
+            if release.at == position:
+                moments = STATISTICS[release.statistic].read(arrays[f"{name}.{release.statistic}"], domain)
+        served = any(name in release.serves for release in record.releases)
         twin = clone(stage)
         statistics = _statistics(twin, way, domain, moments if served else None)
         twins.append((name, twin))
@@ -56,14 +48,14 @@ def released_twins(
             twin.hold(statistics)
             _remember_columns(twin, domain)
         moments = stage.carry(moments, statistics) if way.affine and moments is not None else None
-        domain = way.domain
-    if document["mechanism"] is not None:
+        domain = after
+    if record.mechanism is not None:
         name, mechanism = steps[-1]
-        twins.append((name, _mechanism(document["mechanism"], mechanism, domain, arrays)))
+        twins.append((name, _mechanism(record.mechanism, mechanism, domain, arrays)))
     return twins
 
 
-def mapped(twins: Sequence[tuple[str, Any]], values: Array) -> Array:
+def mapped(twins: Sequence[tuple[str, Any]], values: Any) -> Array:
     """Rows through released twins of stages; a deduplicator maps nothing.
 
     Always row after row in memory: some stages copy only if some row has to be changed, and in another layout products
@@ -71,46 +63,27 @@ def mapped(twins: Sequence[tuple[str, Any]], values: Array) -> Array:
     """
     for _, twin in twins:
         if hasattr(twin, "map_rows"):
-            values = np.ascontiguousarray(twin.map_rows(values, twin.held()))
+            values = twin.map_rows(values, twin.held())
+            values = values if issparse(values) else np.ascontiguousarray(values)
     return values
 
 
-def noise_scales(document: Document) -> dict[str, float]:
-    """Standard deviation of the noise on each entry of every released array."""
-    scales = {
-        f"{document['steps'][r['at']]['name']}.{r['statistic']}": float(r["noise_scale"]) for r in document["releases"]
-    }
-    last = document["mechanism"]
-    return {
-        name: scales[name] if name in scales else float(last["noise_scale"]) for name in document["released"]["names"]
-    }
-
-
-def _way(record: Document) -> Way:
-    """The way that a certificate records."""
-    domain, distance = Domain.from_dict(record["domain"]), Distance.from_dict(record["distance"])
-    return Way(record["formula"], record["parameters"], domain, distance)
-
-
-def _statistics(stage: Any, way: Way, domain: Domain, released: Any) -> Mapping[str, Any]:
+def _statistics(stage: Any, way: Way, domain: Domain, released: Any) -> Any:
     """What the twin predicts with; only a public way needs no release."""
-    found: Mapping[str, Any]
     if released is not None:
-        found = stage.read(released, way, domain)
-    elif way.name == "exact":
-        found = stage.without_release(way)
-    else:
-        found = stage.prepare(Rows.of(np.empty((0, domain.d))), way, domain)
-    return found
+        return stage.read(released, way, domain)
+    if way.name == "exact":
+        return stage.without_release(way)
+    return stage.prepare(Rows.of(np.empty((0, domain.d))), way, domain)
 
 
-def _mechanism(record: Document, mechanism: Mechanism, domain: Domain, arrays: Mapping[str, Array]) -> Any:
+def _mechanism(record: LastStep, mechanism: Mechanism, domain: Domain, arrays: Mapping[str, Array]) -> Any:
     """The last step, with its noise and what it released."""
-    kind = "privacy" if record["mu"] is None else "mechanism"
-    question = Question(record["formula"], record["parameters"], record["steps"], record["size"], record["bound"], kind)
-    twin: Any = clone(mechanism).set_params(noise_scale=record["noise_scale"])
+    kind = "privacy" if record.mu is None else "mechanism"
+    question = Question(record.formula, record.parameters, record.steps, record.size, record.bound, kind)
+    twin: Any = clone(mechanism).set_params(noise_scale=record.noise_scale)
     twin.settle(question)
-    prefix = f"{record['name']}."
+    prefix = f"{record.name}."
     twin.read({k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}, domain, question)
     twin.n_features_in_ = domain.d
     return twin

@@ -23,27 +23,28 @@ from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["Candidate", "Setting", "candidates_of", "row_scores", "select"]
+__all__ = ["Candidate", "Setting", "candidates_of", "row_scores", "searched", "select"]
 
 Array = NDArray[np.float64]
 Scoring = Callable[[Any, Any], float]
 
-_OF_THE_SEARCH = ("epsilon", "delta", "ledger", "dataset", "random_state", "domain")
+_OF_THE_SEARCH = ("epsilon", "delta", "ledger", "dataset", "random_state", "domain", "purpose", "responsible")
+
+
+def searched(declared: Domain | None) -> Adjacency:
+    """Which tables are neighbours; refused where a search has no bounds."""
+    found = (declared or Domain()).adjacency
+    if not found.replaces:
+        raise InvalidParameter(
+            f"a search splits rows, and its scores are bounded for replaced rows only, not for {found.unit}.",
+            fix="search with Adjacency.replace().",
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Public facts of all rows of a search.
-
-    Attributes
-    ----------
-    declared : Domain or None
-        What the user declared of them.
-    n_rows, n_features : int
-        Shape of X.
-    names : tuple of str or None
-        Columns of X.
-    """
+    """Public facts of all rows of a search: what the user declared of them, shape and columns of X."""
 
     declared: Domain | None
     n_rows: int
@@ -60,7 +61,7 @@ class Setting:
     @property
     def adjacency(self) -> Adjacency:
         """Which tables are neighbours."""
-        return (self.declared or Domain()).adjacency
+        return searched(self.declared)
 
     def domain(self, n: int) -> Domain | None:
         """What is declared of all rows, as far as it holds of any ``n`` of them."""
@@ -84,15 +85,11 @@ class Candidate:
     pipeline: Pipeline
 
     def plan(self, n: int, epsilon: float, delta: float, setting: Setting) -> Plan:
-        """Its plan on ``n`` of the rows.
-
-        Raises
-        ------
-        MissingBound
-            If the labels are not declared: to read them is an answer about the rows.
-        """
+        """Its plan on ``n`` of the rows, with declared labels: to read them is an answer about the rows."""
         pipeline = clone(self.pipeline).set_params(epsilon=epsilon, delta=delta)
         found: Plan = pipeline.plan_for(setting.domain(n), shape=(n, setting.n_features), names=setting.names)
+        if found.domain.adjacency != setting.adjacency:
+            raise InvalidParameter("a search protects one thing.", fix="the same adjacency for all candidates.")
         if not is_regressor(pipeline) and found.domain.classes is None:
             raise MissingBound(
                 "the classes are not declared.", fix="pass classes=(...) to the model or Domain(classes=...)."
@@ -108,20 +105,7 @@ class Candidate:
 
 
 def candidates_of(pipeline: Pipeline, param_grid: Any) -> list[Candidate]:
-    """All combinations of parameters, each with its pipeline.
-
-    Parameters
-    ----------
-    pipeline : Pipeline
-        What the parameters are of.
-    param_grid : dict or list of dicts
-        As scikit-learn's.
-
-    Raises
-    ------
-    InvalidParameter
-        If they are no candidates, or cannot be scored alike.
-    """
+    """All combinations of parameters, each with its pipeline; refused where they cannot be scored alike."""
     from sklearn.model_selection import ParameterGrid
 
     kind = _kind(pipeline)
@@ -160,16 +144,7 @@ def row_scores(
 ) -> Array:
     """Score of every row in [0, 1], from its own answer and prediction alone.
 
-    Parameters
-    ----------
-    domain : Domain
-        With the public classes or the range of y.
-    y, predicted : ndarray of shape (m,)
-        Answers and predictions.
-    scoring : callable or None
-        Of one answer and one prediction.
-    regression : bool
-        Whether answers are numbers.
+    ``domain`` has the public classes or the range of y; ``scoring`` takes one answer and one prediction.
     """
     if scoring is not None:
         own = np.frompyfunc(partial(_scored, scoring), 2, 1)(y, predicted).astype(np.float64)
@@ -191,23 +166,9 @@ def _scored(scoring: Scoring, answer: Any, predicted: Any) -> float:
 
 
 def select(sums: Array, selection: Selection, noise: Noise) -> tuple[int, Array]:
-    """Choose by sums of scores.
+    """Position of the candidate chosen by private sums of scores in [0, 1], and the mean scores that are released.
 
-    Parameters
-    ----------
-    sums : ndarray of shape (k,)
-        Exact sums of scores in [0, 1]: private.
-    selection : Selection
-        How to choose, and what to release.
-    noise : Noise
-        Where noise comes from.
-
-    Returns
-    -------
-    chosen : int
-        Position of the chosen candidate.
-    noisy : ndarray
-        Mean scores with noise: of all candidates, of the chosen one, or of none.
+    These have noise: of all candidates, of the chosen one, or of none.
     """
     means, scale = sums / selection.rows, selection.noise_scale
     if selection.temperature is None:

@@ -1,22 +1,20 @@
-"""What a search decides before it sees any data, and the summary of what it released: ``docs/theory/search.md``."""
+"""What a search decides before it sees any data: ``docs/theory/search.md``."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ppdp.bounds.selection import choice_scale, score_noise, search_allowance, search_loss, selection_loss
-from ppdp.certificate.replay.rules import ADJACENCY, not_covered
 from ppdp.core.adjacency import Adjacency
 from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.gaussian import gaussian_epsilon, gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 
-__all__ = ["PlannedFit", "SearchPlan", "SearchSummary", "Selection", "plan_search", "taken_on_trust"]
+__all__ = ["PlannedFit", "SearchPlan", "Selection", "plan_search"]
 
 SCORE_SHARE = 0.2  # of what the selection may cost, for the score of the chosen candidate
 ATTEMPTS = 5
@@ -24,16 +22,9 @@ ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True)
 class PlannedFit:
-    """One fit of a pipeline, by the (epsilon, delta) it is given.
+    """One fit of a pipeline, by the (epsilon, delta) it is given, and what its plan costs.
 
-    Attributes
-    ----------
-    epsilon, delta : float
-        The pipeline's parameters.
-    loss : PrivacyLoss
-        What its plan costs.
-    variation : float
-        Total variation distance of its noise from the theory's.
+    ``variation`` is the total variation distance of its noise from the theory's.
     """
 
     epsilon: float
@@ -43,13 +34,10 @@ class PlannedFit:
 
     @classmethod
     def of(cls, plan: Plan) -> PlannedFit:
-        """The cost of a plan.
+        """The cost of a plan; what is not Gaussian or mixes rows is refused.
 
-        Raises
-        ------
-        InvalidParameter
-            If it is not Gaussian: the choice may depend on earlier outcomes, and kinds would mix. Or if predictions
-            may differ by what other rows hold: scores would.
+        The choice may depend on earlier outcomes, and kinds of loss would mix; where predictions may differ by what
+        other rows hold, scores would, too.
         """
         mixing = next((step.name for step in plan.steps if step.way.parameters.get("same_bits") is False), None)
         if mixing is not None:
@@ -86,30 +74,14 @@ class PlannedFit:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """How candidates are chosen by their sums of scores in [0, 1].
+    """How candidates are chosen by their sums of scores in [0, 1]."""
 
-    Attributes
-    ----------
-    rows : int
-        Public number of validation rows.
-    rows_per_unit : int
-        How many of them one person may own.
-    candidates : int
-        How many there are.
-    temperature : float or None
-        Of a choice with probabilities ``~ exp(sum / temperature)``; None: by the noisy scores.
-    scored : int
-        How many mean scores are released.
-    noise_scale : float or None
-        Standard deviation of the noise on each of them.
-    """
-
-    rows: int
-    rows_per_unit: int
+    rows: int  # public number of validation rows
+    rows_per_unit: int  # how many of them one person may own
     candidates: int
-    temperature: float | None
-    scored: int
-    noise_scale: float | None
+    temperature: float | None  # of a choice with probabilities ~ exp(sum / temperature); None: by the noisy scores
+    scored: int  # how many mean scores are released
+    noise_scale: float | None  # standard deviation of the noise on each of them
 
     @classmethod
     def of_budget(cls, rows: int, adjacency: Adjacency, candidates: int, scores: str | None, mu: float) -> Selection:
@@ -126,10 +98,6 @@ class Selection:
     def loss(self) -> PrivacyLoss:
         """What choice and scores cost together."""
         return selection_loss(self.rows, self.rows_per_unit, self.temperature, self.scored, self.noise_scale)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,27 +168,10 @@ def plan_search(
     share: float,
     scores: str | None,
 ) -> SearchPlan:
-    """Split a budget over a search.
+    """Split a budget over a search; ``planners`` give the plan of every candidate for n, epsilon and delta.
 
-    Parameters
-    ----------
-    planners : sequence of callable
-        For every candidate ``planner(n, epsilon, delta) -> Plan``.
-    epsilon, delta : float
-        For everything together.
-    n_rows, n_validation : int
-        Public numbers of rows.
-    adjacency : Adjacency
-        Which tables are neighbours.
-    share : float
-        Of mu² for fits and selection; 1 if nothing is fitted again.
-    scores : {"best", "all", None}
-        Which mean scores are released.
-
-    Raises
-    ------
-    NoRoute
-        If no split keeps the budget.
+    ``share`` of mu² is for fits and selection, 1 if nothing is fitted again; ``scores`` as in
+    :class:`~ppdp.PrivateSearchCV`.
     """
     count, n_training = len(planners), n_rows - n_validation
     each = delta / (count + 1)
@@ -250,121 +201,3 @@ def plan_search(
         if room <= 0:
             break
     raise NoRoute("no split keeps the budget of the search.", fix="fewer candidates, a larger epsilon or delta.")
-
-
-def taken_on_trust(plans: Sequence[Plan]) -> list[str]:
-    """Why what these plans promise is not unconditional: what a certificate of each would give as reasons."""
-    facts = {f"{fact.name}: {fact.origin}" for plan in plans for fact in plan.facts if not fact.public}
-    assumed = {
-        f"{name} assumes that {condition.statement}"
-        for plan in plans
-        if plan.ungated
-        for name, condition in plan.conditions
-    }
-    return sorted(facts | assumed)
-
-
-@dataclass(frozen=True, slots=True)
-class SearchSummary:
-    """What a search released and what all of it costs: public numbers and words only.
-
-    Attributes
-    ----------
-    plan : SearchPlan
-        What was run.
-    status : {"UNCONDITIONAL", "CONDITIONAL", "SEEDED"}
-        As on a certificate; the least of all fits.
-    reasons : tuple of str
-        Why it is not unconditional.
-    parameters : tuple of mapping
-        Of the candidates.
-    outcomes : tuple of str
-        "released" or "refused" for each.
-    best_index : int
-        The chosen one.
-    dataset : str or None
-        Public name of the data.
-    invalid : {"error", "repair"}
-        What happened to invalid values; "error" if it did in any fit.
-    """
-
-    plan: SearchPlan
-    status: str
-    reasons: tuple[str, ...]
-    parameters: tuple[Mapping[str, Any], ...]
-    outcomes: tuple[str, ...]
-    best_index: int
-    dataset: str | None = None
-    invalid: str = "error"
-
-    @property
-    def not_covered(self) -> tuple[str, ...]:
-        """What is not promised, in words; as on a certificate."""
-        return tuple(not_covered(self.invalid))
-
-    @property
-    def epsilon(self) -> float:
-        """The guaranteed epsilon for the fits, the choice, the score and the refit together."""
-        return self.plan.epsilon
-
-    @property
-    def delta(self) -> float:
-        """The guaranteed delta."""
-        return self.plan.delta
-
-    @property
-    def loss(self) -> PrivacyLoss:
-        """Privacy loss of everything that was released."""
-        return self.plan.loss
-
-    @property
-    def mu(self) -> float:
-        """Gaussian parameter of everything that was released."""
-        return self.plan.loss.mu
-
-    def verify(self) -> bool:
-        """Compose again from the recorded numbers; True if they are within (epsilon, delta), and the status is theirs.
-
-        Taken on trust: that each fit costs what is recorded of it (its sensitivities are derived in its own plan, and
-        of all fits only the last keeps a certificate), that ``reasons`` are all reasons, and that what ran is what was
-        planned.
-        """
-        data = json.loads(json.dumps(self.to_dict()))
-        fits, refits = (tuple(PlannedFit.from_dict(fit) for fit in data[name]) for name in ("fits", "refits"))
-        selection = Selection(**data["selection"])
-        numbers = {name: data[name] for name in ("epsilon", "delta", "n_rows", "rows_per_unit")}
-        again = SearchPlan(**numbers, fits=fits, refits=refits, selection=selection)
-        recorded = PrivacyLoss(data["total"]["mu"], data["total"]["failure"])
-        same = all(
-            math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-300)
-            for one, other in [(recorded.mu, again.loss.mu), (recorded.failure, again.loss.failure)]
-        )
-        return same and again.kept and (self.status == "UNCONDITIONAL") == (not self.reasons)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form; parameters as they print."""
-        plan = self.plan
-        return {
-            "status": self.status,
-            "reasons": list(self.reasons),
-            "epsilon": plan.epsilon,
-            "delta": plan.delta,
-            "adjacency": ADJACENCY,
-            "n_rows": plan.n_rows,
-            "rows_per_unit": plan.rows_per_unit,
-            "dataset": self.dataset,
-            "invalid": self.invalid,
-            "not_covered": list(self.not_covered),
-            "parameters": [{name: repr(value) for name, value in sorted(p.items())} for p in self.parameters],
-            "outcomes": list(self.outcomes),
-            "best_index": self.best_index,
-            "fits": [fit.to_dict() for fit in plan.fits],
-            "refits": [fit.to_dict() for fit in plan.refits],
-            "selection": plan.selection.to_dict(),
-            "total": {"mu": self.mu, "failure": plan.loss.failure, "allowance": plan.allowance},
-        }
-
-    def __repr__(self) -> str:
-        _, guarantee, *lines = repr(self.plan).splitlines()
-        chosen = f"  chosen: candidate {self.best_index} of {len(self.outcomes)}"
-        return "\n".join([f"SEARCH: {self.status}", guarantee, *lines, chosen, *(f"  {why}" for why in self.reasons)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,27 +11,30 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp.certificate import Certificate
+from ppdp.certificate.issued import issuer_words
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import discreet
 from ppdp.core.checks import check_budget, choice, flag, integer, number
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name
 from ppdp.data import intake as entrance
-from ppdp.data.facts import check_promised, merged
+from ppdp.data.facts import check_promised, merged, of_neighbours
 from ppdp.data.frames import cells
 from ppdp.data.summary import column_sums
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
-from ppdp.pipeline.copies import Copied, as_part
+from ppdp.pipeline.estimator import PrivateEstimator, as_part, same_kind
+from ppdp.pipeline.issue import standing
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
-from ppdp.pipeline.search.candidates import Candidate, Scoring, Setting, candidates_of, row_scores, select
-from ppdp.pipeline.search.issue import part_of_search, whole_search
-from ppdp.pipeline.search.plan import SearchPlan, SearchSummary, plan_search, taken_on_trust
+from ppdp.pipeline.search.candidates import Candidate, Scoring, Setting, candidates_of, row_scores, searched, select
+from ppdp.pipeline.search.plan import SearchPlan, plan_search
+from ppdp.pipeline.search.summary import SearchSummary, part_of_search, whole_search
+from ppdp.pipeline.sparse import check_sparse_plan
 from ppdp.privacy.ledger.fits import Charge, Cost, charge, paid_for
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise
@@ -42,17 +44,7 @@ __all__ = ["PrivateSearchCV"]
 Array = NDArray[np.float64]
 
 
-def _best_has(name: str) -> Any:
-    """Whether a pipeline has a method, for ``available_if``."""
-
-    def check(self: PrivateSearchCV) -> bool:
-        getattr(getattr(self, "best_estimator_", self.estimator), name)
-        return bool(self.refit) or not hasattr(self, "summary_")
-
-    return check
-
-
-class PrivateSearchCV(Copied, MetaEstimatorMixin, BaseEstimator):
+class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
     """Fit candidates on some of the rows, choose one by its score on the others, and fit that one on all.
 
     All of it together keeps (epsilon, delta). Which rows are for training is decided by their position alone, so
@@ -159,7 +151,7 @@ class PrivateSearchCV(Copied, MetaEstimatorMixin, BaseEstimator):
             these (those of its table apart) is refused.
         """
         candidates = self._candidates()
-        facts = merged(domain, self.estimator.domain) or domain
+        facts = of_neighbours(merged(domain, self.estimator.domain), self.estimator.adjacency) or domain
         plan = self._planned(candidates, Setting(facts, domain.n, domain.d, domain.feature_names))
         self.mark(promised=facts)
         return plan
@@ -193,10 +185,8 @@ class PrivateSearchCV(Copied, MetaEstimatorMixin, BaseEstimator):
                 )
         if self.scoring is not None and not callable(self.scoring):
             raise InvalidParameter("scoring must be a function of one answer and one prediction, or None.")
-        for name, kind in (("ledger", Ledger), ("dataset", str)):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, kind):
-                raise InvalidParameter(f"{name} must be a {kind.__name__} or None, got {type(value).__name__}.")
+        self._check_kinds()
+        issuer_words(self.estimator)
         return candidates_of(self.estimator, self.param_grid)
 
     def _split(self, n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -224,20 +214,21 @@ class PrivateSearchCV(Copied, MetaEstimatorMixin, BaseEstimator):
         PpdpError
             See :mod:`ppdp.exceptions`; what was reserved counts as spent.
         """
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
+        self._forget()
         candidates = self._candidates()
         self._refuse_to_owe()
-        table = entrance.table_of(X)
-        entrance.check_form(self, table, self.estimator.coded, reset=True)
+        declared = of_neighbours(self.estimator.domain, self.estimator.adjacency)
+        searched(declared)  # first, for where it is refused not even the number of rows is public
+        table, names = self._form_of(X, self.estimator.coded)
         labels = entrance.check_labels(table, y, self)
-        names = tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
-        setting = Setting(self.estimator.domain, len(table), table.shape[1], names)
+        setting = Setting(declared, table.shape[0], table.shape[1], names)
         noise = Noise(self.random_state)
-        check_promised(self.marks.promised, self.estimator.domain or Domain())
+        check_promised(self.marks.promised, declared or Domain())
         facts, _ = self.estimator.facts_for(self.estimator.domain, shape=table.shape, names=names)
         check_promised(self.estimator.marks.promised, facts)
         plan = self._planned(candidates, setting)
+        for candidate, spend in zip(candidates, plan.fits) if issparse(table) else ():
+            check_sparse_plan(candidate.plan(setting.n_rows, spend.epsilon, spend.delta, setting))
         charged = self._charge(plan)
         status = "failed"
         try:
@@ -268,7 +259,8 @@ class PrivateSearchCV(Copied, MetaEstimatorMixin, BaseEstimator):
 
     def _certify(self, model: Pipeline, charged: Charge) -> None:
         """The certificate of everything, and the chosen model with that of its own part."""
-        whole = whole_search(model.certificate_, self.summary_, charged.issued(self.summary_.delta))
+        issued = {**charged.issued(self.summary_.delta), **issuer_words(model)}
+        whole = whole_search(model.certificate_, self.summary_, issued)
         self.certificate_ = whole
         self.best_estimator_ = _certified(model, part_of_search(model.certificate_, whole, len(self.summary_.outcomes)))
         self.best_estimator_.set_params(ledger=self.ledger, dataset=self.dataset)
@@ -286,19 +278,8 @@ class PrivateSearchCV(Copied, MetaEstimatorMixin, BaseEstimator):
         noise: Noise,
     ) -> Pipeline | None:
         """Fits, choice and refit; everything that is kept was released. The refit is returned, if there is one."""
-        train, held_out = self._split(len(labels))
         seeds = _seeds(self.random_state, len(candidates) + 1)
-        spends = zip(candidates, plan.fits)
-        facts = [c.plan(len(train), spend.epsilon, spend.delta, setting) for c, spend in spends]
-        sums = np.full(len(candidates), np.nan)
-        for i, (candidate, spend, known) in enumerate(zip(candidates, plan.fits, facts)):
-            try:
-                pipeline = candidate.fit(spend, setting, _rows(table, train), labels[train], seeds[i])
-            except PrivacyRefusal:
-                continue
-            predicted = pipeline.predict(_rows(table, held_out))
-            scored = row_scores(known.domain, labels[held_out], predicted, self.scoring, regression=is_regressor(self))
-            sums[i] = column_sums(scored[:, None], np.ones(len(scored)), 1.0)[0]
+        facts, sums = self._scored(candidates, plan, setting, table, labels, seeds)
         passed = np.flatnonzero(~np.isnan(sums))
         if not passed.size:
             raise PrivacyRefusal("no candidate passed its gate.", fix="unconditional or noisy stages, or more rows.")
@@ -322,84 +303,54 @@ class PrivateSearchCV(Copied, MetaEstimatorMixin, BaseEstimator):
         if self.scores is not None:
             self.best_score_ = float(noisy[chosen if self.scores == "all" else 0])
         invalid = "error" if any(c.pipeline.invalid == "error" for c in candidates) else "repair"
-        self.summary_ = self._summary(plan, facts, outcomes.tolist(), invalid, noise.seeded)
-        return model
-
-    def _summary(
-        self, plan: SearchPlan, facts: Sequence[Plan], outcomes: list[str], invalid: str, seeded: bool
-    ) -> SearchSummary:
-        reasons = taken_on_trust(facts)
-        seed = ["the noise came from a seed, so it protects nobody who knows it; for tests only"] if seeded else []
-        return SearchSummary(
+        status, reasons = standing(sorted({why for known in facts for why in known.reasons}), seeded=noise.seeded)
+        self.summary_ = SearchSummary(
             plan=plan,
-            status="SEEDED" if seeded else "CONDITIONAL" if reasons else "UNCONDITIONAL",
-            reasons=(*seed, *reasons),
+            status=status,
+            reasons=reasons,
             parameters=tuple(self.cv_results_["params"]),
-            outcomes=tuple(outcomes),
-            best_index=self.best_index_,
+            outcomes=tuple(outcomes.tolist()),
+            best_index=best,
             dataset=None if self.dataset is None else dataset_name(self.dataset),
             invalid=invalid,
         )
+        return model
 
-    @available_if(_best_has("predict"))
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict with the chosen model.
+    def _scored(
+        self,
+        candidates: Sequence[Candidate],
+        plan: SearchPlan,
+        setting: Setting,
+        table: Any,
+        labels: NDArray[Any],
+        seeds: Sequence[int | None],
+    ) -> tuple[list[Plan], Array]:
+        """Plan of every candidate, and the sum of its scores on the rows held out, which is private; NaN if refused."""
+        train, held_out = self._split(len(labels))
+        facts = [c.plan(len(train), spend.epsilon, spend.delta, setting) for c, spend in zip(candidates, plan.fits)]
+        sums = np.full(len(candidates), np.nan)
+        for i, (candidate, spend, known) in enumerate(zip(candidates, plan.fits, facts)):
+            try:
+                pipeline = candidate.fit(spend, setting, _rows(table, train), labels[train], seeds[i])
+            except PrivacyRefusal:
+                continue
+            predicted = pipeline.predict(_rows(table, held_out))
+            scored = row_scores(known.domain, labels[held_out], predicted, self.scoring, regression=is_regressor(self))
+            sums[i] = column_sums(scored[:, None], np.ones(len(scored)), 1.0)[0]
+        return facts, sums
 
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-            Raw rows, as in ``fit``.
-        """
+    def _answers(self, method: str) -> bool:
+        getattr(getattr(self, "best_estimator_", self.estimator), method)  # whose error says that it does not
+        return bool(self.refit) or not hasattr(self, "summary_")
+
+    def _answer(self, method: str, X: Any, *y: Any) -> Any:
         check_is_fitted(self)
-        return np.asarray(self.best_estimator_.predict(X))
+        return getattr(self.best_estimator_, method)(X, *y)
 
-    @available_if(_best_has("predict_proba"))
-    def predict_proba(self, X: Any) -> Array:
-        """Probability of each class, shape (n_samples, n_classes)."""
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.predict_proba(X))
-
-    @available_if(_best_has("decision_function"))
-    def decision_function(self, X: Any) -> Array:
-        """Signed distance from the decision boundary."""
-        check_is_fitted(self)
-        return np.asarray(self.best_estimator_.decision_function(X))
-
-    @available_if(_best_has("predict"))
-    def score(self, X: Any, y: Any) -> float:
-        """Score of the chosen model, as its pipeline's; on private rows nothing covers it."""
-        check_is_fitted(self)
-        return float(self.best_estimator_.score(X, y))
-
-    def export(self, path: str | os.PathLike[str], *, conditional: bool = False, overwrite: bool = False) -> str:
-        """Write the chosen model with the certificate of the whole search; see :meth:`ppdp.Pipeline.export`.
-
-        What ``best_estimator_`` exports is the same model with the certificate of the last fit, which says first that
-        it is a part.
-
-        Parameters
-        ----------
-        path : path-like
-            A ``.zip``, or else a new folder.
-        conditional : bool, default=False
-            Whether a CONDITIONAL certificate may leave.
-        overwrite : bool, default=False
-            Whether a ``.zip`` may take the place of an earlier export.
-
-        Returns
-        -------
-        str
-            SHA-256 of the export.
-
-        Raises
-        ------
-        ExportError
-            As for a pipeline.
-        """
+    def _leaving(self) -> Pipeline:
+        """The chosen model with the certificate of the whole search."""
         check_is_fitted(self, "certificate_")
-        return _certified(self.best_estimator_, self.certificate_).export(
-            path, conditional=conditional, overwrite=overwrite
-        )
+        return _certified(self.best_estimator_, self.certificate_)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
@@ -412,10 +363,7 @@ class PrivateSearchCV(Copied, MetaEstimatorMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         if isinstance(self.estimator, BaseEstimator):
             own = self.estimator.__sklearn_tags__()
-            tags.estimator_type = own.estimator_type
-            tags.classifier_tags = own.classifier_tags
-            tags.regressor_tags = own.regressor_tags
-            tags.target_tags = own.target_tags
+            same_kind(tags, own)
             tags.input_tags.allow_nan = own.input_tags.allow_nan
         tags.target_tags.required = True
         return tags
@@ -429,7 +377,7 @@ def _certified(model: Pipeline, certificate: Certificate) -> Pipeline:
 
 
 def _rows(table: Any, positions: NDArray[np.intp]) -> Any:
-    return table[positions] if isinstance(table, np.ndarray) else table.iloc[positions]
+    return table.iloc[positions] if hasattr(table, "iloc") else table[positions]
 
 
 def _seeds(random_state: Any, count: int) -> list[int | None]:

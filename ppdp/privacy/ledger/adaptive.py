@@ -1,4 +1,4 @@
-"""How spends are added up when each may be chosen after the outcomes of all before: ``docs/theory/ledger.md``.
+"""Spends, and how they add up when each may be chosen after the outcomes of all before: ``docs/theory/ledger.md``.
 
 An account has a public limit for each of three things, set before anything was seen: what mechanisms spend, the
 probability of failures, and the imperfection of noise. Whoever keeps below all three on every path keeps the promise,
@@ -7,21 +7,40 @@ however kinds and parameters are chosen; a limit on their sum alone would be pas
 
 from __future__ import annotations
 
+import functools
+import json
 import math
+import operator
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy import optimize, special
 
+from ppdp.core.adjacency import Adjacency
 from ppdp.exceptions import BudgetExceeded, LedgerError
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
-from ppdp.privacy.ledger.spends import Entry, composed, sampling
-from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.losses.composition import parts_at_order
+from ppdp.privacy.loss import PrivacyLoss, parts_at_order
+from ppdp.privacy.losses import Part
+from ppdp.privacy.renyi import renyi_delta
 
-__all__ = ["ACCOUNTINGS", "Account", "account_for", "best_order", "pure_mu", "refuse_overspend", "total_epsilon"]
+__all__ = [
+    "ACCOUNTINGS",
+    "MOST",
+    "Account",
+    "Entry",
+    "account_for",
+    "best_order",
+    "composed",
+    "groups",
+    "pure_mu",
+    "refuse_another_gate",
+    "refuse_other_units",
+    "refuse_overspend",
+    "sampling",
+    "total_epsilon",
+]
 
 ACCOUNTINGS = ("auto", "gaussian", "pure", "renyi")
 
@@ -29,29 +48,145 @@ FAILURE_SHARE, SAMPLING_SHARE = 0.1, 0.01  # of a limit's delta: set aside for g
 _FORGIVEN = 1 + 1e-9  # rounding in the split of a plan that fills the limit to the last digit
 _AMPLE = 10.0  # a limit above this is lowered where it would charge imperfect noise too dearly for
 _FITS = 20  # spends like the first one
+MOST = 600.0  # an epsilon beyond any meaning, whose exponential is still a number
 
 
-class Account(Protocol):
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One spend, as the ledger recorded it.
+
+    Attributes
+    ----------
+    id : int
+        Number in the ledger.
+    dataset : str
+        Name of the private data.
+    label : str
+        What the spend was for.
+    mu : float
+        Gaussian differential privacy parameter.
+    delta : float
+        Probability with which nothing is promised.
+    total_variation : float
+        Distance of the noise that was drawn from the noise of the theory.
+    rows_per_unit : int
+        Rows that one person may own.
+    status : str
+        ``"reserved"``, ``"released"``, ``"refused"`` or ``"failed"``; all of them count as spent.
+    time : str
+        When it was reserved: ISO 8601, UTC.
+    parts : str
+        What is not Gaussian: a JSON list of :class:`~ppdp.privacy.losses.Part`.
+    block : str
+        Public name of the rows it looked at, if not all; "" for all.
+    gate : str
+        Public name of the gate in front of it.
+    behind : int or None
+        Earlier entry whose gate stands in front of this one as well, so that its ``delta`` is charged there.
+    neighbours : str
+        Which datasets are neighbours, as JSON; "" where they differ by replaced rows.
+    """
+
+    id: int
+    dataset: str
+    label: str
+    mu: float
+    delta: float
+    total_variation: float
+    rows_per_unit: int
+    status: str
+    time: str
+    parts: str = "[]"
+    block: str = ""
+    gate: str = ""
+    behind: int | None = None
+    neighbours: str = ""
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which datasets are neighbours."""
+        if self.neighbours:
+            return Adjacency.from_dict(json.loads(self.neighbours))
+        return Adjacency.replace(self.rows_per_unit)
+
+    @property
+    def loss(self) -> PrivacyLoss:
+        """What it costs, but for imperfect noise."""
+        parts = tuple(Part.from_dict(part) for part in json.loads(self.parts))
+        return PrivacyLoss(self.mu, self.delta, parts=parts)
+
+
+def composed(entries: Iterable[Entry]) -> PrivacyLoss:
+    """Everything together, but for imperfect noise."""
+    losses = (entry.loss for entry in entries)
+    return functools.reduce(operator.add, losses, PrivacyLoss())
+
+
+def sampling(entries: Iterable[Entry], epsilon: float) -> float:
+    """What imperfect noise adds to delta: (1 + exp(epsilon)) times the total variation distance."""
+    distance = math.fsum(entry.total_variation for entry in entries)
+    return distance * (1 + math.exp(min(epsilon, MOST))) if distance else 0.0
+
+
+def groups(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
+    """The spends that one row can be in: those on all rows, and for every block those on all rows or on that block."""
+    blocks = sorted({"", *(entry.block for entry in entries)})
+    return [tuple(entry for entry in entries if entry.block in ("", block)) for block in blocks]
+
+
+def refuse_other_units(earlier: Sequence[Entry], spend: Entry) -> None:
+    """Units do not add up, and one person's rows may be in several blocks."""
+    if any(entry.adjacency != spend.adjacency for entry in earlier):
+        raise LedgerError(
+            f"the account of {spend.dataset!r} does not protect {spend.adjacency.unit}: it protects"
+            f" {earlier[0].adjacency.unit}.",
+            fix="declare the same adjacency (or rows_per_unit) for every fit, or open another ledger.",
+        )
+    if spend.block and not spend.adjacency.single:
+        raise LedgerError(
+            "blocks are for people with one row each: a person with several may be in several blocks.",
+            fix="charge the whole dataset: ledger in place of ledger.block(...).",
+        )
+
+
+def refuse_another_gate(earlier: Sequence[Entry], spend: Entry, delta: float) -> None:
+    """One gate's delta covers what is run behind it only on the same rows, and only once it has passed."""
+    first = next((entry for entry in earlier if entry.id == spend.behind), None)
+    if first is None or first.block != spend.block or first.status != "released":
+        raise LedgerError(
+            f"no entry {spend.behind} of the same rows was released, so no gate has passed.",
+            fix="run and settle the fit with the gate first, and name its entry.",
+        )
+    if not spend.gate or first.gate != spend.gate or first.behind is not None or first.delta < delta:
+        raise LedgerError(
+            f"entry {spend.behind} was not behind this gate.",
+            fix="leave out behind=; each gate then pays its own delta.",
+        )
+
+
+class Account(ABC):
     """One way to add up spends that is a privacy filter."""
 
+    @abstractmethod
     def amount(self, entries: Sequence[Entry]) -> float:
         """What is added up; raises :class:`LedgerError` for a spend that has no place here."""
 
+    @abstractmethod
     def delta(self, amount: float, epsilon: float) -> float:
         """Smallest delta at this epsilon of everything that comes to at most this amount."""
 
+    @abstractmethod
     def epsilon(self, amount: float, delta: float) -> float:
         """Smallest epsilon at this delta of everything that comes to at most this amount."""
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianAccount:
+class GaussianAccount(Account):
     """Root of the sum of squares; pure spends count as the Gaussian release that dominates them, unless ``strict``."""
 
     strict: bool = False
 
     def amount(self, entries: Sequence[Entry]) -> float:
-        """Gaussian differential privacy parameter of everything."""
         loss = composed(entries)
         if loss.parts and self.strict:
             raise _refusal("Gaussian and other spends", "Gaussian", "'gaussian' (for pure ones) or 'renyi' (for all)")
@@ -60,42 +195,36 @@ class GaussianAccount:
         return math.hypot(loss.mu, *(math.sqrt(part.count) * pure_mu(part.pure / part.count) for part in loss.parts))
 
     def delta(self, amount: float, epsilon: float) -> float:
-        """Exact."""
         return gaussian_delta(amount, epsilon)
 
     def epsilon(self, amount: float, delta: float) -> float:
-        """Exact."""
         return gaussian_epsilon(amount, delta)
 
 
 @dataclass(frozen=True, slots=True)
-class PureAccount:
+class PureAccount(Account):
     """Sum of epsilons."""
 
     def amount(self, entries: Sequence[Entry]) -> float:
-        """Epsilon of everything at delta 0."""
         loss = composed(entries)
         if loss.mu or not all(math.isfinite(part.pure) for part in loss.parts):
             raise _refusal("Pure and other spends", "pure", "'gaussian' or 'renyi'")
         return math.fsum(part.pure for part in loss.parts)
 
     def delta(self, amount: float, epsilon: float) -> float:
-        """Nothing, or everything."""
         return 0.0 if amount <= epsilon * _FORGIVEN else 1.0
 
     def epsilon(self, amount: float, delta: float) -> float:
-        """The amount, at every delta."""
         return amount if delta >= 0 else math.inf
 
 
 @dataclass(frozen=True, slots=True)
-class RenyiAccount:
+class RenyiAccount(Account):
     """Sum of Rényi divergences at one order, public and fixed before anything was seen."""
 
     order: float
 
     def amount(self, entries: Sequence[Entry]) -> float:
-        """Rényi divergence of everything."""
         loss = composed(entries)
         total = parts_at_order(loss.mu, loss.parts, self.order)
         if math.isinf(total) and len(entries) > 1:
@@ -106,12 +235,9 @@ class RenyiAccount:
         return total
 
     def delta(self, amount: float, epsilon: float) -> float:
-        """Canonne, Kamath and Steinke, 2020, Proposition 12, at one order."""
-        log = (self.order - 1) * (amount - epsilon + math.log1p(-1 / self.order)) - math.log(self.order)
-        return min(1.0, math.exp(min(log + 1e-12 * (1 + abs(log)), 0.0)))
+        return renyi_delta(lambda _: amount, epsilon, (self.order,))
 
     def epsilon(self, amount: float, delta: float) -> float:
-        """Inverse of :meth:`delta`."""
         if delta <= 0:
             return math.inf
         found = amount + math.log1p(-1 / self.order) - math.log(self.order * delta) / (self.order - 1)

@@ -1,4 +1,4 @@
-"""The ledger's tables: made, checked, brought up to date, read and written.
+"""Where an account lies, and its tables: made, checked, brought up to date, read and written.
 
 An account has a random name of its own, and every row a checksum over all that it holds and that name; the number of
 entries stands in the row of the terms. So a file that was swapped, or in which a bit was flipped, is noticed by
@@ -13,18 +13,19 @@ import json
 import os
 import secrets
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from ppdp.core.checks import choice, number
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, LedgerError
-from ppdp.privacy.ledger.adaptive import ACCOUNTINGS, best_order
-from ppdp.privacy.ledger.spends import Entry
+from ppdp.privacy.ledger.adaptive import ACCOUNTINGS, Entry, best_order
 
-__all__ = ["Terms", "agreed", "begin", "begin_file", "insert", "open_account", "read", "settle"]
+__all__ = ["Store", "Terms", "agreed", "insert", "settle"]
 
 _FILE_KIND = 0x70706470  # "ppdp": tells a ledger from any other SQLite file
 _SCHEMA = (
@@ -47,25 +48,27 @@ _NAMED = (  # since the second
     "ALTER TABLE budget ADD COLUMN checksum TEXT",
     "ALTER TABLE entries ADD COLUMN checksum TEXT",
 )
+_NEIGHBOURS = "ALTER TABLE entries ADD COLUMN neighbours TEXT NOT NULL DEFAULT ''"  # since the third
 _COLUMNS = [field.name for field in fields(Entry)]
 _TERMS = "epsilon, delta, accounting, renyi_order, account, entries, checksum"
 _NAME_BYTES = 8
+_FIX_MEMORY = "give Ledger(path=...)."
+_PATIENCE = 120.0  # seconds to wait for another process to finish its operation
+
+# One operation at a time per process, and none while the process forks: SQLite's own table of locks
+# would otherwise be copied into the child in the middle of somebody else's transaction.
+_ACCESS = threading.RLock()
+_AT_WORK: list[int] = []  # held with the lock: whether this thread is in the middle of an operation
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_ACCESS.acquire, after_in_parent=_ACCESS.release, after_in_child=_ACCESS.release)
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a ledger was made with.
+    """What a ledger was made with, under a random public name.
 
-    Attributes
-    ----------
-    limit : (epsilon, delta) or None
-        For each dataset by itself.
-    accounting : str
-        How spends are added up.
-    order : float or None
-        Public Rényi order; there is one if there is a limit.
-    account : str
-        Random public name of this account.
+    The ``limit`` (epsilon, delta) is for each dataset by itself; only where there is one, there is a public Rényi
+    ``order``.
     """
 
     limit: tuple[float, float] | None
@@ -75,13 +78,7 @@ class Terms:
 
     @classmethod
     def of(cls, epsilon: float | None, delta: float | None, accounting: str = "auto") -> Terms:
-        """Terms from what a user gives.
-
-        Raises
-        ------
-        InvalidParameter
-            If they are not terms at all.
-        """
+        """Terms from what a user gives; raises :class:`InvalidParameter` if they are not terms at all."""
         choice("accounting", accounting, ACCOUNTINGS)
         if (epsilon is None) != (delta is None):
             raise InvalidParameter("epsilon and delta make a limit together.", fix="give both or neither.")
@@ -100,41 +97,114 @@ class Terms:
         return cls(limit, accounting, best_order(*limit))
 
 
-def begin(database: sqlite3.Connection, terms: Terms) -> Terms:
+class Store:
+    """Where an account lies: a file, made if it does not exist, or (no path) the memory of one process.
+
+    A new account is made on the ``given`` terms; an existing one must have their limit, if they say one, and this
+    ``accounting``, if one is given. ``terms`` are those of the account.
+    """
+
+    def __init__(self, path: Path | None, given: Terms, accounting: str | None) -> None:
+        self.path, self._owner = path, os.getpid()
+        if path is None:
+            self._memory = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+            weakref.finalize(self, self._memory.close)
+            with self.transaction() as database:
+                self.terms = _begin(database, given)
+            return
+        if not os.path.lexists(path):
+            _begin_file(path, given)
+        with self.transaction() as database:
+            self.terms = _open(database, given, accounting)
+
+    def saved_path(self) -> str:
+        """Where copies of it meet; an account in memory has no such place."""
+        if self.path is None:
+            raise LedgerError("a ledger in memory cannot be pickled: copies would spend apart.", fix=_FIX_MEMORY)
+        return str(self.path)
+
+    @contextmanager
+    def _database(self) -> Iterator[sqlite3.Connection]:
+        """Open the account for one operation; never makes a new, empty one."""
+        try:
+            with _ACCESS, _at_work():
+                if self.path is not None:
+                    address = f"{self.path.as_uri()}?mode=rw"
+                    connection = sqlite3.connect(address, timeout=_PATIENCE, isolation_level=None, uri=True)
+                    with closing(connection) as file:
+                        file.execute("PRAGMA synchronous = EXTRA")  # a commit outlives a power cut
+                        yield file
+                elif self._owner == os.getpid():
+                    yield self._memory
+                else:
+                    raise LedgerError("a ledger in memory belongs to one process.", fix=_FIX_MEMORY)
+        except (sqlite3.Error, UnicodeDecodeError, TypeError) as error:  # rows of a damaged file may be anything
+            raise _unusable(self.path, error) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """Everything or nothing, and nobody else in between."""
+        with self._database() as database, database:
+            database.execute("BEGIN IMMEDIATE")
+            yield database
+
+    @contextmanager
+    def account(self) -> Iterator[tuple[sqlite3.Connection, tuple[Entry, ...]]]:
+        """A transaction on the account that was opened, with its entries; every row was checked."""
+        with self.transaction() as database:
+            terms, entries = _read(database)
+            agreed(terms, self.terms.account)
+            yield database, entries
+
+
+@contextmanager
+def _at_work() -> Iterator[None]:
+    """One operation at a time, also of one thread: what interrupts an operation must not begin another inside it."""
+    if _AT_WORK:
+        raise LedgerError(
+            "the ledger is in the middle of an operation that this one has interrupted.",
+            fix="no fits or spends in signal handlers and finalizers.",
+        )
+    try:
+        _AT_WORK.append(1)
+        yield
+    finally:
+        _AT_WORK.clear()
+
+
+def _unusable(path: Path | None, error: Exception) -> LedgerError:
+    return LedgerError(
+        f"the account at {str(path)!r} cannot be used: {getattr(error, 'strerror', error)}.",
+        fix="give the path of a ledger, or of a new file, on a local disk that can be written.",
+    )
+
+
+def _begin(database: sqlite3.Connection, terms: Terms) -> Terms:
     """Make the tables of a new account, with a name that no other one has."""
-    for statement in (*_SCHEMA, *_ADDED, *_NAMED):
+    for statement in (*_SCHEMA, *_ADDED, *_NAMED, _NEIGHBOURS, "INSERT INTO budget DEFAULT VALUES"):
         database.execute(statement)
     named = replace(terms, account=secrets.token_hex(_NAME_BYTES))
-    _write_terms(database, named, 0, f"INSERT INTO budget ({_TERMS}) VALUES (?, ?, ?, ?, ?, ?, ?)")
+    _write_terms(database, named, 0)
     return named
 
 
-def begin_file(path: Path, terms: Terms) -> None:
+def _begin_file(path: Path, terms: Terms) -> None:
     """Make the file of a new account, whole or not at all; leave one alone that somebody else has made meanwhile."""
     draft = path.parent / f".{path.name}.{secrets.token_hex(_NAME_BYTES)}"
     try:
         with closing(sqlite3.connect(draft, isolation_level=None)) as database, database:
             database.execute("BEGIN IMMEDIATE")
-            begin(database, terms)
+            _begin(database, terms)
         with contextlib.suppress(FileExistsError):
             os.link(draft, path)  # unlike a renaming, this never takes the place of a file
     except (OSError, sqlite3.Error) as error:
-        raise LedgerError(
-            f"the account at {str(path)!r} cannot be used: {getattr(error, 'strerror', error)}.",
-            fix="give the path of a ledger, or of a new file, on a local disk that can be written.",
-        ) from None
+        raise _unusable(path, error) from None
     finally:
         draft.unlink(missing_ok=True)
 
 
-def open_account(database: sqlite3.Connection, given: Terms, accounting: str | None) -> Terms:
-    """Check an existing account, bring it up to date, and take over its terms.
-
-    Raises
-    ------
-    LedgerError
-        If it is none, is damaged, or was made on other terms than those that are given.
-    """
+def _open(database: sqlite3.Connection, given: Terms, accounting: str | None) -> Terms:
+    """Check an existing account, bring it up to date, and take over its terms."""
     if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
         raise LedgerError(
             "the file is empty: what was spent may have stood in it, so no account is begun in its place.",
@@ -145,7 +215,7 @@ def open_account(database: sqlite3.Connection, given: Terms, accounting: str | N
     if database.execute("PRAGMA quick_check").fetchone()[0] != "ok":
         raise _damaged()
     _update(database)
-    recorded, _ = read(database)
+    recorded, _ = _read(database)
     if given.limit not in (None, recorded.limit):
         raise LedgerError(
             f"the ledger was made with the limit (epsilon, delta) = {recorded.limit}, not {given.limit}.",
@@ -159,14 +229,8 @@ def open_account(database: sqlite3.Connection, given: Terms, accounting: str | N
     return recorded
 
 
-def read(database: sqlite3.Connection) -> tuple[Terms, tuple[Entry, ...]]:
-    """Terms and all entries in the order of recording, every row of them checked.
-
-    Raises
-    ------
-    LedgerError
-        If a row is not as it was written, or one is missing.
-    """
+def _read(database: sqlite3.Connection) -> tuple[Terms, tuple[Entry, ...]]:
+    """Terms and all entries in the order of recording, every row of them checked."""
     epsilon, delta, accounting, order, account, count, checksum = database.execute(
         f"SELECT {_TERMS} FROM budget"
     ).fetchone()
@@ -175,7 +239,7 @@ def read(database: sqlite3.Connection) -> tuple[Terms, tuple[Entry, ...]]:
     limit = None if epsilon is None else (epsilon, delta)
     sound = checksum == _checksum(account, (epsilon, delta, accounting, order, count)) and [
         row[-1] for row in rows
-    ] == [_checksum(account, astuple(entry)) for entry in entries]
+    ] == [_checksum_of(account, entry) for entry in entries]
     if not sound or [entry.id for entry in entries] != list(range(1, count + 1)):
         raise _damaged()
     return Terms(limit, accounting, order, account), entries
@@ -195,7 +259,7 @@ def insert(database: sqlite3.Connection, terms: Terms, spend: Entry) -> int:
     count = database.execute("SELECT entries FROM budget").fetchone()[0] + 1
     entry = replace(spend, id=count)
     names, marks = ", ".join((*_COLUMNS, "checksum")), ", ".join("?" for _ in (*_COLUMNS, "checksum"))
-    values = (*astuple(entry), _checksum(terms.account, astuple(entry)))
+    values = (*astuple(entry), _checksum_of(terms.account, entry))
     database.execute(f"INSERT INTO entries ({names}) VALUES ({marks})", values)
     _write_terms(database, terms, count)
     return count
@@ -206,12 +270,14 @@ def settle(database: sqlite3.Connection, terms: Terms, entry: Entry, status: str
     settled = replace(entry, status=status)
     database.execute(
         "UPDATE entries SET status = ?, checksum = ? WHERE id = ?",
-        (status, _checksum(terms.account, astuple(settled)), entry.id),
+        (status, _checksum_of(terms.account, settled), entry.id),
     )
 
 
 def _update(database: sqlite3.Connection) -> None:
     """Bring the file of an earlier version up to date."""
+    if "neighbours" not in {row[1] for row in database.execute("PRAGMA table_info(entries)")}:
+        database.execute(_NEIGHBOURS)
     columns = {row[1] for row in database.execute("PRAGMA table_info(budget)")}
     if "accounting" not in columns:
         for statement in _ADDED:
@@ -227,26 +293,28 @@ def _update(database: sqlite3.Connection) -> None:
     ).fetchone()
     limit = None if epsilon is None else (epsilon, delta)
     terms = Terms(limit, accounting, order, secrets.token_hex(_NAME_BYTES))
-    entries = [
-        Entry(*row) for row in database.execute(f"SELECT {', '.join(_COLUMNS)} FROM entries ORDER BY id").fetchall()
-    ]
-    for entry in entries:
+    rows = database.execute(f"SELECT {', '.join(_COLUMNS)} FROM entries ORDER BY id").fetchall()
+    for entry in (Entry(*row) for row in rows):
         settle(database, terms, entry, entry.status)
-    _write_terms(database, terms, len(entries))
+    _write_terms(database, terms, len(rows))
 
 
-def _write_terms(
-    database: sqlite3.Connection,
-    terms: Terms,
-    count: int,
-    statement: str = f"UPDATE budget SET ({_TERMS}) = (?, ?, ?, ?, ?, ?, ?)",
-) -> None:
+def _write_terms(database: sqlite3.Connection, terms: Terms, count: int) -> None:
     body = (*(terms.limit or (None, None)), terms.accounting, terms.order)
-    database.execute(statement, (*body, terms.account, count, _checksum(terms.account, (*body, count))))
+    database.execute(
+        f"UPDATE budget SET ({_TERMS}) = (?, ?, ?, ?, ?, ?, ?)",
+        (*body, terms.account, count, _checksum(terms.account, (*body, count))),
+    )
 
 
 def _checksum(account: str, values: Sequence[Any]) -> str:
     return hashlib.sha256(json.dumps([account, *values]).encode()).hexdigest()
+
+
+def _checksum_of(account: str, entry: Entry) -> str:
+    """Of what versions before the fourth wrote, where an entry has nothing more."""
+    written = astuple(entry)
+    return _checksum(account, written[:-1] if entry.neighbours == "" else written)
 
 
 def _damaged() -> LedgerError:

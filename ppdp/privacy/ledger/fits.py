@@ -23,8 +23,7 @@ from typing import Any, Protocol
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.names import DEFAULT_DATASET, dataset_name
 from ppdp.exceptions import CompositionWarning, LedgerError
-from ppdp.privacy.ledger.adaptive import total_epsilon
-from ppdp.privacy.ledger.spends import MOST, Entry
+from ppdp.privacy.ledger.adaptive import MOST, Entry, total_epsilon
 from ppdp.privacy.loss import PrivacyLoss
 
 __all__ = ["Charge", "Cost", "charge", "charged_to", "entered", "left", "open_ledger", "paid_for", "travelled"]
@@ -72,28 +71,14 @@ if hasattr(os, "register_at_fork"):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a fit or a search costs, as it was planned.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-        Its guarantee.
-    loss : PrivacyLoss
-        Everything that it releases.
-    failure : float
-        Probability with which nothing is promised, where other spends stand beside it.
-    allowance : float
-        Part of delta for imperfect noise, at ``epsilon``.
-    adjacency : Adjacency
-        Which datasets are neighbours.
-    """
+    """What a fit or a search costs, as it was planned."""
 
     epsilon: float
     delta: float
-    loss: PrivacyLoss
-    failure: float
-    allowance: float
-    adjacency: Adjacency
+    loss: PrivacyLoss  # everything that it releases
+    failure: float  # probability with which nothing is promised, where other spends stand beside it
+    allowance: float  # part of delta for imperfect noise, at epsilon
+    adjacency: Adjacency  # which datasets are neighbours
 
     @property
     def variation(self) -> float:
@@ -132,10 +117,12 @@ class _Tally:
             self.gaussian and other.gaussian,
         )
 
-    def for_people_with(self, times: int) -> _Tally:
+    def for_people_with(self, times: float) -> _Tally:
         """For people with so many times the rows: group privacy, fit by fit."""
         if times == 1:
             return self
+        if math.isinf(times):
+            return replace(self, epsilon=MOST, delta=1.0, gaussian=False)
         delta = self.delta * times * math.exp(min((times - 1) * self.largest, MOST))
         return replace(self, epsilon=times * self.epsilon, delta=delta, gaussian=False)
 
@@ -150,13 +137,9 @@ class _Tally:
 
 @dataclass(slots=True)
 class _Known:
-    """All fits of this process on one dataset, by account ("": none) and adjacency.
+    """All fits of this process on one dataset, by account ("": none) and adjacency."""
 
-    ``travels`` are pipelines that left for another process or came from one without a ledger: there they may have been
-    fitted.
-    """
-
-    travels: int = 0
+    travels: int = 0  # pipelines that went to another process, or came from one, and may be fitted there unseen
     tallies: dict[tuple[str, Adjacency], _Tally] = field(default_factory=dict)
 
     @property
@@ -175,32 +158,14 @@ _TALLIES: dict[str, _Known] = {}
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What is known of a fit when it begins: the account that pays for it, and its place among those of its process.
-
-    Attributes
-    ----------
-    ledger : Ledger or None
-        Who is charged.
-    entry : int
-        Number of the entry there.
-    dataset : str
-        Public name of the data.
-    adjacency : Adjacency
-        Which datasets are neighbours.
-    fit : int
-        Which fit of this process on these data it is.
-    inside : str or None
-        Somebody else's search or estimator around it.
-    date : str
-        When.
-    """
+    """What is known of a fit when it begins: the account that pays for it, and its place among those of its process."""
 
     ledger: Account | None
-    entry: int
-    dataset: str
-    adjacency: Adjacency
-    fit: int
-    inside: str | None
+    entry: int  # its number there
+    dataset: str  # public name of the data
+    adjacency: Adjacency  # which datasets are neighbours
+    fit: int  # which fit of this process on these data it is
+    inside: str | None  # somebody else's search or estimator around it
     date: str
 
     def settle(self, status: str) -> None:
@@ -228,13 +193,7 @@ class Charge:
 
 
 def entered(ledger: Account) -> None:
-    """Charge fits to this ledger from now on, in all threads.
-
-    Raises
-    ------
-    LedgerError
-        If the block of another account is open: both would have to be charged.
-    """
+    """Charge fits to this ledger from now on, in all threads; refused if the block of another account is open."""
     with _LOCK:
         if _OPEN and _OPEN[-1][0].account != ledger.account:
             raise LedgerError(
@@ -253,13 +212,7 @@ def left(ledger: Account) -> None:
 
 
 def open_ledger() -> Account | None:
-    """The ledger whose with-block is open: the innermost of this thread, or else that of the others.
-
-    Raises
-    ------
-    LedgerError
-        If other threads have opened blocks of several parts of the rows.
-    """
+    """The ledger whose with-block is open: the innermost of this thread, or else that of the others."""
     with _LOCK:
         innermost = {thread: ledger for ledger, thread in _OPEN}
     own = innermost.get(threading.get_ident())
@@ -284,13 +237,7 @@ def paid_for() -> Iterator[None]:
 
 
 def charged_to(own: Account | None) -> Account | None:
-    """The ledger that a fit is charged to: its own, or that of the open with-block.
-
-    Raises
-    ------
-    LedgerError
-        If they are two accounts.
-    """
+    """The ledger that a fit is charged to: its own, or that of the open with-block; they must be one account."""
     opened = None if _PAID.get() else open_ledger()
     if own is None or opened is None:
         return own or opened
@@ -305,28 +252,9 @@ def charged_to(own: Account | None) -> Account | None:
 def charge(own: Account | None, cost: Cost, *, dataset: str | None, label: str) -> Charge:
     """Charge a fit before it looks at any value, or count it if nobody pays for it.
 
-    Parameters
-    ----------
-    own : Ledger or None
-        The ledger of the pipeline or search itself.
-    cost : Cost
-        As planned.
-    dataset : str, optional
-        Public name of the data.
-    label : str
-        What it is, for the ledger.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the ledger's limit would be passed.
-    LedgerError
-        If it cannot be recorded.
-
-    Warns
-    -----
-    CompositionWarning
-        If it is not the first one on these data that nobody pays for.
+    ``own`` is the ledger of the pipeline or search itself; ``label`` says, for a ledger, what the fit is. A ledger may
+    refuse by :class:`BudgetExceeded` or :class:`LedgerError`; a :class:`CompositionWarning` says that this is not the
+    first fit on these data that nobody pays for.
     """
     name, now = dataset_name(dataset), datetime.now(UTC).isoformat(timespec="seconds")
     ledger, entry = charged_to(own), 0
@@ -338,7 +266,7 @@ def charge(own: Account | None, cost: Cost, *, dataset: str | None, label: str) 
             allowance=cost.allowance,
             epsilon=cost.epsilon,
             dataset=dataset,
-            rows_per_unit=cost.adjacency.rows,
+            adjacency=cost.adjacency,
             label=label,
         )
     with _LOCK:
@@ -370,9 +298,12 @@ def _warn(found: Charge) -> None:
         return
     which = "data without a name" if found.dataset == DEFAULT_DATASET else f"the data {found.dataset!r}"
     apart = "no ledger adds them up" if found.ledger is None else "this ledger has not paid for all of them"
+    come_to = f"they come to epsilon = {together['epsilon']:.4g} at delta = {together['delta']:.3g}"
+    if together["delta"] >= 1:
+        come_to = "they have no known bound, as where each protects against another change"
     warnings.warn(
-        f"this is fit {found.fit} of this process on {which}, and {apart}. Together they come to epsilon ="
-        f" {together['epsilon']:.4g} at delta = {together['delta']:.3g}; the certificate of this fit says so first."
+        f"this is fit {found.fit} of this process on {which}, and {apart}. Together {come_to}; the certificate of this"
+        " fit says so first."
         " Fix: make all fits in one `with ppdp.Ledger(epsilon=..., delta=...):`, search with PrivateSearchCV, and give"
         " data of other people another dataset= name.",
         CompositionWarning,

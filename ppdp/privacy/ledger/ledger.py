@@ -6,40 +6,37 @@ import html
 import json
 import math
 import os
-import sqlite3
-import threading
-import weakref
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from ppdp.core.adjacency import Adjacency
 from ppdp.core.checks import choice, integer, number, path_of, shown
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name, public_name
 from ppdp.exceptions import InvalidParameter, LedgerError
-from ppdp.privacy.ledger.adaptive import account_for, refuse_overspend, total_epsilon
-from ppdp.privacy.ledger.file import Terms, agreed, begin, begin_file, insert, open_account, read
+from ppdp.privacy.ledger.adaptive import (
+    MOST,
+    Entry,
+    account_for,
+    composed,
+    groups,
+    refuse_another_gate,
+    refuse_other_units,
+    refuse_overspend,
+    total_epsilon,
+)
+from ppdp.privacy.ledger.file import Store, Terms, agreed, insert
 from ppdp.privacy.ledger.file import settle as settle_entry
 from ppdp.privacy.ledger.fits import entered, left
-from ppdp.privacy.ledger.spends import MOST, Entry, composed, groups, refuse_another_gate, refuse_other_units
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Part
 
 __all__ = ["Entry", "Ledger"]
 
 _OUTCOMES = ("released", "refused", "failed")
-_FIX_MEMORY = "give Ledger(path=...)."
-_PATIENCE = 120.0  # seconds to wait for another process to finish its operation
-
-# One operation at a time per process, and none while the process forks: SQLite's own table of locks
-# would otherwise be copied into the child in the middle of somebody else's transaction.
-_ACCESS = threading.RLock()
-_AT_WORK: list[int] = []  # held with the lock: whether this thread is in the middle of an operation
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_ACCESS.acquire, after_in_parent=_ACCESS.release, after_in_child=_ACCESS.release)
 
 
 @runtime_checkable
@@ -111,48 +108,36 @@ class Ledger:
         accounting: str | None = None,
     ) -> None:
         given = Terms.of(epsilon, delta, "auto" if accounting is None else accounting)
-        self.path = None if path is None else _resolved(path)
-        self._owner = os.getpid()
+        self._store = Store(None if path is None else _resolved(path), given, accounting)
+        self.path = self._store.path
         self.in_block = ""
-        if self.path is None:
-            self._memory = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-            weakref.finalize(self, self._memory.close)
-            with self._transaction() as database:
-                self._terms = begin(database, given)
-            return
-        if not os.path.lexists(self.path):
-            begin_file(self.path, given)
-        with self._transaction() as database:
-            self._terms = open_account(database, given, accounting)
 
     @property
     def budget(self) -> tuple[float, float] | None:
         """The limit (epsilon, delta), if there is one."""
-        return self._terms.limit
+        return self._store.terms.limit
 
     @property
     def accounting(self) -> str:
         """How spends are added up."""
-        return self._terms.accounting
+        return self._store.terms.accounting
 
     @property
     def account(self) -> str:
         """Random public name of the account, on every certificate that is charged to it."""
-        return self._terms.account
+        return self._store.terms.account
 
     def block(self, name: str) -> Ledger:
         """The same account for a fit on one block of rows: all that it reserves is charged to that block.
 
-        Blocks are disjoint sets of rows by a public index, such as a year or a site; a neighbouring dataset replaces a
-        row within its block. One row is in one block, so the worst block counts, not the sum. What is charged to a
-        block must have looked at no row of another one, pre-processing included: where all rows moved, use
-        :mod:`ppdp.privacy.blocks` and charge all of them.
+        Blocks are disjoint sets of rows by a public index, such as a year or a site (never by position where rows are
+        added or removed, for one of them shifts the others); a neighbouring dataset differs within one block. One row
+        is in one block, so the worst block counts, not the sum. What is charged to a block must have looked at no row
+        of another one, pre-processing included: where all rows moved, use :mod:`ppdp.privacy.blocks` and charge all of
+        them.
         """
         twin = object.__new__(Ledger)
-        twin.__dict__ |= self.__dict__ | {
-            "in_block": public_name("block", name),
-            "_whole": self,
-        }  # which keeps an account in memory open
+        twin.__dict__ |= self.__dict__ | {"in_block": public_name("block", name)}
         return twin
 
     def reserve(
@@ -165,6 +150,7 @@ class Ledger:
         dataset: str | None = None,
         label: str = "",
         rows_per_unit: int = 1,
+        adjacency: Adjacency | None = None,
         parts: Sequence[Part] = (),
         gate: str = "",
         behind: int | None = None,
@@ -189,6 +175,8 @@ class Ledger:
             What the spend is for; public.
         rows_per_unit : int, default=1
             Rows that one person may own. Spends for different units do not add up, so one dataset has one.
+        adjacency : Adjacency, optional
+            Which datasets are neighbours, if it is not that so many rows are replaced.
         parts : sequence of Part
             What is not Gaussian.
         gate : str, default=""
@@ -213,27 +201,27 @@ class Ledger:
         mu, delta = number("mu", mu, least=0), number("delta", delta, least=0, most=1)
         at = number("epsilon", epsilon, least=0, most=MOST)
         total_variation = number("allowance", allowance, least=0, most=1) / (1 + math.exp(at))
-        units = integer("rows_per_unit", rows_per_unit)
+        unit = adjacency or Adjacency.replace(integer("rows_per_unit", rows_per_unit))
+        neighbours = "" if unit.replaces else json.dumps(unit.to_dict())
         behind = None if behind is None else integer("behind", behind)
         name = dataset_name(dataset)
         names = _word("label", label), _word("gate", gate)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         money = mu, 0.0 if behind is not None else delta, total_variation
-        spend = Entry(
-            0, name, names[0], *money, units, "reserved", now, _recipes(parts), self.in_block, names[1], behind
-        )
-        with self._account() as (database, entries):
+        words = _recipes(parts), self.in_block, names[1]
+        spend = Entry(0, name, names[0], *money, unit.rows, "reserved", now, *words, behind, neighbours)
+        with self._store.account() as (database, entries):
             earlier = _of(entries, name)
             refuse_other_units(earlier, spend)
             if behind is not None:
                 refuse_another_gate(earlier, spend, delta)
             for entries in groups((*earlier, spend)):
                 if spend in entries:
-                    account = account_for(entries, self.accounting, self._terms.order)
+                    account = account_for(entries, self.accounting, self._store.terms.order)
                     account.amount(entries)  # refuses a kind that has no place there
                     if self.budget is not None:
                         refuse_overspend(entries, *self.budget, account)
-            return insert(database, self._terms, spend)
+            return insert(database, self._store.terms, spend)
 
     def reserve_all(self, plans: Sequence[Planned], *, dataset: str | None = None, label: str = "") -> int:
         """Record several plans as one spend, before any of them is run.
@@ -251,7 +239,7 @@ class Ledger:
             raise InvalidParameter("a campaign needs a list of plans, of pipelines that were not run yet.")
         units = {plan.domain.adjacency for plan in plans}
         if len(units) != 1:
-            raise InvalidParameter("a campaign needs plans for one and the same number of rows per person.")
+            raise InvalidParameter("a campaign needs plans for one and the same adjacency.")
         loss = sum((plan.loss for plan in plans), PrivacyLoss())
         variation = math.fsum(plan.allowance / (1 + math.exp(min(plan.epsilon, MOST))) for plan in plans)
         return self.reserve(
@@ -261,22 +249,22 @@ class Ledger:
             parts=loss.parts,
             dataset=dataset,
             label=label,
-            rows_per_unit=units.pop().rows,
+            adjacency=units.pop(),
         )
 
     def settle(self, entry_id: int, status: str) -> None:
         """Note, once, that a reservation was ``"released"``, ``"refused"`` or ``"failed"``; the spend stays."""
         choice("status", status, _OUTCOMES)
         number = integer("entry_id", entry_id)
-        with self._account() as (database, entries):
+        with self._store.account() as (database, entries):
             entry = entries[number - 1] if number <= len(entries) else None
             if entry is None or entry.status != "reserved":
                 raise LedgerError(f"there is no entry {entry_id!r} in this ledger that is still to be settled.")
-            settle_entry(database, self._terms, entry, status)
+            settle_entry(database, self._store.terms, entry, status)
 
     def entries(self, dataset: str | None = None) -> tuple[Entry, ...]:
         """Everything recorded for one dataset, or (``None``) for all, in the order of recording."""
-        with self._account() as (_, entries):
+        with self._store.account() as (_, entries):
             return entries if dataset is None else _of(entries, dataset_name(dataset))
 
     def spent(self, dataset: str | None = None) -> PrivacyLoss:
@@ -301,25 +289,15 @@ class Ledger:
 
     def _total(self, entries: tuple[Entry, ...], delta: float) -> float:
         try:
-            return total_epsilon(entries, delta, account_for(entries, self.accounting, self._terms.order))
+            return total_epsilon(entries, delta, account_for(entries, self.accounting, self._store.terms.order))
         except LedgerError:  # kinds that are apart, each on a dataset of its own
             return total_epsilon(entries, delta, None)
 
     def position(self, entry_id: int, delta: float) -> dict[str, Any]:
         """Where an entry stands, and what all spends of its dataset came to with it.
 
-        Parameters
-        ----------
-        entry_id : int
-            Number of the entry.
-        delta : float
-            Where the total is told without a limit: so often, as there are spends.
-
-        Returns
-        -------
-        dict
-            ``account``, ``dataset``, ``position`` among the spends on it, ``epsilon`` (None if none covers them) and
-            ``delta`` of the total, and ``limit``.
+        The total is told at the limit's delta, or without a limit at ``delta`` times the number of spends; its epsilon
+        is None if none covers them.
         """
         entries = self.entries()
         name = entries[entry_id - 1].dataset
@@ -349,19 +327,16 @@ class Ledger:
     def __bool__(self) -> bool:
         return True  # an empty ledger is still a ledger: ``if ledger`` must not skip the account
 
-    def __sklearn_clone__(self) -> Ledger:
-        return self
-
     def __copy__(self) -> Ledger:
         return self
+
+    __sklearn_clone__ = __copy__
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Ledger:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.path is None:
-            raise LedgerError("a ledger in memory cannot be pickled: copies would spend apart.", fix=_FIX_MEMORY)
-        return _reopen, (str(self.path), self.in_block, self.account)
+        return _reopen, (self._store.saved_path(), self.in_block, self.account)
 
     def __repr__(self) -> str:
         place = [] if self.path is None else [f"path={str(self.path)!r}"]
@@ -378,57 +353,6 @@ class Ledger:
         caption = html.escape(f"{self!r}: the last of {len(entries)} entries")
         return f"<p>{caption}</p>{table.to_html(index=False)}"
 
-    @contextmanager
-    def _database(self) -> Iterator[sqlite3.Connection]:
-        """Open the account for one operation; never makes a new, empty one."""
-        try:
-            with _ACCESS, _at_work():
-                if self.path is not None:
-                    address = f"{self.path.as_uri()}?mode=rw"
-                    connection = sqlite3.connect(address, timeout=_PATIENCE, isolation_level=None, uri=True)
-                    with closing(connection) as file:
-                        file.execute("PRAGMA synchronous = EXTRA")  # a commit outlives a power cut
-                        yield file
-                elif self._owner == os.getpid():
-                    yield self._memory
-                else:
-                    raise LedgerError("a ledger in memory belongs to one process.", fix=_FIX_MEMORY)
-        except (sqlite3.Error, UnicodeDecodeError, TypeError) as error:  # rows of a damaged file may be anything
-            raise LedgerError(
-                f"the account at {str(self.path)!r} cannot be used: {error}.",
-                fix="give the path of a ledger, or of a new file, on a local disk that can be written.",
-            ) from error
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Everything or nothing, and nobody else in between."""
-        with self._database() as database, database:
-            database.execute("BEGIN IMMEDIATE")
-            yield database
-
-    @contextmanager
-    def _account(self) -> Iterator[tuple[sqlite3.Connection, tuple[Entry, ...]]]:
-        """A transaction on the account that was opened, with its entries; every row was checked."""
-        with self._transaction() as database:
-            terms, entries = read(database)
-            agreed(terms, self.account)
-            yield database, entries
-
-
-@contextmanager
-def _at_work() -> Iterator[None]:
-    """One operation at a time, also of one thread: what interrupts an operation must not begin another inside it."""
-    if _AT_WORK:
-        raise LedgerError(
-            "the ledger is in the middle of an operation that this one has interrupted.",
-            fix="no fits or spends in signal handlers and finalizers.",
-        )
-    try:
-        _AT_WORK.append(1)
-        yield
-    finally:
-        _AT_WORK.clear()
-
 
 def _of(entries: Sequence[Entry], name: str) -> tuple[Entry, ...]:
     """Those of one dataset; in an older file a name may stand as it was typed."""
@@ -444,7 +368,7 @@ def _reopen(path: str, block: str, account: str | None = None) -> Ledger:
         )
     ledger = Ledger(path)
     if account is not None:
-        agreed(ledger._terms, account)
+        agreed(ledger._store.terms, account)
     return ledger.block(block) if block else ledger
 
 

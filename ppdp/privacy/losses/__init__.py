@@ -1,20 +1,33 @@
-"""Privacy losses, one class for each kind, and their composition: ``docs/theory/accounting.md``."""
+"""Privacy losses, one class for each kind: ``docs/theory/accounting.md``."""
 
-from ppdp.privacy.losses.base import Loss, Part
-from ppdp.privacy.losses.choices import BoundedRange, Pure
-from ppdp.privacy.losses.noise import DiscreteLaplace, Gaussian, Laplace, ScalarLaplace
-from ppdp.privacy.losses.training import FixedSizeSamples, HiddenIterate, PoissonSamples
+from ppdp.privacy.losses.kinds import (
+    BoundedRange,
+    DiscreteLaplace,
+    FixedSizeSamples,
+    Gaussian,
+    HiddenIterate,
+    Laplace,
+    PoissonSamples,
+    Pure,
+    ScalarLaplace,
+)
+from ppdp.privacy.losses.part import KINDS, Loss, Part
+from ppdp.privacy.losses.signs import GaussianSigns, LaplaceSigns, RandomizedResponse
 
 __all__ = [
+    "KINDS",
     "BoundedRange",
     "DiscreteLaplace",
     "FixedSizeSamples",
     "Gaussian",
+    "GaussianSigns",
     "HiddenIterate",
     "Laplace",
+    "LaplaceSigns",
     "Loss",
     "Part",
     "PoissonSamples",
     "Pure",
+    "RandomizedResponse",
     "ScalarLaplace",
 ]

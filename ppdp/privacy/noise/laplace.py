@@ -1,14 +1,16 @@
-"""Discrete Laplace noise and choices with exponential weights, exact: integers and uniform bits only.
+"""Discrete Laplace noise and choices with exponential weights: their laws are exact, whatever floating point does.
 
 A value is rounded to a public lattice and an integer Z with ``P(Z = k) ~ exp(-|k| / t)`` is added, t a public
-rational number. Z has exactly that law, whatever floating point does, so a release is purely private: nothing is
-added to delta. The same coins choose among finitely many candidates with probabilities ``~ exp(score / scale)``.
+rational number. Z has exactly that law, so a release is purely private: nothing is added to delta. The same coins
+choose among finitely many candidates with probabilities ``~ exp(score / scale)``.
 
-All is made of one coin that shows heads with probability ``exp(-u / t)`` for integers ``0 <= u <= t``: toss coins of
-bias ``u / t / k``, k = 1, 2, ..., until one fails; it is an odd one with this probability (Forsythe 1972; Canonne,
-Kamath and Steinke 2020). Numbers that no draw will ever reach are clamped, in the release and for every value alike.
+Everything asks whether a uniform number, of which some bits are drawn, is below ``exp(-u / t)`` for integers u and t.
+Floats answer if they are that far from equal that neither their error nor any further bits could turn the answer. If
+not, about once in 2^30 draws, bits are appended to the same number until integers decide. Numbers that no draw will
+ever reach are clamped, in the release and for every value alike.
 
-Statement and proof: ``docs/theory/laplace.md``; ``os.urandom`` is assumed uniform. Timing is not covered.
+Statement and proof: ``docs/theory/laplace.md`` (after Canonne, Kamath and Steinke 2020); ``os.urandom`` is assumed
+uniform, numpy's exp and log to be within 2^-42. Timing is not covered.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ __all__ = [
     "whole_lattice",
 ]
 
+Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 
 _VALUE_STEPS = 1.5  # per number, for rounding two values and for the law of integers; 1.25 is proved
@@ -40,25 +43,19 @@ _SCORE_STEPS = 2.0  # per choice: two scores of two datasets are rounded by half
 _WHOLE_BITS = 24  # precision of the scale of noise on whole numbers
 _LARGEST = 2**52  # a release is at most so many steps
 _DRAWN = 2**61  # a magnitude is drawn up to here; what lies beyond is clamped in the release anyway
-_BLOCK = 1 << 14
+_BLOCK = 1 << 14  # draws at a time: the temporaries stay in the processor's cache
+_CELL_BITS = 7  # the scale has 2^6 to 2^7 cells
+_LONGEST = 8  # scales: uniform numbers below exp(-8) are not read, but drawn anew
+_UNDECIDED = 2.0**-32  # floats err by less than 2^-34, in a probability and in a number of cells
+_MORE_BITS, _GUARD_BITS = 128, 64  # random bits that are appended at a time; those that rounding integers may lose
 
 
 class Lattice(NamedTuple):
-    """Public numbers of a release.
+    """Public numbers of a release."""
 
-    Attributes
-    ----------
-    step : float
-        Distance of neighbouring lattice points, a power of two.
-    scale : int
-        Scale of the noise, in units of ``step / 2**shift``.
-    shift : int
-        As an exponent of two.
-    """
-
-    step: float
-    scale: int
-    shift: int
+    step: float  # distance of neighbouring lattice points, a power of two
+    scale: int  # of the noise, in units of step / 2**shift
+    shift: int  # as an exponent of two
 
     @property
     def most(self) -> int:
@@ -82,10 +79,7 @@ def value_lattice(bound: float, noise_scale: float) -> Lattice:
 def whole_lattice(bound: float, noise_scale: float) -> Lattice:
     """Lattice of the whole numbers: the scale is rounded up to 24 bits.
 
-    Raises
-    ------
-    ImpossibleBudget
-        If the noise is too small or too large for counts up to ``bound``.
+    :class:`ImpossibleBudget` if the noise is too small or too large for counts up to ``bound``.
     """
     lattice_exponent(0.0, noise_scale)
     shift = max(0, _WHOLE_BITS - math.frexp(noise_scale)[1])
@@ -153,11 +147,13 @@ def laplace_release(
 def _released(value: ArrayLike, noise_scale: float, bound: float, whole: bool, noise: Noise) -> NDArray[np.float64]:
     lattice = (whole_lattice if whole else value_lattice)(bound, noise_scale)
     value = np.asarray(value, dtype=np.float64)
-    cells = _cells(value, bound, lattice, missing=0.0)
-    sizes = [min(_BLOCK, cells.size - start) for start in range(0, cells.size, _BLOCK)]
-    drawn = np.concatenate([_discrete_laplace(noise, size, lattice) for size in sizes] or [cells])
-    largest = min(_LARGEST, lattice.most)
-    return (np.clip(cells + drawn, -largest, largest).astype(np.float64) * lattice.step).reshape(value.shape)
+    flat, largest = value.reshape(-1), min(_LARGEST, lattice.most)
+    released = np.empty(flat.size)
+    for start in range(0, flat.size, _BLOCK):
+        cells = _cells(flat[start : start + _BLOCK], bound, lattice, missing=0.0)
+        cells += _discrete_laplace(noise, cells.size, lattice)
+        released[start : start + _BLOCK] = np.clip(cells, -largest, largest)
+    return (released * lattice.step).reshape(value.shape)
 
 
 def choose(noise: Noise, scores: ArrayLike, noise_scale: float, bound: float) -> int:
@@ -166,16 +162,8 @@ def choose(noise: Noise, scores: ArrayLike, noise_scale: float, bound: float) ->
     Candidates are proposed uniformly and accepted with the probability of their distance from the best score: exactly
     the exponential mechanism, without normalising anything.
 
-    Parameters
-    ----------
-    noise : Noise
-        Where bits come from.
-    scores : array-like of shape (m,)
-        Private scores, clamped to ``[-bound, bound]``; NaN counts as ``-bound``.
-    noise_scale : float
-        The temperature, rounded up.
-    bound : float
-        **Public** bound on the absolute value of every score.
+    Private scores are clamped to ``[-bound, bound]``, which is **public**; NaN counts as ``-bound``. The temperature
+    ``noise_scale`` is rounded up.
 
     Examples
     --------
@@ -187,65 +175,114 @@ def choose(noise: Noise, scores: ArrayLike, noise_scale: float, bound: float) ->
 
 def _chosen(scores: ArrayLike, noise_scale: float, bound: float, noise: Noise) -> int:
     lattice = value_lattice(bound, noise_scale)
-    cells = _cells(np.asarray(scores, dtype=np.float64), bound, lattice, missing=-bound)
-    whole, part = np.divmod(cells.max() - cells, lattice.scale)
+    cells = _cells(np.asarray(scores, dtype=np.float64).reshape(-1), bound, lattice, missing=-bound)
+    behind = cells.max() - cells
     tries = min(_BLOCK, max(64, cells.size))
     while True:
         proposed = _below(noise, cells.size, tries)
-        kept = _runs(noise, tries, int(whole.max())) >= whole[proposed]
-        kept[kept] = _heads(noise, part[proposed[kept]], lattice.scale)
+        kept = _heads(noise, noise.words(tries), 64, behind[proposed], lattice.scale)
         if kept.any():
             return int(proposed[kept.argmax()])
 
 
 def _cells(value: NDArray[np.float64], bound: float, lattice: Lattice, missing: float) -> Integers:
     """The nearest lattice points; the step is a power of two, so dividing by it rounds nothing."""
-    finite = np.where(np.isnan(value), missing, value).reshape(-1)
+    finite = np.where(np.isnan(value), missing, value)
     clamped = np.minimum(np.maximum(finite, -bound), bound)
     return np.rint(np.ldexp(clamped, 1 - math.frexp(lattice.step)[1])).astype(np.int64)
 
 
 def _discrete_laplace(noise: Noise, size: int, lattice: Lattice) -> Integers:
-    """Integers Z with ``P(Z = k) ~ exp(-|k| 2^shift / scale)``, exact up to the largest that is drawn.
-
-    ``U + scale V`` with U below the scale has the law ``~ exp(-x / scale)`` on x >= 0; its quotient by ``2^shift`` is
-    geometric again; a sign is drawn for it, and -0 is drawn again, because 0 may come but once.
-    """
-    drawn = np.empty(size, dtype=np.int64)
-    pending = np.arange(size)
+    """Integers Z with ``P(Z = k) ~ exp(-|k| 2^shift / scale)``, exact up to the largest that is drawn."""
+    drawn, counts = _attempt(noise, size, lattice)
+    pending = (~counts).nonzero()[0]
     while pending.size:
-        below = _below(noise, lattice.scale, pending.size)
-        good = _heads(noise, below, lattice.scale)
-        where, below = pending[good], below[good]
-        magnitude = (below + lattice.scale * _runs(noise, where.size, _DRAWN // lattice.scale)) >> lattice.shift
-        negative = _below(noise, 2, where.size) == 1
-        drawn[where] = np.where(negative, -magnitude, magnitude)
-        pending = np.concatenate([pending[~good], where[negative & (magnitude == 0)]])
+        drawn[pending], counts = _attempt(noise, pending.size, lattice)
+        pending = pending[~counts]
     return drawn
 
 
-def _heads(noise: Noise, numerator: Integers, denominator: int) -> NDArray[np.bool_]:
-    """Coins that show heads with probability ``exp(-numerator / denominator)``, ``0 <= numerator <= denominator``."""
-    heads = np.empty(numerator.size, dtype=np.bool_)
-    pending, k = np.arange(numerator.size), 1
-    while pending.size:
-        lucky = _below(noise, denominator, pending.size) < numerator[pending]
-        if k > 1:
-            lucky &= _below(noise, k, pending.size) == 0
-        heads[pending[~lucky]] = k % 2 == 1
-        pending, k = pending[lucky], k + 1
+def _attempt(noise: Noise, size: int, lattice: Lattice) -> tuple[Integers, NDArray[np.bool_]]:
+    """Integers, and which of them count: those have the law.
+
+    ``U + c V`` with U uniform below c, counted with probability ``exp(-U / scale)``, and V with ``P(V >= k) =
+    exp(-k c / scale)`` has the law ``~ exp(-x / scale)`` on x >= 0; its quotient by ``2^shift`` is geometric again. It
+    gets a sign, and -0 does not count, because 0 may come but once.
+
+    c is a power of two near a hundredth of the scale, so that U is cut from a word and nearly all of them count.
+    """
+    bits = max(lattice.scale.bit_length() - _CELL_BITS, 0)
+    words = noise.words(2 * size)
+    coarse, detail = words[:size], words[size:]
+    part = (detail & np.uint64((1 << bits) - 1)).view(np.int64)
+    counts = _heads(noise, detail >> np.uint64(bits), 64 - bits, part, lattice.scale)
+    magnitude = (part + (_runs(noise, coarse >> np.uint64(1), bits, lattice.scale) << bits)) >> lattice.shift
+    negative = (coarse & np.uint64(1)).view(np.int64)
+    counts &= (magnitude > 0) | (negative == 0)
+    return (magnitude ^ -negative) + negative, counts
+
+
+def _runs(noise: Noise, words: Words, bits: int, scale: int) -> Integers:
+    """Integers V with ``P(V >= k) = exp(-k 2^bits / scale)``, exact up to the largest that is drawn."""
+    most, limit = (_LONGEST * scale) >> bits, _DRAWN >> bits
+    runs = _short_runs(noise, words, bits, scale, most)
+    pending = (runs == most).nonzero()[0]
+    while pending.size:  # a run that is so long goes on like a new one
+        more = _short_runs(noise, noise.words(pending.size) >> np.uint64(1), bits, scale, most)
+        runs[pending] += more
+        pending = pending[(more == most) & (runs[pending] < limit)]
+    return runs
+
+
+def _short_runs(noise: Noise, words: Words, bits: int, scale: int, most: int) -> Integers:
+    """The largest k up to `most` for which uniform numbers are below ``exp(-k 2^bits / scale)``; 63 bits are drawn."""
+    passed = np.log((words + 0.5) * 2.0**-63) * -math.ldexp(scale, -bits)
+    nearest = np.rint(passed)
+    runs = np.minimum(passed, most).astype(np.int64)
+    for i in ((np.abs(passed - nearest) < _UNDECIDED) & (nearest <= most)).nonzero()[0]:
+        k = int(nearest[i])
+        runs[i] = k if _below_exponential(noise, int(words[i]), 63, k << bits, scale) else k - 1
+    return runs
+
+
+def _heads(noise: Noise, levels: Words, bits: int, numerator: Integers, denominator: int) -> NDArray[np.bool_]:
+    """Whether uniform numbers, of which `bits` bits are drawn, are below ``exp(-numerator / denominator)``."""
+    with np.errstate(under="ignore"):
+        excess = np.exp(numerator * (-1.0 / denominator)) - (levels + 0.5) * 2.0**-bits
+    heads = excess > 0
+    for i in (np.abs(excess) < _UNDECIDED + 2.0**-bits).nonzero()[0]:
+        heads[i] = _below_exponential(noise, int(levels[i]), bits, int(numerator[i]), denominator)
     return heads
 
 
-def _runs(noise: Noise, size: int, most: int) -> Integers:
-    """How many coins of bias ``exp(-1)`` show heads before the first tails, counted up to ``most``."""
-    runs = np.zeros(size, dtype=np.int64)
-    pending = np.arange(size if most else 0)
-    while pending.size:
-        pending = pending[_heads(noise, np.ones(pending.size, dtype=np.int64), 1)]
-        runs[pending] += 1
-        pending = pending[runs[pending] < most]
-    return runs
+def _below_exponential(noise: Noise, level: int, bits: int, numerator: int, denominator: int) -> bool:
+    """Whether a uniform number that begins with these bits is below; as many are appended as it takes to know."""
+    while True:
+        level = (level << _MORE_BITS) | int.from_bytes(noise.random_bytes(_MORE_BITS // 8), "little")
+        bits += _MORE_BITS
+        low, high = _exponential(numerator, denominator, bits)
+        if level < low or level >= high:
+            return level < low
+
+
+def _exponential(numerator: int, denominator: int, bits: int) -> tuple[int, int]:
+    """Integers around ``2^bits exp(-numerator / denominator)``, at most 3 apart.
+
+    The series at ``x = numerator / denominator / 2^halvings < 1``, squared as often. Its terms are off by less than 2
+    units of ``2^-(bits + 64)`` each, and squaring doubles the error; all stays below 2^64 units.
+    """
+    if numerator > bits * denominator:
+        return 0, 1
+    halvings, fixed = bits.bit_length(), bits + _GUARD_BITS
+    total = term = 1 << fixed
+    k = 0
+    while term:
+        k += 1
+        term = -term * numerator // ((denominator * k) << halvings)
+        total += term
+    for _ in range(halvings):
+        total = total * total >> fixed
+    return (total >> _GUARD_BITS) - 1, (total >> _GUARD_BITS) + 2
 
 
 def _below(noise: Noise, limit: int, size: int) -> Integers:

@@ -71,22 +71,8 @@ def lattice_exponent(bound: float, noise_scale: float) -> int:
     ``M = min(36, 50 - ceil(log2(bound / noise_scale)))``: a value within the bound is at most 2^50 steps, so
     that value plus noise is an exact integer in float64.
 
-    Parameters
-    ----------
-    bound : float
-        Public bound on the absolute value of every released entry.
-    noise_scale : float
-        Standard deviation of the noise.
-
-    Returns
-    -------
-    int
-        Between 24 and 36.
-
-    Raises
-    ------
-    InvalidParameter
-        If one of the two is impossible, or ``bound`` exceeds ``2**26 * noise_scale``.
+    Between 24 and 36; :class:`InvalidParameter` if one of the two is impossible, :class:`ImpossibleBudget` if ``bound``
+    exceeds ``2**26 * noise_scale``.
 
     Examples
     --------
@@ -137,11 +123,6 @@ class Noise:
     random_state : None, int, numpy RandomState or Generator, optional
         None draws every bit from the operating system (``os.urandom``). Anything else feeds **the same
         sampler** from numpy's generator, for tests only: whoever knows the seed can subtract the noise.
-
-    Attributes
-    ----------
-    seeded : bool
-        Whether the bits come from numpy's generator: such a release protects nobody.
 
     Notes
     -----
@@ -199,16 +180,9 @@ class Noise:
     ) -> _Answer:
         """Draw an answer; everything to which noise is added passes here, so that an audit can look on.
 
-        Parameters
-        ----------
-        law : {"gaussian", "laplace", "whole-laplace", "choice"}
-            By which law noise is drawn.
-        value : array-like
-            The private numbers; scores, of a choice.
-        noise_scale, bound : float
-            Public.
-        draw : callable
-            Draws the answer with the noise that it is given.
+        ``law`` is "gaussian", "laplace", "whole-laplace", "choice" or "flips", ``value`` the private numbers or the
+        scores of a choice; ``noise_scale`` and ``bound`` are public, and ``draw`` makes the answer with the noise that
+        it is given.
         """
         return draw(self)
 

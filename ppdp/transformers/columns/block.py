@@ -28,10 +28,8 @@ class Block:
         One after the other.
     prefix : str
         Put before the names of what comes out.
-    rest : bool
-        Whether these are the columns that no other block takes.
-    drop : bool
-        Whether they are left out.
+    rest, drop : bool
+        Whether these are the columns that no other block takes, and whether they are left out.
     """
 
     columns: Any
@@ -91,19 +89,12 @@ class Block:
         return len(self.named) < len(listed) or (isinstance(self.columns, slice) and bool(listed))
 
     def positions(self, names: Sequence[str] | None, count: int) -> list[int]:
-        """Where the columns are.
-
-        Raises
-        ------
-        DomainMismatch
-            If one does not exist.
-        """
-        columns = self.columns
-        if columns is None:
+        """Where the columns are; all of them must exist."""
+        if self.columns is None:
             return list(range(count))
-        if isinstance(columns, slice):
-            return list(range(count))[_by_position(columns, names, count)]
-        columns = [columns] if isinstance(columns, (str, int)) else list(columns)
+        if isinstance(self.columns, slice):
+            return list(range(count))[_by_position(self.columns, names, count)]
+        columns = self._listed
         if columns and all(isinstance(c, (bool, np.bool_)) for c in columns):
             if len(columns) != count:
                 raise DomainMismatch("a mask of columns has another length.", stage=self.stage, fix="name them.")

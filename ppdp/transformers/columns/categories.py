@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap
 
 __all__ = ["Categorical", "Encoded", "OneHot", "is_gap", "labels_only"]
-
-Array = NDArray[np.float64]
 
 
 def labels_only(categories: Sequence[Any]) -> tuple[Any, ...]:
@@ -57,13 +56,7 @@ class Categorical(PublicMap):
         return self.categories
 
     def _check_distinct(self, categories: Sequence[Any]) -> None:
-        """Every entry is one category at most.
-
-        Raises
-        ------
-        InvalidParameter
-            If two categories repeat, or are the same float.
-        """
+        """Refuse categories that repeat or are the same float: an entry is one of them at most."""
         try:
             known = [target for target in _targets(categories) if not math.isnan(target)]
             distinct = len(set(known)) == len(known)

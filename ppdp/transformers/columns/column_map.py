@@ -17,7 +17,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.names import nearest
 from ppdp.core.rounding import inflate
 from ppdp.data.frames import is_gap, objects, opened
-from ppdp.data.rows import Rows, encode_labels
+from ppdp.data.rows import Array, Rows, encode_labels
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.columns.block import Block
@@ -28,8 +28,6 @@ from ppdp.transformers.rowwise.ranges import resolve_ranges
 from ppdp.transformers.way import Way
 
 __all__ = ["Block", "ColumnMap"]
-
-Array = NDArray[np.float64]
 
 _CONSTANTS = {"value": "what fills gaps", "threshold": "threshold", "n_bins": "number of bins"}
 
@@ -58,6 +56,7 @@ def _clipped(X: Array, facts: ColumnFacts) -> Array:
     return np.clip(X, np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high))
 
 
+@dataclass(eq=False, repr=False)
 class ColumnMap(RowWiseTransformer):
     """Public maps of sets of columns, side by side: what a ``ColumnTransformer`` does when it looks at no value.
 
@@ -79,23 +78,16 @@ class ColumnMap(RowWiseTransformer):
     A row without gaps never gains one, nor does any row if every column is filled: 0 stands for what is not a number.
     """
 
-    statistic_names = ("names", "reach", "norm")
+    blocks: Sequence[Block] = (Block(None),)
+    ranges: Any = None
+    max_norm: float | None = None
 
-    def __init__(
-        self, blocks: Sequence[Block] = (Block(None),), ranges: Any = None, max_norm: float | None = None
-    ) -> None:
-        self.blocks = blocks
-        self.ranges = ranges
-        self.max_norm = max_norm
+    bounds_rows = True  # where no bound follows it is refused
+    statistic_names = ("names", "reach", "norm")
 
     @classmethod
     def example(cls) -> Any:
         return cls(ranges=(-10, 10))
-
-    @property
-    def bounds_rows(self) -> bool:  # type: ignore[override]
-        """It always does: where no bound follows it is refused."""
-        return True
 
     @property
     def fills_gaps(self) -> bool:  # type: ignore[override]
@@ -103,7 +95,6 @@ class ColumnMap(RowWiseTransformer):
         return any(block.expects for block in self.blocks) and all(block.fills for block in self.blocks)
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        """One public way."""
         parts = self._parts(domain.feature_names, domain.d, _reach(domain))
         norm, entry, width = self._bounds(parts)
         gaps = domain.missing_rows > 0
@@ -160,13 +151,7 @@ class ColumnMap(RowWiseTransformer):
         return tuple(self._asked) or None
 
     def _check_named(self, names: Sequence[str] | None) -> None:
-        """Every column that is taken by name is there.
-
-        Raises
-        ------
-        DomainMismatch
-            Naming those that are not.
-        """
+        """Refuse a table that lacks columns that are taken by name."""
         asked, known = self._asked, set(names or ())
         missing = [name for name in asked if name not in known]
         if not missing:
@@ -223,32 +208,24 @@ class ColumnMap(RowWiseTransformer):
             Rows as a user has them.
         """
         X = opened(X)
-        if not hasattr(X, "iloc"):
-            return self._coded_array(X)
-        names = list(X.columns) if all(isinstance(name, str) for name in X.columns) else None
-        X, found = X.copy(deep=False), self._found(names, X.shape[1])
-        labels, used = self._labels(found), {i for _, positions in found for i in positions}
-        for i in range(X.shape[1]):
-            if i not in used:
-                X.isetitem(i, np.zeros(len(X)))
-            elif i in labels:
-                X.isetitem(i, _codes(objects(X.iloc[:, i]), labels[i]))
-        return X
-
-    def _coded_array(self, X: Any) -> Any:
         if getattr(X, "ndim", 0) != 2:
             return X  # whoever checks its form says what is wrong
-        found = self._found(None, X.shape[1])
+        framed = hasattr(X, "iloc")
+        names = list(X.columns) if framed and all(isinstance(name, str) for name in X.columns) else None
+        found = self._found(names, X.shape[1])
         labels, used = self._labels(found), {i for _, positions in found for i in positions}
-        if not labels and len(used) == X.shape[1]:
+        changed = [i for i in range(X.shape[1]) if i not in used or i in labels]
+        if not changed:
             return X
-        table = objects(X)
-        for i in range(table.shape[1]):
-            if i not in used:
-                table[:, i] = 0.0
-            elif i in labels:
-                table[:, i] = _codes(table[:, i], labels[i])
-        return table
+        X = X.copy(deep=False) if framed else objects(X)
+        for i in changed:
+            column = X.iloc[:, i] if framed else X[:, i]
+            codes = _codes(objects(column), labels[i]) if i in labels else np.zeros(len(X))
+            if framed:
+                X.isetitem(i, codes)
+            else:
+                X[:, i] = codes
+        return X
 
     @staticmethod
     def _labels(found: Sequence[tuple[Block, list[int]]]) -> dict[int, tuple[Any, ...]]:
@@ -268,13 +245,7 @@ class ColumnMap(RowWiseTransformer):
         return {i: labels for i, labels in known.items() if labels}
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the output columns.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names of the input columns.
-        """
+        """Names of the output columns."""
         given = super().get_feature_names_out(input_features)
         made = _names(self._parts(tuple(map(str, given)), len(given), self.reach_))
         if made is None:
@@ -323,13 +294,7 @@ def _names(parts: Sequence[_Part]) -> list[str] | None:
 
 
 def _check_filled(parts: Sequence[_Part]) -> None:
-    """Where no gap may come in, filling those of some columns only is a mistake.
-
-    Raises
-    ------
-    InvalidParameter
-        Naming the columns that are not filled.
-    """
+    """Where no gap may come in, filling those of some columns only is a mistake."""
     bare = [name for part in parts if not part.block.fills for name in part.facts[0].names]
     if bare and any(part.block.expects for part in parts):
         raise InvalidParameter(

@@ -17,6 +17,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from ppdp.core.callables import refuse_fitted
 from ppdp.core.checks import integer, number
+from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.rowwise.probe import call_surely, output_width
 from ppdp.transformers.rowwise.ranges import resolve_ranges
@@ -34,28 +35,16 @@ __all__ = [
     "Scaled",
 ]
 
-Array = NDArray[np.float64]
-
 MOST_COLUMNS = 100_000  # that may come out of a map: parameters that anybody may have written fill no memory
 
 
 @dataclass(frozen=True)
 class ColumnFacts:
-    """What is publicly known of columns at one point.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Of the columns.
-    ranges : ndarray of shape (n_columns, 2)
-        (low, high) of every column; NaN if it has no bounds yet.
-    square : float
-        Largest squared norm of a row of them; NaN if there is none yet.
-    """
+    """What is publicly known of columns at one point."""
 
     names: tuple[str, ...]
-    ranges: Array
-    square: float
+    ranges: Array  # of shape (n_columns, 2): low and high, NaN where there are no bounds yet
+    square: float  # largest squared norm of a row of them; NaN if there is none yet
 
     @classmethod
     def within(cls, names: Sequence[str], ranges: Array) -> ColumnFacts:
@@ -69,13 +58,7 @@ class ColumnFacts:
         return np.asarray(self.ranges[:, 0] / 2 + self.ranges[:, 1] / 2)
 
     def after(self, step: PublicMap) -> ColumnFacts:
-        """What is known once a map has run.
-
-        Raises
-        ------
-        InvalidParameter
-            If a range runs backwards, or no float holds it.
-        """
+        """What is known once a map has run; refuses ranges that run backwards, or that no float holds."""
         made = step.facts(self)
         with np.errstate(all="ignore"):
             widths = made.ranges[:, 1] - made.ranges[:, 0]
@@ -89,13 +72,7 @@ class ColumnFacts:
         return made
 
     def bounded(self, where: str) -> ColumnFacts:
-        """These facts.
-
-        Raises
-        ------
-        MissingBound
-            If a column has no bounds yet.
-        """
+        """These facts, where every column has bounds."""
         bare = [name for name, known in zip(self.names, np.isfinite(self.ranges)) if not known.all()]
         if bare:
             shown = ", ".join(f"{name!r}: (low, high)" for name in bare)
@@ -110,17 +87,10 @@ class ColumnFacts:
 class PublicMap:
     """A map of columns; each row by itself."""
 
-    bounds = False
-    """Whether what comes out is bounded, whatever comes in."""
-
-    fills = False
-    """Whether no gap is left."""
-
-    expects = False
-    """Whether gaps are declared to come in."""
-
-    step = ""
-    """Name of the step that it stands for."""
+    bounds = False  # whether what comes out is bounded, whatever comes in
+    fills = False  # whether no gap is left
+    expects = False  # whether gaps are declared to come in
+    step = ""  # name of the step that it stands for
 
     def facts(self, given: ColumnFacts) -> ColumnFacts:
         """What is known of the columns that come out."""
@@ -272,22 +242,8 @@ class Binarized(PublicMap):
         return np.where(np.isnan(X), np.nan, self.threshold < X)
 
 
-@cache
-def _polynomials(degree: Any, interaction_only: bool, include_bias: bool, width: int) -> PolynomialFeatures:
-    """Scikit-learn's, which learns the number of columns and nothing else."""
-    return PolynomialFeatures(degree, interaction_only=interaction_only, include_bias=include_bias).fit(
-        np.zeros((1, width))
-    )
-
-
 def _few(width: int, step: str) -> None:
-    """Refuse a table that is too wide.
-
-    Raises
-    ------
-    InvalidParameter
-        If it has more than ``MOST_COLUMNS`` columns.
-    """
+    """Refuse a table that is too wide."""
     if not 0 < width <= MOST_COLUMNS:
         raise InvalidParameter(f"between 1 and {MOST_COLUMNS} columns may come out.", stage=step, fix="fewer of them.")
 
@@ -302,13 +258,7 @@ class Powers(PublicMap):
     step: str = ""
 
     def check(self) -> None:
-        """Refuse a degree that is none.
-
-        Raises
-        ------
-        InvalidParameter
-            If it is no whole number, and no pair of them.
-        """
+        """Refuse a degree that is neither a whole number nor a pair of them."""
         given = self.degree if isinstance(self.degree, tuple) else (0, self.degree)
         ends = [integer("degree", end, self.step, least=0, most=MOST_COLUMNS) for end in given]
         if len(ends) != 2 or ends[0] > ends[1] or (ends[1] == 0 and not self.include_bias):
@@ -318,20 +268,20 @@ class Powers(PublicMap):
 
     def facts(self, given: ColumnFacts) -> ColumnFacts:
         self.check()
-        made = _polynomials(self.degree, self.interaction_only, self.include_bias, len(given.names))
-        _few(made.n_output_features_, self.step)
+        made = PolynomialFeatures(self.degree, interaction_only=self.interaction_only, include_bias=self.include_bias)
+        _few(made.fit(np.zeros((1, len(given.names)))).n_output_features_, self.step)
         with np.errstate(all="ignore"):  # what no float holds is refused
             largest = self.apply(np.abs(given.bounded(self.step).ranges).max(axis=1)[None, :], given)[0]
-        chosen = chain.from_iterable(block.tolist() for block in _factors(*self._form(given)))
+        chosen = chain.from_iterable(block.tolist() for block in self._factors(given))
         names = tuple(_product_name([given.names[i] for i in factors]) for factors in chosen)
         return ColumnFacts.within(names, np.column_stack([-largest, largest]))
 
-    def _form(self, given: ColumnFacts) -> tuple[Any, bool, bool, int]:
-        return self.degree, self.interaction_only, self.include_bias, len(given.names)
+    def _factors(self, given: ColumnFacts) -> tuple[NDArray[np.intp], ...]:
+        return _factors(self.degree, self.interaction_only, self.include_bias, len(given.names))
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         products = []
-        for block in _factors(*self._form(given)):
+        for block in self._factors(given):
             product = np.ones((len(X), len(block)))
             for column in block.T:
                 product *= X[:, column]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 from itertools import chain
 
@@ -27,18 +28,10 @@ BLOCK = 4096  # rows
 
 @dataclass(frozen=True, slots=True)
 class TokenSets:
-    """Rows as sets of 64-bit tokens.
+    """Rows as sets of 64-bit tokens."""
 
-    Attributes
-    ----------
-    words : ndarray of uint64
-        Tokens of all rows, one row after the other.
-    counts : ndarray of shape (n,)
-        How many tokens each row has; repeated ones count once in all that follows.
-    """
-
-    words: Bits
-    counts: Positions
+    words: Bits  # tokens of all rows, one row after the other
+    counts: Positions  # how many tokens each row has; repeated ones count once in all that follows
 
     @classmethod
     def of_rows(cls, X: Array) -> TokenSets:
@@ -50,11 +43,12 @@ class TokenSets:
     def of_documents(cls, documents: Sequence[Iterable[str]]) -> TokenSets:
         """Tokens that are strings; texts are split at white space."""
         counts = np.empty(len(documents), dtype=np.intp)
-        found, remembered = [], _Words()
+        found, word = [], cache(_word)  # which forgets the words with this call
         for start in range(0, len(documents), BLOCK):
-            split = [_tokens(document) for document in documents[start : start + BLOCK]]
+            some = documents[start : start + BLOCK]
+            split = [one.split() if isinstance(one, str) else list(one) for one in some]
             counts[start : start + BLOCK] = sizes = list(map(len, split))
-            words = map(remembered.__getitem__, chain.from_iterable(split))
+            words = map(word, chain.from_iterable(split))
             found.append(np.fromiter(words, np.uint64, sum(sizes)))
         return cls(np.concatenate(found) if found else np.empty(0, np.uint64), counts)
 
@@ -133,17 +127,9 @@ class Vectors:
         return similar
 
 
-class _Words(dict[str, int]):
-    """64-bit words of strings, remembered."""
-
-    def __missing__(self, token: str) -> int:
-        word = int.from_bytes(blake2b(token.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-        self[token] = word
-        return word
-
-
-def _tokens(document: Iterable[str]) -> list[str]:
-    return document.split() if isinstance(document, str) else list(document)
+def _word(token: str) -> int:
+    """64 bits that stand for a string."""
+    return int.from_bytes(blake2b(token.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def first_everywhere(keys: Bits, order: Positions) -> NDArray[np.bool_]:

@@ -20,54 +20,36 @@ from ppdp.bounds.clustering import KISSING, reach
 from ppdp.core.checks import flag, integer, length
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import extremes
 from ppdp.exceptions import InvalidParameter
-from ppdp.transformers.deduplicate.keys import check_order, compared
-from ppdp.transformers.deduplicate.records import grouped
+from ppdp.transformers.deduplicate.records import compared, grouped
 from ppdp.transformers.way import Way
 
 __all__ = ["SLACK", "Comparable", "Crowding", "NearPairs", "centres", "cluster_way", "crowding"]
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Pairs = tuple[Indices, Indices, Array]
 
-SLACK = 1 + 1e-9
-"""Distances are computed less than this factor away from the truth."""
-
-LOCATED = 1e140
-"""Larger entries would overflow when they are squared."""
-
-AT_ONCE = 2**23
-"""Pairs that are held in memory together."""
+SLACK = 1 + 1e-9  # distances are computed less than this factor away from the truth
+LOCATED = 1e140  # larger entries would overflow when they are squared
+AT_ONCE = 2**23  # pairs that are held in memory together
 
 
 @dataclass(frozen=True)
 class Comparable:
-    """The rows that take part: present and without gaps.
+    """The rows that take part: present and without gaps."""
 
-    Attributes
-    ----------
-    slots : ndarray of shape (k,)
-        Where they stand.
-    points : ndarray of shape (k, d)
-        The rows.
-    labels : ndarray of shape (k,), optional
-        Rows of different labels are never near each other.
-    """
-
-    slots: Indices
+    slots: Indices  # where they stand
     points: Array
-    labels: Array | None
+    labels: Array | None  # rows of different labels are never near each other
 
     @classmethod
     def of(cls, X: Array, y: Array | None, weight: Array) -> Comparable:
         """Select them."""
+        found = cls(np.arange(len(X)), X, y)
         slots = np.flatnonzero((weight > 0) & ~np.isnan(X).any(axis=1))
-        if len(slots) == len(X):
-            return cls(slots, X, y)
-        return cls(slots, X[slots], None if y is None else y[slots])
+        return found if len(slots) == len(X) else found.some(slots)
 
     def some(self, which: Indices) -> Comparable:
         """Some of these rows."""
@@ -222,31 +204,20 @@ def _ranges(starts: Indices, lengths: Indices) -> Indices:
 
 @dataclass(frozen=True)
 class Crowding:
-    """How many rows must be replaced before more than ``most`` rows crowd within ``radius``.
-
-    Attributes
-    ----------
-    radius : float
-        How near rows are.
-    most : int
-        The largest crowding that is assumed.
-    keys : {"current", "raw"}
-        Which rows are compared.
-    """
+    """How many rows must be replaced before more than ``most`` rows crowd within ``radius``."""
 
     radius: float
     most: int
     keys: str
 
     def __call__(self, rows: Rows, unit: float) -> float:
-        """Measure the margin."""
-        comparable = Comparable.of(compared(rows, self), rows.y, rows.weight)
+        comparable = Comparable.of(compared(rows, self.keys), rows.y, rows.weight)
         return (self.most + 1 - crowding(comparable, self.radius * SLACK, self.most)) / unit
 
 
 def cluster_way(stage: Any, formula: str, domain: Domain, distance: Distance) -> Way:
     """The one way of a stage that finds clusters, under the condition that rows are not crowded."""
-    raw = check_order(stage, domain, distance)
+    raw = stage.takes_raw_keys(domain, distance)
     eta = length("eta", stage.eta, stage)
     if domain.row_norm is not None and eta >= 2 * domain.row_norm:
         raise InvalidParameter(

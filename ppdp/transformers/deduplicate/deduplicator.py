@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,18 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter
-from ppdp.transformers.base import Stage, Statistics
-from ppdp.transformers.deduplicate.keys import check_order, compared
+from ppdp.transformers.base import Statistics
+from ppdp.transformers.deduplicate.base import Resampler
 from ppdp.transformers.deduplicate.records import grouped, present, smallest
-from ppdp.transformers.deduplicate.resampler import Resampler
 from ppdp.transformers.way import Way
 
 __all__ = ["Deduplicator"]
 
-LABELS = ["record", "unanimous", "first"]
+FORMULAS = {"record": "whole-record", "unanimous": "unanimous", "first": "keep-first"}
 
 
-class Deduplicator(Resampler, Stage):
+@dataclass(eq=False, repr=False)
+class Deduplicator(Resampler):
     """Keep one copy of every record.
 
     In a pipeline, deleted rows keep their slot with weight 0: how many there were stays private. Gaps
@@ -49,8 +50,6 @@ class Deduplicator(Resampler, Stage):
     further rows are switched on or off; with "unanimous" one. A stage before it that moved rows makes them count as
     replaced. Rows are compared in memory.
 
-    There is no ``transform``: a new row is never a duplicate. Use :meth:`fit_resample` outside a pipeline.
-
     Examples
     --------
     >>> import numpy as np
@@ -61,22 +60,19 @@ class Deduplicator(Resampler, Stage):
     (array([[3., 4.]]), array([1]))
     """
 
-    def __init__(self, key: Sequence[str | int] | None = None, labels: str = "record", keys: str = "current") -> None:
-        self.key = key
-        self.labels = labels
-        self.keys = keys
+    key: Sequence[str | int] | None = None
+    labels: str = "record"
+    keys: str = "current"
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        """One exact, unconditional way."""
-        choice("labels", self.labels, LABELS, self)
+        formula = FORMULAS[choice("labels", self.labels, FORMULAS, self)]
         columns = self._columns(domain)
-        raw = check_order(self, domain, distance)
+        raw = self.takes_raw_keys(domain, distance)
         if raw and columns is not None:
             raise InvalidParameter(
                 "keys='raw' compares whole rows.", stage="Deduplicator", fix="leave key out, or put it first."
             )
         parameters: dict[str, Any] = {"raw": raw}
-        formula = {"record": "whole-record", "unanimous": "unanimous", "first": "keep-first"}[self.labels]
         if columns is not None:
             formula, parameters = "keep-first", {"raw": raw, "labels": self.labels}
         return (Way.by(f"deduplication.{formula}", domain, distance, **parameters),)
@@ -90,7 +86,7 @@ class Deduplicator(Resampler, Stage):
         return {"columns": self._columns(domain)}
 
     def _weight(self, rows: Rows, statistics: Statistics) -> Array:
-        slots, X, y = present(rows, compared(rows, self))
+        slots, X, y = present(rows, self.keys)
         weight = np.zeros(rows.n)
         weight[slots[kept(X, y, statistics["columns"], self.labels)]] = 1.0
         return weight

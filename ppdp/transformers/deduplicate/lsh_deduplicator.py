@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,20 +14,21 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidInput, InvalidParameter
-from ppdp.transformers.base import Stage, Statistics
+from ppdp.transformers.base import Statistics
+from ppdp.transformers.deduplicate.base import Resampler
 from ppdp.transformers.deduplicate.buckets import TokenSets, Vectors, first_everywhere, largest_load, windowed
-from ppdp.transformers.deduplicate.keys import check_order, compared
 from ppdp.transformers.deduplicate.records import Positions, grouped, present
-from ppdp.transformers.deduplicate.resampler import Resampler
 from ppdp.transformers.way import Way
 
 __all__ = ["LSHDeduplicator"]
 
 HASHES = {"minhash": 6, "simhash": 32}  # per band
 MOST_HASHES = {"minhash": 1024, "simhash": 64}
+FORMULAS = {"first": "bands-first", "window": "bands-window", "soft": "bands-weights"}
 
 
-class LSHDeduplicator(Resampler, Stage):
+@dataclass(eq=False, repr=False)
+class LSHDeduplicator(Resampler):
     """Keep rows that share no bucket with an earlier one: near-duplicate documents, token sets or vectors.
 
     Every row has one bucket in each of a few bands, by a public hash that similar rows are likely to share. Rows of a
@@ -64,8 +65,7 @@ class LSHDeduplicator(Resampler, Stage):
     no bound. Rows are compared in memory.
 
     Two sets of Jaccard similarity s share a bucket with probability ``1 - (1 - s**rows)**bands``: 0.95 at 0.8 with the
-    default. There is no ``transform``: a new row is never a duplicate. Use :meth:`fit_resample` outside a pipeline,
-    with "soft" :meth:`weights`.
+    default.
 
     Examples
     --------
@@ -74,25 +74,14 @@ class LSHDeduplicator(Resampler, Stage):
     (['the quick brown fox jumps', 'A text of its own'], None)
     """
 
-    def __init__(
-        self,
-        bands: int = 10,
-        rows: int | None = None,
-        mode: str = "minhash",
-        rule: str = "first",
-        window: int = 4,
-        similarity: float = 0.8,
-        seed: int = 0,
-        keys: str = "current",
-    ) -> None:
-        self.bands = bands
-        self.rows = rows
-        self.mode = mode
-        self.rule = rule
-        self.window = window
-        self.similarity = similarity
-        self.seed = seed
-        self.keys = keys
+    bands: int = 10
+    rows: int | None = None
+    mode: str = "minhash"
+    rule: str = "first"
+    window: int = 4
+    similarity: float = 0.8
+    seed: int = 0
+    keys: str = "current"
 
     @classmethod
     def example(cls) -> Any:
@@ -103,26 +92,22 @@ class LSHDeduplicator(Resampler, Stage):
         return self.rule == "soft"
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        """One exact, unconditional way."""
-        rule = choice("rule", self.rule, ["first", "window", "soft"], self)
-        parameters: dict[str, Any] = {"bands": integer("bands", self.bands, self), "seed": self._seed()}
+        rule = choice("rule", self.rule, FORMULAS, self)
+        parameters: dict[str, Any] = {"bands": integer("bands", self.bands, self)}
+        parameters["seed"] = integer("seed", self.seed, self, least=0)
         self._hashes()
         if rule == "window":
             number("similarity", self.similarity, self, above=0, most=1)
             parameters["window"] = integer("window", self.window, self)
-        raw = check_order(self, domain, distance)
-        formula = {"first": "bands-first", "window": "bands-window", "soft": "bands-weights"}[rule]
-        return (Way.by(f"deduplication.{formula}", domain, distance, raw=raw, **parameters),)
-
-    def _seed(self) -> int:
-        return integer("seed", self.seed, self, least=0)
+        raw = self.takes_raw_keys(domain, distance)
+        return (Way.by(f"deduplication.{FORMULAS[rule]}", domain, distance, raw=raw, **parameters),)
 
     def _hashes(self) -> int:
         mode = choice("mode", self.mode, list(HASHES), self)
         return HASHES[mode] if self.rows is None else integer("rows", self.rows, self, most=MOST_HASHES[mode])
 
     def _weight(self, rows: Rows, statistics: Statistics) -> Array:
-        slots, X, y = present(rows, compared(rows, self))
+        slots, X, y = present(rows, self.keys)
         order = grouped(X if y is None else np.column_stack([X, y])).order
         table = TokenSets.of_rows(X) if self.mode == "minhash" else Vectors.of_rows(X)
         weight = np.zeros(rows.n)
@@ -158,7 +143,7 @@ class LSHDeduplicator(Resampler, Stage):
         try:
             table = TokenSets.of_documents(documents)
         except (AttributeError, TypeError):
-            table = None
+            table = None  # so that the error below does not hold on to this one, which may quote a document
         if table is None:
             raise InvalidInput("a document must be a string or a list of strings.")
         return replace(rows, weight=self._decided(table, np.arange(rows.n)))

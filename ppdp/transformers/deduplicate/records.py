@@ -6,7 +6,6 @@ their bits where two hashes agree: the order of two different records depends on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.data.parallel import blocks
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 
-__all__ = ["Groups", "bits", "grouped", "hashed", "mixed", "present", "smallest"]
+__all__ = ["Groups", "bits", "compared", "grouped", "hashed", "mixed", "present", "smallest"]
 
-Array = NDArray[np.float64]
 Bits = NDArray[np.uint64]
 Positions = NDArray[np.intp]
 
@@ -27,26 +25,15 @@ CHUNK = 2**16  # rows
 
 @dataclass(frozen=True)
 class Groups:
-    """Rows sorted group by group, equal rows by position.
+    """Rows sorted group by group, equal rows by position."""
 
-    Attributes
-    ----------
-    order : ndarray of shape (n,)
-        Positions of the rows.
-    starts : ndarray of shape (groups,)
-        Where in ``order`` each group begins.
-    """
-
-    order: Positions
-    starts: Positions
+    order: Positions  # of all rows
+    starts: Positions  # where in ``order`` each group begins
 
     @cached_property
     def sizes(self) -> Positions:
         """Number of rows of every group."""
-        sizes = np.full(len(self.starts), len(self.order))
-        sizes[:-1] = self.starts[1:]
-        sizes -= self.starts
-        return sizes
+        return np.diff(self.starts, append=len(self.order))
 
     @cached_property
     def first(self) -> Positions:
@@ -67,9 +54,14 @@ class Groups:
         return np.minimum.reduceat(values, self.starts) == np.maximum.reduceat(values, self.starts)
 
 
-def present(rows: Rows, X: Array) -> tuple[Positions, Array, Array | None]:
-    """Slots of the rows that are present, what ``X`` has there, and their labels."""
-    slots = np.flatnonzero(rows.weight)
+def compared(rows: Rows, keys: str) -> Array:
+    """The rows that are compared: as they are, or as they came into the first stage that is fitted or moves rows."""
+    return rows.raw if keys == "raw" and rows.raw is not None else rows.X
+
+
+def present(rows: Rows, keys: str) -> tuple[Positions, Array, Array | None]:
+    """Slots of the rows that are present, the rows that are compared, and their labels."""
+    X, slots = compared(rows, keys), np.flatnonzero(rows.weight)
     if len(slots) == rows.n:
         return slots, X, rows.y
     return slots, X[slots], None if rows.y is None else rows.y[slots]
@@ -107,20 +99,20 @@ def grouped(records: Array) -> Groups:
     ranked = hashes[order]
     new = np.ones(len(order), dtype=bool)
     new[1:] = ranked[1:] != ranked[:-1]
-    if any(_differ(records, order, alike) for alike in _chunks(np.flatnonzero(~new))):  # two records share a hash
+    if _share_a_hash(records, order, np.flatnonzero(~new)):
         words = bits(records)
         order = np.lexsort((*words.T, hashes))
         new[1:] = (words[order[1:]] != words[order[:-1]]).any(axis=1)
     return Groups(order, np.flatnonzero(new))
 
 
-def _chunks(places: Positions) -> Iterator[Positions]:
-    return (places[start : start + CHUNK] for start in range(0, len(places), CHUNK))
-
-
-def _differ(records: Array, order: Positions, places: Positions) -> bool:
-    """Whether any record is another one than the record before it."""
-    return bool((bits(records[order[places]]) != bits(records[order[places - 1]])).any())
+def _share_a_hash(records: Array, order: Positions, places: Positions) -> bool:
+    """Whether at any of these places stands another record than before it, although their hashes agree."""
+    for start in range(0, len(places), CHUNK):
+        some = places[start : start + CHUNK]
+        if (bits(records[order[some]]) != bits(records[order[some - 1]])).any():
+            return True
+    return False
 
 
 def smallest(records: Array, groups: Groups) -> Positions:

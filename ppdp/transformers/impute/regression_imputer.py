@@ -13,23 +13,23 @@ from ppdp.core.checks import number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.rounding import eigen_error, product_error
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms
 from ppdp.data.summary import second_moment
 from ppdp.exceptions import InvalidParameter
-from ppdp.transformers.base import Statistics, Transformer, chosen
-from ppdp.transformers.impute.filling import MissingMargin, missing_limit
-from ppdp.transformers.way import Ask, Way
+from ppdp.transformers.base import Statistics
+from ppdp.transformers.impute.base import Imputer, MissingMargin
+from ppdp.transformers.way import Ask, Measure, Way
 
 __all__ = ["RegressionImputer"]
 
-Array = NDArray[np.float64]
 
 # Numbers held at once by the systems of equations of a block of rows.
 BLOCK_SIZE = 2**22
 
 
-class RegressionImputer(Transformer):
+@dataclass(eq=False, repr=False)
+class RegressionImputer(Imputer):
     """Fill gaps by least squares of the missing columns on the observed ones, fitted on the rows without gaps.
 
     For every pattern of gaps, with ``C = (1/n) Σ x xᵀ`` over the complete rows, r the columns observed and J those
@@ -75,57 +75,36 @@ class RegressionImputer(Transformer):
            [ 0.4,  0.4]])
     """
 
-    allows_gaps = True
-    fills_gaps = True
+    regularization: float | None = None
+    min_eigenvalue: float | None = None
+    max_missing: int | float | None = None
+    statistics: str = "auto"
+
     statistic_names = ("moment", "ridge", "norm", "entry_bound")
 
-    def __init__(
-        self,
-        regularization: float | None = None,
-        min_eigenvalue: float | None = None,
-        max_missing: int | float | None = None,
-        statistics: str = "auto",
-    ) -> None:
-        self.regularization = regularization
-        self.min_eigenvalue = min_eigenvalue
-        self.max_missing = max_missing
-        self.statistics = statistics
-
-    def _share(self, d: int) -> float:
-        """The public ν: the ridge, or the least eigenvalue that is assumed."""
+    def _parameters(self, domain: Domain) -> dict[str, Any]:
+        """The public ν, which is the ridge or the least eigenvalue that is assumed, and which of them it is."""
         if self.min_eigenvalue is None:
             ridge = 0.1 if self.regularization is None else self.regularization
-            return number("regularization", ridge, self, least=1e-6, most=1e3)
+            return {"share": number("regularization", ridge, self, least=1e-6, most=1e3), "conditional": False}
         if self.regularization is not None:
             raise InvalidParameter(
                 "regularization and min_eigenvalue exclude each other.",
                 stage="RegressionImputer",
                 fix="give regularization for the unconditional form, or min_eigenvalue for the one with a condition.",
             )
-        return number("min_eigenvalue", self.min_eigenvalue, self, least=1e-6, most=1 / d)
+        share = number("min_eigenvalue", self.min_eigenvalue, self, least=1e-6, most=1 / domain.d)
+        return {"share": share, "conditional": True}
 
-    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        """Exact (moves the rows with gaps) and noisy (moves nothing but what had moved)."""
-        share, conditional = self._share(domain.d), self.min_eigenvalue is not None
-        norm = float(domain.require("row_norm", "RegressionImputer"))
-        limit = missing_limit(self.max_missing, domain, self)
-        if limit == 0:
-            return (Way.by("imputation.zero", domain, distance),)
-        form: dict[str, Any] = {"share": share, "conditional": conditional}
-        parameters = {**form, "max_missing": limit}
-        exact = Way.by(
-            "regression.exact",
-            domain,
-            distance,
-            measures={
-                "imputation.missing": MissingMargin(limit),
-                "regression.eigenvalue": EigenvalueMargin(share * norm**2, norm),
-            },
-            ask=Ask("complete-matrix"),
-            **parameters,
-        )
-        noisy = Way.by("regression.public", domain, distance, ask=Ask("complete-matrix"), **form)
-        return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
+    def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, Way]:
+        norm, ask = float(domain.require("row_norm")), Ask("complete-matrix")
+        measures: dict[str, Measure] = {
+            "imputation.missing": MissingMargin(limit),
+            "regression.eigenvalue": EigenvalueMargin(parameters["share"] * norm**2, norm),
+        }
+        own = {**parameters, "max_missing": limit}
+        exact = Way.by("regression.exact", domain, distance, measures=measures, ask=ask, **own)
+        return {"noisy": Way.by("regression.public", domain, distance, ask=ask, **parameters), "exact": exact}
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         if way.name == "public":  # nothing is observed to follow from

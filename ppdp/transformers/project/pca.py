@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,19 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 from ppdp.core.checks import choice, flag, integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, multiplied
-from ppdp.exceptions import UnsupportedOrder
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.project.pca_margins import AlignmentMargin, GapMargin, Spectrum
 from ppdp.transformers.project.public_columns import PublicColumns
-from ppdp.transformers.way import Ask, Way
+from ppdp.transformers.way import Ask, Measure, Way
 
 __all__ = ["PCA"]
 
-Array = NDArray[np.float64]
 
-
+@dataclass(eq=False, repr=False)
 class PCA(Transformer):
     """Project rows on the top eigenvectors of their second moment or covariance.
 
@@ -95,27 +94,16 @@ class PCA(Transformer):
            [ 0.]])
     """
 
-    statistic_names = ("components", "mean", "projection")
+    n_components: int | None = None
+    min_gap: float | None = None
+    center: bool = False
+    output: str = "rank"
+    n_columns: int | None = None
+    basis: int | ArrayLike = 0
+    min_alignment: float | None = None
+    statistics: str = "auto"
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        min_gap: float | None = None,
-        center: bool = False,
-        output: str = "rank",
-        n_columns: int | None = None,
-        basis: int | ArrayLike = 0,
-        min_alignment: float | None = None,
-        statistics: str = "auto",
-    ) -> None:
-        self.n_components = n_components
-        self.min_gap = min_gap
-        self.center = center
-        self.output = output
-        self.n_columns = n_columns
-        self.basis = basis
-        self.min_alignment = min_alignment
-        self.statistics = statistics
+    statistic_names = ("components", "mean", "projection")
 
     @classmethod
     def example(cls) -> Any:
@@ -123,9 +111,7 @@ class PCA(Transformer):
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """Exact (assumes an eigengap, moves all rows) and noisy (moves nothing)."""
-        if domain.missing_rows:
-            raise UnsupportedOrder("rows may have gaps here.", stage="PCA", fix="put an imputer before it.")
-        domain.require("row_norm", "PCA")
+        self._norm_of_complete_rows(domain)
         k, columns = self._rank(domain.d), self._columns(domain.d)
         if columns is None and k == domain.d:
             return (Way.by("row-wise.identity", domain, distance),)
@@ -134,31 +120,26 @@ class PCA(Transformer):
         if columns is None and not self._center:
             name, facts = "pca.public", {}
         noisy = Way.by(name, domain, distance, ask=self._ask, **facts)
-        return chosen({"noisy": noisy, "exact": self._exact(domain, distance)}, self.statistics, self)
+        return chosen({"noisy": noisy, "exact": self._exact(domain, distance, k, columns)}, self.statistics, self)
 
-    def _exact(self, domain: Domain, distance: Distance) -> Way:
-        k, columns = self._rank(domain.d), self._columns(domain.d)
+    def _exact(self, domain: Domain, distance: Distance, k: int, columns: PublicColumns | None) -> Way:
         share = 0.1 / k if self.min_gap is None else positive("min_gap", self.min_gap, self, most=1)
-        facts: dict[str, Any] = {"min_gap": share * float(domain.require("row_norm")) ** 2}
-        if columns is None:
-            name = "pca.centred-rank" if self._center else "pca.rank"
-            facts |= {"n_components": k} if self._center else {}
-        else:
-            name = "pca.projected"
+        gap = GapMargin(domain, k, share * float(domain.require("row_norm")) ** 2, self._center)
+        facts: dict[str, Any] = {"min_gap": gap.gap}
+        name, ask, centred = "pca.rank", None, "centred-" if self._center else ""
+        measures: dict[str, Measure] = {f"pca.{centred}gap": gap}
+        if columns is not None:
+            name, ask = "pca.projected", self._ask
             facts |= {"n_components": k, "columns": columns.number, "center": self._center}
-        if columns is not None and self._frames(domain.d, columns):
-            name, facts["min_alignment"] = "pca.aligned", self._least_alignment(columns, k)
-        ask = None if columns is None else self._ask
-        return Way.by(name, domain, distance, measures=self._measures(domain, facts), ask=ask, **facts)
-
-    def _measures(self, domain: Domain, facts: dict[str, Any]) -> dict[str, Any]:
-        """How to measure what the exact way may assume."""
-        centred, k, columns = "centred-" if self._center else "", self._rank(domain.d), self._columns(domain.d)
-        gap = GapMargin(domain, k, facts["min_gap"], self._center)
-        found: dict[str, Any] = {f"pca.{centred}gap": gap}
-        if columns is not None and "min_alignment" in facts:
-            found[f"pca.{centred}alignment"] = AlignmentMargin(gap, facts["min_alignment"], columns.matrix)
-        return found
+            if self._frames(domain.d, columns):
+                least = columns.usual_alignment(k)
+                if self.min_alignment is not None:
+                    least = number("min_alignment", self.min_alignment, self, least=1e-6, most=1)
+                name, facts["min_alignment"] = "pca.aligned", least
+                measures[f"pca.{centred}alignment"] = AlignmentMargin(gap, least, columns.matrix)
+        elif self._center:
+            name, facts["n_components"] = "pca.centred-rank", k
+        return Way.by(name, domain, distance, measures=measures, ask=ask, **facts)
 
     @property
     def _ask(self) -> Ask:
@@ -184,11 +165,6 @@ class PCA(Transformer):
     def _frames(self, d: int, columns: PublicColumns) -> bool:
         """Whether the polar factor of P G is asked for, and is something else than P G."""
         return bool(self.output == "aligned" and columns.number < d and self._rank(d) < d)
-
-    def _least_alignment(self, columns: PublicColumns, k: int) -> float:
-        if self.min_alignment is None:
-            return columns.usual_alignment(k)
-        return number("min_alignment", self.min_alignment, self, least=1e-6, most=1)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         if way.name == "public":
@@ -240,13 +216,7 @@ class PCA(Transformer):
         return mapped
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the output columns: those of the input for output "rank", otherwise pca0, pca1, ...
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-            Names of the input columns.
-        """
+        """Names of the output columns: those of the input for output "rank", otherwise pca0, pca1, ..."""
         check_is_fitted(self)
         if self.output == "rank":
             return np.asarray(super().get_feature_names_out(input_features))

@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.bounds.pca import map_error, moment_error
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.rounding import inflate
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import top_eigenvectors
 from ppdp.data.summary import column_sums, second_moment
 
 __all__ = ["AlignmentMargin", "GapMargin", "Spectrum"]
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
-"""Matrix products that give equal rows equal bits: ``docs/theory/random-projection.md``, Lemma B.
+"""Matrix products that give equal rows equal bits: ``docs/theory/random-projection.md``, Lemmas B, G and O.
 
 A linear algebra library sums in an order that depends on where a row stands and on how many stand with it, so equal
-rows may differ in the last bit. Here both factors are cut into slices of so few bits that every sum is one of
-integers below 2^53: exact, hence the same in any order.
+rows may differ in the last bit. Here every sum is one of integers below 2^53, exact and hence the same in any order, or
+it is taken in the order of the columns. Rows may be a sparse array; their bits are those of the same rows made dense.
 """
 
 from __future__ import annotations
@@ -14,55 +14,108 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-__all__ = ["product"]
+from ppdp.bounds.random_matrix import EXACT, row_bits, whole
+from ppdp.data.frames import canonical
+from ppdp.data.parallel import blocks, in_parallel
+from ppdp.data.rows import Array
 
-Array = NDArray[np.float64]
+__all__ = ["product", "project"]
 
-EXACT = 53  # integers up to 2^53 are float64 numbers
 KEPT = 54  # bits of every entry that are used, counted from the largest entry of its row
 MATRIX_SLICE = 18
+LEAST = -512  # of exponents of rows: those of smaller rows are rounded to the same grid
 
 
-def product(X: Array, A: Any) -> Array:
+def product(X: Any, A: Any) -> Array:
     """``X @ A.T``; the bits of a row depend on nothing but that row and A.
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
+    X : ndarray or sparse array of shape (n, d)
         Finite rows.
     A : ndarray or sparse array of shape (k, d)
-        The matrix; d at most 2^17. The entries of a sparse one should be of one size.
+        The matrix; d at most 2^17.
     """
-    row_slice = EXACT - MATRIX_SLICE - (X.shape[1] - 1).bit_length()
-    size = _exponent(np.abs(X).max(axis=1, initial=0.0))[:, None]
-    scale, parts = _sliced_matrix(A)
+    X, row_slice = _ordered(X), EXACT - MATRIX_SLICE - (X.shape[1] - 1).bit_length()
+    size, scale = _exponents(X), _exponents(A)
+    parts = _slices(A, scale, MATRIX_SLICE)
     total = np.zeros((X.shape[0], A.shape[0]))
     for i, rows in enumerate(_slices(X, size, row_slice), 1):
         for j, part in enumerate(parts, 1):
-            total += np.ldexp(rows @ part.T, -(i * row_slice + j * MATRIX_SLICE))
-    return np.asarray(np.ldexp(total, size + scale) + 0.0)  # -0 becomes 0
+            total += np.ldexp(_dense(rows @ part.T), -(i * row_slice + j * MATRIX_SLICE))
+    return np.asarray(np.ldexp(total, size[:, None] + scale) + 0.0)  # -0 becomes 0
 
 
-def _sliced_matrix(A: Any) -> tuple[Any, list[Any]]:
-    """Exponents by row of A, one for all if it is sparse, and its slices."""
-    if not issparse(A):
-        scale = _exponent(np.abs(A).max(axis=1, initial=0.0))
-        return scale, _slices(A, scale[:, None], MATRIX_SLICE)
-    A = csr_array(A)
-    scale = _exponent(np.abs(A.data).max(initial=0.0))
-    return scale, [csr_array((part, A.indices, A.indptr), A.shape) for part in _slices(A.data, scale, MATRIX_SLICE)]
+def project(X: Any, A: Any) -> Array:
+    """``X @ A.T`` for a matrix that :func:`~ppdp.bounds.random_matrix.draw` has drawn, by one product.
+
+    Rows are rounded first, to as many bits as keep the sums exact, unless A is sparse. The bits of a row depend on
+    nothing but that row and A; under a sparse A those of a component depend on nothing but the columns that it sums.
+
+    Parameters
+    ----------
+    X : ndarray or sparse array of shape (n, d)
+        Finite rows.
+    A : ndarray or sparse array of shape (k, d)
+        The matrix.
+    """
+    X, (S, unit) = _ordered(X), whole(A)
+    if issparse(S) and issparse(X):  # each sum is taken from the first column to the last; zeros change nothing
+        return _dense(X @ S.T) * unit
+    bits = 0 if issparse(S) else row_bits(S)
+    S_t = np.ascontiguousarray(S.T) if issparse(X) else S.T
+    out = np.empty((X.shape[0], S.shape[0]))
+
+    def task(part: slice) -> None:
+        rows = X[part]
+        if issparse(S):
+            out[part] = (S @ np.ascontiguousarray(rows.T)).T
+            out[part] *= unit
+            return
+        exponents = np.maximum(_exponents(rows), LEAST)
+        up, down = np.ldexp(1.0, bits - exponents), unit * np.ldexp(1.0, exponents - bits)
+        if issparse(rows):
+            out[part] = _with(rows, np.rint(rows.data * _by_entry(rows, up))) @ S_t
+        else:
+            rounded = rows * up[:, None]
+            np.matmul(np.rint(rounded, out=rounded), S_t, out=out[part])
+        out[part] *= down[:, None]
+        out[part] += 0.0  # -0 becomes 0
+
+    for _ in in_parallel(task, blocks(*(out if issparse(X) else X).shape), 0):  # one thread for each block
+        pass
+    return out
 
 
-def _exponent(largest: Any) -> Any:
-    """The smallest e with ``largest < 2^e``."""
-    return np.frexp(largest)[1]
+def _ordered(X: Any) -> Any:
+    return canonical(X) if issparse(X) else X
 
 
-def _slices(values: Array, exponent: Any, bits: int) -> list[Array]:
-    """Integers z₁, z₂, … of at most 2^bits such that ``values`` is ``2^exponent Σ zᵢ 2^(-i bits)``, up to 2^-55."""
-    found, rest = [], np.ldexp(values, bits - exponent)
+def _exponents(A: Any) -> NDArray[np.int64]:
+    """Of every row the smallest e with ``largest < 2^e``."""
+    largest = abs(A).max(axis=1).toarray() if issparse(A) else np.abs(A).max(axis=1, initial=0.0)
+    return np.asarray(np.frexp(largest.ravel())[1], dtype=np.int64)
+
+
+def _slices(A: Any, exponents: NDArray[np.int64], bits: int) -> list[Any]:
+    """Integers Z₁, Z₂, … of at most 2^bits such that a row is ``2^exponent Σ Zᵢ 2^(-i bits)``, up to 2^-55."""
+    found, rest = [], np.ldexp(A.data if issparse(A) else A, bits - _by_entry(A, exponents))
     for _ in range(math.ceil(KEPT / bits)):
-        whole = np.rint(rest)
-        found.append(whole)
-        rest = np.ldexp(rest - whole, bits)
+        integers = np.rint(rest)
+        found.append(_with(A, integers))
+        rest = np.ldexp(rest - integers, bits)
     return found
+
+
+def _by_entry(A: Any, of_row: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A number of every row, for each of its entries that are held."""
+    return np.repeat(of_row, np.diff(A.indptr)) if issparse(A) else of_row[:, None]
+
+
+def _with(A: Any, entries: Array) -> Any:
+    """Other entries in the same places."""
+    return csr_array((entries, A.indices, A.indptr), A.shape) if issparse(A) else entries
+
+
+def _dense(A: Any) -> Array:
+    return np.asarray(A.toarray() if issparse(A) else A)

@@ -7,31 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.core.checks import integer
 from ppdp.data.parallel import threads_for
+from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
 
 __all__ = ["PublicColumns"]
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True, slots=True)
 class PublicColumns:
-    """G, for a block of k of d directions.
+    """G, for a block of k of d directions."""
 
-    Attributes
-    ----------
-    matrix : ndarray of shape (d, number)
-        Orthonormal columns.
-    drawn : bool
-        Whether they were drawn at random rather than given.
-    """
-
-    matrix: Array
-    drawn: bool
+    matrix: Array  # of shape (d, number), with orthonormal columns
+    drawn: bool  # at random rather than given
 
     @property
     def number(self) -> int:
@@ -40,26 +30,7 @@ class PublicColumns:
 
     @classmethod
     def of(cls, basis: Any, n_columns: Any, d: int, *, usual: int, least: int, stage: object) -> PublicColumns:
-        """From the seed of a random matrix, or from given columns.
-
-        Parameters
-        ----------
-        basis : int or array of shape (d, number)
-            Seed or columns.
-        n_columns : int or None
-            How many; None is ``usual``, or as many as are given.
-        d : int
-            Number of columns of the input.
-        usual, least : int
-            How many are drawn unless asked otherwise, and how many there must be.
-        stage : object
-            The estimator, for errors.
-
-        Raises
-        ------
-        InvalidParameter
-            If they are impossible.
-        """
+        """At least ``least`` columns: drawn from a seed (``usual`` ones unless asked otherwise), or as given."""
         asked = None if n_columns is None else integer("n_columns", n_columns, stage, least=least, most=d)
         if basis is None or isinstance(basis, (str, bytes)) or np.isscalar(basis):
             seed = integer("basis", basis, stage, least=0)

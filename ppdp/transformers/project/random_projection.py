@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from ppdp.bounds.projection import FAMILIES, MOST_ENTRIES, draw
-from ppdp.core.checks import choice, integer
+from ppdp.bounds.projection import Matrix
+from ppdp.bounds.random_matrix import BINS, FAMILIES, MOST_COLUMNS, MOST_ENTRIES
+from ppdp.core.checks import choice, integer, number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows
-from ppdp.exceptions import InvalidParameter, UnsupportedOrder
+from ppdp.data.frames import canonical
+from ppdp.data.rows import Array, Rows
+from ppdp.exceptions import DomainMismatch, InvalidParameter
+from ppdp.transformers.alone import Alone, check_rows, declared_facts
 from ppdp.transformers.base import RowWiseTransformer, Statistics
-from ppdp.transformers.project.product import product
+from ppdp.transformers.project.product import product, project
 from ppdp.transformers.way import Way
 
 __all__ = ["RandomProjection"]
 
 
+@dataclass(eq=False, repr=False)
 class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
     """Map every row to a few random combinations of its columns; the matrix is public.
 
@@ -28,11 +35,17 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
     ----------
     n_components : int, default=100
         Number of columns that come out.
-    family : {"gaussian", "rademacher", "sparse", "oporp"}, default="gaussian"
-        Normal entries; random signs; random signs at a share 1/√d of the places; one permutation and one random sign
-        for each column, which are then dealt out to the components in turn. All keep squared norms on average.
+    family : {"gaussian", "uniform", "rademacher", "sparse", "oporp"}, default="gaussian"
+        Normal entries; uniform entries; random signs; random signs at a share 1/s of the places; one random sign for
+        each column, which goes to one component. All keep squared norms on average.
     seed : int, default=0
         Decides the matrix. It is public and must be chosen without looking at the data.
+    s : float, optional
+        Of the family "sparse" only, at least 1. Default: √d.
+    bins : {"balanced", "fixed", "variable"}, optional
+        Of the family "oporp" only: how columns find their component. "balanced", the default: permuted and dealt out
+        in turn. "fixed": permuted together with empty columns, until every component gets equally many. "variable":
+        each by itself (count-sketch).
 
     Attributes
     ----------
@@ -45,6 +58,8 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
     by the operator norm of the matrix that was drawn, which also bounds the rows. Random projections do not add
     privacy.
 
+    Rows may be a SciPy sparse array; their images are dense, and those of the same rows made dense.
+
     Examples
     --------
     >>> import numpy as np
@@ -52,25 +67,22 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
     array([[-10.,  -5.]])
     """
 
-    allows_gaps = False
-    statistic_names = ("components",)
+    n_components: int = 100
+    family: str = "gaussian"
+    seed: int = 0
+    s: float | None = None
+    bins: str | None = None
 
-    def __init__(self, n_components: int = 100, family: str = "gaussian", seed: int = 0) -> None:
-        self.n_components = n_components
-        self.family = family
-        self.seed = seed
+    allows_gaps = False
+    takes_sparse = "projects"
+    statistic_names = ("components",)
 
     @classmethod
     def example(cls) -> Any:
         return cls(n_components=2)
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        """One public way."""
-        if domain.missing_rows:
-            raise UnsupportedOrder(
-                "rows may have gaps here.", stage="RandomProjection", fix="put an imputer before it."
-            )
-        domain.require("row_norm", "RandomProjection")
+        self._norm_of_complete_rows(domain)
         family = choice("family", self.family, FAMILIES, self)
         components = integer("n_components", self.n_components, self)
         if components * (1 if family == "oporp" else domain.d) > MOST_ENTRIES:
@@ -79,16 +91,82 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
                 stage="RandomProjection",
                 fix="take fewer, or family='oporp'.",
             )
-        seed = integer("seed", self.seed, self, least=0, most=2**63 - 1)
-        return (Way.by("projection.random", domain, distance, family=family, n_components=components, seed=seed),)
+        if domain.d > MOST_COLUMNS:
+            raise InvalidParameter(
+                f"rows have more than {MOST_COLUMNS} columns.",
+                stage="RandomProjection",
+                fix="hash them to fewer first.",
+            )
+        chosen: dict[str, Any] = {"family": family, "n_components": components}
+        chosen["seed"] = integer("seed", self.seed, self, least=0, most=2**63 - 1)
+        for name, its in (("s", "sparse"), ("bins", "oporp")):
+            if getattr(self, name) is not None and family != its:
+                raise InvalidParameter(
+                    f"{name} is a parameter of the family {its!r}, and family is {family!r}.",
+                    stage="RandomProjection",
+                    fix=f"leave {name} out, or family={its!r}.",
+                )
+        if self.s is not None:
+            chosen["s"] = number("s", self.s, self, least=1, most=MOST_ENTRIES)
+        if self.bins is not None:
+            chosen["bins"] = choice("bins", self.bins, BINS, self)
+        return (Way.by("projection.drawn", domain, distance, **chosen),)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
-        chosen = way.parameters
-        return {"components": draw(chosen["family"], chosen["n_components"], domain.d, chosen["seed"])}
+        return {"components": Matrix(n_features=domain.d, **way.parameters).entries}
 
-    def map_rows(self, X: NDArray[np.float64], statistics: Statistics) -> NDArray[np.float64]:
-        return product(X, statistics["components"])
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
+        return project(X, statistics["components"])
+
+    def inverse_transform(self, X: Any) -> Array:
+        """The shortest rows whose images are nearest to these, by least squares.
+
+        They are the images times the pseudo-inverse of ``components_``; under the family "oporp" that is its transpose,
+        with every component divided by the number of columns that it sums. Of a row that was projected it gives back
+        what the projection has seen, on average a share k/d of it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            Images, perhaps with noise.
+        """
+        check_is_fitted(self)
+        X, A = check_array(X, dtype=np.float64), self.components_
+        if X.shape[1] != A.shape[0]:
+            raise DomainMismatch(f"X has {X.shape[1]} columns, and images have {A.shape[0]}.", stage="RandomProjection")
+        if issparse(A) and (np.bincount(A.indices, minlength=A.shape[1]) == 1).all():  # its rows are orthogonal
+            squares = np.asarray((A * A).sum(axis=1)).ravel()
+            return product(X / np.where(squares > 0, squares, 1.0), A.T.tocsr())
+        return product(X, np.linalg.pinv(A.toarray() if issparse(A) else A))
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        if not issparse(X):
+            return super()._checked(X, reset=reset)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, reset=reset)
+        X = canonical(X)
+        assert_all_finite(X, estimator_name="RandomProjection", input_name="X")
+        return X
+
+    def _fit(self, X: Any, declared: Domain | None = None) -> Statistics:
+        if not issparse(X):
+            return super()._fit(X, declared)
+        # The map is the same whatever the rows are; only what is declared of them is looked at.
+        facts = Domain(n_rows=X.shape[0], n_features=X.shape[1], row_norm=1.0, max_missing=0)
+        if declared is not None:
+            facts = declared_facts(self, declared, X.shape, None)
+            with np.errstate(over="ignore"):
+                check_rows(self, np.sqrt((X * X).sum(axis=1))[:, None], facts.but(entry_bound=None))
+            check_rows(self, X.data[:, None], facts.but(row_norm=None))
+        way = self.way_alone(facts, facts.neighbours)
+        self.hold(self.prepare(Rows.of(np.empty((0, X.shape[1]))), way, facts))
+        self._alone = Alone.of(facts, way, declared=declared is not None)
+        return self.held()
 
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

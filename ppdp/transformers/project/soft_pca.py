@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.core.checks import number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments
 from ppdp.data.summary import second_moment
-from ppdp.exceptions import UnsupportedOrder
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.way import Ask, Way
 
 __all__ = ["SoftPCA"]
 
-Array = NDArray[np.float64]
 
-
+@dataclass(eq=False, repr=False)
 class SoftPCA(Transformer):
     """Shrink rows along the directions in which all rows are short: the smooth counterpart of PCA.
 
@@ -56,22 +55,17 @@ class SoftPCA(Transformer):
            [ 0. , -0.2]])
     """
 
-    statistic_names = ("shrinkage",)
+    regularization: float | None = None
+    statistics: str = "auto"
 
-    def __init__(self, regularization: float | None = None, statistics: str = "auto") -> None:
-        self.regularization = regularization
-        self.statistics = statistics
+    statistic_names = ("shrinkage",)
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """Exact (moves all rows) and noisy (moves nothing)."""
-        if domain.missing_rows:
-            raise UnsupportedOrder("rows may have gaps here.", stage="SoftPCA", fix="put an imputer before it.")
-        share = (
-            0.25 / domain.d
-            if self.regularization is None
-            else number("regularization", self.regularization, self, least=1e-6, most=1e6)
-        )
-        ridge = share * float(domain.require("row_norm", "SoftPCA")) ** 2
+        norm, share = self._norm_of_complete_rows(domain), 0.25 / domain.d
+        if self.regularization is not None:
+            share = number("regularization", self.regularization, self, least=1e-6, most=1e6)
+        ridge = share * norm**2
         names = {"noisy": "soft-pca.public", "exact": "soft-pca.shrinkage"}
         ways = {way: Way.by(name, domain, distance, ask=Ask("moment"), ridge=ridge) for way, name in names.items()}
         return chosen(ways, self.statistics, self)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass
+from typing import Any
 
 from ppdp.core.checks import length
 from ppdp.core.distance import Distance
@@ -16,6 +16,7 @@ from ppdp.transformers.way import Way
 __all__ = ["NormClipper"]
 
 
+@dataclass(eq=False, repr=False)
 class NormClipper(RowWiseTransformer):
     """Project every row on a ball of public radius. Bounds the rows; costs nothing.
 
@@ -36,19 +37,18 @@ class NormClipper(RowWiseTransformer):
            [1., 0.]])
     """
 
+    max_norm: float = 1.0
+
     bounds_rows = True
+    takes_sparse = "keeps"
     statistic_names = ("max_norm",)
 
-    def __init__(self, max_norm: float = 1.0) -> None:
-        self.max_norm = max_norm
-
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        """One public way."""
         norm = length("max_norm", self.max_norm, self)
         return (Way.by("row-wise.norm-clip", domain, distance, max_norm=norm),)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return {"max_norm": way.parameters["max_norm"]}
 
-    def map_rows(self, X: NDArray[np.float64], statistics: Statistics) -> NDArray[np.float64]:
+    def map_rows(self, X: Any, statistics: Statistics) -> Any:
         return clip_norms(X, statistics["max_norm"])

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdp.data.rows import Array
 from ppdp.data.statistics import clip_norms
 from ppdp.exceptions import InvalidParameter
 
 __all__ = ["call", "call_surely", "check_row_by_row", "clipped_to_ball", "made_up_rows", "output_width"]
 
-Array = NDArray[np.float64]
 Function = Callable[[Array], Any]
 
 CROWD = 64
@@ -22,13 +21,7 @@ LARGEST = float(np.finfo(np.float64).max)
 
 
 def call(function: Function, X: Array, width: int, stage: str) -> Array:
-    """One call.
-
-    Raises
-    ------
-    InvalidParameter
-        If the result does not have one row of ``width`` columns for each of X.
-    """
+    """One call, which must give one row of ``width`` columns for each of X."""
     # One zero and one NaN for all: records that count as equal must look equal to the function.
     with np.errstate(all="ignore"):
         out = np.asarray(function(np.where(np.isnan(X), np.nan, X + 0.0)), dtype=np.float64)
@@ -63,13 +56,7 @@ def clipped_to_ball(X: Array, out: Array, norm: float, *, fills: bool = False) -
 
 
 def output_width(function: Function, d: int, stage: str) -> int:
-    """Number of columns that the function makes of d.
-
-    Raises
-    ------
-    InvalidParameter
-        If it fails on every made-up row, or makes no table.
-    """
+    """Number of columns that the function makes of d; refused if it fails on every made-up row, or makes no table."""
     failure: Exception | None = None
     for row in made_up_rows(d, gaps=False):
         try:
@@ -94,27 +81,9 @@ def check_row_by_row(
     norm: float | None = None,
     tolerance: float | None = None,
 ) -> None:
-    """Run a function on made-up rows: together, backwards, one at a time and in a crowd.
+    """Run a function of d columns on made-up rows of at most a norm: together, backwards, one at a time and in a crowd.
 
-    Parameters
-    ----------
-    function : callable
-        To be tested.
-    d, width : int
-        Number of columns that it takes and gives.
-    stage : str
-        Whose function it is.
-    gaps : bool
-        Whether rows may have gaps.
-    norm : float, optional
-        Largest norm of a row.
-    tolerance : float, optional
-        How far (L2) the results of a row may differ. Default: not in one bit.
-
-    Raises
-    ------
-    InvalidParameter
-        If a row's result depends on the rows around it, or the function fails on every row.
+    Refused if the results of a row differ by more than the tolerance (L2; default: in one bit), or if it fails on all.
     """
     made_up, failure = clip_norms(made_up_rows(d, gaps), norm), None
     try:

@@ -1,36 +1,41 @@
-"""Somebody else's transformer, fitted on public data."""
+"""Transformers fitted on public data, and what is known of scikit-learn's: ``docs/theory/row-wise.md``."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
+from ppdp.bounds.projection import operator_norm
 from ppdp.core.checks import length, number, positive, shown
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.rounding import apply_error, inflate
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics
-from ppdp.transformers.rowwise.foreign import Known, function_of, known_map, names_out
+from ppdp.transformers.project.product import product
 from ppdp.transformers.rowwise.probe import call_surely, check_row_by_row, clipped_to_ball, made_up_rows, output_width
 from ppdp.transformers.way import Way
 
 __all__ = ["Public"]
 
-Array = NDArray[np.float64]
-Function = Callable[[Array], Array]
+SUBTRACTS = {"StandardScaler": "mean_", "RobustScaler": "center_", "MaxAbsScaler": None}
+PROJECTS = {"PCA", "IncrementalPCA", "TruncatedSVD", "GaussianRandomProjection", "SparseRandomProjection"}
 
 
+@dataclass(eq=False, repr=False)
 class Public(RowWiseTransformer):
     """Apply a transformer that was fitted on public data, then clip its output to a public norm.
 
@@ -68,19 +73,12 @@ class Public(RowWiseTransformer):
            [2.]])
     """
 
-    statistic_names = ("norm", "width", "fills")
+    transformer: Any = None
+    lipschitz: float | None = None
+    row_norm: float | None = None
+    rounding: float | None = None
 
-    def __init__(
-        self,
-        transformer: Any = None,
-        lipschitz: float | None = None,
-        row_norm: float | None = None,
-        rounding: float | None = None,
-    ) -> None:
-        self.transformer = transformer
-        self.lipschitz = lipschitz
-        self.row_norm = row_norm
-        self.rounding = rounding
+    statistic_names = ("norm", "width", "fills")
 
     @classmethod
     def example(cls) -> Any:
@@ -110,7 +108,6 @@ class Public(RowWiseTransformer):
             return False  # ``ways`` says what is wrong
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        """One public way."""
         inner = self._inner()
         _check_columns(inner, domain)
         known, function, gaps = known_map(inner), function_of(inner), domain.missing_rows > 0
@@ -145,13 +142,7 @@ class Public(RowWiseTransformer):
         return (way,)
 
     def _inner(self) -> Any:
-        """The fitted transformer.
-
-        Raises
-        ------
-        InvalidParameter
-            If it is none, or not fitted.
-        """
+        """The fitted transformer."""
         inner = self.transformer.estimator if isinstance(self.transformer, FrozenEstimator) else self.transformer
         state = "no transformer"
         if not isinstance(inner, type) and callable(getattr(inner, "transform", None)):
@@ -241,3 +232,92 @@ def _check_columns(inner: Any, domain: Domain) -> None:
             stage="Public",
             fix="fit it on public data with the columns that stand here, in this order.",
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A Lipschitz constant that follows from fitted attributes, and the norm of what is subtracted from a row first."""
+
+    lipschitz: float
+    centre: float = 0.0
+
+    def rounding(self, norm: float, d: int, width: int) -> float:
+        """L2 error of one row of norm at most ``norm``."""
+        return apply_error(d, math.sqrt(min(d, width)) * self.lipschitz * (norm + self.centre))
+
+
+def known_map(transformer: Any) -> Known | None:
+    """What is known of a transformer of exactly one of scikit-learn's classes named here; None of any other."""
+    name = _own_name(transformer)
+    if name in SUBTRACTS:
+        scale = getattr(transformer, "scale_", None)
+        slope = 1.0 if scale is None else float((1 / np.abs(_precise(scale))).max())
+        return Known(inflate(slope), _norm(getattr(transformer, SUBTRACTS[name] or "", None)))
+    if name == "MinMaxScaler":
+        scale = np.abs(_precise(transformer.scale_))
+        return Known(inflate(float(scale.max())), _norm(_precise(transformer.min_) / scale))
+    if name == "SimpleImputer" and isinstance(transformer.missing_values, float):
+        return Known(1.0) if math.isnan(transformer.missing_values) else None
+    if name in PROJECTS:
+        matrix, centre = _projection(transformer)
+        return Known(operator_norm(matrix), _norm(centre))
+    return None
+
+
+def _own_name(transformer: Any) -> str:
+    """Name of the class if it is scikit-learn's own."""
+    kind = type(transformer)
+    return kind.__name__ if kind.__module__.partition(".")[0] == "sklearn" else ""
+
+
+def _norm(row: Any) -> float:
+    return 0.0 if row is None else inflate(float(np.linalg.norm(_precise(row))))
+
+
+def _precise(values: Any) -> Array:
+    """A transformer that was fitted on float32 has float32 attributes."""
+    return np.asarray(values, dtype=np.float64)
+
+
+def _projection(transformer: Any) -> tuple[Any, Array | None]:
+    """A and c of ``x -> A (x - c)``."""
+    matrix, centre = transformer.components_.astype(np.float64), getattr(transformer, "mean_", None)
+    if getattr(transformer, "whiten", False):
+        variance = transformer.explained_variance_
+        matrix /= np.maximum(np.sqrt(_precise(variance)), np.finfo(variance.dtype).eps)[:, None]
+    return matrix, None if centre is None else _precise(centre)
+
+
+def function_of(transformer: Any) -> Callable[[Array], Array]:
+    """``transform`` of arrays, quiet and dense; where it is a known projection, with equal bits for equal rows."""
+    if _own_name(transformer) in PROJECTS:
+        matrix, centre = _projection(transformer)
+        shift = 0.0 if centre is None else product(centre[None, :], matrix)
+        return lambda X: np.where(np.isnan(X).any(axis=1, keepdims=True), np.nan, product(X, matrix) - shift)
+
+    def function(X: Array) -> Array:
+        with warnings.catch_warnings():  # a warning would be an answer about the rows
+            warnings.simplefilter("ignore")
+            out = transformer.transform(_framed(X, transformer))
+        return np.asarray(out.toarray() if issparse(out) else out, dtype=np.float64)
+
+    return function
+
+
+def _framed(X: Array, transformer: Any) -> Any:
+    """The rows in the form in which the transformer saw those that it was fitted on."""
+    if not hasattr(transformer, "feature_names_in_"):
+        return X
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=transformer.feature_names_in_)
+
+
+def names_out(transformer: Any, names: Sequence[str] | None) -> list[str] | None:
+    """Names of the columns that come out, if the transformer knows."""
+    if names is None:
+        return None
+    try:
+        return [str(name) for name in transformer.get_feature_names_out(np.asarray(names, dtype=object))]
+    except Exception:
+        return None

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdp.data.rows import Array
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 
 __all__ = ["resolve_ranges"]
@@ -15,18 +15,8 @@ __all__ = ["resolve_ranges"]
 
 def resolve_ranges(
     ranges: Any, n_features: int, names: tuple[str, ...] | None, stage: str, parameter: str = "ranges"
-) -> NDArray[np.float64]:
-    """Array of shape (n_features, 2) from a mapping by column, one pair for all, or a pair per column.
-
-    Raises
-    ------
-    MissingBound
-        If no ranges are given.
-    InvalidParameter
-        If a range is empty, infinite or not a pair.
-    DomainMismatch
-        If columns lack a range or are unknown.
-    """
+) -> Array:
+    """Array of shape (n_features, 2) from a mapping by column, one pair for all, or a pair per column."""
     if ranges is None:
         raise MissingBound(
             f"{parameter} is not declared.",

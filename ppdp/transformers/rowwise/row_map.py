@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ppdp.core.callables import refuse_fitted
 from ppdp.core.checks import length, positive, shown
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.rowwise.probe import call_surely, check_row_by_row, clipped_to_ball, output_width
@@ -21,9 +22,8 @@ from ppdp.transformers.way import Way
 
 __all__ = ["RowMap"]
 
-Array = NDArray[np.float64]
 
-
+@dataclass(eq=False, repr=False)
 class RowMap(RowWiseTransformer):
     """Apply a public function to every row by itself, then clip its output to public ranges or a public norm.
 
@@ -59,27 +59,19 @@ class RowMap(RowWiseTransformer):
            [3., 4.]])
     """
 
+    function: Callable[[Array], Any] | None = None
+    out_ranges: Any = None
+    lipschitz: float | None = None
+    out_norm: float | None = None
+
     bounds_rows = True
     statistic_names = ("low", "high")
-
-    def __init__(
-        self,
-        function: Callable[[Array], Any] | None = None,
-        out_ranges: Any = None,
-        lipschitz: float | None = None,
-        out_norm: float | None = None,
-    ) -> None:
-        self.function = function
-        self.out_ranges = out_ranges
-        self.lipschitz = lipschitz
-        self.out_norm = out_norm
 
     @classmethod
     def example(cls) -> Any:
         return cls(np.tanh, out_ranges=(-1, 1), lipschitz=1.0)
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        """One public way."""
         if self.function is not None and not callable(self.function):
             raise InvalidParameter(f"function must be callable, got {shown(self.function)}.", stage="RowMap")
         refuse_fitted(self.function, "RowMap")

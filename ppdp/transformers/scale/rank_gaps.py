@@ -10,6 +10,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.quantiles import RankGapMargin
 from ppdp.exceptions import UnsupportedOrder
+from ppdp.transformers.way import Measure
 
 __all__ = ["gap_margin", "public_gap", "public_width", "refuse_weights"]
 
@@ -30,22 +31,18 @@ def public_width(min_width: Any, default: float, domain: Domain, stage: object) 
     return norm * number("min_width", min_width, stage, least=1e-6, most=2)
 
 
-def gap_margin(domain: Domain, distance: Distance, quantiles: tuple[float, ...], gap: float) -> RankGapMargin:
-    """The margin of a stage that fits these quantiles."""
-    return RankGapMargin(gap, quantiles, largest_entry(domain), coordinate_moves(domain, distance))
+def gap_margin(domain: Domain, distance: Distance, quantiles: tuple[float, ...], gap: float) -> dict[str, Measure]:
+    """How to measure the condition of a stage that fits these quantiles; it counts whole rows."""
+    return {
+        "order-statistics.gap": RankGapMargin(gap, quantiles, largest_entry(domain), coordinate_moves(domain, distance))
+    }
 
 
-def refuse_weights(distance: Distance, stage: str) -> None:
-    """Ranks count rows; a row of fractional weight has none.
-
-    Raises
-    ------
-    UnsupportedOrder
-        If rows may have weights between 0 and 1.
-    """
+def refuse_weights(distance: Distance, stage: object) -> None:
+    """Ranks count rows; a row of fractional weight has none."""
     if distance.reweighted:
         raise UnsupportedOrder(
             "it ranks rows, and rows may have fractional weights here.",
-            stage=stage,
+            stage=type(stage).__name__,
             fix="put it before the stage that weights rows, or use a stage with means.",
         )

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.bounds.deduplication import nobody_absent
 from ppdp.core.checks import flag, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.rounding import UNIT
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, clip_norms
 from ppdp.data.summary import joint_sums
 from ppdp.exceptions import UnsupportedOrder
@@ -23,9 +22,8 @@ from ppdp.transformers.way import Ask, Way
 
 __all__ = ["StandardScaler"]
 
-Array = NDArray[np.float64]
 
-
+@dataclass(eq=False, repr=False)
 class StandardScaler(Transformer):
     """Centre columns and divide by their standard deviation, with a public floor.
 
@@ -73,39 +71,25 @@ class StandardScaler(Transformer):
            [-1.]])
     """
 
-    elementwise = True
-    statistic_names = ("mean", "scale", "clip")
+    min_std: float | None = None
+    floor: bool = True
+    clip: float | str | None = "auto"
+    with_mean: bool = True
+    statistics: str = "auto"
+    per_column: bool = True
 
-    def __init__(
-        self,
-        min_std: float | None = None,
-        floor: bool = True,
-        clip: float | str | None = "auto",
-        with_mean: bool = True,
-        statistics: str = "auto",
-        per_column: bool = True,
-    ) -> None:
-        self.min_std = min_std
-        self.floor = floor
-        self.clip = clip
-        self.with_mean = with_mean
-        self.statistics = statistics
-        self.per_column = per_column
+    elementwise = True
+    relief = "floor=True"
+    statistic_names = ("mean", "scale", "clip")
 
     @property
     def in_memory(self) -> bool:  # type: ignore[override]
-        """Whether it needs all rows in memory: its condition sorts columns."""
+        """True where its condition sorts columns."""
         return not self.floor
-
-    @property
-    def relief(self) -> str:
-        return "floor=True"
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """Exact (moves all rows) and noisy (moves nothing)."""
-        if domain.missing_rows:
-            raise UnsupportedOrder("rows may have gaps here.", stage="StandardScaler", fix="put an imputer before it.")
-        norm = float(domain.require("row_norm", "StandardScaler"))
+        norm = self._norm_of_complete_rows(domain)
         per_column, floor = flag("per_column", self.per_column, self), flag("floor", self.floor, self)
         with_mean = flag("with_mean", self.with_mean, self)
         root = math.sqrt(domain.d) if per_column else 1.0  # root mean square norm of a scaled row
@@ -121,16 +105,8 @@ class StandardScaler(Transformer):
                 stage="StandardScaler",
                 fix="use floor=True, or statistics='noisy'.",
             )
-        noisy = Way.by(
-            "scaling.public",
-            domain,
-            distance,
-            ask=Ask("squares"),
-            min_std=s,
-            clip=clip,
-            with_mean=with_mean,
-        )
-        offered = {"noisy": noisy}
+        asked: dict[str, Any] = {"ask": Ask("squares"), "clip": clip, "with_mean": with_mean}
+        offered = {"noisy": Way.by("scaling.public", domain, distance, min_std=s, **asked)}
         if whole:
             centred = clip is None and with_mean and nobody_absent(domain, distance)
             offered["exact"] = Way.by(
@@ -138,11 +114,9 @@ class StandardScaler(Transformer):
                 domain,
                 distance,
                 measures={"scaling.std": StdMargin(s, norm, distance, per_column)},
-                ask=Ask("squares"),
                 min_std=s,
                 conditional=not floor,
-                clip=clip,
-                with_mean=with_mean,
+                **asked,
                 per_column=per_column,
             )
         return chosen(offered, self.statistics, self)

@@ -32,7 +32,7 @@ from sklearn.preprocessing import (
     PolynomialFeatures,
     StandardScaler,
 )
-from sklearn.random_projection import GaussianRandomProjection
+from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 from sklearn.svm import LinearSVC
 
 from ppdp import Domain, Pipeline
@@ -40,7 +40,7 @@ from ppdp.exceptions import (
     DomainMismatch,
     InvalidParameter,
 )
-from ppdp.transformers import Deduplicator, NormClipper
+from ppdp.transformers import Deduplicator, NormClipper, RandomProjection
 
 # What scikit-learn 1.6 says of itself with a newer SciPy, when its own model is fitted beside ours.
 pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
@@ -119,6 +119,13 @@ def test_a_workflow_becomes_twins_with_a_certificate_that_verifies(name, table):
     assert pipe.certificate_.verify()
     original = clone(steps if not isinstance(steps, list) else make_pipeline(*steps)).fit(X, y)
     assert np.mean(pipe.predict(X) == original.predict(X)) > 0.8
+
+
+@pytest.mark.parametrize(("density", "s"), [("auto", None), (0.25, 4.0)])
+def test_a_sparse_projection_keeps_its_density(density, s):
+    pipe = convert([SparseRandomProjection(3, density=density), MODEL], ranges=RANGES, **ANSWER)
+    (stage,) = [stage for _, stage in pipe.steps if isinstance(stage, RandomProjection)]
+    assert (stage.family, stage.s) == ("sparse", s)
 
 
 REGRESSIONS = {

@@ -17,8 +17,8 @@ from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotE
 from sklearn.random_projection import GaussianRandomProjection
 
 from ppdp import Domain, Pipeline, transformers
+from ppdp.core.names import nearest
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, NonNumericData, UnknownStage
-from ppdp.interop.sklearn.unused_facts import nearest
 
 N = 400
 NUMBERS = ["age", "dose", "bmi", "level"]

@@ -101,7 +101,7 @@ REFUSALS = {
     "share of variance": ([PCA(0.9)], {}, InvalidParameter, "n_components=5"),
     "components by data": ([PCA("mle")], {}, InvalidParameter, "n_components=5"),
     "unknown n": ([GaussianRandomProjection()], {}, InvalidParameter, "domain=Domain(n_rows=...)"),
-    "density": ([SparseRandomProjection(3, density=0.5)], {}, InvalidParameter, "default"),
+    "density": ([SparseRandomProjection(3, density=1.5)], {}, InvalidParameter, "share"),
     "quantile bins": ([KBinsDiscretizer(3, strategy="quantile")], {}, InvalidParameter, "strategy='uniform'"),
     "found categories": ([OneHotEncoder()], {}, InvalidParameter, "categories="),
     "rare categories": (
@@ -195,6 +195,12 @@ REFUSALS = {
         {},
         InvalidParameter,
         "put it first",
+    ),
+    "scaled twice": (
+        [columns(numbers=make_pipeline(StandardScaler(), RobustScaler())), MODEL],
+        {},
+        InvalidParameter,
+        "then a scaler",
     ),
     "scaled, then imputed": (
         [columns(numbers=make_pipeline(StandardScaler(), SimpleImputer())), MODEL],
@@ -380,6 +386,7 @@ JUNK = [
 OPEN = {
     Binarizer: ["threshold"],
     GaussianRandomProjection: ["n_components", "eps", "random_state"],
+    SparseRandomProjection: ["n_components", "density"],
     KBinsDiscretizer: ["n_bins", "encode", "strategy"],
     MinMaxScaler: ["feature_range"],
     Normalizer: ["norm"],
@@ -420,7 +427,7 @@ def test_a_transformer_of_targets_is_not_said_to_tell_nothing():
     assert "nothing" not in str(refused.value)
 
 
-@pytest.mark.parametrize("budget", [{"epsilon": -1}, {"epsilon": 501}, {"delta": 0}, {"delta": "a"}])
+@pytest.mark.parametrize("budget", [{"epsilon": -1}, {"epsilon": 501}, {"delta": -1e-9}, {"delta": "a"}])
 def test_an_impossible_budget_is_refused_at_once(budget):
     with pytest.raises(ImpossibleBudget):
         convert([MODEL], ranges=RANGES, **budget)

@@ -47,7 +47,7 @@ from ppdp.interop.sklearn.lint import Finding, Report
 from ppdp.interop.sklearn.table import CONTAINERS, TABLE
 from ppdp.interop.sklearn.twins import STAGES as STAGE_ROLES
 from ppdp.testing import examples
-from ppdp.transformers.rowwise.foreign import PROJECTS, SUBTRACTS
+from ppdp.transformers.rowwise.public import PROJECTS, SUBTRACTS
 
 # What scikit-learn 1.6 says of itself with a newer SciPy, when its own model is fitted beside ours.
 pytestmark = pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning")
@@ -97,12 +97,12 @@ class TestScikitLearn:
 
     def test_whatever_becomes_a_stage_or_a_model_has_a_twin_in_lint_and_the_other_way_round(self):
         for name, known in TABLE.items():
-            assert bool(known.role) == (known.twin is not None), name
+            assert bool(known.role) == (known.make is not None), name
             if known.role in (*STAGE_ROLES, "model"):
                 assert hasattr(ppdp.mechanisms if known.role == "model" else ppdp.transformers, known.leak.twin), name
 
     def test_what_conversion_can_make_of_a_class_is_in_the_table_and_the_other_way_round(self):
-        made = {known.twin.__name__ for known in TABLE.values() if known.twin is not None}
+        made = {known.make.__name__ for known in TABLE.values() if known.make is not None}
         assert made | {"constant"} == {
             name for module in (models, public_maps, stages) for name in module.__all__ if name[0].islower()
         }

@@ -14,7 +14,7 @@ from ppdp import Distance, Domain, Ledger, Pipeline, make_pipeline
 from ppdp.bounds.learning import logistic_gradient_norm
 from ppdp.exceptions import InvalidParameter, NoRoute
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.mechanisms.learn import logistic_regression as descent
+from ppdp.mechanisms.learn import classification as descent
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.gaussian import gaussian_delta
 from ppdp.privacy.noise.sampler import Noise
@@ -107,7 +107,7 @@ def test_every_total_is_within_its_budget(seed):
         assert p.loss.epsilon(p.delta - p.allowance) <= p.epsilon * (1 + 1e-9)
         if p.mechanism is not None:
             assert mu >= 0.995 * total_mu(p)
-        numbers = 1 + sum(len(noise) for noise in numbers_drawn(p))
+        numbers = (p.gate is not None) + sum(len(noise) for noise in numbers_drawn(p))
         assert p.allowance >= (1 + math.exp(p.epsilon)) * numbers * 2.0**-60
         for release in p.releases:
             assert release.sensitivity / release.noise_scale <= release.mu

@@ -19,7 +19,7 @@ import ppdp
 from ppdp import Certificate, Pipeline, make_pipeline
 from ppdp.exceptions import CertificateError, ExportError, PpdpError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
-from ppdp.pipeline.release import table as table_module
+from ppdp.pipeline.release import parquet as parquet_module
 from ppdp.transformers import MinMaxScaler, NormClipper, RandomProjection, StandardScaler
 
 KEY = b"ppdp.certificate"
@@ -293,7 +293,7 @@ def test_nothing_is_read_of_another_form(written, monkeypatch):
 
 def test_a_certificate_of_a_huge_table_is_not_written_out(written, monkeypatch):
     """Whoever forges a certificate chooses names, and one long name stands in every line."""
-    monkeypatch.setattr(table_module, "SMALL", 0)
-    monkeypatch.setattr(table_module, "EXPANSION", 0.01)
+    monkeypatch.setattr(parquet_module, "SMALL", 0)
+    monkeypatch.setattr(parquet_module, "EXPANSION", 0.01)
     with pytest.raises(ExportError, match="far larger than its file"):
         ppdp.read_parquet(written)

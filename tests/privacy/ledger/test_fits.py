@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline as plain_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from ppdp import Certificate, Domain, Ledger, Pipeline, PrivateSearchCV
+from ppdp import Adjacency, Certificate, Domain, Ledger, Pipeline, PrivateSearchCV
 from ppdp.cli.main import main
 from ppdp.exceptions import BudgetExceeded, CompositionWarning, DomainMismatch, LedgerError
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
@@ -153,6 +153,16 @@ class TestBesideALedger:
         model(dataset="searched").fit(X, Y)
         found.export(tmp_path / "found.zip")
         assert main(["verify", str(tmp_path / "found.zip"), "--require", "alone"]) == 1
+
+
+def test_fits_against_different_changes_have_no_bound_together():
+    found = []
+    for change in (Adjacency.change(l1=1.0), Adjacency.change(l2=1.0)):
+        with pytest.warns(CompositionWarning) if found else warnings.catch_warnings() as warned:
+            mechanism = ("count", LaplaceMechanism("mean"))
+            found.append(Pipeline([("clip", NormClipper()), mechanism], epsilon=1.0, delta=0, adjacency=change).fit(X))
+    assert "they have no known bound" in str(warned[0].message)
+    assert "together they have no known bound, as" in str(found[1].certificate_).splitlines()[0]
 
 
 class TestSearchesOfOthers:

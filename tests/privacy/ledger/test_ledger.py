@@ -395,7 +395,7 @@ def test_representations_show_public_figures(make):
 def test_spends_for_different_units_of_privacy_are_not_mixed():
     ledger = Ledger()
     ledger.reserve(mu=0.1, rows_per_unit=5)
-    with pytest.raises(LedgerError, match="rows per person"):
+    with pytest.raises(LedgerError, match="any 5 rows of one person"):
         ledger.reserve(mu=0.1)
     ledger.reserve(mu=0.1, dataset="other people")
     assert len(ledger) == 2

@@ -95,7 +95,7 @@ def test_a_spend_inside_another_one_is_refused_and_loses_neither(path, in_a_file
 
     previous = signal.signal(signal.SIGUSR1, interrupt)
     try:
-        with ledger._transaction():
+        with ledger._store.transaction():
             signal.raise_signal(signal.SIGUSR1)
         ledger.reserve(mu=0.1, label="outer")
     finally:

@@ -173,10 +173,12 @@ def test_a_process_killed_before_the_commit_leaves_the_account_as_it_was(tmp_pat
     ledger.reserve(mu=0.1)
 
     def work():
-        with ledger._transaction() as database:
+        with ledger._store.transaction() as database:
             database.execute("PRAGMA cache_size = 1")  # pages go to the disk before the commit
             for _ in range(2000):
-                insert(database, ledger._terms, Entry(0, "default", "x" * 100, 0.1, 0.0, 0.0, 1, "reserved", "now"))
+                insert(
+                    database, ledger._store.terms, Entry(0, "default", "x" * 100, 0.1, 0.0, 0.0, 1, "reserved", "now")
+                )
             die()
 
     size = ledger.path.stat().st_size

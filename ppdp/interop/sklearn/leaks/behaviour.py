@@ -36,16 +36,8 @@ Function = Callable[[Any], Any]
 def tried(function: Function) -> str:
     """Run a function on made-up rows: together, twice, backwards, one at a time, in a crowd, and with one replaced.
 
-    Parameters
-    ----------
-    function : callable
-        It takes an array or a frame, and gives something with as many rows.
-
-    Returns
-    -------
-    {"apart", "mixed", "unsteady", "untried"}
-        "apart": no row changed another one's result. "mixed": one did. "unsteady": the same rows have other results
-        when it is called again. "untried": it takes none of the tables that were tried, or makes nothing of them.
+    APART: no row changed another one's result. MIXED: one did. UNSTEADY: the same rows have other results when it is
+    called again. UNTRIED: it takes none of the tables that were tried, or makes nothing of them.
     """
     try:
         function = function if isinstance(function, FunctionType) else copy.deepcopy(function)
@@ -129,14 +121,9 @@ def _is_nothing(found: NDArray[Any]) -> bool:
 def _compared(function: Function, table: Table, together: NDArray[Any]) -> str:
     if not _agree(together, _result(function, table)):
         return UNSTEADY
-    n = len(table)
-    backwards = np.arange(n)[::-1]
-    if not _agree(together[backwards], _result(function, _rows(table, backwards))):
-        return MIXED
-    if not all(_agree(together[[i]], _result(function, _rows(table, [i]))) for i in range(n)):
-        return MIXED
-    crowd = np.tile(np.arange(n), CROWD)
-    if not _agree(together[crowd], _result(function, _rows(table, crowd))):
+    places = np.arange(len(table))
+    orders = [places[::-1], *places[:, None], np.tile(places, CROWD)]  # backwards, one at a time, in a crowd
+    if not all(_agree(together[order], _result(function, _rows(table, order))) for order in orders):
         return MIXED
     replaced = _result(function, _replaced(table))
     return APART if replaced is None or _agree(together[1:], replaced[1:]) else MIXED

@@ -53,21 +53,14 @@ _CARRIED = Leak(
 _UNSTEADY = Leak(
     "high",
     "whatever it keeps from call to call: the same made-up rows came out differently the second time",
-    "",
-    "a function without memory and without random numbers.",
+    fix="a function without memory and without random numbers.",
 )
 
 
 def leak_of_function(function: Callable[..., Any], *, of_rows: bool) -> Leak:
-    """What a function tells that a user hands to an estimator.
+    """What a function tells that a user hands to an estimator, with its arguments as ``partial(function, ...)``.
 
-    Parameters
-    ----------
-    function : callable
-        With its arguments, as ``partial(function, **arguments)``. If all that it holds on to was seen, it is run on
-        made-up rows.
-    of_rows : bool
-        Whether it takes a table of rows; if not, it is not run.
+    If it takes a table of rows, and all that it holds on to was seen, it is run on made-up rows.
     """
     held = held_by(function)
     if held.estimator is not None:
@@ -95,25 +88,23 @@ def _mixed(own: str, mixes: list[str], found: str) -> Leak:
         known = TABLE[TWINS[own]].leak
         return replace(known, leaks=f"{known.leaks}, by {own}", fix=f"{known.fix.rstrip('.')}, in place of {own}.")
     if own in AVERAGES.split():
-        return Leak("low", f"averages of all rows, by {own}", "", _FIX)
+        return Leak("low", f"averages of all rows, by {own}", fix=_FIX)
     by = f" by {listed(mixes)}" if mixes else ""
-    if found == MIXED:
-        return Leak("high", f"rows are mixed{by}: a made-up row came out differently among other rows", "", _FIX)
-    if found == APART:
-        return Leak("high", f"which labels occur{by}: one row can bring its own", "", _FIX)
-    return Leak("high", f"rows may be mixed{by}: it could not be tried on made-up rows", "", _FIX)
+    told = {
+        MIXED: f"rows are mixed{by}: a made-up row came out differently among other rows",
+        APART: f"which labels occur{by}: one row can bring its own",
+        UNTRIED: f"rows may be mixed{by}: it could not be tried on made-up rows",
+    }
+    return Leak("high", told[found], fix=_FIX)
 
 
 def _declared(held: Held, untried: bool) -> Leak:
     if held.values:
-        told = (
-            f"nothing, if what its function keeps ({listed(held.values)}) was not read off these rows: nobody checked"
-        )
-        return Leak("declared", told, "RowMap", _DECLARED)
-    if held.unseen:
-        told = f"nothing, if its function keeps none of these rows: nobody checked {listed(held.unseen)}"
-        return Leak("declared", told, "RowMap", _DECLARED)
-    if untried:
-        told = "nothing, if its function treats rows one by one: it takes no made-up rows, so nobody checked"
-        return Leak("declared", told, "RowMap", _DECLARED)
-    return Leak("none", NOTHING, "RowMap", "RowMap(function, out_ranges=...).")
+        unless = f"what its function keeps ({listed(held.values)}) was not read off these rows: nobody checked"
+    elif held.unseen:
+        unless = f"its function keeps none of these rows: nobody checked {listed(held.unseen)}"
+    elif untried:
+        unless = "its function treats rows one by one: it takes no made-up rows, so nobody checked"
+    else:
+        return Leak("none", NOTHING, "RowMap", "RowMap(function, out_ranges=...).")
+    return Leak("declared", f"nothing, if {unless}", "RowMap", _DECLARED)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from ppdp.core.callables import calls_in
-from ppdp.interop.sklearn.leak import UNKNOWN, Leak, worst
+from ppdp.interop.sklearn.leak import NOTHING, UNKNOWN, Given, Leak, worst
 from ppdp.interop.sklearn.leaks.functions import leak_of_function
-from ppdp.interop.sklearn.leaks.own import STRANGERS, leak_of_own, leak_of_pipeline
 from ppdp.interop.sklearn.table import RESAMPLES, TABLE
 
 __all__ = ["is_whole", "leak_of", "leak_of_container", "root_of"]
@@ -17,6 +16,46 @@ OF_ROWS = {"func", "inverse_func", "function", "utility"}
 """Parameters whose function takes a table of rows."""
 WHOLE = {("sklearn", "FrozenEstimator"), ("ppdp", "Public"), ("ppdp", "Diffprivlib")}
 """Classes that say all about what they hold."""
+
+_ALONE: dict[str, Leak] = {
+    **dict.fromkeys(
+        ("Deduplicator", "GridDeduplicator", "LSHDeduplicator", "ClusterDeduplicator"),
+        Leak("high", "which rows repeat each other, or lie close to each other"),
+    ),
+    **dict.fromkeys(("NormClipper", "RandomProjection", "RowMap"), Leak("none", NOTHING)),
+    **dict.fromkeys(("MeanImputer", "TrimmedMeanImputer"), TABLE["SimpleImputer"].leak),
+    **dict.fromkeys(("PCA", "SoftPCA"), TABLE["PCA"].leak),
+    **dict.fromkeys(("MinMaxScaler", "RobustScaler"), TABLE["RobustScaler"].leak),
+    "ClusterQuantizer": TABLE["KMeans"].leak,
+    "GridQuantizer": Leak("high", "the length of the longest row, unless it is declared"),
+    "MedianImputer": Leak("high", "medians of columns, which are values of single rows"),
+    "RegressionImputer": TABLE["IterativeImputer"].leak,
+    "StandardScaler": TABLE["StandardScaler"].leak,
+}
+"""What ppdp's own stages tell outside of a ppdp pipeline, where they are exact."""
+_COVERED = Leak("none", "nothing that its certificate does not cover")
+_INTO = "put it into ppdp.Pipeline(..., epsilon=..., delta=...): alone it is exact, and no certificate covers it."
+_LAST = "make it the last step of ppdp.Pipeline(..., epsilon=..., delta=...), which sets the noise and accounts for it."
+_SEEDED = Leak(
+    "high",
+    "what its noise is to hide: the noise comes from a seed, and whoever knows the seed takes it away",
+    fix="random_state=None.",
+)
+_UNTESTED = Leak(
+    "declared",
+    "nothing, if what its bounds assume of the rows holds: gate=None, so nobody tests it",
+    fix="leave gate out, and it is tested.",
+)
+_DIFFPRIVLIB = Leak(
+    "declared",
+    "nothing, if diffprivlib's model does what it says: nobody checked, and the certificate is CONDITIONAL",
+    fix="one of ppdp.mechanisms.",
+)
+_STRANGERS = Leak(
+    "declared",
+    "nothing, if the bound that its author has registered is right: nobody checked",
+    fix="ppdp.testing tries to exceed it.",
+)
 
 
 def root_of(estimator: Any) -> str:
@@ -32,14 +71,8 @@ def is_whole(estimator: Any) -> bool:
 def leak_of(estimator: Any, *, covered: bool = False) -> Leak:
     """What is known of an estimator, its parameters taken into account; nothing fitted is looked at.
 
-    Functions among its parameters are looked into and run on made-up rows.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Of scikit-learn, imbalanced-learn, ppdp or anybody.
-    covered : bool, default=False
-        Whether it stands in a ppdp pipeline.
+    Functions among its parameters are looked into and run on made-up rows. ``covered`` says that it stands in a ppdp
+    pipeline, whose certificate covers it.
     """
     kind, root = type(estimator), root_of(estimator)
     if root == "imblearn" and hasattr(kind, "fit_resample"):
@@ -49,24 +82,20 @@ def leak_of(estimator: Any, *, covered: bool = False) -> Leak:
     except Exception:  # it is broken, or only looks like one of scikit-learn's
         return UNKNOWN
     if root == "ppdp":
-        leak = leak_of_own(estimator, given, covered=covered)
+        leak = _leak_of_own(kind.__name__, given, covered)
     elif root == "sklearn" and kind.__name__ in TABLE:
         leak = TABLE[kind.__name__].leak_with(given)
     else:
-        return STRANGERS if covered and _is_stage(estimator) else UNKNOWN
+        return _STRANGERS if covered and _is_stage(estimator) else UNKNOWN
     if leak.severity == "high":
         return leak
     functions = [
         leak_of_function(function, of_rows=name in OF_ROWS)
         for name, function in calls_in(given, deep=is_whole(estimator))
     ]
-    return worst([leak, *functions, *_no_functions(kind.__name__, given)])
-
-
-def _no_functions(name: str, given: Mapping[str, Any]) -> list[Leak]:
-    """A function that cannot be called cannot be judged."""
-    func = given.get("func") if name == "FunctionTransformer" else None
-    return [UNKNOWN] if func is not None and not callable(func) else []
+    func = given.get("func") if kind.__name__ == "FunctionTransformer" else None
+    unread = [UNKNOWN] if func is not None and not callable(func) else []
+    return worst([leak, *functions, *unread])
 
 
 def _is_stage(estimator: Any) -> bool:
@@ -76,17 +105,48 @@ def _is_stage(estimator: Any) -> bool:
     return isinstance(estimator, Stage | Mechanism)
 
 
-def leak_of_container(estimator: Any) -> Leak | None:
-    """What a container adds to what it holds; None if nothing.
+def _leak_of_own(name: str, given: Given, covered: bool) -> Leak:
+    """What is known of a stage, a mechanism or a search of ppdp."""
+    if name == "Public":
+        inner = given.get("transformer")
+        inner = getattr(inner, "estimator", inner) if type(inner).__name__ == "FrozenEstimator" else inner
+        told = f"nothing, if its {type(inner).__name__} was fitted on public data: nobody checked"
+        return Leak("declared", told, fix="make sure of it; the certificate says that you declared it.")
+    if "noise_scale" in given:
+        return _mechanism(name, given, covered)
+    if name == "PrivateSearchCV":
+        return _SEEDED if given.get("random_state") is not None else _COVERED
+    if covered:
+        return _COVERED
+    if name == "MinMaxScaler" and given.get("quantiles") is None:
+        return _ALONE["RowMap"]
+    known = _ALONE.get(name, UNKNOWN)
+    if known.severity == "none":
+        return known
+    return replace(known, leaks=f"{known.leaks}; without noise, outside a ppdp.Pipeline", twin=name, fix=_INTO)
 
-    Parameters
-    ----------
-    estimator : estimator
-        A pipeline, union or column transformer.
-    """
+
+def _mechanism(name: str, given: Given, covered: bool) -> Leak:
+    """A pipeline sets the noise and draws it itself; alone, a mechanism takes what its parameters say."""
+    if covered:
+        known = _DIFFPRIVLIB if name == "Diffprivlib" else _COVERED
+        unused = [word for word in ("noise_scale", "random_state") if given.get(word) is not None]
+        return replace(known, leaks=f"{known.leaks}; not used here: {', '.join(unused)}") if unused else known
+    if given.get("random_state") is not None:
+        return replace(_SEEDED, twin=name, fix=f"random_state=None, and {_LAST}")
+    scale = given.get("noise_scale")
+    noise = "noise of a size that is not set" if scale is None else f"noise of size {scale!r}, which you chose"
+    return Leak("high", f"its answer with {noise}: nobody accounts for it outside a ppdp.Pipeline", name, _LAST)
+
+
+def leak_of_container(estimator: Any) -> Leak | None:
+    """What a pipeline, union or column transformer adds to what it holds; None if nothing."""
     if root_of(estimator) != "ppdp":
         return None
     try:
-        return leak_of_pipeline(estimator.get_params(deep=False))
+        given = estimator.get_params(deep=False)
     except Exception:  # its members will be reported as unreadable
         return None
+    if given.get("random_state") is not None:
+        return _SEEDED
+    return _UNTESTED if given.get("gate", "auto") is None else None

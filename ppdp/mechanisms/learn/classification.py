@@ -1,0 +1,169 @@
+"""Linear models of public classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+
+from ppdp.core.checks import number
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Array
+from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.learn.linear import BatchModel, has_path
+from ppdp.mechanisms.learn.solvers import SOLVERS
+
+__all__ = ["LinearClassifier", "LinearSVC", "LogisticRegression"]
+
+
+@dataclass(eq=False, repr=False)
+class LinearClassifier(BatchModel, ClassifierMixin):
+    """Mixin for linear models of public classes.
+
+    Parameters
+    ----------
+    classes : sequence of labels, optional
+        The public labels, two or more. If absent they are read from ``y``, and a pipeline's certificate is conditional.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients; one line for two classes.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercept.
+    """
+
+    classes: Sequence[Any] | None = None
+
+    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+        self.classes_ = np.asarray(domain.require("classes", type(self).__name__))
+        super().read(released, domain, question)
+
+    def _predicted(self, scores: Array) -> NDArray[Any]:
+        codes = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[codes])
+
+    def decision_function(self, X: Any) -> Array:
+        """Signed distance from the decision boundary, or the score of every class if there are several.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        return self._scores(X)
+
+    @available_if(has_path)
+    def staged_decision_function(self, X: Any) -> Iterator[Array]:
+        """Decision function of the model after the steps of ``path_steps_``; the last is that of the model.
+
+        Made from released iterates only, so a learning curve on other rows costs nothing.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        """
+        return self._staged_scores(X)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self._several
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class LogisticRegression(LinearClassifier, Mechanism):
+    """Logistic regression by noisy projected gradient descent, or by noise on the exact model.
+
+    ``solver="dpgd"``: every row's gradient is clipped, their sum is divided by the public number of rows, Gaussian
+    noise is added, and the coefficients are projected on a ball. The released model is the average of the last half
+    of the iterates. Of more than two classes all are learned together (softmax).
+
+    ``solver="output"``: the penalised loss is minimised over the ball without noise, and Gaussian noise is added to
+    the minimiser, once; for two classes.
+
+    Parameters
+    ----------
+    solver : {"dpgd", "poisson", "fixed-size", "epochs", "hidden", "output"}, default="dpgd"
+        Noisy projected gradient descent on all rows or on batches, as the notes have it, or output perturbation.
+    alpha : float or "auto", default="auto"
+        Weight of the penalty ``alpha/2 |coef|²`` beside the sum of all rows' losses. "auto": none; under
+        "output", where it penalises the intercept too and must be positive, what balances its bias with the noise.
+
+    Notes
+    -----
+    Under "output" (``docs/theory/output-perturbation.md``): ``μ = (C mass + min(L total, 2C moved)) / (alpha σ)``.
+    """
+
+    _: KW_ONLY
+    alpha: float | str = "auto"
+
+    _solvers = SOLVERS
+    _curvature = 0.25
+
+    @property
+    def _several(self) -> bool:  # type: ignore[override]
+        return self.solver != "output"
+
+    def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
+        count = self._n_classes(domain)
+        if count == 2:
+            return {"dpgd": "learning.logistic-gradient", "output": "learning.logistic-minimiser"}, {}
+        return {"dpgd": "learning.softmax-gradient"}, {"n_classes": count}
+
+    def _residuals(self, scores: Array, y: Array) -> Array:
+        if scores.shape[1] == 1:
+            return np.asarray(expit(scores) - y[:, None])
+        residuals: Array = softmax(scores, axis=1)
+        residuals[np.arange(len(y)), y.astype(np.intp)] -= 1.0
+        return residuals
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class, shape (n_samples, n_classes)."""
+        scores = self.decision_function(X)
+        if scores.ndim > 1:
+            return np.asarray(softmax(scores, axis=1))
+        p = expit(scores)
+        return np.column_stack([1 - p, p])
+
+
+@dataclass(eq=False, repr=False)
+class LinearSVC(LinearClassifier, Mechanism):
+    """Linear support vector machine of two classes by noisy projected gradient descent.
+
+    The hinge loss is made smooth: quadratic where the margin is within ``smoothing`` of 1. Every row's gradient is
+    clipped, their sum is divided by the public number of rows, Gaussian noise is added, and the coefficients are
+    projected on a ball. The released model is the average of the last half of the iterates.
+
+    Parameters
+    ----------
+    classes : sequence of two labels, optional
+        The public labels. If absent they are read from ``y``, and a pipeline's certificate is conditional.
+    smoothing : float, default=0.5
+        Half the width h of the quadratic part, at most 1.
+    """
+
+    _: KW_ONLY
+    smoothing: float = 0.5
+
+    _several = False
+    _curvature = 0.5
+
+    def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
+        self._n_classes(domain)
+        smoothing = number("smoothing", self.smoothing, self, least=1e-6, most=1)
+        return {"dpgd": "learning.hinge-gradient"}, {"smoothing": smoothing}
+
+    def _residuals(self, scores: Array, y: Array) -> Array:
+        side = 2 * y[:, None] - 1
+        return -side * np.clip((1 + self.smoothing - side * scores) / (2 * self.smoothing), 0.0, 1.0)

@@ -1,0 +1,103 @@
+"""Linear models of targets in a public range."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from sklearn.base import RegressorMixin
+
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Array
+from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.learn.linear import BatchModel, LinearModel
+from ppdp.mechanisms.learn.solvers import SOLVERS
+
+__all__ = ["LinearRegression", "LinearRegressor", "Ridge"]
+
+
+@dataclass(eq=False, repr=False)
+class LinearRegressor(LinearModel, RegressorMixin):
+    """Mixin for linear models of targets in a public range.
+
+    Parameters
+    ----------
+    y_range : tuple of two floats, optional
+        Public range of the targets, here or in the pipeline's domain; targets outside are clipped.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Coefficients, in units of the targets.
+    intercept_ : float
+        Intercept; the centre of the range if none is learned.
+    """
+
+    y_range: Sequence[float] | None = None
+
+    def _in_units(self, coef: Array, intercept: Array, question: Question) -> tuple[Array, Array]:
+        low, high = question.parameters["y_range"]
+        half, centre = high / 2 - low / 2, low / 2 + high / 2
+        return half * coef[..., 0, :], centre + half * intercept[..., 0]
+
+    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+        super().read(released, domain, question)
+        self.intercept_ = float(self.intercept_)
+
+    def _predicted(self, scores: Array) -> Array:
+        return scores
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+@dataclass(eq=False, repr=False)
+class LinearRegression(BatchModel, LinearRegressor, Mechanism):
+    """Least squares by noisy projected gradient descent.
+
+    Targets are clipped to a public range and rescaled to [-1, 1]; every row's gradient is clipped, their sum is
+    divided by the public number of rows, Gaussian noise is added, and the coefficients are projected on a ball. The
+    released model is the average of the last half of the iterates, in the units of the targets. The parameters
+    ``clip``, ``coef_norm`` and ``noise_scale`` speak of targets that are rescaled.
+    """
+
+    _usual_norm = 2.0
+
+    def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
+        formulas = {"dpgd": "learning.squared-gradient", "output": "learning.squared-minimiser"}
+        return formulas, {"y_range": self._range(domain)}
+
+    def _residuals(self, scores: Array, y: Array) -> Array:
+        return scores - y[:, None]
+
+
+@dataclass(eq=False, repr=False)
+class Ridge(LinearRegression):
+    """Least squares with a squared penalty, by noisy gradient descent or by noise on the exact model.
+
+    ``solver="dpgd"`` is that of :class:`LinearRegression`; the penalty acts on released coefficients only.
+    ``solver="output"``: the penalised loss is minimised over the ball without noise, every row's gradient clipped
+    (which makes it Huber's loss), and Gaussian noise is added to the minimiser, once.
+
+    Parameters
+    ----------
+    alpha : float or "auto", default="auto"
+        Weight of the penalty ``alpha/2 |coef|²`` beside half the sum of squares, as scikit-learn's. "auto": 1; under
+        "output", where it penalises the intercept too and must be positive, what balances its bias with
+        the noise.
+    solver : {"dpgd", "poisson", "fixed-size", "epochs", "hidden", "output"}, default="dpgd"
+        Noisy projected gradient descent on all rows or on batches, as the notes have it, or output perturbation.
+
+    Notes
+    -----
+    Under "output" (``docs/theory/output-perturbation.md``): ``μ = (C mass + min(L total, 2C moved)) / (alpha σ)``.
+    """
+
+    _: KW_ONLY
+    alpha: float | str = "auto"
+
+    _solvers = SOLVERS
+    _usual_alpha = 1.0

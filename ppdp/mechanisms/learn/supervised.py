@@ -1,0 +1,91 @@
+"""Labels and targets of a model: its public classes or range, and what both become when it is fitted alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_regressor
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from ppdp.core.checks import classes_of, pair
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows, encode_labels, encode_targets
+from ppdp.data.summary import observed_domain
+from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound
+from ppdp.privacy.noise.sampler import Noise
+
+__all__ = ["Supervised"]
+
+
+class Supervised:
+    """Mixin for classifiers and regressors; it stands before :class:`Mechanism` among the bases."""
+
+    classes: Any  # of classifiers
+    y_range: Any  # of regressors
+    _several = True
+
+    def fit(self: Any, X: Any, y: Any) -> Any:
+        """Train with the given ``noise_scale``; bounds that are not declared are read off the data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels or targets.
+
+        Raises
+        ------
+        MissingBudget
+            If ``noise_scale`` is not set.
+        """
+        scale = self.own_noise_scale()
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        domain, codes = self._encode(observed_domain(X), y)
+        question = self.question(domain)
+        self.read(self.release(Rows.of(X, codes), question, Noise(self.random_state), scale), domain, question)
+        return self
+
+    def _encode(self: Any, domain: Domain, y: Any) -> tuple[Domain, NDArray[np.float64]]:
+        """For a model that is fitted alone: the domain with its classes or range, and answers as rows hold them."""
+        if is_regressor(self):
+            y = np.asarray(y, dtype=np.float64)
+            low, high = float(y.min()), float(y.max())
+            if self.y_range is None:
+                domain = domain.but(y_range=(low, high) if low < high else (low - 1.0, low + 1.0))
+            return domain, encode_targets(y, self._range(domain))
+        check_classification_targets(y)
+        classes = np.unique(y).tolist() if self.classes is None else classes_of("classes", self.classes, self)
+        domain = domain.but(classes=tuple(classes))
+        self._n_classes(domain)
+        codes = encode_labels(y, domain.classes or ())
+        if np.isnan(codes).any():
+            raise InvalidValue("a label is not one of the declared classes.", stage=type(self).__name__)
+        return domain, codes
+
+    def _n_classes(self, domain: Domain) -> int:
+        """Number of public classes; two where nothing is known yet."""
+        known = domain.classes if self.classes is None else classes_of("classes", self.classes, self)
+        count = 2 if known is None else len(known)
+        if count < 2 or (count > 2 and not self._several):
+            binary = "Only binary classification is supported. It needs exactly two classes, not one class or several."
+            raise InvalidParameter(
+                "it needs at least two classes, not one class." if self._several else binary,
+                stage=type(self).__name__,
+                fix="pass classes=(...) to the model.",
+            )
+        return count
+
+    def _range(self, domain: Domain) -> tuple[float, float]:
+        """The public range of the targets."""
+        known = domain.y_range if self.y_range is None else pair("y_range", self.y_range, self)
+        if known is None:
+            raise MissingBound(
+                "the public range of the targets is not declared.",
+                stage=type(self).__name__,
+                fix="pass y_range=(low, high) to the model or Domain(y_range=...).",
+            )
+        return known

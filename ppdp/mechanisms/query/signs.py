@@ -1,0 +1,171 @@
+"""Signs of the rows, each flipped at random."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from ppdp.bounds.signs import LEAST_FLIP, widest_change
+from ppdp.core.checks import choice, length
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.rows import Array, Rows
+from ppdp.exceptions import MissingBound, UnsupportedOrder
+from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.query.answers import FitsAlone
+from ppdp.privacy.noise.sampler import Noise
+
+__all__ = ["FLIPS", "SignMechanism"]
+
+FLIPS = ("staircase", "randomized-response", "smooth", "laplace", "gaussian")
+STEPPED = ("staircase", "smooth")
+LIKE_NOISE = ("laplace", "gaussian")
+AFFORDABLE = (
+    "a stage in front of the signs moves many rows, and every sign of such a row counts as one that may change, however"
+    " little the row moved: flips='laplace' or 'gaussian' cost what rows moved together."
+)
+_BITS = 53  # a probability of at least 2^-20 in so many bits is off by a share of 2^-33 at most
+_BLOCK = 2**18  # numbers at a time
+
+
+@dataclass(eq=False, repr=False)
+class SignMechanism(FitsAlone, Mechanism):
+    """Release the sign of every entry of every row, flipped at random: one bit for each, rows in their places.
+
+    Behind :class:`~ppdp.transformers.RandomProjection` the share of bits in which two rows agree tells the angle
+    between them.
+
+    Parameters
+    ----------
+    flips : {"staircase", "randomized-response", "smooth", "laplace", "gaussian"}, default="staircase"
+        With which probability the sign of x flips. "randomized-response": one for all. "smooth" and "staircase": less
+        for larger numbers, in steps of length ``unit``; "staircase" never more than "smooth", at the same price.
+        "laplace", "gaussian": as if this noise were added to x. It alone suits rows that a fitted stage has moved a
+        little, all of them: the others count every entry that moves at all.
+    noise_scale : float, optional
+        The more, the more private; a pipeline sets it. Of "laplace" and "gaussian" the scale of the noise, in units of
+        the rows. Of the others ``1 / η``, where η is the privacy loss of one sign whose number crosses one step.
+    unit : float, optional
+        Length of a step, in units of the rows, for "staircase" and "smooth"; any is private, and of those that a change
+        fills exactly it may cross one more. Default: the most by which one entry can change, and a little more; a
+        pipeline sets it.
+    random_state : int, RandomState instance or None, default=None
+        For tests only: flips that can be predicted protect nobody.
+
+    Attributes
+    ----------
+    signs_ : ndarray of shape (n_rows, n_features)
+        1 and -1, as int8; of 0, and of a deleted row, fair coins.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/signs.md``): for N entries that can change, ``epsilon = N / noise_scale`` at delta 0,
+    and less at some delta: exactly that of N randomised responses. "laplace": what the entries change together over
+    ``noise_scale``. "gaussian" needs a delta. No sign flips with a probability below 2^-20.
+
+    That the joint draw of matrix and flips is private, which needs fewer flips, is not offered (``flips="angle"``).
+    """
+
+    flips: str = "staircase"
+    noise_scale: float | None = None
+    _: KW_ONLY
+    unit: float | None = None
+    random_state: Any = None
+
+    @classmethod
+    def example(cls) -> Any:
+        return cls(noise_scale=1.0)
+
+    def question(self, domain: Domain, mu: float | None = None) -> Question:
+        return self.question_at(domain, Distance(replaced=1), mu)
+
+    def question_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
+        flips = self._flips()
+        domain.require("row_norm", "SignMechanism")
+        parameters = {}
+        if flips in STEPPED:
+            parameters["unit"] = widest_change(domain, distance) if self.unit is None else self._unit()
+        own = largest_entry(domain) if flips in LIKE_NOISE else float(domain.d)
+        warnings = (AFFORDABLE,) if distance.moved > 1 and flips not in LIKE_NOISE else ()
+        return Question.asked(f"signs.{flips}", "privacy", domain, parameters, start=own, warnings=warnings)
+
+    def settle(self, question: Question) -> None:
+        if "unit" in question.parameters:
+            self.set_params(unit=question.parameters["unit"])
+
+    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+        values = (rows.X * rows.weight[:, None]).ravel()
+        draw = partial(self._drawn, values, question, noise_scale)
+        return {"answer": noise.answer("flips", values, noise_scale, question.bound, draw)}
+
+    def _drawn(self, values: Array, question: Question, noise_scale: float, noise: Noise) -> Array:
+        signs = np.empty(values.size)
+        for start in range(0, values.size, _BLOCK):
+            block = np.clip(np.nan_to_num(values[start : start + _BLOCK]), -question.bound, question.bound)
+            chances = _chances(self.flips, block, noise_scale, question.parameters.get("unit", 1.0))
+            flipped = noise.words(block.size) < np.ldexp(chances, 64).astype(np.uint64)
+            signs[start : start + _BLOCK] = np.where((block < 0) ^ flipped, -1.0, 1.0)
+        return signs
+
+    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+        self.signs_ = released["answer"].astype(np.int8).reshape(domain.n, domain.d)
+
+    def flip_probability(self, values: ArrayLike) -> Array:
+        """With which probability the sign of each number is flipped: exactly, and 1/2 for 0.
+
+        Public: it needs no rows, only parameters, of which a pipeline sets ``noise_scale`` and ``unit``. Whoever holds
+        released signs can correct with it what flips do to averages.
+
+        Parameters
+        ----------
+        values : array-like of any shape
+            Numbers that entries could be.
+
+        Raises
+        ------
+        MissingBudget, MissingBound
+            If ``noise_scale``, or ``unit`` where it counts, is not set.
+        """
+        flips, scale = self._flips(), self.own_noise_scale()
+        if flips in STEPPED and self.unit is None:
+            raise MissingBound(
+                "unit is not set.", stage="SignMechanism", fix="use it as the last step of ppdp.Pipeline, or set unit."
+            )
+        unit = self._unit() if flips in STEPPED else 1.0
+        return _chances(flips, np.asarray(values, dtype=np.float64), scale, unit)
+
+    def _flips(self) -> str:
+        if self.flips == "angle":
+            raise UnsupportedOrder(
+                "flips='angle' is not offered: it is private only for data that do not depend on the matrix.",
+                stage="SignMechanism",
+                fix="flips='staircase' or 'gaussian', which are private whatever the matrix.",
+            )
+        return str(choice("flips", self.flips, FLIPS, self))
+
+    def _unit(self) -> float:
+        return length("unit", self.unit, self)
+
+
+def _chances(flips: str, values: Array, scale: float, unit: float) -> Array:
+    """Probabilities of a flip, multiples of 2^-53 from 2^-20 to 1/2."""
+    with np.errstate(over="ignore", under="ignore"):
+        if flips == "laplace":
+            found = np.exp(-np.abs(values) / scale) / 2
+        elif flips == "gaussian":
+            found = special.ndtr(-np.abs(values) / scale)
+        elif flips == "randomized-response":
+            found = np.full(values.shape, special.expit(-1 / scale))
+        else:
+            level = np.maximum(np.ceil(np.abs(values) / unit), 1.0)
+            found = special.expit(-level / scale)
+            if flips == "staircase":
+                found = np.exp((1 - level) / scale) * special.expit(-1 / scale)
+    found = np.where(values == 0, 0.5, np.clip(found, LEAST_FLIP, 0.5))
+    return np.asarray(np.floor(np.ldexp(found, _BITS)) * 2.0**-_BITS)

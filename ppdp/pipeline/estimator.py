@@ -1,0 +1,211 @@
+"""What a pipeline and a search share: copies and who pays for their fits, how a fit begins, and what is released."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
+
+from ppdp.core.domain import Domain
+from ppdp.data import intake as entrance
+from ppdp.exceptions import InvalidParameter, LedgerError
+from ppdp.privacy.ledger.fits import Charge, charged_to, open_ledger, travelled
+from ppdp.privacy.ledger.ledger import Ledger
+
+__all__ = ["PrivateEstimator", "as_part", "same_kind"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What an estimator remembers beside its parameters and what its fit has released."""
+
+    promised: Domain | None = None  # facts for which it was planned, and which its next fit must have
+    owed: str | None = None  # account that paid for the fit of which this is a pickled copy, and pays for its next one
+    charged: Charge | None = None  # who paid for its fit in this process
+    part: bool = False  # whether another estimator takes it along in a pickle
+
+
+def _if_answers(method: str) -> Any:
+    """Only if what predicts has this method."""
+    return available_if(lambda self: self._answers(method))
+
+
+class PrivateEstimator:
+    """An estimator with the parameters ``ledger`` and ``dataset`` that is fitted on private rows and may predict.
+
+    A pickle takes the open ledger along, or counts as a fit that nobody saw. One that is fitted is made to be kept and
+    read anywhere, so it only notes the account: it is not fitted again without it.
+    """
+
+    # What a subclass gives: whether its model has a method, what that method answers, and the pipeline to be exported.
+    _answers: Callable[[str], bool]
+    _answer: Callable[..., Any]
+    _leaving: Callable[[], Any]
+    ledger: Any
+    dataset: Any
+    __sklearn_is_fitted__: Any
+    _marks = Marks()
+
+    @property
+    def marks(self) -> Marks:
+        """What it remembers beside parameters and released values."""
+        return self._marks
+
+    def mark(self, **marks: Any) -> None:
+        """Change some of what it remembers."""
+        self._marks = replace(self._marks, **marks)
+
+    def __copy__(self) -> Self:
+        return self._twin(self.__dict__)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self._twin(copy.deepcopy(self.__dict__, memo))
+
+    def __sklearn_clone__(self) -> Self:
+        cloned: Self = super().__sklearn_clone__()  # type: ignore[misc]
+        kept = Marks(self.marks.promised, self.marks.owed)
+        if kept != Marks():
+            cloned._marks = kept
+        return cloned
+
+    def _twin(self, state: Mapping[str, Any]) -> Self:
+        """A copy in this process, which is not on its way to another one."""
+        twin = object.__new__(type(self))
+        twin.__dict__ |= state
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
+        marks = replace(self.marks, charged=None)
+        state["_marks"] = marks
+        if self.ledger is not None or marks.part:
+            return state
+        opened = open_ledger()
+        if self.__sklearn_is_fitted__():
+            return state if opened is None else {**state, "_marks": replace(marks, owed=opened.account)}
+        if opened is None:
+            travelled(self.dataset)
+        return {**state, "ledger": opened}  # which refuses to be pickled if it is in memory
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        if self.marks.part:
+            self.mark(part=False)
+        elif self.ledger is None and not self._was_paid():
+            travelled(self.dataset)
+
+    def _was_paid(self) -> bool:
+        """Whether its fit was charged to a ledger."""
+        certificate = getattr(self, "certificate_", None)
+        issued = None if certificate is None else certificate.record.issued
+        return issued is not None and issued.ledger is not None
+
+    def _refuse_to_owe(self) -> None:
+        """Refuse to fit a copy if another ledger than that under which it was pickled, or none, would be charged."""
+        inner = getattr(self, "estimator", None)
+        owed = self.marks.owed or (inner.marks.owed if isinstance(inner, PrivateEstimator) else None)
+        ledger = charged_to(self.ledger)
+        if owed is not None and (ledger is None or ledger.account != owed):
+            raise LedgerError(
+                f"this fitted copy was pickled in the with-block of the ledger {owed}, and a new fit is charged to it.",
+                fix="set_params(ledger=...) in the copy, or send a clone, which takes along a ledger with a path.",
+            )
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit left, so that a fit that fails leaves no certificate."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+
+    def _check_kinds(self, **kinds: type) -> None:
+        """Refuse parameters that are neither None nor of their kind."""
+        for name, kind in {"ledger": Ledger, **kinds, "dataset": str}.items():
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise InvalidParameter(f"{name} must be a {kind.__name__} or None, got {type(value).__name__}.")
+
+    def _form_of(
+        self, X: Any, coded: Callable[[Any], Any], *, hides_number: bool = False
+    ) -> tuple[Any, tuple[str, ...] | None]:
+        """The table, of which only the form was looked at, and the names of its columns."""
+        table = entrance.table_of(X)
+        entrance.check_form(self, table, coded, reset=True, hides_number=hides_number)
+        return table, tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None
+
+    @_if_answers("predict")
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict with the released model.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_samples, n_features)
+            Raw rows, as in ``fit``.
+        """
+        return np.asarray(self._answer("predict", X))
+
+    @_if_answers("predict_proba")
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class, shape (n_samples, n_classes)."""
+        return np.asarray(self._answer("predict_proba", X))
+
+    @_if_answers("decision_function")
+    def decision_function(self, X: Any) -> Array:
+        """Signed distance from the decision boundary."""
+        return np.asarray(self._answer("decision_function", X))
+
+    @_if_answers("predict")
+    def score(self, X: Any, y: Any) -> float:
+        """Accuracy of the released model, R² or D² of a regression; on private rows no certificate covers it."""
+        return float(self._answer("score", X, y))
+
+    def export(self, path: str | os.PathLike[str], *, conditional: bool = False, overwrite: bool = False) -> str:
+        """Write the release with its certificate: the only thing that may leave the building.
+
+        Arrays, JSON and words, no pickle; :func:`ppdp.load` verifies them and gives a pipeline that predicts. Whenever
+        the process is killed, the export is there whole or not at all.
+
+        Parameters
+        ----------
+        path : path-like
+            A ``.zip``, or else a new folder.
+        conditional : bool, default=False
+            Whether a CONDITIONAL certificate may leave; it says so first wherever it is read.
+        overwrite : bool, default=False
+            Whether a ``.zip`` may take the place of an earlier export.
+
+        Returns
+        -------
+        str
+            SHA-256 of the export, the same for folder and zip: ``ppdp.load(path, sha256=...)`` takes no other one.
+
+        Raises
+        ------
+        ExportError
+            If the noise was seeded, labels were read from y, the certificate is CONDITIONAL and you did not say that
+            you know, or something else stands at the path.
+        """
+        from ppdp.pipeline.release.export import export
+
+        return export(self._leaving(), path, conditional=conditional, overwrite=overwrite)
+
+
+def same_kind(tags: Any, own: Any) -> None:
+    """Give tags the kind of an estimator that decides what comes out."""
+    for name in ("estimator_type", "classifier_tags", "regressor_tags", "target_tags"):
+        setattr(tags, name, getattr(own, name))
+
+
+def as_part(estimator: Any) -> Any:
+    """An estimator that is pickled as a part of another one, which takes the account along."""
+    if not isinstance(estimator, PrivateEstimator):
+        return estimator
+    part = copy.copy(estimator)
+    part.mark(part=True)
+    return part

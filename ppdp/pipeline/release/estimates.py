@@ -1,0 +1,175 @@
+"""What sketches tell of the rows they were made of: ``docs/theory/sketches.md``.
+
+Sketches of queries are clean, those of rows carry noise. All arrays of results have shape (n_queries, n_rows).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from ppdp.bounds.projection import Matrix
+
+__all__ = ["Estimate", "Lengths", "Noise", "Spread", "agreement_angle", "arc", "flipped_angle", "root"]
+
+Array = NDArray[np.float64]
+
+_ANGLES, _POINTS, _FAR = 2001, 4000, 8.0
+
+
+class Estimate(NamedTuple):
+    """Estimates and their standard errors, both of shape (n_queries, n_rows)."""
+
+    value: Array
+    standard_error: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Symmetric noise on every number: its variance, and the variance of its square."""
+
+    variance: float
+    of_squares: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What a random projection adds to the variance of an inner product (Lemma S).
+
+    Attributes
+    ----------
+    share : float
+        1/k for independent components, the chance that two columns meet in a component for "oporp"; 0 if rows were
+        not projected.
+    excess : float
+        By how much the kurtosis of the entries is above 3; 0 if it is not.
+    peak : float
+        Public bound on the square of an entry of a row.
+    """
+
+    share: float = 0.0
+    excess: float = 0.0
+    peak: float = math.inf
+
+    @classmethod
+    def of(cls, matrix: Matrix, entry: float) -> Spread:
+        """That of a matrix that was drawn, for rows with entries of at most ``entry``."""
+        d, k, share = matrix.n_features, matrix.n_components, 1 / matrix.n_components
+        if matrix.family == "oporp" and matrix.bins != "variable":
+            size, more = divmod(d, k)
+            share = size * (2 * more + k * (size - 1)) / max(d * (d - 1), 1)
+            if matrix.bins == "fixed":
+                places = -(-d // k)
+                share = (places - 1) / max(places * k - 1, 1)
+        kurtosis = (matrix.s or math.sqrt(d)) if matrix.family == "sparse" else 3.0
+        return cls(share, max(kurtosis - 3, 0.0), entry * entry)
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Inner products of sketches and what is needed to estimate those of the rows (Theorem E1).
+
+    Attributes
+    ----------
+    products : ndarray of shape (n_queries, n_rows)
+        Of the sketches.
+    rows, queries : ndarray
+        Estimated squared norms; those of rows may be negative.
+    size : int
+        Numbers in a sketch.
+    """
+
+    products: Array
+    rows: Array
+    queries: Array
+    size: int
+    noise: Noise
+    spread: Spread
+
+    @classmethod
+    def of(cls, rows: Array, queries: Array, noise: Noise, spread: Spread) -> Lengths:
+        """Of sketches."""
+        size = rows.shape[1]
+        squares = np.einsum("ij,ij->i", rows, rows) - size * noise.variance
+        return cls(queries @ rows.T, squares, np.einsum("ij,ij->i", queries, queries)[:, None], size, noise, spread)
+
+    def inner_product(self) -> Estimate:
+        """Unbiased."""
+        own = np.maximum(self.rows, 0.0)
+        spread = own * self.queries + self.products**2
+        spread += self.spread.excess * self.queries * np.minimum(own, self.spread.peak)
+        return Estimate(self.products, np.sqrt(self.noise.variance * self.queries + self.spread.share * spread))
+
+    def squared_distance(self) -> Estimate:
+        """Unbiased, so it may be negative."""
+        found = self.rows + self.queries - 2 * self.products
+        own = np.maximum(found, 0.0)
+        spread = 2 * own**2 + self.spread.excess * own * np.minimum(own, 4 * self.spread.peak)
+        noise = 4 * self.noise.variance * own + self.size * self.noise.of_squares
+        return Estimate(found, np.sqrt(noise + self.spread.share * spread))
+
+    def cosine(self) -> Estimate:
+        """Within [-1, 1]; 0 with an infinite error where noise leaves nothing of a length."""
+        own = np.maximum(self.rows, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.clip(np.nan_to_num(self.products / np.sqrt(own * self.queries), nan=0.0), -1.0, 1.0)
+            apart = 1 - np.abs(found)
+            tails = 2 * apart * np.minimum(apart, self.spread.peak * (1 / own + 1 / self.queries))
+            spread = (1 - found**2) ** 2 + self.spread.excess * tails
+            noise = (1 - found**2) * self.noise.variance / own
+            noise += found**2 * self.size * self.noise.of_squares / (4 * own**2)
+        known = (own > 0) & (self.queries > 0)
+        error = np.sqrt(np.where(known, noise + self.spread.share * spread, math.inf))
+        return Estimate(np.where(known, found, 0.0), error)
+
+
+def root(squares: Estimate) -> Estimate:
+    """Of estimates of squares: |√a - √b| is at most |a - b| / √a and √|a - b|."""
+    found = np.sqrt(np.maximum(squares.value, 0.0))
+    error = squares.standard_error
+    return Estimate(found, error / np.maximum(np.maximum(2 * found, np.sqrt(error)), 1e-150))
+
+
+def arc(cosine: Estimate) -> Estimate:
+    """Angles of estimated cosines; an error of a cosine of more than 2 is none."""
+    found, error = np.arccos(cosine.value), np.minimum(cosine.standard_error, 2.0)
+    return Estimate(found, error / np.maximum(np.maximum(np.sin(found), np.sqrt(error / 2)), 1e-150))
+
+
+def agreement_angle(distances: NDArray[Any], size: int, flip: float) -> Estimate:
+    """Angles from Hamming distances of ``size`` signs, those of rows flipped with probability ``flip`` (Theorem E2).
+
+    Unbiased for a Gaussian matrix, so it may leave [0, π].
+    """
+    kept = 1 - 2 * flip
+    agreement = 1 - 2 * np.asarray(distances, dtype=np.float64) / size
+    found = math.pi / 2 * (1 - agreement / kept)
+    expected = kept * (1 - 2 * np.clip(found, 0, math.pi) / math.pi)
+    return Estimate(found, math.pi / 2 * np.sqrt((1 - expected**2) / size) / kept)
+
+
+def flipped_angle(distances: NDArray[Any], size: int, flips: Callable[[Array], Array], scale: float) -> Estimate:
+    """The same where flips depend on values, which have standard deviation ``scale`` (Theorem E3).
+
+    ``flips`` gives the probability of a flip for any value. Agreement falls with the angle, so angles are looked up;
+    their errors are as far as a standard error of the agreement leads.
+    """
+    angles: Array = np.linspace(0.0, math.pi, _ANGLES)
+    z = ((np.arange(_POINTS) + 0.5) * (_FAR / _POINTS)).astype(np.float64)
+    weight = np.exp(-(z**2) / 2)
+    kept = (1 - 2 * flips(scale * z)) * weight / weight.sum()
+    expected = (2 * ndtr(np.tan(math.pi / 2 - angles)[:, None] * z) - 1) @ kept
+
+    def angle(agreement: Array) -> Array:
+        return np.interp(agreement, expected[::-1], angles[::-1])
+
+    agreement = np.clip(1 - 2 * np.asarray(distances, dtype=np.float64) / size, expected[-1], expected[0])
+    found = angle(agreement)
+    off = np.sqrt((1 - np.interp(found, angles, expected) ** 2) / size)
+    return Estimate(found, np.maximum(angle(agreement - off) - found, found - angle(agreement + off)))

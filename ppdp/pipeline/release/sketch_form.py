@@ -1,0 +1,111 @@
+"""What a certificate says of released rows: how many, of what, with which noise, by which projection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.bounds.projection import Matrix
+from ppdp.certificate.record import Record
+from ppdp.core.domain import Domain, largest_entry
+from ppdp.exceptions import ExportError
+from ppdp.mechanisms import SignMechanism
+from ppdp.pipeline.release.estimates import Noise
+
+__all__ = ["SketchForm"]
+
+Array = NDArray[np.float64]
+
+_NOISES = {"query.rows": (1.0, 2.0), "laplace.rows": (2.0, 5.0)}
+"""Variance of noise of scale 1, and the variance of its square for noise of variance 1."""
+_SIGNS = "signs."
+
+
+@dataclass(frozen=True, slots=True)
+class SketchForm:
+    """What a certificate says of released rows.
+
+    Attributes
+    ----------
+    name : str
+        Of their array.
+    rows, size : int
+        How many, and of how many numbers or signs.
+    noise : Noise or None
+        On every number; None for signs.
+    flips : SignMechanism or None
+        What flipped signs.
+    matrix : Matrix or None
+        That by which rows were projected last.
+    entry : float
+        Bound on the entries of rows in front of it.
+    """
+
+    name: str
+    rows: int
+    size: int
+    noise: Noise | None
+    flips: SignMechanism | None
+    matrix: Matrix | None
+    entry: float
+
+    @classmethod
+    def of(cls, record: Record) -> SketchForm:
+        """That of released rows; :class:`ExportError` if none were released."""
+        last = record.mechanism
+        formula = "" if last is None else last.formula
+        if last is None or not (formula in _NOISES or formula.startswith(_SIGNS)):
+            raise ExportError(
+                "no rows were released, so there is no table of sketches.",
+                fix="GaussianMechanism('rows'), LaplaceMechanism('rows') or SignMechanism() as the last step.",
+            )
+        domains = [Domain.from_dict(one) for one in (record.entrance.domain, *(step.domain for step in record.steps))]
+        noise = flips = matrix = None
+        front = domains[-1]
+        if formula in _NOISES:
+            variance, of_squares = _NOISES[formula]
+            variance *= last.noise_scale**2
+            noise = Noise(variance, of_squares * variance**2)
+        else:
+            flips = SignMechanism(formula.removeprefix(_SIGNS), last.noise_scale, unit=last.parameters.get("unit"))
+        if record.steps and record.steps[-1].formula.startswith("projection."):
+            matrix, front = Matrix(n_features=domains[-2].d, **record.steps[-1].parameters), domains[-2]
+        here = domains[-1]
+        return cls(f"{last.name}.answer", here.n, here.d, noise, flips, matrix, largest_entry(front))
+
+    @property
+    def words(self) -> str:
+        """What a table of them is."""
+        return f"{self.rows} sketches of {self.size} {'signs' if self.noise is None else 'numbers'}"
+
+    @property
+    def schema(self) -> Any:
+        """Name and type of the one column of a table."""
+        import pyarrow as pa
+
+        if self.noise is None:
+            return pa.schema([("signs", pa.binary(-(-self.size // 8)))])
+        return pa.schema([("values", pa.list_(pa.field("element", pa.float64()), self.size))])
+
+    def numbers(self, column: Any) -> Array:
+        """Such a column as the numbers that were released; :class:`ValueError` if it is none."""
+        parts = [np.empty((0, self.size))]
+        for chunk in column.chunks:
+            chunk.validate(full=True)
+            if chunk.null_count:
+                raise ValueError("null")
+            parts.append(
+                self._signs(chunk) if self.noise is None else chunk.flatten().to_numpy().reshape(-1, self.size)
+            )
+        return np.concatenate(parts)
+
+    def _signs(self, chunk: Any) -> Array:
+        packed = np.frombuffer(chunk.buffers()[1], dtype=np.uint8).reshape(-1, -(-self.size // 8))
+        packed = packed[chunk.offset : chunk.offset + len(chunk)]
+        bits = np.unpackbits(packed, axis=1, count=self.size, bitorder="little")
+        if not np.array_equal(np.packbits(bits, axis=1, bitorder="little"), packed):
+            raise ValueError("bits behind the last sign")
+        return 2 * bits.astype(np.float64) - 1

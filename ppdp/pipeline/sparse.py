@@ -1,0 +1,61 @@
+"""Sparse rows, which a plan takes as long as its first stages keep them sparse until one projects them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ppdp.data.rows import Rows
+from ppdp.exceptions import InvalidInput
+from ppdp.pipeline.planning.plan import Plan
+
+__all__ = ["check_sparse_plan", "check_sparse_twins"]
+
+FIX = "RandomProjection(...) as the first step, behind MinMaxScaler (from 0 to 0) or NormClipper; or pass X.toarray()."
+
+
+def check_sparse_plan(plan: Plan) -> None:
+    """Refuse sparse rows that a plan cannot project; no cell is looked at.
+
+    Raises
+    ------
+    InvalidInput
+        If a stage in front of the projection takes no sparse rows, or one behind it compares rows as they came in.
+    """
+    for step in plan.steps:
+        if getattr(step.stage, "keys", None) == "raw":
+            raise InvalidInput(
+                f"Sparse data was passed, and the step {step.name!r} compares rows as they came in.", fix=FIX
+            )
+    _check(
+        (
+            step.name,
+            step.stage,
+            step.stage.prepare(Rows.of(np.empty((0, step.domain.d))), step.way, step.domain),
+            step.domain.d,
+        )
+        for step in plan.steps
+        if _taken(step.name, step.stage, public=step.way.name == "public")
+    )
+
+
+def check_sparse_twins(twins: Sequence[tuple[str, Any]], n_features: int) -> None:
+    """Refuse sparse rows that released twins cannot project; raises like :func:`check_sparse_plan`."""
+    _check((name, twin, twin.held(), n_features) for name, twin in twins if _taken(name, twin, public=True))
+
+
+def _taken(name: str, stage: Any, *, public: bool) -> bool:
+    if public and stage.takes_sparse:
+        return True
+    raise InvalidInput(f"Sparse data was passed, and the step {name!r} takes no sparse rows.", fix=FIX)
+
+
+def _check(maps: Iterable[tuple[str, Any, Any, int]]) -> None:
+    for name, stage, statistics, n_features in maps:
+        if stage.takes_sparse == "projects":
+            return
+        if stage.map_rows(np.zeros((1, n_features)), statistics).any():
+            raise InvalidInput(f"Sparse data was passed, and the step {name!r} makes zeros something else.", fix=FIX)
+    raise InvalidInput("Sparse data was passed, and no step projects it.", fix=FIX)

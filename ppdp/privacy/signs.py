@@ -1,0 +1,170 @@
+"""Privacy of random signs: randomised response, many times, and signs of numbers with Gaussian noise.
+
+Theory: ``docs/theory/signs.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from ppdp.privacy.pld import LossDistribution, loss_distribution
+from ppdp.privacy.renyi import Curve
+from ppdp.privacy.subsampling import Profile
+
+__all__ = [
+    "MOST_ANSWERS",
+    "gaussian_sign_curve",
+    "gaussian_sign_renyi",
+    "response_curve",
+    "response_delta",
+    "response_distribution",
+    "response_epsilon",
+]
+
+Floats = NDArray[np.float64]
+
+MOST_ANSWERS = 2**20
+"""Of more answers the exact law is not tabulated."""
+
+_UP = 1 + 1e-9  # more than the logarithms of binomial coefficients can lose
+_CLOSE = 5e-3  # by how much a supremum may be too large, as a share
+_MOST_CELLS = 2**15
+_RATIO = 1.2  # of the orders, less one, between which a curve is a chord
+_FAR = 6.0  # order times shift from which nothing is gained over the numbers themselves
+
+
+class _Events(NamedTuple):
+    """Of the best events, those of the largest losses: probabilities on one side, and their logarithms on the other."""
+
+    losses: Floats
+    upper: Floats
+    log_lower: Floats
+
+
+@lru_cache(maxsize=8)
+def _events(epsilon: float, count: int) -> _Events:
+    """Of ``count`` randomised responses: the number of lies decides, so there are ``count + 1`` losses."""
+    lies = np.arange(count + 1)
+    losses: Floats = np.asarray((count - 2.0 * lies) * epsilon, float)
+    log_ways = special.gammaln(count + 1) - special.gammaln(lies + 1) - special.gammaln(count - lies + 1)
+    log_masses = log_ways - count * math.log1p(math.exp(-epsilon)) - lies * epsilon
+    upper = np.minimum(np.cumsum(np.exp(log_masses)) * _UP, 1.0)
+    log_lower = np.logaddexp.accumulate(log_masses - losses)
+    return _Events(losses, np.asarray(upper, float), np.asarray(log_lower, float))
+
+
+def response_epsilon(epsilon: float, count: int, delta: float) -> float:
+    """Epsilon at this delta of ``count`` mechanisms of one epsilon each; the least there is, rounded up.
+
+    ``max over m of log((U_m - delta) / V_m)``, where U_m and V_m are the probabilities of at most m lies on both sides
+    (Kairouz, Oh and Viswanath, 2015).
+    """
+    found = _events(epsilon, count)
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.maximum(found.upper - delta, 0.0)) - found.log_lower
+    return max(0.0, float(logs.max()) + 1e-9)
+
+
+def response_delta(epsilon: float, count: int, at: float) -> float:
+    """Delta at an epsilon ``at`` of the same, rounded up: ``max over m of U_m - exp(at) V_m``."""
+    found = _events(epsilon, count)
+    with np.errstate(over="ignore"):
+        rest = found.upper - np.exp(at + found.log_lower)
+    return min(max(0.0, float(rest.max())), 1.0)
+
+
+def response_distribution(epsilon: float, count: int, interval: float) -> LossDistribution:
+    """The same as a distribution: its profile is exact at every point of the grid."""
+    found = _events(epsilon, count)
+    ascending, upper, lower = -found.losses, np.append(0.0, found.upper), np.append(0.0, np.exp(found.log_lower))
+
+    def delta(at: Floats) -> Floats:
+        above = np.searchsorted(ascending, -np.asarray(at, float), side="left")
+        with np.errstate(over="ignore", invalid="ignore"):
+            left = upper[above] - np.where(lower[above] > 0, np.exp(at) * lower[above], 0.0)
+        return np.maximum(left, 0.0)
+
+    return loss_distribution(Profile.symmetric(delta), interval)
+
+
+def response_curve(epsilon: float) -> Curve:
+    """Rényi curve of randomised response, which dominates every mechanism of this epsilon; exact.
+
+    ``log(1 + 2 sinh²(a/2) + tanh(epsilon/2) sinh(a)) / (alpha - 1)``, ``a = (alpha - 1) epsilon``.
+    """
+
+    def curve(alpha: float) -> float:
+        if math.isinf(alpha) or epsilon == 0:
+            return epsilon
+        a = (alpha - 1) * epsilon
+        if a > 300:
+            log_moment = a - math.log1p(math.exp(-epsilon)) + 1e-12
+        else:
+            log_moment = math.log1p(2 * math.sinh(a / 2) ** 2 + math.tanh(epsilon / 2) * math.sinh(a))
+        return min(log_moment / (alpha - 1) * (1 + 1e-12), epsilon)
+
+    return curve
+
+
+def gaussian_sign_curve(shift: float) -> Curve:
+    """Rényi curve of the sign of a number that changes by at most ``shift`` under Gaussian noise of scale 1.
+
+    Never above that of the number itself, ``alpha shift² / 2``. Between orders at which it is computed
+    ``(alpha - 1) D`` is at most its chord, because it is convex.
+    """
+
+    def curve(alpha: float) -> float:
+        own = alpha * shift**2 / 2
+        if not 1.05 <= alpha < math.inf or alpha * shift > _FAR or shift == 0:
+            return own
+        step = math.floor(math.log(alpha - 1) / math.log(_RATIO))
+        low, high = (1 + _RATIO**k for k in (step, step + 1))
+        below, above = ((order - 1) * gaussian_sign_renyi(order, shift) for order in (low, high))
+        share = min(max((alpha - low) / (high - low), 0.0), 1.0)
+        return min(own, ((1 - share) * below + share * above) / (alpha - 1) * (1 + 1e-12))
+
+    return curve
+
+
+@lru_cache(maxsize=4096)
+def gaussian_sign_renyi(order: float, shift: float) -> float:
+    """``sup over t of D(Ber(Φ(t + s/2)) ‖ Ber(Φ(t - s/2)))`` at this order, at most 0.5 % too large.
+
+    The divergence grows with the first probability and falls with the second, so that on a cell of the line its
+    corners bound it; cells are halved until the bound is close. Beyond the cells two inequalities take over.
+    """
+    end, half = order * shift + 10, shift / 2
+    width, left = end / 32, np.linspace(-end, end, 65)[:-1]
+    lost = 4e-15 * order * (1 + order * shift)
+    best = 0.0
+    while True:
+        middle = left + width / 2
+        best = max(best, float(_log_moment(order, middle + half, middle - half).max()))
+        upper = _log_moment(order, left + width + half, left - half)
+        doubtful = upper > best * (1 + _CLOSE) + lost
+        if not doubtful.any() or 4 * doubtful.sum() > _MOST_CELLS:
+            break
+        width /= 4
+        left = (left[doubtful, None] + width * np.arange(4)).ravel()
+    found = max(best * (1 + _CLOSE), float(upper.max()), _beyond(order, end, half)) + lost
+    return found / (order - 1)
+
+
+def _log_moment(order: float, x: Floats, y: Floats) -> Floats:
+    """``log E (P/Q)^order`` under Q, for P = Ber(Φ(x)) and Q = Ber(Φ(y))."""
+    plus = order * special.log_ndtr(x) + (1 - order) * special.log_ndtr(y)
+    minus = order * special.log_ndtr(-x) + (1 - order) * special.log_ndtr(-y)
+    return np.asarray(np.logaddexp(plus, minus))
+
+
+def _beyond(order: float, end: float, half: float) -> float:
+    """The same for all t at most ``-end``, and at least ``end``."""
+    log_p, log_q, log_rest = (float(special.log_ndtr(z)) for z in (half - end, end - half, -end - half))
+    low = float(np.logaddexp(0.0, order * log_p + (1 - order) * log_rest))
+    return max(low, (1 - order) * log_q + math.exp(log_p))

@@ -1,0 +1,247 @@
+"""A public grid: near-duplicates that share a cell, and rows that are moved onto it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ppdp.bounds.rowwise import FINEST
+from ppdp.core.checks import choice, integer, length, number
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Array, Rows
+from ppdp.data.statistics import clip_norms
+from ppdp.exceptions import DomainMismatch, InvalidParameter
+from ppdp.transformers.base import RowWiseTransformer, Statistics
+from ppdp.transformers.deduplicate.base import Resampler
+from ppdp.transformers.deduplicate.records import grouped, present, smallest
+from ppdp.transformers.way import Way
+
+__all__ = ["GridDeduplicator", "GridQuantizer"]
+
+LARGEST = np.finfo(float).max
+FORMULAS = {"centre": "cell-centre", "first": "cell-first", "soft": "cell-weights"}
+
+
+@dataclass(eq=False, repr=False)
+class GridDeduplicator(Resampler):
+    """Keep one row per occupied cell of a public grid, so that near-duplicates count once.
+
+    The origin of the grid is drawn from the public ``seed``; two rows are in different cells with a probability of at
+    most their L1 distance over ``cell``. A gap is a cell value of its own.
+
+    Parameters
+    ----------
+    cell : float or sequence of floats, default=0.01
+        Side of a cell, in the units of the rows: one number, or one per column.
+    keep : {"centre", "first", "soft"}, default="centre"
+        "centre": one row at the centre of each cell, clipped to the norm of the rows; it costs nothing. "first": the
+        lexicographically smallest row of each cell. "soft": every row, with weight 1 / (rows in its cell).
+    labels : {"record", "unanimous", "first"}, default="record"
+        "record": rows with different labels are in different cells. "unanimous": a cell whose labels disagree is
+        emptied. "first": the label is not compared; the smallest stays (with "soft": every row has its own).
+    seed : int, default=0
+        Public seed of the origin of the grid.
+    keys : {"current", "raw"}, default="current"
+        Which rows are compared: as they are, or as they came into the first stage that is fitted ("first" and "soft").
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/deduplication.md``): unconditional. "centre": one replaced record stays one replaced
+    record. "first": another row may also move inside its cell, or, where that cannot be said, two rows are switched.
+    "soft": the weight that changes is that of one replaced record, spread over many rows. Each covers a whole group of
+    near-duplicates in one cell as if they were one row. Rows are compared in memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.50, 0.52], [0.51, 0.51], [3.0, 4.0]])
+    >>> GridDeduplicator(cell=0.5, keep="first").fit_resample(X)[0]
+    array([[0.5 , 0.52],
+           [3.  , 4.  ]])
+    >>> GridDeduplicator(cell=0.5, keep="soft").weights(X)
+    array([0.5, 0.5, 1. ])
+    """
+
+    cell: float | Sequence[float] = 0.01
+    keep: str = "centre"
+    labels: str = "record"
+    seed: int = 0
+    keys: str = "current"
+
+    @property
+    def _rewrites(self) -> bool:  # type: ignore[override]
+        return self.keep == "centre"
+
+    @property
+    def _weighs(self) -> bool:  # type: ignore[override]
+        return self.keep == "soft"
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        keep = choice("keep", self.keep, FORMULAS, self)
+        labels = choice("labels", self.labels, ["record", "unanimous", "first"], self)
+        seed = integer("seed", self.seed, self, least=0)
+        raw = self.takes_raw_keys(domain, distance)
+        if keep == "soft" and labels == "unanimous":
+            raise InvalidParameter(
+                "keep='soft' keeps every row, so no label decides.",
+                stage="GridDeduplicator",
+                fix="labels='record' or labels='first'.",
+            )
+        if keep == "centre" and raw:
+            raise InvalidParameter(
+                "the centre of a cell of raw rows is no row of this point.",
+                stage="GridDeduplicator",
+                fix="keep='first' with keys='raw', or put it before the first stage that is fitted.",
+            )
+        parameters: dict[str, Any] = {"cell": self._sides(domain.d, raw=raw), "seed": seed, "labels": labels}
+        if keep != "centre":
+            parameters["raw"] = raw
+        return (Way.by(f"deduplication.{FORMULAS[keep]}", domain, distance, **parameters),)
+
+    def _sides(self, d: int, *, raw: bool) -> list[float]:
+        if isinstance(self.cell, (str, bytes)) or not isinstance(self.cell, (Sequence, np.ndarray)):
+            return [length("cell", self.cell, self)] * (1 if raw else d)
+        sides = [length("cell", side, self) for side in self.cell]
+        if len(sides) == d and not raw:
+            return sides
+        raise DomainMismatch(
+            f"cell has {len(sides)} sides for {'raw rows' if raw else f'{d} columns'}.",
+            stage="GridDeduplicator",
+            fix="one number for all columns" + ("." if raw else ", or one per column."),
+        )
+
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        entry = LARGEST if domain.entry_bound is None else domain.entry_bound  # a tiny cell may be far away
+        return {"sides": np.array(way.parameters["cell"]), "row_norm": domain.row_norm, "entry_bound": entry}
+
+    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
+        if self.keep != "centre":
+            return super().apply(rows, statistics)
+        cells, weight = self._cells(rows, statistics)
+        slots = np.flatnonzero(rows.weight)
+        sides = statistics["sides"]
+        cells += 0.5  # in place, so that no further table is needed
+        cells *= sides
+        cells += self._origin(cells.shape[1]) * sides
+        _within(cells, statistics)
+        cells[weight[slots] == 0] = 0.0
+        out = cells if len(slots) == rows.n else np.zeros_like(rows.X)
+        if out is not cells:
+            out[slots] = cells
+        return replace(rows, weight=weight).with_X(out)
+
+    def _weight(self, rows: Rows, statistics: Statistics) -> Array:
+        return self._cells(rows, statistics)[1]
+
+    def _cells(self, rows: Rows, statistics: Statistics) -> tuple[Array, Array]:
+        """The cell of every row that is present, and the new weight of every slot."""
+        slots, X, y = present(rows, self.keys)
+        sides = statistics["sides"]
+        cells = X - self._origin(X.shape[1]) * sides
+        cells /= sides
+        np.floor(cells, out=cells)
+        groups = grouped(cells if y is None or self.labels != "record" else np.column_stack([cells, y]))
+        weight = np.zeros(rows.n)
+        if self.keep == "soft":
+            weight[slots] = groups.of_rows(1.0 / groups.sizes)
+            return cells, weight
+        if self.keep == "first":
+            chosen = smallest(X if y is None else np.column_stack([X, y]), groups)
+        else:
+            chosen = groups.first if y is None or self.labels != "first" else smallest(y[:, None], groups)
+        if y is not None and self.labels == "unanimous":
+            chosen = chosen[groups.constant(y)]
+        weight[slots[chosen]] = 1.0
+        return cells, weight
+
+    def _origin(self, d: int) -> Array:
+        """Where the grid begins, in units of a cell."""
+        return np.random.Generator(np.random.PCG64(self.seed)).random(d)
+
+
+@dataclass(eq=False, repr=False)
+class GridQuantizer(RowWiseTransformer):
+    """Round every row to a public grid. Costs nothing where no row has moved yet.
+
+    Parameters
+    ----------
+    cell : float, optional
+        Side of a cell, in the units of the rows. Default: a tenth of ``row_norm``.
+    mode : {"hard", "staircase", "dither"}, default="hard"
+        "hard": the nearest centre of a cell. "staircase": the same on the inner part of each cell, with slopes between,
+        so that rows that moved a little stay near each other. "dither": in a pipeline every training row has a grid of
+        its own, shifted at random, so that rounding errors average out; a new row has none and is rounded as in "hard".
+    ramp : float, default=0.5
+        Share of every cell that is slope, for the mode "staircase"; 1 changes nothing at all.
+    seed : int, default=0
+        Draws the shifts of the mode "dither". Public: it hides nothing.
+
+    Attributes
+    ----------
+    cell_ : float
+        Side of a cell.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/quantization.md``): row-wise, moves nothing. Rows that an earlier stage moved by Δ are
+    at most Δ + cell √d apart, or Δ / ramp with the staircase: behind a fitted stage use the staircase.
+
+    Gaps stay gaps. Rows end within the bounds that they had: those that left them are projected back.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> GridQuantizer(cell=0.5).fit_transform(np.array([[0.2, 0.3], [-0.6, 1.0]])) + 0.0
+    array([[ 0. ,  0.5],
+           [-0.5,  1. ]])
+    """
+
+    cell: float | None = None
+    mode: str = "hard"
+    ramp: float = 0.5
+    seed: int = 0
+
+    statistic_names = ("cell", "row_norm", "entry_bound")
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        norm = float(domain.require("row_norm", "GridQuantizer"))
+        cell = norm / 10 if self.cell is None else number("cell", self.cell, self, least=FINEST * norm, most=2 * norm)
+        mode = choice("mode", self.mode, ["hard", "staircase", "dither"], self)
+        ramp = number("ramp", self.ramp, self, least=1e-6, most=1)
+        seed = integer("seed", self.seed, self, least=0)
+        own: dict[str, dict[str, Any]] = {"hard": {}, "staircase": {"ramp": ramp}, "dither": {"seed": seed}}
+        return (Way.by(f"quantization.{mode}", domain, distance, cell=cell, **own[mode]),)
+
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        return {
+            "cell": way.parameters["cell"],
+            "row_norm": domain.row_norm,
+            "entry_bound": min(domain.entry_bound or np.inf, domain.require("row_norm")),
+        }
+
+    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
+        if self.mode != "dither":
+            return super().apply(rows, statistics)
+        shift = np.random.Generator(np.random.PCG64(self.seed)).uniform(-0.5, 0.5, rows.X.shape)
+        return rows.with_X(
+            _within(statistics["cell"] * (np.rint(rows.X / statistics["cell"] + shift) - shift), statistics)
+        )
+
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
+        places = X / statistics["cell"]
+        centres = np.rint(places)
+        if self.mode == "staircase":
+            offset = places - centres
+            climbed = np.maximum(np.abs(offset) - (1 - self.ramp) / 2, 0.0) / self.ramp
+            centres += np.copysign(climbed, offset)
+        return _within(statistics["cell"] * centres, statistics)
+
+
+def _within(X: Array, statistics: Statistics) -> Array:
+    """Put rows back in the box of entries and in the ball of rows."""
+    bound = statistics["entry_bound"]
+    return clip_norms(np.clip(X, -bound, bound, out=X), statistics["row_norm"], out=X)

@@ -1,0 +1,279 @@
+"""Imputers that fill the gaps of a column with one value: its mean, its median or its trimmed mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ppdp.bounds.deduplication import nobody_absent
+from ppdp.core.checks import columns_of, flag, number
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.quantiles import column_quantiles, trimmed_means
+from ppdp.data.releases import observed_counts, observed_means, only
+from ppdp.data.rows import Array, Rows
+from ppdp.data.statistics import Moments
+from ppdp.exceptions import InvalidParameter
+from ppdp.transformers.base import Statistics
+from ppdp.transformers.impute.base import ColumnImputer, MissingMargin, least_observed
+from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, refuse_weights
+from ppdp.transformers.way import Ask, Measure, Way
+
+__all__ = ["MeanImputer", "MedianImputer", "TrimmedMeanImputer"]
+
+
+@dataclass(eq=False, repr=False)
+class MeanImputer(ColumnImputer):
+    """Fill gaps with column means.
+
+    The mean of column j is the sum of its observed entries divided by ``max(n_j, n0)``, n_j the number of
+    observed entries. With fewer than n0 of them the mean shrinks towards 0; that is what makes the bound
+    unconditional. A column without any observed entry is filled with 0.
+
+    Parameters
+    ----------
+    min_observed : int or float, default=0.5
+        The floor n0: a count, or a fraction of the rows if at most 1 and not an integer. The exact way never takes it
+        below the number of rows that must be free of gaps.
+    max_missing : int or float, optional
+        At most this many rows have gaps (a count, or a fraction if a float of at most 1); the smaller of this and the
+        domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
+    floor : bool, default=True
+        Whether to divide by ``max(n_j, n0)``. If False the exact way divides by n_j and assumes
+        ``n_j >= n0``.
+    columns : sequence of column names or positions, optional
+        The columns that may have gaps, if that is known: the fewer, the less the exact way costs. Gaps elsewhere are
+        filled with 0, so nothing rests on it. Default: all.
+    statistics : {"auto", "exact", "noisy"}, default="auto"
+        Fit without noise, or from released means. Alone, outside a pipeline, "auto" is exact.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        The fill values: private if fitted alone, released if taken from a fitted pipeline.
+    norm_ : float or None
+        Filled rows are clipped to this public norm.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/mean-imputation.md``; corrects Corollary 4 of "Provable privacy with
+    non-private pre-processing", whose printed bound is false when the replaced row changes its gaps).
+    One replaced row moves every row with gaps by at most about ``√6 R/n0``, ``2 R/n0`` with one column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> MeanImputer().fit_transform(np.array([[1.0, 2.0], [np.nan, 4.0], [3.0, 0.0]]))
+    array([[1., 2.],
+           [2., 4.],
+           [3., 0.]])
+    """
+
+    min_observed: int | float = 0.5
+    max_missing: int | float | None = None
+    floor: bool = True
+    columns: Sequence[str | int] | None = None
+    statistics: str = "auto"
+
+    statistic_names = ("mean", "norm")
+
+    @property
+    def relief(self) -> str:  # type: ignore[override]
+        """What to use instead where the gate refuses a condition."""
+        return "statistics='noisy'" if self.floor else "floor=True"
+
+    def _parameters(self, domain: Domain) -> dict[str, Any]:
+        flag("floor", self.floor, self)
+        return {"min_observed": least_observed(self.min_observed, domain.n, self)}
+
+    def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, Way]:
+        columns, floor = self._columns(domain), int(parameters["min_observed"])
+        which: dict[str, Any] = {} if columns is None else {"columns": columns}
+        noisy = Way.by("imputation.public", domain, distance, ask=Ask("means", parameters | which))
+        measures: dict[str, Measure] = {
+            "imputation.missing": MissingMargin(limit),
+            "imputation.observed": ObservedMargin(floor, columns),
+        }
+        # Where nobody is absent every column is observed in the rows without gaps: a floor up to their number is idle.
+        if self.floor and nobody_absent(domain, distance):
+            floor = max(floor, domain.n - limit)
+        ask = Ask("means", {"min_observed": floor, **which})
+        which = {"min_observed": floor, "max_missing": limit, "conditional": not self.floor, **which}
+        exact = Way.by("imputation.mean", domain, distance, measures=measures, ask=ask, **which)
+        return {"noisy": noisy, "exact": exact}
+
+    def _columns(self, domain: Domain) -> list[int] | None:
+        if self.columns is None:
+            return None
+        return sorted(set(columns_of("columns", self.columns, domain.feature_names, domain.d, self)))
+
+    def _values(self, rows: Rows, way: Way, domain: Domain) -> Array:
+        # Under the condition of floor=False, that every column is observed often enough, both forms agree.
+        least = int(way.parameters["min_observed"]) if self.floor else 1
+        return observed_means(rows, domain, least, self._columns(domain))
+
+    def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
+        bound = domain.entry_bound or float(domain.require("row_norm"))
+        means, columns = np.clip(values.mean, -bound, bound), self._columns(domain)
+        return {"mean": means if columns is None else only(means, columns), "norm": domain.row_norm}
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedMargin:
+    """Margin of "every column is observed in at least ``n0`` rows"."""
+
+    n0: int
+    columns: list[int] | None
+
+    def __call__(self, rows: Rows, unit: float) -> float:
+        counts = observed_counts(rows)
+        if self.columns is not None:
+            counts = counts[self.columns]
+        room = float(counts.min() - self.n0)
+        if unit == 0:  # neighbouring datasets have the same counts, enough or not
+            return math.inf if room >= 0 else 0.0
+        return room / unit
+
+
+@dataclass(eq=False, repr=False)
+class MedianImputer(ColumnImputer):
+    """Fill gaps with column medians.
+
+    The median of N observed values is the ``⌈N/2⌉``-th, the lower one if N is even. A column without any is filled
+    with 0. Filled rows are clipped to ``row_norm``.
+
+    Parameters
+    ----------
+    gap : float, optional
+        The condition: in every column the values ranked next to the median are near it, within ``gap`` in L2 over the
+        columns, in units of ``row_norm``. Default: ``400/n``, at most 2.
+    max_missing : int or float, optional
+        At most this many rows have gaps (a count, or a fraction if a float of at most 1); the smaller of this and the
+        domain's is used. If it is below the number of rows, it is a condition as well.
+    statistics : {"auto", "exact"}, default="auto"
+        There is one way, without noise. With "auto" a plan does not offer it where it cannot be of use: if no data
+        could pass the test of the condition, or if medians released for prediction would be too noisy.
+
+    Attributes
+    ----------
+    median_ : ndarray of shape (n_features,)
+        The fill values: private if fitted alone, released if taken from a fitted pipeline.
+    norm_ : float or None
+        Filled rows are clipped to this public norm.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/order-statistics.md``; Proposition 16 of "Provable privacy with non-private
+    pre-processing" forgets that one row changes all medians). One replaced row moves every row with gaps by at most
+    ``gap``. Columns are sorted, so all rows are needed in memory.
+
+    Prefer :class:`TrimmedMeanImputer`: as robust for most purposes, it assumes nothing and moves rows some fifty times
+    less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> MedianImputer().fit_transform(np.array([[1.0, 2.0], [np.nan, 4.0], [3.0, 0.0], [5.0, 1.0]]))
+    array([[1., 2.],
+           [3., 4.],
+           [3., 0.],
+           [5., 1.]])
+    """
+
+    gap: float | None = None
+    max_missing: int | float | None = None
+    statistics: str = "auto"
+
+    in_memory = True
+    relief = "TrimmedMeanImputer"
+    statistic_names = ("median", "norm")
+
+    def _parameters(self, domain: Domain) -> dict[str, Any]:
+        return {"gap": public_gap(self.gap, domain, self)}
+
+    def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, Way]:
+        refuse_weights(distance, self)
+        measures: dict[str, Measure] = {"imputation.missing": MissingMargin(limit)}
+        measures |= gap_margin(domain, distance, (0.5,), parameters["gap"])
+        own, ask = {**parameters, "max_missing": limit}, Ask("medians", parameters)
+        return {"exact": Way.by("imputation.median", domain, distance, measures=measures, ask=ask, **own)}
+
+    def _values(self, rows: Rows, way: Way, domain: Domain) -> Array:
+        return column_quantiles(rows, (0.5,))[0]
+
+
+@dataclass(eq=False, repr=False)
+class TrimmedMeanImputer(ColumnImputer):
+    """Fill gaps with column means that leave out the smallest and largest values.
+
+    Of every column the ``m = ⌊trim n0⌋`` smallest and the m largest observed values are left out and the rest is
+    averaged, n0 being ``min_observed``; a column with fewer than n0 observed values is filled up with zeros first. So m
+    is public: it is the share ``trim`` of a column with n0 values, and less of a fuller one. Filled rows are clipped
+    to ``row_norm``.
+
+    Parameters
+    ----------
+    trim : float, default=0.1
+        The share, at least 0 and below 0.5. The closer to 0.5, the closer to the median, and the less precise.
+    min_observed : int or float, default=0.5
+        n0: a count, or a fraction of the rows if at most 1 and not an integer.
+    max_missing : int or float, optional
+        At most this many rows have gaps (a count, or a fraction if a float of at most 1); the smaller of this and the
+        domain's is used. If it is below the number of rows, the exact way assumes it as a condition.
+    statistics : {"auto", "exact", "noisy"}, default="auto"
+        Fit without noise, or from released trimmed means. Alone, outside a pipeline, "auto" is exact.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        The fill values: private if fitted alone, released if taken from a fitted pipeline.
+    norm_ : float or None
+        Filled rows are clipped to this public norm.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/trimmed-mean.md``; Table 3 of "Provable privacy with non-private pre-processing" prints
+    a negative bound that depends on the data). For all data, whatever lies between their values, one replaced row moves
+    every row with gaps by at most ``K(A)/(n0 - 2m)``, ``K(A) = √(4R² + 2A²)``. Columns are sorted, so all rows are
+    needed in memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[1.0], [2.0], [3.0], [100.0], [np.nan]])
+    >>> TrimmedMeanImputer(trim=0.25, min_observed=4).fit_transform(X).ravel()
+    array([  1. ,   2. ,   3. , 100. ,   2.5])
+    """
+
+    trim: float = 0.1
+    min_observed: int | float = 0.5
+    max_missing: int | float | None = None
+    statistics: str = "auto"
+
+    in_memory = True
+    statistic_names = ("mean", "norm")
+
+    def _parameters(self, domain: Domain) -> dict[str, Any]:
+        least = least_observed(self.min_observed, domain.n, self)
+        trimmed = math.floor(number("trim", self.trim, self, least=0, most=0.5) * least)
+        if 2 * trimmed >= least:
+            raise InvalidParameter(
+                "trim leaves nothing of a column.", stage="TrimmedMeanImputer", fix="a trim below 0.5, such as 0.25."
+            )
+        return {"min_observed": least, "trimmed": trimmed}
+
+    def _ways(self, domain: Domain, distance: Distance, limit: int, parameters: dict[str, Any]) -> dict[str, Way]:
+        refuse_weights(distance, self)
+        ask = Ask("trimmed-means", parameters)
+        measures = {"imputation.missing": MissingMargin(limit)}
+        counts = {**parameters, "max_missing": limit}
+        exact = Way.by("imputation.trimmed-mean", domain, distance, measures=measures, ask=ask, **counts)
+        return {"noisy": Way.by("imputation.trimmed-public", domain, distance, ask=ask), "exact": exact}
+
+    def _values(self, rows: Rows, way: Way, domain: Domain) -> Array:
+        counts = way.parameters["min_observed"], way.parameters["trimmed"]
+        return trimmed_means(rows, *counts, largest_entry(domain))

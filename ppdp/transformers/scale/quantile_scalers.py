@@ -1,0 +1,262 @@
+"""Scaling by quantiles, or by public ranges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from ppdp.bounds.order_statistics import one_way
+from ppdp.core.checks import number, pair
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.quantiles import column_quantiles
+from ppdp.data.rows import Array, Rows
+from ppdp.exceptions import InvalidParameter, MissingBound
+from ppdp.transformers.base import RowWiseTransformer, Statistics, Transformer, chosen
+from ppdp.transformers.rowwise.ranges import resolve_ranges
+from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
+from ppdp.transformers.way import Ask, Way
+
+__all__ = ["MinMaxScaler", "RobustScaler"]
+
+
+@dataclass(eq=False, repr=False)
+class MinMaxScaler(RowWiseTransformer):
+    """Clip columns to ranges and map them onto an interval.
+
+    With public ``ranges`` it bounds the rows and costs nothing. With ``quantiles`` the ranges are fitted, under a
+    condition. The smallest and largest values of the data cannot be used: one row decides each of them, so that no test
+    could ever find them stable.
+
+    Parameters
+    ----------
+    ranges : mapping, pair, or sequence of pairs
+        Public (low, high) of every column: ``{name: (low, high)}``, a pair per column, or one for all.
+    feature_range : tuple of two floats, default=(-1, 1)
+        Where the ranges are mapped to.
+    quantiles : tuple of two floats, optional
+        Instead of ``ranges``: from which to which quantile of a column its range goes, such as ``(0.05, 0.95)``. The
+        quantile q of N values is the ``⌈q N⌉``-th; gaps are left out, and stay gaps.
+    min_width : float, optional
+        With ``quantiles``: a range is at least this wide, in units of ``row_norm``. Default: half of the largest
+        possible entry, ``0.5 / √d``.
+    gap : float, optional
+        With ``quantiles``, the condition: in every column the values ranked next to both quantiles are near them,
+        within ``gap`` in L2 over the columns, in units of ``row_norm``. Default: ``400/n``, at most 2.
+    statistics : {"auto", "exact"}, default="auto"
+        With ``quantiles`` there is one way, without noise. With "auto" a plan does not offer it where it cannot be of
+        use: if no data could pass the test of the condition, or if released quantiles would be too noisy.
+
+    Attributes
+    ----------
+    low_, high_ : ndarray of shape (n_features,)
+        The ranges. Those fitted to quantiles are private if fitted alone, released if taken from a fitted pipeline.
+
+    Notes
+    -----
+    **Guarantee**. ``ranges`` (``docs/theory/row-wise.md``): row-wise, moves nothing. Gaps stay gaps. ``quantiles``
+    (``docs/theory/order-statistics.md``): one replaced row moves every row by at most
+    ``(high - low) gap / min_width``. Columns are sorted, so ``quantiles`` need all rows in memory.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> MinMaxScaler(ranges=[(0, 10), (0, 2)]).fit_transform(np.array([[5.0, 2.0], [20.0, np.nan]]))
+    array([[ 0.,  1.],
+           [ 1., nan]])
+    >>> MinMaxScaler(quantiles=(0.2, 0.8)).fit_transform(np.array([[0.0], [1.0], [2.0], [3.0], [4.0]])).ravel()
+    array([-1.        , -0.33333333,  0.33333333,  1.        ,  1.        ])
+    """
+
+    ranges: Any = None
+    feature_range: tuple[float, float] = (-1, 1)
+    quantiles: tuple[float, float] | None = None
+    min_width: float | None = None
+    gap: float | None = None
+    statistics: str = "auto"
+
+    elementwise = True
+    takes_sparse = "keeps"
+    relief = "public ranges"
+    statistic_names = ("low", "high")
+
+    @classmethod
+    def example(cls) -> Any:
+        return cls(ranges=(-10, 10))
+
+    @property
+    def bounds_rows(self) -> bool:  # type: ignore[override]
+        """True where ranges are declared."""
+        return self.quantiles is None
+
+    @property
+    def in_memory(self) -> bool:  # type: ignore[override]
+        """True where it sorts columns."""
+        return self.quantiles is not None
+
+    def _table(self, domain: Domain) -> Array:
+        if self.ranges is None:
+            raise MissingBound(
+                "ranges is not declared, and the smallest and largest values of private rows cannot stand in:"
+                " one row decides each of them, so that no test could ever find them stable.",
+                stage="MinMaxScaler",
+                fix="ranges={column: (low, high)} from public knowledge, or quantiles=(0.05, 0.95).",
+            )
+        return resolve_ranges(self.ranges, domain.d, domain.feature_names, "MinMaxScaler")
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """Public with ranges; with quantiles exact (moves all rows), under a condition."""
+        low, high = pair("feature_range", self.feature_range, self)
+        if self.quantiles is not None:
+            return self._fitted_ways(domain, distance, low, high)
+        table = self._table(domain)
+        widths = [float(w) for w in table[:, 1] - table[:, 0]]
+        return (Way.by("row-wise.range-scaling", domain, distance, widths=widths, low=low, high=high),)
+
+    def _fitted_ways(self, domain: Domain, distance: Distance, low: float, high: float) -> tuple[Way, ...]:
+        if self.ranges is not None:
+            raise InvalidParameter(
+                "ranges and quantiles exclude each other.", stage="MinMaxScaler", fix="leave one of them out."
+            )
+        gap = public_gap(self.gap, domain, self)
+        lower, upper = (
+            number("quantiles", q, self, least=1e-3, most=1 - 1e-3, fix="the ends of the data can never pass a test.")
+            for q in pair("quantiles", self.quantiles, self)
+        )
+        refuse_weights(distance, self)
+        asked: dict[str, Any] = {"gap": gap, "lower": lower, "upper": upper}
+        exact = Way.by(
+            "scaling.quantile",
+            domain,
+            distance,
+            measures=gap_margin(domain, distance, (lower, upper), gap),
+            ask=Ask("quantile-pairs", asked),
+            **asked,
+            min_width=public_width(self.min_width, 0.5, domain, self),
+            low=low,
+            high=high,
+        )
+        return chosen({"exact": exact}, self.statistics, self)
+
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        if way.name == "exact":
+            return _ranges(column_quantiles(rows, (way.parameters["lower"], way.parameters["upper"])), way)
+        table = self._table(domain)
+        return {"low": table[:, 0], "high": table[:, 1]}
+
+    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
+        bound = largest_entry(domain)
+        return _ranges(np.clip(values, -bound, bound), way)
+
+    def map_rows(self, X: Any, statistics: Statistics) -> Any:
+        low, high = pair("feature_range", self.feature_range, self)
+        start, end = statistics["low"], statistics["high"]
+        if issparse(X):
+            held = self.map_rows(X.data, {"low": start[X.indices], "high": end[X.indices]})
+            return csr_array((held, X.indices, X.indptr), X.shape)
+        return np.asarray(low + (np.clip(X, start, end) - start) / (end - start) * (high - low))
+
+
+def _ranges(quantiles: Array, way: Way) -> Statistics:
+    """From the lower to the upper quantile, but at least as wide as the floor."""
+    low, high = quantiles
+    return {"low": low, "high": low + np.maximum(high - low, way.parameters["min_width"])}
+
+
+@dataclass(eq=False, repr=False)
+class RobustScaler(Transformer):
+    """Subtract column medians, divide by quantile ranges with a public floor, and clip entries.
+
+    ``x -> clip((x - median) / max(width, w), -B, B)``, width the distance of two quantiles. Gaps are left out of the
+    quantiles and stay gaps.
+
+    Parameters
+    ----------
+    quantile_range : tuple of two floats, default=(25.0, 75.0)
+        The quantiles, in percent.
+    min_width : float, optional
+        The floor w, in units of ``row_norm``. Default: a quarter of the largest possible entry, ``0.25 / √d``.
+    clip : float, default=3.0
+        B: scaled entries are clipped to ``[-B, B]``.
+    gap : float, optional
+        The condition: in every column the values ranked next to both quantiles and the median are near them, within
+        ``gap`` in L2 over the columns, in units of ``row_norm``. Default: ``400/n``, at most 2.
+    statistics : {"auto", "exact"}, default="auto"
+        There is one way, without noise. With "auto" a plan does not offer it where it cannot be of use: if no data
+        could pass the test of the condition, or if quantiles released for prediction would be too noisy.
+
+    Attributes
+    ----------
+    center_, scale_ : ndarray of shape (n_features,)
+        Private if fitted alone, released if taken from a fitted pipeline.
+    clip_ : float
+        The public clip.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/order-statistics.md``). One replaced row moves every row by at most
+    ``(B + 1) gap / w``, ``(2B + 1) gap / w`` if rows may have gaps or be deleted. The floor costs nothing, so no
+    condition on the width is needed. Columns are sorted, so all rows are needed in memory.
+
+    Prefer :class:`StandardScaler` after clipping to public ranges: it assumes nothing and moves rows far less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0], [2.0], [4.0], [6.0], [50.0]])
+    >>> RobustScaler(min_width=0.01).fit_transform(X).ravel()
+    array([-1. , -0.5,  0. ,  0.5,  3. ])
+    """
+
+    quantile_range: tuple[float, float] = (25.0, 75.0)
+    min_width: float | None = None
+    clip: float = 3.0
+    gap: float | None = None
+    statistics: str = "auto"
+
+    allows_gaps = True
+    in_memory = True
+    elementwise = True
+    relief = "StandardScaler"
+    statistic_names = ("center", "scale", "clip")
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """Exact (moves all rows), under a condition."""
+        gap = public_gap(self.gap, domain, self)
+        lower, upper = (
+            number("quantile_range", q, self, least=0.1, most=99.9) / 100
+            for q in pair("quantile_range", self.quantile_range, self)
+        )
+        refuse_weights(distance, self)
+        asked: dict[str, Any] = {"gap": gap, "lower": lower, "upper": upper}
+        exact = Way.by(
+            "scaling.robust-by-ranks" if one_way(domain, distance) else "scaling.robust",
+            domain,
+            distance,
+            measures=gap_margin(domain, distance, (lower, 0.5, upper), gap),
+            ask=Ask("quantile-triples", asked),
+            **asked,
+            min_width=public_width(self.min_width, 0.25, domain, self),
+            clip=number("clip", self.clip, self, least=1e-3, most=1e6),
+        )
+        return chosen({"exact": exact}, self.statistics, self)
+
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        quantiles = way.parameters["lower"], 0.5, way.parameters["upper"]
+        return self._scaled_by(column_quantiles(rows, quantiles), way)
+
+    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
+        bound = largest_entry(domain)
+        return self._scaled_by(np.clip(values, -bound, bound), way)
+
+    def _scaled_by(self, quantiles: Array, way: Way) -> Statistics:
+        low, median, high = quantiles
+        scale = np.maximum(high - low, way.parameters["min_width"])
+        return {"center": median, "scale": scale, "clip": way.parameters["clip"]}
+
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
+        clip = statistics["clip"]
+        return np.clip((X - statistics["center"]) / statistics["scale"], -clip, clip)
