@@ -28,6 +28,7 @@ Shapes = Mapping[str, Sequence[int]]
 KEY, OTHERS = b"ppdp.certificate", b"ppdp.arrays"
 
 CODECS = ("SNAPPY", "UNCOMPRESSED")  # ours; they expand at most some twenty times, others without limit
+ENCODINGS = frozenset({"PLAIN", "RLE", "RLE_DICTIONARY", "PLAIN_DICTIONARY"})
 EXPANSION, SMALL = 1000, 2**24  # no table that was released is that much larger in memory than its file
 _PHYSICAL = {"string": "BYTE_ARRAY", "int64": "INT64", "double": "DOUBLE"}
 
@@ -80,7 +81,7 @@ class Certified:
 
         What a footer says of sizes anybody can forge, so none is believed: nothing is read whose size in memory does
         not follow from the certificate and the size of the file. Columns, physical types and numbers of values must be
-        those of the certificate, and no codec may expand without limit.
+        those of the certificate, and neither a codec nor an encoding may expand without limit.
 
         Parameters
         ----------
@@ -106,19 +107,27 @@ class Certified:
             file.schema_arrow.equals(schema)
             and [(leaf.physical_type, leaf.max_repetition_level) for leaf in leaves] == [form[:2] for form in forms]
             and sum(group.num_rows for group in groups) == about.num_rows
-            and all(chunk.num_values == rows * forms[i][2] and chunk.compression in CODECS for rows, i, chunk in chunks)
+            and all(chunk.num_values == rows * forms[i][2] and _plain(chunk) for rows, i, chunk in chunks)
         ):
             raise ExportError(f"the table has another form than {writer} gives it.")
         if lines * size > EXPANSION * len(self.data) + SMALL:
             raise ExportError("the table would be far larger than its file.")
         with malformed("the table is malformed."):
-            return _parquet(self.data, [field.name for field in schema if field.type == pa.string()]).read()
+            words = [field.name for field in schema if field.type == pa.string()]
+            # One column after the other: where one is broken, no other is still being decoded when its error is told.
+            return _parquet(self.data, words).read(use_threads=False)
 
 
 def _parquet(data: bytes, words: Sequence[str] = ()) -> Any:
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(io.BytesIO(data), read_dictionary=words or None)
+    return pq.ParquetFile(pa.BufferReader(data), read_dictionary=words or None)
+
+
+def _plain(chunk: Any) -> bool:
+    """Whether a part of a column says that it is written as ours are."""
+    return chunk.compression in CODECS and ENCODINGS.issuperset(chunk.encodings)
 
 
 def _form(kind: Any) -> tuple[str, int, int]:

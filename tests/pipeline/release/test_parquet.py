@@ -6,6 +6,7 @@ import json
 import random
 import subprocess
 import sys
+from contextlib import suppress
 from functools import cache
 
 import numpy as np
@@ -246,9 +247,11 @@ except PpdpError as error:
     print(type(error).__name__, error.message, sep="|")
 print(most_used() - before)
 """
+REPEATING = {"use_dictionary": False, "column_encoding": {"array": "DELTA_BYTE_ARRAY"}}
 BLOWN_UP = {
     "one long word": {},
-    "words that repeat the one before": {"use_dictionary": False, "column_encoding": {"array": "DELTA_BYTE_ARRAY"}},
+    "words that repeat the one before": REPEATING,
+    "words whose footer denies that they repeat": REPEATING,
     "a codec without limit": {"compression": "zstd"},
 }
 
@@ -260,6 +263,20 @@ def covariance():
     return make_pipeline(NormClipper(), GaussianMechanism("covariance"), epsilon=5.0).fit(rows)
 
 
+def called_plain(data):
+    """The file with a footer that calls its one encoding with repetition plain."""
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    for place in (i for i in range(footer, len(data) - 8) if data[i] == 14):  # 7, zigzag: DELTA_BYTE_ARRAY
+        forged = data[:place] + b"\0" + data[place + 1 :]
+        with suppress(pa.ArrowException, OSError):
+            if (
+                "DELTA_BYTE_ARRAY"
+                not in pq.ParquetFile(pa.BufferReader(forged)).metadata.row_group(0).column(0).encodings
+            ):
+                return forged
+    raise AssertionError("no encoding was found")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux counts it")
 @pytest.mark.repeated("name")
 @pytest.mark.parametrize("name", BLOWN_UP)
@@ -268,6 +285,8 @@ def test_a_small_file_takes_little_memory(name, path, tmp_path):
     table = covariance().release_.to_arrow()
     words = pa.array(["x" * 2**20] * len(table), pa.large_string()).cast(pa.string())
     pq.write_table(table.set_column(0, "array", words), path, **BLOWN_UP[name])
+    if "denies" in name:
+        path.write_bytes(called_plain(path.read_bytes()))
     assert path.stat().st_size < 2**21
     line = [sys.executable, "-c", READ, tmp_path / "as it was.parquet", path]
     error, megabytes = subprocess.run(line, capture_output=True, text=True, check=True).stdout.splitlines()
