@@ -1,7 +1,7 @@
 """The replay audit refutes bugs of the kinds that others found in libraries, and none of our own steps.
 
 Kinds are those of "Privacy in Theory, Bugs in Practice" (arXiv 2602.17454) and of reports to OpenDP, each planted in a
-step of ours. Not all reports were at hand, so where no number is given, an analogue is the nearest honest one.
+step of ours. Where no number is given, an analogue is the nearest honest one.
 """
 
 import json
@@ -126,6 +126,8 @@ class PrivateNumber(GaussianMechanism):
 
 
 class Shapes(GaussianMechanism):
+    """OpenDP 2930: the length of what is released depends on the rows."""
+
     def release(self, rows, question, noise, noise_scale):
         exact = self.answer(rows, question)
         return {"answer": noise.release(exact[exact > 0.6], noise_scale, question.bound)}
@@ -196,6 +198,8 @@ class Warning_(NormClipper):
 
 
 class Failing(NormClipper):
+    """OpenDP 2929 and 2942: some rows end the execution."""
+
     def map_rows(self, X, statistics):
         if (np.linalg.norm(X, axis=1) > 1).any():
             raise ValueError("a long row")
@@ -238,6 +242,8 @@ class Unstable(NormClipper):
 
 
 class Random(NormClipper):
+    """OpenDP 2928: a step in front of the mechanism draws."""
+
     def map_rows(self, X, statistics):
         return super().map_rows(X + 1e-3 * np.random.default_rng().standard_normal(X.shape), statistics)
 
@@ -295,6 +301,87 @@ class PermuteAndFlip(ExponentialMechanism):
         coins = np.abs(noise.standard_lattice(len(order)) * 2.0**-37)
         kept = [place for place, coin in zip(order, coins) if coin > (scores.max() - scores[place]) / noise_scale]
         return {"answer": np.array([self.candidates[(kept or [int(scores.argmax())])[0]]])}
+
+
+class Gaps(MinMaxScaler):
+    """Leaves a gap where an operation has no result, and still says that there is none."""
+
+    def map_rows(self, X, statistics):
+        values = super().map_rows(X, statistics)
+        return np.where(self.undefined(values), np.nan, values)
+
+
+class FillsWithNothing(MeanImputer):
+    """OpenDP 2936: gaps are filled with NaN."""
+
+    def map_rows(self, X, statistics):
+        return super().map_rows(X, {**statistics, "mean": np.full(X.shape[1], np.nan)})
+
+
+class FailedCast(Gaps):
+    """OpenDP 2938: what does not fit into a whole number of 8 bits is missing behind a cast."""
+
+    def undefined(self, values):
+        return np.abs(np.rint(200 * values)) > 127
+
+
+class CutToNothing(Gaps):
+    """OpenDP 2939: what belongs to no interval is missing behind a cut."""
+
+    def undefined(self, values):
+        return (values <= 0.3) | (values > 0.9)
+
+
+class Remainder(Gaps):
+    """OpenDP 2940: the remainder of a division by 0 is missing."""
+
+    def undefined(self, values):
+        return np.rint(3 * values[:, :1]) == 0
+
+
+class FreeCount(GaussianMechanism):
+    """OpenDP 2938 to 2940: entries that are there are counted without noise, as if their number were public."""
+
+    def release(self, rows, question, noise, noise_scale):
+        whole = super().release(replace(rows, X=np.nan_to_num(rows.X)), question, noise, noise_scale)
+        return {"answer": whole["answer"] + np.count_nonzero(~np.isnan(rows.X))}
+
+
+class NotANumber(GaussianMechanism):
+    """OpenDP 2935: an answer that is no number gets noise as if it were 0."""
+
+    def answer(self, rows, question):
+        return np.nan_to_num(rows.X.sum(axis=0)) / rows.n
+
+
+class Tree(GaussianMechanism):
+    """OpenDP 2924: the sum of all leaves is thought to move as far as they do."""
+
+    def answer(self, rows, question):
+        leaves = super().answer(rows, question)
+        return np.append(leaves[1:], leaves.sum())
+
+
+class Resized(NormClipper):
+    """OpenDP 2927: rows are shuffled, unless the last is left out."""
+
+    def map_rows(self, X, statistics):
+        first = super().map_rows(X, statistics)
+        return first if X[-1, 0] > 0.3 else first[::-1]
+
+
+class FarOrigin(GaussianMechanism):
+    """OpenDP 2952: second moments of rows whose norm is bounded about a point that is forgotten."""
+
+    def answer(self, rows, question):
+        return ((rows.X + 10.0) ** 2).sum(axis=0) / rows.n
+
+
+class WholeGroup(GaussianMechanism):
+    """OpenDP 2945: a group of k rows that is replaced is counted as k rows that changed, not as 2 k."""
+
+    def answer(self, rows, question):
+        return 2 * super().answer(rows, question)
 
 
 class ObservedNumber(MeanImputer):
@@ -366,6 +453,17 @@ PLANTED = {
     "codes by appearance": (X, planned(Appearance(ranges=(-1, 1)), GaussianMechanism())),
     "a bound that is out of date": (X, planned(Redefined(), GaussianMechanism())),
     "another choice": (X, planned(NormClipper(), PermuteAndFlip(candidates=MARKS))),
+    "filled with nothing": (
+        GAPS,
+        planned(NormClipper(), FillsWithNothing(), NotANumber("sum"), domain=Domain(max_missing=5)),
+    ),
+    "a cast that fails": (X, planned(FailedCast(ranges=(-1, 1)), FreeCount())),
+    "a cut without an interval": (X, planned(CutToNothing(ranges=(-1, 1)), FreeCount())),
+    "a division by 0": (X, planned(Remainder(ranges=(-1, 1)), FreeCount())),
+    "a tree of sums": (X, planned(NormClipper(), Tree("sum"))),
+    "a resize that shuffles": (X, planned(Resized(), GaussianMechanism())),
+    "a forgotten origin": (X, planned(NormClipper(), FarOrigin())),
+    "half of a group": (X, planned(NormClipper(), WholeGroup())),
     "observed entries": (SPARSE, planned(NormClipper(), ObservedNumber(statistics="exact"), LAST, domain=MISSING)),
     "exact moments": (X, planned(NormClipper(), ExactScale(statistics="noisy"), GaussianMechanism())),
     "uneven noise": (X, planned(NormClipper(), Uneven())),
