@@ -1,1 +1,5 @@
 """Privacy losses, exact Gaussian accounting, and noise."""
+
+from ppdp.privacy.losses.wishart import WishartLoss
+
+__all__ = ["WishartLoss"]

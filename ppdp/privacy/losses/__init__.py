@@ -13,6 +13,7 @@ from ppdp.privacy.losses.kinds import (
 )
 from ppdp.privacy.losses.part import KINDS, Loss, Part
 from ppdp.privacy.losses.signs import GaussianSigns, LaplaceSigns, RandomizedResponse
+from ppdp.privacy.losses.wishart import WishartLoss
 
 __all__ = [
     "KINDS",
@@ -30,4 +31,5 @@ __all__ = [
     "Pure",
     "RandomizedResponse",
     "ScalarLaplace",
+    "WishartLoss",
 ]

@@ -6,9 +6,12 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
+import ppdp.privacy.choices as choices
+import ppdp.privacy.fixed_size as fixed_size
+import ppdp.privacy.pld as pld
+import ppdp.privacy.renyi as renyi
 from ppdp.core.distance import Distance
 from ppdp.core.figures import figure
-from ppdp.privacy import choices, fixed_size, pld, renyi
 from ppdp.privacy.losses.part import Loss, Part
 
 __all__ = [

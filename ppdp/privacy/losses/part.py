@@ -12,8 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+import ppdp.privacy.choices as choices
+import ppdp.privacy.pld as pld
+import ppdp.privacy.renyi as renyi
 from ppdp.exceptions import InvalidParameter
-from ppdp.privacy import choices, pld, renyi
 
 __all__ = ["KINDS", "Loss", "Part"]
 
@@ -81,9 +83,12 @@ class Part(Loss, ABC):
         Its name in certificates and ledgers; the meaning of a name never changes.
     count : int
         Runs.
+    idealised : str
+        What is proved for real numbers only, in words that certificates show; empty if floats are covered.
     """
 
     kind: ClassVar[str]
+    idealised: ClassVar[str] = ""
 
     def __init_subclass__(cls, **facts: Any) -> None:
         super().__init_subclass__(**facts)

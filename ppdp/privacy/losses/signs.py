@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import ppdp.privacy.pld as pld
+import ppdp.privacy.renyi as renyi
+import ppdp.privacy.signs as signs
 from ppdp.core.figures import figure
-from ppdp.privacy import pld, renyi, signs
 from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
 from ppdp.privacy.losses.kinds import ScalarLaplace
 from ppdp.privacy.losses.part import Part
