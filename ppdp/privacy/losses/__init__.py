@@ -13,6 +13,7 @@ from ppdp.privacy.losses.kinds import (
 )
 from ppdp.privacy.losses.part import KINDS, Loss, Part
 from ppdp.privacy.losses.signs import GaussianSigns, LaplaceSigns, RandomizedResponse
+from ppdp.privacy.losses.sketch import SketchLoss
 from ppdp.privacy.losses.wishart import WishartLoss
 
 __all__ = [
@@ -31,5 +32,6 @@ __all__ = [
     "Pure",
     "RandomizedResponse",
     "ScalarLaplace",
+    "SketchLoss",
     "WishartLoss",
 ]
