@@ -18,14 +18,14 @@ from __future__ import annotations
 
 import difflib
 
-from literature import preprocessing, projections
+from literature import preprocessing, projections, wishart
 from literature.claims import Claim, Comparison, Status
 from ppdp.exceptions import InvalidParameter
 
 __all__ = ["Claim", "Comparison", "claim", "claims"]
 
 
-CLAIMS = (*preprocessing.CLAIMS, *projections.CLAIMS)
+CLAIMS = (*preprocessing.CLAIMS, *projections.CLAIMS, *wishart.CLAIMS)
 
 
 def claims(status: Status | None = None) -> tuple[Claim, ...]:

@@ -7,13 +7,17 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable
 
-from literature import preprocessing, projections
+from literature import preprocessing, projections, wishart
 from literature.claims import SHOWN, Claim, Comparison, Error, Status
 
 __all__ = ["page"]
 
 _WORDS: dict[Status, str] = {"false": "are false", "misprint": "misprints", "ambiguous": "ambiguous", "loose": "loose"}
-SOURCES = {preprocessing.PAPER: preprocessing.SOURCE, projections.PAPER: projections.SOURCE}
+SOURCES = {
+    preprocessing.PAPER: preprocessing.SOURCE,
+    projections.PAPER: projections.SOURCE,
+    **wishart.SOURCES,
+}
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 _HEAD = """# Errata of the literature
