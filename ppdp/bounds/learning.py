@@ -136,7 +136,7 @@ def kept_steps(steps: int) -> list[int]:
     return [-(-steps * i // kept) for i in range(1, kept + 1)]
 
 
-def released_models(steps: int, size: int) -> dict[str, list[int]]:
+def released_models(domain: Domain, steps: int, size: int, /, **_: Any) -> dict[str, list[int]]:
     """Shapes of what training releases besides its gradients, all made from them: the model, and those on its path."""
     return {"path": [len(kept_steps(steps)), size], "theta": [size]}
 

@@ -11,18 +11,22 @@ from ppdp.bounds.laplace import rows_change
 from ppdp.bounds.queries import moving, rows_sensitivity
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
-from ppdp.core.formula import FLIPS, formula, sane
+from ppdp.core.formula import FLIPS, formula, sane, whole
 from ppdp.core.rounding import UNIT, inflate
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.losses import GaussianSigns, LaplaceSigns, RandomizedResponse
+from ppdp.privacy.losses import GaussianSigns, JointSigns, LaplaceSigns, RandomizedResponse
 
-__all__ = ["LEAST_FLIP", "widest_change"]
+__all__ = ["LEAST_FLIP", "MOST_SIGNS", "MOST_SUMMED", "widest_change"]
 
 LEAST_FLIP = 2.0**-20
 """No sign is kept with more certainty; below, floats would tell flips of different numbers apart too well."""
 
+MOST_SIGNS, MOST_SUMMED = 2**20, 2**17
+"""Of a row under ``signs.angle``, and columns of such a row."""
+
 _LARGEST = math.log(1 / LEAST_FLIP - 1)  # the privacy loss of one sign is never more
 _PRECISION = 2.0**-30  # of a flip's logarithm, on both sides together; 2^-31 is proved
+_BAND = 2.0**-35  # times √columns: how often rounding decides about a sign, on one of two sides
 _ROUNDED = 8 * UNIT  # of a value over a unit, in bounds on entries; 2 are proved
 
 
@@ -31,16 +35,10 @@ def signs_shape(domain: Domain, **_: Any) -> tuple[int, float]:
     return domain.n * domain.d, largest_entry(domain)
 
 
-_signs = partial(
-    formula,
-    kind="privacy",
-    page="signs",
-    law=FLIPS,
-    used_by=("SignMechanism",),
-    shape=signs_shape,
-    by_position=True,
-    rows=True,
+_flipped = partial(
+    formula, kind="privacy", page="signs", law=FLIPS, used_by=("SignMechanism",), by_position=True, rows=True
 )
+_signs = partial(_flipped, shape=signs_shape)
 
 
 def _changes(domain: Domain, distance: Distance) -> Iterator[tuple[int, float, bool]]:
@@ -152,3 +150,40 @@ def _largest_change(domain: Domain, distance: Distance) -> float:
 def _entries(domain: Domain, distance: Distance) -> int:
     """How many entries can change."""
     return sum(entries for entries, _, _ in _changes(domain, distance))
+
+
+def angle_shape(domain: Domain, *, n_signs: int, norm_floor: float) -> tuple[int, float]:
+    """So many signs for every row, and a bound on the numbers whose signs they are."""
+    most = 16 * math.sqrt(domain.d + 1) * math.hypot(float(domain.require("row_norm")), norm_floor)
+    return domain.n * n_signs, most
+
+
+def angle_arrays(domain: Domain, steps: int, size: int, /, *, n_signs: int, **_: Any) -> dict[str, list[int]]:
+    """Shapes of the signs, and of the matrix that is released with them."""
+    return {"answer": [size], "matrix": [n_signs, domain.d + 1]}
+
+
+@_flipped("signs.angle", shape=angle_shape, arrays=angle_arrays)
+def angle(domain: Domain, distance: Distance, *, noise_scale: float, n_signs: int, norm_floor: float) -> PrivacyLoss:
+    """Signs of the images of rows under a Gaussian matrix that is drawn for them and released, flipped with one
+    probability, ``1 / (1 + exp(1 / noise_scale))`` (Theorem 5).
+
+    To every row the number ``norm_floor`` is appended, so that two rows that are c apart subtend an angle of at most
+    ``2 atan(c / (2 norm_floor))``, and signs of their images differ with that probability over π.
+    """
+    norm = float(domain.require("row_norm"))
+    sane(whole(n_signs) and 1 <= n_signs <= MOST_SIGNS and domain.d <= MOST_SUMMED)
+    sane(0 < norm_floor < 1e150 and noise_scale > 0)
+    far, own, slots, apart = distance.by_position(), norm * (1 + 4 * UNIT), 0, 0.0
+    for rows, most in (
+        (far.replaced, 2 * math.atan(own / norm_floor)),
+        (far.toggled + far.reweighted, math.atan(own / norm_floor)),
+        (moving(far), 2 * math.atan(min(far.radius / 2 + 4 * UNIT * norm, own) / norm_floor)),
+    ):
+        count = min(math.ceil(rows), domain.n - slots)
+        slots, apart = slots + count, apart + count * (most / math.pi + math.sqrt(domain.d + 1) * _BAND)
+    if not slots:
+        return PrivacyLoss()
+    each = inflate(min(1 / noise_scale, _LARGEST)) + _PRECISION
+    part = JointSigns(count=n_signs, epsilon=each, share=min(inflate(apart), 1.0), signs=slots)
+    return PrivacyLoss(parts=(part,))

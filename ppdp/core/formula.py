@@ -153,7 +153,7 @@ class Answer(Formula):
     steps : callable, optional
         ``steps(domain, **parameters)``, how many answers its parameters mean.
     arrays : callable, optional
-        Where several arrays are released: ``arrays(steps, size)``, their shapes by name.
+        Where several arrays are released: ``arrays(domain, steps, size, **parameters)``, their shapes by name.
     predicts : bool
         Whether new rows are mapped through the stages before it.
     hides_iterates : bool
@@ -168,7 +168,7 @@ class Answer(Formula):
 
     shape: Callable[..., tuple[int, float]] | None = None
     steps: Callable[..., int] | None = None
-    arrays: Callable[[int, int], dict[str, list[int]]] | None = None
+    arrays: Callable[..., dict[str, list[int]]] | None = None
     predicts: bool = False
     hides_iterates: bool = False
     by_position: bool = False

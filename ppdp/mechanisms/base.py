@@ -315,6 +315,10 @@ class Mechanism(BaseEstimator):
         """Set fitted attributes from what was released, and from nothing else."""
         raise NotImplementedError
 
+    def queries(self, X: Array) -> Array:
+        """New rows as they stand beside released ones; without noise, and only of a fitted mechanism."""
+        return X
+
     def own_noise_scale(self) -> float:
         """The parameter ``noise_scale`` of a mechanism that is used alone.
 

@@ -135,7 +135,7 @@ class Composition:
                     stage=name,
                     fix="statistics='noisy', or a stage with public parameters.",
                 )
-        return self._inference(X)
+        return last.queries(self._inference(X))
 
     def compare(self, domain: Domain | None = None) -> Comparison:
         """What the usual claims are worth beside this pipeline's plan, before any data.

@@ -19,6 +19,8 @@ from ppdp.privacy.subsampling import Profile
 
 __all__ = [
     "MOST_ANSWERS",
+    "MOST_ASKED",
+    "asked_curve",
     "gaussian_sign_curve",
     "gaussian_sign_renyi",
     "response_curve",
@@ -31,8 +33,11 @@ Floats = NDArray[np.float64]
 
 MOST_ANSWERS = 2**20
 """Of more answers the exact law is not tabulated."""
+MOST_ASKED = 2**12
+"""The same of answers that are asked at random."""
 
 _UP = 1 + 1e-9  # more than the logarithms of binomial coefficients can lose
+_LOST = 1e-280  # more than all masses together that float64 cannot hold
 _CLOSE = 5e-3  # by how much a supremum may be too large, as a share
 _MOST_CELLS = 2**15
 _RATIO = 1.2  # of the orders, less one, between which a curve is a chord
@@ -48,40 +53,71 @@ class _Events(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def _events(epsilon: float, count: int) -> _Events:
-    """Of ``count`` randomised responses: the number of lies decides, so there are ``count + 1`` losses."""
-    lies = np.arange(count + 1)
-    losses: Floats = np.asarray((count - 2.0 * lies) * epsilon, float)
-    log_ways = special.gammaln(count + 1) - special.gammaln(lies + 1) - special.gammaln(count - lies + 1)
-    log_masses = log_ways - count * math.log1p(math.exp(-epsilon)) - lies * epsilon
-    upper = np.minimum(np.cumsum(np.exp(log_masses)) * _UP, 1.0)
+def _events(epsilon: float, count: int, share: float = 1.0, group: int = 1) -> _Events:
+    """Of ``count`` times ``group`` responses, all of a group asked together with probability ``share``, else none.
+
+    Only the sum of the losses decides, a multiple of epsilon. Every sum here is of numbers that are not negative.
+    """
+    if share >= 1:
+        count *= group
+        lies = np.arange(count + 1)
+        losses: Floats = np.asarray((count - 2.0 * lies) * epsilon, float)
+        log_masses = _log_masses(epsilon, count)
+        upper = np.cumsum(np.exp(log_masses)) * _UP
+    else:
+        one = np.zeros(2 * group + 1)
+        one[::2] = share * np.exp(_log_masses(epsilon, group))
+        one[group] += 1 - share
+        masses = _power(one, count)
+        losses = np.asarray(np.arange(count * group, -count * group - 1, -1) * epsilon, float)
+        upper = np.cumsum(masses) * _UP + _LOST
+        with np.errstate(divide="ignore"):
+            log_masses = np.log(masses)
     log_lower = np.logaddexp.accumulate(log_masses - losses)
-    return _Events(losses, np.asarray(upper, float), np.asarray(log_lower, float))
+    return _Events(losses, np.asarray(np.minimum(upper, 1.0), float), np.asarray(log_lower, float))
 
 
-def response_epsilon(epsilon: float, count: int, delta: float) -> float:
+def _log_masses(epsilon: float, count: int) -> Floats:
+    """Logarithms of the probabilities of 0, 1, … lies."""
+    lies = np.arange(count + 1)
+    log_ways = special.gammaln(count + 1) - special.gammaln(lies + 1) - special.gammaln(count - lies + 1)
+    return np.asarray(log_ways - count * math.log1p(math.exp(-epsilon)) - lies * epsilon)
+
+
+def _power(masses: Floats, count: int) -> Floats:
+    """A law on a grid, convolved ``count`` times with itself."""
+    if count == 1:
+        return masses
+    half = _power(masses, count // 2)
+    even = np.convolve(half, half)
+    return np.convolve(even, masses) if count % 2 else even
+
+
+def response_epsilon(epsilon: float, count: int, delta: float, share: float = 1.0, group: int = 1) -> float:
     """Epsilon at this delta of ``count`` mechanisms of one epsilon each; the least there is, rounded up.
 
     ``max over m of log((U_m - delta) / V_m)``, where U_m and V_m are the probabilities of at most m lies on both sides
-    (Kairouz, Oh and Viswanath, 2015).
+    (Kairouz, Oh and Viswanath, 2015); of groups that are asked with probability ``share``, of the m largest losses.
     """
-    found = _events(epsilon, count)
-    with np.errstate(divide="ignore"):
-        logs = np.log(np.maximum(found.upper - delta, 0.0)) - found.log_lower
-    return max(0.0, float(logs.max()) + 1e-9)
+    found = _events(epsilon, count, share, group)
+    better = found.upper > delta
+    logs = np.log(found.upper[better] - delta) - found.log_lower[better]
+    return max(0.0, float(logs.max(initial=-math.inf)) + 1e-9)
 
 
-def response_delta(epsilon: float, count: int, at: float) -> float:
+def response_delta(epsilon: float, count: int, at: float, share: float = 1.0, group: int = 1) -> float:
     """Delta at an epsilon ``at`` of the same, rounded up: ``max over m of U_m - exp(at) V_m``."""
-    found = _events(epsilon, count)
+    found = _events(epsilon, count, share, group)
     with np.errstate(over="ignore"):
         rest = found.upper - np.exp(at + found.log_lower)
     return min(max(0.0, float(rest.max())), 1.0)
 
 
-def response_distribution(epsilon: float, count: int, interval: float) -> LossDistribution:
+def response_distribution(
+    epsilon: float, count: int, interval: float, share: float = 1.0, group: int = 1
+) -> LossDistribution:
     """The same as a distribution: its profile is exact at every point of the grid."""
-    found = _events(epsilon, count)
+    found = _events(epsilon, count, share, group)
     ascending, upper, lower = -found.losses, np.append(0.0, found.upper), np.append(0.0, np.exp(found.log_lower))
 
     def delta(at: Floats) -> Floats:
@@ -91,6 +127,20 @@ def response_distribution(epsilon: float, count: int, interval: float) -> LossDi
         return np.maximum(left, 0.0)
 
     return loss_distribution(Profile.symmetric(delta), interval)
+
+
+def asked_curve(epsilon: float, share: float, group: int) -> Curve:
+    """Rényi curve of so many responses that are asked together with probability ``share``, else not; exact."""
+    one = response_curve(epsilon)
+
+    def curve(alpha: float) -> float:
+        if math.isinf(alpha) or epsilon == 0 or share >= 1:
+            return group * one(alpha)
+        log_moment = (alpha - 1) * group * one(alpha)
+        mixed = float(np.logaddexp(math.log1p(-share), math.log(share) + log_moment)) if share > 0 else 0.0
+        return min(max(mixed, 0.0) / (alpha - 1) * (1 + 1e-12) + 1e-15 / (alpha - 1), group * epsilon)
+
+    return curve
 
 
 def response_curve(epsilon: float) -> Curve:

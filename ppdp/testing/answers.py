@@ -18,7 +18,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.mechanisms.base import Question
-from ppdp.mechanisms.query.signs import FLIPS
+from ppdp.mechanisms.query.signs import ANGLE, FLIPS
 from ppdp.pipeline.planning.plan import PlannedMechanism
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.neighbours import Pair
@@ -94,7 +94,7 @@ def law_of(question: Question) -> str | None:
 _LAWS = {
     **dict.fromkeys(("learning.poisson", "learning.fixed-size", "learning.hidden"), "sampled"),
     **dict.fromkeys(("laplace.sum", "laplace.mean", "laplace.count", "laplace.histogram", "laplace.rows"), "laplace"),
-    **dict.fromkeys((f"signs.{flips}" for flips in FLIPS), "flips"),
+    **dict.fromkeys((f"signs.{flips}" for flips in (*FLIPS, ANGLE)), "flips"),
     **dict.fromkeys(("exponential.utility", "exponential.quantile"), "exponential"),
 }
 """Of the formulas that are not Gaussian: where their law is none of these, answers are not compared."""

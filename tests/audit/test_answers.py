@@ -42,6 +42,7 @@ LAST = {
     "Laplace count": (Deduplicator(), LaplaceMechanism("count")),
     "Laplace histogram": (LaplaceMechanism("histogram", bins=3),),
     "signs": (SignMechanism(),),
+    "signs and a matrix": (SignMechanism("angle", n_signs=1),),
     "quantiles": (ExponentialMechanism(candidates=[-0.5, 0.0, 0.5]),),
     "utility": (ExponentialMechanism("utility", candidates=["a", "b"], utility=signs),),
     **{f"logistic, {name}": (LogisticRegression((0, 1), **how),) for name, how in SOLVERS.items()},

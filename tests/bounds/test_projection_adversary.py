@@ -14,9 +14,9 @@ from ppdp.bounds.projection import Matrix, operator_norm
 from ppdp.bounds.random_matrix import BINS, FAMILIES, draw, row_bits, whole
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.data.product import product, project
 from ppdp.exceptions import CertificateError
 from ppdp.transformers import RandomProjection
-from ppdp.transformers.project.product import product, project
 
 VARIANTS = [
     *({"family": family} for family in FAMILIES),

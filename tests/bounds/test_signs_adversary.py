@@ -14,10 +14,10 @@ from ppdp.bounds import lookup
 from ppdp.bounds.projection import Matrix
 from ppdp.bounds.signs import LEAST_FLIP
 from ppdp.core.distance import Moves
+from ppdp.data.product import project
 from ppdp.mechanisms import SignMechanism
 from ppdp.privacy.losses import GaussianSigns, LaplaceSigns, Part, RandomizedResponse
 from ppdp.privacy.signs import gaussian_sign_renyi, response_curve, response_epsilon
-from ppdp.transformers.project.product import project
 
 PURE = ("staircase", "smooth", "randomized-response", "laplace")
 STEPPED = ("staircase", "smooth")

@@ -175,6 +175,7 @@ class TestFigures:
         trained = "coef_norm" in mechanism["parameters"]
         answer = "model" if mechanism["formula"].startswith("diffprivlib") else "theta" if trained else "answer"
         assert own.pop(f"{called}.{answer}") == size
+        assert own.pop(f"{called}.matrix", 0) == (3 * 4 if mechanism["formula"] == "signs.angle" else 0)
         assert all(k == f"{called}.path" and trained and count % size == 0 for k, count in own.items())
 
     def test_what_is_not_covered(self):

@@ -272,7 +272,7 @@ def test_what_costs_too_much_to_check_is_refused(steps):
     c = document("Poisson samples")
     own = c["mechanism"]
     own["steps"] = own["parameters"]["steps"] = steps
-    kept = lookup(own["formula"], "privacy").arrays(steps, own["size"])
+    kept = lookup(own["formula"], "privacy").arrays(Domain.from_dict(c["steps"][-1]["domain"]), steps, own["size"])
     c["released"]["names"] = {f"{own['name']}.{name}": shape for name, shape in kept.items()}
     domain, distance = (
         kind.from_dict(c["steps"][-1][name]) for kind, name in ((Domain, "domain"), (Distance, "distance"))

@@ -97,6 +97,7 @@ def test_the_order_of_rows_is_said_where_it_matters():
         "Laplace rows",
         "pure rows of a change",
         "signs",
+        "signs and a matrix",
         "smooth signs",
         "responses",
         "Laplace signs",

@@ -234,6 +234,7 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "a Laplace sum": ([BOX, imputer(statistics="exact"), ("sum", LaplaceMechanism("sum"))], {}),
     "a whole count": ([CLIP, ("soft", GridDeduplicator(keep="soft")), ("count", LaplaceMechanism("count"))], {}),
     "whole histograms": ([CLIP, ("counts", LaplaceMechanism("histogram", bins=4))], {}),
+    "signs and a matrix": ([CLIP, ("signs", SignMechanism("angle", n_signs=3, norm_floor=0.5))], {}),
     "signs": ([CLIP, ("project", RandomProjection(2)), ("signs", SignMechanism())], {}),
     "smooth signs": ([CLIP, ("dedup", Deduplicator()), ("signs", SignMechanism("smooth", unit=0.6))], {}),
     "responses": ([CLIP, scaler(statistics="noisy"), ("signs", SignMechanism("randomized-response"))], {}),

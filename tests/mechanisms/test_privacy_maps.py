@@ -384,6 +384,7 @@ def test_every_formula_of_a_mechanism_is_looked_at():
     examples += [(LaplaceMechanism(query, bins=2), LINE) for query in ("sum", "mean", "count", "histogram", "rows")]
     examples += [(ExponentialMechanism(candidates=[0, 1]), LINE), (election(), LINE)]
     examples += [(SignMechanism(flips), LINE) for flips in FLIPS]
+    examples += [(SignMechanism("angle", n_signs=3), LINE)]
     examples += [(LogisticRegression((0, 1), solver=solver), ROWS) for solver in ("poisson", "fixed-size", "hidden")]
     seen = {mechanism.question(domain).formula for mechanism, domain in examples}
     mechanisms = {f.id for f in FORMULAS.values() if f.kind in ("mechanism", "privacy")}

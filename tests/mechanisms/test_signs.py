@@ -261,6 +261,79 @@ class TestInAPipeline:
         assert plan.mechanism.noise_scale == pytest.approx(2 * 5 / 4, rel=1e-6)  # 2 R is more than 4 steps
 
 
+class TestAngles:
+    """The matrix is drawn with the signs."""
+
+    CHANGE = Adjacency.change(coordinate=0.5)
+    X = np.random.default_rng(0).uniform(-1, 1, (300, 20))
+
+    def fitted(self, X=X, k=24, floor=4.0, **parameters):
+        last = SignMechanism("angle", n_signs=k, norm_floor=floor)
+        pipe = make_pipeline(
+            MinMaxScaler(ranges=(-1, 1)), last, **{"epsilon": 4.0, "adjacency": self.CHANGE, **parameters}
+        )
+        return pipe.fit(X)
+
+    def test_a_release_and_its_files(self, tmp_path):
+        pipe = self.fitted()
+        own, certificate = pipe[-1], pipe.certificate_
+        assert certificate.verify()
+        assert certificate["status"] == "UNCONDITIONAL"
+        assert certificate["mechanism"]["parameters"] == {"n_signs": 24, "norm_floor": 4.0}
+        assert "delta is over the joint draw of matrix and flips" in " ".join(certificate.to_text().split())
+        assert (own.signs_.shape, own.matrix_.shape) == ((300, 24), (24, 21))
+        pipe.export(tmp_path / "signs.zip")
+        loaded = ppdp.load(tmp_path / "signs.zip")
+        np.testing.assert_array_equal(loaded[-1].matrix_, own.matrix_)
+        table = pipe.release_.table
+        table.to_parquet(tmp_path / "table.parquet")
+        again = ppdp.SketchTable.from_parquet(tmp_path / "table.parquet")
+        np.testing.assert_array_equal(again.signs, own.signs_)
+        np.testing.assert_array_equal(loaded.project(self.X), pipe.project(self.X))
+        pipe.release_.to_parquet(tmp_path / "signs.parquet")
+        rows, _ = ppdp.read_parquet(tmp_path / "signs.parquet")
+        np.testing.assert_array_equal(np.column_stack(rows.columns), own.signs_)
+
+    def test_every_fit_draws_a_matrix_whatever_was_seeded(self):
+        np.random.seed(0)  # noqa: NPY002
+        one = self.fitted()[-1].matrix_
+        np.random.seed(0)  # noqa: NPY002
+        assert (self.fitted()[-1].matrix_ != one).mean() > 0.99
+
+    def test_fewer_flips_than_for_a_matrix_that_was_there_before(self):
+        joint = self.fitted(k=256)[-1].noise_scale
+        steps = MinMaxScaler(ranges=(-1, 1)), RandomProjection(256), SignMechanism("randomized-response")
+        given = make_pipeline(*steps, epsilon=4.0, adjacency=self.CHANGE).plan(Domain(n_rows=300, n_features=20))
+        assert joint < given.mechanism.noise_scale / 3
+        assert self.fitted(k=256, delta=0.0)[-1].noise_scale == pytest.approx(256 / 4, rel=1e-6)
+
+    def test_a_row_may_miss_the_floor_by_anything(self):
+        X = np.vstack([np.zeros((150, 20)), self.X[:150]])
+        assert (self.fitted(X)[-1].signs_ != 0).all()
+
+    def test_estimated_angles_are_those_of_rows_with_the_floor(self):
+        pipe = self.fitted(k=2048, floor=1.0, epsilon=450.0)
+        queries, rows = (np.column_stack([X, np.ones(len(X))]) for X in (self.X[:20], self.X))
+        unit = [A / np.linalg.norm(A, axis=1, keepdims=True) for A in (queries, rows)]
+        true = np.arccos(np.clip(unit[0] @ unit[1].T, -1, 1))
+        found = pipe.release_.table.angle(pipe.project(self.X[:20]))
+        assert np.abs((found.value - true) / found.standard_error)[true > 0.1].max() < 6
+        assert (pipe.release_.table.kneighbors(pipe.project(self.X[:20]), 1)[1][:, 0] == np.arange(20)).mean() > 0.8
+
+    def test_behind_stages_of_every_adjacency(self):
+        facts = Domain(n_rows=300, n_features=20)
+        for adjacency in (
+            Adjacency.replace(),
+            Adjacency.add_remove(),
+            Adjacency.change(l1=0.5),
+            Adjacency.change(l2=0.5),
+        ):
+            steps = MinMaxScaler(ranges=(-1, 1)), SignMechanism("angle", n_signs=16)
+            plan = make_pipeline(*steps, epsilon=4.0, adjacency=adjacency).plan(facts)
+            (part,) = plan.mechanism.loss.parts
+            assert part.share == pytest.approx({"replace": 0.5, "add_remove": 0.25}.get(adjacency.kind, part.share))
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         "parameters",
@@ -285,9 +358,27 @@ class TestRefusals:
             mechanism.privacy_map(BOX, ONE)
         assert caught.value.stage == "SignMechanism"
 
-    def test_angles_are_not_offered_and_the_reason_is_said(self):
-        with pytest.raises(InvalidParameter, match="only for data that do not depend on the matrix"):
-            SignMechanism("angle", 1.0).question(BOX)
+    @pytest.mark.parametrize(
+        ("mechanism", "words"),
+        [
+            (SignMechanism("angle", 1.0), "draws itself at the release, and n_signs is not set"),
+            (SignMechanism("angle", 1.0, n_signs=0), "n_signs must be an integer"),
+            (SignMechanism("angle", 1.0, n_signs=4, norm_floor=0.0), "norm_floor"),
+            (SignMechanism("angle", 1.0, n_signs=4, norm_floor=math.nan), "norm_floor"),
+            (SignMechanism(noise_scale=1.0, n_signs=4), "are parameters of flips='angle'"),
+            (SignMechanism(noise_scale=1.0, norm_floor=1.0), "are parameters of flips='angle'"),
+        ],
+        ids=str,
+    )
+    def test_angles_need_a_matrix_of_their_own(self, mechanism, words):
+        with pytest.raises(InvalidParameter, match=words) as caught:
+            mechanism.question(BOX)
+        assert caught.value.stage == "SignMechanism"
+
+    def test_angles_of_rows_that_are_too_wide(self):
+        wide = Domain(n_rows=2, n_features=2**17 + 1, row_norm=1.0)
+        with pytest.raises(InvalidParameter, match="at most 131072 columns"):
+            SignMechanism("angle", 1.0, n_signs=4).question(wide)
 
     def test_rows_without_a_bound(self):
         with pytest.raises(MissingBound):

@@ -26,6 +26,7 @@ def test_every_mechanism_keeps_its_promises(kind):
         *(GaussianMechanism(query) for query in ("sum", "count", "covariance", "histogram", "rows")),
         *(LaplaceMechanism(query) for query in ("sum", "count", "histogram")),
         *(SignMechanism(flips) for flips in ("smooth", "randomized-response", "laplace", "gaussian")),
+        SignMechanism("angle", n_signs=4),
         *(LogisticRegression(solver=name, batch_size=4, max_iter=4) for name in ("poisson", "fixed-size", "epochs")),
         LogisticRegression(solver="output"),
     ],

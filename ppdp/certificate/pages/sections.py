@@ -301,7 +301,8 @@ def mechanism(c: Record) -> Sequence[Element | None]:
 def _asks(m: Mechanism) -> str:
     """What a mechanism did with the prepared rows."""
     if law_of(m) == FLIPS:
-        return "tells the sign of every entry of the prepared rows, flipped at random; nothing else of them was used."
+        what = "every entry" if "n_signs" not in m.parameters else "random combinations"
+        return f"tells the sign of {what} of the prepared rows, flipped at random; nothing else of them was used."
     if law_of(m) == CHOICE:
         return "chooses at random among public candidates, those that suit the prepared rows with more probability."
     if m.steps == 1:

@@ -238,7 +238,9 @@ def _released(c: Record, names: list[str]) -> Iterator[str]:
         if arrays is None:
             expected |= dict.fromkeys(own[:1], (m.size,))
         else:
-            expected |= {f"{m.name}.{name}": tuple(shape) for name, shape in arrays(m.steps, m.size).items()}
+            end = Domain.from_dict((c.steps[-1] if c.steps else c.entrance).domain)
+            made = arrays(end, m.steps, m.size, **m.parameters)
+            expected |= {f"{m.name}.{name}": tuple(shape) for name, shape in made.items()}
         if not own:
             yield "released.names: the mechanism's release is not listed."
     if listed != expected:

@@ -11,19 +11,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from ppdp.bounds.signs import LEAST_FLIP, widest_change
-from ppdp.core.checks import choice, length
+from ppdp.bounds.signs import LEAST_FLIP, MOST_SIGNS, MOST_SUMMED, widest_change
+from ppdp.core.checks import choice, integer, length
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.product import product
 from ppdp.data.rows import Array, Rows
-from ppdp.exceptions import MissingBound, UnsupportedOrder
+from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.query.answers import FitsAlone
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["FLIPS", "SignMechanism"]
+__all__ = ["ANGLE", "FLIPS", "SignMechanism"]
 
 FLIPS = ("staircase", "randomized-response", "smooth", "laplace", "gaussian")
+"""Of the rows as they come."""
+ANGLE = "angle"
 STEPPED = ("staircase", "smooth")
 LIKE_NOISE = ("laplace", "gaussian")
 AFFORDABLE = (
@@ -32,6 +35,8 @@ AFFORDABLE = (
 )
 _BITS = 53  # a probability of at least 2^-20 in so many bits is off by a share of 2^-33 at most
 _BLOCK = 2**18  # numbers at a time
+_ROWS = 4096  # the same of rows of a product
+_LATTICE = 37  # bits behind the point of a normal number
 
 
 @dataclass(eq=False, repr=False)
@@ -43,11 +48,12 @@ class SignMechanism(FitsAlone, Mechanism):
 
     Parameters
     ----------
-    flips : {"staircase", "randomized-response", "smooth", "laplace", "gaussian"}, default="staircase"
+    flips : {"staircase", "randomized-response", "smooth", "laplace", "gaussian", "angle"}, default="staircase"
         With which probability the sign of x flips. "randomized-response": one for all. "smooth" and "staircase": less
         for larger numbers, in steps of length ``unit``; "staircase" never more than "smooth", at the same price.
         "laplace", "gaussian": as if this noise were added to x. It alone suits rows that a fitted stage has moved a
-        little, all of them: the others count every entry that moves at all.
+        little, all of them: the others count every entry that moves at all. "angle": signs of a Gaussian projection
+        of its own, without a :class:`~ppdp.transformers.RandomProjection` in front.
     noise_scale : float, optional
         The more, the more private; a pipeline sets it. Of "laplace" and "gaussian" the scale of the noise, in units of
         the rows. Of the others ``1 / η``, where η is the privacy loss of one sign whose number crosses one step.
@@ -55,13 +61,21 @@ class SignMechanism(FitsAlone, Mechanism):
         Length of a step, in units of the rows, for "staircase" and "smooth"; any is private, and of those that a change
         fills exactly it may cross one more. Default: the most by which one entry can change, and a little more; a
         pipeline sets it.
+    n_signs : int, optional
+        Of "angle" only, and needed there: how many signs are made of every row.
+    norm_floor : float, optional
+        Of "angle" only: a public number that is appended to every row, in units of the rows. No row is then shorter,
+        so that a change turns it by little. The larger, the fewer flips are needed, and the less signs tell of the
+        rows. Default: the bound on the norm of rows.
     random_state : int, RandomState instance or None, default=None
         For tests only: flips that can be predicted protect nobody.
 
     Attributes
     ----------
-    signs_ : ndarray of shape (n_rows, n_features)
-        1 and -1, as int8; of 0, and of a deleted row, fair coins.
+    signs_ : ndarray of shape (n_rows, n_features) or (n_rows, n_signs)
+        1 and -1, as int8; of 0 fair coins, and of a deleted row but for "angle".
+    matrix_ : ndarray of shape (n_signs, n_features + 1)
+        Of "angle" only: the matrix, released with the signs. Its last column meets the floor.
 
     Notes
     -----
@@ -69,13 +83,18 @@ class SignMechanism(FitsAlone, Mechanism):
     and less at some delta: exactly that of N randomised responses. "laplace": what the entries change together over
     ``noise_scale``. "gaussian" needs a delta. No sign flips with a probability below 2^-20.
 
-    That the joint draw of matrix and flips is private, which needs fewer flips, is not offered (``flips="angle"``).
+    "angle" (Theorem 5): the matrix is drawn from the operating system's entropy at every release, never from a seed,
+    and (epsilon, delta) is of matrix and signs together. It needs fewer flips than a matrix that was there before,
+    because a small change turns few signs under most matrices; given the matrix all ``n_signs`` signs count. So
+    never release other private rows with ``matrix_``: fit again, which draws another.
     """
 
     flips: str = "staircase"
     noise_scale: float | None = None
     _: KW_ONLY
     unit: float | None = None
+    n_signs: int | None = None
+    norm_floor: float | None = None
     random_state: Any = None
 
     @classmethod
@@ -87,8 +106,12 @@ class SignMechanism(FitsAlone, Mechanism):
 
     def question_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
         flips = self._flips()
-        domain.require("row_norm", "SignMechanism")
-        parameters = {}
+        norm = domain.require("row_norm", "SignMechanism")
+        parameters: dict[str, Any] = {}
+        if flips == ANGLE:
+            parameters["n_signs"] = self._components(domain)
+            parameters["norm_floor"] = norm if self.norm_floor is None else length("norm_floor", self.norm_floor, self)
+            return Question.asked("signs.angle", "privacy", domain, parameters, start=float(parameters["n_signs"]))
         if flips in STEPPED:
             parameters["unit"] = widest_change(domain, distance) if self.unit is None else self._unit()
         own = largest_entry(domain) if flips in LIKE_NOISE else float(domain.d)
@@ -96,13 +119,18 @@ class SignMechanism(FitsAlone, Mechanism):
         return Question.asked(f"signs.{flips}", "privacy", domain, parameters, start=own, warnings=warnings)
 
     def settle(self, question: Question) -> None:
-        if "unit" in question.parameters:
-            self.set_params(unit=question.parameters["unit"])
+        self.set_params(
+            **{name: question.parameters[name] for name in ("unit", "norm_floor") if name in question.parameters}
+        )
 
     def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
-        values = (rows.X * rows.weight[:, None]).ravel()
-        draw = partial(self._drawn, values, question, noise_scale)
-        return {"answer": noise.answer("flips", values, noise_scale, question.bound, draw)}
+        values, released = rows.X * rows.weight[:, None], dict[str, Array]()
+        if self.flips == ANGLE:
+            shape = question.parameters["n_signs"], values.shape[1] + 1
+            released["matrix"] = np.ldexp(noise.standard_lattice(shape).astype(np.float64), -_LATTICE)
+            values = _images(np.nan_to_num(values), released["matrix"], question.parameters["norm_floor"])
+        draw = partial(self._drawn, values.ravel(), question, noise_scale)
+        return {"answer": noise.answer("flips", values.ravel(), noise_scale, question.bound, draw), **released}
 
     def _drawn(self, values: Array, question: Question, noise_scale: float, noise: Noise) -> Array:
         signs = np.empty(values.size)
@@ -114,7 +142,12 @@ class SignMechanism(FitsAlone, Mechanism):
         return signs
 
     def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
-        self.signs_ = released["answer"].astype(np.int8).reshape(domain.n, domain.d)
+        self.signs_ = released["answer"].astype(np.int8).reshape(domain.n, -1)
+        if self.flips == ANGLE:
+            self.matrix_ = released["matrix"]
+
+    def queries(self, X: Array) -> Array:
+        return X if self.norm_floor is None or self.flips != ANGLE else _images(X, self.matrix_, self.norm_floor)
 
     def flip_probability(self, values: ArrayLike) -> Array:
         """With which probability the sign of each number is flipped: exactly, and 1/2 for 0.
@@ -141,16 +174,43 @@ class SignMechanism(FitsAlone, Mechanism):
         return _chances(flips, np.asarray(values, dtype=np.float64), scale, unit)
 
     def _flips(self) -> str:
-        if self.flips == "angle":
-            raise UnsupportedOrder(
-                "flips='angle' is not offered: it is private only for data that do not depend on the matrix.",
+        flips = str(choice("flips", self.flips, (*FLIPS, ANGLE), self))
+        if flips != ANGLE and not self.n_signs is self.norm_floor is None:
+            raise InvalidParameter(
+                f"n_signs and norm_floor are parameters of flips='angle', and flips is {flips!r}.",
                 stage="SignMechanism",
-                fix="flips='staircase' or 'gaussian', which are private whatever the matrix.",
+                fix="leave them out; RandomProjection(n_components) in front of the signs makes so many.",
             )
-        return str(choice("flips", self.flips, FLIPS, self))
+        return flips
+
+    def _components(self, domain: Domain) -> int:
+        if self.n_signs is None:
+            raise InvalidParameter(
+                "flips='angle' is private only with a matrix that it draws itself at the release, and n_signs is"
+                " not set.",
+                stage="SignMechanism",
+                fix="SignMechanism('angle', n_signs=256) without a RandomProjection in front; behind one,"
+                " flips='staircase' or 'gaussian', which are private whatever the matrix.",
+            )
+        if domain.d > MOST_SUMMED:
+            raise InvalidParameter(
+                f"flips='angle' is for rows of at most {MOST_SUMMED} columns.",
+                stage="SignMechanism",
+                fix="RandomProjection(...) in front, and flips='staircase'.",
+            )
+        return integer("n_signs", self.n_signs, self, most=MOST_SIGNS)
 
     def _unit(self) -> float:
         return length("unit", self.unit, self)
+
+
+def _images(X: Array, matrix: Array, floor: float) -> Array:
+    """What a matrix makes of rows to which a number is appended; equal rows have equal bits."""
+    parts = [np.empty((0, len(matrix)))]
+    for start in range(0, len(X), _ROWS):
+        rows = X[start : start + _ROWS]
+        parts.append(product(np.column_stack([rows, np.full(len(rows), floor)]), matrix))
+    return np.concatenate(parts)
 
 
 def _chances(flips: str, values: Array, scale: float, unit: float) -> Array:
@@ -160,7 +220,7 @@ def _chances(flips: str, values: Array, scale: float, unit: float) -> Array:
             found = np.exp(-np.abs(values) / scale) / 2
         elif flips == "gaussian":
             found = special.ndtr(-np.abs(values) / scale)
-        elif flips == "randomized-response":
+        elif flips in ("randomized-response", ANGLE):
             found = np.full(values.shape, special.expit(-1 / scale))
         else:
             level = np.maximum(np.ceil(np.abs(values) / unit), 1.0)

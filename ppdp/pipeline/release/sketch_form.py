@@ -70,11 +70,12 @@ class SketchForm:
             variance *= last.noise_scale**2
             noise = Noise(variance, of_squares * variance**2)
         else:
-            flips = SignMechanism(formula.removeprefix(_SIGNS), last.noise_scale, unit=last.parameters.get("unit"))
+            flips = SignMechanism(formula.removeprefix(_SIGNS), last.noise_scale, **last.parameters)
         if record.steps and record.steps[-1].formula.startswith("projection."):
             matrix, front = Matrix(n_features=domains[-2].d, **record.steps[-1].parameters), domains[-2]
-        here = domains[-1]
-        return cls(f"{last.name}.answer", here.n, here.d, noise, flips, matrix, largest_entry(front))
+        here, own = domains[-1], last.parameters.get("n_signs")
+        size = here.d if own is None else own
+        return cls(f"{last.name}.answer", here.n, size, noise, flips, None if own else matrix, largest_entry(front))
 
     @property
     def words(self) -> str:

@@ -15,6 +15,7 @@ from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.core.checks import integer, positive
 from ppdp.core.tables import html_table
 from ppdp.exceptions import DomainMismatch, ExportError, InvalidParameter, InvalidValue, MissingBound
+from ppdp.mechanisms.query.signs import ANGLE
 from ppdp.pipeline.issue import content_hash
 from ppdp.pipeline.release import neighbours
 from ppdp.pipeline.release.estimates import (
@@ -50,8 +51,9 @@ class SketchTable(WithParquet):
     Notes
     -----
     Estimates (``docs/theory/sketches.md``) are of the rows in front of the :class:`~ppdp.transformers.RandomProjection`
-    if that is the last stage, else of the rows as they were released. Their standard errors cover noise, flips and the
-    draw of the matrix. Everything is computed from what was released, so nothing here costs any privacy.
+    if that is the last stage, else of the rows as they were released; under ``flips="angle"`` of the rows with
+    ``norm_floor`` appended. Their standard errors cover noise, flips and the draw of the matrix. Everything is computed
+    from what was released, so nothing here costs any privacy.
     """
 
     certificate: Certificate
@@ -184,6 +186,9 @@ class SketchTable(WithParquet):
         form = self._form
         if form.flips is None:
             return arc(self._lengths(queries, rows).cosine())
+        if form.flips.flips == ANGLE:
+            found = neighbours.distances(self._bits(queries), self._chosen(rows))
+            return agreement_angle(found, form.size, float(form.flips.flip_probability(1.0)))
         if form.matrix is None:
             raise InvalidParameter(
                 "signs tell angles only of rows that were projected at random.",

@@ -148,7 +148,8 @@ def _wide(record: Record) -> tuple[str, list[str]] | None:
     """Name of the array of released rows, and of its columns; None if no rows were released."""
     if record.mechanism is None or not getattr(FORMULAS[record.mechanism.formula], "rows", False):
         return None
-    return f"{record.mechanism.name}.answer", _features(record)
+    own = record.mechanism.parameters.get("n_signs")
+    return f"{record.mechanism.name}.answer", _features(record) if own is None else [f"sign{i}" for i in range(own)]
 
 
 def _rows(certificate: Certificate, arrays: dict[str, Array], name: str, features: list[str]) -> Any:

@@ -12,7 +12,7 @@ from ppdp.privacy.losses.kinds import (
     ScalarLaplace,
 )
 from ppdp.privacy.losses.part import KINDS, Loss, Part
-from ppdp.privacy.losses.signs import GaussianSigns, LaplaceSigns, RandomizedResponse
+from ppdp.privacy.losses.signs import GaussianSigns, JointSigns, LaplaceSigns, RandomizedResponse
 from ppdp.privacy.losses.sketch import SketchLoss
 from ppdp.privacy.losses.wishart import WishartLoss
 
@@ -24,6 +24,7 @@ __all__ = [
     "Gaussian",
     "GaussianSigns",
     "HiddenIterate",
+    "JointSigns",
     "Laplace",
     "LaplaceSigns",
     "Loss",

@@ -13,7 +13,7 @@ from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
 from ppdp.privacy.losses.kinds import ScalarLaplace
 from ppdp.privacy.losses.part import Part
 
-__all__ = ["GaussianSigns", "LaplaceSigns", "RandomizedResponse"]
+__all__ = ["GaussianSigns", "JointSigns", "LaplaceSigns", "RandomizedResponse"]
 
 _COMPARED = 1e-6  # the delta at which one of two distributions is taken
 
@@ -48,6 +48,63 @@ class RandomizedResponse(Part):
     def words(self) -> str:
         answers = "one random bit" if self.count == 1 else f"{self.count} random bits, each"
         return f"{answers} {figure(self.epsilon, upward=True)}-differentially private by itself"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JointSigns(Part):
+    """Rows of a random matrix, each released with the signs that it gives.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy loss of each sign, given the matrix.
+    share : float
+        With which probability a row of the matrix tells neighbouring datasets apart at all.
+    signs : int
+        How many signs of one row of the matrix it then changes, at most.
+    """
+
+    kind = "joint-signs"
+    epsilon: float
+    share: float
+    signs: int
+
+    @property
+    def _given(self) -> RandomizedResponse | None:
+        """What all signs cost given the matrix, where the law over its draw is not tabulated."""
+        many = self.share >= 1 or self.count * self.signs > signs.MOST_ASKED
+        return RandomizedResponse(count=self.count * int(self.signs), epsilon=self.epsilon) if many else None
+
+    @property
+    def pure(self) -> float:
+        return self.count * self.signs * self.epsilon
+
+    def curve(self) -> renyi.Curve:
+        return renyi.repeated(signs.asked_curve(self.epsilon, min(self.share, 1.0), int(self.signs)), self.count)
+
+    def distribution(self, interval: float) -> pld.LossDistribution | None:
+        if self._given is not None:
+            return self._given.distribution(interval)
+        return signs.response_distribution(self.epsilon, self.count, interval, self.share, int(self.signs))
+
+    def epsilon_alone(self, delta: float) -> float:
+        if self._given is not None:
+            return self._given.epsilon_alone(delta)
+        return signs.response_epsilon(self.epsilon, self.count, delta, self.share, int(self.signs))
+
+    def delta_alone(self, epsilon: float) -> float:
+        if self._given is not None:
+            return self._given.delta_alone(epsilon)
+        return signs.response_delta(self.epsilon, self.count, epsilon, self.share, int(self.signs))
+
+    def words(self) -> str:
+        share, each = (figure(value, upward=True) for value in (min(self.share, 1.0), self.epsilon))
+        return (
+            f"{self.count} rows of a random matrix, drawn at the release and released with the signs they give; delta"
+            f" is over the joint draw of matrix and flips. With probability at most {share} a row changes"
+            f" {self.signs:g} of them, each then {each}-differentially private; given the matrix, all signs together"
+            f" are {figure(self.pure, upward=True)}-differentially private"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

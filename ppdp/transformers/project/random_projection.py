@@ -17,11 +17,11 @@ from ppdp.core.checks import choice, integer, number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.frames import canonical
+from ppdp.data.product import product, project
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.alone import Alone, check_rows, declared_facts
 from ppdp.transformers.base import RowWiseTransformer, Statistics
-from ppdp.transformers.project.product import product, project
 from ppdp.transformers.way import Way
 
 __all__ = ["RandomProjection"]

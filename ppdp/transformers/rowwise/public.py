@@ -21,11 +21,11 @@ from ppdp.core.checks import length, number, positive, shown
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.rounding import apply_error, inflate
+from ppdp.data.product import product
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics
-from ppdp.transformers.project.product import product
 from ppdp.transformers.rowwise.probe import call_surely, check_row_by_row, clipped_to_ball, made_up_rows, output_width
 from ppdp.transformers.way import Way
 
