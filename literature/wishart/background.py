@@ -162,6 +162,7 @@ CLAIMS = (
         "loose",
         "Exact is P(t_r < −ρ√r/√(1 − ρ²)). Below this δ the mechanism has no ε at all.",
         _outside,
+        page="wishart",
     ),
     said(
         BEYOND,
@@ -175,6 +176,7 @@ CLAIMS = (
         "σ^(d + r − 1); d ≥ r is not needed. (14) and (17) have r − d + 1 for r − d − 1, and (16) mixes two scales. "
         "All of it cancels in ratios.",
         _density,
+        page="wishart",
     ),
 )
 """In the order of the first paper."""

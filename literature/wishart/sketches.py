@@ -11,6 +11,7 @@ from scipy.linalg import eigh
 from literature.claims import Comparison
 from literature.wishart.laws import normal_grid, separated
 from literature.wishart.paper import DESIGN, said
+from ppdp.privacy import SketchLoss
 
 __all__ = ["CLAIMS", "sketch_divergence"]
 
@@ -88,7 +89,8 @@ def _renyi() -> Comparison:
     gamma, p = _constants(G, other, 0.0)
     found = max(sketch_divergence(2.0, *pair, 0.0, 4) for pair in ((G, other), (other, G)))
     words = f"m = 2, n = 6, orthonormal rows, the first entry is 0.95 instead: γ = {gamma:.3g}, r = 4, σ = 0, α = 2."
-    return Comparison("Rényi divergence", renyi(alpha=2.0, gamma=gamma, r=4, p=p), found, words)
+    ours = SketchLoss(rank=4, shift=0.05, floor=0.95**2).renyi(2.0)
+    return Comparison("Rényi divergence", renyi(alpha=2.0, gamma=gamma, r=4, p=p), found, words, ours)
 
 
 def _tight() -> Comparison:
@@ -97,7 +99,8 @@ def _tight() -> Comparison:
     gamma = 1.0 / (1 - 0.81)
     found = sketch_divergence(3.0, G, other, 0.0, 4)
     words = "m = 2, n = 3, r = 4, σ = 0, α = 3: the third column is zeroed, an eigenvector of the least eigenvalue 1."
-    return Comparison("Rényi divergence", renyi(alpha=3.0, gamma=gamma, r=4, p=1), found, words)
+    ours = SketchLoss(rank=4, change=0.19, rows=1, floor=0.81).renyi(3.0)
+    return Comparison("Rényi divergence", renyi(alpha=3.0, gamma=gamma, r=4, p=1), found, words, ours)
 
 
 def _released() -> tuple[float, float, int]:
@@ -233,6 +236,7 @@ CLAIMS = (
         "holds",
         "Attained as Δ → 0.",
         _products,
+        page="gaussian-sketch",
     ),
     said(
         DESIGN,
@@ -247,6 +251,7 @@ CLAIMS = (
         "for λ ≥ σ², is −r/2 (log(1 + x) + log(1 − (α − 1)x)/(α − 1)), x = κΔ + Δ²/(λ + σ²), with κ = 2√λ/(λ + σ²), "
         "or √(2/(λ + σ²)) for λ < σ².",
         _renyi,
+        page="gaussian-sketch",
     ),
     said(
         DESIGN,
@@ -260,6 +265,7 @@ CLAIMS = (
         "holds",
         "λ is that of the matrix with the column; the other one has a smaller eigenvalue.",
         _tight,
+        page="gaussian-sketch",
     ),
     said(
         DESIGN,

@@ -13,6 +13,7 @@ from scipy.stats import chi2, t
 from literature.claims import Comparison
 from literature.wishart.laws import average, epsilon_at, support, vector_delta
 from literature.wishart.paper import BEYOND, HELPS, said
+from ppdp.privacy import WishartLoss
 
 __all__ = ["CLAIMS", "gradient_delta", "later", "ratio_tail"]
 
@@ -108,19 +109,22 @@ def _earlier() -> Comparison:
     delta = failure(d=d, r=r, rho=rho, t=at, eta=eta, R=R)
     found = epsilon_at(delta, partial(_exact, d, r, rho))
     words = f"d = r = {d}, 1 − ρ = 10⁻⁸, t = {at:g}, η = {eta}, √R = √d + √r + 5, so that δ_ρ = {1e6 * delta:.2g}·10⁻⁶."
-    return Comparison("ε at δ_ρ", earlier(d=d, r=r, rho=rho, t=at, R=R), found, words)
+    ours = WishartLoss(d, r, rho).epsilon(delta)
+    return Comparison("ε at δ_ρ", earlier(d=d, r=r, rho=rho, t=at, R=R), found, words, ours)
 
 
 def _falls() -> Comparison:
     d, rho = 200, 0.999
     words = f"d = {d}, ρ = {rho}, δ = 10⁻⁵: at r = 20 (printed), and at r = 200 (attained)."
     printed = falls(d=d, small=20, large=200, rho=rho)
-    return Comparison("ε", printed, epsilon_at(DELTA, partial(_exact, d, 200, rho)), words)
+    ours = WishartLoss(d, 200, rho).epsilon(DELTA)
+    return Comparison("ε", printed, epsilon_at(DELTA, partial(_exact, d, 200, rho)), words, ours)
 
 
 def _absolute() -> Comparison:
     words = "d = r = 1000, ρ = 0.05: the outputs that v′ cannot have."
-    return Comparison("δ, at every ε", absolute(r=1000), support(1000, 0.05), words)
+    ours = WishartLoss(1000, 1000, 0.05).delta(1e6)
+    return Comparison("δ, at every ε", absolute(r=1000), support(1000, 0.05), words, ours)
 
 
 def _alignment() -> Comparison:
@@ -136,7 +140,8 @@ def _later() -> Comparison:
     d, r, rho = 50, 1000, 0.99
     found = epsilon_at(DELTA, partial(_exact, d, r, rho))
     words = f"d = {d}, r = {r}, ρ = {rho}, δ = 10⁻⁵."
-    return Comparison("ε", later(d=d, r=r, rho=rho, delta=DELTA), found, words)
+    ours = WishartLoss(d, r, rho).epsilon(DELTA)
+    return Comparison("ε", later(d=d, r=r, rho=rho, delta=DELTA), found, words, ours)
 
 
 def _ratio() -> Comparison:
@@ -205,6 +210,7 @@ CLAIMS = (
         "True in all that was tried, with c = 1/2, and of no use: the best t, η and R give an ε that is 100 times to a "
         "million times the exact one. The proof has |d + 1 − r|/2, and no proof for the printed factor is known.",
         _earlier,
+        page="wishart",
     ),
     said(
         BEYOND,
@@ -218,6 +224,7 @@ CLAIMS = (
         "At the same δ the exact ε falls with r while r is small, and then grows like √r: Mv is v with less noise. The "
         "later version says so.",
         _falls,
+        page="wishart",
     ),
     said(
         BEYOND,
@@ -231,6 +238,7 @@ CLAIMS = (
         "With probability P(t_r < −ρ√r/√(1 − ρ²)), about (1 − ρ²)^(r/2), the output is one that v′ cannot have, and no "
         "ε helps. Whatever c is, that is more than 2e^(−cr) for a small ρ. Here c = 1/2.",
         _absolute,
+        page="wishart",
     ),
     said(
         BEYOND,
@@ -243,6 +251,7 @@ CLAIMS = (
         "loose",
         "Sharp is 1 − ρ ≤ D²/(2c₀²) for vectors that are D apart: 2L²/(c₀²n²).",
         _alignment,
+        page="wishart",
     ),
     said(
         BEYOND,
@@ -255,6 +264,7 @@ CLAIMS = (
         "loose",
         "The two are no longer of the same norm, so Theorem 1 does not apply to them.",
         _gained,
+        page="wishart",
     ),
     said(
         BEYOND,
@@ -267,6 +277,7 @@ CLAIMS = (
         "false",
         "It has to be γ > 2τ(1 + ρ)/(1 − ρ); s > 0 needs γ > 4τ/(1 − ρ). At the printed condition s is negative.",
         _grows,
+        page="wishart",
     ),
     said(
         BEYOND,
@@ -281,6 +292,7 @@ CLAIMS = (
         "Theorem 1 is about vectors of norm 1, but norms of gradients differ, and show. After the first step gradients "
         "depend on M, so the sum is no query. DP-GD is better wherever this can be repaired.",
         _descent,
+        page="wishart",
     ),
     said(
         BEYOND,
@@ -293,6 +305,7 @@ CLAIMS = (
         "misprint",
         "‖w₀ − w*‖², as some lines of the proof have it. The step there depends on λ_max(M).",
         _rate,
+        page="wishart",
     ),
     said(
         HELPS,
@@ -306,6 +319,7 @@ CLAIMS = (
         "The proof has the factor (d + 1 − r)/2. With |d + 1 − r|/2 it is true for r ≤ d + 1, and false beyond, where "
         "log a has to be bounded from below. With the printed one it is false for r ≤ d as well, if ρ + K < 1.",
         _later,
+        page="wishart",
     ),
     said(
         HELPS,
@@ -318,6 +332,7 @@ CLAIMS = (
         "holds",
         "For every r ≥ 1. It gives the exact δ(ε) as one integral.",
         _ratio,
+        page="wishart",
     ),
     said(
         HELPS,
@@ -331,6 +346,7 @@ CLAIMS = (
         "As Theorem 3 of the earlier version. It is private if gradients are normalised, bounded from below behind a "
         "gate, and M is drawn anew in each step; DP-GD is better.",
         _any_descent,
+        page="wishart",
     ),
 )
 CLAIMS += (replace(CLAIMS[5], id="helps-lemma-10", paper=HELPS, place="Lemma 10"),)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-__all__ = ["CHOOSES", "NOTHING", "SEVERITIES", "UNKNOWN", "UNREADABLE", "Given", "Known", "Leak", "worst"]
+__all__ = ["CHOOSES", "NOTHING", "PROJECTED", "SEVERITIES", "UNKNOWN", "UNREADABLE", "Given", "Known", "Leak", "worst"]
 
 Given = Mapping[str, Any]
 Holds = Callable[[Given], bool]
@@ -30,6 +30,7 @@ def worst(leaks: Iterable[Leak]) -> Leak:
 
 
 NOTHING = "nothing: every row is mapped by itself"
+PROJECTED = f"{NOTHING}; images of private rows stay private"
 CHOOSES = Leak("high", "which columns it takes: a function of the data decides", fix="name them: ['age', 'dose'].")
 UNREADABLE = Leak(
     "high",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from numbers import Integral
 
-from ppdp.interop.sklearn.leak import NOTHING, Given, Known, Leak
+from ppdp.interop.sklearn.leak import NOTHING, PROJECTED, Given, Known, Leak
 from ppdp.interop.sklearn.models import (
     descent_classifier,
     descent_regressor,
@@ -111,7 +111,7 @@ _CLASSES: dict[str, Known] = {
         )
     ),
     "GaussianRandomProjection SparseRandomProjection": Known(
-        _row_wise("RandomProjection", "RandomProjection(k, seed=0)."), "projection", projection
+        Leak("none", PROJECTED, "RandomProjection", "RandomProjection(k, seed=0)."), "projection", projection
     ),
     "FeatureHasher HashingVectorizer PatchExtractor": Known(_row_wise("", "run it first, outside the pipeline.")),
     "FrozenEstimator": Known(

@@ -35,6 +35,7 @@ from sklearn.preprocessing import (
     SplineTransformer,
     StandardScaler,
 )
+from sklearn.random_projection import GaussianRandomProjection
 from sklearn.utils import all_estimators
 
 import ppdp
@@ -94,6 +95,12 @@ class TestScikitLearn:
             assert 0 < len(leak.leaks) <= 85, name
             assert leak.twin in ours, name
             assert leak.fix, name
+
+    @pytest.mark.parametrize("stage", [GaussianRandomProjection(2), transformers.RandomProjection(2)])
+    def test_a_random_projection_is_not_taken_for_privacy(self, stage):
+        (found,) = lint(stage).findings
+        assert found.severity == "none"
+        assert "images of private rows stay private" in found.leaks
 
     def test_whatever_becomes_a_stage_or_a_model_has_a_twin_in_lint_and_the_other_way_round(self):
         for name, known in TABLE.items():

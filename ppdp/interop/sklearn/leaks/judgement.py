@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from ppdp.core.callables import calls_in
-from ppdp.interop.sklearn.leak import NOTHING, UNKNOWN, Given, Leak, worst
+from ppdp.interop.sklearn.leak import NOTHING, PROJECTED, UNKNOWN, Given, Leak, worst
 from ppdp.interop.sklearn.leaks.functions import leak_of_function
 from ppdp.interop.sklearn.table import RESAMPLES, TABLE
 
@@ -22,13 +22,14 @@ _ALONE: dict[str, Leak] = {
         ("Deduplicator", "GridDeduplicator", "LSHDeduplicator", "ClusterDeduplicator"),
         Leak("high", "which rows repeat each other, or lie close to each other"),
     ),
-    **dict.fromkeys(("NormClipper", "RandomProjection", "RowMap"), Leak("none", NOTHING)),
+    **dict.fromkeys(("NormClipper", "RowMap"), Leak("none", NOTHING)),
     **dict.fromkeys(("MeanImputer", "TrimmedMeanImputer"), TABLE["SimpleImputer"].leak),
     **dict.fromkeys(("PCA", "SoftPCA"), TABLE["PCA"].leak),
     **dict.fromkeys(("MinMaxScaler", "RobustScaler"), TABLE["RobustScaler"].leak),
     "ClusterQuantizer": TABLE["KMeans"].leak,
     "GridQuantizer": Leak("high", "the length of the longest row, unless it is declared"),
     "MedianImputer": Leak("high", "medians of columns, which are values of single rows"),
+    "RandomProjection": Leak("none", PROJECTED),
     "RegressionImputer": TABLE["IterativeImputer"].leak,
     "StandardScaler": TABLE["StandardScaler"].leak,
 }
