@@ -35,8 +35,8 @@ SOURCES = {
                 "neighbours have as many rows, but samples with and without the row that differs are compared",
                 ("beyond-lemma-3",),
             ),
-            Error("outputs that v cannot have are forgotten, or a bound is read as if it were δ", ("beyond-cor-1",)),
-            Error("a bound that falls with r is read as if ε and δ did", ("beyond-rank",)),
+            Error("outputs that only one of two neighbours can have are forgotten", ("beyond-cor-1",)),
+            Error("a bound on ε that falls with r is taken for ε", ("beyond-rank",)),
             Error("a condition is turned upside down", ("beyond-lemma-4",)),
             Error(
                 "MV and MV′ are taken to have densities on the same set, which has probability 0",

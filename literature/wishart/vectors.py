@@ -316,8 +316,9 @@ CLAIMS = (
         "ε = (d + r − 1)/2 ln(ρ + K) + (1 − ρ + K) χ²_{d+r−1}(1 − δ′)/(2(ρ − K)), K = √((1 − ρ²)/r) t_r(1 − δ′)",
         later,
         "false",
-        "The proof has the factor (d + 1 − r)/2. With |d + 1 − r|/2 it is true for r ≤ d + 1, and false beyond, where "
-        "log a has to be bounded from below. With the printed one it is false for r ≤ d as well, if ρ + K < 1.",
+        "The proof has the factor (d + 1 − r)/2. With |d + 1 − r|/2 it is true for r ≤ d + 1, and false beyond (24.56 "
+        "here), where log a has to be bounded from below. Lemma 9 may assume r ≤ d; then only the factor is wrong, and "
+        "it matters if ρ + K < 1.",
         _later,
         page="wishart",
     ),
