@@ -118,6 +118,11 @@ def test_impossible_parameters(parameters):
     assert caught.value.stage == "RandomProjection"
 
 
+def test_a_secret_projection_is_not_taken_for_privacy():
+    with pytest.raises(InvalidParameter, match="secret does not make it private"):
+        RandomProjection(3, seed=None).ways(DOMAIN, None)
+
+
 def test_many_columns_need_the_family_without_a_matrix():
     wide = DOMAIN.but(n_features=100_000)
     with pytest.raises(InvalidParameter, match="oporp"):

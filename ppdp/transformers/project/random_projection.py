@@ -97,6 +97,12 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
                 stage="RandomProjection",
                 fix="hash them to fewer first.",
             )
+        if self.seed is None:
+            raise InvalidParameter(
+                "seed is None, but the matrix is public: to keep a random projection secret does not make it private.",
+                stage="RandomProjection",
+                fix="seed=0, or another number chosen without the rows, in front of a mechanism.",
+            )
         chosen: dict[str, Any] = {"family": family, "n_components": components}
         chosen["seed"] = integer("seed", self.seed, self, least=0, most=2**63 - 1)
         for name, its in (("s", "sparse"), ("bins", "oporp")):
