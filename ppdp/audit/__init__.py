@@ -3,10 +3,12 @@
 from ppdp.audit.claims import Claim
 from ppdp.audit.foreign import ForeignTarget
 from ppdp.audit.lab import audit
+from ppdp.audit.membership import MembershipReport, attack_membership
 from ppdp.audit.output import Event, OutputFinding, attack_output
 from ppdp.audit.pairs import worst_pair
 from ppdp.audit.report import AuditReport, ReplayFinding, ReplayReport
 from ppdp.audit.stability import StabilityFinding, StabilityReport, attack_stability
+from ppdp.audit.symmetry import symmetry_attack
 from ppdp.audit.target import FunctionTarget, GateTarget, PlanTarget, SelectionTarget, Target
 
 __all__ = [
@@ -16,6 +18,7 @@ __all__ = [
     "ForeignTarget",
     "FunctionTarget",
     "GateTarget",
+    "MembershipReport",
     "OutputFinding",
     "PlanTarget",
     "ReplayFinding",
@@ -24,8 +27,10 @@ __all__ = [
     "StabilityFinding",
     "StabilityReport",
     "Target",
+    "attack_membership",
     "attack_output",
     "attack_stability",
     "audit",
+    "symmetry_attack",
     "worst_pair",
 ]

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.audit.digests import code_of, digest_of
 from ppdp.audit.scores import numbers_of
-from ppdp.audit.target import Target, code_of, digest_of
+from ppdp.audit.target import Target
 from ppdp.core.checks import number
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss

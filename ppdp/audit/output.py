@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ppdp.audit.scores import Score, scores
+from ppdp.audit.scores import Score
 from ppdp.audit.target import Target
 from ppdp.audit.trials import MOST_RUNS, SLICE, Trials, check_verdict, make_trials, record_verdict
 from ppdp.core.checks import integer
@@ -206,8 +206,10 @@ def attack_output(
     return judged(target, trials, confidence=confidence)
 
 
-def judged(target: Target, trials: Trials, *, confidence: float = 1 - 1e-6) -> OutputFinding:
-    """What runs show, of which the first fifth serves to choose; look once, when all of them are made.
+def judged(
+    target: Target, trials: Trials, *, confidence: float = 1 - 1e-6, choosing: float = CHOOSING
+) -> OutputFinding:
+    """What runs show, of which the first fifth, or such a share, serves to choose; look once, when all are made.
 
     There must be two slices at least.
     """
@@ -215,16 +217,16 @@ def judged(target: Target, trials: Trials, *, confidence: float = 1 - 1e-6) -> O
     if len(trials.slices) < 2:
         raise InvalidParameter("an audit needs two slices at least: one to choose, one to count.", fix="more runs.")
     certified = target.certified
-    choosing, counted = trials.parts(CHOOSING)
+    first, counted = trials.parts(choosing)
     purposes = _purposes(certified)
     doubt = (1 - confidence) / (2 * len(purposes))
     with threadpool_limits(1):  # threads that wait for each other cost more than they give on so little
-        chosen = _chosen(choosing, target.shift(), purposes, certified, len(counted[0]), doubt)
+        chosen = _chosen(first, target, purposes, len(counted[0]), doubt)
         events = [_counted(*chosen[purpose], counted, certified, doubt) for purpose in purposes]
     p, q = (np.array([getattr(event, name) for event in events]) for name in ("tpr", "fpr"))
     return OutputFinding(
         target=target.name,
-        runs=sum(len(side) for side in (*choosing, *counted)),
+        runs=sum(len(side) for side in (*first, *counted)),
         confidence=confidence,
         events=tuple(events),
         mu_low=float(certified.mu_at_least(p, q).max()),
@@ -235,7 +237,7 @@ def judged(target: Target, trials: Trials, *, confidence: float = 1 - 1e-6) -> O
         excess=float(certified.excess(p, q).max()),
         violated=certified.refuted(p, q),
         seconds=trials.seconds,
-        refused=sum(int((side[:, 0] == 0).sum()) for side in (*choosing, *counted)),
+        refused=sum(int((side[:, 0] == 0).sum()) for side in (*first, *counted)),
     )
 
 
@@ -258,21 +260,16 @@ def _purposes(certified: Certified) -> dict[str, Purpose]:
 
 
 def _chosen(
-    choosing: tuple[Array, Array],
-    shift: Array | None,
-    purposes: dict[str, Purpose],
-    certified: Certified,
-    runs: int,
-    doubt: float,
+    choosing: tuple[Array, Array], target: Target, purposes: dict[str, Purpose], runs: int, doubt: float
 ) -> dict[str, tuple[Event, Score, float]]:
     """For each purpose the statistic and the threshold that promise most; half of the runs make the statistics.
 
     The simpler statistic is kept unless the other one promises clearly more: who takes the best of several guesses
     takes the luckiest.
     """
-    left, right = choosing
+    (left, right), certified = choosing, target.certified
     best: dict[str, tuple[float, Event, Score, float]] = {}
-    for name, score in scores(left[::2], right[::2], shift).items():
+    for name, score in target.statistics(left[::2], right[::2]).items():
         values = [np.sort(score(side[1::2])) for side in (left, right)]
         thresholds = _thresholds(np.concatenate(values))
         above = [len(side) - np.searchsorted(side, thresholds, side="right") for side in values]

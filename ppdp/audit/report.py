@@ -32,7 +32,7 @@ from ppdp.certificate.share.files import write_atomically
 from ppdp.core.tables import aligned, html_table, visible
 from ppdp.testing.neighbours import Pair
 
-__all__ = ["AuditReport", "ReplayFinding", "ReplayReport"]
+__all__ = ["AuditReport", "ReplayFinding", "ReplayReport", "Report"]
 
 NOTHING = (
     "That nothing was found proves nothing: the certificate's derivation is the proof, and this is an attack on it."
@@ -51,7 +51,7 @@ REPLAYED = "what", "quantity", "share of the claim", ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Report(ABC):
+class Report(ABC):
     """What an attack on what is certified found: a word and what it means, for a terminal and on a page."""
 
     epsilon: float
@@ -120,7 +120,7 @@ class _Report(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class AuditReport(_Report):
+class AuditReport(Report):
     """What attacks on a plan reached, beside what is certified.
 
     Attributes
@@ -298,7 +298,7 @@ class ReplayFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayReport(_Report):
+class ReplayReport(Report):
     """What executions on private rows and on neighbours of them showed. It is private itself.
 
     Attributes

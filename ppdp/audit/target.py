@@ -7,15 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib.metadata import version
-from types import CodeType
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.audit.scores import joined, numbers_of
-from ppdp.certificate.share.files import hashed
+from ppdp.audit.digests import code_of, digest_of, digest_of_plan
+from ppdp.audit.scores import Score, joined, numbers_of, scores
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.data.summary import column_sums
@@ -23,7 +21,6 @@ from ppdp.exceptions import InvalidParameter, PrivacyRefusal
 from ppdp.pipeline.execute import Outcome, execute
 from ppdp.pipeline.issue import content_hash
 from ppdp.pipeline.planning.plan import Plan
-from ppdp.pipeline.release.description import describe
 from ppdp.pipeline.search.candidates import select
 from ppdp.pipeline.search.plan import Selection
 from ppdp.privacy.gate import Gate
@@ -32,7 +29,7 @@ from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.confidence import Certified, check_claim
 from ppdp.testing.neighbours import EXCESS, World, differing, outgrown
 
-__all__ = ["FunctionTarget", "GateTarget", "PlanTarget", "SelectionTarget", "Target", "code_of", "digest_of"]
+__all__ = ["FunctionTarget", "GateTarget", "PlanTarget", "SelectionTarget", "Target"]
 
 Array = NDArray[np.float64]
 
@@ -68,6 +65,10 @@ class Target(ABC):
     def shift(self) -> Array | None:
         """By how much the released numbers of the two datasets differ, where that is known."""
         return None
+
+    def statistics(self, left: Array, right: Array) -> dict[str, Score]:
+        """Functions of an outcome that are tried, made from outcomes on either dataset that are not counted."""
+        return scores(left, right, self.shift())
 
     def outcomes(self, side: int, runs: int, noise: Noise) -> Array:
         """Independent runs, shape (runs, 1 + width), as :func:`~ppdp.audit.scores.joined` puts them together."""
@@ -127,7 +128,7 @@ class PlanTarget(_PlanTarget):
     @property
     def digest(self) -> str:
         """Of the plan and the datasets."""
-        return _digest_of_plan(self.name, self.plan, self.left, self.right)
+        return digest_of_plan(self.name, self.plan, self.left, self.right)
 
     def outcome(self, side: int, noise: Noise) -> Array:
         """All released numbers behind the rung that was passed, or a refusal."""
@@ -197,7 +198,7 @@ class GateTarget(_PlanTarget):
     @property
     def digest(self) -> str:
         """Of the plan with the gate that is tested, and the datasets."""
-        return _digest_of_plan(f"{self.name} {self.fails} {self.rung}", self.tested, self.left, self.right)
+        return digest_of_plan(f"{self.name} {self.fails} {self.rung}", self.tested, self.left, self.right)
 
     def outcome(self, side: int, noise: Noise) -> Array:
         """Whether it passed, or which side it was."""
@@ -357,44 +358,3 @@ def _facts(domain: Domain, rows: Rows) -> Iterator[tuple[str, bool]]:
     words = {"row_norm": "a row is longer than row_norm", "entry_bound": "an entry is larger than entry_bound"}
     for name, (largest, bound) in outgrown((rows,), domain).items():
         yield words[name], largest <= EXCESS * bound
-
-
-def _digest_of_plan(name: str, plan: Plan, left: Rows, right: Rows) -> str:
-    """Of public numbers and of the datasets, which are made up."""
-    ladder = [plan.on(rung) for rung in range(len(plan.rungs))] or [plan]
-    sides = (("left", left), ("right", right))
-    arrays = {f"{side}.{part}": getattr(rows, part) for part in ("X", "y", "weight") for side, rows in sides}
-    known = {place: array for place, array in arrays.items() if array is not None}
-    return digest_of(name, *map(_described, ladder), content_hash(known))
-
-
-def _described(plan: Plan) -> str:
-    """Everything of a plan that decides what is released and what is certified."""
-    steps: list[tuple[str, Any]] = [(step.name, step.stage) for step in plan.steps]
-    ways = [(s.way.name, s.way.formula, s.way.parameters, s.way.domain, s.way.distance) for s in plan.steps]
-    found: list[Any] = [plan.epsilon, plan.delta, plan.domain, plan.distance, ways, plan.releases, plan.gate, plan.loss]
-    if plan.mechanism is not None:
-        steps.append((plan.mechanism.name, plan.mechanism.stage))
-        found += [plan.mechanism.question, plan.mechanism.noise_scale]
-    return f"{describe(steps, None)} {found!r}"
-
-
-def digest_of(*words: str) -> str:
-    """Of words, and the version of ppdp."""
-    return hashed("\n".join([version("ppdp"), *words]).encode())
-
-
-def code_of(function: Any) -> str:
-    """The instructions of a function, empty where there are none to see; what it calls or closes over is not in it."""
-    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
-    return repr(_instructions(code)) if isinstance(code, CodeType) else ""
-
-
-def _instructions(code: CodeType) -> list[Any]:
-    constants = [_instructions(one) if isinstance(one, CodeType) else _constant(one) for one in code.co_consts]
-    return [code.co_code.hex(), code.co_names, constants]
-
-
-def _constant(value: Any) -> str:
-    """The same in every process, in which a set has an order of its own."""
-    return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)

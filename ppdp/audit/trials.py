@@ -29,7 +29,17 @@ from ppdp.core.progress import progress
 from ppdp.exceptions import ExportError, InvalidParameter, PpdpError
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["MOST_RUNS", "SLICE", "Slice", "Trials", "check_jobs", "check_verdict", "make_trials", "record_verdict"]
+__all__ = [
+    "MOST_RUNS",
+    "SLICE",
+    "Slice",
+    "Trials",
+    "check_jobs",
+    "check_verdict",
+    "home_of",
+    "make_trials",
+    "record_verdict",
+]
 
 Array = NDArray[np.float64]
 
@@ -100,7 +110,7 @@ def make_trials(
     home = None
     if folder is not None:
         owner = {"form": _FORM, "name": target.name, "target": target.digest, "slice_runs": runs}
-        home = _home(_path(folder), {**owner, "random_state": random_state})
+        home = home_of(_path(folder), {**owner, "random_state": random_state})
     made = {} if home is None else _kept(home, wanted, runs)
     todo = [index for index in wanted if index not in made]
     deadline = time.monotonic() + seconds
@@ -122,7 +132,7 @@ def check_jobs(n_jobs: Any) -> None:
         raise InvalidParameter(f"n_jobs must be an integer other than 0, got {n_jobs!r}.", fix="-1 for all processors.")
 
 
-def check_verdict(folder: str | os.PathLike[str], slices: int, confidence: float) -> None:
+def check_verdict(folder: str | os.PathLike[str], slices: int, confidence: float, *, slice_runs: int = SLICE) -> None:
     """Refuse to judge a folder with other runs, or at another confidence, than it was judged.
 
     Older versions did not keep the confidence: then any will do, once.
@@ -133,7 +143,7 @@ def check_verdict(folder: str | os.PathLike[str], slices: int, confidence: float
     known = _known(path)
     before = known.get("slices") if isinstance(known, dict) else None
     if before != slices:
-        each, words = 2 * SLICE, "with a number that is lost"
+        each, words = 2 * slice_runs, "with a number that is lost"
         if isinstance(before, int):
             words = f"with {each * before} runs, not {each * slices}"
         problem = f"the folder was judged {words}: runs that are added after a look have no confidence."
@@ -191,7 +201,7 @@ def _shaped(outcomes: Array, runs: int) -> bool:
     return outcomes.ndim == 2 and len(outcomes) == runs and outcomes.shape[1] > 0
 
 
-def _home(folder: Path, owner: dict[str, Any]) -> Path:
+def home_of(folder: Path, owner: dict[str, Any]) -> Path:
     """The folder, which from now on belongs to this target."""
     path = folder / _HEADER
     if path.exists():

@@ -2,8 +2,9 @@
 
 from ppdp.plot.distance import distance
 from ppdp.plot.gate import gate
+from ppdp.plot.membership import membership
 from ppdp.plot.noise import advice, comparison
 from ppdp.plot.privacy import epsilon_delta
 from ppdp.plot.utility import privacy_utility
 
-__all__ = ["advice", "comparison", "distance", "epsilon_delta", "gate", "privacy_utility"]
+__all__ = ["advice", "comparison", "distance", "epsilon_delta", "gate", "membership", "privacy_utility"]

@@ -15,14 +15,23 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
-from scipy.stats import beta
+from scipy.special import expit, ndtr, ndtri
+from scipy.stats import beta, binom
 
 from ppdp.core.checks import number
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 
-__all__ = ["Certified", "at_least", "at_most", "check_claim", "check_confidence", "epsilon_at_least", "mu_at_least"]
+__all__ = [
+    "Certified",
+    "at_least",
+    "at_most",
+    "check_claim",
+    "check_confidence",
+    "epsilon_at_least",
+    "guessed_at_most",
+    "mu_at_least",
+]
 
 Array = NDArray[np.float64]
 
@@ -88,6 +97,27 @@ def epsilon_at_least(p: ArrayLike, q: ArrayLike, delta: float) -> Array:
     return found
 
 
+def guessed_at_most(right: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:
+    """The most likely it may be that so many of so many guesses are right.
+
+    Each of ``canaries`` fair coins decides one row of what an (epsilon, delta)-private mechanism is given; from what it
+    releases, the coins of ``guesses`` of them are guessed. Of r guesses at least v are right with at most the
+    probability that a binomial number of r trials of chance e^ε / (1 + e^ε) is at least v, and m δ / (v (1 - ρ)) with
+    ρ = e^ε (r - v) / (v + 1), if that is below 1: Theorem 1 of ``docs/theory/membership.md``, which sharpens
+    Theorem 5.2 of Steinke, Nasr and Jagielski (2023).
+
+    Examples
+    --------
+    >>> round(guessed_at_most(90, 100, 1000, 1.0, 0.0), 6), round(guessed_at_most(90, 100, 1000, 1.0, 1e-5), 6)
+    (2.7e-05, 0.000186)
+    """
+    falling = math.exp(min(epsilon, _LARGE)) * (guesses - right) / (right + 1)
+    if right <= 0 or falling >= 1:
+        return 1.0
+    chance = float(binom.sf(right - 1, guesses, expit(epsilon)))
+    return min(1.0, chance + canaries * delta / (right * (1 - falling)))
+
+
 @dataclass(frozen=True, slots=True)
 class Certified:
     """What is certified, in the form in which events can refute it: the loss, and the end-to-end promise.
@@ -132,19 +162,22 @@ class Certified:
         promise among them, and where all is Gaussian for the trade-off of :func:`mu_at_least`.
         """
         p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
-        ratios, deltas = np.exp(_EPSILONS), _profile(self.loss)
-        if self.epsilon < _LARGE:
-            ratios, deltas = np.append(ratios, math.exp(self.epsilon)), np.append(deltas, self.delta)
-        return np.maximum(*(self._more(high, low, ratios, deltas) for high, low in ((p, q), (1 - q, 1 - p))))
+        return np.maximum(p - self.allowed(q), 1 - q - self.allowed(1 - p))
 
-    def _more(self, high: Array, low: Array, ratios: Array, deltas: Array) -> Array:
-        low = np.minimum(low + _LEAST, 1.0)
-        found = np.asarray((high[..., None] - ratios * low[..., None] - deltas).max(axis=-1))
+    def allowed(self, q: ArrayLike) -> Array:
+        """The most that an event may have on one dataset where it has at most ``q`` on the other; it may exceed 1."""
+        low = np.minimum(np.asarray(q, dtype=np.float64) + _LEAST, 1.0)
+        found = np.min([math.exp(epsilon) * low + delta for epsilon, delta in self.profile], axis=0)
         if not self.gaussian:
-            return found
+            return np.asarray(found)
         kept = 1 - self.lost
-        allowed = self.lost + kept * ndtr(self.loss.mu + ndtri(np.minimum(low / kept, 1.0)))
-        return np.maximum(found, high - allowed)
+        return np.minimum(found, self.lost + kept * ndtr(self.loss.mu + ndtri(np.minimum(low / kept, 1.0))))
+
+    @property
+    def profile(self) -> list[tuple[float, float]]:
+        """Pairs (epsilon, delta) that are certified, the end-to-end promise among them."""
+        promised = [(self.epsilon, self.delta)] if self.epsilon < _LARGE else []
+        return [*zip(_EPSILONS, _profile(self.loss).tolist()), *promised]
 
     def refuted(self, p: ArrayLike, q: ArrayLike) -> bool:
         """Whether an event refutes the claim: its loss, its mu, or its epsilon at delta."""

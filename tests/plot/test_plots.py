@@ -1,5 +1,6 @@
 """The figures: each returns its axis, shows the numbers of what it is given, and takes no data."""
 
+import dataclasses
 import inspect
 import math
 import sys
@@ -9,12 +10,16 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.special import ndtr, ndtri
 
 import ppdp.plot
 from ppdp import Domain, Ladder, Pipeline, PrivacyLoss, PrivateSearchCV, make_pipeline
+from ppdp.audit import MembershipReport
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.privacy.gate import GATE_KINDS, Gate
+from ppdp.privacy.losses import Pure
+from ppdp.testing.confidence import Certified
 from ppdp.transformers import PCA, Deduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
 
 matplotlib.use("Agg")
@@ -53,6 +58,29 @@ def released():
     return pipe.fit(np.linspace(-1, 1, 400)[:, None]).certificate_
 
 
+def attacked(*curve, **parameters):
+    report = MembershipReport(
+        epsilon=1.0,
+        delta=1e-6,
+        steps=("model",),
+        n_rows=20,
+        seed=0,
+        seconds=1.0,
+        data="made-up",
+        models=40,
+        certified=Certified(PrivacyLoss(mu=0.3), 1.0, 1e-6),
+        canaries=1,
+        refused=0,
+        auc=0.55,
+        balanced=0.5,
+        curve=curve or ((0.0, 0.0), (0.4, 0.5), (1.0, 1.0)),
+        epsilon_low=0.0,
+        refuted=False,
+        confidence=0.99,
+    )
+    return dataclasses.replace(report, **parameters)
+
+
 def figures():
     """Every figure with something to show."""
     plan = gated().plan(DOMAIN)
@@ -62,6 +90,7 @@ def figures():
         "distance": plan,
         "epsilon_delta": plan.loss,
         "gate": plan,
+        "membership": attacked(),
         "privacy_utility": [(0.5, 0.7), (1.0, 0.8)],
     }
 
@@ -214,6 +243,36 @@ class TestGate:
         for plan in (cleaned().plan(DOMAIN), gated(None).plan(DOMAIN)):
             with pytest.raises(InvalidParameter, match="this plan has no gate"):
                 ppdp.plot.gate(plan)
+
+
+class TestMembership:
+    def test_the_attack_lies_below_what_is_allowed(self):
+        ax = attacked().plot()
+        allowed, _, attack = ax.lines
+        assert attack.get_xydata().tolist() == [[0.0, 0.0], [0.4, 0.5], [1.0, 1.0]]
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == [
+            "allowed at (ε, δ) = (1, 10⁻⁶)",
+            "attack, AUC 0.550",
+        ]
+        q, p = allowed.get_data()
+        assert (np.diff(p) >= 0).all()
+        middle = slice(800, -1)
+        assert p[middle] == pytest.approx(ndtr(0.3 + ndtri(q[middle])), abs=1e-3)  # the least of all that is certified
+        # whoever looks at the complement sees the same curve
+        assert np.interp(1 - p[middle], q, p) == pytest.approx(1 - q[middle], abs=1e-3)
+
+    def test_two_numbers_allow_two_lines(self):
+        loss = PrivacyLoss(failure=0.1, parts=(Pure(epsilon=1.0),))
+        q, p = attacked(certified=Certified(loss, 1.0, 0.1)).plot().lines[0].get_data()
+        assert p == pytest.approx(np.minimum(np.e * q + 0.1, 1 - (0.9 - q) / np.e).clip(max=1), abs=2e-3)
+
+    def test_what_is_refuted_has_another_colour(self):
+        assert attacked().plot().lines[2].get_color() == OURS
+        assert attacked(refuted=True).plot().lines[2].get_color() == BROKEN
+
+    def test_where_nothing_is_claimed_only_the_attack_is_drawn(self):
+        nothing = Certified(PrivacyLoss(failure=1.0), math.inf, 1e-6)
+        assert len(attacked(certified=nothing, epsilon=math.inf).plot().lines) == 2
 
 
 class TestAdvice:

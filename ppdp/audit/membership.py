@@ -1,0 +1,402 @@
+"""The membership attack: whether a row was among those that a model was trained on, told from how well it is fitted.
+
+Either many models are trained, with a canary and without it, or one model with a coin for each of many canaries.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import bisect
+
+from ppdp.audit.digests import digest_of, digest_of_rows
+from ppdp.audit.learners import Learner, learner_of_function, learner_of_plan
+from ppdp.audit.output import judged
+from ppdp.audit.pairs import worst_pair
+from ppdp.audit.report import NOTHING, PRIVATE, REPORT, TOLD, Report
+from ppdp.audit.scores import Score
+from ppdp.audit.target import Target
+from ppdp.audit.trials import check_jobs, check_verdict, home_of, make_trials, record_verdict
+from ppdp.certificate.pages.markup import element, number, pairs
+from ppdp.certificate.share.files import pack_arrays, unpack_arrays, write_bytes
+from ppdp.core.adjacency import Adjacency
+from ppdp.core.boundary import discreet
+from ppdp.core.checks import integer
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
+from ppdp.exceptions import InvalidParameter
+from ppdp.pipeline.pipeline import Pipeline, rows_to_fit
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.privacy.noise.sampler import Noise
+from ppdp.testing.confidence import Certified, check_confidence, guessed_at_most
+from ppdp.testing.neighbours import Pair, World, differing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["MembershipReport", "attack_membership"]
+
+Array = NDArray[np.float64]
+Random = np.random.Generator
+
+SLICE_MODELS = 10  # of each kind, trained together
+PAIRS = 200  # of neighbouring datasets that are tried for a canary
+_REFUSED = -4e100  # below every score
+_LARGE = 60.0  # an epsilon that no guesses refute
+_HALVINGS = 5  # of the number of canaries that are guessed
+
+
+@dataclass(frozen=True, slots=True)
+class MembershipReport(Report):
+    """What a membership attack told of models, beside what is certified or claimed of them.
+
+    Attributes
+    ----------
+    epsilon, delta, steps, n_rows, seed, seconds, neighbours
+        As of an :class:`AuditReport`; ``epsilon`` is infinite where nothing is claimed.
+    certified : Certified
+        What is certified; :meth:`plot` draws what it allows.
+    data : {"made-up", "public", "private"}
+        Among which rows canaries were.
+    models, canaries, refused : int
+        How many trainings there were, of how many canaries, and how many of them were refused.
+    curve : tuple of (float, float)
+        False and true positive rates of all thresholds, as counted.
+    auc, balanced : float
+        Area below it, and best balanced accuracy ``(TPR + TNR) / 2``, with the error of the counts.
+    epsilon_low : float
+        The mechanism is not (epsilon, ``delta``)-private for a smaller epsilon.
+    refuted : bool
+        Whether what is certified is false.
+    confidence : float
+        That both of these are right.
+    """
+
+    certified: Certified
+    data: str
+    models: int
+    canaries: int
+    refused: int
+    curve: tuple[tuple[float, float], ...]
+    auc: float
+    balanced: float
+    epsilon_low: float
+    refuted: bool
+    confidence: float
+
+    @property
+    def violated(self) -> bool:
+        """Whether the claim is false."""
+        return self.refuted
+
+    @property
+    def _vacuous(self) -> bool:
+        return self.epsilon_low <= 0 and not self.violated
+
+    @property
+    def verdict(self) -> str:
+        """What that means, in words."""
+        return f"{TOLD} {REPORT}" if self.violated else NOTHING
+
+    def __repr__(self) -> str:
+        how = f"{self.models} models" if self.canaries == 1 else f"one model with {self.canaries} canaries"
+        refused = f", {self.refused} refused" if self.refused else ""
+        told = f"AUC {self.auc:.3f}, balanced accuracy {self.balanced:.3f}, epsilon at least {self.epsilon_low:.3f}"
+        line = f"{how}{refused}, {self.data} rows: {told} (confidence 1 - {1 - self.confidence:.1g})"
+        private = [PRIVATE] if self.data == "private" else []
+        return "\n".join([*private, f"MEMBERSHIP AUDIT: {self._caption()}", line, self.verdict])
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form; the epsilon is null where nothing is claimed."""
+        names = "violated", "data", "delta", "n_rows", "models", "canaries", "refused", "curve", "auc", "balanced"
+        own = {name: getattr(self, name) for name in (*names, "epsilon_low", "confidence", "steps", "seed", "seconds")}
+        return own | {"epsilon": self.epsilon if math.isfinite(self.epsilon) else None} | self._unusual
+
+    def to_html(self) -> str:
+        """One self-contained page, to stand beside the certificate's; if it is private, where the rows are."""
+        names = "AUC", "Balanced accuracy", "ε at least", "Models", "Canaries"
+        values = map(number, (self.auc, self.balanced, self.epsilon_low, self.models, self.canaries))
+        body = pairs(*zip(names, values)), element("p", f"{self._note()}.", class_="note")
+        data = ("Data", f"{self.data} rows; nothing was charged"), ("Confidence", f"1 - {1 - self.confidence:.1g}")
+        return self._page("Membership audit", "an attack on", data, *body, private=PRIVATE * (self.data == "private"))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The curve below the one that the certificate allows: :func:`ppdp.plot.membership`."""
+        from ppdp.plot import membership
+
+        return membership(self, ax)
+
+
+@dataclass(frozen=True)
+class _Canary(Target):
+    """A learner with rows among which is a canary, and without it; a run trains, and scores the canary."""
+
+    name: str
+    learner: Learner
+    left: Rows
+    right: Rows
+
+    @property
+    def certified(self) -> Certified:
+        return self.learner.certified
+
+    @property
+    def digest(self) -> str:
+        return digest_of(self.name, self.learner.code, digest_of_rows(self.left, self.right))
+
+    def outcome(self, side: int, noise: Noise) -> Array:
+        score = self.learner.fit((self.left, self.right)[side], noise)
+        if score is None:
+            return self._refused
+        return np.append(1.0, score(_at(self.left, differing((self.left, self.right)).nonzero()[0][:1])))
+
+    def statistics(self, left: Array, right: Array) -> dict[str, Score]:
+        return {"score of the canary": _score}
+
+
+def _score(outcomes: Array) -> Array:
+    return np.where(outcomes[:, 0] > 0, outcomes[:, -1], _REFUSED)
+
+
+def _at(rows: Rows, slots: Any) -> Rows:
+    return Rows.of(rows.X[slots], np.asarray(rows.y)[slots])
+
+
+@discreet
+def attack_membership(
+    subject: Any,
+    X: Any = None,
+    y: Any = None,
+    *,
+    canaries: int = 1,
+    models: int = 1000,
+    confidence: float = 1 - 1e-4,
+    private: bool = True,
+    domain: Domain | None = None,
+    claimed: Any = None,
+    delta: float = 1e-6,
+    folder: str | os.PathLike[str] | None = None,
+    n_jobs: int | None = None,
+    seed: int = 0,
+    random_state: int | None = None,
+) -> MembershipReport:
+    """Tell from a model whether a row was trained on, and what that proves of its epsilon.
+
+    With one canary half of the models are trained with it, and half with the row in whose place it stands. It is a
+    random row as long as the longest, with the label that a model without it finds least likely; of a pipeline without
+    rows, the row of the worst pair that is found. Half of the models choose a threshold, and the others are counted.
+
+    With several canaries one model is trained, and a coin decides for each of them whether it is there: Steinke, Nasr
+    and Jagielski, "Privacy auditing with one (1) training run" (2023), with the bound of ``docs/theory/membership.md``.
+    Nothing is charged or released.
+
+    Parameters
+    ----------
+    subject : Pipeline, Plan or callable
+        What ends in a model; or ``train(X, y)``, which returns ``score(X, y)``: one number for every row, larger where
+        the model fits it better. All that is random in it must come from the operating system.
+    X : array-like of shape (n, d), optional
+        Rows, the first of which make place for canaries; of a pipeline they are made up by default.
+    y : array-like of shape (n,), optional
+        Their labels.
+    canaries : int, default=1
+        More than one: one training.
+    models : int, default=1000
+        How many are trained for one canary, rounded up to whole slices of 20; at least 40.
+    confidence : float, default=1 - 1e-4
+        Of the lower bound on epsilon, and of a refutation.
+    private : bool, default=True
+        Whether X and y are private: then the report and the folder are.
+    domain : Domain, optional
+        Of a pipeline without rows: public facts, as for ``Pipeline.plan``. Few rows tell more.
+    claimed : PrivacyLoss or (float, float), optional
+        What is claimed of a function for one replaced row: a loss, or (epsilon, delta).
+    delta : float, default=1e-6
+        Where the epsilon of a function is compared, unless two numbers are claimed.
+    folder : path-like, optional
+        Keeps scores of canaries, and a digest of what the attack was given, so that an interrupted one goes on.
+    n_jobs : int, optional
+        Processes; -1 for as many as there are processors.
+    seed : int, default=0
+        Of the canaries.
+    random_state : int, optional
+        Seeds coins and a pipeline's noise, for tests of the audit itself.
+
+    Raises
+    ------
+    InvalidParameter
+        If something is impossible, or the folder belongs to another audit.
+
+    Examples
+    --------
+    >>> from ppdp import make_pipeline
+    >>> from ppdp.mechanisms import LogisticRegression
+    >>> from ppdp.transformers import NormClipper
+    >>> pipe = make_pipeline(NormClipper(), LogisticRegression((0, 1), max_iter=2), epsilon=3.0)
+    >>> report = attack_membership(pipe, domain=Domain(n_rows=20, n_features=1), models=100, random_state=0)
+    >>> report.violated, report.auc > 0.6
+    (False, True)
+    """
+    started, known = time.monotonic(), integer("seed", seed, least=0)
+    rng = np.random.default_rng(np.random.SeedSequence(known, spawn_key=(1,)))  # another stream than that of the rows
+    slices = -(-integer("models", models, least=4 * SLICE_MODELS) // (2 * SLICE_MODELS))
+    once, confidence = integer("canaries", canaries) > 1, check_confidence(confidence)
+    check_jobs(n_jobs)
+    data = "made-up" if X is None else "private" if private else "public"
+    if isinstance(subject, Plan | Pipeline):
+        learner, pair = _planned(subject, X, y, domain, canaries, seed, rng)
+    else:
+        learner, pair = _called(subject, X, y, canaries, rng, claimed, delta)
+    target, home = _Canary(f"membership, {data} rows", learner, *pair), None if folder is None else Path(folder)
+    attack = partial(_once if once else _often, target, confidence, home, random_state)
+    told, inside, epsilon_low, violated, refused = attack() if once else attack(slices, n_jobs)
+    return MembershipReport(
+        epsilon=target.certified.epsilon,
+        delta=target.certified.delta,
+        steps=learner.steps,
+        n_rows=pair[0].n,
+        seed=seed,
+        seconds=time.monotonic() - started,
+        neighbours="" if learner.adjacency.replaces else learner.adjacency.words,
+        certified=target.certified,
+        data=data,
+        models=1 if once else 2 * SLICE_MODELS * slices,
+        canaries=canaries,
+        refused=refused,
+        **_rates(told, inside),
+        epsilon_low=epsilon_low,
+        refuted=violated,
+        confidence=confidence,
+    )
+
+
+Told = tuple[Array, NDArray[np.bool_], float, bool, int]
+"""Scores, whether the canary was there, the bound on epsilon, whether the claim is refuted, how many were refused."""
+
+
+def _rates(told: Array, inside: NDArray[np.bool_]) -> dict[str, Any]:
+    """The curve of all thresholds, and what is read off it."""
+    from sklearn.metrics import auc, roc_curve
+
+    if not told.size or not 0 < inside.sum() < inside.size:  # of few coins
+        return {"curve": ((0.0, 0.0), (1.0, 1.0)), "auc": 0.5, "balanced": 0.5}
+    false, true, _ = roc_curve(inside, told)
+    points = tuple(zip(false.tolist(), true.tolist()))
+    return {"curve": points, "auc": float(auc(false, true)), "balanced": float((1 + true - false).max() / 2)}
+
+
+def _planned(
+    subject: Any, X: Any, y: Any, domain: Domain | None, canaries: int, seed: int, rng: Random
+) -> tuple[Learner, Pair]:
+    """The learner of a pipeline, and its rows with all canaries and without them."""
+    if X is not None and isinstance(subject, Plan):
+        raise InvalidParameter("a Plan does not know how to read rows.", fix="pass the Pipeline.")
+    if X is not None:
+        plan, rows = rows_to_fit(subject, X, y)
+        learner = learner_of_plan(plan)
+    else:
+        plan = subject if isinstance(subject, Plan) else subject.plan(domain)
+        learner = learner_of_plan(plan)
+        if canaries == 1:
+            margin = 0.0 if plan.gate is None else plan.gate.needed_margin()
+            return learner, worst_pair(plan, evaluations=PAIRS, seconds=None, margin=margin, seed=seed)[:2]
+        drawn = rng.standard_normal((plan.domain.n, plan.domain.d)) * (plan.domain.row_norm or 1.0)
+        rows = Rows.of(drawn, rng.choice(learner.labels, plan.domain.n))
+    if not plan.domain.adjacency.replaces:
+        problem = f"canaries take the place of rows, and here {plan.domain.adjacency.words}."
+        raise InvalidParameter(problem, fix="Adjacency.replace(), or one canary among rows that are made up.")
+    both = _with_canaries(learner, rows, canaries, rng), rows
+    world = World(plan.domain, Adjacency.replace(canaries).distance, plan.domain.missing_rows, labels=learner.labels)
+    return learner, world.legal(*(np.stack([getattr(one, name) for one in both]) for name in ("X", "weight", "y")))
+
+
+def _called(train: Any, X: Any, y: Any, canaries: int, rng: Random, claimed: Any, delta: float) -> tuple[Learner, Pair]:
+    """The learner of a function, and its rows with all canaries and without them."""
+    shapes = [np.shape(X), np.shape(y)]
+    if not callable(train) or len(shapes[0]) != 2 or shapes[1] != shapes[0][:1]:
+        fix = "attack_membership(train, X, y), where train(X, y) returns score(X, y)."
+        raise InvalidParameter("what is attacked is a Pipeline, or a function with rows and labels.", fix=fix)
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    learner, rows = learner_of_function(train, classes, claimed, delta), Rows.of(X, codes)
+    return learner, (_with_canaries(learner, rows, canaries, rng), rows)
+
+
+def _with_canaries(learner: Learner, rows: Rows, canaries: int, rng: Random) -> Rows:
+    """Rows of which the first ones are canaries."""
+    if canaries > rows.n:
+        raise InvalidParameter(f"{canaries} canaries need as many rows.", fix="fewer canaries.")
+    X, y, labels = rows.X.copy(), np.array(rows.y), np.array(learner.labels)
+    X[:canaries] = rng.standard_normal((canaries, X.shape[1]))
+    X[:canaries] *= np.linalg.norm(np.nan_to_num(rows.X), axis=1).max() / np.linalg.norm(X[:canaries], axis=1)[:, None]
+    y[:canaries] = rng.choice(labels, canaries)
+    score = learner.fit(rows, Noise()) if canaries == 1 else None
+    if score is not None:
+        y[0] = labels[score(Rows.of(X[:1].repeat(len(labels), axis=0), labels)).argmin()]
+    return Rows(X, y, rows.weight, X)
+
+
+def _often(
+    target: _Canary, confidence: float, home: Path | None, random_state: int | None, slices: int, n_jobs: int | None
+) -> Told:
+    """Many trainings, as the output attack makes and judges them."""
+    if home is not None:
+        check_verdict(home, slices, confidence, slice_runs=SLICE_MODELS)
+    made = partial(make_trials, target, slices, slice_runs=SLICE_MODELS, folder=home)
+    trials = made(n_jobs=n_jobs, random_state=random_state)
+    if home is not None:
+        record_verdict(home, slices, confidence)  # before anybody looks
+    found = judged(target, trials, confidence=confidence, choosing=0.5)
+    sides = [np.concatenate([_score((one.left, one.right)[side]) for one in trials.slices]) for side in (0, 1)]
+    inside = np.repeat([True, False], [side.size for side in sides])
+    return np.concatenate(sides), inside, found.epsilon_low, found.violated, found.refused
+
+
+def _once(target: _Canary, confidence: float, home: Path | None, random_state: int | None) -> Told:
+    """One training: of every canary, how much better it is fitted than the row whose place it takes.
+
+    Of several numbers of canaries the best fitted are guessed to be there, and as many of the worst not to be.
+    """
+    told, inside = _tossed(target, confidence, home, random_state)
+    certified, low, violated = target.certified, 0.0, False
+    order, counts = np.argsort(told, kind="stable"), {max(2, inside.size >> k) for k in range(_HALVINGS)}
+    doubt = (1 - confidence) / len(counts)
+    for count in counts if told.size else ():
+        right = int((~inside[order[: count // 2]]).sum() + inside[order[count // 2 - count :]].sum())
+        chance = partial(guessed_at_most, right, count, inside.size)
+        if chance(0.0, certified.delta) <= doubt:
+            low = max(low, bisect(lambda epsilon: chance(epsilon, certified.delta) - doubt, 0.0, _LARGE) - 1e-9)  # noqa: B023
+        violated |= min(chance(*point) for point in certified.profile) + certified.off <= doubt
+    return told, inside, low, violated, int(not told.size)
+
+
+def _tossed(
+    target: _Canary, confidence: float, home: Path | None, random_state: int | None
+) -> tuple[Array, NDArray[np.bool_]]:
+    """What one model told of every canary, nothing if it was refused, and how the coins fell; kept before a look."""
+    slots = differing((target.left, target.right)).nonzero()[0]
+    if home is not None:
+        home_of(home, {"once": target.digest, "confidence": confidence, "random_state": random_state})
+        if (place := home / "once.npz").exists():
+            kept = unpack_arrays(place.read_bytes(), {"told": None, "inside": [slots.size]})
+            return kept["told"], kept["inside"] > 0
+    coins, seeded = map(np.random.default_rng, np.random.SeedSequence(random_state).spawn(2))
+    inside, there = coins.random(slots.size) < 0.5, np.ones(target.left.n, dtype=bool)
+    there[slots] = inside
+    mixed = [
+        np.where(there, *(np.asarray(getattr(one, name)).T for one in (target.left, target.right))).T
+        for name in ("X", "y")
+    ]
+    noise = Noise() if random_state is None else Noise(seeded)
+    score = target.learner.fit(Rows(mixed[0], mixed[1], target.left.weight, mixed[0]), noise)
+    told = np.empty(0) if score is None else score(_at(target.left, slots)) - score(_at(target.right, slots))
+    if home is not None:
+        write_bytes(place, pack_arrays({"told": told, "inside": inside.astype(np.float64)}))
+    return told, inside

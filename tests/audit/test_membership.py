@@ -1,0 +1,393 @@
+"""The membership attack finds planted bugs, bounds what guesses prove exactly, and never exceeds what is certified.
+
+Noise is seeded where nothing else is said, so a test passes or fails for good.
+"""
+
+import dataclasses
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+from scipy.special import expit, ndtri
+from scipy.stats import binom
+from sklearn.metrics import roc_auc_score
+
+from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivacyLoss
+from ppdp.audit import attack_membership, learners
+from ppdp.audit.membership import _rates
+from ppdp.exceptions import InvalidParameter
+from ppdp.mechanisms import GaussianMechanism, LinearRegression, LinearSVC, LogisticRegression
+from ppdp.mechanisms.learn import linear
+from ppdp.testing.confidence import guessed_at_most
+from ppdp.transformers import PCA, NormClipper
+
+FEW = Domain(n_rows=12, n_features=1, max_missing=0)
+LABELS = np.array(["no", "yes"])
+
+
+def pipeline(model=None, epsilon=5.0, **parameters):
+    model = model or LogisticRegression((0, 1), max_iter=3, fit_intercept=False, clip=0.25, coef_norm=1e3)
+    return Pipeline([("clip", NormClipper(1.0)), ("model", model)], epsilon=epsilon, **parameters)
+
+
+def halved(plan):
+    return dataclasses.replace(
+        plan, mechanism=dataclasses.replace(plan.mechanism, noise_scale=plan.mechanism.noise_scale / 2)
+    )
+
+
+def rows(n, d, seed=0):
+    X = np.random.default_rng(seed).standard_normal((n, d))
+    return X / np.linalg.norm(X, axis=1, keepdims=True), LABELS[np.arange(n) % 2]
+
+
+def signed(X, y):
+    return X * np.where(y == "yes", 1.0, -1.0)[:, None]
+
+
+def noisy_mean(mu):
+    """Trains the mean of signed unit rows with Gaussian noise, so that one replaced row costs mu."""
+
+    def train(X, y):
+        noise = np.random.default_rng().standard_normal(X.shape[1]) * 2 / (mu * len(X))
+        w = signed(X, y).mean(axis=0) + noise
+        return lambda X, y: signed(X, y) @ w
+
+    return train
+
+
+class TestGuesses:
+    """``docs/theory/membership.md``: a linear program over all mechanisms attains Theorem 1, and nothing exceeds it."""
+
+    @staticmethod
+    def most(coins, guesses, right, epsilon, delta):
+        """The largest probability that a mechanism, which answers with guesses and 0 for none, is right so often."""
+        inputs = list(itertools.product((-1, 1), repeat=coins))
+        outputs = [y for y in itertools.product((-1, 0, 1), repeat=coins) if np.count_nonzero(y) == guesses]
+        near = [
+            pair for pair in itertools.permutations(range(len(inputs)), 2) if _apart(*(inputs[i] for i in pair)) == 1
+        ]
+        wide, entries, bounds = len(inputs) * len(outputs), [], []
+        for k, (a, b) in enumerate(near):
+            excess = wide + k * len(outputs)
+            for y in range(len(outputs)):
+                line = len(bounds)
+                entries += [(line, a * len(outputs) + y, 1.0), (line, b * len(outputs) + y, -math.exp(epsilon))]
+                entries.append((line, excess + y, -1.0))
+                bounds.append(0.0)
+            entries += [(len(bounds), excess + y, 1.0) for y in range(len(outputs))]
+            bounds.append(delta)
+        line, column, value = zip(*entries)
+        sums = coo_array((np.ones(wide), (np.repeat(range(len(inputs)), len(outputs)), range(wide))))
+        size = wide + len(near) * len(outputs)
+        sums = coo_array((sums.data, sums.coords), shape=(len(inputs), size))
+        hits = [sum(s == g for s, g in zip(coins, y)) >= right for coins in inputs for y in outputs]
+        goal = -np.append(np.array(hits, dtype=float) / len(inputs), np.zeros(size - wide))
+        limits = coo_array((value, (line, column)), shape=(len(bounds), size))
+        return -linprog(goal, limits, bounds, sums, np.ones(len(inputs)), method="highs").fun
+
+    @pytest.mark.parametrize(("coins", "guesses"), [(1, 1), (2, 1), (3, 3), (3, 2)])
+    @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.01), (1.0, 0.001)])
+    def test_the_theorem_is_attained(self, coins, guesses, epsilon, delta):
+        q = expit(epsilon)
+        for right in range(1, guesses + 1):
+            tail, here = binom.sf(right - 1, guesses, q), binom.pmf(right, guesses, q)
+            exact = tail + coins * delta * tail * (1 - tail) / (right * here)
+            most = self.most(coins, guesses, right, epsilon, delta)
+            assert most <= min(1.0, exact) * (1 + 1e-9)
+            assert most == pytest.approx(exact, rel=1e-6) or guesses < coins
+            assert exact <= guessed_at_most(right, guesses, coins, epsilon, delta) * (1 + 1e-9)
+
+    def test_it_is_close_to_the_theorem_where_it_is_used(self):
+        for right, guesses, delta in ((90, 100, 1e-6), (700, 1000, 1e-8)):
+            tail, here = binom.sf(right - 1, guesses, expit(0.5)), binom.pmf(right, guesses, expit(0.5))
+            exact = tail + 1000 * delta * tail * (1 - tail) / (right * here)
+            assert 1 <= guessed_at_most(right, guesses, 1000, 0.5, delta) / exact < 1.1
+
+    def test_it_grows_with_what_is_claimed_and_falls_with_what_is_seen(self):
+        found = [guessed_at_most(70, 100, 200, epsilon, 1e-6) for epsilon in np.linspace(0, 3, 31)]
+        assert found == sorted(found)
+        found = [guessed_at_most(right, 100, 200, 0.5, 1e-6) for right in range(101)]
+        assert found == sorted(found, reverse=True)
+        assert guessed_at_most(0, 100, 200, 0.0, 0.0) == 1 == guessed_at_most(100, 100, 200, 800.0, 0.0)
+
+    def test_it_is_smaller_than_that_of_the_paper(self):
+        """Theorem 5.2 of Steinke, Nasr and Jagielski, as its appendix computes it."""
+        for right, guesses, epsilon, delta in ((85, 100, 1.0, 1e-5), (300, 400, 0.5, 1e-6), (98, 100, 2.0, 1e-4)):
+            q = expit(epsilon)
+            missed = np.cumsum(binom.pmf(right - np.arange(1, right + 1), guesses, q)) / np.arange(1, right + 1)
+            paper = binom.sf(right - 1, guesses, q) + 2 * 1000 * delta * missed.max()
+            assert guessed_at_most(right, guesses, 1000, epsilon, delta) < paper
+
+
+def _apart(one, other):
+    return sum(a != b for a, b in zip(one, other))
+
+
+class TestPlantedBugs:
+    def test_half_of_the_noise(self):
+        report = attack_membership(halved(pipeline(epsilon=8.0).plan(FEW)), models=800, random_state=0)
+        assert report.violated
+        assert "MEMBERSHIP AUDIT: REFUTED" in repr(report)
+        assert report.auc > 0.9
+
+    def test_a_clip_that_is_forgotten(self, monkeypatch):
+        X, y = rows(20, 2)
+        steps = [("clip", NormClipper(8.0)), ("model", LogisticRegression((0, 1), max_iter=1, clip=0.25))]
+
+        def report():
+            pipe = Pipeline(steps, epsilon=4.0)
+            return attack_membership(pipe, 8 * X, (y == "yes").astype(int), models=200, private=False, random_state=0)
+
+        assert not report().violated
+        honest = linear.ClippedGradient.of
+        monkeypatch.setattr(
+            linear.ClippedGradient, "of", lambda rows, residuals, clip, *rest: honest(rows, residuals, 1e6, *rest)
+        )
+        assert report().violated
+
+    def test_a_function_with_a_quarter_of_the_noise(self):
+        honest, broken = (
+            attack_membership(noisy_mean(mu), *rows(20, 3), claimed=PrivacyLoss(1.0), models=600, private=False)
+            for mu in (1.0, 4.0)
+        )
+        assert not honest.violated  # but for a probability of 1e-4
+        assert broken.violated
+
+    def test_a_function_that_hides_nothing(self):
+        def train(X, y):
+            return lambda X_, y_: np.array([float((row == X).all(axis=1).any()) for row in X_])
+
+        report = attack_membership(train, *rows(20, 3), claimed=(1.0, 1e-5), models=200, private=False)
+        assert report.auc == report.balanced == 1
+        assert report.violated
+        assert report.epsilon_low > 1
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 8.0])
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression((0, 1, 2), max_iter=2),
+        LinearSVC((0, 1), max_iter=2),
+        LinearRegression((-1, 1), max_iter=2),
+        LogisticRegression((0, 1), solver="output", alpha=2.0, max_iter=5),
+    ],
+    ids=lambda model: type(model).__name__ + str(getattr(model, "solver", "")),
+)
+@pytest.mark.repeated("model", "epsilon", keep=4)
+def test_the_lower_bound_is_below_the_certificate(model, epsilon):
+    report = attack_membership(pipeline(model, epsilon), domain=FEW, models=40, random_state=0)
+    assert report.epsilon_low <= report.epsilon == epsilon
+    assert not report.violated
+
+
+class TestOneTraining:
+    def test_finds_a_model_that_hides_too_little(self):
+        X, y = rows(300, 400)
+        report = attack_membership(noisy_mean(40.0), X, y, canaries=300, claimed=(1.0, 1e-6), private=False)
+        assert report.violated
+        assert report.epsilon_low > 1
+        assert (report.models, report.canaries) == (1, 300)
+        assert "one model with 300 canaries" in repr(report)
+
+    def test_does_not_refute_what_holds(self):
+        for seed in range(5):
+            domain = Domain(n_rows=200, n_features=150)
+            report = attack_membership(pipeline(), domain=domain, canaries=200, random_state=seed)
+            assert report.epsilon_low <= 5
+            assert not report.violated
+
+    def test_of_randomized_response_it_finds_most(self):
+        def train(X, y):
+            kept = np.random.default_rng().random(len(X)) < expit(2.0)
+            votes = {row.tobytes(): 1.0 if keep else -1.0 for row, keep in zip(X, kept)}
+            return lambda X, y: np.array([votes.get(row.tobytes(), 0.0) for row in X])
+
+        X, y = rows(4000, 2)
+        report = attack_membership(train, X, y, canaries=4000, claimed=(2.0, 0.0), private=False)
+        assert 1.6 < report.epsilon_low < 2
+        assert not report.violated
+
+    def test_a_refusal_tells_nothing(self):
+        stages = [("clip", NormClipper(1.0)), ("pca", PCA(1, min_gap=0.6, statistics="exact"))]
+        pipe = Pipeline([*stages, ("model", LogisticRegression((0, 1)))], epsilon=1.0)
+        report = attack_membership(pipe, domain=Domain(n_rows=2000, n_features=5), canaries=20, random_state=0)
+        assert (report.refused, report.epsilon_low, report.auc) == (1, 0.0, 0.5)
+
+
+class TestGoingOn:
+    def run(self, folder, train=None, **settings):
+        plan = pipeline().plan(FEW)
+        return attack_membership(train or plan, folder=folder, models=60, random_state=0, **settings)
+
+    def test_a_killed_attack_goes_on_where_it_was(self, tmp_path, monkeypatch):
+        whole = self.run(None)
+        runs, honest = itertools.count(), learners.execute
+
+        def dying(*given):
+            if next(runs) > 45:
+                raise KeyboardInterrupt
+            return honest(*given)
+
+        monkeypatch.setattr(learners, "execute", dying)
+        with pytest.raises(KeyboardInterrupt):
+            self.run(tmp_path)
+        monkeypatch.undo()
+        before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+        assert len(before) == 3  # what it is, and two slices of 20
+        again = self.run(tmp_path)
+        assert dataclasses.replace(again, seconds=0.0) == dataclasses.replace(whole, seconds=0.0)
+        assert all(path.stat().st_mtime_ns == before[path.name] for path in tmp_path.iterdir() if path.name in before)
+
+    def test_what_is_kept_are_scores_and_a_digest(self, tmp_path):
+        X, y = rows(20, 2)
+        attack_membership(noisy_mean(1.0), 1000 + X, y, models=40, folder=tmp_path / "many")
+        attack_membership(noisy_mean(1.0), 1000 + X, y, canaries=10, folder=tmp_path / "once")
+        names = {"many": {"left", "right", "seconds"}, "once": {"told", "inside"}}
+        for folder, kept in names.items():
+            headers = [json.loads(path.read_text("utf-8")) for path in (tmp_path / folder).glob("*.json")]
+            assert not any(isinstance(value, list) for header in headers for value in header.values())
+            for path in (tmp_path / folder).glob("*.npz"):
+                arrays = np.load(path)
+                assert set(arrays) == kept
+                assert all(array.size <= 20 for array in arrays.values())
+
+    def test_one_training_is_judged_once(self, tmp_path):
+        X, y = rows(60, 5)
+        first, again = (
+            attack_membership(noisy_mean(1.0), X, y, canaries=60, folder=tmp_path, private=False) for _ in range(2)
+        )
+        assert first.curve == again.curve
+        with pytest.raises(InvalidParameter, match="another target"):
+            attack_membership(noisy_mean(1.0), X, y, canaries=60, confidence=0.9, folder=tmp_path, private=False)
+
+    def test_a_folder_belongs_to_the_rows(self, tmp_path):
+        X, y = rows(20, 2)
+        attack_membership(noisy_mean(1.0), X, y, models=40, folder=tmp_path, private=False)
+        with pytest.raises(InvalidParameter, match="another target"):
+            attack_membership(noisy_mean(1.0), X[::-1], y, models=40, folder=tmp_path, private=False)
+        with pytest.raises(InvalidParameter, match="judged with 40 runs, not 60"):
+            attack_membership(noisy_mean(1.0), X, y, models=60, folder=tmp_path, private=False)
+
+    def test_a_generator_that_starts_anew_is_refused(self):
+        def train(X, y):
+            w = np.random.default_rng(0).standard_normal(X.shape[1])
+            return lambda X, y: signed(X, y) @ w + np.random.default_rng(0).random()
+
+        report = attack_membership(train, *rows(20, 2), models=40, private=False)
+        assert report.epsilon_low == 0  # always the same number: nothing is told
+
+    def test_processes_make_the_same_models(self):
+        from joblib import parallel_config
+
+        with parallel_config(backend="threading"):
+            assert self.run(None, n_jobs=2).auc == self.run(None).auc
+
+
+class TestPrivateRows:
+    def test_nothing_is_charged_and_the_report_says_what_it_saw(self):
+        ledger = Ledger(epsilon=1.0, delta=1e-5)
+        X, y = rows(20, 2)
+        pipe = pipeline(epsilon=1.0, ledger=ledger)
+        before = repr(ledger)
+        found = attack_membership(pipe, X, (y == "yes").astype(int), models=40, random_state=0)
+        assert repr(ledger) == before
+        assert not hasattr(pipe, "certificate_")
+        assert found.data == "private"
+        assert repr(found).startswith("PRIVATE")
+        assert "PRIVATE" in found.to_html()
+        public = attack_membership(pipe, X, (y == "yes").astype(int), models=40, private=False, random_state=0)
+        made_up = attack_membership(pipe, domain=FEW, models=40, random_state=0)
+        assert [public.data, made_up.data] == ["public", "made-up"]
+        assert not any("PRIVATE" in words for r in (public, made_up) for words in (repr(r), r.to_html()))
+
+    def test_the_folder_says_so(self, tmp_path):
+        attack_membership(noisy_mean(1.0), *rows(20, 2), models=40, folder=tmp_path)
+        assert "private rows" in (tmp_path / "target.json").read_text("utf-8")
+
+
+def test_rates_are_those_of_ranks_with_ties():
+    rng = np.random.default_rng(0)
+    told, inside = rng.integers(8, size=200).astype(float), rng.random(200) < 0.4
+    found = _rates(told, inside)
+    best = max(((told[inside] > t).mean() + (told[~inside] <= t).mean()) / 2 for t in range(-1, 8))
+    assert found["auc"] == pytest.approx(roc_auc_score(inside, told))
+    assert found["balanced"] == pytest.approx(best)
+
+
+def test_the_auc_comes_close_to_that_of_two_gaussians():
+    report = attack_membership(noisy_mean(2.0), *rows(20, 2), models=1000, private=False)
+    assert report.auc < 1
+    assert ndtri(report.auc) * math.sqrt(2) < 2.3  # what 2-GDP allows, and what 1000 models may err
+
+
+def test_the_label_of_a_canary_is_the_least_likely():
+    seen = []
+
+    def train(X, y):
+        seen.append((X, y))
+        return lambda X, y: np.where(y == "b", -1.0, 1.0)
+
+    X, _ = rows(20, 3)
+    attack_membership(train, X, np.array(["a", "b", "c", "c"] * 5), models=40, private=False)
+    with_canary = [(X_[0], y[0]) for X_, y in seen if not np.array_equal(X_, X)]
+    assert len(with_canary) == 20
+    assert {label for _, label in with_canary} == {"b"}
+    assert np.linalg.norm(with_canary[0][0]) == pytest.approx(1)
+
+
+def test_a_report_is_a_page_and_json(tmp_path):
+    report = attack_membership(noisy_mean(1.0), *rows(20, 2), models=40, private=False)
+    found = json.loads(json.dumps(report.to_dict()))
+    assert found["epsilon"] is None
+    assert found["curve"][-1] == [1.0, 1.0]
+    report.save(tmp_path / "page.html")
+    assert "public rows" in (tmp_path / "page.html").read_text("utf-8")
+
+
+def test_where_rows_are_added_or_removed():
+    pipe = pipeline(epsilon=3.0, adjacency=Adjacency.add_remove())
+    report = attack_membership(pipe, domain=FEW, models=40, random_state=0)
+    assert report.neighbours
+    assert not report.violated
+    with pytest.raises(InvalidParameter, match="take the place of rows"):
+        attack_membership(pipe, domain=FEW, canaries=5)
+
+
+X, Y = rows(20, 2)
+
+
+@pytest.mark.parametrize(
+    ("subject", "settings", "words"),
+    [
+        (pipeline(), {"models": 39, "domain": FEW}, "models"),
+        (pipeline(), {"canaries": 0, "domain": FEW}, "canaries"),
+        (pipeline(), {"canaries": 13, "domain": FEW}, "need as many rows"),
+        (pipeline(), {"confidence": 1.0, "domain": FEW}, "confidence"),
+        (pipeline(), {"n_jobs": 0, "domain": FEW}, "n_jobs"),
+        (pipeline(GaussianMechanism()), {"domain": FEW}, "ends in no model"),
+        (pipeline(adjacency=Adjacency.change(l2=0.1)), {"domain": FEW}, "a change of a row"),
+        (pipeline().plan(FEW), {"X": X}, "does not know how to read rows"),
+        (noisy_mean(1.0), {}, "a function with rows and labels"),
+        (noisy_mean(1.0), {"X": X, "y": Y[:-1]}, "a function with rows and labels"),
+        ("train", {"X": X, "y": Y}, "a function with rows and labels"),
+        (noisy_mean(1.0), {"X": X, "y": Y, "claimed": 1.0}, "PrivacyLoss"),
+        (lambda X, y: None, {"X": X, "y": Y, "models": 40}, "train returned a NoneType"),
+        (lambda X, y: lambda X, y: 1.0, {"X": X, "y": Y, "models": 40}, "have the shape"),
+    ],
+)
+def test_what_is_impossible_is_refused(subject, settings, words):
+    with pytest.raises(InvalidParameter, match=words):
+        attack_membership(subject, **settings)
+
+
+def test_conditions_that_are_assumed_are_refused():
+    stages = [("clip", NormClipper(1.0)), ("pca", PCA(1, min_gap=0.2, statistics="exact"))]
+    pipe = Pipeline([*stages, ("model", LogisticRegression((0, 1)))], gate=None)
+    with pytest.raises(InvalidParameter, match="conditions are assumed"):
+        attack_membership(pipe, domain=Domain(n_rows=2000, n_features=5))
