@@ -1,6 +1,7 @@
 """Privacy losses, exact Gaussian accounting, and noise."""
 
+from ppdp.privacy.losses.projection import NoisyProjectionLoss
 from ppdp.privacy.losses.sketch import SketchLoss
 from ppdp.privacy.losses.wishart import WishartLoss
 
-__all__ = ["SketchLoss", "WishartLoss"]
+__all__ = ["NoisyProjectionLoss", "SketchLoss", "WishartLoss"]

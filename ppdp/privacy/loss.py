@@ -156,7 +156,10 @@ def _at_order(part: Part, order: float) -> float:
 
 
 def _losses(mu: float, parts: tuple[Part, ...]) -> tuple[Loss, ...]:
-    return (*parts, Gaussian(mu=mu)) if mu else parts
+    if not mu:
+        return parts
+    together = parts[0].beside(mu) if len(parts) == 1 else None
+    return (*parts, Gaussian(mu=mu)) if together is None else (together,)
 
 
 @lru_cache(maxsize=8)

@@ -12,6 +12,7 @@ from ppdp.privacy.losses.kinds import (
     ScalarLaplace,
 )
 from ppdp.privacy.losses.part import KINDS, Loss, Part
+from ppdp.privacy.losses.projection import NoisyProjectionLoss
 from ppdp.privacy.losses.signs import GaussianSigns, JointSigns, LaplaceSigns, RandomizedResponse
 from ppdp.privacy.losses.sketch import SketchLoss
 from ppdp.privacy.losses.wishart import WishartLoss
@@ -28,6 +29,7 @@ __all__ = [
     "Laplace",
     "LaplaceSigns",
     "Loss",
+    "NoisyProjectionLoss",
     "Part",
     "PoissonSamples",
     "Pure",

@@ -61,6 +61,10 @@ class Loss:
         """The same the other way round; 1 if not."""
         return 1.0
 
+    def beside(self, mu: float) -> Loss | None:
+        """One loss for both of this and Gaussian releases of parameter ``mu``, where that is better; None if not."""
+        return None
+
     def renyi(self, order: float) -> float:
         """Rényi divergence of all runs at this order; infinite if none is known."""
         curve = self.curve()
