@@ -123,8 +123,9 @@ def parts_epsilon(mu: float, parts: tuple[Part, ...], delta: float, interval: fl
     found = [sum(part.pure for part in parts) + (gaussian_epsilon(mu, delta) if mu else 0.0)]
     if delta > 0:
         losses = _losses(mu, parts)
-        found += [renyi_epsilon(_curve(losses), delta), _distributed(losses, delta, interval)]
+        found += [renyi_epsilon(_curve(losses), delta)]
         found += [losses[0].epsilon_alone(delta)] if len(losses) == 1 else []
+        found += [] if _known_alone(losses) else [_distributed(losses, delta, interval)]
         found += [_mixed(mu, parts, delta * share, delta * (1 - share), interval) for share in _SPLITS]
     return min(found)
 
@@ -139,7 +140,7 @@ def _parts_delta(mu: float, parts: tuple[Part, ...], epsilon: float) -> float:
         losses = _losses(mu, parts)
         found.append(renyi_delta(_curve(losses), epsilon))
         found += [losses[0].delta_alone(epsilon)] if len(losses) == 1 else []
-        run = _distribution(losses, _fine(losses, INTERVAL, epsilon))
+        run = None if _known_alone(losses) else _distribution(losses, _fine(losses, INTERVAL, epsilon))
         if run is not None:
             found.append(run.delta(epsilon))
     return min(found)
@@ -160,6 +161,10 @@ def _losses(mu: float, parts: tuple[Part, ...]) -> tuple[Loss, ...]:
         return parts
     together = parts[0].beside(mu) if len(parts) == 1 else None
     return (*parts, Gaussian(mu=mu)) if together is None else (together,)
+
+
+def _known_alone(losses: tuple[Loss, ...]) -> bool:
+    return len(losses) == 1 and losses[0].known_alone
 
 
 @lru_cache(maxsize=8)

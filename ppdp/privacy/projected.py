@@ -119,6 +119,11 @@ def _shares(dimension: int, rank: int, steps: int) -> _Law:
     return double + _one_share(dimension, rank) if steps % 2 else double
 
 
+@lru_cache(maxsize=32)
+def _coarse_shares(dimension: int, rank: int, steps: int, grain: int) -> _Law:
+    return _shares(dimension, rank, steps).coarser(grain)
+
+
 @dataclass(frozen=True)
 class FreshProjections:
     """``steps`` releases, each free to depend on the ones before, and a Gaussian release beside them.
@@ -151,7 +156,7 @@ class FreshProjections:
 
     def rank_one(self, epsilon: float, spare: float = 0.0) -> float:
         """Delta at this epsilon of changes of rank one: ``E delta_G(epsilon; mu √(B_1 + ... + B_T + spare))``."""
-        law = _shares(self.dimension, self.rank, self.steps).coarser(self.grain)
+        law = _coarse_shares(self.dimension, self.rank, self.steps, self.grain)
         return min(1.0, law.lost + float(law.masses @ self._profile(epsilon, law.places + spare)))
 
     def any_rank(self, epsilon: float) -> float:
@@ -254,7 +259,7 @@ def _bends(run: FreshProjections, spare: float, exponents: Floats) -> Floats:
 
 def _log_weighted(run: FreshProjections, at: float, exponents: Floats, q: float) -> Floats:
     """``log E (B - m)² (s + B)^-q exp(t B)`` by exponent t, each cell of the law at the worst of its places."""
-    law = _shares(run.dimension, run.rank, 1).coarser(_COARSER)
+    law = _coarse_shares(run.dimension, run.rank, 1, _COARSER)
     above = law.places
     below = np.maximum(above - law.step, 0.0)
     far = np.maximum((above - run.mean) ** 2, (below - run.mean) ** 2)

@@ -28,6 +28,7 @@ class Loss:
     """
 
     count: int = 1
+    known_alone: ClassVar[bool] = False  # whether nothing that is composed is below what is known of it alone
 
     @property
     def pure(self) -> float:

@@ -21,7 +21,7 @@ from ppdp.privacy.subsampling import Profile
 
 __all__ = ["NoisyProjectionLoss"]
 
-_GRAIN = 4  # of distributions, which ask for thousands of deltas
+_GRAIN = 8  # of distributions, which ask for thousands of deltas
 
 
 @dataclass(frozen=True, init=False)
@@ -71,6 +71,12 @@ class NoisyProjectionLoss(Part):
     """
 
     kind = "noisy-projection"
+    idealised = (
+        "that the projections are uniform among all: of the rotations that float64 computes that is not proved; noise"
+        " and what it hides are exact, so without it there is still the loss of the whole vectors"
+    )
+    known_alone = True
+
     dimension: int
     rank: int
     mu: float
