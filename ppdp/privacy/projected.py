@@ -18,9 +18,12 @@ from scipy import special
 
 from ppdp.privacy.hypergeometric import log1F1
 
-__all__ = ["FreshProjections", "log_share_moment", "sampled_log_moment"]
+__all__ = ["MOST_SAMPLED", "FreshProjections", "log_share_moment", "sampled_log_moment"]
 
 Floats = NDArray[np.float64]
+
+MOST_SAMPLED = 512
+"""Orders up to which sampling is accounted for."""
 
 _CELLS = 2**13  # of a law
 _LOST = 1e-18  # probability beyond its cells, at each end and each time two of them are added
@@ -53,10 +56,6 @@ def sampled_log_moment(dimension: int, rank: int, mu: float, rate: float, order:
     return float(special.logsumexp(ways + k * math.log(rate) + (order - k) * math.log1p(-rate) + moments)) + 1e-11
 
 
-MOST_SAMPLED = 512
-"""Orders up to which sampling is accounted for."""
-
-
 @lru_cache(maxsize=16)
 def _log_moments(dimension: int, rank: int, mu: float) -> Floats:
     exponents = (k * (k - 1) * mu**2 / 2 for k in range(MOST_SAMPLED + 1))
@@ -74,7 +73,7 @@ class _Law:
 
     @property
     def places(self) -> Floats:
-        return (self.first + np.arange(len(self.masses))) * self.step
+        return np.asarray((self.first + np.arange(len(self.masses))) * self.step, dtype=np.float64)
 
     def coarser(self, times: int) -> _Law:
         """The same on every ``times``-th place, upward."""
