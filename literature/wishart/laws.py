@@ -12,8 +12,9 @@ from scipy.optimize import brentq
 from scipy.special import gammainc, gammaincc, log_ndtr, roots_jacobi, roots_legendre
 from scipy.stats import chi2, t
 
+from ppdp.audit import symmetry_attack
+
 __all__ = [
-    "asymmetry",
     "average",
     "beta_delta",
     "captured",
@@ -101,19 +102,13 @@ def moved_delta(epsilon: float, mu: float, *, d: int, r: int) -> float:
     return average(np.vectorize(given), r, panels=12)
 
 
-def asymmetry(V: Floats, Y: Floats) -> float:
-    """``‖VᵀY − YᵀV‖/‖VᵀY‖``: zero, up to rounding, if Y = MV for a symmetric M."""
-    product = V.T @ Y
-    return float(np.linalg.norm(product - product.T) / np.linalg.norm(product))
-
-
 def separated(V: Floats, other: Floats, r: int, draws: int = 20) -> float:
     """Share of draws of MV and MV′ that the asymmetry tells apart: the δ, at every ε."""
     rng = np.random.default_rng(0)
     told = []
     for _ in range(draws):
         Z = rng.standard_normal((len(V), r))
-        told.append(asymmetry(V, Z @ (Z.T @ V)) < 1e-9 < asymmetry(V, Z @ (Z.T @ other)))
+        told.append(symmetry_attack(V, Z @ (Z.T @ V)) < 1e-9 < symmetry_attack(V, Z @ (Z.T @ other)))
     return float(np.mean(told))
 
 

@@ -11,7 +11,6 @@ from literature import claim, claims
 from literature.wishart import BEYOND, DESIGN, HELPS, SOURCES
 from literature.wishart.background import outside
 from literature.wishart.laws import (
-    asymmetry,
     beta_delta,
     captured,
     epsilon_at,
@@ -27,6 +26,7 @@ from literature.wishart.matrices import bends, head_gradients
 from literature.wishart.noisy import accounted, small_rank, stretch
 from literature.wishart.sketches import noise_term, sketch_divergence
 from literature.wishart.vectors import earlier, failure, gained, later
+from ppdp.audit import symmetry_attack
 
 OURS = [found for found in claims() if found.paper in SOURCES]
 ADVERSARIES = {}
@@ -330,14 +330,14 @@ class TestErrata:
         v, other, right = rng.standard_normal((3, 12, 1))
         V, Z = rng.standard_normal((12, 3)), rng.standard_normal((12, 4))
         for one, two in ((V, 2 * V), (v @ right.T, other @ right.T)):
-            assert asymmetry(one, Z @ (Z.T @ two)) < 1e-12
+            assert symmetry_attack(one, Z @ (Z.T @ two)) < 1e-12
 
     def test_a_step_of_lora_shows_the_record_that_was_replaced(self):
         V, other = head_gradients()
         A = np.random.default_rng(0).standard_normal((2, len(V)))
         released = -0.1 * V.T @ A.T @ A  # W₁ − W₀, without A or the model
-        assert asymmetry(V, released.T) < 1e-12
-        assert asymmetry(other, released.T) > 1e-3
+        assert symmetry_attack(V, released.T) < 1e-12
+        assert symmetry_attack(other, released.T) > 1e-3
 
     def test_a_vector_lacks_no_dimension(self):
         assert bends(np.ones((6, 1)), 2) == 0
