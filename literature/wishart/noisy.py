@@ -21,6 +21,7 @@ from literature.wishart.laws import (
 )
 from literature.wishart.paper import HELPS, said
 from literature.wishart.vectors import DELTA, later
+from ppdp.privacy import NoisyProjectionLoss
 
 __all__ = ["CLAIMS", "accounted", "correlated", "regression_attack", "small_rank", "two_sided"]
 
@@ -174,7 +175,8 @@ MU = 1 / 1.46
 def _small_rank() -> Comparison:
     words = "d = 512, r = 16, ε = 1, one column, ‖V − V′‖ = σ/1.46; the best κ."
     printed = small_rank(epsilon=1.0, mu=MU, d=512, r=16)
-    return Comparison("δ", printed, beta_delta(1.0, MU, d=512, r=16), words)
+    ours = NoisyProjectionLoss(512, 16, mu=MU, rank_one=True).delta(1.0)
+    return Comparison("δ", printed, beta_delta(1.0, MU, d=512, r=16), words, ours)
 
 
 def _baseline() -> Comparison:
@@ -203,7 +205,8 @@ def _haar() -> Comparison:
 def _accounted() -> Comparison:
     words = "T = 2, d = 512, r = 16, ε = 1, one column, ‖V − V′‖ = 0.6 σ; the best κ."
     printed = accounted(epsilon=1.0, mu=0.6, d=512, r=16, steps=2)
-    return Comparison("δ", printed, beta_delta(1.0, 0.6, d=512, r=16, steps=2), words)
+    ours = NoisyProjectionLoss(512, 16, mu=0.6, steps=2, rank_one=True).delta(1.0)
+    return Comparison("δ", printed, beta_delta(1.0, 0.6, d=512, r=16, steps=2), words, ours)
 
 
 def _frozen() -> Comparison:
@@ -235,6 +238,7 @@ CLAIMS = (
         "false",
         "As Theorem 1: it needs r − k ≤ d_⊥ + 1 and the factor |d_⊥ + 1 − r + k|/2; and residuals of equal norm.",
         _residual,
+        page="fresh-projections",
     ),
     said(
         HELPS,
@@ -247,6 +251,7 @@ CLAIMS = (
         "holds",
         "Exact.",
         _split,
+        page="fresh-projections",
     ),
     said(
         HELPS,
@@ -259,6 +264,7 @@ CLAIMS = (
         "holds",
         "Independent of them, too.",
         _fresh,
+        page="fresh-projections",
     ),
     said(
         HELPS,
@@ -272,6 +278,7 @@ CLAIMS = (
         _FLAW + "Right for x orthogonal to that span, or k = r. For all x: (√d + √r + t)((√r + t)‖x_∥‖ + (√k + "
         "t)‖x_⊥‖)/r, with at least 1 − 3e^(−t²/2).",
         _stretch,
+        page="fresh-projections",
     ),
     said(
         HELPS,
@@ -284,6 +291,7 @@ CLAIMS = (
         "false",
         _FLAW,
         _correlated,
+        page="fresh-projections",
     ),
     said(
         HELPS,
@@ -297,6 +305,7 @@ CLAIMS = (
         _FLAW + "Exact for (Z, MV + E) and one column: the Gaussian δ, averaged over ‖M(v − v′)‖; never better than "
         "noise on V.",
         _one_column,
+        page="fresh-projections",
     ),
     said(
         HELPS,
@@ -311,6 +320,7 @@ CLAIMS = (
         "V′‖/σ, averaged over B ~ Beta(r/2, (d − r)/2). At (1, 10⁻⁵), d = 512, r = 16 this needs 0.76 for σ/‖V − V′‖ "
         "where Theorem 5 needs 1.46, with a one-sided tail 1.23, and noise on V 3.73.",
         _small_rank,
+        page="fresh-projections",
     ),
     said(
         HELPS,
@@ -323,6 +333,7 @@ CLAIMS = (
         "holds",
         "Exact.",
         _energy,
+        page="fresh-projections",
     ),
     said(
         HELPS,
@@ -335,6 +346,7 @@ CLAIMS = (
         "holds",
         "Attained for s = 1. For s > 1 the factor s can be replaced by a convex majorant.",
         _haar,
+        page="fresh-projections",
     ),
     said(
         HELPS,
@@ -347,6 +359,7 @@ CLAIMS = (
         "loose",
         "Also against the exact Gaussian δ. The exact δ of (M2) is never above it, for any r ≤ d.",
         _baseline,
+        page="fresh-projections",
     ),
     said(
         HELPS,
@@ -359,6 +372,7 @@ CLAIMS = (
         "loose",
         "Exact for one column: the Gaussian δ at the root of B₁ + … + B_T, averaged.",
         _accounted,
+        page="fresh-projections",
     ),
     said(
         HELPS,
@@ -373,6 +387,7 @@ CLAIMS = (
         "exact account of fresh Z says (1, 10⁻⁵) for μ = 0.989, and the second step alone reaches 0.123. Appendix F.2 "
         "draws anew. LoRA-FA with noise on clipped gradients of B has a right account of its own (Algorithm 2).",
         _frozen,
+        page="fresh-projections",
     ),
 )
 _THEOREM_4 = next(found for found in CLAIMS if found.id == "helps-thm-4")

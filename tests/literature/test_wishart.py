@@ -22,11 +22,10 @@ from literature.wishart.laws import (
     support,
     vector_delta,
 )
-from literature.wishart.matrices import bends, head_gradients
+from literature.wishart.matrices import bends
 from literature.wishart.noisy import accounted, small_rank, stretch
 from literature.wishart.sketches import noise_term, sketch_divergence
 from literature.wishart.vectors import earlier, failure, gained, later
-from ppdp.audit import symmetry_attack
 
 OURS = [found for found in claims() if found.paper in SOURCES]
 ADVERSARIES = {}
@@ -319,25 +318,6 @@ class TestErrata:
             assert (cosine > rho) == grows
         enough, printed = (gained(rho=rho, gamma=gamma, tau=tau) for gamma in (4.01 * tau / (1 - rho), tau / 3))
         assert enough < 1 - rho < printed
-
-    @pytest.mark.parametrize(("d", "m", "r"), [(20, 2, 1), (20, 2, 5), (20, 5, 50), (64, 10, 8), (64, 10, 128)])
-    def test_symmetry_tells_matrices_apart_for_every_rank(self, d, m, r):
-        V, step = np.random.default_rng(0).standard_normal((2, d, m))
-        assert separated(V, V + 1e-3 * step, r) == 1.0
-
-    def test_symmetry_does_not_tell_the_exceptions_apart(self):
-        rng = np.random.default_rng(0)
-        v, other, right = rng.standard_normal((3, 12, 1))
-        V, Z = rng.standard_normal((12, 3)), rng.standard_normal((12, 4))
-        for one, two in ((V, 2 * V), (v @ right.T, other @ right.T)):
-            assert symmetry_attack(one, Z @ (Z.T @ two)) < 1e-12
-
-    def test_a_step_of_lora_shows_the_record_that_was_replaced(self):
-        V, other = head_gradients()
-        A = np.random.default_rng(0).standard_normal((2, len(V)))
-        released = -0.1 * V.T @ A.T @ A  # W₁ − W₀, without A or the model
-        assert symmetry_attack(V, released.T) < 1e-12
-        assert symmetry_attack(other, released.T) > 1e-3
 
     def test_a_vector_lacks_no_dimension(self):
         assert bends(np.ones((6, 1)), 2) == 0
