@@ -6,6 +6,7 @@ module exports is what other modules call.
 
 from ppdp.bounds import (
     clustering,
+    coarse_pca,
     deduplication,
     diffprivlib,
     exponential,
@@ -31,6 +32,7 @@ __all__ = [
     "FORMULAS",
     "Formula",
     "clustering",
+    "coarse_pca",
     "deduplication",
     "diffprivlib",
     "exponential",

@@ -2,7 +2,8 @@
 
 Theory: ``docs/theory/rounding.md``. Sums of columns are taken in 64-bit fixed point: every row is rounded
 to a public grid by itself, so equal rows cancel exactly in any order and only rows that differ can
-contribute a rounding step. So are second moments, of rows whose entries are rounded to a finer grid.
+contribute a rounding step. So are second moments, of rows whose entries are rounded to a finer grid, or
+to a coarser one where only few rows differ.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ from ppdp.core.distance import Distance
 
 __all__ = [
     "BLOCK",
+    "COARSE",
     "EXACT",
+    "FINER",
     "UNIT",
     "apply_error",
+    "coarse_error",
     "column_sum_error",
     "eigen_error",
     "fixed_point_exponent",
@@ -28,6 +32,7 @@ __all__ = [
 UNIT = 2.0**-53
 BLOCK = 4096  # rows of a matrix product
 EXACT = 1024  # rows of an exact sum
+COARSE, FINER = 16, 12  # bits of the coarse part of an entry, and further ones of twice the entry less that part
 
 # Evaluating a bound costs a few roundings of its own; every bound is moved to the safe side by this.
 _EVALUATION = 1 + 1e-9
@@ -66,6 +71,12 @@ def slice_bits(width: int) -> int:
 def product_error(n_rows: int, row_norm: float) -> float:
     """Frobenius error of ``sum w x x^T`` over rows in two slices of :func:`slice_bits`."""
     return (BLOCK + 8) * UNIT * n_rows * row_norm**2
+
+
+def coarse_error(n_features: int, row_norm: float, entry: float) -> float:
+    """Frobenius error of ``x x^T`` of one row in a single product of :data:`COARSE` and :data:`FINER` bits."""
+    rounded = math.sqrt(n_features) * row_norm * entry * 2.0 ** -(COARSE + FINER)
+    return 1.01 * (rounded + n_features * entry**2 * 4.0**-COARSE)
 
 
 def apply_error(n_features: int, norm: float) -> float:

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.core.domain import Domain
-from ppdp.core.rounding import EXACT, fixed_point_exponent, slice_bits
-from ppdp.data.parallel import blocks, in_parallel
+from ppdp.core.rounding import COARSE, EXACT, FINER, fixed_point_exponent, slice_bits
+from ppdp.data.parallel import PIECE, blocks, in_parallel
 from ppdp.data.rows import Rows
 
 __all__ = [
+    "CoarseMoment",
     "ColumnSums",
     "Counts",
     "SecondMoment",
@@ -153,11 +154,10 @@ class SecondMoment(Summary[Array]):
 
     def add(self, total: Total, block: Rows) -> Total:
         """Add the products of slices."""
-        rows = 2 ** (53 - 2 * slice_bits(self.d))
+        rows = self._rows
         roots = None if (block.weight == 1).all() else np.sqrt(block.weight)[:, None]
-        room = np.empty(
-            (2, min(rows, block.n), self.d)
-        )  # to allocate it for every slice would take as long as a product
+        # To allocate room for every slice would take as long as a product.
+        room = np.empty((2, min(rows, block.n), self.d))
         for number, start in enumerate(range(0, block.n, rows), 1):
             part = slice(start, start + rows)
             self._add_products(total[1], block.X[part], None if roots is None else roots[part], room)
@@ -172,7 +172,7 @@ class SecondMoment(Summary[Array]):
     def finish(self, total: Total) -> Array:
         """The matrix."""
         bits = slice_bits(self.d)
-        coarse, mixed, fine = np.ldexp(total[0].astype(np.float64), CARRY) + total[1]
+        coarse, mixed, fine = _float(total)
         steps = coarse + np.ldexp(mixed + mixed.T, -bits - 1) + np.ldexp(fine, -2 * (bits + 1))
         return np.ldexp(steps, 2 * (self._exponent - bits))
 
@@ -180,32 +180,72 @@ class SecondMoment(Summary[Array]):
     def _exponent(self) -> int:
         return math.ceil(math.log2(self.bound * (1 + 1e-9)))  # a row may be longer than its norm in the last place
 
-    def _add_products(self, total: Total, X: Array, roots: Array | None, room: Array) -> None:
-        coarse, fine = self._slices(X, roots, room)
-        product = coarse.T @ coarse
-        if np.isnan(product).any():
-            gaps = np.isnan(X).any(axis=1, keepdims=True)
-            coarse, fine = self._slices(np.where(gaps, 0.0, X), roots, room)
-            product = coarse.T @ coarse
-        total[0] += product.astype(np.int64)
-        total[1] += (coarse.T @ fine).astype(np.int64)
-        total[2] += (fine.T @ fine).astype(np.int64)
+    @property
+    def _rows(self) -> int:
+        """How many rows have exact sums of products."""
+        return int(2 ** (53 - 2 * slice_bits(self.d)))
 
-    def _slices(self, X: Array, roots: Array | None, room: Array) -> tuple[Array, Array]:
-        """Whole numbers of at most ``slice_bits`` bits: of coarse steps, and of fine ones for what is left."""
+    def _add_products(self, total: Total, X: Array, roots: Array | None, room: Array) -> None:
+        products = self._products(X, roots, room)
+        if np.isnan(products[0]).any():
+            gaps = np.isnan(X).any(axis=1, keepdims=True)
+            products = self._products(np.where(gaps, 0.0, X), roots, room)
+        for which, product in enumerate(products):
+            total[which] += product.astype(np.int64)
+
+    def _products(self, X: Array, roots: Array | None, room: Array) -> tuple[Array, ...]:
+        """Of whole numbers of at most ``slice_bits`` bits: of coarse steps, and of fine ones for what is left."""
         bits, (coarse, fine) = slice_bits(self.d), room[:, : len(X)]
         np.multiply(X, 2.0 ** (bits - self._exponent), out=fine)
         if roots is not None:
             fine *= roots
         np.clip(fine, -(2.0**bits), 2.0**bits, out=fine)
-        anchor = 1.5 * 2.0**52  # its last place is 1, so that adding it rounds to whole numbers
-        np.add(fine, anchor, out=coarse)
-        coarse -= anchor
+        np.rint(fine, out=coarse)
         fine -= coarse
         fine *= 2.0 ** (bits + 1)
-        fine += anchor
-        fine -= anchor
-        return coarse, fine
+        np.rint(fine, out=fine)
+        return coarse.T @ coarse, coarse.T @ fine, fine.T @ fine
+
+
+@dataclass(frozen=True, slots=True)
+class CoarseMoment(SecondMoment):
+    """The same by one product instead of three; a row is off by at most ``coarse_error``.
+
+    With ``x = c + f``, c of coarse steps, ``c (2x - c)ᵀ`` and its transpose add up to twice ``x xᵀ - f fᵀ``.
+    """
+
+    def zero(self) -> Total:
+        """No rows."""
+        return np.zeros((2, 1, self.d, self.d), dtype=np.int64)
+
+    def finish(self, total: Total) -> Array:
+        """The matrix."""
+        (product,) = _float(total)
+        return np.ldexp(product + product.T, 2 * (self._exponent - COARSE) - FINER - 1)
+
+    @property
+    def _rows(self) -> int:
+        return int(2 ** (53 - 2 * COARSE - FINER))
+
+    def _products(self, X: Array, roots: Array | None, room: Array) -> tuple[Array, ...]:
+        """Of whole numbers c, and of 2x - c in whole numbers of fine steps."""
+        coarse, rest = room[:, : len(X)]
+        np.multiply(X, 2.0 ** (COARSE - self._exponent), out=rest)
+        if roots is not None:
+            rest *= roots
+        np.clip(rest, -(2.0**COARSE), 2.0**COARSE, out=rest)
+        np.rint(rest, out=coarse)
+        rest += rest
+        rest -= coarse
+        anchor = 1.5 * 2.0 ** (52 - FINER)  # its last place is a fine step, so that adding it rounds to fine steps
+        rest += anchor
+        rest -= anchor
+        return (np.ldexp(coarse.T @ rest, FINER),)
+
+
+def _float(total: Total) -> Array:
+    """Both words together."""
+    return np.ldexp(total[0].astype(np.float64), CARRY) + total[1]
 
 
 def _carry(total: Total) -> Total:
@@ -243,9 +283,9 @@ def joint_sums(rows: Rows, terms: Sequence[Term]) -> Array:
     return fold(ColumnSums(rows.n, rows.X.shape[1], terms), rows)
 
 
-def second_moment(rows: Rows, bound: float) -> Array:
-    """``Σ w x xᵀ`` over the rows without gaps, whose entries are at most ``bound``."""
-    return fold(SecondMoment(rows.X.shape[1], bound), rows)
+def second_moment(rows: Rows, bound: float, *, coarse: bool = False) -> Array:
+    """``Σ w x xᵀ`` over the rows without gaps, whose entries are at most ``bound``; see :class:`CoarseMoment`."""
+    return fold((CoarseMoment if coarse else SecondMoment)(rows.X.shape[1], bound), rows)
 
 
 def incomplete(rows: Rows) -> int:
@@ -255,7 +295,9 @@ def incomplete(rows: Rows) -> int:
 
 def extremes(X: Array) -> tuple[float, float]:
     """Smallest and largest entry; not a number if some entry is none."""
-    return float(X.min()), float(X.max())
+    pieces = (X[start : start + PIECE] for start in range(0, len(X), PIECE))
+    found = np.array(list(in_parallel(lambda piece: (piece.min(), piece.max()), pieces, X.shape[1])))
+    return float(found[:, 0].min()), float(found[:, 1].max())
 
 
 def observed_domain(X: Array, low: float | None = None, high: float | None = None) -> Domain:

@@ -1,6 +1,7 @@
 """PCA against an adversary: the projector turns, and rows move, no further than the conditions allow."""
 
 import math
+from operator import itemgetter
 
 import numpy as np
 import pytest
@@ -13,12 +14,15 @@ from ppdp.bounds.pca import frame_shift, projector_shift
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.core.rounding import COARSE, FINER
 from ppdp.data.rows import Rows
+from ppdp.data.summary import second_moment
 from ppdp.transformers import PCA
 from ppdp.transformers.project.pca_margins import Spectrum
 
 BALLS = [domain for domain in domains(12, 2, 3, max_missing=0) if domain.entry_bound is None]
 ONE = Adjacency.replace().distance
+HALF = np.sqrt(0.5)
 CENTRED = pytest.mark.parametrize("center", [False, True], ids=["uncentred", "centred"])
 
 
@@ -256,7 +260,49 @@ def test_figures_of_an_independent_computation(n, k, gap, distance, center, turn
     assert turn <= found <= turn * (1 + 1e-8)
 
 
-HALF = np.sqrt(0.5)
+def closer(turn, size):
+    """Two orthogonal rows, of norm 1 and ``size``, and how much of their gap coarse products take away."""
+    rows = np.array([[np.cos(turn), np.sin(turn)], [-size * np.sin(turn), size * np.cos(turn)]])
+    long, short = (row @ (second_moment(Rows.of([row]), 1.0, coarse=True) - np.outer(row, row)) @ row for row in rows)
+    return short - long, rows
+
+
+def test_coarse_products_close_the_gap_of_all_rows_and_the_bound_allows_for_it():
+    """Of many tables of two rows, repeated, the one whose gap is closed most; without an allowance it is too much."""
+    rng, n = np.random.default_rng(0), 2**15
+    _, (long, short) = max(
+        (closer(*draw) for draw in rng.uniform([0.2, 0.999], [1.3, 1.0], (300, 2))), key=itemgetter(0)
+    )
+    size = float(np.linalg.norm(short))
+    many = int((n - 1) * size**2 / (1 + size**2)) + 2
+    tail = [*[long] * many, *[short] * (n - 1 - many)]
+    pair = Pair.of(*([HALF * (long + sign * short / size), *tail] for sign in (1, -1)))
+    domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
+    gap = min(found for found, _ in spectra(pair, domain, 1)) * (1 - 1e-12)
+    stage = PCA(1, gap)
+    (way,) = (way for way in stage.ways(domain, ONE) if way.name == "exact")
+    assert way.formula == "pca.coarse-rank"
+    left, right = (stage.prepare(rows, way, domain)["components"] for rows in (pair.left, pair.right))
+    turned = np.linalg.norm(left.T @ left - right.T @ right, 2)
+    assert 0.999 < turned / way.distance.radius <= ROUNDING
+    assert turned > lookup("pca.rank", "stability")(domain, ONE, min_gap=gap)[1].radius * ROUNDING
+
+
+@CENTRED
+def test_the_margin_of_a_coarse_gap_changes_by_at_most_one(center):
+    """A row without error becomes one with the largest."""
+    n, step = 2**15, 2.0 ** (1 - COARSE)
+    worst = (1 - step) + step * 2.0 ** -(FINER + 2) * 1.01
+    tail = [*[[0.0, 0.5]] * (n // 2), *[[0.0, -0.5]] * (n // 2 - 1)]
+    pair = Pair.of([[worst, 0.0], *tail], [[0.0, 1.0], *tail])
+    domain = Domain(n_rows=n, n_features=2, row_norm=1.0, max_missing=0)
+    (way,) = (way for way in PCA(1, 0.01, center=center).ways(domain, ONE) if way.name == "exact")
+    (condition,) = way.conditions
+    assert "coarse" in way.formula
+    assert condition.measure.coarse
+    assert 0.1 < abs(condition.margin(pair.left) - condition.margin(pair.right)) <= ROUNDING
+
+
 TILT = np.cos(5e-4), np.sin(5e-4)
 
 

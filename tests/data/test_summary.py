@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ppdp.core.rounding import product_error, slice_bits
+from ppdp.core.rounding import COARSE, FINER, coarse_error, product_error, slice_bits
 from ppdp.data.frames import readable
 from ppdp.data.parallel import PIECE
 from ppdp.data.rows import Rows
-from ppdp.data.summary import ColumnSums, Counts, SecondMoment, fold, second_moment
+from ppdp.data.summary import CoarseMoment, ColumnSums, Counts, SecondMoment, extremes, fold, second_moment
 
 WIDTHS = [1, 3, 20, 63, 70]
 LARGE = 6.0
@@ -30,6 +30,7 @@ def summaries(n, d):
     return {
         "sums": ColumnSums(n, d, [(None, LARGE), (np.square, LARGE**2), seen]),
         "moment": SecondMoment(d, LARGE),
+        "coarse moment": CoarseMoment(d, LARGE),
         "counts": Counts(1, lambda block: block.incomplete.sum()),
     }
 
@@ -94,15 +95,44 @@ def test_a_second_moment_is_as_exact_as_is_charged(d, bound):
     assert np.array_equal(found, found.T)
 
 
-def test_the_largest_rows_do_not_overflow():
+@pytest.mark.parametrize("d", [1, 4, 70])
+@pytest.mark.parametrize("bound", [2.0**-299, 1.0, 2.0**299])
+@pytest.mark.repeated("bound")
+def test_coarse_products_are_off_by_what_a_row_is_charged_and_a_row_comes_close(d, bound):
+    rows = rows_of(300, d, gaps=False)
+    rows = Rows(rows.X / LARGE * bound, None, rows.weight)
+    off = (second_moment(rows, bound, coarse=True) - second_moment(rows, bound)) / bound**2
+    assert np.linalg.norm(off) <= rows.n * coarse_error(d, np.sqrt(d), 1.0)
+    assert np.array_equal(off, off.T)
+    step = 2.0 ** (1 - COARSE)  # in units of the bound; as long as can be, for a power of two
+    worst = (1 - step) + step * 2.0 ** -(FINER + 2) * 1.01  # off a fine step by half of one, and as large as can be
+    row = Rows(np.full((1, d), worst * bound), None, np.ones(1))
+    off = second_moment(row, bound, coarse=True) / bound**2 - worst**2
+    assert 0.9 < np.linalg.norm(off) / coarse_error(d, np.sqrt(d), 1.0) <= 1
+    half = Rows(np.full((1, d), 0.5 * step * bound), None, np.ones(1))  # all of it is left out
+    assert not second_moment(half, bound, coarse=True).any()
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+def test_the_largest_rows_do_not_overflow(coarse):
     n = 2**20
     rows = Rows(np.ones((n, 1)), None, np.ones(n))
-    assert second_moment(rows, 1.0) == n
+    assert second_moment(rows, 1.0, coarse=coarse) == n
+    assert second_moment(rows, 1 / (1 + 1e-9), coarse=coarse) == n
 
 
-def test_rows_with_gaps_and_deleted_rows_are_zeros():
+def test_extremes_of_several_pieces_tell_of_gaps():
+    X = np.zeros((2 * PIECE + 1, 2))
+    X[0, 0], X[-1, 1] = -3.0, 5.0
+    assert extremes(X) == (-3.0, 5.0)
+    X[PIECE, 0] = np.nan
+    assert np.isnan(extremes(X)).all()
+
+
+@pytest.mark.parametrize("coarse", [False, True])
+def test_rows_with_gaps_and_deleted_rows_are_zeros(coarse):
     X = np.array([[1.0, 2.0], [np.nan, 5.0], [3.0, 4.0]])
-    moment = second_moment(Rows(X, None, np.array([1.0, 1.0, 0.0])), 8.0)
+    moment = second_moment(Rows(X, None, np.array([1.0, 1.0, 0.0])), 8.0, coarse=coarse)
     assert moment.tolist() == [[1.0, 2.0], [2.0, 4.0]]
 
 

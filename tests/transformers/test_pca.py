@@ -9,10 +9,12 @@ from sklearn.decomposition import PCA as Reference
 from sklearn.exceptions import NotFittedError
 
 from ppdp import Adjacency, Certificate, Domain, make_pipeline
+from ppdp.bounds import lookup
+from ppdp.core.distance import Distance
 from ppdp.data.statistics import Moments
-from ppdp.exceptions import InvalidParameter, UnsupportedOrder
+from ppdp.exceptions import CertificateError, InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.transformers import PCA, NormClipper, StandardScaler
+from ppdp.transformers import PCA, MinMaxScaler, NormClipper, StandardScaler
 from ppdp.transformers.project.public_columns import PublicColumns
 
 ONE = Adjacency.replace().distance
@@ -231,6 +233,64 @@ class TestPlan:
         out = exact(PCA(2, **settings), DOMAIN.but(feature_names=tuple("abcdef"))).domain
         assert (out.row_norm, out.n_features) == (pytest.approx(norm), columns)
         assert (out.feature_names is None) == (columns == 4)
+
+
+class TestCoarseProducts:
+    """One product instead of three, where rows are many and few of them differ."""
+
+    FACTS = Domain(n_rows=2**15, n_features=3, row_norm=np.sqrt(3), entry_bound=1.0, max_missing=0)
+
+    @pytest.mark.parametrize(
+        ("settings", "formula"),
+        [
+            ({}, "pca.coarse-rank"),
+            ({"center": True}, "pca.coarse-centred-rank"),
+            ({"output": "projected"}, "pca.coarse-projected"),
+            ({"output": "aligned"}, "pca.aligned"),
+            ({"min_gap": 1e-6}, "pca.rank"),
+        ],
+    )
+    def test_public_facts_decide(self, settings, formula):
+        assert exact(PCA(1, **settings), self.FACTS).formula == formula
+
+    def test_few_rows_or_many_that_differ_take_fine_products(self):
+        fine, coarse = (lookup(f"pca.{name}", "stability") for name in ("rank", "coarse-rank"))
+        far = Distance(replaced=1, moved=2**15, radius=1e-4)
+        for domain, distance in [
+            (self.FACTS.but(n_rows=2**15 - 1), ONE),
+            (self.FACTS, far),
+            (self.FACTS, far.among(999)),
+        ]:
+            found = {way.name: way for way in PCA(1).ways(domain, distance)}["exact"]
+            assert found.formula == "pca.rank"
+            assert found.distance == fine(domain, distance, **found.parameters)[1]
+            with pytest.raises(CertificateError):
+                coarse(domain, distance, **found.parameters)
+
+    def test_they_cost_next_to_nothing(self):
+        fine, coarse = (
+            lookup(f"pca.{name}", "stability")(self.FACTS, ONE, min_gap=0.3)[1] for name in ("rank", "coarse-rank")
+        )
+        assert fine.radius < coarse.radius < fine.radius * (1 + 1e-6)
+
+    @pytest.mark.parametrize("center", [False, True])
+    def test_alone_the_directions_are_those_of_scikit_learn(self, center):
+        X = rows(2**15)
+        expected = np.abs(Reference(2).fit(X).components_ if center else leading(X, 2))
+        assert np.abs(PCA(2, center=center).fit(X).components_) == pytest.approx(expected, abs=1e-9)
+
+    def test_alone_a_gap_too_small_for_them_takes_fine_ones(self):
+        X = rows(2**15, shift=0.0) * [1e6, 1, 1, 1, 1, 1]
+        stage, domain = PCA(2), Domain(n_rows=2**15, n_features=6, row_norm=2e7, max_missing=0)
+        assert exact(stage, domain).formula == "pca.coarse-rank"
+        assert np.abs(stage.fit(X).components_) == pytest.approx(np.abs(leading(X, 2)), abs=1e-9)
+
+    def test_in_a_pipeline_with_a_certificate(self):
+        X = np.clip(rows(2**15, 3) / 2, -1, 1)
+        steps = MinMaxScaler(ranges=(-1.0, 1.0)), PCA(1, 0.02, statistics="exact"), GaussianMechanism()
+        pipe = make_pipeline(*steps, epsilon=1.0, random_state=0).fit(X)
+        assert '"pca.coarse-rank"' in pipe.certificate_.to_json()
+        assert pipe.certificate_.verify()
 
 
 class TestPipelines:

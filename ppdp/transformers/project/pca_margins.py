@@ -24,6 +24,12 @@ class Spectrum:
     components: Array
     mean: Array | None
 
+    @property
+    def gap(self) -> float:
+        """Between the eigenvalue of the last of these eigenvectors and the next one; 0 if there is none."""
+        values = self.values[len(self.components) - 1 : len(self.components) + 1]
+        return float(values[0] - values[-1])
+
     @classmethod
     def of(cls, mean: Array, matrix: Array, k: int, *, center: bool) -> Spectrum:
         """From the mean and second moment of the rows."""
@@ -31,11 +37,11 @@ class Spectrum:
         return cls(values, components, mean if center else None)
 
     @classmethod
-    def of_rows(cls, rows: Rows, domain: Domain, k: int, *, center: bool) -> Spectrum:
-        """From the rows, over their public number."""
+    def of_rows(cls, rows: Rows, domain: Domain, k: int, *, center: bool, coarse: bool = False) -> Spectrum:
+        """From the rows, over their public number; ``coarse`` where the formula allows for it."""
         norm = float(domain.require("row_norm"))
         mean = column_sums(rows.X, rows.weight, norm) / rows.n if center else np.zeros(rows.X.shape[1])
-        matrix = second_moment(rows, largest_entry(domain)) / rows.n
+        matrix = second_moment(rows, largest_entry(domain), coarse=coarse) / rows.n
         return cls.of(mean, matrix, k, center=center)
 
 
@@ -47,12 +53,13 @@ class GapMargin:
     k: int
     gap: float
     center: bool
+    coarse: bool = False
 
     def __call__(self, rows: Rows, unit: float) -> float:
         """Measure."""
-        values = Spectrum.of_rows(rows, self.domain, self.k, center=self.center).values
+        found = Spectrum.of_rows(rows, self.domain, self.k, center=self.center, coarse=self.coarse)
         error = moment_error(self.domain, center=self.center)
-        room = float(values[self.k - 1] - values[self.k]) - self.gap - 2 * error
+        room = found.gap - self.gap - 2 * error
         return room / (unit + 4 * error) if room > 0 else 0.0
 
 
