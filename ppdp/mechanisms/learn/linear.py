@@ -19,6 +19,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.mechanisms.base import Question, SharedDocstring
 from ppdp.mechanisms.learn.batches import batches, secret_one
 from ppdp.mechanisms.learn.descent import ClippedGradient, descend, descend_faster, minimise, path, projected
+from ppdp.mechanisms.learn.moments import fitted_by_moments
 from ppdp.mechanisms.learn.secants import Secants, clear
 from ppdp.mechanisms.learn.solvers import SOLVERS, Training, question
 from ppdp.mechanisms.learn.supervised import Supervised
@@ -26,7 +27,7 @@ from ppdp.privacy.noise.sampler import Noise
 
 __all__ = ["BatchModel", "LinearModel", "has_path"]
 
-ONE_MODEL = ("output", "hidden")  # solvers that release nothing but the last model
+ONE_MODEL = ("output", "hidden", "moments", "auto")  # solvers that release nothing but the last model
 
 
 def is_auto(value: Any) -> bool:
@@ -133,7 +134,13 @@ class LinearModel(SharedDocstring, Supervised):
             return 1.2 / (self._curvature * max(1.0, spread)) * max(1.0, scores / 3)
         return positive("step_size", self.step_size, self, most=1e6)
 
+    def _solver_of(self: Any, question: Question) -> str:
+        """The solver, also where it was left to the public rule."""
+        rule = "moments" if question.formula.endswith("-moments") else "dpgd"
+        return rule if self.solver == "auto" else str(self.solver)
+
     def settle(self: Any, question: Question) -> None:
+        self.solver = self._solver_of(question)
         parameters, steps = question.parameters, question.steps
         self.max_iter = 1 if self.solver == "hidden" else parameters.get("iterations", parameters.get("epochs", steps))
         for name in ("alpha", "batch_size"):
@@ -144,8 +151,9 @@ class LinearModel(SharedDocstring, Supervised):
 
     def release(self: Any, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         parameters, steps = question.parameters, question.steps
-        radius, solver = parameters["coef_norm"], self.solver
-        gradient = ClippedGradient.of(rows, self._residuals, parameters["clip"], parameters["fit_intercept"])
+        radius, solver = parameters["coef_norm"], self._solver_of(question)
+        clip = parameters.get("gradient_clip", parameters.get("clip"))
+        gradient = ClippedGradient.of(rows, self._residuals, clip, parameters["fit_intercept"])
         width = gradient.width
         start = np.zeros((question.size // width, width))
 
@@ -162,6 +170,9 @@ class LinearModel(SharedDocstring, Supervised):
                 radius=radius,
             )
             return {"theta": projected(answer(theta), radius).ravel()}
+        if solver == "moments":
+            penalty = 0.0 if is_auto(self.alpha) else self.alpha / rows.n
+            return {"theta": fitted_by_moments(rows, gradient, answer, noise_scale, penalty, parameters)}
         d = rows.X.shape[1]
         penalty = np.zeros(width)  # the intercept is free
         penalty[:d] = (self._usual_alpha if is_auto(self.alpha) else self.alpha) / rows.n

@@ -67,7 +67,8 @@ class LinearRegression(BatchModel, LinearRegressor, Mechanism):
     _usual_norm = 2.0
 
     def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
-        formulas = {"dpgd": "learning.squared-gradient", "output": "learning.squared-minimiser"}
+        names = {"dpgd": "squared-gradient", "output": "squared-minimiser", "moments": "squared-moments"}
+        formulas = {solver: f"learning.{name}" for solver, name in names.items()}
         return formulas, {"y_range": self._range(domain)}
 
     def _residuals(self, scores: Array, y: Array) -> Array:
@@ -76,28 +77,35 @@ class LinearRegression(BatchModel, LinearRegressor, Mechanism):
 
 @dataclass(eq=False, repr=False)
 class Ridge(LinearRegression):
-    """Least squares with a squared penalty, by noisy gradient descent or by noise on the exact model.
+    """Least squares with a squared penalty: by noisy gradients, noisy second moments, or noise on the exact model.
 
     ``solver="dpgd"`` is that of :class:`LinearRegression`; the penalty acts on released coefficients only.
     ``solver="output"``: the penalised loss is minimised over the ball without noise, every row's gradient clipped
-    (which makes it Huber's loss), and Gaussian noise is added to the minimiser, once.
+    (which makes it Huber's loss), and Gaussian noise is added to the minimiser, once. ``solver="moments"``: noisy
+    second moments of rows and targets are solved, every direction damped by what is noise in it, and a few noisy
+    gradients refine that: on average the most accurate of all (``benchmarks/results.md``).
 
     Parameters
     ----------
     alpha : float or "auto", default="auto"
         Weight of the penalty ``alpha/2 |coef|²`` beside half the sum of squares, as scikit-learn's. "auto": 1; under
         "output", where it penalises the intercept too and must be positive, what balances its bias with
-        the noise.
-    solver : {"dpgd", "poisson", "fixed-size", "epochs", "hidden", "output"}, default="dpgd"
-        Noisy projected gradient descent on all rows or on batches, as the notes have it, or output perturbation.
+        the noise; under "moments" no more than what damps noise.
+    solver : {"dpgd", "poisson", "fixed-size", "epochs", "hidden", "output", "moments", "auto"}, default="dpgd"
+        Noisy projected gradient descent on all rows or on batches, as the notes have it, output perturbation, or second
+        moments, for which ``clip`` and ``step_size`` have no effect and ``max_iter`` counts the moments as one
+        answer (5 in all, 1 where ``n μ < d``). "auto": "moments" for up to 300 features, else "dpgd".
 
     Notes
     -----
+    Under "moments" (``docs/theory/second-moments.md``): ``μ = √10 N²/(n σ)`` for one replaced row, N the norm at which
+    rows are clipped.
+
     Under "output" (``docs/theory/output-perturbation.md``): ``μ = (C mass + min(L total, 2C moved)) / (alpha σ)``.
     """
 
     _: KW_ONLY
     alpha: float | str = "auto"
 
-    _solvers = SOLVERS
+    _solvers = (*SOLVERS, "moments", "auto")
     _usual_alpha = 1.0

@@ -15,12 +15,14 @@ from ppdp.bounds.sampled_learning import batches_per_pass, smoothness, softmax_b
 from ppdp.core.domain import Domain
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Question
+from ppdp.mechanisms.learn.moments import usual_moments
 
 __all__ = ["SOLVERS", "Training", "question"]
 
 SOLVERS = ("dpgd", "poisson", "fixed-size", "epochs", "hidden", "output")
 
 SOLVED = 0.1  # error of the exact solver, as a share of what one replaced row does: far below the noise
+MOST_COLUMNS = 300  # second moments of more take long; up to here no solver was better on average
 MOST_ITERATIONS = 1000  # stopping earlier only regularises more, and costs less
 USUAL_MU = 0.2
 EXPERIMENTAL = (
@@ -59,7 +61,9 @@ class Training:
 
 def question(solver: str, domain: Domain, training: Training, mu: float | None) -> Question:
     """What a solver asks of the rows, with the budget ``mu`` if it is known; an error if it cannot do as chosen."""
-    rules = {"dpgd": _full_batches, "epochs": _epochs, "hidden": _hidden, "output": _minimiser}
+    rules = {"dpgd": _full_batches, "epochs": _epochs, "hidden": _hidden, "output": _minimiser, "moments": _moments}
+    if solver == "auto":
+        solver = "moments" if domain.d <= MOST_COLUMNS else "dpgd"
     asked = rules[solver](domain, training, mu) if solver in rules else _samples(solver, domain, training, mu)
     return replace(asked, step_size=asked.parameters.get("step_size", training.step_size))
 
@@ -151,3 +155,11 @@ def _minimiser(domain: Domain, training: Training, mu: float | None) -> Question
         iterations = math.ceil(min(math.log(wanted) / solver_rate(smooth, alpha / domain.n), MOST_ITERATIONS))
     parameters = {**gradient, "alpha": alpha, "smoothness": smooth, "iterations": iterations}
     return Question.asked(training.formulas["output"], "mechanism", domain, parameters, 1)
+
+
+def _moments(domain: Domain, training: Training, mu: float | None) -> Question:
+    """Second moments once, then a few gradients."""
+    parameters = usual_moments(domain, training.gradient, mu or USUAL_MU)
+    if training.max_iter is not None:
+        parameters["refinements"] = training.max_iter - 1
+    return Question.asked(training.formulas["moments"], "mechanism", domain, parameters, 1 + parameters["refinements"])

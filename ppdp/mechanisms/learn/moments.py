@@ -1,0 +1,126 @@
+"""Least squares from noisy second moments, refined by noisy gradients: ``docs/theory/second-moments.md``.
+
+Everything but the two sums over rows is made from released numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ppdp.bounds.moments import gradient_weight
+from ppdp.core.domain import Domain
+from ppdp.core.rounding import BLOCK
+from ppdp.data.rows import Array, Rows
+from ppdp.data.summary import second_moment
+from ppdp.mechanisms.learn.descent import ClippedGradient, projected
+
+__all__ = ["fitted_by_moments", "usual_moments"]
+
+CLIPPED = 0.2  # square of the norm at which rows are clipped, over the largest: noise falls with it, bias grows slowly
+TARGET = 0.25  # square of the weight of targets, over that
+GRADIENT = 0.08  # norm at which gradients are clipped, over the largest norm of a row
+REFINEMENTS = 4  # gradients, each as dear as the moments; none where all would be noise
+EXPLAINED = 0.125  # mean square of what coefficients predict, at most, in units of half the range
+_ROUNDS = 200  # of the fixed point
+
+
+def usual_moments(domain: Domain, gradient: Mapping[str, Any], mu: float) -> dict[str, Any]:
+    """Public parameters of the formula: a constant as large as a typical entry, norms relative to the longest row."""
+    longest = float(domain.require("row_norm"))
+    constant = longest / math.sqrt(domain.d)
+    longest = math.hypot(longest, constant) if gradient["fit_intercept"] else longest
+    norm = math.sqrt(CLIPPED) * longest
+    own = {name: gradient[name] for name in ("coef_norm", "fit_intercept", "y_range")}
+    return {
+        "norm": norm,
+        "constant": constant,
+        "target_weight": math.sqrt(TARGET) * norm,
+        "gradient_clip": GRADIENT * longest,
+        "refinements": REFINEMENTS if domain.n * mu >= domain.d else 0,
+        **own,
+    }
+
+
+def mean_moments(rows: Rows, parameters: Mapping[str, Any]) -> Array:
+    """Mean of ``w z zᵀ``: z a row with constant and target, clipped; its upper triangle, isometric to the matrix."""
+    assert rows.y is not None
+    constant = [np.full(rows.n, parameters["constant"])] * bool(parameters["fit_intercept"])
+    Z = np.column_stack([rows.X, *constant, parameters["target_weight"] * rows.y])
+    for start in range(0, rows.n, BLOCK):
+        part = Z[start : start + BLOCK]
+        norms = np.sqrt(np.einsum("ij,ij->i", part, part))
+        part *= np.minimum(1.0, parameters["norm"] / np.maximum(norms, parameters["norm"]))[:, None]
+    moment = second_moment(Rows(Z, None, rows.weight), parameters["norm"]) / rows.n
+    upper = np.triu_indices(len(moment))
+    return np.asarray(moment[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2)))
+
+
+def fitted_by_moments(
+    rows: Rows,
+    gradient: ClippedGradient,
+    answer: Callable[[Array], Array],
+    noise_scale: float,
+    penalty: float,
+    parameters: Mapping[str, Any],
+) -> Array:
+    """Coefficients, intercept last, inside their ball.
+
+    The first guess solves the noisy normal equations, every direction damped by what is noise in it; then every noisy
+    gradient moves the coefficients by as much as it is more certain than what is known.
+    """
+    released = answer(mean_moments(rows, parameters))
+    units = np.ones(gradient.width)
+    units[rows.X.shape[1] :] = parameters["constant"]
+    radius = parameters["coef_norm"]
+    values, vectors, cross, own = _directions(released, gradient.width, parameters["target_weight"], noise_scale)
+    most = min(radius**2, gradient.width * min(own, EXPLAINED) / float(values.sum()))  # no more than targets can follow
+    values = values + penalty
+    theta, unsure = _damped(values, cross, noise_scale / math.sqrt(2), parameters["target_weight"], most)
+    coef = projected(units * (vectors @ theta), radius)
+    weight = gradient_weight(parameters["norm"], parameters["gradient_clip"])
+    for _ in range(parameters["refinements"]):
+        padded = np.pad(weight * gradient(coef[None])[0], (0, released.size - coef.size))  # answers have one size
+        downhill = -answer(padded)[: coef.size] / weight - penalty * coef / units**2
+        noise = (noise_scale / weight) ** 2
+        step = values * unsure / (values**2 * unsure + noise)
+        coef = projected(coef + units * (vectors @ (step * (vectors.T @ (units * downhill)))), radius)
+        unsure = 1 / (1 / unsure + values**2 / noise)
+    return coef
+
+
+def _directions(released: Array, width: int, weight: float, noise_scale: float) -> tuple[Array, Array, Array, float]:
+    """Eigenvalues and eigenvectors of the released moments of rows, moments with the target, and of the target alone.
+
+    Eigenvalues are drawn towards their mean by as much of their spread as is noise.
+    """
+    upper = np.triu_indices(width + 1)
+    moment = np.zeros((width + 1, width + 1))
+    moment[upper] = released / np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
+    moment += np.triu(moment, 1).T
+    values, vectors = np.linalg.eigh(moment[:width, :width])
+    mean = max(float(values.mean()), 1e-9 * float(np.abs(values).max()))
+    spread = float(((values - mean) ** 2).sum())
+    noisy = min(1.0, noise_scale**2 * width * (width + 1) / 2 / max(spread, 1e-300))
+    values = noisy * mean + (1 - noisy) * np.maximum(values, 0.0)
+    own = (max(float(moment[width, width]), 0.0) + noise_scale) / weight**2
+    return values, vectors, vectors.T @ moment[:width, width] / weight, own
+
+
+def _damped(values: Array, cross: Array, noise: float, weight: float, most: float) -> tuple[Array, Array]:
+    """Coefficients in every direction, and the variance that is left in it.
+
+    The normal equations have noise of variance ``noise² (1/weight² + |theta|²)``, coefficients a prior variance that is
+    as large as they turn out to be, up to ``most`` together: a fixed point.
+    """
+    square = most
+    for _ in range(_ROUNDS):
+        error = noise**2 * (1 / weight**2 + square)
+        prior = max(square / len(values), 1e-12 * most)
+        theta = values * prior / (values**2 * prior + error) * cross
+        unsure = prior * error / (values**2 * prior + error)
+        square = min(float((theta**2 + unsure).sum()), most)
+    return theta, unsure
