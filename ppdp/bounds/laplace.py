@@ -58,11 +58,25 @@ def sum_shape(domain: Domain) -> tuple[int, float]:
 
 @formula("laplace.sum", **_SHARED, shape=sum_shape)
 def laplace_sum(domain: Domain, distance: Distance, *, noise_scale: float) -> PrivacyLoss:
-    """Sum of the rows, L1 shift ``B mass + min(√d total, 2B moved)`` with B the largest L1 norm of a row."""
+    """Sum of the rows, L1 shift ``B mass + min(√d total, m moved, 2B moved)``, B the largest L1 norm of a row.
+
+    m is by how much the entries of a row that moved differ together, where that is known.
+    """
     root = math.sqrt(domain.d)
-    shift = distance.sum_shift(absolute_norm(domain), root)
+    shift = _sum_change(domain, distance, absolute_norm(domain))
     shift += root * column_sum_error(domain.n, domain.d, largest_entry(domain), distance)
     return real_loss(shift, noise_scale, sum_shape(domain))
+
+
+def _sum_change(domain: Domain, distance: Distance, norm: float) -> float:
+    """Most that the sum of the rows can change (L1), rounding apart."""
+    return min(norm * distance.mass + _moved_change(domain, distance, norm), math.sqrt(domain.d) * distance.sums)
+
+
+def _moved_change(domain: Domain, distance: Distance, norm: float) -> float:
+    """The same of rows that moved alone."""
+    each = min(distance.moved_by_entries(domain.d), 2 * norm)
+    return min(math.sqrt(domain.d) * distance.total, each * distance.moved)
 
 
 def mean_shape(domain: Domain, *, weighted: bool) -> tuple[int, float]:
@@ -81,9 +95,9 @@ def laplace_mean(domain: Domain, distance: Distance, *, noise_scale: float, weig
     error = root * column_sum_error(n, d, shape[1], distance)
     if weighted:
         error += column_sum_error(n, 1, norm, distance)
-        shift = 2 * norm * distance.one_sided + min(root * distance.total, 2 * norm * distance.moved)
+        shift = 2 * norm * distance.one_sided + _moved_change(domain, distance, norm)
     else:
-        shift = distance.sum_shift(norm, root)
+        shift = _sum_change(domain, distance, norm)
     return real_loss((shift + error) / n, noise_scale, shape)
 
 
@@ -105,9 +119,8 @@ def laplace_rows(domain: Domain, distance: Distance, *, noise_scale: float) -> P
 def rows_change(domain: Domain, distance: Distance) -> float:
     """By how much the rows in their places change together (L1)."""
     far, norm = distance.by_position(), absolute_norm(domain)
-    each = min(far.moved_by_entries(domain.d), 2 * norm)
     slots = min(far.changed, float(domain.n))
-    shift = min(norm * far.mass + min(far.moved * each, math.sqrt(domain.d) * far.total), 2 * norm * slots)
+    shift = min(norm * far.mass + _moved_change(domain, far, norm), 2 * norm * slots)
     return shift + 2 * UNIT * norm * slots
 
 

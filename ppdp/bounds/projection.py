@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ppdp.bounds.random_matrix import BINS, FAMILIES, MOST_COLUMNS, MOST_ENTRIES, draw, row_bits, whole
+from ppdp.bounds.random_matrix import BINS, FAMILIES, MOST_COLUMNS, MOST_ENTRIES, at_once, draw, row_bits, whole
 from ppdp.core.distance import Distance, Moves
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import formula, sane
@@ -51,7 +51,7 @@ class Norms:
     columns, absolute_columns : ndarray of shape (d,)
         L2 and L1 norm of every column of A.
     touched : ndarray of shape (d,)
-        How many components a column can change: its entries that are not 0; all, where rows are rounded.
+        How many components a column can change: its entries that are not 0; all, if the matrix is not sparse.
     terms : int
         How many entries of one row are not 0, at most.
     bits : int or None
@@ -175,7 +175,7 @@ def _norms(matrix: Matrix) -> Norms:
         absolute_columns=safe * absolute_columns,
         touched=_sums(S != 0, 0) if issparse(A) else np.full(matrix.n_features, float(np.count_nonzero(terms))),
         terms=int(terms.max()),
-        bits=None if issparse(A) else row_bits(S),
+        bits=row_bits(S) if at_once(A) else None,
     )
 
 

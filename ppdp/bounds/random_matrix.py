@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-__all__ = ["BINS", "FAMILIES", "MOST_COLUMNS", "MOST_ENTRIES", "draw", "row_bits", "whole"]
+__all__ = ["BINS", "FAMILIES", "MOST_COLUMNS", "MOST_ENTRIES", "at_once", "draw", "row_bits", "whole"]
 
 Array = NDArray[np.float64]
 Bits = NDArray[np.uint64]
@@ -22,6 +22,7 @@ BINS = ("balanced", "fixed", "variable")
 MOST_ENTRIES, MOST_COLUMNS = 2**26, 2**22
 """Of the largest matrix whose norms are computed."""
 EXACT = 53  # integers up to 2^53 are float64 numbers
+CROWDED, FEW = 4, 32
 FINE = 10  # entries of standard deviation 1 are multiples of 2^-10 or less
 
 
@@ -82,9 +83,14 @@ def whole(A: Any) -> tuple[Any, float]:
     return A / unit, unit
 
 
-def row_bits(S: Array) -> int:
+def at_once(A: Any) -> bool:
+    """Whether rows meet this matrix in one exact product: it is no sparse one, or large and a quarter of it not 0."""
+    return not issparse(A) or (A.shape[0] >= FEW and CROWDED * A.nnz >= A.shape[0] * A.shape[1])
+
+
+def row_bits(S: Any) -> int:
     """The most bits b such that whole numbers z up to 2^b have ``Σ |S_ij z_j|`` of at most 2^53 for every i."""
-    return EXACT - (max(int(np.abs(S).sum(axis=1).max()), 1) - 1).bit_length()
+    return EXACT - (max(int(abs(S).sum(axis=1).max()), 1) - 1).bit_length()
 
 
 def _fineness(n_components: int) -> int:

@@ -70,14 +70,11 @@ class Moves:
         error : float
             By rounding, on each side of an entry that differs.
         """
-        slope = max(map(abs, factors))
-        if isinstance(self.linf, tuple):
-            linf: float | tuple[float, ...] = tuple(
-                min(abs(factor) * entry + 2 * error, most) if entry else 0.0
-                for factor, entry in zip(factors, self.linf, strict=True)
-            )
-        else:
-            linf = min(slope * self.linf + 2 * error, most)
+        slopes = [abs(factor) for factor in factors]
+        slope, each = max(slopes), self.linf if isinstance(self.linf, tuple) else (self.linf,) * len(slopes)
+        limits = [min(a * entry + 2 * error, most) if entry else 0.0 for a, entry in zip(slopes, each, strict=True)]
+        one = not isinstance(self.linf, tuple) and min(slopes) == slope
+        linf = limits[0] if one else tuple(limits)
         columns = min(self.columns, len(factors))
         found = Moves(linf, math.inf, columns)
         together = math.fsum(found.largest([1.0] * len(factors)))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from ppdp.bounds.random_matrix import EXACT, row_bits, whole
+from ppdp.bounds.random_matrix import EXACT, at_once, row_bits, whole
 from ppdp.data.frames import canonical
 from ppdp.data.parallel import blocks, in_parallel
 from ppdp.data.rows import Array
@@ -46,11 +46,12 @@ def product(X: Any, A: Any) -> Array:
     return np.asarray(np.ldexp(total, size[:, None] + scale) + 0.0)  # -0 becomes 0
 
 
-def project(X: Any, A: Any) -> Array:
+def project(X: Any, A: Any, entry: float = 0.0) -> Array:
     """``X @ A.T`` for a matrix that :func:`~ppdp.bounds.random_matrix.draw` has drawn, by one product.
 
-    Rows are rounded first, to as many bits as keep the sums exact, unless A is sparse. The bits of a row depend on
-    nothing but that row and A; under a sparse A those of a component depend on nothing but the columns that it sums.
+    Rows are rounded first, to as many bits as keep the sums exact, unless A is sparse and not crowded. The bits of a
+    row depend on nothing but that row, A and ``entry``; under a sparse A those of a component depend on nothing but
+    the columns that it sums, of a crowded one in rows whose entries are at most ``entry``.
 
     Parameters
     ----------
@@ -58,8 +59,12 @@ def project(X: Any, A: Any) -> Array:
         Finite rows.
     A : ndarray or sparse array of shape (k, d)
         The matrix.
+    entry : float, default=0.0
+        Public. Rows whose entries are at most this meet a crowded sparse matrix on one grid.
     """
-    X, (S, unit) = _ordered(X), whole(A)
+    X, (S, unit), least = _ordered(X), whole(A), LEAST
+    if issparse(S) and at_once(S):
+        S, least = S.toarray(), max(math.frexp(entry)[1], LEAST) if entry else LEAST
     if issparse(S) and issparse(X):  # each sum is taken from the first column to the last; zeros change nothing
         return _dense(X @ S.T) * unit
     bits = 0 if issparse(S) else row_bits(S)
@@ -72,7 +77,7 @@ def project(X: Any, A: Any) -> Array:
             out[part] = (S @ np.ascontiguousarray(rows.T)).T
             out[part] *= unit
             return
-        exponents = np.maximum(_exponents(rows), LEAST)
+        exponents = np.maximum(_exponents(rows), least)
         up, down = np.ldexp(1.0, bits - exponents), unit * np.ldexp(1.0, exponents - bits)
         if issparse(rows):
             out[part] = _with(rows, np.rint(rows.data * _by_entry(rows, up))) @ S_t

@@ -9,7 +9,13 @@ from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.audit import attack_stability
 from ppdp.bounds import lookup
 from ppdp.data.releases import STATISTICS
-from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
+from ppdp.mechanisms import (
+    ExponentialMechanism,
+    GaussianMechanism,
+    LaplaceMechanism,
+    LogisticRegression,
+    SignMechanism,
+)
 from ppdp.mechanisms.base import Mechanism
 from ppdp.testing import REGISTRY
 from ppdp.transformers import Deduplicator, GridDeduplicator, MeanImputer, MinMaxScaler, NormClipper, StandardScaler
@@ -87,6 +93,32 @@ PLANS = {
     "first of its cell": (NormClipper(1.0), GridDeduplicator(cell=0.5, keep="first"), LaplaceMechanism("sum")),
     "imputed": (MeanImputer(statistics="exact"), NormClipper(1.0), GaussianMechanism("mean")),
 }
+
+
+MORE = {
+    "mean": (NormClipper(1.0), LaplaceMechanism()),
+    "covariance": (NormClipper(1.0), GaussianMechanism("covariance")),
+    "Laplace rows": (NormClipper(1.0), LaplaceMechanism("rows")),
+    "signs": (NormClipper(1.0), SignMechanism()),
+    "signs and a matrix": (NormClipper(1.0), SignMechanism("angle", n_signs=8)),
+    "a median": (NormClipper(1.0), ExponentialMechanism(candidates=21)),
+    "scaled with noise": (NormClipper(1.0), StandardScaler(statistics="noisy"), GaussianMechanism()),
+    "weights": (NormClipper(1.0), GridDeduplicator(cell=0.5, keep="soft"), GaussianMechanism()),
+    "a model": (NormClipper(1.0), LogisticRegression((0, 1))),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in PLANS | MORE if name != "imputed"])
+def test_no_plan_pays_more_for_added_rows_than_for_replaced_ones(name):
+    """At the same cap and floor; every number of noise, the releases of stages included."""
+    steps, facts = (PLANS | MORE)[name], Domain(n_rows=1000, n_features=2, max_missing=0, min_present=0)
+    budget = {"epsilon": 8.0, "delta": 1e-4, "gate": None}
+    plans = [
+        make_pipeline(*steps, **budget, domain=facts.but(adjacency=adjacency)).plan()
+        for adjacency in (Adjacency.add_remove(), Adjacency.replace())
+    ]
+    noise = [[plan.mechanism.noise_scale, *(release.noise_scale for release in plan.releases)] for plan in plans]
+    assert all(one <= other * (1 + 1e-7) for one, other in zip(*noise, strict=True))
 
 
 @pytest.mark.parametrize("name", PLANS)

@@ -1,5 +1,7 @@
 """A change of one row, followed through ranges and projections to what is released, against an adversary."""
 
+from itertools import combinations, product
+
 import numpy as np
 import pytest
 from adversary import DISTANCES, World, attack, named
@@ -12,6 +14,7 @@ from ppdp.mechanisms.base import Question
 from ppdp.transformers import Deduplicator, LSHDeduplicator, MinMaxScaler, RandomProjection
 
 D, K = 10, 4
+SIGNS = [np.array(signs) for signs in product((-1.0, 1.0), repeat=3)]
 CHANGES = {
     "one column": Adjacency.change(coordinate=0.5),
     "three columns": Adjacency.change(coordinate=0.5, count=3),
@@ -92,6 +95,65 @@ def test_one_column_reaches_one_component_of_an_oporp(adjacency, bins):
     assert loss.epsilon(0.0) == pytest.approx(5.0, rel=1e-7)
     sensitivity = lookup("query.rows", "mechanism")(domain, distance)
     assert sensitivity == pytest.approx(0.5, rel=1e-7)
+
+
+WIDTHS = np.array([0.5, 1.0, 2.0, 4.0, 8.0, 1.0, 1.0, 2.0, 0.5, 16.0])
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("query", ["sum", "mean"])
+def test_sums_behind_ranges_of_different_widths_cost_what_one_row_can_change(change, query):
+    """Every column by its own slope; a sum changes by no more than the row, in L1."""
+    adjacency, rng = CHANGES[change], np.random.default_rng(2)
+    stage = MinMaxScaler(ranges=[(-w, w) for w in WIDTHS], feature_range=(-1, 1))
+    domain = Domain(n_rows=50, n_features=D, max_missing=0, adjacency=adjacency, min_present=50)
+    (way,) = [way for way in stage.ways(domain, domain.neighbours) if way.name == "public"]
+    weighted = {"weighted": False} if query == "mean" else {}
+    loss = lookup(f"laplace.{query}", "privacy")(way.domain, way.distance, noise_scale=1.0, **weighted)
+    X = rng.uniform(-0.1, 0.1, (50, D)) * WIDTHS
+    changes = [drawn(adjacency, rng) for _ in range(100)]
+    if adjacency.kind == "l2":  # along the slopes
+        changes.append(adjacency.limit / WIDTHS / np.linalg.norm(1 / WIDTHS))
+    if adjacency.kind == "coordinate" and not isinstance(adjacency.limit, tuple):
+        changes.append(adjacency.limit * (np.sort(WIDTHS)[adjacency.count - 1] >= WIDTHS))
+        changes = [change for change in changes if np.count_nonzero(change) <= adjacency.count]
+    far = 0.0
+    for by in changes:
+        sides = [stage.fit_transform(np.vstack([side * by / 2, X[1:]])) for side in (-1, 1)]
+        change = np.abs(sides[1].sum(axis=0) - sides[0].sum(axis=0)).sum()
+        far = max(far, float(change) / (50 if query == "mean" else 1))
+    assert far <= loss.epsilon(0.0) * (1 + 1e-9)
+    assert far > (0.99 if adjacency.kind != "l2" else 0.45) * loss.epsilon(0.0)
+
+
+def test_a_sum_behind_many_columns_costs_one_of_them():
+    """784 pixels of which one changes: the L1 shift is that of the pixel, not 28 of them."""
+    pixels = Domain(n_rows=100, n_features=784, row_norm=28.0, entry_bound=1.0)
+    distance = Adjacency.change(coordinate=1.0).between(784)
+    assert lookup("laplace.sum", "privacy")(pixels, distance, noise_scale=1.0).epsilon(0.0) == pytest.approx(
+        1, rel=1e-3
+    )
+
+
+@pytest.mark.parametrize("family", ["gaussian", "oporp"])
+def test_columns_of_different_widths_keep_their_slopes_behind_a_projection(family):
+    """Two of ten columns change: what the two steepest do is not charged to all."""
+    stage = RandomProjection(K, family=family, seed=3)
+    steep, flat = (MinMaxScaler(ranges=[(-w, w) for w in widths]) for widths in (np.full(D, 0.5), WIDTHS))
+    reached = []
+    for first in (steep, flat):
+        domain = Domain(n_rows=8, n_features=D, max_missing=0, adjacency=CHANGES["three columns"])
+        distance, slopes = domain.neighbours, 1 / np.array([high - low for low, high in first.ranges])
+        for one in (first, stage):
+            (way,) = [way for way in one.ways(domain, distance) if way.name == "public"]
+            domain, distance = way.domain, way.distance
+        A = stage.fit(np.zeros((1, D))).components_
+        A = (A.toarray() if hasattr(A, "toarray") else A) * np.minimum(slopes, 2.0)
+        images = [A[:, list(some)] @ signs for some in combinations(range(D), 3) for signs in SIGNS]
+        far = max(float(np.linalg.norm(image)) for image in images)
+        assert far <= distance.radius
+        reached.append(far / distance.radius)
+    assert min(reached) > 0.8
 
 
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)

@@ -9,9 +9,10 @@ from neighbours import ROUNDING, Chain, Pair, by_position, outgrown, shares
 from scipy.sparse import csc_array, csr_array, issparse
 from scipy.stats import uniform
 
+from ppdp import Adjacency
 from ppdp.bounds import lookup
 from ppdp.bounds.projection import Matrix, operator_norm
-from ppdp.bounds.random_matrix import BINS, FAMILIES, draw, row_bits, whole
+from ppdp.bounds.random_matrix import BINS, FAMILIES, at_once, draw, row_bits, whole
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.product import product, project
@@ -20,7 +21,7 @@ from ppdp.transformers import RandomProjection
 
 VARIANTS = [
     *({"family": family} for family in FAMILIES),
-    {"family": "sparse", "s": 3.0},
+    {"family": "sparse", "s": 3.0},  # crowded, if there are many components
     {"family": "oporp", "bins": "fixed"},
     {"family": "oporp", "bins": "variable"},
 ]
@@ -305,6 +306,41 @@ def test_a_changed_entry_touches_no_component_that_does_not_sum_it(variant):
     X[np.arange(90), np.arange(90)] += 1e12
     for rows in (X, csr_array(X)):
         assert ((stage.transform(rows) != before) == (A.T != 0)).all()
+
+
+@pytest.mark.parametrize("largest", [1.0, 0.3, 1e-30, 4096.0])
+def test_a_crowded_sparse_matrix_is_met_by_one_product_on_a_public_grid(largest):
+    """Components that a change does not touch stay, although the largest entry of the row is another one."""
+    rng, crowded = np.random.default_rng(6), {"family": "sparse", "s": 3.0}
+    A = draw(n_components=40, n_features=90, seed=0, **crowded)
+    assert at_once(A)
+    assert not any(at_once(draw(f, 40, 90, 0, s)) for f, s in (("sparse", 5.0), ("oporp", None)))
+    X = np.tile(largest * 2.0 ** -rng.uniform(1, 20, 90), (90, 1))
+    before = project(X, A, largest)
+    X[np.arange(90), np.arange(90)] = largest * rng.choice([-1.0, 1.0, 0.5], 90)
+    after = project(X, A, largest)
+    assert ((after != before) <= (A.toarray().T != 0)).all()
+    assert ((after != before) == (A.toarray().T != 0)).mean() > 0.99
+    assert (project(X, A, 0.0) != before).sum() > (after != before).sum()  # on grids of their own all may change
+    for rows in (X[::-1], csr_array(X[::-1])):
+        assert project(rows, A, largest).tobytes() == after[::-1].tobytes()
+    exact = X.astype(np.longdouble) @ A.toarray().astype(np.longdouble).T
+    error = np.linalg.norm((after - exact).astype(np.float64), axis=1).max()
+    assert error <= norms(crowded, 40, 90).error(np.linalg.norm(X, axis=1).max(), largest)
+
+
+def test_a_pipeline_meets_a_crowded_matrix_on_the_grid_of_its_bounds():
+    """So one changed column costs as many signs as it touches, and transforms give what was released."""
+    stage, change = RandomProjection(64, "sparse", s=3.0), Adjacency.change(coordinate=0.5)
+    box = Domain(n_rows=5, n_features=9, row_norm=3.0, entry_bound=1.0, max_missing=0)
+    _, far = stage.stability_map(box, change.between(9))
+    A = draw("sparse", 64, 9, 0, 3.0).toarray()
+    assert far.moves.columns == np.count_nonzero(A, axis=0).max() < 40
+    X = np.random.default_rng(0).uniform(-1, 1, (5, 9))
+    assert RandomProjection(64, "sparse", s=3.0).fit(X).entry_ == 0.0
+    fitted = RandomProjection(64, "sparse", s=3.0).fit(X, domain=box)
+    assert fitted.entry_ == 1.0
+    assert fitted.transform(csr_array(X)).tobytes() == project(X, draw("sparse", 64, 9, 0, 3.0), 1.0).tobytes()
 
 
 @each_variant

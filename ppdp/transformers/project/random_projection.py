@@ -12,10 +12,10 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ppdp.bounds.projection import Matrix
-from ppdp.bounds.random_matrix import BINS, FAMILIES, MOST_COLUMNS, MOST_ENTRIES
+from ppdp.bounds.random_matrix import BINS, FAMILIES, MOST_COLUMNS, MOST_ENTRIES, at_once
 from ppdp.core.checks import choice, integer, number
 from ppdp.core.distance import Distance
-from ppdp.core.domain import Domain
+from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.frames import canonical
 from ppdp.data.product import product, project
 from ppdp.data.rows import Array, Rows
@@ -51,6 +51,9 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
     ----------
     components_ : ndarray or sparse array of shape (n_components, n_features)
         The matrix.
+    entry_ : float
+        Public bound on entries of rows, which decides to what they are rounded under "sparse" with s of about 4 and
+        less; else 0, and where nothing was declared.
 
     Notes
     -----
@@ -75,7 +78,7 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
 
     allows_gaps = False
     takes_sparse = "projects"
-    statistic_names = ("components",)
+    statistic_names = "components", "entry"
 
     @classmethod
     def example(cls) -> Any:
@@ -119,10 +122,11 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
         return (Way.by("projection.drawn", domain, distance, **chosen),)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
-        return {"components": Matrix(n_features=domain.d, **way.parameters).entries}
+        A = Matrix(n_features=domain.d, **way.parameters).entries
+        return {"components": A, "entry": largest_entry(domain) if issparse(A) and at_once(A) else 0.0}
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
-        return project(X, statistics["components"])
+        return project(X, statistics["components"], statistics["entry"])
 
     def inverse_transform(self, X: Any) -> Array:
         """The shortest rows whose images are nearest to these, by least squares.
@@ -154,8 +158,12 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
         return X
 
     def _fit(self, X: Any, declared: Domain | None = None) -> Statistics:
-        if not issparse(X):
-            return super()._fit(X, declared)
+        found = super()._fit(X, declared) if not issparse(X) else self._fit_sparse(X, declared)
+        if declared is None:  # what was read off these rows is no bound on rows to come
+            self.hold({**found, "entry": 0.0})
+        return self.held()
+
+    def _fit_sparse(self, X: Any, declared: Domain | None) -> Statistics:
         # The map is the same whatever the rows are; only what is declared of them is looked at.
         facts = Domain(n_rows=X.shape[0], n_features=X.shape[1], row_norm=1.0, max_missing=0)
         if declared is not None:

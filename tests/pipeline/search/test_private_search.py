@@ -452,6 +452,16 @@ class TestRefusals:
         declared = pipeline(domain=Domain(classes=(0, 1))).set_params(model__classes=None)
         assert search(declared).fit(*data).summary_.verify()
 
+    @pytest.mark.parametrize("adjacency", [Adjacency.change(coordinate=0.5), Adjacency.change(l2=0.1)], ids=str)
+    def test_small_changes_of_rows(self, data, adjacency):
+        """Scores are bounded for whole rows; what a change does to one is not, so nothing is spent."""
+        facts = Domain(n_rows=N, n_features=3, adjacency=adjacency)
+        for estimator, domain in ((pipeline(adjacency=adjacency), None), (pipeline(domain=facts), None)):
+            with pytest.raises(InvalidParameter, match=r"bounded for replaced rows only.*Adjacency.replace\(\)"):
+                search(estimator).fit(*data)
+            with pytest.raises(InvalidParameter, match="replaced rows only"):
+                search(estimator).plan(domain or facts)
+
     def test_another_number_of_rows_than_declared(self, data):
         with pytest.raises(DomainMismatch, match="n_rows"):
             search(pipeline(domain=Domain(n_rows=N - 1))).fit(*data)
