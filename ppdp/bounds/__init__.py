@@ -26,6 +26,7 @@ from ppdp.bounds import (
     scaling,
     selection,
     signs,
+    wishart,
 )
 from ppdp.core.formula import FORMULAS, Formula, lookup
 
@@ -54,4 +55,5 @@ __all__ = [
     "scaling",
     "selection",
     "signs",
+    "wishart",
 ]

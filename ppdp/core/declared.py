@@ -34,6 +34,7 @@ WORDS = {
     "max_missing": "most rows with gaps",
     "max_norm": "largest norm of a row",
     "min_alignment": "smallest alignment with the public basis",
+    "min_cosine": "least cosine of the directions of neighbouring means",
     "min_eigenvalue": "smallest eigenvalue",
     "min_gap": "smallest eigengap (in units of row_norm squared)",
     "min_observed": "fewest observed entries of a column",

@@ -7,7 +7,7 @@ here and computes again. A formula is a pure function of plain numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar, overload
 
@@ -21,6 +21,7 @@ __all__ = [
     "FORMULAS",
     "GAUSSIAN",
     "LAPLACE",
+    "PROJECTION",
     "Answer",
     "Formula",
     "Margin",
@@ -39,6 +40,7 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 
 GAUSSIAN, LAPLACE, CHOICE, FLIPS = "Gaussian", "Laplace", "random choice", "random flips"
+PROJECTION = "random projection"
 EXACT_LAWS = (LAPLACE, CHOICE, FLIPS)
 """Laws of noise, by the names that pages give them."""
 
@@ -164,6 +166,11 @@ class Answer(Formula):
         Whether the rows themselves are released, in their places.
     relies : str
         What is taken on somebody else's word, so that a certificate is CONDITIONAL.
+    behind : str
+        The stability formula that must stand directly in front, with the same parameters, because it assumes of the
+        rows what is needed here; empty if nothing is.
+    draws : callable, optional
+        ``draws(domain, **parameters)``, how many numbers are drawn, where that is not one for every number answered.
     """
 
     shape: Callable[..., tuple[int, float]] | None = None
@@ -174,6 +181,8 @@ class Answer(Formula):
     by_position: bool = False
     rows: bool = False
     relies: str = ""
+    behind: str = ""
+    draws: Callable[..., int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,13 +239,18 @@ def drawn_exactly(name: str) -> bool:
     return getattr(FORMULAS.get(name), "law", "") in EXACT_LAWS
 
 
-def draws_that_count(name: str, domain: Domain, distance: Distance, *, steps: int, size: int) -> int:
+def draws_that_count(
+    name: str, domain: Domain, distance: Distance, *, steps: int, size: int, parameters: Mapping[str, Any] | None = None
+) -> int:
     """How many drawn numbers of a mechanism can have another law on the other side, for the sampler's part of delta.
 
     Of rows in their places those that are equal have equal answers, and one law of noise.
     """
     if drawn_exactly(name):
         return 0
+    draws = getattr(FORMULAS.get(name), "draws", None)
+    if draws is not None:
+        return int(draws(domain, **(parameters or {})))
     slots = math.ceil(min(distance.by_position().changed, domain.n))
     return min(steps * size, slots * domain.d) if getattr(FORMULAS.get(name), "rows", False) else steps * size
 

@@ -7,6 +7,7 @@ from ppdp.mechanisms.query.exponential import ExponentialMechanism
 from ppdp.mechanisms.query.gaussian import GaussianMechanism
 from ppdp.mechanisms.query.laplace import LaplaceMechanism
 from ppdp.mechanisms.query.signs import SignMechanism
+from ppdp.mechanisms.query.wishart import WishartMechanism
 
 __all__ = [
     "ExponentialMechanism",
@@ -20,4 +21,5 @@ __all__ = [
     "Ridge",
     "SignMechanism",
     "TweedieRegressor",
+    "WishartMechanism",
 ]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from inspect import cleandoc
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from sklearn.base import BaseEstimator, clone
 
@@ -48,6 +48,8 @@ class Question:
         What a user should know before spending, in public words.
     step_size : float
         Length of a step of what is trained; answers cost the same whatever it is.
+    given : float, optional
+        The noise scale, where it follows from the parameters and none is solved for.
     """
 
     formula: str
@@ -59,6 +61,7 @@ class Question:
     start: float | None = None
     warnings: tuple[str, ...] = ()
     step_size: float = 0.0
+    given: float | None = None
 
     @classmethod
     def asked(
@@ -100,10 +103,17 @@ class Question:
             return self.noise_scale(self.sensitivity(domain, distance), mu)
         from ppdp.privacy.pld import least_noise
 
-        start = self.start or max(self.bound, 1e-9)
+        start = self.given or self.start or max(self.bound, 1e-9)
         own = self.privacy_map(domain, distance, start)
         if not own.mu and not own.parts:
             raise _nothing_to_protect()
+        if self.given is not None:
+            cost = behind(rest, own).epsilon(budget[1])
+            if cost > budget[0]:
+                raise ImpossibleBudget(
+                    f"what is asked costs epsilon = {cost:.3g} with its test, and no noise is solved for."
+                )
+            return self.given
 
         def together(noise_scale: float) -> PrivacyLoss:
             own = self.privacy_map(domain, distance, noise_scale)
@@ -213,8 +223,12 @@ class Mechanism(BaseEstimator):
         Whether it cannot do without labels or targets.
     predicts : bool
         Whether new rows are mapped through the stages before it.
+    guard : tuple of str
+        The stage that says what it assumes of the rows, which a pipeline puts in front of it: its class, and the
+        parameters that it takes from here. Empty if it assumes nothing.
     """
 
+    guard: ClassVar[tuple[str, ...]] = ()
     needs_y = False
     predicts = False
 

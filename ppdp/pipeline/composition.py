@@ -16,14 +16,18 @@ from ppdp.exceptions import InvalidParameter, UnknownStage, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.estimator import same_kind
 from ppdp.transformers.base import Stage
+from ppdp.transformers.floor import MeanFloor
 
 if TYPE_CHECKING:
     from ppdp.core.domain import Domain
     from ppdp.pipeline.planning.comparison import Comparison
 
-__all__ = ["Composition", "check_steps"]
+__all__ = ["GUARDS", "Composition", "check_steps", "guard_of"]
 
 Array = NDArray[np.float64]
+
+GUARDS: dict[str, Any] = {"MeanFloor": MeanFloor}
+"""Stages that mechanisms bring themselves."""
 
 
 class Composition:
@@ -222,8 +226,27 @@ def check_steps(steps: Any, cls: type) -> tuple[list[tuple[str, Any]], tuple[str
                 raise InvalidParameter(f"{parameter} has no effect inside a pipeline.", stage=name, fix=fix)
     (last_name, last), stages = steps[-1], [(name, step) for name, step in steps]
     if isinstance(last, Mechanism):
-        return stages[:-1], (last_name, last)
+        return [*stages[:-1], *_guarding(stages[:-1], last_name, last)], (last_name, last)
     return stages, None
+
+
+def guard_of(mechanism: Mechanism) -> Any:
+    """The stage that says what a mechanism assumes of the rows; None if it assumes nothing."""
+    if not mechanism.guard:
+        return None
+    kind, *shared = mechanism.guard
+    return GUARDS[kind](**{name: getattr(mechanism, name) for name in shared})
+
+
+def _guarding(stages: list[tuple[str, Any]], name: str, mechanism: Mechanism) -> list[tuple[str, Any]]:
+    """That stage with a name, unless it stands there already (in steps that were loaded)."""
+    guard = guard_of(mechanism)
+    if guard is None or (stages and repr(stages[-1][1]) == repr(guard)):
+        return []
+    own = f"{name}-floor"
+    if own in dict(stages):
+        raise InvalidParameter(f"the name {own!r} is that of a step which the mechanism brings itself.", stage=name)
+    return [(own, guard)]
 
 
 def _described(step: Any) -> str:

@@ -49,6 +49,7 @@ _FFT_ERROR, _FFT_ERROR_PER_STEP = 1e-12, 2e-16  # of a delta; measured: 5e-17 pe
 _INFLATION = 1 + 1e-7  # of a profile: more than evaluating it and differencing it can lose
 _FINENESS = 200  # grid points near a loss l are about l / 200 apart, or one interval if that is more
 _TINY = 1e-18  # a profile is followed until it is below
+_SMALL, _LEVEL, _SLIGHT = 1e-4, 1 + 1e-3, 1e-13  # or, where little is lost at any epsilon, until hardly more is
 _MOST_POINTS = 2**24  # more in a composition would cost minutes and gigabytes; a million runs of epsilon 500 have fewer
 _HARDLY = 1e-12  # of a mass that is finite: nothing is
 _MOST_DOUBLINGS = 20  # a step whose losses reach beyond 2^20 intervals counts as unbounded
@@ -318,12 +319,14 @@ def _unbounded(like: Any) -> Any:
 
 
 def _grid(ends: tuple[Callable[[Floats], Floats], ...], interval: float) -> Floats:
-    """Multiples of the interval, ever wider apart, up to where the profile is negligible.
+    """Multiples of the interval, ever wider apart, up to where the profile is negligible, or small and falls no more.
 
     Where that is too far away the grid is as short as can be, and what lies behind it counts as infinite.
     """
     lasts = 2 ** np.arange(1, _MOST_DOUBLINGS + 1)
-    done = np.all([end(np.asarray(lasts * interval, float)) <= _TINY for end in ends], axis=0)
+    heights = [np.asarray(end(np.asarray(lasts * interval, float))) for end in ends]
+    lost = [height[-1] * _LEVEL + _SLIGHT if _TINY < height[-1] < _SMALL else _TINY for height in heights]
+    done = np.all([height <= least for height, least in zip(heights, lost)], axis=0)
     last = int(lasts[done.argmax()])
     points = [0]
     while points[-1] < last:

@@ -22,6 +22,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.exceptions import PpdpError
+from ppdp.pipeline.composition import guard_of
 from ppdp.pipeline.planning.plan import PlannedMechanism
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise
@@ -29,6 +30,7 @@ from ppdp.testing.answers import Exact, Rehearsal, exact_answers, held, kept_in,
 from ppdp.testing.confidence import Certified, at_least, at_most
 from ppdp.testing.neighbours import EXCESS, Pair, World, highest, inhabited
 from ppdp.testing.stages import check_copies, check_parameters, demand, retold
+from ppdp.transformers.way import Condition
 
 __all__ = ["check_mechanism"]
 
@@ -137,6 +139,7 @@ class _Trial:
     world: World
     planned: PlannedMechanism
     exact: Exact
+    conditions: tuple[Condition, ...]  # what it assumes of the rows
 
     @classmethod
     def of(cls, mechanism: Any, world: World) -> _Trial:
@@ -150,7 +153,9 @@ class _Trial:
         stage.settle(question)
         loss = question.privacy_map(domain, distance, scale)
         planned = PlannedMechanism("mechanism", stage, question, sensitivity, scale, loss)
-        return cls(mechanism, world, planned, exact_answers(planned, domain, distance))
+        guard = guard_of(mechanism)
+        conditions = () if guard is None else guard.ways(domain, distance)[0].conditions
+        return cls(mechanism, world, planned, exact_answers(planned, domain, distance), conditions)
 
     def require(self, holds: Any, failure: str) -> None:
         if not holds:
@@ -162,6 +167,8 @@ class _Trial:
         return highest(self.world, self._use, rng, pairs, climbs)
 
     def _use(self, pair: Pair) -> float:
+        if any(condition.margin(rows) <= 0 for condition in self.conditions for rows in pair):
+            return 0.0
         apart, known = self.exact.apart(pair), law_of(self.planned.question) is not None
         words = f"its answers without noise are {apart:.6g} apart, and at most {self.exact.claimed:.6g} is claimed: the"
         words += " noise is too little. Bound what one row does before you add, and divide by the public number of rows"

@@ -18,6 +18,7 @@ from ppdp.data.rows import Rows
 from ppdp.data.statistics import top_eigenvectors
 from ppdp.data.summary import second_moment
 from ppdp.transformers import PCA, MeanImputer, StandardScaler
+from ppdp.transformers.floor import MeanFloor
 from ppdp.transformers.scale.standard_scaler import StdMargin
 
 ONE = Adjacency.replace().distance
@@ -36,6 +37,10 @@ def gap(rows):
     return values[0] - values[1]
 
 
+def length(rows):
+    return np.linalg.norm(rows.weight @ rows.X) / rows.n
+
+
 def observed(rows):
     return ((~np.isnan(rows.X)) * rows.weight[:, None]).sum(axis=0)
 
@@ -46,6 +51,7 @@ CONDITIONS = {
     "observed": (MeanImputer(min_observed=4, floor=False), BALL, lambda rows: observed(rows).min() >= 4),
     "deviation": (StandardScaler(0.25, floor=False), COMPLETE, lambda rows: deviations(rows).min() >= 0.25),
     "eigengap": (PCA(1, min_gap=0.05), COMPLETE, lambda rows: gap(rows) >= 0.05),
+    "norm of the mean": (MeanFloor(0.7), COMPLETE, lambda rows: length(rows) >= 2 / N / math.sqrt(0.6)),
 }
 
 

@@ -25,6 +25,7 @@ from ppdp.mechanisms import (
     Ridge,
     SignMechanism,
     TweedieRegressor,
+    WishartMechanism,
 )
 from ppdp.transformers import (
     PCA,
@@ -242,6 +243,14 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "changed signs": (
         [BOX, imputer(max_missing=0), ("project", RandomProjection(3)), ("signs", SignMechanism("gaussian"))],
         {"adjacency": Adjacency.change(coordinate=0.5)},
+    ),
+    "a direction": (
+        [
+            ("box", MinMaxScaler(ranges=(-1, 1), feature_range=(0, 1))),
+            ("dedup", Deduplicator()),
+            ("direction", WishartMechanism(20, 0.9995)),
+        ],
+        {},
     ),
     "medians chosen": ([CLIP, ("dedup", Deduplicator()), ("median", ExponentialMechanism(candidates=21))], {}),
     "a vote": ([BOX, imputer(statistics="noisy"), ("vote", ExponentialMechanism("utility", **VOTE))], {}),

@@ -27,6 +27,7 @@ from ppdp.mechanisms import (
     PoissonRegressor,
     Ridge,
     TweedieRegressor,
+    WishartMechanism,
 )
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.execute import execute
@@ -239,7 +240,33 @@ def test_releases_that_fit_a_stage():
     assert p_value(z * OFF) < FALSE_ALARM
 
 
+def test_projections_are_of_the_declared_rank():
+    """Along the direction a mean of so many squares, and across it with as much noise as that says."""
+    mechanism = WishartMechanism(8, 0.9)
+    scale = certificate_of_a_direction(mechanism)
+    X = np.zeros((N, 40))
+    X[:, 0] = 0.7
+    domain = Domain(n_rows=N, n_features=40, row_norm=1.0, max_missing=0)
+    question, noise = mechanism.question(domain), Noise(9)
+    released = np.array([mechanism.release(Rows.of(X), question, noise, scale)["answer"] for _ in range(2500)])
+    along = released[:, 0] / scale**2
+    across = released[:, 1:] / (np.sqrt(released[:, :1]) * scale)
+
+    def p_values(factor):
+        of_length = stats.kstest(along * factor**2, stats.chi2(mechanism.rank).cdf).pvalue
+        return 2 * min(of_length, p_value(across.ravel() * factor))
+
+    assert p_values(1.0) > FALSE_ALARM
+    assert p_values(OFF) < FALSE_ALARM
+
+
+def certificate_of_a_direction(mechanism):
+    X = np.full((4000, 3), 0.5)
+    found = Pipeline([("clip", NormClipper()), ("last", mechanism)], epsilon=60.0, delta=1e-5, random_state=0).fit(X)
+    return found.certificate_["mechanism"]["noise_scale"]
+
+
 def test_every_mechanism_is_here():
     seen = {type(mechanism).__name__ for mechanism in GAUSSIAN.values()}
-    seen |= {"LaplaceMechanism", "ExponentialMechanism", "SignMechanism"}
+    seen |= {"LaplaceMechanism", "ExponentialMechanism", "SignMechanism", "WishartMechanism"}
     assert {name for name, kind in REGISTRY.items() if issubclass(kind, Mechanism)} == seen

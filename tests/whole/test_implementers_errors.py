@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import math
+import os
 import re
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from scipy.special import log_ndtr
 from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.bounds import FORMULAS
 from ppdp.core.rounding import UNIT
-from ppdp.mechanisms import GaussianMechanism, LinearSVC, LogisticRegression
+from ppdp.data.rows import Rows
+from ppdp.mechanisms import GaussianMechanism, LinearSVC, LogisticRegression, WishartMechanism
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import PCA, MinMaxScaler, NormClipper, StandardScaler
 
@@ -125,10 +127,18 @@ def test_all_that_uses_delta_together_leaves_epsilon_finite(name, epsilon, delta
     assert 0.98 * epsilon < found <= epsilon
 
 
-def test_no_mechanism_rests_on_a_secret_projection():
-    """15. Whose matrix must come from the operating system and be used once: there is none of that kind."""
+def test_secret_projections_come_from_the_operating_system_and_are_used_once(monkeypatch):
+    """15. The matrix of every release is drawn anew, as much of it as there is, and whatever is seeded says so."""
     mechanisms = [f for f in FORMULAS.values() if f.kind in ("mechanism", "privacy")]
-    assert not [f.id for f in mechanisms if "projection" in f.page or "wishart" in f.page]
+    assert [f.id for f in mechanisms if "projection" in f.page or "wishart" in f.page] == ["wishart.direction"]
+    drawn, real = [], os.urandom
+    monkeypatch.setattr(os, "urandom", lambda count: drawn.append(count) or real(count))
+    mechanism, domain = WishartMechanism(7, 0.9), Domain(n_rows=4, n_features=5, row_norm=1.0)
+    question, noise = mechanism.question(domain), Noise()
+    rows = Rows.of(np.full((4, 5), 0.3))
+    one, other = (mechanism.release(rows, question, noise, 7**-0.5)["answer"] for _ in "ab")
+    assert sum(drawn) >= 2 * 5 * 7 * 16
+    assert (one != other).all()
     assert not [f.id for f in FORMULAS.values() if f.kind == "release" and "projection" in f.page]
 
 

@@ -131,6 +131,7 @@ def part_rules(c: Record, points: list[tuple[Domain, Distance]], end: Domain) ->
     yield from _served(c)
     if c.mechanism is not None:
         yield from _answers(c.mechanism, end)
+        yield from _behind(c.mechanism, c.steps[-1] if c.steps else None)
 
 
 def _answers(mechanism: Mechanism, end: Domain) -> Iterator[str]:
@@ -145,6 +146,17 @@ def _answers(mechanism: Mechanism, end: Domain) -> Iterator[str]:
         yield "mechanism.steps: another number of answers follows."
     if end.missing_rows:
         yield "mechanism: rows may have gaps here."
+
+
+def _behind(mechanism: Mechanism, last: Step | None) -> Iterator[str]:
+    """What a mechanism assumes of the rows, the stage in front of it says, with the same parameters."""
+    needed = _of_mechanism(mechanism).behind
+    if not needed:
+        return
+    said = last.parameters if last is not None and last.formula == needed else {}
+    shared = said.keys() & mechanism.parameters.keys()
+    if not shared or any(said[name] != mechanism.parameters[name] for name in shared):
+        yield "mechanism: nothing in front of it says what it assumes of the rows."
 
 
 def _of_mechanism(mechanism: Mechanism) -> Answer:

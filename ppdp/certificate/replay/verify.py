@@ -147,7 +147,8 @@ def _replay(c: Record) -> list[str]:
 
 
 def _draws(mechanism: Mechanism, domain: Domain, distance: Distance) -> int:
-    return draws_that_count(mechanism.formula, domain, distance, steps=mechanism.steps, size=mechanism.size)
+    m = mechanism
+    return draws_that_count(m.formula, domain, distance, steps=m.steps, size=m.size, parameters=m.parameters)
 
 
 def _of_mechanism(

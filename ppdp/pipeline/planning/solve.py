@@ -254,7 +254,8 @@ class Solver:
         draws += bool(route.conditional)
         if self.mechanism is not None:
             most = self.mechanism[1].question(route.domain, self.mu_at(self.delta))
-            draws += draws_that_count(most.formula, route.domain, route.distance, steps=most.steps, size=most.size)
+            asked: dict[str, Any] = {"steps": most.steps, "size": most.size, "parameters": most.parameters}
+            draws += draws_that_count(most.formula, route.domain, route.distance, **asked)
         return (1 + math.exp(self.epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
 
 

@@ -23,6 +23,7 @@ from ppdp import mechanisms, transformers
 from ppdp.certificate.canonical import strict_json
 from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
+from ppdp.pipeline.composition import GUARDS
 from ppdp.transformers.base import Stage
 from ppdp.transformers.columns.categories import Encoded, OneHot
 from ppdp.transformers.columns.column_map import Block, ColumnMap
@@ -33,7 +34,7 @@ __all__ = ["describe", "restore"]
 Steps = list[tuple[str, Any]]
 
 OURS = {name: getattr(module, name) for module in (transformers, mechanisms) for name in module.__all__}
-OURS["ColumnMap"] = ColumnMap
+OURS |= {"ColumnMap": ColumnMap, **GUARDS}
 PARTS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (Binarized, Binned, Block, Encoded, Filled, Mapped, Normalised, OneHot, Powers, Scaled)

@@ -16,6 +16,8 @@ from ppdp.privacy.losses.part import Part
 
 __all__ = ["WishartLoss"]
 
+_LEAST = 1e-12  # directions that are hardly closer than orthogonal ones
+
 
 @dataclass(frozen=True)
 class WishartLoss(Part):
@@ -66,7 +68,7 @@ class WishartLoss(Part):
         super().__post_init__()
         integer("dimension", self.dimension, "WishartLoss", least=2)
         integer("rank", self.rank, "WishartLoss")
-        if not 0 < number("cosine", self.cosine, "WishartLoss") < 1:
+        if not _LEAST <= number("cosine", self.cosine, "WishartLoss") < 1:
             raise InvalidParameter(f"cosine must lie between 0 and 1, got {self.cosine!r}.", stage="WishartLoss")
 
     @property

@@ -1,0 +1,160 @@
+"""The direction of the mean, under a secret random projection."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ppdp.bounds.wishart import noise_of
+from ppdp.core.checks import integer, number
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Array, Rows
+from ppdp.data.summary import column_sums
+from ppdp.exceptions import InvalidParameter, MissingBudget, UnsupportedOrder
+from ppdp.mechanisms.base import Mechanism, Question
+from ppdp.mechanisms.query.answers import FitsAlone
+from ppdp.privacy.losses import WishartLoss
+from ppdp.privacy.noise.sampler import Noise
+
+__all__ = ["WishartMechanism"]
+
+_BLOCK = 2**20  # entries of the matrix at a time
+_REFUSED = {
+    "mean": "without its norm taken away the mean is told apart by its length.",
+    "rows": "of several vectors under one matrix the products are symmetric for the one dataset and not for the other:"
+    " whoever sees them knows which it was.",
+}
+
+
+@dataclass(eq=False, repr=False)
+class WishartMechanism(FitsAlone, Mechanism):
+    """Release the direction of the mean of the rows, multiplied by ``Z Zᵀ`` with a secret random matrix Z.
+
+    Z has ``rank`` columns of independent N(0, 1) entries, is drawn for this release and kept by nobody. In a pipeline a
+    test stands in front: the mean must be long enough that neighbouring directions are close. Usually
+    ``GaussianMechanism("mean")`` is better, needs no test, and its plan says so.
+
+    Parameters
+    ----------
+    rank : int, optional
+        Columns of Z: more of them are closer to the direction, and from some rank on less private. A pipeline needs it.
+    min_cosine : float, optional
+        Least cosine of the directions of neighbouring means, between 0 and 1; a pipeline needs it. The closer to 1, the
+        more private, and the longer the mean must be: ``D / √(2 (1 - min_cosine))`` where it can change by D.
+    query : {"direction"}, default="direction"
+        "mean" and "rows" are refused with the reason.
+    noise_scale : float, optional
+        ``1 / √rank``: it follows; without a rank it says it.
+    random_state : int, RandomState instance or None, default=None
+        For tests only: whoever can predict Z is told the direction.
+
+    Attributes
+    ----------
+    projected_ : ndarray of shape (n_features,)
+        ``Z Zᵀ v / rank``; its mean is v.
+    direction_ : ndarray of shape (n_features,)
+        The same with length 1. The square of its cosine with v is ``rank / (rank + n_features - 1)`` on average.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/wishart.md``): the exact privacy profile for all cosines from ``min_cosine`` to 1,
+    rounded up. It is proved for real numbers, so a certificate is CONDITIONAL on that, and says so.
+    """
+
+    rank: int | None = None
+    min_cosine: float | None = None
+    query: str = "direction"
+    noise_scale: float | None = None
+    _: KW_ONLY
+    random_state: Any = None
+
+    guard = ("MeanFloor", "min_cosine")
+
+    @classmethod
+    def example(cls) -> Any:
+        return cls(rank=20, min_cosine=0.97)
+
+    def assumptions(self) -> tuple[tuple[str, str], ...]:
+        return (("its random matrix and all products are exact", WishartLoss.idealised),)
+
+    def own_noise_scale(self) -> float:
+        return noise_of(self._rank())
+
+    def _rank(self) -> int:
+        """As given, or as a noise scale says it."""
+        if self.rank is not None:
+            return integer("rank", self.rank, self)
+        if self.noise_scale is None:
+            raise MissingBudget(
+                "rank is not set.", stage="WishartMechanism", fix="rank=20, or what your budget allows."
+            )
+        return max(1, round(super().own_noise_scale() ** -2))
+
+    def question(self, domain: Domain, mu: float | None = None) -> Question:
+        return self._question(domain)
+
+    def question_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
+        question = self._question(domain)
+        return replace(question, warnings=(self._advice(domain.d, mu),)) if mu else question
+
+    def _question(self, domain: Domain) -> Question:
+        if self.query in _REFUSED:
+            raise UnsupportedOrder(
+                f"query={self.query!r} is not offered: {_REFUSED[self.query]}",
+                stage="WishartMechanism",
+                fix="query='direction', or GaussianMechanism.",
+            )
+        if self.query != "direction":
+            raise InvalidParameter(f"query must be 'direction', got {self.query!r}.", stage="WishartMechanism")
+        domain.require("row_norm", "WishartMechanism")
+        if domain.d < 2:
+            raise InvalidParameter(
+                "a direction needs two columns at least, and n_features = 1.",
+                stage="WishartMechanism",
+                fix="GaussianMechanism('mean').",
+            )
+        rank, cosine = self._rank(), self.min_cosine
+        if cosine is not None:
+            cosine = number("min_cosine", cosine, self, above=0, most=1 - 2.0**-40)
+        scale = noise_of(rank)
+        if self.noise_scale is not None and self.rank is not None and not math.isclose(self.noise_scale, scale):
+            raise InvalidParameter("noise_scale follows from rank.", stage="WishartMechanism", fix="leave it out.")
+        parameters = {"rank": rank, "min_cosine": cosine}
+        return Question.asked("wishart.direction", "privacy", domain, parameters, given=scale)
+
+    def _advice(self, d: int, mu: float) -> str:
+        """Which is closer to the direction, this or Gaussian noise on the mean, where that is as short as it may be."""
+        own = self._rank() / (self._rank() + d - 1)
+        rank = mu**2 / (2 * (1 - number("min_cosine", self.min_cosine, self, most=1 - 2.0**-40)))  # of Gaussian noise
+        gaussian = (rank + 1) / (rank + d)
+        told = (
+            f"the squared cosine with the direction is {own:.3g} on average; GaussianMechanism('mean') at this budget"
+        )
+        better = "is the better choice" if gaussian >= own else "is further off"
+        return f"{told} has about {gaussian:.3g} at the least norm, more above it, needs no such norm, and {better}."
+
+    def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
+        mean = column_sums(rows.X, rows.weight, question.bound) / rows.n
+        draw = partial(_projected, mean, question.parameters["rank"])
+        return {"answer": noise.answer("projection", mean, noise_scale, question.bound, draw)}
+
+    def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
+        self.projected_ = released["answer"]
+        self.direction_ = self.projected_ / max(float(np.linalg.norm(self.projected_)), 1e-300)
+
+
+def _projected(mean: Array, rank: int, noise: Noise) -> Array:
+    """``Z Zᵀ v / rank`` with a fresh Z, some columns at a time; v is the direction of the mean."""
+    length = float(np.linalg.norm(mean))
+    unit = mean / length if length > 0 else mean  # a mean of 0 does not pass the test
+    found, step = np.zeros(unit.size), max(1, _BLOCK // unit.size)
+    for start in range(0, rank, step):
+        Z = noise.standard_lattice((unit.size, min(step, rank - start))) * 2.0**-37
+        found += Z @ (Z.T @ unit)
+    return found / rank

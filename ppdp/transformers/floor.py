@@ -1,0 +1,62 @@
+"""A floor under the norm of the mean: what a mechanism that tells a direction assumes of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ppdp.bounds.wishart import least_norm, norm_error
+from ppdp.core.checks import number
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.data.rows import Rows
+from ppdp.data.summary import column_sums
+from ppdp.transformers.base import Stage, Statistics
+from ppdp.transformers.way import Way
+
+__all__ = ["MeanFloor"]
+
+
+@dataclass(eq=False, repr=False)
+class MeanFloor(Stage):
+    """Leave the rows as they are, and assume that their mean is long.
+
+    Directions of long means of neighbouring datasets are close. A :class:`~ppdp.mechanisms.WishartMechanism` brings its
+    own, directly in front of it.
+
+    Parameters
+    ----------
+    min_cosine : float
+        Least cosine of the directions of neighbouring means, between 0 and 1; the norm follows from it.
+    """
+
+    min_cosine: float
+
+    relief = "GaussianMechanism('mean'), which needs no floor, in place of the mechanism behind it, or a smaller cosine"
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """One way, which assumes the norm."""
+        self._norm_of_complete_rows(domain)
+        cosine = number("min_cosine", self.min_cosine, self, above=0, most=1 - 2.0**-40)
+        least = least_norm(domain, distance.moving(distance.moves), cosine)
+        measure = {"wishart.norm": _NormMargin(domain, least)}
+        return (Way.by("wishart.floor", domain, distance, measures=measure, min_cosine=cosine, min_norm=least),)
+
+    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
+        return rows
+
+
+@dataclass(frozen=True, slots=True)
+class _NormMargin:
+    """Margin of "the mean of the rows has a norm of at least ``least``"."""
+
+    domain: Domain
+    least: float
+
+    def __call__(self, rows: Rows, unit: float) -> float:
+        """Measure."""
+        mean = column_sums(rows.X, rows.weight, float(self.domain.require("row_norm"))) / rows.n
+        error = norm_error(self.domain)
+        room = float(np.linalg.norm(mean)) - error - self.least
+        return room / (unit + 2 * error) if room > 0 else 0.0
