@@ -45,7 +45,6 @@ def noise_of(rank: int) -> float:
     used_by=("MeanFloor",),
     assumes=lambda domain, **_: {"wishart.norm"},
     fitted=False,
-    entrywise=True,
 )
 def floor(domain: Domain, distance: Distance, *, min_cosine: float, min_norm: float) -> tuple[Domain, Distance]:
     """Rows as they are; neighbouring means have a cosine of at least ``min_cosine``, both norms being ``min_norm``."""

@@ -39,7 +39,7 @@ class MeanFloor(Stage):
         """One way, which assumes the norm."""
         self._norm_of_complete_rows(domain)
         cosine = number("min_cosine", self.min_cosine, self, above=0, most=1 - 2.0**-40)
-        least = least_norm(domain, distance.moving(distance.moves), cosine)
+        least = least_norm(domain, distance.moving(None), cosine)
         measure = {"wishart.norm": _NormMargin(domain, least)}
         return (Way.by("wishart.floor", domain, distance, measures=measure, min_cosine=cosine, min_norm=least),)
 

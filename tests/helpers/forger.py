@@ -53,9 +53,8 @@ def rederived(content: Document) -> Document:
         )
         squares.append(own.mu**2)
         parts += own.parts
-        draws += draws_that_count(
-            mechanism["formula"], domain, distance, steps=mechanism["steps"], size=mechanism["size"]
-        )
+        asked = {name: mechanism[name] for name in ("steps", "size", "parameters")}
+        draws += draws_that_count(mechanism["formula"], domain, distance, **asked)
     elif mechanism:
         mechanism["sensitivity"] = lookup(mechanism["formula"], "mechanism")(
             domain, distance, **mechanism["parameters"]

@@ -248,7 +248,7 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         [
             ("box", MinMaxScaler(ranges=(-1, 1), feature_range=(0, 1))),
             ("dedup", Deduplicator()),
-            ("direction", WishartMechanism(20, 0.9995)),
+            ("direction", WishartMechanism(20, 0.99615)),
         ],
         {},
     ),

@@ -25,10 +25,10 @@ from ppdp.certificate.pages.markup import (
     table,
 )
 from ppdp.certificate.pages.meaning import DIGEST, FACTS, ON_TRUST, RULES, WAYS, rounded_up, slack_in_words, terms
-from ppdp.certificate.pages.view import Noise, View, law_of, only_the_last, spreads
+from ppdp.certificate.pages.view import ASKED, Noise, View, law_of, only_the_last, spreads
 from ppdp.certificate.record import Mechanism, Record, Step
 from ppdp.core.figures import figure
-from ppdp.core.formula import CHOICE, FLIPS, GAUSSIAN, PROJECTION
+from ppdp.core.formula import CHOICE, FLIPS, GAUSSIAN
 from ppdp.privacy.gate import GATE_KINDS
 
 __all__ = ["render_page"]
@@ -303,13 +303,8 @@ def _asks(m: Mechanism) -> str:
     if law_of(m) == FLIPS:
         what = "every entry" if "n_signs" not in m.parameters else "random combinations"
         return f"tells the sign of {what} of the prepared rows, flipped at random; nothing else of them was used."
-    if law_of(m) == PROJECTION:
-        return (
-            "multiplies the direction of the mean of the prepared rows by a secret random matrix; nothing else of them"
-            " was used."
-        )
-    if law_of(m) == CHOICE:
-        return "chooses at random among public candidates, those that suit the prepared rows with more probability."
+    if law_of(m) in ASKED:
+        return ASKED[law_of(m)]
     if m.steps == 1:
         return "asks the prepared rows for one answer; only the noisy answer was used."
     used = "one of the points they lead to was released" if only_the_last(m) else "all of them were paid for"

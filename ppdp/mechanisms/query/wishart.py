@@ -96,14 +96,11 @@ class WishartMechanism(FitsAlone, Mechanism):
             )
         return max(1, round(super().own_noise_scale() ** -2))
 
-    def question(self, domain: Domain, mu: float | None = None) -> Question:
-        return self._question(domain)
-
     def question_at(self, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
-        question = self._question(domain)
+        question = self.question(domain)
         return replace(question, warnings=(self._advice(domain.d, mu),)) if mu else question
 
-    def _question(self, domain: Domain) -> Question:
+    def question(self, domain: Domain, mu: float | None = None) -> Question:
         if self.query in _REFUSED:
             raise UnsupportedOrder(
                 f"query={self.query!r} is not offered: {_REFUSED[self.query]}",
