@@ -13,8 +13,8 @@ from ppdp.bounds.wishart import least_norm, mean_change
 from ppdp.certificate.replay.verify import verify
 from ppdp.core.adjacency import Adjacency
 from ppdp.data.rows import Rows
-from ppdp.exceptions import InvalidParameter, MissingBound, NoRoute, PrivacyRefusal, UnsupportedOrder
-from ppdp.mechanisms import WishartMechanism
+from ppdp.exceptions import InvalidParameter, LedgerError, MissingBound, NoRoute, PrivacyRefusal, UnsupportedOrder
+from ppdp.mechanisms import GaussianMechanism, WishartMechanism
 from ppdp.pipeline.composition import guard_of
 from ppdp.privacy import WishartLoss
 from ppdp.privacy.noise.sampler import Noise
@@ -200,6 +200,12 @@ class TestWhatIsRefused:
         with pytest.raises(InvalidParameter, match="follows from rank"):
             WishartMechanism(20, 0.9, noise_scale=3.0).question(FACTS.but(row_norm=1.0, max_missing=0))
 
+    def test_a_ledger_takes_it_alone(self):
+        ledger = ppdp.Ledger(epsilon=6.0, delta=1e-5)
+        pipeline(None, ledger=ledger).fit(rows(0.8))
+        with pytest.raises(LedgerError, match="no known Rényi divergence"):
+            pipeline(GaussianMechanism(), ledger=ledger).fit(rows(0.8))
+
     def test_a_seed_protects_nobody(self):
         assert pipeline(None, Deduplicator(), random_state=0).fit(rows(0.8)).certificate_.status == "SEEDED"
 
@@ -209,4 +215,4 @@ class TestWhatIsRefused:
             ppdp.Pipeline(steps).plan(FACTS)
 
     def test_who_assumes_nothing_brings_nothing(self):
-        assert guard_of(ppdp.mechanisms.GaussianMechanism()) is None
+        assert guard_of(GaussianMechanism()) is None
