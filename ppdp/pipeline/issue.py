@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +11,7 @@ from numpy.typing import NDArray
 
 from ppdp.bounds import FORMULAS, lookup
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
+from ppdp.certificate.issuing import content_hash, standing, versions
 from ppdp.certificate.record import (
     Alternative,
     Condition,
@@ -40,16 +38,6 @@ from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
 from ppdp.privacy.gate import Gate as PlannedGate
 
 __all__ = ["content_hash", "issue", "standing"]
-
-
-def content_hash(arrays: Mapping[str, NDArray[np.float64]]) -> str:
-    """SHA-256 of named float64 arrays, independent of platform and order."""
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name], dtype="<f8")
-        digest.update(f"{name}:{array.shape};".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
 
 
 def issue(
@@ -98,18 +86,10 @@ def issue(
             sha256=content_hash(released),
             inference=inference,
         ),
-        versions=_versions(),
+        versions=versions(),
         issued=read_as(Issued, issued) if issued else None,
     )
     return Certificate.sealed(written(record))
-
-
-def standing(reasons: Sequence[str], *, seeded: bool) -> tuple[str, tuple[str, ...]]:
-    """Status of what was released, and every reason why it is not UNCONDITIONAL."""
-    if seeded:
-        seed = "the noise came from a seed, so it protects nobody who knows it; for tests only"
-        return "SEEDED", (seed, *reasons)
-    return "CONDITIONAL" if reasons else "UNCONDITIONAL", tuple(reasons)
 
 
 def _step(step: PlannedStep, *, gated: bool) -> Step:
@@ -194,14 +174,3 @@ def _mechanism(m: PlannedMechanism) -> Mechanism:
         noise_scale=m.noise_scale,
         mu=m.loss.mu if m.question.gaussian else None,
     )
-
-
-@cache
-def _versions() -> Mapping[str, str]:
-    """Versions of what runs; to ask four packages took as long as everything else in a small fit."""
-    from importlib.metadata import version
-
-    return {
-        "python": platform.python_version(),
-        **{name: version(name) for name in ("ppdp", "numpy", "scipy", "scikit-learn")},
-    }

@@ -1,0 +1,183 @@
+"""Low-rank private training of layers of a network: ``docs/theory/low-rank-training.md``.
+
+One answer is the sum of the clipped gradients of a Poisson sample; ``noise_scale`` is the standard deviation on that
+*sum*. Every example's part is rounded to the lattice of the noise by itself, so that sums are exact in any order and
+nothing but the part of the one example tells neighbouring datasets apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain
+from ppdp.core.formula import GAUSSIAN, formula, sane, whole
+from ppdp.core.rounding import UNIT, inflate
+from ppdp.exceptions import UnsupportedOrder
+from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.losses import NoisyProjectionLoss, PoissonSamples
+from ppdp.privacy.noise.sampler import lattice_exponent
+
+__all__ = ["CANCELLED", "sum_bound"]
+
+CANCELLED = 2.0**8
+"""The terms of an example's gradient sum to no less than this share of their lengths, or it is clipped further."""
+
+_SHARE = 2.0**-12  # by which the shift counts more, so that what rounding adds to it counts 4097 times by itself
+_INDEPENDENT = "the float32 gradient of an example does not depend on the other examples of its batch"
+_RELIES_FA = f"{_INDEPENDENT} (a real-arithmetic idealisation); weights and adapter at the start are public"
+_RELIES_M2 = (
+    f"{_INDEPENDENT} and every projection is uniformly distributed (real-arithmetic idealisations); weights at the"
+    " start are public; every projection was drawn after its batch, from the operating system's entropy, and used once"
+)
+
+
+def sum_bound(domain: Domain, clip: float) -> float:
+    """A public bound on the entries of a sum over at most ``n`` examples, rounding included."""
+    return 2 * domain.n * clip
+
+
+def _shape(
+    domain: Domain,
+    *,
+    layers: Sequence[str],
+    outputs: Sequence[int],
+    inputs: Sequence[int],
+    rank: int,
+    clip: float,
+    **_: Any,
+) -> tuple[int, float]:
+    """One matrix of ``outputs x rank`` for every layer, and a bound on the entries of sums."""
+    sane(len(layers) == len(outputs) == len(inputs) > 0 and whole(rank, *outputs, *inputs))
+    sane(min(rank, *outputs, *inputs) >= 1)
+    return sum(outputs) * rank, sum_bound(domain, clip)
+
+
+def _steps(domain: Domain, *, steps: int, **_: Any) -> int:
+    return steps
+
+
+def _arrays(
+    domain: Domain,
+    count: int,
+    size: int,
+    /,
+    *,
+    outputs: Sequence[int],
+    inputs: Sequence[int],
+    adapter_rank: int = 0,
+    **_: Any,
+) -> dict[str, list[int]]:
+    """Shapes of the adapter that is released: B alone where A was public from the start, else both."""
+    if not adapter_rank:
+        return {"B": [size]}
+    return {"A": [adapter_rank * sum(inputs)], "B": [adapter_rank * sum(outputs)]}
+
+
+def _sampled(domain: Domain, *, clip: float, batch_size: int, steps: int, noise_scale: float) -> float:
+    """The rate of sampling, once the parameters were found sane."""
+    sane(whole(batch_size, steps) and 1 <= batch_size <= domain.n and steps >= 1 and clip > 0 and noise_scale > 0)
+    return batch_size / domain.n
+
+
+def _rounding(domain: Domain, noise_scale: float, clip: float, size: int) -> float:
+    """How far an example's part is moved by rounding it to the lattice, in units of the noise."""
+    return 2.0 ** -(lattice_exponent(sum_bound(domain, clip), noise_scale) + 1) * math.sqrt(size)
+
+
+@formula(
+    "lora.frozen-a",
+    kind="privacy",
+    law=GAUSSIAN,
+    page="low-rank-training",
+    used_by=("PrivateLoRA",),
+    relies=_RELIES_FA,
+    shape=_shape,
+    steps=_steps,
+    arrays=_arrays,
+)
+def frozen_projection(
+    domain: Domain,
+    distance: Distance,
+    *,
+    noise_scale: float,
+    clip: float,
+    batch_size: int,
+    steps: int,
+    **adapter: Any,
+) -> PrivacyLoss:
+    """Loss of ``steps`` sums of gradients of B, clipped jointly over all layers, on Poisson samples (Statement 1).
+
+    Plain subsampled Gaussian accounting: a row adds at most the clip and what rounding it adds.
+
+    Raises
+    ------
+    UnsupportedOrder
+        If rows move or are reweighted.
+    """
+    rate = _sampled(domain, clip=clip, batch_size=batch_size, steps=steps, noise_scale=noise_scale)
+    _whole_examples(distance)
+    size, _ = _shape(domain, clip=clip, **adapter)
+    bound = inflate(clip + noise_scale * _rounding(domain, noise_scale, clip, size))
+    far = {"replaced": distance.replaced, "toggled": distance.toggled, "moved": 0.0, "radius": 0.0, "total": 0.0}
+    part = PoissonSamples(count=steps, rate=rate, bound=bound, lipschitz=0.0, noise_scale=noise_scale, **far)
+    return PrivacyLoss(parts=(part,))
+
+
+@formula(
+    "lora.fresh-projection",
+    kind="privacy",
+    law=GAUSSIAN,
+    page="low-rank-training",
+    used_by=("PrivateLoRA",),
+    relies=_RELIES_M2,
+    shape=_shape,
+    steps=_steps,
+    arrays=_arrays,
+)
+def fresh_projections(
+    domain: Domain,
+    distance: Distance,
+    *,
+    noise_scale: float,
+    clip: float,
+    batch_size: int,
+    steps: int,
+    rank: int,
+    inputs: Sequence[int],
+    terms: int,
+    adapter_rank: int,
+    **adapter: Any,
+) -> PrivacyLoss:
+    """Loss of ``steps`` sums of *full* gradients, clipped jointly, noised and projected afresh (Statement 2).
+
+    Every layer has its own projection; all are charged as the narrowest of them. ``terms`` bounds inputs plus tokens
+    of an example: what float64 makes of a product is off by so many roundings of terms at most ``2^8`` clips long.
+
+    Raises
+    ------
+    UnsupportedOrder
+        If neighbouring datasets differ otherwise than by one example that only one of them has.
+    """
+    rate = _sampled(domain, clip=clip, batch_size=batch_size, steps=steps, noise_scale=noise_scale)
+    _whole_examples(distance)
+    if distance.replaced or distance.toggled > 1:
+        raise UnsupportedOrder(
+            "fresh projections of samples are proved for one added or removed example.", fix="method='fa'."
+        )
+    size, _ = _shape(domain, rank=rank, inputs=inputs, clip=clip, **adapter)
+    dimension = min(inputs)
+    sane(whole(terms, adapter_rank) and 1 <= terms < 2**30 and adapter_rank >= 1 and rank < dimension)
+    off = 2 * (terms + 8) * UNIT * CANCELLED * clip * math.sqrt(rank) / noise_scale
+    off += _rounding(domain, noise_scale, clip, size)
+    mu = inflate(clip / noise_scale * math.sqrt(1 + _SHARE))
+    part = NoisyProjectionLoss(dimension, rank, mu, steps, sampling_rate=rate)
+    return PrivacyLoss(inflate(math.sqrt(steps * (1 + 1 / _SHARE)) * off), parts=(part,))
+
+
+def _whole_examples(distance: Distance) -> None:
+    """Refuse everything but whole rows that one of the datasets lacks or has otherwise."""
+    if distance.reweighted or distance.moved:
+        raise UnsupportedOrder("examples of a network are added, removed or replaced as a whole.")

@@ -1,0 +1,125 @@
+"""What every certificate is issued with, and that of a mechanism which stands alone, without a pipeline before it."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.certificate.document import SCHEMA_NAME, Certificate
+from ppdp.certificate.record import Entrance, Fact, Issued, Mechanism, Record, Released, Total, read_as, written
+from ppdp.certificate.replay.rules import not_covered, stated
+from ppdp.core.domain import Domain
+from ppdp.core.names import dataset_name
+from ppdp.privacy.ledger.fits import Cost
+
+__all__ = ["content_hash", "issue_alone", "standing", "versions"]
+
+
+def content_hash(arrays: Mapping[str, NDArray[np.float64]]) -> str:
+    """SHA-256 of named float64 arrays, independent of platform and order."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name], dtype="<f8")
+        digest.update(f"{name}:{array.shape};".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def standing(reasons: Sequence[str], *, seeded: bool) -> tuple[str, tuple[str, ...]]:
+    """Status of what was released, and every reason why it is not UNCONDITIONAL."""
+    if seeded:
+        seed = "the noise came from a seed, so it protects nobody who knows it; for tests only"
+        return "SEEDED", (seed, *reasons)
+    return "CONDITIONAL" if reasons else "UNCONDITIONAL", tuple(reasons)
+
+
+def issue_alone(
+    cost: Cost,
+    domain: Domain,
+    mechanism: Mechanism,
+    released: Mapping[str, NDArray[np.float64]],
+    *,
+    facts: Sequence[tuple[str, str, str]],
+    reasons: Sequence[str],
+    seeded: bool,
+    inference: str,
+    issued: Mapping[str, Any],
+    dataset: str | None = None,
+) -> Certificate:
+    """The certificate of a mechanism that reads rows as they are.
+
+    Parameters
+    ----------
+    cost : Cost
+        What everything that it releases costs.
+    domain : Domain
+        Public facts of the rows.
+    mechanism : Mechanism
+        As it is recorded.
+    released : mapping of str to ndarray
+        What left, by names that begin with the mechanism's.
+    facts : sequence of (name, value, origin)
+        Beside those of the domain.
+    reasons : sequence of str
+        What is assumed.
+    seeded : bool
+        Whether the noise came from a seed.
+    inference : str
+        SHA-256 of the description of how what was released is used.
+    issued : mapping
+        The block of that name, empty if nothing is issued yet.
+    dataset : str, optional
+        Public name of the private data.
+    """
+    status, why = standing(reasons, seeded=seeded)
+    record = Record(
+        schema=SCHEMA_NAME,
+        status=status,
+        reasons=why,
+        epsilon=float(cost.epsilon),
+        delta=float(cost.delta),
+        adjacency=stated(domain.adjacency),
+        rows_per_unit=domain.rows_per_unit,
+        dataset=None if dataset is None else dataset_name(dataset),
+        facts=tuple(Fact(name=name, value=value, origin=origin) for name, value, origin in facts),
+        entrance=Entrance(domain=domain.to_dict(), distance=domain.neighbours.to_dict()),
+        steps=(),
+        releases=(),
+        gate=None,
+        mechanism=mechanism,
+        total=Total(
+            mu=cost.loss.mu,
+            failure=cost.loss.failure,
+            allowance=cost.allowance,
+            parts=tuple(part.to_dict() for part in cost.loss.parts),
+        ),
+        alternatives=(),
+        warnings=(),
+        invalid="error",
+        not_covered=tuple(not_covered("error", domain.adjacency)),
+        released=Released(
+            names={name: np.shape(array) for name, array in sorted(released.items())},
+            sha256=content_hash(released),
+            inference=inference,
+        ),
+        versions=versions(),
+        issued=read_as(Issued, issued) if issued else None,
+    )
+    return Certificate.sealed(written(record))
+
+
+@cache
+def versions() -> Mapping[str, str]:
+    """Versions of what runs; to ask four packages took as long as everything else in a small fit."""
+    from importlib.metadata import version
+
+    return {
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("ppdp", "numpy", "scipy", "scikit-learn")},
+    }

@@ -1,0 +1,67 @@
+"""Private examples: named tensors that look like the probe, taken out by their places and never stacked unevenly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ppdp.exceptions import DomainMismatch, InvalidInput
+from ppdp.mechanisms.lora.layers import STAGE, Tensor
+
+__all__ = ["Batch", "Form", "check_form", "length_of", "split", "taken"]
+
+Batch = Mapping[str, Tensor]
+Form = Mapping[str, Tensor]
+"""Tensors of no rows, whose shapes and types are public."""
+
+
+def length_of(data: Any, form: Form) -> int:
+    """How many examples there are; only the form of the data is looked at.
+
+    Raises
+    ------
+    InvalidInput
+        If they are neither named tensors of one length nor a dataset.
+    """
+    if isinstance(data, Mapping):
+        check_form(data, form)
+        return len(next(iter(data.values())))
+    if not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):
+        raise InvalidInput(
+            "examples are named tensors, or a dataset with len() that gives named tensors by index.", stage=STAGE
+        )
+    return len(data)
+
+
+def check_form(batch: Any, form: Form) -> None:
+    """Refuse examples of another form than the probe's: padding to the longest of a batch would mix them."""
+    same = isinstance(batch, Mapping) and batch.keys() == form.keys()
+    if same:
+        tensors = [(batch[name], form[name]) for name in form]
+        same = all(isinstance(one, torch.Tensor) for one, _ in tensors)
+        same = same and all(one.shape[1:] == of.shape[1:] and one.dtype == of.dtype for one, of in tensors)
+        same = same and len({len(one) for one, _ in tensors}) == 1
+    if not same:
+        raise DomainMismatch(
+            "the examples have another form than the probe.", stage=STAGE, fix="the same names, shapes and types."
+        )
+
+
+def taken(data: Any, places: NDArray[np.intp], form: Form) -> Batch:
+    """The examples at these places."""
+    if isinstance(data, Mapping):
+        return {name: one[torch.from_numpy(places).to(one.device)] for name, one in data.items()}
+    if not len(places):
+        return dict(form)
+    examples = [data[int(place)] for place in places]
+    return {name: torch.stack([torch.as_tensor(one[name]) for one in examples]) for name in form}
+
+
+def split(batch: Batch, most: int) -> Iterator[Batch]:
+    """Parts of at most so many examples."""
+    for start in range(0, len(next(iter(batch.values()))), most):
+        yield {name: one[start : start + most] for name, one in batch.items()}

@@ -1,0 +1,216 @@
+"""Gradients of single examples, their norms, and exact sums of clipped ones: ``docs/theory/low-rank-training.md``.
+
+Inputs and gradients of outputs of a layer are kept example by example: an example's gradient is the sum over its tokens
+of their outer products. Every part is rounded to whole steps of the noise's lattice, so that sums in float64 are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from ppdp.bounds.low_rank import CANCELLED
+from ppdp.core.rounding import UNIT
+from ppdp.mechanisms.lora.layers import Layer, Tensor
+
+__all__ = ["FullGradients", "Gradients", "GradientsOfB", "Loss", "backward"]
+
+Loss = Callable[[Any, Mapping[str, Tensor]], Tensor]
+"""``loss(model, batch)``: the loss of every example, of shape (n,)."""
+
+
+class Gradients(ABC):
+    """What the backward pass of n examples leaves."""
+
+    def __init__(self, layers: Sequence[Layer], n: int) -> None:
+        self.layers = layers
+        self.n = n
+
+    @abstractmethod
+    def keep(self, layer: Layer, x: Tensor, g: Tensor) -> None:
+        """Keep one call of a layer: inputs (n, tokens, inputs) and gradients of outputs (n, tokens, outputs)."""
+
+    @abstractmethod
+    def kept(self) -> Iterator[Tensor]:
+        """Everything that is kept, examples first."""
+
+    def derived(self) -> Iterator[Tensor]:
+        """What is 0 for an example on which no loss depends."""
+        return self.kept()
+
+    @abstractmethod
+    def total(self, layer: Layer) -> Tensor:
+        """Sum of all gradients, unclipped, of shape (outputs, inputs)."""
+
+    @abstractmethod
+    def lengths(self) -> Tensor:
+        """Of every example a length, float64, that is no less than the norm of its gradient over all layers.
+
+        Not finite where the gradient is not.
+        """
+
+    @abstractmethod
+    def steps(self, layer: Layer, scales: Tensor, projection: Tensor | None) -> Tensor:
+        """Sum over the examples of their scaled gradients, each rounded to whole numbers, of shape (outputs, rank).
+
+        ``projection`` of shape (inputs, rank) is applied from the right, if there is one.
+        """
+
+    def terms(self) -> int:
+        """The most numbers that are added up in one entry of an example's projected gradient, or none."""
+        return 0
+
+
+class GradientsOfB(Gradients):
+    """Gradients of B, a matrix of ``outputs x rank`` for every example and layer."""
+
+    def __init__(self, layers: Sequence[Layer], n: int) -> None:
+        super().__init__(layers, n)
+        self._of: dict[str, Tensor] = {}
+
+    def keep(self, layer: Layer, x: Tensor, g: Tensor) -> None:
+        one = torch.bmm(g.transpose(1, 2), x)
+        self._of[layer.name] = self._of[layer.name] + one if layer.name in self._of else one
+
+    def kept(self) -> Iterator[Tensor]:
+        yield from self._of.values()
+
+    def total(self, layer: Layer) -> Tensor:
+        found = self._of.get(layer.name)
+        return torch.zeros_like(layer.trained) if found is None else found.sum(0)
+
+    def lengths(self) -> Tensor:
+        squares = sum(torch.linalg.vector_norm(one.flatten(1), dim=1, dtype=torch.float64) ** 2 for one in self.kept())
+        size = sum(layer.outputs * layer.inputs for layer in self.layers)
+        return _roots(squares, self.n, (size + 64) * 4 * UNIT)
+
+    def steps(self, layer: Layer, scales: Tensor, projection: Tensor | None) -> Tensor:
+        found = self._of.get(layer.name)
+        if found is None:
+            return torch.zeros(layer.trained.shape, dtype=torch.float64)
+        return _rounded_sum(found, scales)
+
+
+class FullGradients(Gradients):
+    """Gradients of the whole weights of layers, of which only inputs and gradients of outputs are kept."""
+
+    def __init__(self, layers: Sequence[Layer], n: int) -> None:
+        super().__init__(layers, n)
+        self._calls: dict[str, list[tuple[Tensor, Tensor]]] = {}
+
+    def keep(self, layer: Layer, x: Tensor, g: Tensor) -> None:
+        self._calls.setdefault(layer.name, []).append((x, g))
+
+    def kept(self) -> Iterator[Tensor]:
+        yield from (one for calls in self._calls.values() for call in calls for one in call)
+
+    def derived(self) -> Iterator[Tensor]:
+        yield from (g for calls in self._calls.values() for _, g in calls)
+
+    def total(self, layer: Layer) -> Tensor:
+        x, g = self._tokens(layer)
+        return g.flatten(0, 1).T @ x.flatten(0, 1)
+
+    def lengths(self) -> Tensor:
+        """Ghost norms: ``sum <g_s, g_t> <x_s, x_t>`` over pairs of tokens, plus all that rounding may have lost.
+
+        At least 2^-8 of the sum of the lengths of the terms.
+        """
+        squares, most, error = torch.zeros(self.n, dtype=torch.float64), torch.zeros(self.n, dtype=torch.float64), 0.0
+        for layer in self.layers:
+            x, g = self._tokens(layer)
+            products = torch.bmm(x, x.mT) * torch.bmm(g, g.mT)
+            squares = squares + products.sum((1, 2)).cpu()
+            most = most + products.diagonal(dim1=1, dim2=2).clamp_min(0).sqrt().sum(1).cpu() ** 2
+            error = max(error, 8 * UNIT * (x.shape[1] ** 2 + layer.inputs + layer.outputs + 16))
+        return torch.maximum(_roots(squares.clamp_min(0) + error * most, self.n, 1e-12), most.sqrt() / CANCELLED)
+
+    def steps(self, layer: Layer, scales: Tensor, projection: Tensor | None) -> Tensor:
+        assert projection is not None
+        x, g = self._tokens(layer)
+        return _rounded_sum(torch.bmm(g.mT, x @ projection.to(x.device)), scales)
+
+    def terms(self) -> int:
+        tokens = {name: sum(x.shape[1] for x, _ in calls) for name, calls in self._calls.items()}
+        return max(layer.inputs + tokens.get(layer.name, 0) for layer in self.layers)
+
+    def _tokens(self, layer: Layer) -> tuple[Tensor, Tensor]:
+        """Inputs and gradients of outputs of all calls of a layer, in float64."""
+        calls = self._calls.get(layer.name)
+        if calls is None:
+            x, g = (torch.zeros(self.n, 1, width, dtype=torch.float64) for width in (layer.inputs, layer.outputs))
+        else:
+            x, g = (torch.cat(one, dim=1).double() for one in zip(*calls))
+        return x, g
+
+
+def _roots(squares: Tensor | int, n: int, error: float) -> Tensor:
+    found = squares.cpu() if isinstance(squares, torch.Tensor) else torch.zeros(n, dtype=torch.float64)
+    return found.sqrt() * (1 + error)
+
+
+def _rounded_sum(parts: Tensor, scales: Tensor) -> Tensor:
+    """``sum_i rint(scales_i parts_i)``, exact; an example whose scale is 0 counts nothing, whatever it holds."""
+    steps = torch.nan_to_num_(parts.double(), nan=0.0, posinf=0.0, neginf=0.0)
+    steps *= scales.to(parts.device).view(-1, *[1] * (parts.dim() - 1))
+    return steps.round_().sum(0).cpu()
+
+
+@contextmanager
+def _watched(model: nn.Module, found: Gradients) -> Iterator[None]:
+    """In this context, backward passes of the model leave their gradients in ``found``, and none in parameters."""
+    learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    handles = []
+    for parameter in learning:
+        parameter.requires_grad_(False)
+    try:
+        for layer in found.layers:
+            handles.append(layer.watched.register_forward_hook(_hook(layer, found)))
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+        for parameter in learning:
+            parameter.requires_grad_(True)
+
+
+def _hook(layer: Layer, found: Gradients) -> Callable[..., Tensor]:
+    def after(_: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> Tensor:
+        if not torch.is_grad_enabled():
+            return output
+        if not output.requires_grad:  # nothing before it learns: the graph begins here
+            output = output + torch.zeros((), dtype=output.dtype, device=output.device, requires_grad=True)
+        x = given[0].detach()
+        output.register_hook(lambda g: found.keep(layer, _by_example(x, found.n), _by_example(g.detach(), found.n)))
+        return output
+
+    return after
+
+
+def _by_example(values: Tensor, n: int) -> Tensor:
+    """As (n, tokens, features)."""
+    if values.shape[0] != n:
+        raise ValueError("the first dimension of a layer's inputs is not that of the examples")
+    return values.reshape(n, math.prod(values.shape[1:-1]), values.shape[-1])
+
+
+def backward(
+    model: nn.Module, loss: Loss, found: Gradients, batch: Mapping[str, Tensor], only: int | None = None
+) -> Tensor:
+    """Run forward and backward, which leaves the examples' gradients in ``found``; the losses of all examples.
+
+    ``only`` one of them is derived, if that is asked for.
+    """
+    with torch.enable_grad(), _watched(model, found):
+        losses = loss(model, batch)
+        if not isinstance(losses, torch.Tensor) or losses.shape != (found.n,):
+            raise ValueError("the loss is not one number for every example")
+        if losses.requires_grad:
+            (losses.sum() if only is None else losses[only]).backward()
+    return losses.detach()

@@ -1,0 +1,149 @@
+"""Which layers of a PEFT model are trained, and what is refused because no bound is proved for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
+
+from peft import PeftModel
+from peft.tuners import lora
+from peft.tuners.tuners_utils import BaseTunerLayer
+from peft.utils import ModulesToSaveWrapper
+from torch import nn
+
+from ppdp.core.checks import integer
+from ppdp.exceptions import InvalidParameter
+
+__all__ = ["STAGE", "Layer", "Tensor", "covered_layers", "refuse"]
+
+Tensor: TypeAlias = Any  # torch has types of its own, and is not there when ours are checked
+
+STAGE = "PrivateLoRA"
+BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+LINEAR = ("torch.nn.modules.linear.Linear", "transformers.pytorch_utils.Conv1D")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """An adapted layer.
+
+    Attributes
+    ----------
+    name : str
+        Of the layer in the model.
+    module : peft.tuners.lora.Linear
+        The layer with its adapter.
+    watched : Module
+        Whose inputs and gradients of outputs make an example's gradient: B ("fa"), or the whole layer ("m2").
+    trained : Tensor
+        The weights that change: those of B, or of the layer itself.
+    outputs, inputs : int
+        Of ``watched``.
+    transposed : bool
+        Whether ``trained`` has the shape (inputs, outputs).
+    """
+
+    name: str
+    module: Any
+    watched: nn.Module
+    trained: Tensor
+    outputs: int
+    inputs: int
+    transposed: bool = False
+
+    def shaped(self, gradient: Tensor) -> Tensor:
+        """A gradient of shape (outputs, inputs) as one of the weights."""
+        return (gradient.T if self.transposed else gradient).to(self.trained.dtype).contiguous()
+
+
+def refuse(why: str, fix: str) -> NoReturn:
+    """Raise the error for what is not covered; nothing was spent or changed."""
+    raise InvalidParameter(why, stage=STAGE, fix=fix)
+
+
+def covered_layers(model: Any, method: str, rank: int | None) -> tuple[tuple[Layer, ...], str, int]:
+    """The layers in the order of the model, the name of the adapter, and the rank.
+
+    Raises
+    ------
+    InvalidParameter
+        If anything in the model is not covered.
+    """
+    if not isinstance(model, PeftModel):
+        refuse("the model is not one of PEFT.", "peft.get_peft_model(model, peft.LoraConfig(...)).")
+    if len(model.peft_config) != 1:
+        refuse("the model has more than one adapter.", "model.delete_adapter(...), or a model with one.")
+    ((adapter, config),) = model.peft_config.items()
+    if getattr(config.peft_type, "value", config.peft_type) != "LORA":
+        refuse(f"the adapter is of the type {config.peft_type}.", "peft.LoraConfig(...).")
+    if config.modules_to_save or any(isinstance(module, ModulesToSaveWrapper) for module in model.modules()):
+        refuse("modules_to_save trains whole modules beside the adapter.", "leave modules_to_save out.")
+    if config.bias != "none" or config.lora_bias:
+        refuse("biases are trained beside the adapter.", "LoraConfig(bias='none', lora_bias=False).")
+    _refuse_modules(model)
+    adapted = [(name, module) for name, module in model.named_modules() if isinstance(module, lora.Linear)]
+    if not adapted:
+        refuse("no layer has an adapter.", "LoraConfig(target_modules=...).")
+    for name, module in adapted:
+        _refuse_states(name, module, adapter, method)
+    ranks = {module.r[adapter] for _, module in adapted}
+    if method == "fa" and (len(ranks) > 1 or rank not in (None, *ranks)):
+        refuse(f"the ranks of the adapter are {sorted(ranks)}, not {rank}.", "the same r for all layers, rank=None.")
+    rank = integer("rank", rank or max(ranks), STAGE)
+    layers = tuple(_layer(name, module, adapter, method) for name, module in adapted)
+    if method == "m2" and any(rank >= layer.inputs for layer in layers):
+        narrow = min(layers, key=lambda layer: layer.inputs)
+        refuse(f"rank = {rank} is no less than the {narrow.inputs} inputs of {narrow.name}.", "a smaller rank.")
+    _refuse_shared(model, layers)
+    trainable = {f"lora_{matrix}.{adapter}.weight" for matrix in "AB"}
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad and ".".join(name.split(".")[-3:]) not in trainable:
+            refuse(f"{name} is trained beside the adapter.", f"requires_grad_(False) for {name}.")
+    return layers, adapter, rank
+
+
+def _refuse_modules(model: nn.Module) -> None:
+    for name, module in model.named_modules():
+        if isinstance(module, BATCH_NORMS):
+            refuse(f"{name} is a batch-norm: it mixes the examples of a batch.", "layer-norm or group-norm.")
+        if isinstance(module, BaseTunerLayer):
+            base = type(module.get_base_layer())
+            if type(module) is not lora.Linear or f"{base.__module__}.{base.__qualname__}" not in LINEAR:
+                kind = f"{type(module).__name__} on {base.__name__}"
+                refuse(f"{name} ({kind}) is not covered: only LoRA on linear layers is.", "other target_modules.")
+
+
+def _refuse_states(name: str, module: Any, adapter: str, method: str) -> None:
+    if adapter not in module.lora_A or module.lora_variant or any(module.use_dora.values()):
+        refuse(f"{name} has a variant of LoRA (such as DoRA).", "plain LoRA.")
+    if module.merged or module.disable_adapters or list(module.active_adapters) != [adapter]:
+        refuse(f"the adapter of {name} is merged, disabled or inactive.", "unmerge_adapter(), enable_adapter_layers().")
+    if method == "m2":
+        if not isinstance(module.lora_dropout[adapter], nn.Identity):
+            refuse(f"{name} has dropout in front of its adapter, which method='m2' does not train.", "lora_dropout=0.")
+        if module.lora_B[adapter].weight.any():
+            refuse(f"the adapter of {name} is not fresh, and method='m2' replaces it.", "an adapter whose B is 0.")
+
+
+def _layer(name: str, module: Any, adapter: str, method: str) -> Layer:
+    b = module.lora_B[adapter]
+    if method == "fa":
+        return Layer(name, module, b, b.weight, *b.weight.shape)
+    weight, transposed = module.get_base_layer().weight, bool(module.fan_in_fan_out)
+    outputs, inputs = weight.shape[::-1] if transposed else weight.shape
+    return Layer(name, module, module, weight, int(outputs), int(inputs), transposed)
+
+
+def _refuse_shared(model: nn.Module, layers: tuple[Layer, ...]) -> None:
+    for layer in layers:
+        if layer.trained.is_meta or not layer.trained.dtype.is_floating_point:
+            refuse(f"the weights of {layer.name} are quantised or not loaded.", "weights in floating point.")
+        owners = [name for name, of in _all_parameters(model) if of is layer.trained]
+        if len(owners) > 1:
+            refuse(f"the weights of {layer.name} are shared: {', '.join(owners)}.", "untie them or adapt other layers.")
+
+
+def _all_parameters(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Shared ones under each of their names."""
+    yield from model.named_parameters(remove_duplicate=False)

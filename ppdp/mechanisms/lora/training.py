@@ -1,0 +1,339 @@
+"""Private training of an adapter: samples, clipped gradients, noise, one step of an ordinary optimizer."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ppdp.certificate.document import Certificate
+from ppdp.certificate.share.files import hashed
+from ppdp.core.boundary import at_step, discreet
+from ppdp.core.checks import choice, integer, positive
+from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError, StageFailed
+from ppdp.mechanisms.learn.batches import poisson_sample
+from ppdp.mechanisms.lora.adapter import adapter_of, arrays_of, description, make_adapter
+from ppdp.mechanisms.lora.data import Batch, check_form, length_of, split, taken
+from ppdp.mechanisms.lora.export import write_adapter
+from ppdp.mechanisms.lora.gradients import FullGradients, GradientsOfB, Loss, backward
+from ppdp.mechanisms.lora.layers import STAGE, Layer, Tensor, covered_layers, refuse
+from ppdp.mechanisms.lora.plan import make_plan
+from ppdp.mechanisms.lora.probe import check_probe, fingerprint, others
+from ppdp.privacy.ledger.fits import Charge, charge
+from ppdp.privacy.ledger.ledger import Ledger
+from ppdp.privacy.noise.sampler import Noise
+
+__all__ = ["PrivateLoRA"]
+
+KINDS: dict[str, Any] = {"fa": GradientsOfB, "m2": FullGradients}
+LARGEST_COUNT = 2.0**50  # what the sampler takes a whole number of its steps to be at most
+
+
+class PrivateLoRA:
+    """Train the adapter of a PEFT model on private examples, with a certificate for everything that is learned.
+
+    Parameters
+    ----------
+    model : peft.PeftModel
+        With one LoRA adapter on linear layers; its weights must not depend on the private examples. It is trained in
+        place.
+    loss : callable
+        ``loss(model, batch)``, the loss of every example of a batch, a tensor of shape (n,): no mean, no sum.
+    probe : mapping of str to Tensor
+        At least two made-up examples of the form of the private ones: names, shapes and types of the tensors.
+    n_rows : int
+        A public number that is no less than the number of examples, which stays private.
+    batch_size : int
+        Expected size of a batch, out of ``n_rows``.
+    steps : int
+        Number of batches.
+    method : {"fa", "m2"}, default="fa"
+        "fa" trains B and leaves A as it is; gradients of B are clipped. "m2" clips the gradients of whole weights, adds
+        noise and projects to ``rank`` directions that are drawn afresh in every step; the sum of all steps is the
+        adapter in the end.
+    rank : int, optional
+        Of the adapter ("fa", which then says nothing new) or of the projections; the adapter's.
+    epsilon, delta : float, default=1.0 and 1e-6
+        The guarantee for all steps, if one example is added or removed.
+    clip : float, default=1.0
+        Longest gradient of an example, over all layers together.
+    learning_rate : float, default=0.1
+        Of plain gradient descent on the mean over ``batch_size``.
+    optimizer : callable, optional
+        Makes another ``torch.optim.Optimizer`` of the list of trained tensors.
+    microbatch : int, default=32
+        Examples that are in memory at once. It changes neither the result nor the guarantee.
+    ledger : Ledger, optional
+        Where training is charged before it looks at an example.
+    dataset : str, optional
+        Public name of the private data, for ledger and certificate.
+    random_state : int, RandomState instance or None, default=None
+        Seeds batches, projections and noise. For tests only: the certificate then says SEEDED.
+
+    Attributes
+    ----------
+    plan_ : LoRAPlan
+        Noise and cost, known before any example is seen.
+    certificate_ : Certificate
+        Once all steps are done, or :meth:`finish` was called.
+
+    Raises
+    ------
+    InvalidParameter
+        For everything that is not covered, before anything is spent; the model is as it was.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/low-rank-training.md``): (epsilon, delta) for one added or removed example, of all
+    adapters on the way together. Examples whose gradient is not finite count as if they were not there.
+
+    **Idealised**: that float32 gives an example the same gradient whatever stands beside it in a batch, and, under
+    "m2", that projections are exactly uniform. The certificate is CONDITIONAL and says so. Noise and sums are exact.
+
+    Examples
+    --------
+    The loop is an ordinary one::
+
+        private = PrivateLoRA(model, loss, probe=fake, n_rows=5000, batch_size=64, steps=200)
+        for batch in private.batches(examples):
+            private.step(batch)
+        private.export("adapter", conditional=True)
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        loss: Loss,
+        *,
+        probe: Mapping[str, Tensor],
+        n_rows: int,
+        batch_size: int,
+        steps: int,
+        method: str = "fa",
+        rank: int | None = None,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        clip: float = 1.0,
+        learning_rate: float = 0.1,
+        optimizer: Callable[[list[Tensor]], Any] | None = None,
+        microbatch: int = 32,
+        ledger: Ledger | None = None,
+        dataset: str | None = None,
+        random_state: Any = None,
+    ) -> None:
+        choice("method", method, list(KINDS), STAGE)
+        self.model, self.loss, self.method = model, loss, method
+        self.microbatch = integer("microbatch", microbatch, STAGE)
+        if ledger is not None and not isinstance(ledger, Ledger):
+            raise InvalidParameter("ledger must be a Ledger or None.", stage=STAGE)
+        self.ledger, self.dataset = ledger, dataset
+        self._noise = Noise(random_state)
+        self._layers, self._adapter, rank = covered_layers(model, method, rank)
+        terms = check_probe(model, loss, KINDS[method], self._layers, probe)
+        self._form = {name: one[:0] for name, one in probe.items()}
+        self.plan_ = make_plan(
+            self._layers,
+            sorted(probe),
+            method=method,
+            rank=rank,
+            terms=terms,
+            adapter_rank=_adapter_rank(self._layers, None if optimizer else steps * rank),
+            epsilon=epsilon,
+            delta=delta,
+            n_rows=n_rows,
+            batch_size=batch_size,
+            steps=steps,
+            clip=clip,
+        )
+        trained = [layer.trained for layer in self._layers]
+        rate = positive("learning_rate", learning_rate, STAGE)
+        self._optimizer = torch.optim.SGD(trained, lr=rate) if optimizer is None else optimizer(trained)
+        if {id(one) for group in self._optimizer.param_groups for one in group["params"]} != {id(t) for t in trained}:
+            refuse("the optimizer does not have exactly the trained tensors.", "optimizer=lambda tensors: ...")
+        self._start = [layer.trained.detach().clone() for layer in self._layers] if method == "m2" else []
+        self._rest = fingerprint(others(model, self._layers))
+        self._charged: Charge | None = None
+        self._drawn: Batch | None = None
+        self._done = 0
+        self.certificate_: Certificate | None = None
+
+    def fit(self, data: Any) -> PrivateLoRA:
+        """Take all steps on private examples.
+
+        Parameters
+        ----------
+        data : mapping of str to Tensor, or sequence of such mappings
+            Private examples, in the form of the probe: tensors of all of them, or a dataset that gives one by its
+            index.
+
+        Raises
+        ------
+        PpdpError
+            See :mod:`ppdp.exceptions`. Whatever is raised after the first batch was drawn counts as spent.
+        """
+        for batch in self.batches(data):
+            self.step(batch)
+        return self
+
+    def batches(self, data: Any) -> Iterator[Batch]:
+        """Charge the whole training, then draw one secret batch after the other for :meth:`step`.
+
+        Each holds every example with probability ``batch_size / n_rows``, perhaps none. After the last step the
+        certificate is issued.
+        """
+        if self._charged is not None:
+            raise InvalidParameter("this training was begun before.", stage=STAGE, fix="a new PrivateLoRA.")
+        count = length_of(data, self._form)
+        self._certificate({}, {})  # no public word may fail after the spend
+        self._charged = charge(self.ledger, self.plan_.cost, dataset=self.dataset, label=STAGE)
+        if count > self.plan_.domain.n:
+            self._charged.settle("failed")
+            raise InvalidInput("there are more examples than n_rows declares.", stage=STAGE, fix="a larger n_rows.")
+        while self._done < self.plan_.question.steps and self.certificate_ is None:
+            self._drawn = self._draw(data, count)
+            yield self._drawn
+            if self._drawn is not None:
+                raise InvalidParameter("a batch was drawn and not used.", stage=STAGE, fix="step(batch) for each.")
+        self.finish()
+
+    @discreet
+    def _draw(self, data: Any, count: int) -> Batch:
+        with self._spending():
+            chosen = poisson_sample(self._noise, count, self.plan_.rate)
+            batch = taken(data, chosen, self._form)
+            check_form(batch, self._form)
+            return batch
+
+    @discreet
+    def step(self, batch: Batch) -> None:
+        """One step on the batch that was drawn last.
+
+        Raises
+        ------
+        InvalidParameter
+            If it is another one.
+        StageFailed
+            If model or loss stop, or anything but the adapter changes.
+        """
+        if batch is not self._drawn or batch is None:
+            raise InvalidParameter("this is not the batch that was drawn last.", stage=STAGE, fix="private.batches().")
+        self._drawn = None
+        with self._spending():
+            before = fingerprint(layer.trained for layer in self._layers)
+            projections = self._projections()
+            answers = [self._noisy(counts) for counts in self._counts(batch, projections)]
+            for layer, answer, projection in zip(self._layers, answers, projections):
+                whole = answer if projection is None else answer @ projection.T
+                layer.trained.grad = layer.shaped(whole).to(layer.trained.device)
+            self._optimizer.step()
+            self._optimizer.zero_grad(set_to_none=True)
+            same = fingerprint(layer.trained for layer in self._layers) == before
+            if same or fingerprint(others(self.model, self._layers)) != self._rest:
+                what = "the adapter did not change" if same else "something beside the adapter changed"
+                raise StageFailed(f"{what}.", stage=STAGE, fix="a larger learning rate, a model that keeps no state.")
+            self._done += 1
+
+    def _counts(self, batch: Batch, projections: list[Tensor | None]) -> list[Tensor]:
+        """For every layer the sum of the clipped gradients, in whole steps of the lattice, each example by itself."""
+        rank, clip = self.plan_.question.parameters["rank"], self.plan_.question.parameters["clip"]
+        unit = math.ldexp(self.plan_.noise_scale, -self.plan_.exponent)
+        sums = [torch.zeros(layer.outputs, rank, dtype=torch.float64) for layer in self._layers]
+        for part in split(batch, self.microbatch):
+            found = KINDS[self.method](self._layers, len(next(iter(part.values()))))
+            backward(self.model, self.loss, found, part)
+            if found.terms() > self.plan_.question.parameters.get("terms", 0):
+                raise StageFailed("an example has more tokens than the probe.", stage=STAGE, fix="padding.")
+            lengths = found.lengths()
+            scales = torch.where(lengths.isfinite(), clip / lengths.clamp_min(clip) / unit, 0.0)
+            for total, layer, projection in zip(sums, self._layers, projections):
+                total += found.steps(layer, scales, projection)
+        return sums
+
+    def _projections(self) -> list[Tensor | None]:
+        """For every layer ``rank`` orthonormal columns in a uniform direction, from fresh entropy; none under "fa"."""
+        if self.method == "fa":
+            return [None] * len(self._layers)
+        rank = self.plan_.question.parameters["rank"]
+        return [torch.from_numpy(_uniform_frame(self._noise, layer.inputs, rank)) for layer in self._layers]
+
+    def _noisy(self, counts: Tensor) -> Tensor:
+        """The sum with noise, over the expected size of a batch."""
+        exponent = self.plan_.exponent
+        noisy = self._noise.release(counts.numpy(), math.ldexp(1.0, exponent), LARGEST_COUNT)
+        unit = math.ldexp(self.plan_.noise_scale, -exponent)
+        return torch.from_numpy(noisy * (unit / self.plan_.question.parameters["batch_size"]))
+
+    def finish(self) -> Certificate:
+        """Issue the certificate; a training that is stopped early costs as much as a whole one.
+
+        Under "m2" the layers get back the weights that they began with, and the sum of all steps becomes the adapter.
+        """
+        if self.certificate_ is not None:
+            return self.certificate_
+        if self._charged is None or not self._done:
+            raise InvalidParameter("nothing was trained yet.", stage=STAGE, fix="fit(data), or the loop.")
+        with self._spending():
+            if self.method == "m2":
+                rank = self.plan_.question.parameters["adapter_rank"]
+                make_adapter(self.model, self._layers, self._start, self._adapter, rank)
+            arrays = arrays_of(adapter_of(self._layers, self._adapter), whole=self.method == "m2")
+        self.certificate_ = self._certificate(arrays, self._charged.issued(self.plan_.cost.delta))
+        self._charged.settle("released")
+        return self.certificate_
+
+    def export(self, folder: str | os.PathLike[str], *, conditional: bool = False) -> str:
+        """Write the adapter, as PEFT does, and its certificate into a new folder; the path.
+
+        Parameters
+        ----------
+        folder : path-like
+            Must not exist.
+        conditional : bool, default=False
+            Whether a CONDITIONAL certificate may leave, as all of training are.
+
+        Raises
+        ------
+        ExportError
+            If it may not leave like that.
+        """
+        return write_adapter(self.model, self.finish(), folder, conditional=conditional)
+
+    def _certificate(self, arrays: Mapping[str, NDArray[np.float64]], issued: Mapping[str, Any]) -> Certificate:
+        config = self.model.peft_config[self._adapter].to_dict()
+        used = description(config, adapter_of(self._layers, self._adapter))
+        return self.plan_.certificate(
+            arrays,
+            seeded=self._noise.seeded,
+            inference=hashed(used.encode()),
+            issued=issued,
+            dataset=self.dataset,
+        )
+
+    @contextmanager
+    def _spending(self) -> Iterator[None]:
+        """In this context private examples are looked at: what goes wrong is charged, and its words are not shown."""
+        try:
+            with at_step(STAGE):
+                yield
+        except PpdpError as error:
+            assert self._charged is not None
+            self._charged.settle("failed")
+            raise (error if self._charged.ledger is None else error.charged()) from None
+
+
+def _adapter_rank(layers: Sequence[Layer], most: int | None) -> int:
+    """The least rank that holds every sum of steps."""
+    full = max(min(layer.outputs, layer.inputs) for layer in layers)
+    return full if most is None else min(full, most)
+
+
+def _uniform_frame(noise: Noise, dimension: int, rank: int) -> NDArray[np.float64]:
+    """Orthonormal columns whose span is uniform, up to float64: the Q of a Gaussian matrix."""
+    frame, _ = np.linalg.qr(noise.standard_lattice((dimension, rank)) * 2.0**-37)
+    return np.ascontiguousarray(frame)

@@ -1,0 +1,237 @@
+"""Training from the outside: what changes, what it costs, what leaves, and what goes wrong."""
+
+import json
+import math
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("peft")
+
+from small_models import gpt2, next_word, small, texts  # noqa: E402
+from sources import ROOT  # noqa: E402
+
+from ppdp import Ledger  # noqa: E402
+from ppdp.certificate import Certificate  # noqa: E402
+from ppdp.exceptions import (  # noqa: E402
+    BudgetExceeded,
+    DomainMismatch,
+    ExportError,
+    InvalidInput,
+    InvalidParameter,
+    StageFailed,
+)
+from ppdp.mechanisms.lora import PrivateLoRA, certified  # noqa: E402
+
+PUBLIC = {"n_rows": 60, "batch_size": 20, "steps": 3, "epsilon": 2.0, "delta": 1e-5, "learning_rate": 0.5}
+
+
+def private(model=None, **other):
+    named = {"model": small() if model is None else model, "loss": next_word, "probe": texts(2, seed=9)}
+    return PrivateLoRA(**{**named, **PUBLIC, **other})
+
+
+def state(model):
+    return {name: one.detach().clone() for name, one in [*model.named_parameters(), *model.named_buffers()]}
+
+
+def changed(before, model):
+    return {name for name, one in state(model).items() if not torch.equal(one, before[name])}
+
+
+@pytest.mark.parametrize("method", ["fa", "m2"])
+def test_the_ordinary_loop(method, tmp_path):
+    model = small()
+    before = state(model)
+    learning = {name for name, one in model.named_parameters() if one.requires_grad}
+    training = private(model, method=method, dataset="texts")
+    examples, sizes = texts(50), []
+    for batch in training.batches(examples):
+        sizes.append(len(batch["ids"]))
+        training.step(batch)
+        inside = changed(before, model)
+        wanted = "lora_B" if method == "fa" else "base_layer.weight"
+        assert inside
+        assert all(wanted in name for name in inside)
+    assert len(sizes) == 3
+    assert {name for name, one in model.named_parameters() if one.requires_grad} == learning
+    certificate = training.certificate_
+    assert certificate.verify()
+    assert (certificate.status, certificate.epsilon, certificate.delta) == ("CONDITIONAL", 2.0, 1e-5)
+    assert certificate.record.adjacency.startswith("add or remove one row")
+    if method == "m2":
+        assert all("base_layer" not in name for name in before if not torch.equal(before[name], state(model).get(name)))
+    with pytest.raises(ExportError, match="CONDITIONAL"):
+        training.export(tmp_path / "adapter")
+    folder = training.export(tmp_path / "adapter", conditional=True)
+    assert certified(folder) == certificate
+    check_adapter(model, folder)
+    check_forgeries(folder)
+
+
+def check_adapter(model, folder):
+    """PEFT reads it on fresh weights, and it gives what the trained model gives."""
+    from peft import PeftModel
+
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        again = PeftModel.from_pretrained(gpt2(), folder).eval()
+    ids = texts(3)["ids"]
+    with torch.no_grad():
+        assert torch.allclose(again(ids).logits, model.eval()(ids).logits, atol=1e-5)
+
+
+def check_forgeries(folder):
+    from safetensors.torch import load_file, save_file
+
+    weights, config = Path(folder, "adapter_model.safetensors"), Path(folder, "adapter_config.json")
+    tensors, words = load_file(weights), config.read_text()
+    first = next(name for name in sorted(tensors) if "lora_B" in name)
+    save_file({**tensors, first: tensors[first] + 1e-3}, weights)
+    with pytest.raises(ExportError, match="not the one"):
+        certified(folder)
+    save_file(tensors, weights)
+    config.write_text(json.dumps({**json.loads(words), "lora_alpha": 99}))
+    with pytest.raises(ExportError, match="not the one"):
+        certified(folder)
+    config.unlink()
+    with pytest.raises(ExportError, match="cannot be read"):
+        certified(folder)
+
+
+def test_certificates_of_less_are_found_out(trained):
+    for name, other in (("steps", 2), ("rank", 2), ("terms", 1), ("batch_size", 10), ("clip", 0.5)):
+        document = trained.certificate_.to_dict()
+        document["mechanism"]["parameters"][name] = other
+        assert not Certificate.sealed({k: v for k, v in document.items() if k != "digest"}).verify()
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return private(method="m2", random_state=3).fit(texts(50))
+
+
+def test_seeds_are_for_tests(trained):
+    assert trained.certificate_.status == "SEEDED"
+    with pytest.raises(ExportError, match="seed"):
+        trained.export("nowhere", conditional=True)
+
+
+def test_whole_training_once(trained):
+    with pytest.raises(InvalidParameter, match="begun before"):
+        trained.fit(texts(50))
+
+
+def test_noise_is_as_large_as_it_says():
+    """Without any gradient all that is learned is noise."""
+    model = small("twice")
+    training = private(model, loss=lambda m, b: next_word(m, b) * SCALE[0], learning_rate=1.0, steps=1)
+    SCALE[0], before = 0.0, state(model)
+    training.fit(texts(50))
+    SCALE[0] = 1.0
+    ((name, after),) = [(name, one) for name, one in state(model).items() if "lora_B" in name]
+    noise = (after - before[name]).numpy() * 20 / training.plan_.noise_scale
+    assert abs(noise.mean()) < 5 / math.sqrt(noise.size)
+    assert abs(noise.std() - 1) < 5 / math.sqrt(2 * noise.size)
+
+
+SCALE = [1.0]
+
+
+def test_microbatches_change_nothing():
+    """The same coins and the same noise: the same sums, whatever is in memory at once."""
+    found = []
+    for microbatch in (1, 7, 100):
+        model = small("twice").double()
+        private(model, microbatch=microbatch, random_state=5).fit(texts(50))
+        found.append(next(one for name, one in state(model).items() if "lora_B" in name))
+    assert torch.allclose(found[0], found[1], atol=1e-9)
+    assert torch.allclose(found[0], found[2], atol=1e-9)
+
+
+def test_other_optimizers_and_datasets():
+    examples = texts(50)["ids"]
+    rows = [{"ids": one} for one in examples]
+    for method in ("fa", "m2"):
+        model = small("twice")
+        adam = private(model, method=method, optimizer=lambda tensors: torch.optim.Adam(tensors, lr=0.01))
+        assert adam.fit(rows).certificate_.verify()
+        outside = [one for one in model.parameters() if one.requires_grad]
+        with pytest.raises(InvalidParameter, match="exactly the trained"):
+            private(small("twice"), method=method, optimizer=lambda _, o=outside: torch.optim.SGD(o, lr=0.1))
+
+
+def test_a_ledger_pays_once_and_before_anything_is_seen():
+    ledger = Ledger(epsilon=3.0, delta=1e-4, accounting="renyi")
+    training = private(small("twice"), ledger=ledger, dataset="texts", epsilon=1.0)
+    training.fit(texts(50))
+    assert training.certificate_.verify()
+    assert training.certificate_.record.issued.ledger.position == 1
+    with pytest.raises(BudgetExceeded):
+        private(small("twice"), ledger=ledger, dataset="texts", epsilon=3.0).fit(texts(50))
+
+
+def test_what_goes_wrong_inside_says_nothing_of_the_examples():
+    def loss(model, batch):
+        if (batch["ids"] == 7).any():
+            raise RuntimeError(f"the text was {batch['ids']}")
+        return next_word(model, batch)
+
+    model = small("twice")
+    ledger = Ledger(epsilon=3.0, delta=1e-4, accounting="renyi")
+    probe = {"ids": torch.zeros(2, 8, dtype=torch.long)}
+    training = private(model, loss=loss, probe=probe, ledger=ledger, dataset="texts")
+    with pytest.raises(StageFailed, match="counts this fit as spent") as failed:
+        training.fit({"ids": torch.full((60, 8), 7)})
+    assert "tensor" not in str(failed.value)
+    assert failed.value.__cause__ is None
+    assert failed.value.__context__ is None
+    assert training.certificate_ is None
+
+
+def test_batches_are_used_as_they_are_drawn():
+    training = private(small("twice"))
+    drawn = training.batches(texts(50))
+    batch = next(drawn)
+    with pytest.raises(InvalidParameter, match="drawn last"):
+        training.step(dict(batch))
+    training.step(batch)
+    with pytest.raises(InvalidParameter, match="drawn last"):
+        training.step(batch)
+    next(drawn)
+    with pytest.raises(InvalidParameter, match="not used"):
+        next(drawn)
+    assert training.finish().verify()  # whoever stops early has a certificate of the whole
+
+
+def test_public_forms_are_checked_before_the_spend():
+    training = private(small("twice"))
+    for wrong in ({"ids": texts(9)["ids"][:, :5]}, {"words": texts(9)["ids"]}, {"ids": texts(9)["ids"].int()}):
+        with pytest.raises(DomainMismatch):
+            training.fit(wrong)
+    with pytest.raises(InvalidInput):
+        training.fit(7)
+    with pytest.raises(InvalidParameter, match="nothing was trained"):
+        training.finish()
+    with pytest.raises(InvalidInput, match="more examples"):
+        training.fit(texts(61))
+
+
+def test_nothing_else_imports_torch():
+    own = ROOT / "mechanisms" / "lora"
+    names = r"(torch|peft|transformers|safetensors|ppdp\.mechanisms\.lora)\b"
+    imports = re.compile(rf"^ *(from|import) {names}", re.MULTILINE)
+    found = {path for path in ROOT.rglob("*.py") if imports.search(path.read_text("utf-8"))}
+    assert found
+    assert all(own in path.parents for path in found)
+
+
+def test_an_empty_batch_is_a_step_like_others():
+    training = private(small("twice"))
+    assert training.fit(texts(0)).certificate_.verify()
+    assert np.isfinite(training.plan_.noise_scale)
