@@ -31,7 +31,7 @@ def write_adapter(
     target = path_of("folder", folder)
     if os.path.lexists(target):
         raise ExportError(f"{str(target)!r} is already there.", fix="another name.")
-    model.save_pretrained(str(target))
+    model.save_pretrained(str(target), save_embedding_layers=False)
     if not (target / WEIGHTS).exists():  # the adapter has a name of its own, and so has its folder
         target = target / next(iter(model.peft_config))
     write_bytes(target / CERTIFICATE, certificate.to_json().encode())

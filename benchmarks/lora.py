@@ -1,0 +1,109 @@
+"""Time and memory of a private step of an adapter, beside Opacus on the same model: ``python benchmarks/lora.py``.
+
+Needs ``pip install "ppdp[lora]" opacus``. Times are medians over steps that take turns in one process; memory is the peak of
+a process that does nothing else, less what it held before its first step.
+"""
+
+import argparse
+import resource
+import statistics
+import subprocess
+import sys
+import time
+
+import torch
+from peft import LoraConfig, get_peft_model
+from torch.nn import functional
+from transformers import GPT2Config, GPT2LMHeadModel
+
+from ppdp.mechanisms.lora import PrivateLoRA
+
+BATCH, LENGTH, WORDS, WIDTH, RANK, STEPS = 64, 64, 1000, 256, 8, 15
+
+
+def network():
+    torch.manual_seed(0)
+    sizes = {"vocab_size": WORDS, "n_positions": LENGTH, "n_embd": WIDTH, "n_layer": 4, "n_head": 4}
+    config = GPT2Config(**sizes, bos_token_id=None, eos_token_id=None)
+    targets = ["c_attn", "c_proj", "c_fc"]
+    return get_peft_model(GPT2LMHeadModel(config), LoraConfig(r=RANK, target_modules=targets, fan_in_fan_out=True))
+
+
+def loss(model, batch):
+    scores = model(input_ids=batch["ids"]).logits
+    return functional.cross_entropy(scores[:, :-1].mT, batch["ids"][:, 1:], reduction="none").mean(1)
+
+
+def ours(batch, method):
+    public = {"n_rows": BATCH, "batch_size": BATCH, "steps": 10_000, "epsilon": 8.0, "delta": 1e-3}
+    probe = {name: one[:2] for name, one in batch.items()}
+    private = PrivateLoRA(network().train(), loss, probe=probe, method=method, microbatch=BATCH, **public)
+    batches = private.batches(batch)
+
+    def step():
+        private.step(next(batches))
+
+    return step
+
+
+def theirs(batch):
+    from opacus.grad_sample import GradSampleModule
+    from opacus.optimizers import DPOptimizer
+
+    model = network().train()
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_("lora_B" in name)
+    model = GradSampleModule(model)
+    plain = torch.optim.SGD([one for one in model.parameters() if one.requires_grad], lr=0.1)
+    optimizer = DPOptimizer(plain, noise_multiplier=1.0, max_grad_norm=1.0, expected_batch_size=BATCH)
+
+    def step():
+        optimizer.zero_grad()
+        loss(model, batch).mean().backward()
+        optimizer.step()
+
+    return step
+
+
+SIDES = {"Opacus": theirs, "fa": lambda batch: ours(batch, "fa"), "m2": lambda batch: ours(batch, "m2")}
+
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def memory(side, batch):
+    """MiB that three steps need beyond what the process held before."""
+    step = SIDES[side](batch)
+    before = peak()
+    for _ in range(3):
+        step()
+    print(peak() - before)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--memory", choices=list(SIDES))
+    parser.add_argument("--threads", type=int, default=1)
+    chosen = parser.parse_args()
+    torch.set_num_threads(chosen.threads)
+    batch = {"ids": torch.randint(0, WORDS, (BATCH, LENGTH))}
+    if chosen.memory:
+        return memory(chosen.memory, batch)
+    steps = {side: make(batch) for side, make in SIDES.items()}
+    took = {side: [] for side in SIDES}
+    for i in range(STEPS + 1):
+        for side, step in steps.items():
+            begin = time.process_time()
+            step()
+            if i:
+                took[side].append(time.process_time() - begin)
+    for side in SIDES:
+        command = [sys.executable, __file__, "--memory", side, "--threads", str(chosen.threads)]
+        used = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+        ratio = statistics.median(a / b for a, b in zip(took[side], took["Opacus"]))
+        print(f"{side:<8} {statistics.median(took[side]) * 1000:6.0f} ms  {ratio:.2f} x Opacus  {used:6.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()
