@@ -1,24 +1,22 @@
 """Time and memory of a private step of an adapter, beside Opacus on the same model: ``python benchmarks/lora.py``.
 
-Needs ``pip install "ppdp[lora]" opacus``. Times are medians over steps that take turns in one process; memory is the peak of
-a process that does nothing else, less what it held before its first step.
+Needs ``pip install "ppdp[lora]" opacus``. Times are of the processor, medians over steps that take turns in one process;
+memory is the most that a step holds beyond what was there before, as torch counts it.
 """
 
 import argparse
-import resource
 import statistics
-import subprocess
-import sys
 import time
 
 import torch
 from peft import LoraConfig, get_peft_model
 from torch.nn import functional
+from torch.profiler import ProfilerActivity, profile
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from ppdp.mechanisms.lora import PrivateLoRA
 
-BATCH, LENGTH, WORDS, WIDTH, RANK, STEPS = 64, 64, 1000, 256, 8, 15
+BATCH, LENGTH, WORDS, WIDTH, RANK, STEPS = 32, 64, 1000, 256, 8, 7
 
 
 def network():
@@ -37,7 +35,9 @@ def loss(model, batch):
 def ours(batch, method):
     public = {"n_rows": BATCH, "batch_size": BATCH, "steps": 10_000, "epsilon": 8.0, "delta": 1e-3}
     probe = {name: one[:2] for name, one in batch.items()}
-    private = PrivateLoRA(network().train(), loss, probe=probe, method=method, microbatch=BATCH, **public)
+    private = PrivateLoRA(
+        network().train(), loss, probe=probe, method=method, microbatch=BATCH, dataset=method, **public
+    )
     batches = private.batches(batch)
 
     def step():
@@ -68,28 +68,23 @@ def theirs(batch):
 SIDES = {"Opacus": theirs, "fa": lambda batch: ours(batch, "fa"), "m2": lambda batch: ours(batch, "m2")}
 
 
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def memory(side, batch):
-    """MiB that three steps need beyond what the process held before."""
-    step = SIDES[side](batch)
-    before = peak()
-    for _ in range(3):
+def memory(step):
+    """MiB of tensors that a step holds at most beyond what was there before."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as found:
         step()
-    print(peak() - before)
+    now, most = 0, 0
+    for event in found.profiler.kineto_results.events():
+        if event.name() == "[memory]":
+            now += event.nbytes()
+            most = max(most, now)
+    return most / 2**20
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--memory", choices=list(SIDES))
     parser.add_argument("--threads", type=int, default=1)
-    chosen = parser.parse_args()
-    torch.set_num_threads(chosen.threads)
+    torch.set_num_threads(parser.parse_args().threads)
     batch = {"ids": torch.randint(0, WORDS, (BATCH, LENGTH))}
-    if chosen.memory:
-        return memory(chosen.memory, batch)
     steps = {side: make(batch) for side, make in SIDES.items()}
     took = {side: [] for side in SIDES}
     for i in range(STEPS + 1):
@@ -98,11 +93,11 @@ def main():
             step()
             if i:
                 took[side].append(time.process_time() - begin)
-    for side in SIDES:
-        command = [sys.executable, __file__, "--memory", side, "--threads", str(chosen.threads)]
-        used = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+    for side, step in steps.items():
         ratio = statistics.median(a / b for a, b in zip(took[side], took["Opacus"]))
-        print(f"{side:<8} {statistics.median(took[side]) * 1000:6.0f} ms  {ratio:.2f} x Opacus  {used:6.0f} MiB")
+        print(
+            f"{side:<8} {statistics.median(took[side]) * 1000:6.0f} ms  {ratio:.2f} x Opacus  {memory(step):6.0f} MiB"
+        )
 
 
 if __name__ == "__main__":

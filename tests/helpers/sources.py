@@ -2,6 +2,7 @@
 
 import ast
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import ppdp
@@ -11,6 +12,10 @@ MODULES = sorted(
     ".".join(("ppdp", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
     for path in ROOT.rglob("*.py")
 )
+
+EXTRA = "ppdp.mechanisms.lora"
+INSTALLED = MODULES if find_spec("torch") else [name for name in MODULES if not name.startswith(EXTRA)]
+"""Without those that need torch, where it is not installed."""
 
 
 @cache

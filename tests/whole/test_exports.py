@@ -11,7 +11,7 @@ from importlib.resources import files
 from types import FunctionType
 
 import pytest
-from sources import MODULES, imports_of, tree_of
+from sources import INSTALLED, MODULES, imports_of, tree_of
 
 import ppdp
 
@@ -42,7 +42,7 @@ class TestExports:
         }
         assert ppdp.__version__ == importlib.metadata.version("ppdp")
 
-    @pytest.mark.parametrize("name", MODULES)
+    @pytest.mark.parametrize("name", INSTALLED)
     def test_what_a_module_exports_is_there_and_sorted(self, name):
         module = importlib.import_module(name)
         exported = getattr(module, "__all__", None)
@@ -56,7 +56,7 @@ class TestExports:
 
     def test_public_methods_are_described(self):
         """By their class, by one that it refines, or by one that stands beside a mixin."""
-        found = [kind for module in MODULES for kind in vars(importlib.import_module(module)).values()]
+        found = [kind for module in INSTALLED for kind in vars(importlib.import_module(module)).values()]
         kinds = {kind for kind in found if isinstance(kind, type) and kind.__module__ in MODULES}
         for kind in (kind for kind in kinds if kind.__name__[0] != "_"):
             beside = {base for one in kinds if kind in one.__mro__ for base in one.__mro__}

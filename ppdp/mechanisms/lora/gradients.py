@@ -185,7 +185,9 @@ def _hook(layer: Layer, found: Gradients) -> Callable[..., Tensor]:
         if not torch.is_grad_enabled():
             return output
         if not output.requires_grad:  # nothing before it learns: the graph begins here
-            output = output + torch.zeros((), dtype=output.dtype, device=output.device, requires_grad=True)
+            output.requires_grad_()
+            if layer.watched is layer.module:  # a model may go on in place with what its layers give
+                output = output.clone()
         x = given[0].detach()
         output.register_hook(lambda g: found.keep(layer, _by_example(x, found.n), _by_example(g.detach(), found.n)))
         return output
