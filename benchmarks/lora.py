@@ -1,6 +1,6 @@
 """Time and memory of a private step of an adapter, beside Opacus on the same model: ``python benchmarks/lora.py``.
 
-Needs ``pip install "ppdp[lora]" opacus``. Times are of the processor, medians over steps that take turns in one process;
+Needs ``pip install "ppdp[lora]" opacus``. Times are of the processor, medians over steps taken in turn in one process;
 memory is the most that a step holds beyond what was there before, as torch counts it.
 """
 
