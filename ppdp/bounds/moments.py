@@ -39,9 +39,9 @@ def _shape(
     return width * (width + 1) // 2, max(norm**2, gradient_weight(norm, gradient_clip) * gradient_clip)
 
 
-def _model(steps: int, size: int) -> dict[str, list[int]]:
+def _model(domain: Domain, steps: int, size: int, *, fit_intercept: bool, **_: Any) -> dict[str, list[int]]:
     """What is released is made from all answers: a model."""
-    return {"theta": [(math.isqrt(8 * size + 1) - 1) // 2 - 1]}
+    return {"theta": [moments_width(domain, fit_intercept) - 1]}
 
 
 @formula(

@@ -196,6 +196,7 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     ),
     "projected noisily": ([CLIP, ("pca", PCA(1, output="projected", statistics="noisy"))], {}),
     "least squares": ([CLIP, ("model", Ridge(y_range=(0, 2), max_iter=10))], {}),
+    "second moments": ([CLIP, ("dedup", Deduplicator()), ("model", Ridge(y_range=(0, 2), solver="moments"))], {}),
     "support vectors": ([CLIP, ("model", LinearSVC((0, 1), max_iter=10))], {}),
     "counts": ([BOX, imputer(**FEW_GAPS), ("model", PoissonRegressor((0, 2), max_iter=10))], {}),
     "amounts": ([BOX, imputer(**FEW_GAPS), ("model", TweedieRegressor((0, 2), power=1.9))], {}),

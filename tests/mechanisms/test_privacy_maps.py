@@ -119,6 +119,20 @@ def queries():
         yield Case(name, GaussianMechanism(name.split()[0], bins=2), shift, (ONE, DRIFT, CAPPED), domain=domain)
 
 
+def moments():
+    """Least squares from second moments of rows that are clipped at √0.2; every gradient costs what they cost."""
+    clip = math.sqrt(0.2)
+
+    def shift(d):
+        single = d.one_sided - d.replaced
+        moves = min(math.sqrt(2) * d.total, clip * d.moved)
+        return math.sqrt(2) * clip * (clip * (d.replaced + single / math.sqrt(2)) + moves) / N
+
+    for steps, distances in ((1, (ONE, DRIFT, CAPPED)), (6, (ONE, CAPPED))):
+        model = Ridge((0, 1), solver="moments", max_iter=steps, fit_intercept=False)
+        yield Case(f"moments, {steps} steps", model, shift, distances, steps)
+
+
 def trainings():
     for name, (model, bound, lipschitz) in MODELS.items():
         for steps in (1, 300, 10_000):
@@ -157,7 +171,7 @@ def epochs():
         yield Case(f"{passes} epochs of {size}", model, shift, distances, passes * N // size)
 
 
-GAUSSIAN = [*queries(), *trainings(), *minimisers(), *epochs()]
+GAUSSIAN = [*queries(), *moments(), *trainings(), *minimisers(), *epochs()]
 MU = {
     (epsilon, delta): gaussian_mu(epsilon, delta)
     for epsilon, delta in ((1e-3, 1e-9), (1e-3, 1e-3), (1.0, 1e-6), (50.0, 1e-9), (50.0, 1e-3))
