@@ -132,11 +132,12 @@ def _ratio(evidence: Comparison) -> str:
 
 
 def _figure(value: float | None) -> str:
-    """Four digits."""
+    """Four digits; what lies in the middle goes up, on every machine."""
     if value is None:
         return "–"
     if value == 0 or math.isinf(value):
         return f"{value:g}"
+    value *= 1 + 1e-12
     if 1e-3 <= abs(value) < 1e7:
         return f"{float(f'{value:.4g}'):,.10g}"
     mantissa, exponent = f"{value:.3e}".split("e")

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -275,7 +276,7 @@ class TestNothingPrivateDecides:
             rng = np.random.default_rng(seed)
             X, y = rng.uniform(-1, 1, (200, 3)), rng.integers(2, size=200)
             pipe = make_pipeline(NormClipper(), fit_for("logistic", solver, max_iter=3), delta=1e-3).fit(X, y)
-            written.add(pickle.dumps(pipe))
+            written.add(re.sub(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", b"now", pickle.dumps(pipe)))
         assert len(written) == 1
 
     def test_only_one_iterate_of_a_hidden_pass_is_kept(self, three):

@@ -90,8 +90,8 @@ class Draws:
     def yes(self):
         return bool(self.one(True, False))
 
-    def rising(self):
-        return FunctionTransformer(self.one(np.cbrt, np.arctan, np.tanh, np.arcsinh, np.ceil, np.floor, None))
+    def rising(self, *jumps):
+        return FunctionTransformer(self.one(np.cbrt, np.arctan, np.tanh, np.arcsinh, *jumps, None))
 
     def by_extremes(self):
         """What reads smallest and largest values."""
@@ -104,6 +104,7 @@ class Draws:
         )
 
     def other(self):
+        """What may stand behind a scaler, so nothing that jumps where scalers differ in the last digit."""
         degree = self.one(0, 1, 2, 3, (2, 2), (0, 2))
         return self.one(
             self.rising(),
@@ -118,7 +119,7 @@ class Draws:
         if not nested and self.one(*range(5)) == 0:
             return FeatureUnion([(name, self.numeric(nested=True)) for name in ("one", "two")])
         fill = SimpleImputer(strategy="constant", fill_value=self.one(None, 0, 1, 0.5, True))
-        first = [made for made in (fill, self.rising(), self.by_extremes()) if self.yes()]
+        first = [made for made in (fill, self.rising(np.ceil, np.floor), self.by_extremes()) if self.yes()]
         chain = [*first, *(self.other() for _ in range(self.one(0, 0, 1, 2)))]
         return make_pipeline(*chain) if chain else "passthrough"
 

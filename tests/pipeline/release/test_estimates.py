@@ -153,7 +153,9 @@ def test_angles_of_signs_whose_flips_depend_on_values(flips, angle):
     unit = 0.15 if flips in ("staircase", "smooth") else None
     chance = SignMechanism(flips, 2.0 if unit else 0.2, unit=unit).flip_probability
     found = flipped_angle(signs(chance, rounds(3000), angle), 128, chance, 2.0 / math.sqrt(128))
-    assert found.value.mean() == pytest.approx(angle, abs=0.01 + 4 * found.value.std() / math.sqrt(len(found.value)))
+    spread = found.value.std()
+    bent = 0.32 * spread**2  # an angle is no straight line in the share of equal bits: a bias of second order
+    assert found.value.mean() == pytest.approx(angle, abs=bent + 4 * spread / math.sqrt(len(found.value)))
     assert 0.9 < found.standard_error.mean() / found.value.std() < 1.25
 
 
