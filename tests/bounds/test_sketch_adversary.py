@@ -266,3 +266,7 @@ def test_parts_are_recorded_and_told(part):
 def test_impossible_numbers_are_refused(wrong):
     with pytest.raises(InvalidParameter):
         SketchLoss(noise_scale=1.0, **wrong)
+
+
+def test_what_is_proved_for_real_numbers_only_is_said():
+    assert "real arithmetic" in SketchLoss.idealised

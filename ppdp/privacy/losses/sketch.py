@@ -48,7 +48,7 @@ class SketchLoss(Part):
     of chi-squared variables of which the law is exact; attained by one row that comes, goes or is replaced. Rows that
     change: a Rényi curve, attained where ``floor >= sigma²``.
 
-    A floor above 0 protects by multiplying with random numbers: what floats make of that is not covered.
+    It protects by multiplying with random numbers: what floats make of that is not covered.
 
     Examples
     --------
@@ -60,6 +60,10 @@ class SketchLoss(Part):
     """
 
     kind = "gaussian-sketch"
+    idealised = (
+        "real arithmetic: it is proved of exact random matrices times exact rows, and what the rounding of those"
+        " products could tell is not covered"
+    )
     rank: int
     shift: float = 0.0
     change: float = 0.0
