@@ -129,6 +129,16 @@ def test_half_of_the_flips_is_refuted_and_none_of_all(flips, monkeypatch):
         assert not report.stability.violated
 
 
+def test_half_of_the_smooth_flips_is_refuted(monkeypatch):
+    """Every day, on one component; the others take turns."""
+    monkeypatch.setattr("ppdp.audit.pairs.TRIAL_RUNS", 2000)
+    steps = MinMaxScaler(ranges=(0, 1), feature_range=(-1, 1)), RandomProjection(1), SignMechanism("smooth")
+    plan = planned(*steps, adjacency=CHANGES["one column"], domain=FEW.but(n_rows=2))
+    report = audit(halved(plan), evaluations=12, runs=2000)
+    assert report.output.violated, report
+    assert not report.stability.violated
+
+
 class TestPairsOfOnesOwn:
     """Of pairs that are further apart than a change may be nothing is certified."""
 

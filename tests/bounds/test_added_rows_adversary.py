@@ -109,6 +109,7 @@ MORE = {
 
 
 @pytest.mark.parametrize("name", [name for name in PLANS | MORE if name != "imputed"])
+@pytest.mark.repeated("name", keep=6)
 def test_no_plan_pays_more_for_added_rows_than_for_replaced_ones(name):
     """At the same cap and floor; every number of noise, the releases of stages included."""
     steps, facts = (PLANS | MORE)[name], Domain(n_rows=1000, n_features=2, max_missing=0, min_present=0)

@@ -184,7 +184,7 @@ class TestMutants:
         assert PrivacyLoss(parts=(part,)).delta(self.epsilon()) > 1e3 * self.DELTA
 
 
-@pytest.mark.parametrize("share", [0.0, 1e-9, 0.03, 0.5, 0.97, 1.0])
+@pytest.mark.parametrize("share", [0.0, 0.03, 0.5, 1.0])
 @pytest.mark.parametrize(("signs", "count"), [(1, 64), (3, 9)])
 def test_the_part_agrees_with_itself(share, signs, count):
     part = JointSigns(count=count, epsilon=0.4, share=share, signs=signs)

@@ -312,7 +312,7 @@ class TestAngles:
         assert (self.fitted(X)[-1].signs_ != 0).all()
 
     def test_estimated_angles_are_those_of_rows_with_the_floor(self):
-        pipe = self.fitted(k=2048, floor=1.0, epsilon=450.0)
+        pipe = self.fitted(k=1024, floor=1.0, epsilon=450.0)
         queries, rows = (np.column_stack([X, np.ones(len(X))]) for X in (self.X[:20], self.X))
         unit = [A / np.linalg.norm(A, axis=1, keepdims=True) for A in (queries, rows)]
         true = np.arccos(np.clip(unit[0] @ unit[1].T, -1, 1))
