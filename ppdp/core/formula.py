@@ -164,6 +164,8 @@ class Answer(Formula):
         Whether the order of the rows must not come from what they hold.
     rows : bool
         Whether the rows themselves are released, in their places.
+    unseeded : bool
+        Whether its randomness must be nobody's to know beforehand, so that a seed is refused.
     relies : str
         What is taken on somebody else's word, so that a certificate is CONDITIONAL.
     behind : str
@@ -180,6 +182,7 @@ class Answer(Formula):
     hides_iterates: bool = False
     by_position: bool = False
     rows: bool = False
+    unseeded: bool = False
     relies: str = ""
     behind: str = ""
     draws: Callable[..., int] | None = None

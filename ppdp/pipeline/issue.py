@@ -33,6 +33,7 @@ from ppdp.certificate.record import (
 from ppdp.certificate.replay.rules import not_covered, stated
 from ppdp.core.names import dataset_name
 from ppdp.data.releases import STATISTICS
+from ppdp.exceptions import InvalidParameter
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
 from ppdp.privacy.gate import Gate as PlannedGate
@@ -56,6 +57,12 @@ def issue(
     issued yet.
     """
     status, reasons = standing(plan.reasons, seeded=seeded)
+    if seeded and plan.mechanism is not None and getattr(FORMULAS[plan.mechanism.question.formula], "unseeded", False):
+        raise InvalidParameter(
+            "what it draws must be nobody's to know beforehand, and random_state makes it known.",
+            stage=plan.mechanism.name,
+            fix="leave random_state out.",
+        )
     record = Record(
         schema=SCHEMA_NAME,
         status=status,

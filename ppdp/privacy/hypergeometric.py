@@ -15,7 +15,7 @@ from ppdp.core.checks import number
 
 __all__ = ["log1F1"]
 
-_BLOCK, _LARGEST_TERM = 4096, 20_000  # terms at a time; from where on the integral is shorter than the series
+_FEW = 64  # terms
 _REST, _FALL = 1e-16, 50.0  # of a series, as a share; of an integrand, as a logarithm
 _UP = 1 + 1e-11  # more than either can be too small by
 
@@ -39,22 +39,23 @@ def log1F1(a: float, b: float, z: float) -> float:
         return 0.0
     half = (z - b - 1) / 2
     largest = half + math.sqrt(max(half * half + a * z - b, 0.0))  # where two terms that follow each other are equal
-    found = _integral(a, b, z) if largest > _LARGEST_TERM else _series(a, b, z)
+    found = _integral(a, b, z) if largest > max(1000, b / 25) else _series(a, b, z, _FEW + int(1.5 * largest))
     return min(found * _UP, z)
 
 
-def _series(a: float, b: float, z: float) -> float:
-    """``log(1 + sum of (a)_n z^n / ((b)_n n!))``, in blocks of terms."""
-    top, total, log_term, start = 0.0, 0.0, 0.0, 0  # the sum without its first term is total exp(top)
+def _series(a: float, b: float, z: float, size: int) -> float:
+    """``log(1 + sum of (a)_n z^n / ((b)_n n!))``, in blocks of terms, the first of this size."""
+    top, total, log_term, start = 0.0, 0.0, 0.0, 0  # the sum but its first term is total exp(top)
     while True:
-        n = np.arange(start, start + _BLOCK, dtype=float)
+        n = np.arange(start, start + size, dtype=float)
         ratios = z / (n + 1) * ((a + n) / (b + n))
         logs = log_term + np.cumsum(np.log(ratios))
         higher = max(top, float(logs.max()))
         total = total * math.exp(top - higher) + float(np.exp(logs - higher).sum())
-        top, log_term, start = higher, float(logs[-1]), start + _BLOCK
+        top, log_term, start = higher, float(logs[-1]), start + size
         ratio = z / (start + 1) * max(1.0, (a + start) / (start + 1)) * (start + 1) / (b + start)  # of all that follow
         rest = math.exp(log_term - top) * ratio / (1 - ratio) if ratio < 1 else math.inf
+        size *= 2
         if rest <= _REST * total:
             total += rest
             return math.log1p(total) if top == 0 else top + math.log(math.exp(-top) + total)

@@ -53,7 +53,9 @@ def sampled_log_moment(dimension: int, rank: int, mu: float, rate: float, order:
     k = np.arange(order + 1)
     ways = special.gammaln(order + 1) - special.gammaln(k + 1) - special.gammaln(order - k + 1)
     moments = _log_moments(dimension, rank, mu)[: order + 1]
-    return float(special.logsumexp(ways + k * math.log(rate) + (order - k) * math.log1p(-rate) + moments)) + 1e-11
+    logs = ways + k * math.log(rate) + (order - k) * math.log1p(-rate) + moments
+    top = float(logs.max())
+    return top + math.log(float(np.exp(logs - top).sum())) + 1e-11
 
 
 @lru_cache(maxsize=16)

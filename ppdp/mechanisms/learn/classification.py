@@ -17,7 +17,8 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.learn.linear import BatchModel, has_path
-from ppdp.mechanisms.learn.solvers import SOLVERS
+from ppdp.mechanisms.learn.solvers import LOW_RANK, SOLVERS
+from ppdp.privacy.losses import NoisyProjectionLoss
 
 __all__ = ["LinearClassifier", "LinearSVC", "LogisticRegression"]
 
@@ -94,26 +95,38 @@ class LogisticRegression(LinearClassifier, Mechanism):
 
     Parameters
     ----------
-    solver : {"dpgd", "poisson", "fixed-size", "epochs", "hidden", "output"}, default="dpgd"
-        Noisy projected gradient descent on all rows or on batches, as the notes have it, or output perturbation.
+    solver : {"dpgd", "poisson", "fixed-size", "epochs", "hidden", "output", "m2", "lora-fa"}, default="dpgd"
+        Noisy projected gradient descent on all rows or on batches, as the notes have it, output perturbation, or
+        training of which few dimensions are seen.
+    rank : int or "auto", default="auto"
+        How many dimensions are seen under "m2" and "lora-fa", less than there are. "auto": an eighth of them.
     alpha : float or "auto", default="auto"
         Weight of the penalty ``alpha/2 |coef|²`` beside the sum of all rows' losses. "auto": none; under
         "output", where it penalises the intercept too and must be positive, what balances its bias with the noise.
 
     Notes
     -----
+    Under "m2" every step shows what a random subspace, drawn for it alone, has of the mean gradient, with noise on that
+    (``docs/theory/fresh-projections.md``): about ``√(rank / d)`` of the noise for one step, and ``d / rank`` times the
+    steps. On all rows, or with a ``batch_size`` on Poisson samples, for rows that come or go. A seed is refused. Under
+    "lora-fa" rows are projected on a subspace that is the same for everybody, and gradients are clipped behind it.
+
     Under "output" (``docs/theory/output-perturbation.md``): ``μ = (C mass + min(L total, 2C moved)) / (alpha σ)``.
     """
 
     _: KW_ONLY
     alpha: float | str = "auto"
+    rank: int | str = "auto"
 
-    _solvers = SOLVERS
+    _solvers = (*SOLVERS, *LOW_RANK)
     _curvature = 0.25
 
     @property
     def _several(self) -> bool:  # type: ignore[override]
         return self.solver != "output"
+
+    def assumptions(self) -> tuple[tuple[str, str], ...]:
+        return (("fresh projections", NoisyProjectionLoss.idealised),) if self.solver == "m2" else ()
 
     def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
         count = self._n_classes(domain)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.mechanisms.base import Question, SharedDocstring
 from ppdp.mechanisms.learn.batches import batches, secret_one
 from ppdp.mechanisms.learn.descent import ClippedGradient, descend, descend_faster, minimise, path, projected
+from ppdp.mechanisms.learn.low_rank import fresh_answer, public_basis, refuse_seed
 from ppdp.mechanisms.learn.moments import fitted_by_moments
 from ppdp.mechanisms.learn.secants import Secants, clear
 from ppdp.mechanisms.learn.solvers import SOLVERS, Training, question
@@ -73,6 +75,7 @@ class LinearModel(SharedDocstring, Supervised):
     # Of models that have no such parameter.
     alpha: Any = field(default=0.0, init=False)
     batch_size: Any = field(default="auto", init=False)
+    rank: Any = field(default="auto", init=False)
 
     needs_y = True
     predicts = True
@@ -118,7 +121,9 @@ class LinearModel(SharedDocstring, Supervised):
             batch_size=None if is_auto(self.batch_size) else integer("batch_size", self.batch_size, self),
             step_size=self._step(domain, scores),
             usual_step=is_auto(self.step_size),
+            rank=None if is_auto(self.rank) else integer("rank", self.rank, self),
         )
+        refuse_seed(solver == "m2" and self.random_state is not None)
         return question(solver, domain, training, mu)
 
     def _radius(self: Any, domain: Domain) -> float:
@@ -143,7 +148,7 @@ class LinearModel(SharedDocstring, Supervised):
         self.solver = self._solver_of(question)
         parameters, steps = question.parameters, question.steps
         self.max_iter = 1 if self.solver == "hidden" else parameters.get("iterations", parameters.get("epochs", steps))
-        for name in ("alpha", "batch_size"):
+        for name in ("alpha", "batch_size", "rank"):
             if name in parameters:
                 setattr(self, name, parameters[name])
         self.step_size = question.step_size or self.step_size
@@ -152,14 +157,18 @@ class LinearModel(SharedDocstring, Supervised):
     def release(self: Any, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         parameters, steps = question.parameters, question.steps
         radius, solver = parameters["coef_norm"], self._solver_of(question)
+        if solver == "lora-fa":
+            rows = replace(rows, X=rows.X @ public_basis(rows.X.shape[1], parameters["rank"]))
         clip = parameters.get("gradient_clip", parameters.get("clip"))
         gradient = ClippedGradient.of(rows, self._residuals, clip, parameters["fit_intercept"])
         width = gradient.width
-        start = np.zeros((question.size // width, width))
+        start = np.zeros((parameters.get("n_classes", 1), width))
 
-        def answer(value: Array) -> Array:
+        def plain(value: Array) -> Array:
             return noise.release(value.ravel(), noise_scale, question.bound).reshape(value.shape)
 
+        fresh = solver == "m2"
+        answer = fresh_answer(noise, noise_scale, question.bound, parameters["rank"]) if fresh else plain
         if solver == "output":
             theta = minimise(
                 gradient,
@@ -177,17 +186,19 @@ class LinearModel(SharedDocstring, Supervised):
         penalty = np.zeros(width)  # the intercept is free
         penalty[:d] = (self._usual_alpha if is_auto(self.alpha) else self.alpha) / rows.n
         how = {"steps": steps, "step_size": question.step_size, "radius": radius, "penalty": penalty}
-        if solver == "dpgd":
+        if solver in ("dpgd", "lora-fa"):
             faster = clear(noise_scale, parameters["clip"], question.size)
             secants = Secants(question.step_size, noise_scale) if faster else None
             iterates = descend_faster(gradient, answer, start, secants=secants, **how)
         else:
             size = parameters["batch_size"]
-            gradients = (gradient.on(batch, size) for batch in batches(solver, noise, rows.n, size, steps))
+            drawn = batches("poisson" if fresh else solver, noise, rows.n, size, steps)
+            every = repeat(gradient) if fresh and size == rows.n else None
+            gradients = every or (gradient.on(batch, size) for batch in drawn)
             iterates = descend(gradients, answer, start, **how)
         if solver == "hidden":
             return {"theta": secret_one(noise, iterates, steps).ravel()}
-        models = path(iterates, steps).reshape(-1, question.size)
+        models = path(iterates, steps).reshape(-1, start.size)
         last = {"theta": models[-1].copy()}
         return {**last, "path": models} if self._staged else last
 
@@ -195,16 +206,20 @@ class LinearModel(SharedDocstring, Supervised):
         self.n_iter_ = question.parameters.get("iterations", question.steps)
         for name in ("coef_path_", "intercept_path_", "path_steps_"):  # of an earlier fit by another solver
             vars(self).pop(name, None)
-        self.coef_, self.intercept_ = self._in_units(*self._parts(released["theta"], domain), question)
+        self.coef_, self.intercept_ = self._in_units(*self._parts(released["theta"], domain.d, question), question)
         if "path" in released:
             self.path_steps_ = np.array(kept_steps(self.n_iter_))
-            models = self._parts(released["path"], domain)
+            models = self._parts(released["path"], domain.d, question)
             self.coef_path_, self.intercept_path_ = self._in_units(*models, question)
 
-    def _parts(self: Any, thetas: Array, domain: Domain) -> tuple[Array, Array]:
-        models = thetas.reshape(*thetas.shape[:-1], -1, domain.d + bool(self.fit_intercept))
-        intercept = models[..., -1].copy() if self.fit_intercept else np.zeros(models.shape[:-1])
-        return models[..., : domain.d].copy(), intercept
+    def _parts(self: Any, thetas: Array, d: int, question: Question) -> tuple[Array, Array]:
+        models = thetas.reshape(*thetas.shape[:-1], question.parameters.get("n_classes", 1), -1)
+        coef, intercept = models, np.zeros(models.shape[:-1])
+        if self.fit_intercept:
+            coef, intercept = models[..., :-1], models[..., -1].copy()
+        if self.solver == "lora-fa":
+            return coef @ public_basis(d, coef.shape[-1]).T, intercept
+        return coef.copy(), intercept
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")

@@ -17,9 +17,10 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Question
 from ppdp.mechanisms.learn.moments import usual_moments
 
-__all__ = ["SOLVERS", "Training", "question"]
+__all__ = ["LOW_RANK", "SOLVERS", "Training", "question"]
 
 SOLVERS = ("dpgd", "poisson", "fixed-size", "epochs", "hidden", "output")
+LOW_RANK = ("m2", "lora-fa")
 
 SOLVED = 0.1  # error of the exact solver, as a share of what one replaced row does: far below the noise
 MOST_COLUMNS = 300  # second moments of more take long; up to here no solver was better on average
@@ -42,6 +43,7 @@ class Training:
     batch_size: int | None
     step_size: float
     usual_step: bool  # whether that is by a rule, and may be shorter
+    rank: int | None = None  # dimensions that are seen
 
     @property
     def loss(self) -> str:
@@ -62,6 +64,7 @@ class Training:
 def question(solver: str, domain: Domain, training: Training, mu: float | None) -> Question:
     """What a solver asks of the rows, with the budget ``mu`` if it is known; an error if it cannot do as chosen."""
     rules = {"dpgd": _full_batches, "epochs": _epochs, "hidden": _hidden, "output": _minimiser, "moments": _moments}
+    rules |= {"m2": _fresh_projections, "lora-fa": _public_projection}
     if solver == "auto":
         solver = "moments" if domain.d <= MOST_COLUMNS else "dpgd"
     asked = rules[solver](domain, training, mu) if solver in rules else _samples(solver, domain, training, mu)
@@ -137,6 +140,34 @@ def _hidden(domain: Domain, training: Training, mu: float | None) -> Question:
     return Question.asked(
         "learning.hidden", "privacy", domain, parameters, count, start=start, warnings=(EXPERIMENTAL,)
     )
+
+
+def _seen(training: Training, dimension: int) -> dict[str, Any]:
+    """Parameters of a gradient of which ``rank`` dimensions are seen: an eighth of them, where none is given."""
+    rank = training.rank or max(1, dimension // 8)
+    if rank >= dimension:
+        raise InvalidParameter(
+            f"rank = {rank} must be below the number of dimensions, {dimension}: nothing would be projected away.",
+            stage=training.stage,
+            fix="a smaller rank, or solver='dpgd'.",
+        )
+    return {"loss": training.loss, **training.gradient, "rank": rank}
+
+
+def _fresh_projections(domain: Domain, training: Training, mu: float | None) -> Question:
+    """Each step shows one of so many subspaces, so it takes as many times the usual steps."""
+    width = domain.d + training.gradient["fit_intercept"]
+    parameters = {**_seen(training, width), "batch_size": training.batch(domain, domain.n)}
+    steps = training.max_iter or min(round(40 * width / parameters["rank"]), 1000)
+    start = 2 * training.gradient["clip"] / domain.n * math.sqrt(40) / (mu or USUAL_MU)
+    parameters["steps"] = steps
+    return Question.asked("learning.fresh-projections", "privacy", domain, parameters, steps, start=start)
+
+
+def _public_projection(domain: Domain, training: Training, mu: float | None) -> Question:
+    """As with all dimensions, but for there being fewer."""
+    steps = _full_batches(domain, training, mu).steps
+    return Question.asked("learning.projected-gradient", "mechanism", domain, _seen(training, domain.d), steps)
 
 
 def _minimiser(domain: Domain, training: Training, mu: float | None) -> Question:
