@@ -16,10 +16,11 @@ import pandas as pd
 import pytest
 from scipy.special import log_ndtr
 
-from ppdp import Domain, Pipeline, make_pipeline
+from ppdp import Distance, Domain, Pipeline, make_pipeline
 from ppdp.bounds import FORMULAS
 from ppdp.core.rounding import UNIT
 from ppdp.data.rows import Rows
+from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LinearSVC, LogisticRegression, WishartMechanism
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.transformers import PCA, MinMaxScaler, NormClipper, StandardScaler
@@ -130,7 +131,11 @@ def test_all_that_uses_delta_together_leaves_epsilon_finite(name, epsilon, delta
 def test_secret_projections_come_from_the_operating_system_and_are_used_once(monkeypatch):
     """15. The matrix of every release is drawn anew, as much of it as there is, and whatever is seeded says so."""
     mechanisms = [f for f in FORMULAS.values() if f.kind in ("mechanism", "privacy")]
-    assert [f.id for f in mechanisms if "projection" in f.page or "wishart" in f.page] == ["wishart.direction"]
+    assert {f.id for f in mechanisms if "projection" in f.page or "wishart" in f.page} == {
+        "learning.fresh-projections",
+        "learning.projected-gradient",
+        "wishart.direction",
+    }
     drawn, real = [], os.urandom
     monkeypatch.setattr(os, "urandom", lambda count: drawn.append(count) or real(count))
     mechanism, domain = WishartMechanism(7, 0.9), Domain(n_rows=4, n_features=5, row_norm=1.0)
@@ -140,6 +145,18 @@ def test_secret_projections_come_from_the_operating_system_and_are_used_once(mon
     assert sum(drawn) >= 2 * 5 * 7 * 16
     assert (one != other).all()
     assert not [f.id for f in FORMULAS.values() if f.kind == "release" and "projection" in f.page]
+
+
+@pytest.mark.parametrize("wrong", [{"random_state": 0}, {"batch_size": 40}])
+def test_fresh_projections_refuse_seeds_and_samples_of_replaced_rows(wrong):
+    """15. That none is used twice: tests/mechanisms/test_low_rank.py."""
+    model = LogisticRegression((0, 1), solver="m2", rank=2, noise_scale=0.1, max_iter=3, **wrong)
+    X = np.random.default_rng(0).normal(size=(100, 5))
+    with pytest.raises((InvalidParameter, UnsupportedOrder), match=r"seed|added or removed"):
+        model.privacy_map(Domain(n_rows=100, n_features=5, row_norm=3.0), Distance(replaced=1))
+    if "random_state" in wrong:
+        with pytest.raises(InvalidParameter, match="seed"):
+            model.fit(X, X[:, 0] > 0)
 
 
 @pytest.mark.parametrize("solver", ["poisson", "fixed-size", "epochs", "hidden"])
