@@ -22,9 +22,9 @@ LONGER = 4
 _state = {"times": 1, "closest": None}
 
 
-def rounds(ordinary: int) -> int:
-    """How many rounds a loop has today."""
-    return ordinary * _state["times"]
+def rounds(ordinary: int, at_length: int | None = None) -> int:
+    """How many rounds a loop has today: in an attack so many, by default four times the ordinary number."""
+    return at_length if at_length and _state["times"] > 1 else ordinary * _state["times"]
 
 
 def found(ratio: float) -> float:
