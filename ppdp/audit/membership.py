@@ -5,13 +5,14 @@ Either many models are trained, with a canary and without it, or one model with 
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,7 @@ Random = np.random.Generator
 
 SLICE_MODELS = 10  # of each kind, trained together
 PAIRS = 200  # of neighbouring datasets that are tried for a canary
+REFERENCES = 5  # models without the canary that choose its label
 _REFUSED = -4e100  # below every score
 _LARGE = 60.0  # an epsilon that no guesses refute
 _HALVINGS = 5  # of the number of canaries that are guessed
@@ -191,7 +193,7 @@ def attack_membership(
     """Tell from a model whether a row was trained on, and what that proves of its epsilon.
 
     With one canary half of the models are trained with it, and half with the row in whose place it stands. It is a
-    random row as long as the longest, with the label that a model without it finds least likely; of a pipeline without
+    random row as long as the longest, with the label that models without it find least likely; of a pipeline without
     rows, the row of the worst pair that is found. Half of the models choose a threshold, and the others are counted.
 
     With several canaries one model is trained, and a coin decides for each of them whether it is there: Steinke, Nasr
@@ -222,7 +224,7 @@ def attack_membership(
     delta : float, default=1e-6
         Where the epsilon of a function is compared, unless two numbers are claimed.
     folder : path-like, optional
-        Keeps scores of canaries, and a digest of what the attack was given, so that an interrupted one goes on.
+        Keeps scores, coins and label of canaries, and a digest of what was given, so that a killed attack goes on.
     n_jobs : int, optional
         Processes; -1 for as many as there are processors.
     seed : int, default=0
@@ -251,12 +253,14 @@ def attack_membership(
     once, confidence = integer("canaries", canaries) > 1, check_confidence(confidence)
     check_jobs(n_jobs)
     data = "made-up" if X is None else "private" if private else "public"
+    home = None if folder is None else Path(folder)
+    drawn = _Drawn(canaries, rng, Noise() if random_state is None else Noise(random_state), home)
     if isinstance(subject, Plan | Pipeline):
-        learner, pair = _planned(subject, X, y, domain, canaries, seed, rng)
+        learner, pair = _planned(subject, X, y, domain, seed, drawn)
     else:
-        learner, pair = _called(subject, X, y, canaries, rng, claimed, delta)
-    target, home = _Canary(f"membership, {data} rows", learner, *pair), None if folder is None else Path(folder)
-    attack = partial(_once if once else _often, target, confidence, home, random_state)
+        learner, pair = _called(subject, X, y, claimed, delta, drawn)
+    target = _Canary(f"membership, {data} rows", learner, *pair)
+    attack = partial(_once if once else _often, target, confidence, home and home / "runs", random_state)
     told, inside, epsilon_low, violated, refused = attack() if once else attack(slices, n_jobs)
     return MembershipReport(
         epsilon=target.certified.epsilon,
@@ -293,9 +297,41 @@ def _rates(told: Array, inside: NDArray[np.bool_]) -> dict[str, Any]:
     return {"curve": points, "auc": float(auc(false, true)), "balanced": float((1 + true - false).max() / 2)}
 
 
-def _planned(
-    subject: Any, X: Any, y: Any, domain: Domain | None, canaries: int, seed: int, rng: Random
-) -> tuple[Learner, Pair]:
+class _Drawn(NamedTuple):
+    """How many canaries there are, and from what they and their labels are drawn."""
+
+    number: int
+    rng: Random
+    noise: Noise
+    home: Path | None
+
+    def among(self, learner: Learner, rows: Rows) -> Rows:
+        """Rows of which the first ones are canaries."""
+        if self.number > rows.n:
+            raise InvalidParameter(f"{self.number} canaries need as many rows.", fix="fewer canaries.")
+        X, y, longest = rows.X.copy(), np.array(rows.y), np.linalg.norm(np.nan_to_num(rows.X), axis=1).max()
+        drawn = self.rng.standard_normal((self.number, X.shape[1]))
+        X[: self.number] = longest * drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+        y[: self.number] = self.rng.choice(learner.labels, self.number)
+        if self.number == 1:
+            y[0] = self._label(learner, rows, X[:1])
+        return Rows(X, y, rows.weight, X)
+
+    def _label(self, learner: Learner, rows: Rows, canary: Array) -> float:
+        """The least likely one; models may differ, so it is kept for an attack that goes on."""
+        place = self.home and self.home / "label.json"
+        if place is not None and place.exists():
+            return float(json.loads(place.read_text("utf-8")))
+        candidates = Rows.of(canary.repeat(len(learner.labels), axis=0), learner.labels)
+        models = [score for _ in range(REFERENCES) if (score := learner.fit(rows, self.noise)) is not None]
+        label = learner.labels[np.mean([score(candidates) for score in models], axis=0).argmin() if models else 0]
+        if place is not None:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(place, json.dumps(label).encode())
+        return label
+
+
+def _planned(subject: Any, X: Any, y: Any, domain: Domain | None, seed: int, drawn: _Drawn) -> tuple[Learner, Pair]:
     """The learner of a pipeline, and its rows with all canaries and without them."""
     if X is not None and isinstance(subject, Plan):
         raise InvalidParameter("a Plan does not know how to read rows.", fix="pass the Pipeline.")
@@ -305,20 +341,22 @@ def _planned(
     else:
         plan = subject if isinstance(subject, Plan) else subject.plan(domain)
         learner = learner_of_plan(plan)
-        if canaries == 1:
+        if drawn.number == 1:
             margin = 0.0 if plan.gate is None else plan.gate.needed_margin()
             return learner, worst_pair(plan, evaluations=PAIRS, seconds=None, margin=margin, seed=seed)[:2]
-        drawn = rng.standard_normal((plan.domain.n, plan.domain.d)) * (plan.domain.row_norm or 1.0)
-        rows = Rows.of(drawn, rng.choice(learner.labels, plan.domain.n))
+        made_up = drawn.rng.standard_normal((plan.domain.n, plan.domain.d)) * (plan.domain.row_norm or 1.0)
+        rows = Rows.of(made_up, drawn.rng.choice(learner.labels, plan.domain.n))
     if not plan.domain.adjacency.replaces:
         problem = f"canaries take the place of rows, and here {plan.domain.adjacency.words}."
         raise InvalidParameter(problem, fix="Adjacency.replace(), or one canary among rows that are made up.")
-    both = _with_canaries(learner, rows, canaries, rng), rows
-    world = World(plan.domain, Adjacency.replace(canaries).distance, plan.domain.missing_rows, labels=learner.labels)
+    both = drawn.among(learner, rows), rows
+    world = World(
+        plan.domain, Adjacency.replace(drawn.number).distance, plan.domain.missing_rows, labels=learner.labels
+    )
     return learner, world.legal(*(np.stack([getattr(one, name) for one in both]) for name in ("X", "weight", "y")))
 
 
-def _called(train: Any, X: Any, y: Any, canaries: int, rng: Random, claimed: Any, delta: float) -> tuple[Learner, Pair]:
+def _called(train: Any, X: Any, y: Any, claimed: Any, delta: float, drawn: _Drawn) -> tuple[Learner, Pair]:
     """The learner of a function, and its rows with all canaries and without them."""
     shapes = [np.shape(X), np.shape(y)]
     if not callable(train) or len(shapes[0]) != 2 or shapes[1] != shapes[0][:1]:
@@ -326,21 +364,7 @@ def _called(train: Any, X: Any, y: Any, canaries: int, rng: Random, claimed: Any
         raise InvalidParameter("what is attacked is a Pipeline, or a function with rows and labels.", fix=fix)
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     learner, rows = learner_of_function(train, classes, claimed, delta), Rows.of(X, codes)
-    return learner, (_with_canaries(learner, rows, canaries, rng), rows)
-
-
-def _with_canaries(learner: Learner, rows: Rows, canaries: int, rng: Random) -> Rows:
-    """Rows of which the first ones are canaries."""
-    if canaries > rows.n:
-        raise InvalidParameter(f"{canaries} canaries need as many rows.", fix="fewer canaries.")
-    X, y, labels = rows.X.copy(), np.array(rows.y), np.array(learner.labels)
-    X[:canaries] = rng.standard_normal((canaries, X.shape[1]))
-    X[:canaries] *= np.linalg.norm(np.nan_to_num(rows.X), axis=1).max() / np.linalg.norm(X[:canaries], axis=1)[:, None]
-    y[:canaries] = rng.choice(labels, canaries)
-    score = learner.fit(rows, Noise()) if canaries == 1 else None
-    if score is not None:
-        y[0] = labels[score(Rows.of(X[:1].repeat(len(labels), axis=0), labels)).argmin()]
-    return Rows(X, y, rows.weight, X)
+    return learner, (drawn.among(learner, rows), rows)
 
 
 def _often(

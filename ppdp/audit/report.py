@@ -111,6 +111,10 @@ class Report(ABC):
         return html_page(f"{title}: {self.word}", element("main", header, *body, class_=kind))
 
     @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """JSON form."""
+
+    @abstractmethod
     def to_html(self) -> str:
         """One self-contained page, to stand beside the certificate's; if it is private, where the rows are."""
 

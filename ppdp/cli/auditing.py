@@ -13,6 +13,7 @@ from ppdp.cli.planning import planned_of, public_facts
 from ppdp.exceptions import NoRoute, PpdpError
 
 if TYPE_CHECKING:
+    from ppdp.audit.report import Report
     from ppdp.pipeline.planning.plan import Plan
 
 __all__ = ["audit"]
@@ -20,6 +21,7 @@ __all__ = ["audit"]
 
 def audit(options: Namespace) -> int:
     """Try to break the plan of a pipeline file: 0 if nothing is found, 1 if a claim is false."""
+    from ppdp.audit import attack_membership
     from ppdp.audit import audit as attack
 
     if options.out is not None:
@@ -28,16 +30,13 @@ def audit(options: Namespace) -> int:
         refuse(f"{str(options.out)!r} cannot be written.", place="--out", fix="a folder that is there and yours.")
     file = read_pipeline_file(options.file, options.imports)
     plan, why = _planned(file, options)
-    report = attack(
-        plan,
-        evaluations=options.evaluations,
-        seconds=options.seconds,
-        runs=options.runs,
-        folder=options.folder,
-        n_jobs=options.jobs,
-        seed=options.seed,
-        announce=lambda words: complain(f"{words}.{why}"),
-    )
+    given = {"folder": options.folder, "n_jobs": options.jobs, "seed": options.seed}
+    report: Report
+    if options.membership:
+        report = attack_membership(plan, models=options.runs, **given)
+    else:
+        search = {"evaluations": options.evaluations, "seconds": options.seconds}
+        report = attack(plan, runs=options.runs, announce=lambda words: complain(f"{words}.{why}"), **search, **given)
     if options.out is not None:
         report.save(options.out)
     say(json.dumps(report.to_dict(), indent=2, ensure_ascii=False) if options.json else repr(report))

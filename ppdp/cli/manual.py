@@ -203,6 +203,8 @@ what is attacked, on made-up data only:
   answers     the same, for what the mechanism would answer without noise
   releases    the plan is executed many times on the worst pair, and what is released is told apart: a lower bound
               on epsilon at confidence 1 - 1e-6, beside what is certified
+  membership  instead of all that, with --membership: as many models as --runs says are trained, and told apart by how
+              well they fit one row
   With few rows the runs are fast, and one row tells more. Without --rows, and without n_rows in the file, the fewest
   rows are taken that have a route. Before it begins, one line on standard error says about how long it will take.
 
@@ -212,6 +214,7 @@ exit status:
 examples:
   ppdp audit study.toml --out audit.html
   ppdp audit study.toml --rows 100 --runs 100000 --jobs -1 --folder runs
+  ppdp audit study.toml --rows 20 --runs 1000 --membership
 """,
     "completion": """\
 examples:

@@ -161,6 +161,7 @@ def make_parser() -> Parser:
     )
     audit.add_argument("--seconds", type=float, default=20.0, help="longest search on each stage (default: 20)")
     audit.add_argument("--folder", type=Path, metavar="PATH", help="keep runs here; an interrupted audit goes on")
+    audit.add_argument("--membership", action="store_true", help="only ask of trained models who was a member")
     audit.add_argument("--jobs", type=int, metavar="N", help="processes for the runs; -1 for one per processor")
     audit.add_argument("--seed", type=int, default=0, help="of the search (default: 0)")
     _facts(audit, rows="rows of the made-up data (default: n_rows of the file, else the fewest that have a route)")

@@ -238,11 +238,25 @@ class TestGoingOn:
         with pytest.raises(KeyboardInterrupt):
             self.run(tmp_path)
         monkeypatch.undo()
-        before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+        before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
         assert len(before) == 3  # what it is, and two slices of 20
         again = self.run(tmp_path)
         assert dataclasses.replace(again, seconds=0.0) == dataclasses.replace(whole, seconds=0.0)
-        assert all(path.stat().st_mtime_ns == before[path.name] for path in tmp_path.iterdir() if path.name in before)
+        kept = [path for path in (tmp_path / "runs").iterdir() if path.name in before]
+        assert all(path.stat().st_mtime_ns == before[path.name] for path in kept)
+
+    def test_the_label_of_the_canary_is_kept(self, tmp_path):
+        """Models that choose it differ, and a canary with another label would be another attack."""
+        turns = itertools.count()
+
+        def fickle(X, y):
+            turn = next(turns)
+            return lambda X, y: np.where((y == "yes") == (turn < 20), 1.0, 0.0) + np.random.default_rng().random(len(X))
+
+        first, again = (
+            attack_membership(fickle, *rows(20, 2), models=40, folder=tmp_path, private=False) for _ in range(2)
+        )
+        assert first.curve == again.curve
 
     def test_what_is_kept_are_scores_and_a_digest(self, tmp_path):
         X, y = rows(20, 2)
@@ -250,9 +264,10 @@ class TestGoingOn:
         attack_membership(noisy_mean(1.0), 1000 + X, y, canaries=10, folder=tmp_path / "once")
         names = {"many": {"left", "right", "seconds"}, "once": {"told", "inside"}}
         for folder, kept in names.items():
-            headers = [json.loads(path.read_text("utf-8")) for path in (tmp_path / folder).glob("*.json")]
+            headers = [json.loads(path.read_text("utf-8")) for path in (tmp_path / folder / "runs").glob("*.json")]
             assert not any(isinstance(value, list) for header in headers for value in header.values())
-            for path in (tmp_path / folder).glob("*.npz"):
+            assert {path.name for path in (tmp_path / folder).iterdir()} <= {"label.json", "runs"}
+            for path in (tmp_path / folder / "runs").glob("*.npz"):
                 arrays = np.load(path)
                 assert set(arrays) == kept
                 assert all(array.size <= 20 for array in arrays.values())
@@ -308,7 +323,7 @@ class TestPrivateRows:
 
     def test_the_folder_says_so(self, tmp_path):
         attack_membership(noisy_mean(1.0), *rows(20, 2), models=40, folder=tmp_path)
-        assert "private rows" in (tmp_path / "target.json").read_text("utf-8")
+        assert "private rows" in (tmp_path / "runs" / "target.json").read_text("utf-8")
 
 
 def test_rates_are_those_of_ranks_with_ties():

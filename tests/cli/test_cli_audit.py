@@ -59,6 +59,18 @@ def test_a_false_claim_is_found(study, capsys, monkeypatch):
     assert capsys.readouterr().out.startswith("AUDIT: REFUTED")
 
 
+def test_membership(study, capsys, tmp_path):
+    model = 'name = "model"\nuse = "LogisticRegression"\nclasses = [0, 1]\nmax_iter = 2\n'
+    study.write_text('[data]\nlabel = "y"\n' + FILE.replace('name = "mean"\nuse = "GaussianMechanism"\n', model))
+    page = tmp_path / "page.html"
+    assert main(["audit", str(study), "--rows", "12", "--runs", "40", "--membership", "--out", str(page)]) == 0
+    assert capsys.readouterr().out.startswith("MEMBERSHIP AUDIT: ")
+    assert "Balanced accuracy" in page.read_text("utf-8")
+    study.write_text(FILE)
+    assert main(["audit", str(study), "--rows", "12", "--membership"]) == 2
+    assert "ends in no model" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
