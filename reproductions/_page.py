@@ -21,6 +21,7 @@ SECTIONS = {
     "phase_diagram": "When does non-private pre-processing pay?",
     "retrieval": "Retrieval from private sketches",
     "sketched_text": "A linear model from private sketches",
+    "membership": "Who was a member, of low-rank training",
 }
 TITLE = """# Reproductions
 
@@ -30,6 +31,8 @@ in it is computed by that command unless it is said to be printed in the paper. 
 * Up to *When does non-private pre-processing pay?*: "Provable privacy with non-private pre-processing" (Hu, Sanyal and
   Schölkopf, ICML 2024). Its bounds are its formulas, at parameters of our choice where it prints none, such as the ε of
   a mechanism alone; one replaced row.
+* The section on membership: the attacks in three papers on random projections and low-rank adaptation, see
+  [errata](../docs/errata.md).
 * The two sections on sketches: "Differential privacy with random projections and sign random projections" (Li and Li,
   NeurIPS 2023); one value of one row changes by at most 1.
 """

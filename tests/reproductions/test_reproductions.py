@@ -18,6 +18,7 @@ import _prices
 import _ways
 import figure_2
 import figure_3
+import membership
 import phase_diagram
 import printed
 import retrieval
@@ -304,6 +305,20 @@ def test_sketched_text(tmp_path):
     assert X.max() == X.data.min() == 1
     assert 90 <= X.sum(axis=1).min() <= X.sum(axis=1).max() <= sketched_text.LENGTH
     assert 0 < y.mean() < 1
+
+
+def test_membership(tmp_path):
+    page = membership.main(["--quick", "--out", str(tmp_path)])
+    assert (tmp_path / "images" / "membership.png").stat().st_size > 10_000
+    assert float(cells(page, "LoRA-FA, no noise, A known")[0].split(" / ")[0]) == 1
+    known, blind, little, much = (
+        [float(cell.split(" / ")[0]) for cell in cells(COMMITTED, name) if cell != "-"]
+        for name in ("LoRA-FA, no noise, A known", "LoRA-FA, no noise, A not looked at", "M2, σ = 4", "M2, σ = 16")
+    )
+    assert min(known) >= 0.97
+    assert min(blind[1:]) > 0.9
+    assert little[0] < little[-1] < blind[2]
+    assert np.mean(much) < np.mean(little)
 
 
 def test_a_section_takes_its_place_on_the_page(tmp_path):
