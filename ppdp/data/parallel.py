@@ -38,7 +38,8 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int) -> Iterator[
     first = list(islice(rest, 2))
     rest = chain(first, rest)
     if len(first) < 2 or d > NARROW:
-        yield from map(task, rest)
+        with threads_for(d):
+            yield from map(task, rest)
         return
     from concurrent.futures import ThreadPoolExecutor
 
