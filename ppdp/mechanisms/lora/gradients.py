@@ -180,12 +180,26 @@ def _watched(model: nn.Module, found: Gradients) -> Iterator[None]:
             parameter.requires_grad_(True)
 
 
+class _Begun(torch.autograd.Function):
+    """The same numbers, at which a graph begins; nothing is copied, and no gradient is kept for what was before."""
+
+    @staticmethod
+    def forward(_: Any, output: Tensor, token: Tensor) -> Tensor:
+        """Depends on the token alone."""
+        return output.view_as(output)
+
+    @staticmethod
+    def backward(_: Any, g: Tensor) -> tuple[None, None]:
+        """Ends here."""
+        return None, None
+
+
 def _hook(layer: Layer, found: Gradients) -> Callable[..., Tensor]:
     def after(_: nn.Module, given: tuple[Tensor, ...], output: Tensor) -> Tensor:
         if not torch.is_grad_enabled():
             return output
         if not output.requires_grad:  # nothing before it learns: the graph begins here
-            output.requires_grad_()
+            output = _Begun.apply(output, torch.zeros((), device=output.device, requires_grad=True))
             if layer.watched is layer.module:  # a model may go on in place with what its layers give
                 output = output.clone()
         x = given[0].detach()

@@ -163,6 +163,7 @@ class PrivateLoRA:
         self._done = 0
         self.certificate_: Certificate | None = None
 
+    @discreet
     def fit(self, data: Any) -> PrivateLoRA:
         """Take all steps on private examples.
 
