@@ -3,7 +3,8 @@
 from ppdp.audit.claims import Claim
 from ppdp.audit.foreign import ForeignTarget
 from ppdp.audit.lab import audit
-from ppdp.audit.membership import MembershipReport, attack_membership
+from ppdp.audit.members import MembershipReport
+from ppdp.audit.membership import attack_membership
 from ppdp.audit.output import Event, OutputFinding, attack_output
 from ppdp.audit.pairs import worst_pair
 from ppdp.audit.report import AuditReport, ReplayFinding, ReplayReport
