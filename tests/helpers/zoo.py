@@ -205,6 +205,11 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         [CLIP, ("dedup", Deduplicator()), ("model", LogisticRegression((0, 1, 2), solver="poisson", max_iter=5))],
         {},
     ),
+    "fresh projections": (
+        [CLIP, ("dedup", Deduplicator()), ("model", LogisticRegression((0, 1, 2), solver="m2", rank=2, max_iter=5))],
+        {},
+    ),
+    "behind a projection": ([CLIP, ("model", classifier(solver="lora-fa", rank=2))], {}),
     "fixed batches": ([CLIP, ("model", LinearSVC((0, 1), solver="fixed-size", max_iter=5))], {}),
     "epochs": ([CLIP, ("dedup", Deduplicator()), ("model", Ridge(y_range=(0, 2), solver="epochs", max_iter=2))], {}),
     "a hidden pass": ([CLIP, ("model", LogisticRegression((0, 1), solver="hidden"))], {}),

@@ -1,5 +1,7 @@
 """PCA as people use it: outputs, public columns, errors, and inside a pipeline with a certificate."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -285,12 +287,23 @@ class TestCoarseProducts:
         assert exact(stage, domain).formula == "pca.coarse-rank"
         assert np.abs(stage.fit(X).components_) == pytest.approx(np.abs(leading(X, 2)), abs=1e-9)
 
-    def test_in_a_pipeline_with_a_certificate(self):
+    @pytest.mark.parametrize(
+        ("settings", "formula"),
+        [
+            ({}, "pca.coarse-rank"),
+            ({"center": True}, "pca.coarse-centred-rank"),
+            ({"output": "projected"}, "pca.coarse-projected"),
+        ],
+    )
+    def test_in_a_pipeline_with_a_certificate(self, settings, formula):
         X = np.clip(rows(2**15, 3) / 2, -1, 1)
-        steps = MinMaxScaler(ranges=(-1.0, 1.0)), PCA(1, 0.02, statistics="exact"), GaussianMechanism()
-        pipe = make_pipeline(*steps, epsilon=1.0, random_state=0).fit(X)
-        assert '"pca.coarse-rank"' in pipe.certificate_.to_json()
-        assert pipe.certificate_.verify()
+        steps = MinMaxScaler(ranges=(-1.0, 1.0)), PCA(1, 0.02, statistics="exact", **settings), GaussianMechanism()
+        certificate = make_pipeline(*steps, epsilon=1.0, random_state=0).fit(X).certificate_
+        assert certificate["steps"][1]["formula"] == formula
+        assert certificate.verify()
+        document = json.loads(certificate.to_json())
+        document["steps"][1]["distance"]["radius"] *= 0.9
+        assert not Certificate.sealed(document).verify()
 
 
 class TestPipelines:
