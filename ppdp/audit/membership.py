@@ -158,8 +158,8 @@ def attack_membership(
     >>> from ppdp.transformers import NormClipper
     >>> pipe = make_pipeline(NormClipper(), LogisticRegression((0, 1), max_iter=2), epsilon=3.0)
     >>> report = attack_membership(pipe, domain=Domain(n_rows=20, n_features=1), models=100, random_state=0)
-    >>> report.violated, report.auc > 0.6
-    (False, True)
+    >>> report.violated
+    False
     """
     started, known = time.monotonic(), integer("seed", seed, least=0)
     rng = np.random.default_rng(np.random.SeedSequence(known, spawn_key=(1,)))  # another stream than that of the rows

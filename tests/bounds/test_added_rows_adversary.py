@@ -8,6 +8,7 @@ from effort import rounds
 from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.audit import attack_stability
 from ppdp.bounds import lookup
+from ppdp.bounds.wishart import noise_of
 from ppdp.data.releases import STATISTICS
 from ppdp.mechanisms import (
     ExponentialMechanism,
@@ -15,6 +16,7 @@ from ppdp.mechanisms import (
     LaplaceMechanism,
     LogisticRegression,
     SignMechanism,
+    WishartMechanism,
 )
 from ppdp.mechanisms.base import Mechanism
 from ppdp.testing import REGISTRY
@@ -39,7 +41,8 @@ def cost(mechanism, facts, distance):
     question = mechanism.question(facts, 0.3)
     if question.gaussian:
         return question.sensitivity(facts, distance)
-    return min(question.privacy_map(facts, distance, question.bound).epsilon(1e-6), 100.0)
+    scale = noise_of(mechanism.rank) if isinstance(mechanism, WishartMechanism) else question.bound
+    return min(question.privacy_map(facts, distance, scale).epsilon(1e-6), 100.0)
 
 
 @pytest.mark.parametrize("rows", [1, 3])

@@ -174,10 +174,10 @@ class TestFigures:
         called, size = mechanism["name"], mechanism["size"]
         trained = "coef_norm" in mechanism["parameters"]
         answer = "model" if mechanism["formula"].startswith("diffprivlib") else "theta" if trained else "answer"
-        if (
-            mechanism["formula"] == "learning.squared-moments"
-        ):  # of which a model is made: a coefficient for each column
+        if mechanism["formula"] == "learning.squared-moments":  # of which coefficients are made, one for each column
             size = one["entrance"]["domain"]["n_features"] + 1
+        if mechanism["formula"] == "learning.fresh-projections":  # whose steps have as many coordinates as the rank
+            size = own.pop(f"{called}.path") // mechanism["steps"]
         assert own.pop(f"{called}.{answer}") == size
         assert own.pop(f"{called}.matrix", 0) == (3 * 4 if mechanism["formula"] == "signs.angle" else 0)
         assert all(k == f"{called}.path" and trained and count % size == 0 for k, count in own.items())

@@ -67,7 +67,7 @@ class NoisyProjectionLoss(Part):
     --------
     >>> loss = NoisyProjectionLoss(512, 16, mu=0.15, steps=100)
     >>> round(loss.epsilon(1e-5), 2)
-    1.01
+    1.0
     """
 
     kind = "noisy-projection"
