@@ -256,7 +256,7 @@ def test_one_batch_for_two_steps_is_found(monkeypatch):
     batches = linear.batches
     monkeypatch.setattr(linear, "batches", lambda *given: [next(iter(batches(*given)))] * given[-1])
     with pytest.raises(AssertionError, match="answers twice on one secret batch"):
-        check_mechanism(LogisticRegression((0, 1), solver="poisson", batch_size=4, max_iter=4), Domain(n_features=1))
+        check_mechanism(LogisticRegression((0, 1), solver="poisson", batch_size=4, max_iter=2), Domain(n_features=1))
 
 
 # ---------------------------------------------------------------- noise of a law of its own
