@@ -6,9 +6,9 @@ from importlib.metadata import version
 from types import CodeType
 from typing import Any
 
+from ppdp.certificate.issuing import content_hash
 from ppdp.certificate.share.files import hashed
 from ppdp.data.rows import Rows
-from ppdp.pipeline.issue import content_hash
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.release.description import describe
 

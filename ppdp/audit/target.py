@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from ppdp.audit.digests import code_of, digest_of, digest_of_plan
 from ppdp.audit.scores import Score, joined, numbers_of, scores
+from ppdp.certificate.issuing import content_hash
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.data.summary import column_sums
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
 from ppdp.pipeline.execute import Outcome, execute
-from ppdp.pipeline.issue import content_hash
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.search.candidates import select
 from ppdp.pipeline.search.plan import Selection

@@ -17,8 +17,9 @@ from ppdp.certificate.replay.rules import not_covered, stated
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name
 from ppdp.privacy.ledger.fits import Cost
+from ppdp.privacy.loss import PrivacyLoss
 
-__all__ = ["content_hash", "issue_alone", "standing", "versions"]
+__all__ = ["content_hash", "issue_alone", "standing", "total", "versions", "what_left"]
 
 
 def content_hash(arrays: Mapping[str, NDArray[np.float64]]) -> str:
@@ -37,6 +38,18 @@ def standing(reasons: Sequence[str], *, seeded: bool) -> tuple[str, tuple[str, .
         seed = "the noise came from a seed, so it protects nobody who knows it; for tests only"
         return "SEEDED", (seed, *reasons)
     return "CONDITIONAL" if reasons else "UNCONDITIONAL", tuple(reasons)
+
+
+def total(loss: PrivacyLoss, allowance: float) -> Total:
+    """The loss of everything, and what samplers add to delta, as recorded."""
+    parts = tuple(part.to_dict() for part in loss.parts)
+    return Total(mu=loss.mu, failure=loss.failure, allowance=allowance, parts=parts)
+
+
+def what_left(released: Mapping[str, NDArray[np.float64]], inference: str) -> Released:
+    """Names, shapes and hash of what was released; ``inference`` is the hash of how it is used."""
+    names = {name: np.shape(array) for name, array in sorted(released.items())}
+    return Released(names=names, sha256=content_hash(released), inference=inference)
 
 
 def issue_alone(
@@ -93,21 +106,12 @@ def issue_alone(
         releases=(),
         gate=None,
         mechanism=mechanism,
-        total=Total(
-            mu=cost.loss.mu,
-            failure=cost.loss.failure,
-            allowance=cost.allowance,
-            parts=tuple(part.to_dict() for part in cost.loss.parts),
-        ),
+        total=total(cost.loss, cost.allowance),
         alternatives=(),
         warnings=(),
         invalid="error",
         not_covered=tuple(not_covered("error", domain.adjacency)),
-        released=Released(
-            names={name: np.shape(array) for name, array in sorted(released.items())},
-            sha256=content_hash(released),
-            inference=inference,
-        ),
+        released=what_left(released, inference),
         versions=versions(),
         issued=read_as(Issued, issued) if issued else None,
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ppdp.bounds import FORMULAS, lookup
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
-from ppdp.certificate.issuing import content_hash, standing, versions
+from ppdp.certificate.issuing import standing, total, versions, what_left
 from ppdp.certificate.record import (
     Alternative,
     Condition,
@@ -23,10 +23,8 @@ from ppdp.certificate.record import (
     Mechanism,
     Record,
     Release,
-    Released,
     Rung,
     Step,
-    Total,
     read_as,
     written,
 )
@@ -38,7 +36,7 @@ from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
 from ppdp.privacy.gate import Gate as PlannedGate
 
-__all__ = ["content_hash", "issue", "standing"]
+__all__ = ["issue"]
 
 
 def issue(
@@ -78,21 +76,12 @@ def issue(
         releases=tuple(_release(release, plan) for release in plan.releases),
         gate=None if plan.gate is None else _gate(plan, plan.gate),
         mechanism=None if plan.mechanism is None else _mechanism(plan.mechanism),
-        total=Total(
-            mu=plan.loss.mu,
-            failure=plan.loss.failure,
-            allowance=plan.allowance,
-            parts=tuple(part.to_dict() for part in plan.loss.parts),
-        ),
+        total=total(plan.loss, plan.allowance),
         alternatives=tuple(Alternative(**asdict(route)) for route in plan.alternatives),
         warnings=plan.warnings,
         invalid=invalid,
         not_covered=tuple(not_covered(invalid, plan.domain.adjacency)),
-        released=Released(
-            names={name: np.shape(array) for name, array in sorted(released.items())},
-            sha256=content_hash(released),
-            inference=inference,
-        ),
+        released=what_left(released, inference),
         versions=versions(),
         issued=read_as(Issued, issued) if issued else None,
     )

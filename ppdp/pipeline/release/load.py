@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.canonical import strict_json
+from ppdp.certificate.issuing import content_hash
 from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.certificate.share.files import hashed, read_members, unpack_arrays
 from ppdp.core.checks import path_of
 from ppdp.exceptions import ExportError, PpdpError
 from ppdp.mechanisms.base import Mechanism
-from ppdp.pipeline.issue import content_hash
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.release.description import restore
 from ppdp.pipeline.release.export import (

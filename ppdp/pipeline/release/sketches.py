@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ppdp.certificate import Certificate
+from ppdp.certificate.issuing import content_hash
 from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.core.checks import integer, positive
 from ppdp.core.tables import html_table
 from ppdp.exceptions import DomainMismatch, ExportError, InvalidParameter, InvalidValue, MissingBound
 from ppdp.mechanisms.query.signs import ANGLE
-from ppdp.pipeline.issue import content_hash
 from ppdp.pipeline.release import neighbours
 from ppdp.pipeline.release.estimates import (
     Estimate,

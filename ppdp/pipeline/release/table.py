@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.certificate import Certificate
+from ppdp.certificate.issuing import content_hash
 from ppdp.certificate.record import Record
 from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.core.formula import FORMULAS
 from ppdp.exceptions import ExportError
-from ppdp.pipeline.issue import content_hash
 from ppdp.pipeline.release.parquet import Certified, WithParquet, described, malformed, unpacked
 from ppdp.pipeline.release.sketches import SketchTable
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.issued import issuer_words
+from ppdp.certificate.issuing import standing
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.boundary import discreet
 from ppdp.core.checks import check_budget, choice, flag, integer, number
@@ -28,7 +29,6 @@ from ppdp.data.frames import cells
 from ppdp.data.summary import column_sums
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
 from ppdp.pipeline.estimator import PrivateEstimator, as_part, same_kind
-from ppdp.pipeline.issue import standing
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.search.candidates import Candidate, Scoring, Setting, candidates_of, row_scores, searched, select
