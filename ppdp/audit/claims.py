@@ -23,8 +23,6 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.testing.neighbours import Pair, World, allowances, inhabited, measured
 from ppdp.transformers.way import Way
 
-__all__ = ["Claim", "StabilityTarget", "lengths", "one_line"]
-
 Array = NDArray[np.float64]
 Uses = Mapping[str, tuple[float, float]]
 """For each quantity what a pair of datasets attains, and what is claimed."""

@@ -12,8 +12,6 @@ from ppdp.data.rows import Rows
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.release.description import describe
 
-__all__ = ["code_of", "digest_of", "digest_of_plan", "digest_of_rows"]
-
 
 def digest_of_plan(name: str, plan: Plan, left: Rows, right: Rows) -> str:
     """Of public numbers and of both datasets."""

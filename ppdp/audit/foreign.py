@@ -23,8 +23,6 @@ from ppdp.privacy.losses import Pure
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.confidence import Certified
 
-__all__ = ["ForeignTarget", "foreign", "numbers_of", "seed_of"]
-
 Array = NDArray[np.float64]
 
 

@@ -32,8 +32,6 @@ from ppdp.privacy.losses import Pure
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.confidence import Certified, check_claim
 
-__all__ = ["Learner", "learner_of_function", "learner_of_plan"]
-
 Array = NDArray[np.float64]
 Scorer = Callable[[Rows], Array]
 

@@ -17,8 +17,6 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["FITTED", "RESOLUTION", "Answer", "answered", "as_declared", "label_values", "placed", "present", "quiet"]
-
 Array = NDArray[np.float64]
 Answer = tuple[Any, NDArray[Any] | None]
 """Rows, and which ones they are: positions or a mask; None for all."""

@@ -13,8 +13,6 @@ from ppdp.testing.confidence import Certified
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["MembershipReport"]
-
 
 @dataclass(frozen=True, slots=True)
 class MembershipReport(Report):

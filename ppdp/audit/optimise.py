@@ -26,8 +26,6 @@ from ppdp.core.tables import visible
 from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.testing.neighbours import Pair, climbed
 
-__all__ = ["SIZES", "Found", "Search", "search", "share"]
-
 Array = NDArray[np.float64]
 
 DRAWN = 0.1  # share of the evaluations

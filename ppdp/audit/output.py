@@ -24,8 +24,6 @@ from ppdp.core.checks import integer
 from ppdp.exceptions import InvalidParameter
 from ppdp.testing.confidence import Certified, at_least, at_most, check_confidence, epsilon_at_least
 
-__all__ = ["Event", "OutputFinding", "attack_output", "judged"]
-
 Array = NDArray[np.float64]
 Purpose = Callable[[Array, Array], Array]
 

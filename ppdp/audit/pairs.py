@@ -25,8 +25,6 @@ from ppdp.pipeline.planning.plan import Plan
 from ppdp.testing.answers import law_of
 from ppdp.testing.neighbours import Pair, World, differing
 
-__all__ = ["best_surroundings", "keep_pair", "kept_pair", "pair_to_attack", "pair_to_dict", "worst_pair"]
-
 PAIR = "pair.json"
 SIDES = "left", "right"
 TRIAL_RUNS, TRIAL_CONFIDENCE = 4000, 0.9  # of runs that are not counted afterwards

@@ -27,8 +27,6 @@ from ppdp.testing.neighbours import Pair, World, allowances, compared, measured,
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 from ppdp.transformers.way import Way
 
-__all__ = ["answer_target", "attained", "plan_targets", "reaching", "stage_target"]
-
 Array = NDArray[np.float64]
 
 UNKNOWN = "by which law its noise is drawn is not known here, so its answers without noise are not compared"

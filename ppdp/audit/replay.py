@@ -36,8 +36,6 @@ from ppdp.testing.changes import confined, corner, rows_after
 from ppdp.testing.neighbours import EXCESS, MARGIN_EXCESS, outgrown
 from ppdp.testing.tables import STEPS, units
 
-__all__ = ["replay"]
-
 Array = NDArray[np.float64]
 STARS = 80  # sets of neighbours that differ in the same rows
 LAWS = {"gaussian": "gaussian", "laplace": "laplace", "discrete-laplace": "whole-laplace"}

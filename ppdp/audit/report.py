@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Any
+from xml.etree.ElementTree import Element
 
 from ppdp.audit.optimise import SIZES
 from ppdp.audit.output import OutputFinding
@@ -18,7 +19,6 @@ from ppdp.audit.stability import NOTHING_MOVED, StabilityReport
 from ppdp.certificate.pages.drawing import budget_bar
 from ppdp.certificate.pages.markup import (
     Cell,
-    Element,
     bound,
     element,
     html_page,
@@ -31,8 +31,6 @@ from ppdp.certificate.pages.markup import (
 from ppdp.certificate.share.files import write_atomically
 from ppdp.core.tables import aligned, html_table, visible
 from ppdp.testing.neighbours import Pair
-
-__all__ = ["AuditReport", "ReplayFinding", "ReplayReport", "Report"]
 
 NOTHING = (
     "That nothing was found proves nothing: the certificate's derivation is the proof, and this is an attack on it."

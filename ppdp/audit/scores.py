@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["Score", "finite", "joined", "numbers_of", "scores", "with_widths"]
-
 Array = NDArray[np.float64]
 
 _LARGE = 1e100  # squares of what an attacker sees must not overflow

@@ -21,8 +21,6 @@ from ppdp.pipeline.planning.plan import Plan
 from ppdp.testing.neighbours import EXCESS, Pair, World, inhabited
 from ppdp.transformers.base import Stage
 
-__all__ = ["NOTHING_MOVED", "StabilityFinding", "StabilityReport", "attack_stability"]
-
 LOOKED = 100  # pairs, for what a claim's transform raises
 NOTHING_MOVED = (
     "nothing moved on any pair, so this attack shows nothing; if it should move, declare what it looks at, such as gaps"

@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike
 
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["symmetry_attack"]
-
 
 def symmetry_attack(candidate: ArrayLike, released: ArrayLike) -> float:
     """How far a released ``Y = Z Z' V`` is from being made of a candidate V, whatever Z was.

@@ -29,8 +29,6 @@ from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.confidence import Certified, check_claim
 from ppdp.testing.neighbours import EXCESS, World, differing, outgrown
 
-__all__ = ["FunctionTarget", "GateTarget", "PlanTarget", "SelectionTarget", "Target"]
-
 Array = NDArray[np.float64]
 
 _TEST_DELTA, _TEST_SCALE = 0.05, 0.7  # of a gate that is tested: an error of one row then multiplies what passes

@@ -29,18 +29,6 @@ from ppdp.core.progress import progress
 from ppdp.exceptions import ExportError, InvalidParameter, PpdpError
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = [
-    "MOST_RUNS",
-    "SLICE",
-    "Slice",
-    "Trials",
-    "check_jobs",
-    "check_verdict",
-    "home_of",
-    "make_trials",
-    "record_verdict",
-]
-
 Array = NDArray[np.float64]
 
 SLICE = 500

@@ -1,7 +1,6 @@
 """The mathematics: small pure functions that know nothing of data, budgets or estimators.
 
-Importing this package registers every formula that a certificate may name. They are found by their ids; what else a
-module exports is what other modules call.
+Importing this package registers every formula that a certificate may name; they are found by their ids.
 """
 
 from ppdp.bounds import (

@@ -17,8 +17,6 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import inflate
 
-__all__ = ["KISSING", "decided", "reach"]
-
 KISSING = {1: 2, 2: 6, 3: 12}
 """Most clusters that one row can destroy, by dimension."""
 

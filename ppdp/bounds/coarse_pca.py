@@ -16,8 +16,6 @@ from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import formula, lookup, sane
 from ppdp.core.rounding import coarse_error, product_error
 
-__all__ = ["coarse_gap", "coarse_suffices"]
-
 MANY = 2**15  # rows from which on it matters how long products take
 
 _exact = partial(formula, kind="stability", page="pca", way="exact", used_by=("PCA",))

@@ -16,8 +16,6 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import UNIT
 
-__all__ = ["diameter_of", "later", "nobody_absent", "raw_rows_decide"]
-
 _deletion = partial(formula, kind="stability", way="exact", fitted=False, gaps=True)
 
 Rule = Callable[[Distance], Distance]

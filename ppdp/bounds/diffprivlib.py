@@ -20,8 +20,6 @@ from ppdp.exceptions import UnsupportedOrder
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Pure
 
-__all__ = ["ROUNDED", "VERSION", "logistic_objective", "objective_noise"]
-
 MOST_DEPTH = 15  # trees are complete: 2^15 leaves
 VERSION = "0.6.6"  # the one whose source the proofs were read from
 RELIES = f"diffprivlib {VERSION} is taken at its word: exact arithmetic, continuous noise, exact minimisers"

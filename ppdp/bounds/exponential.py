@@ -15,8 +15,6 @@ from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import BoundedRange
 from ppdp.privacy.noise.laplace import score_allowance
 
-__all__ = []
-
 _SHARED: dict[str, Any] = {
     "kind": "privacy",
     "page": "exponential",

@@ -10,8 +10,6 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import sane
 from ppdp.core.rounding import UNIT
 
-__all__ = ["LARGEST_SCORE", "glm_gradient", "target_shares", "target_unit", "tweedie_slope", "tweedie_smoothness"]
-
 LARGEST_SCORE = 500.0  # scores beyond count as this; no gradient gets larger by it
 LARGEST_SHARE = 8.0
 

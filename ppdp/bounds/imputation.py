@@ -17,8 +17,6 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import UNIT, apply_error, column_sum_error, inflate
 
-__all__ = ["entries_of", "few_gaps", "fill_sensitivity", "filled", "mean_norm", "mean_sensitivity"]
-
 
 def mean_norm(domain: Domain, min_observed: int) -> float:
     """Bound A on the norm of the vector of means: ``R min(√d, √(n/n0))``."""

@@ -15,8 +15,6 @@ from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import DiscreteLaplace, ScalarLaplace
 from ppdp.privacy.noise.laplace import laplace_allowance, whole_lattice
 
-__all__ = ["rows_change"]
-
 _SHARED: dict[str, Any] = {"kind": "privacy", "page": "laplace", "law": LAPLACE, "used_by": ("LaplaceMechanism",)}
 
 

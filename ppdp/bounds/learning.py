@@ -13,24 +13,6 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import UNIT, inflate
 
-__all__ = [
-    "Gradient",
-    "augmented_norm",
-    "glm_smoothness",
-    "hinge_gradient",
-    "kept_steps",
-    "logistic_gradient",
-    "logistic_gradient_norm",
-    "logistic_smoothness",
-    "loss_smoothness",
-    "mean_gradient",
-    "released_models",
-    "softmax_gradient",
-    "softmax_gradient_norm",
-    "solver_rate",
-    "squared_gradient",
-]
-
 
 def augmented_norm(row_norm: float, intercept: bool) -> float:
     """Norm of a row with the constant feature of the intercept appended."""

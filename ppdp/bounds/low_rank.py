@@ -20,8 +20,6 @@ from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import NoisyProjectionLoss, PoissonSamples
 from ppdp.privacy.noise.sampler import lattice_exponent
 
-__all__ = ["CANCELLED", "sum_bound"]
-
 CANCELLED = 2.0**8
 """The terms of an example's gradient sum to no less than this share of their lengths, or it is clipped further."""
 

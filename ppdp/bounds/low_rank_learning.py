@@ -17,8 +17,6 @@ from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import NoisyProjectionLoss
 from ppdp.privacy.noise.sampler import lattice_allowance
 
-__all__ = ["projected_gradient"]
-
 _SHARE = 2.0**-12  # by which the shift counts more, so that what rounding adds to it counts 4097 times by itself
 _CLOSE = 1e-9  # how far a computed basis is from being orthonormal, at most
 

@@ -13,8 +13,6 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import UNIT, inflate, product_error
 
-__all__ = ["gradient_weight", "moments_width"]
-
 
 def moments_width(domain: Domain, fit_intercept: bool) -> int:
     """Entries of a row with the constant and the target appended."""

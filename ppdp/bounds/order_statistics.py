@@ -16,8 +16,6 @@ from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import UNIT, apply_error, inflate
 
-__all__ = ["coordinate_moves", "one_way"]
-
 
 def coordinate_moves(domain: Domain, distance: Distance) -> float:
     """Norm of the vector of largest moves in every column: ``min(√d radius, √(radius total))``."""

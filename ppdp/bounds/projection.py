@@ -21,8 +21,6 @@ from ppdp.core.formula import formula, sane
 from ppdp.core.formula import whole as integers
 from ppdp.core.rounding import UNIT, apply_error, inflate
 
-__all__ = ["Change", "Matrix", "Norms", "operator_norm"]
-
 Array = NDArray[np.float64]
 
 FIRST_FAMILIES = ("gaussian", "rademacher", "sparse", "oporp")

@@ -12,18 +12,6 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import UNIT, column_sum_error, inflate, product_error
 
-__all__ = [
-    "MOMENT_COUNT_WEIGHT",
-    "by_column",
-    "check_grid",
-    "counting_step",
-    "covariance_sensitivity",
-    "histogram_shape",
-    "moving",
-    "present_shape",
-    "rows_sensitivity",
-]
-
 _query = partial(formula, kind="mechanism", page="queries", used_by=("GaussianMechanism",))
 
 # Largest weight c of the share of rows that comes free with mean and second moment: 1 + 1/2 + c² = 4.

@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-__all__ = ["BINS", "FAMILIES", "MOST_COLUMNS", "MOST_ENTRIES", "at_once", "draw", "row_bits", "whole"]
-
 Array = NDArray[np.float64]
 Bits = NDArray[np.uint64]
 

@@ -16,8 +16,6 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import UNIT, apply_error, eigen_error, inflate, product_error
 
-__all__ = ["coefficient_norm", "coefficient_shift", "eigenvalue_margin"]
-
 
 def coefficient_norm(domain: Domain, share: float, conditional: bool) -> float:
     """Bound b on the norm of the coefficients B of any pattern of gaps.

@@ -12,8 +12,6 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import formula
 from ppdp.core.rounding import column_sum_error, inflate
 
-__all__ = ["BOX_WEIGHT"]
-
 # Largest weight c such that t²(1 + c²(2 - t)²) <= 4 for all t in [0, 2]: c² = (11 + 5√5)/8, rounded down.
 BOX_WEIGHT = math.sqrt((11 + 5 * math.sqrt(5)) / 8) * (1 - 1e-12)
 

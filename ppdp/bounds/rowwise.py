@@ -18,8 +18,6 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import apply_error, inflate
 
-__all__ = ["FINEST"]
-
 _row_by_row = partial(formula, kind="stability", page="row-wise", way="public", gaps=True)
 
 

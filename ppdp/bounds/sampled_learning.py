@@ -31,8 +31,6 @@ from ppdp.privacy.losses import FixedSizeSamples, HiddenIterate, PoissonSamples
 from ppdp.privacy.noise.sampler import lattice_allowance
 from ppdp.privacy.subsampling import epoch_mu
 
-__all__ = ["batches_per_pass", "smoothness", "softmax_bound"]
-
 LOSSES: dict[str, Callable[..., Gradient]] = {
     "hinge": hinge_gradient,
     "logistic": logistic_gradient,

@@ -17,8 +17,6 @@ from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import formula, sane
 from ppdp.core.rounding import apply_error, column_sum_error, inflate
 
-__all__ = []
-
 # A centred sum is charged as at least this share of the largest sum: far more than rounding leaves, and so much that
 # noise on it is never too fine for its lattice.
 _CENTRED = 2.0**-21

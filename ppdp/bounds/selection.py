@@ -17,18 +17,6 @@ from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.laplace import score_allowance
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, WORST_ALLOWANCE_PER_ENTRY, lattice_allowance
 
-__all__ = [
-    "choice_mu",
-    "choice_scale",
-    "range_mu",
-    "range_of",
-    "score_mu",
-    "score_noise",
-    "search_allowance",
-    "search_loss",
-    "selection_loss",
-]
-
 _SAFE = 1 + 1e-9
 _WORST_SCORES = 2.0**-22  # no less than ``score_allowance``, whatever the noise
 

@@ -16,8 +16,6 @@ from ppdp.core.rounding import UNIT, inflate
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import GaussianSigns, JointSigns, LaplaceSigns, RandomizedResponse
 
-__all__ = ["LEAST_FLIP", "MOST_SIGNS", "MOST_SUMMED", "widest_change"]
-
 LEAST_FLIP = 2.0**-20
 """No sign is kept with more certainty; below, floats would tell flips of different numbers apart too well."""
 

@@ -14,8 +14,6 @@ from ppdp.core.rounding import UNIT, inflate
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import WishartLoss
 
-__all__ = ["least_norm", "mean_change", "noise_of", "norm_error"]
-
 
 def mean_change(domain: Domain, distance: Distance) -> float:
     """By how much the mean of the rows over their public number can change (L2)."""

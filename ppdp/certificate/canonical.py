@@ -14,8 +14,6 @@ from typing import Any
 from ppdp.certificate.record import FIRST, SINCE_SECOND, Record, read_as
 from ppdp.exceptions import CertificateError
 
-__all__ = ["digest", "parse", "schema", "seal", "shipped", "strict_json", "without"]
-
 FORM = re.compile("ppdp-certificate/([1-9][0-9]{0,3})")
 NEWEST = 2
 

@@ -27,8 +27,6 @@ from ppdp.privacy.loss import PrivacyLoss
 if TYPE_CHECKING:
     from ppdp.certificate.share.signature import PrivateKey, PublicKey
 
-__all__ = ["SCHEMA_NAME", "Certificate"]
-
 SCHEMA_NAME = "ppdp-certificate/2"
 ASK_WHY = "ask `ppdp verify` why."
 

@@ -14,19 +14,6 @@ from ppdp.core.names import dataset_name
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 
-__all__ = [
-    "UNPROVED",
-    "account_in_words",
-    "issued_rules",
-    "issuer_words",
-    "left_out",
-    "not_alone",
-    "said",
-    "spent_at_least",
-    "unpaid",
-]
-
-
 _CLOSE = 1 + 1e-6
 _MOST_LETTERS = 500  # as in the schema
 UNPROVED = "in the words of the issuer, which the certificate does not prove"

@@ -19,8 +19,6 @@ from ppdp.core.names import dataset_name
 from ppdp.privacy.ledger.fits import Cost
 from ppdp.privacy.loss import PrivacyLoss
 
-__all__ = ["content_hash", "issue_alone", "standing", "total", "versions", "what_left"]
-
 
 def content_hash(arrays: Mapping[str, NDArray[np.float64]]) -> str:
     """SHA-256 of named float64 arrays, independent of platform and order."""

@@ -9,8 +9,6 @@ from ppdp.certificate.record import Record
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Part
 
-__all__ = ["draws_of", "epsilon_at", "loss_of", "privacy_profile"]
-
 Profile = tuple[tuple[float, float], ...]
 
 _LOWEST, _HIGHEST = -12, -3  # powers of ten that are always there

@@ -14,34 +14,6 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from ppdp.core.adjacency import Adjacency
 
-__all__ = [
-    "FIRST",
-    "OF_THE_ISSUER",
-    "SINCE_SECOND",
-    "Alternative",
-    "Condition",
-    "Entrance",
-    "Fact",
-    "Fit",
-    "Gate",
-    "Issued",
-    "Ladder",
-    "LedgerEntry",
-    "Mechanism",
-    "Pair",
-    "PartOf",
-    "Record",
-    "Release",
-    "Released",
-    "Rung",
-    "Search",
-    "Selection",
-    "Step",
-    "Total",
-    "read_as",
-    "written",
-]
-
 Open = Mapping[str, Any]
 T = TypeVar("T")
 

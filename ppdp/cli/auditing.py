@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from ppdp.audit.report import Report
     from ppdp.pipeline.planning.plan import Plan
 
-__all__ = ["audit"]
-
 
 def audit(options: Namespace) -> int:
     """Try to break the plan of a pipeline file: 0 if nothing is found, 1 if a claim is false."""

@@ -14,8 +14,6 @@ from ppdp.exceptions import CertificateError, ExportError
 if TYPE_CHECKING:
     from ppdp.certificate import Certificate
 
-__all__ = ["CERTIFICATE", "EXPORT", "PAGE", "carried"]
-
 EXPORT, CERTIFICATE, PAGE = "model.zip", "certificate.json", "certificate.html"
 _FIX = "a certificate.json as it was issued, model.zip or another export, a folder of `ppdp fit`, a Parquet file."
 _FIX_ISSUED = "the files as they were issued."

@@ -18,8 +18,6 @@ from ppdp.cli.output import refuse
 from ppdp.cli.pipeline_file import DataRules, PipelineFile
 from ppdp.cli.tables import Source
 
-__all__ = ["Layout"]
-
 Array = NDArray[np.float64]
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"

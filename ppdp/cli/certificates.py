@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 from ppdp.certificate.issued import UNPROVED, account_in_words, left_out, not_alone, said, spent_at_least, unpaid
 from ppdp.cli.carriers import carried
 from ppdp.cli.documents import check_form, read_tables
-from ppdp.cli.output import complain, escaped, one_line, refuse, refuse_taken, say
+from ppdp.cli.output import complain, one_line, refuse, refuse_taken, say
 from ppdp.cli.pipeline_file import import_modules
-from ppdp.exceptions import CertificateError, ExportError, InvalidParameter, SignatureError
+from ppdp.exceptions import CertificateError, ExportError, InvalidParameter, SignatureError, escaped
 
 if TYPE_CHECKING:
     from ppdp.certificate import Certificate
-
-__all__ = ["card", "record", "show", "sign", "verify"]
 
 _TEXT = {"type": "string", "minLength": 1}
 _TOLD = ("name", "description", "intended_use", "region")

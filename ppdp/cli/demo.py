@@ -22,8 +22,6 @@ from ppdp.pipeline.pipeline import Pipeline
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, RowMap, StandardScaler
 
-__all__ = ["DATASETS", "build", "run", "without_privacy"]
-
 DATASETS = ("flchain", "randhie")
 
 

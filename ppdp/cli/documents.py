@@ -15,8 +15,6 @@ from ppdp.certificate.canonical import shipped
 from ppdp.cli.output import Misuse, refuse, suggestion
 from ppdp.exceptions import ExportError
 
-__all__ = ["check_form", "place_of", "read_document", "read_tables", "schema"]
-
 _SUFFIXES = (".toml", ".yaml", ".yml")
 _MOST_BYTES = 2**26
 _MOST_REPEATED = 10_000  # entries that references of YAML may stand for

@@ -26,8 +26,6 @@ from ppdp.exceptions import ExportError, InvalidValue
 if TYPE_CHECKING:
     from ppdp.pipeline.release.load import ReleasedPipeline
 
-__all__ = ["fit", "predict"]
-
 _CELL = "a cell holds what the pipeline file does not declare: a gap, a word or infinity."
 _COLUMN = "prediction"
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")

@@ -9,13 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ppdp.cli.output import Misuse, escaped, refuse, say, table
-from ppdp.exceptions import PpdpError
+from ppdp.cli.output import Misuse, refuse, say, table
+from ppdp.exceptions import PpdpError, escaped
 
 if TYPE_CHECKING:
     from ppdp.privacy.ledger.ledger import Ledger
-
-__all__ = ["Balance", "account_of", "balance", "ledger"]
 
 _DELTA = 1e-6  # where what was spent is told if neither a limit nor --delta says
 _FIX_LIMIT = "--limit EPSILON DELTA makes one, as in --limit 3 1e-5."

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["main"]
-
 YES, NO, WRONG, FAULT, UNPRINTED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["MANUAL", "OVERVIEW"]
-
 OVERVIEW = """\
 exit status:
   0  done, and the answer is yes

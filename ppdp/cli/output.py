@@ -18,23 +18,6 @@ from typing import Any, NoReturn, TextIO
 
 from ppdp.exceptions import InvalidParameter, PpdpError, escaped
 
-__all__ = [
-    "Misuse",
-    "Unprinted",
-    "complain",
-    "escaped",
-    "one_line",
-    "prepare",
-    "printing",
-    "refuse",
-    "refuse_taken",
-    "say",
-    "silence",
-    "suggestion",
-    "table",
-    "words_of",
-]
-
 
 class Unprinted(OSError):
     """Standard output takes nothing more; the command itself is done."""

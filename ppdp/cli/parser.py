@@ -10,8 +10,6 @@ from typing import Any, NoReturn
 from ppdp.cli.manual import MANUAL, OVERVIEW
 from ppdp.cli.output import Misuse, suggestion
 
-__all__ = ["RUN", "commands_of", "make_parser"]
-
 _OF_MODULES = {
     "auditing": ("audit",),
     "certificates": ("card", "record", "show", "sign", "verify"),

@@ -15,8 +15,6 @@ from ppdp.cli.documents import place_of, read_document
 from ppdp.cli.output import Misuse, refuse, suggestion, words_of
 from ppdp.exceptions import BudgetExceeded, LedgerError, PpdpError, PrivacyRefusal
 
-__all__ = ["DataRules", "PipelineFile", "check_ranges", "import_modules", "read_pipeline_file"]
-
 _CODE = ("function", "transformer", "utility")
 _ELSEWHERE = {
     "noise_scale": "leave it out: epsilon and delta decide the noise.",

@@ -11,11 +11,10 @@ from typing import Any
 
 from ppdp.cli.cells import Layout
 from ppdp.cli.documents import place_of
-from ppdp.cli.output import escaped, refuse, say, table
+from ppdp.cli.output import refuse, say, table
 from ppdp.cli.pipeline_file import PipelineFile, check_ranges, read_pipeline_file
 from ppdp.cli.tables import open_source
-
-__all__ = ["compare", "plan", "planned", "planned_of", "public_facts"]
+from ppdp.exceptions import escaped
 
 SHAPE = "n_rows", "n_features"
 

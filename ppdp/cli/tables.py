@@ -14,8 +14,6 @@ from typing import Any
 
 from ppdp.cli.output import refuse, suggestion, words_of
 
-__all__ = ["Source", "open_source"]
-
 CSV, PARQUET, ARROW = (".csv", ".csv.gz", ".tsv"), (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 
 

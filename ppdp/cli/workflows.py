@@ -12,8 +12,6 @@ from typing import Any
 from ppdp.cli.output import refuse, say, suggestion
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["completion", "demo", "lint"]
-
 
 def demo(options: Namespace) -> int:
     """Run the main job."""

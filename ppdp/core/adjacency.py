@@ -11,8 +11,6 @@ from ppdp.core.checks import columns_of, integer, length
 from ppdp.core.distance import Distance, Moves
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["Adjacency"]
-
 Limit = float | tuple[tuple[str | int, float], ...]
 
 

@@ -18,8 +18,6 @@ import numpy as np
 
 from ppdp.exceptions import PpdpError, StageFailed
 
-__all__ = ["at_step", "discreet"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -31,8 +31,6 @@ import numpy as np
 
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["Held", "calls_in", "held_by", "listed", "of_library", "refuse_fitted", "what_nobody_checked"]
-
 MOST = 1000  # objects that are looked at
 LIBRARIES = sys.stdlib_module_names | {"numpy", "scipy", "sklearn", "pandas", "polars", "pyarrow", "ppdp"}
 """Modules whose own functions keep nothing of a user's rows."""

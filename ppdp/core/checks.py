@@ -11,22 +11,6 @@ from typing import Any
 
 from ppdp.exceptions import DomainMismatch, ImpossibleBudget, InvalidParameter
 
-__all__ = [
-    "check_budget",
-    "choice",
-    "classes_of",
-    "columns_of",
-    "flag",
-    "integer",
-    "labels",
-    "length",
-    "number",
-    "pair",
-    "path_of",
-    "positive",
-    "shown",
-]
-
 _LONGEST = 200
 _MOST = 2**63 - 1
 

@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["EVERY_COLUMN", "Value", "constants", "plain", "ranges_by_column"]
-
 Value = tuple[str, str, str]
 """Name, value, and "declared" or "default"."""
 

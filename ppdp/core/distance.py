@@ -10,8 +10,6 @@ from typing import Any
 
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["Distance", "Moves", "Sensitivity"]
-
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:

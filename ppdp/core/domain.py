@@ -13,8 +13,6 @@ from ppdp.core.distance import Distance
 from ppdp.core.rounding import apply_error
 from ppdp.exceptions import InvalidParameter, MissingBound
 
-__all__ = ["Domain", "check_domain", "largest_entry"]
-
 
 @dataclass(frozen=True, slots=True)
 class Domain:

@@ -15,28 +15,6 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.exceptions import CertificateError
 
-__all__ = [
-    "CHOICE",
-    "FLIPS",
-    "FORMULAS",
-    "GAUSSIAN",
-    "LAPLACE",
-    "PROJECTION",
-    "Answer",
-    "Formula",
-    "Margin",
-    "PrivacyMap",
-    "Release",
-    "Sensitivity",
-    "Stability",
-    "drawn_exactly",
-    "draws_that_count",
-    "formula",
-    "lookup",
-    "sane",
-    "whole",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 GAUSSIAN, LAPLACE, CHOICE, FLIPS = "Gaussian", "Laplace", "random choice", "random flips"

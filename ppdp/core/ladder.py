@@ -10,8 +10,6 @@ from sklearn.base import clone
 
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["Ladder"]
-
 MOST_RUNGS = 20
 
 

@@ -9,8 +9,6 @@ from unicodedata import category, normalize
 
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["DEFAULT_DATASET", "dataset_name", "nearest", "public_name"]
-
 DEFAULT_DATASET = "default"
 
 # Nothing is drawn for these, although they are no format characters: fillers, joiners, selectors of variants, the blank

@@ -7,8 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-__all__ = ["progress"]
-
 T = TypeVar("T")
 PATIENCE = 2.0
 

@@ -12,23 +12,6 @@ import math
 
 from ppdp.core.distance import Distance
 
-__all__ = [
-    "BLOCK",
-    "COARSE",
-    "EXACT",
-    "FINER",
-    "UNIT",
-    "apply_error",
-    "coarse_error",
-    "column_sum_error",
-    "eigen_error",
-    "fixed_point_exponent",
-    "inflate",
-    "product_error",
-    "projection_error",
-    "slice_bits",
-]
-
 UNIT = 2.0**-53
 BLOCK = 4096  # rows of a matrix product
 EXACT = 1024  # rows of an exact sum

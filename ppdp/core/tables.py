@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-__all__ = ["aligned", "html_table", "visible"]
-
 _CELL = "text-align:left;vertical-align:top;white-space:normal;max-width:34rem;padding:2px 10px 2px 0"
 _SPACES = "\n\u00a0\u202f"  # of captions and of numbers
 

@@ -21,8 +21,6 @@ from ppdp.exceptions import ImpossibleBudget, InvalidParameter, MissingBudget
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY, Noise, lattice_allowance
 
-__all__ = ["Mechanism", "Question", "SharedDocstring", "behind"]
-
 
 @dataclass(frozen=True, slots=True)
 class Question:

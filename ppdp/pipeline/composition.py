@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ppdp.core.domain import Domain
     from ppdp.pipeline.planning.comparison import Comparison
 
-__all__ = ["GUARDS", "Composition", "check_steps", "guard_of"]
-
 Array = NDArray[np.float64]
 
 GUARDS: dict[str, Any] = {"MeanFloor": MeanFloor}

@@ -18,8 +18,6 @@ from ppdp.exceptions import InvalidParameter, LedgerError
 from ppdp.privacy.ledger.fits import Charge, charged_to, open_ledger, travelled
 from ppdp.privacy.ledger.ledger import Ledger
 
-__all__ = ["PrivateEstimator", "as_part", "same_kind"]
-
 Array = NDArray[np.float64]
 
 

@@ -36,8 +36,6 @@ from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
 from ppdp.privacy.gate import Gate as PlannedGate
 
-__all__ = ["issue"]
-
 
 def issue(
     plan: Plan,

@@ -44,8 +44,6 @@ from ppdp.privacy.ledger.fits import Charge, Cost, charge, open_ledger
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["Pipeline", "make_pipeline", "rows_to_fit"]
-
 Array = NDArray[np.float64]
 
 

@@ -11,8 +11,6 @@ from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidInput
 from ppdp.pipeline.planning.plan import Plan
 
-__all__ = ["check_sparse_plan", "check_sparse_twins"]
-
 FIX = "RandomProjection(...) as the first step, behind MinMaxScaler (from 0 to 0) or NormClipper; or pass X.toarray()."
 
 

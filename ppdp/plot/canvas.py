@@ -11,22 +11,6 @@ from ppdp.exceptions import InvalidParameter
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "BROKEN",
-    "FAINT",
-    "LINE",
-    "LINES",
-    "OTHER",
-    "OURS",
-    "axes",
-    "bar_axis",
-    "cut",
-    "labelled",
-    "note",
-    "plain",
-    "words",
-]
-
 # Blue and orange differ for every kind of colour vision, and all of them in lightness.
 OURS, OTHER, BROKEN, LINE, FAINT = "#3b6690", "#adb5bb", "#d08a4e", "#566573", "#7c8a97"
 LINES = (("#3b6690", "-"), ("#d08a4e", "--"), ("#2f7f79", "-."), ("#93699f", ":"), ("#566573", (0, (5, 1, 1, 1, 1, 1))))

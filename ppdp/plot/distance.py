@@ -15,8 +15,6 @@ from ppdp.plot.canvas import BROKEN, FAINT, OURS, axes, bar_axis, note, words
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["distance"]
-
 ROUTES = ("#2f7f79", "#adb5bb", "#93699f", "#c2a14d", "#566573")
 ENTRANCE = "entrance"
 THICK = 0.56  # of the room between two stages

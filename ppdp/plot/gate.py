@@ -14,8 +14,6 @@ from ppdp.privacy.gate import Gate
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["gate"]
-
 POINTS = 241
 USUAL = 0.99
 

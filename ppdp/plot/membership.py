@@ -13,8 +13,6 @@ from ppdp.plot.canvas import BROKEN, FAINT, LINE, OURS, axes, plain
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["membership"]
-
 POINTS = np.concatenate([[0.0], np.geomspace(1e-9, 1.0, 2001)])
 
 

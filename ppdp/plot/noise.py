@@ -14,8 +14,6 @@ from ppdp.plot.canvas import BROKEN, FAINT, LINE, OTHER, OURS, axes, bar_axis, c
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["advice", "comparison"]
-
 MOST = 20  # routes
 LOOKS = {"does not hold": {"facecolor": "white", "edgecolor": BROKEN, "hatch": "////"}, "chosen": {"color": OURS}}
 

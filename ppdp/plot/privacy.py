@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
 
-__all__ = ["epsilon_delta"]
-
 Subject = Certificate | PrivacyLoss
 LOWEST, HIGHEST = -12, -2  # powers of ten
 GAUSSIAN, OTHER = 81, 21  # points; a loss with parts costs a convolution for each

@@ -15,8 +15,6 @@ from ppdp.plot.canvas import FAINT, LINES, axes, plain, words
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["privacy_utility"]
-
 FEW = 8  # epsilons: each then has its tick
 Points = list[tuple[float, float]]
 _WANTED = (

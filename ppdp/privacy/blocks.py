@@ -18,8 +18,6 @@ from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Pure
 
-__all__ = ["Block", "gaussian_blocks", "laplace_blocks"]
-
 
 @dataclass(frozen=True, slots=True)
 class Block:

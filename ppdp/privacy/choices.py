@@ -16,8 +16,6 @@ from ppdp.core.checks import integer, positive
 from ppdp.privacy.pld import LossDistribution, gaussian_distribution, loss_distribution
 from ppdp.privacy.subsampling import Profile
 
-__all__ = ["bounded_range_distribution", "bounded_range_profile", "pure_distribution"]
-
 Floats = NDArray[np.float64]
 
 _PARTS = 100  # a range is widened by this share of itself

@@ -30,8 +30,6 @@ from ppdp.privacy.subsampling import (
     whole_rows,
 )
 
-__all__ = ["fixed_size_profile", "fixed_size_renyi", "fixed_size_step", "poisson_renyi"]
-
 Floats = NDArray[np.float64]
 
 _INFLATION = 1 + 1e-7  # of a profile and of an integral: more than evaluating it can lose

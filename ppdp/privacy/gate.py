@@ -22,8 +22,6 @@ from ppdp.privacy.losses import DiscreteLaplace, ScalarLaplace
 from ppdp.privacy.noise.laplace import laplace_allowance, laplace_release, value_lattice, whole_lattice
 from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY, Noise, lattice_allowance
 
-__all__ = ["GATE_KINDS", "Gate", "GateNoise", "certain_share", "gate_noise"]
-
 _SAFE = 1 + 1e-9  # of a threshold: more than evaluating it can lose
 USUAL = 0.99  # of data with the needed margin pass
 _TOO_SMALL = "the budget is too small for a gate."

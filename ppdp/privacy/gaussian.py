@@ -14,8 +14,6 @@ from scipy import special
 
 from ppdp.exceptions import ImpossibleBudget
 
-__all__ = ["gaussian_delta", "gaussian_epsilon", "gaussian_mu"]
-
 # Every answer is moved to the safe side by this; what the difference of two logarithms may lose is charged on top.
 _SLACK = 1e-7
 

@@ -13,8 +13,6 @@ from scipy import special
 
 from ppdp.core.checks import number
 
-__all__ = ["log1F1"]
-
 _FEW = 64  # terms
 _REST, _FALL = 1e-16, 50.0  # of a series, as a share; of an integrand, as a logarithm
 _UP = 1 + 1e-11  # more than either can be too small by

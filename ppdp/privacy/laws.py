@@ -16,8 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-__all__ = ["FAR", "LEVELS", "Law", "binomial_law", "binomial_log_mean", "binomial_log_tail", "hypergeometric_law"]
-
 Floats = NDArray[np.float64]
 
 LEVELS = np.log(np.concatenate([np.linspace(0.98, 0.02, 65), 10.0 ** -np.arange(2, 21)]))

@@ -16,8 +16,6 @@ from ppdp.privacy.losses import Gaussian, Loss, Part
 from ppdp.privacy.pld import INTERVAL, LEAST_DELTA, LossDistribution
 from ppdp.privacy.renyi import Curve, composed, renyi_delta, renyi_epsilon
 
-__all__ = ["PrivacyLoss", "parts_at_order", "parts_epsilon"]
-
 _RESOLUTION, _FINEST = 16, 2.0**-40
 _SPLITS = (0.02, 0.2, 0.5, 0.8, 0.98)  # of delta, between what has a distribution and what has only a curve
 

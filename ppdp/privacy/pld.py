@@ -24,19 +24,6 @@ from ppdp.privacy.fixed_size import fixed_size_step
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.subsampling import Profile, gaussian_profile, poisson_profiles
 
-__all__ = [
-    "INTERVAL",
-    "LEAST_DELTA",
-    "LossDistribution",
-    "discrete_laplace_distribution",
-    "fixed_size_distribution",
-    "gaussian_distribution",
-    "laplace_distribution",
-    "least_noise",
-    "loss_distribution",
-    "poisson_distribution",
-]
-
 Floats = NDArray[np.float64]
 
 INTERVAL = 2.0**-13

@@ -18,8 +18,6 @@ from scipy import special
 
 from ppdp.privacy.hypergeometric import log1F1
 
-__all__ = ["MOST_SAMPLED", "FreshProjections", "log_share_moment", "sampled_log_moment"]
-
 Floats = NDArray[np.float64]
 
 MOST_SAMPLED = 512

@@ -20,21 +20,6 @@ from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 
-__all__ = [
-    "ORDERS",
-    "Curve",
-    "bounded_range_curve",
-    "composed",
-    "gaussian_curve",
-    "hidden_iterate_curve",
-    "laplace_curve",
-    "linear_weak_triangle",
-    "renyi_delta",
-    "renyi_epsilon",
-    "renyi_epsilon_classic",
-    "repeated",
-]
-
 Curve = Callable[[float], float]
 
 ORDERS: tuple[float, ...] = tuple(

@@ -17,18 +17,6 @@ from ppdp.privacy.pld import LossDistribution, loss_distribution
 from ppdp.privacy.renyi import Curve
 from ppdp.privacy.subsampling import Profile
 
-__all__ = [
-    "MOST_ANSWERS",
-    "MOST_ASKED",
-    "asked_curve",
-    "gaussian_sign_curve",
-    "gaussian_sign_renyi",
-    "response_curve",
-    "response_delta",
-    "response_distribution",
-    "response_epsilon",
-]
-
 Floats = NDArray[np.float64]
 
 MOST_ANSWERS = 2**20

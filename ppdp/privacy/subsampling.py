@@ -22,19 +22,6 @@ from ppdp.core.distance import Distance
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.privacy.laws import LEVELS, binomial_law
 
-__all__ = [
-    "GaussianMixturePair",
-    "PoissonStep",
-    "Profile",
-    "epoch_mu",
-    "gaussian_profile",
-    "moves",
-    "poisson_pair",
-    "poisson_profiles",
-    "weighted",
-    "whole_rows",
-]
-
 Floats = NDArray[np.float64]
 
 _SPLITS = 256  # toggled times differing rows; where they are more, toggled rows are charged as replaced

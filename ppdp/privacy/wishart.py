@@ -18,8 +18,6 @@ from scipy import special
 from ppdp.core.rounding import UNIT
 from ppdp.privacy.subsampling import Profile
 
-__all__ = ["wishart_closed_epsilon", "wishart_delta", "wishart_epsilon", "wishart_exact_delta", "wishart_profile"]
-
 Floats = NDArray[np.float64]
 
 _LOST = 1e-9  # of a probability: more than SciPy's gamma and t distributions lose, tested against 50 digits

@@ -23,8 +23,6 @@ from ppdp.pipeline.planning.plan import PlannedMechanism
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.neighbours import Pair
 
-__all__ = ["Asked", "Exact", "Rehearsal", "exact_answers", "held", "kept_in", "law_of", "misasked", "replayed_answers"]
-
 Array = NDArray[np.float64]
 T = TypeVar("T")
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from ppdp.core.distance import Distance, Moves
 from ppdp.data.statistics import row_norms
 
-__all__ = ["around", "attained_moves", "confined", "corner", "far_changes", "most_moves", "rows_after"]
-
 Array = NDArray[np.float64]
 Random = np.random.Generator
 PROBED = 1000

@@ -22,17 +22,6 @@ from ppdp.core.checks import number
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 
-__all__ = [
-    "Certified",
-    "at_least",
-    "at_most",
-    "check_claim",
-    "check_confidence",
-    "epsilon_at_least",
-    "guessed_at_most",
-    "mu_at_least",
-]
-
 Array = NDArray[np.float64]
 
 _EPSILONS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)  # where profiles are compared

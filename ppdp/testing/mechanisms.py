@@ -32,8 +32,6 @@ from ppdp.testing.neighbours import EXCESS, Pair, World, highest, inhabited
 from ppdp.testing.stages import check_copies, check_parameters, demand, retold
 from ppdp.transformers.way import Condition
 
-__all__ = ["check_mechanism"]
-
 Array = NDArray[np.float64]
 MU, DELTA = 3.0, 1e-6  # what it may cost while it is tried: so much that half of the noise shows in few runs
 DISTANCES = (

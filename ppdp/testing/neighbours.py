@@ -19,22 +19,6 @@ from ppdp.testing.changes import around, attained_moves, confined, corner, most_
 from ppdp.testing.tables import GAPPED, MASKS, PAIRS, STEPS, TABLES, units
 from ppdp.transformers.way import Way
 
-__all__ = [
-    "EXCESS",
-    "MARGIN_EXCESS",
-    "Pair",
-    "World",
-    "allowances",
-    "climbed",
-    "compared",
-    "differing",
-    "highest",
-    "inhabited",
-    "measured",
-    "outgrown",
-    "through",
-]
-
 Array = NDArray[np.float64]
 Random = np.random.Generator
 P = TypeVar("P")

@@ -39,8 +39,6 @@ from ppdp.testing.neighbours import (
 )
 from ppdp.transformers.way import Way
 
-__all__ = ["check_copies", "check_parameters", "check_stage", "demand", "retold"]
-
 DISTANCES = (
     Adjacency.replace().distance,
     Distance(toggled=1),

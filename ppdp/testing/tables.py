@@ -11,8 +11,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["GAPPED", "MASKS", "PAIRS", "STEPS", "TABLES", "units"]
-
 Array = NDArray[np.float64]
 Random = np.random.Generator
 Table = Callable[[int, int, float, Random], Array]

@@ -17,8 +17,6 @@ from ppdp.data.summary import incomplete
 from ppdp.exceptions import DomainMismatch, InvalidParameter, InvalidValue, MissingBound, PpdpError
 from ppdp.transformers.way import Way
 
-__all__ = ["Alone", "check_rows", "declared_facts"]
-
 ROUNDING = 1 + 1e-9  # that rows may exceed their declared bounds by
 
 

@@ -26,8 +26,6 @@ from ppdp.exceptions import MissingBudget, UnsupportedOrder
 from ppdp.transformers.alone import Alone, check_rows, declared_facts
 from ppdp.transformers.way import Condition, Way
 
-__all__ = ["RowWiseTransformer", "Stage", "Transformer", "chosen"]
-
 Statistics = Mapping[str, Any]
 
 

@@ -15,8 +15,6 @@ from ppdp.data.summary import column_sums
 from ppdp.transformers.base import Stage, Statistics
 from ppdp.transformers.way import Way
 
-__all__ = ["MeanFloor"]
-
 
 @dataclass(eq=False, repr=False)
 class MeanFloor(Stage):

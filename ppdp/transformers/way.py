@@ -13,8 +13,6 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import Stability
 from ppdp.data.rows import Rows
 
-__all__ = ["Ask", "Condition", "Measure", "Way"]
-
 Measure = Callable[[Rows, float], float]
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+from xml.etree.ElementTree import Element
 
 from ppdp.certificate.numbers import privacy_profile
-from ppdp.certificate.pages.markup import Element, element
+from ppdp.certificate.pages.markup import element
 from ppdp.certificate.pages.meaning import FALSE_ALARMS, detection_power, powers_in_words
 from ppdp.certificate.pages.view import Point, spreads
 from ppdp.certificate.record import Record
 from ppdp.core.figures import figure, power_of_ten
-
-__all__ = ["Paint", "budget_bar", "distance_bars", "epsilon_curve", "power_curve"]
 
 WIDTH, HEIGHT = 360.0, 220.0  # of the curve, in its own units
 LEFT, RIGHT, TOP, BOTTOM = 42.0, 342.0, 26.0, 182.0

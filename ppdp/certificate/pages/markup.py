@@ -12,24 +12,6 @@ from xml.etree.ElementTree import Element, tostring
 
 from ppdp.core.figures import figure
 
-__all__ = [
-    "Cell",
-    "Element",
-    "bound",
-    "code",
-    "element",
-    "h2",
-    "html_page",
-    "items",
-    "number",
-    "p",
-    "pairs",
-    "printable",
-    "small",
-    "table",
-    "to_html",
-]
-
 Cell = Element | str | None | tuple[Element | str | None, ...]
 
 

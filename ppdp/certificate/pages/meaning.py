@@ -12,29 +12,6 @@ from ppdp.certificate.numbers import draws_of, loss_of, privacy_profile
 from ppdp.certificate.record import Condition, Fact, Gate, Mechanism, Record, Release, Step
 from ppdp.core.figures import figure
 
-__all__ = [
-    "DIGEST",
-    "FACTS",
-    "FALSE_ALARMS",
-    "ON_TRUST",
-    "PLAINLY",
-    "RULES",
-    "WAYS",
-    "around_the_claim",
-    "covered_in_words",
-    "detection_power",
-    "powers_in_words",
-    "protected_in_words",
-    "reservation",
-    "rests_on",
-    "rounded_up",
-    "shown_facts",
-    "slack_in_words",
-    "status_in_words",
-    "terms",
-    "told",
-]
-
 FALSE_ALARMS = (0.01, 0.05)
 MOST_FACTS = 50  # declared ranges and constants that are shown; the document has all of them
 MOST_LETTERS = 800  # of one value

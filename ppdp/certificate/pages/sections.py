@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+from xml.etree.ElementTree import Element
 
 from ppdp.certificate.issued import UNPROVED
 from ppdp.certificate.numbers import privacy_profile
 from ppdp.certificate.pages.drawing import budget_bar, distance_bars, epsilon_curve, power_curve
 from ppdp.certificate.pages.markup import (
     Cell,
-    Element,
     bound,
     code,
     element,
@@ -30,8 +30,6 @@ from ppdp.certificate.record import Mechanism, Record, Step
 from ppdp.core.figures import figure
 from ppdp.core.formula import CHOICE, FLIPS, GAUSSIAN
 from ppdp.privacy.gate import GATE_KINDS
-
-__all__ = ["render_page"]
 
 STATUSES = ("chosen", "offered", "not offered")
 RUNGS = ("did not pass", "passed, used", "not needed")

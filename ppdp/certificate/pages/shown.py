@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from textwrap import wrap
 from typing import Any
+from xml.etree.ElementTree import Element
 
 from ppdp.certificate.issued import UNPROVED
 from ppdp.certificate.pages.drawing import distance_bars
-from ppdp.certificate.pages.markup import Element, bound, element, html_page, items, number, p, printable, to_html
+from ppdp.certificate.pages.markup import bound, element, html_page, items, number, p, printable, to_html
 from ppdp.certificate.pages.meaning import DIGEST, ON_TRUST, powers_in_words
 from ppdp.certificate.pages.sections import render_page
 from ppdp.certificate.pages.view import Noise, View, printable_view, spreads
@@ -22,8 +23,6 @@ from ppdp.certificate.replay.verify import Verification
 from ppdp.core.figures import figure
 from ppdp.core.formula import GAUSSIAN
 from ppdp.exceptions import InvalidParameter
-
-__all__ = ["add_to_card", "fragment", "page", "render_card", "render_fragment", "render_text", "text"]
 
 HEADING = "Privacy"  # of the section of a model card, in Markdown
 _MARKS = re.compile(r"[\\`*_\[\]<>|&#~$]|^[-+=]")

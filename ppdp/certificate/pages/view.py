@@ -17,20 +17,6 @@ from ppdp.core.formula import CHOICE, GAUSSIAN, PROJECTION, Answer
 from ppdp.privacy.gate import GATE_KINDS
 from ppdp.privacy.losses import Part
 
-__all__ = [
-    "ASKED",
-    "Noise",
-    "Point",
-    "View",
-    "law_of",
-    "only_the_last",
-    "points_of",
-    "printable_view",
-    "spreads",
-    "view_of",
-]
-
-
 ASKED = {
     PROJECTION: "tells the direction of the mean of the prepared rows times a secret random matrix, and no more.",
     CHOICE: "chooses at random among public candidates, those that suit the prepared rows with more probability.",

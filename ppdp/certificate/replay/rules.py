@@ -23,21 +23,6 @@ from ppdp.exceptions import ExportError
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW
 
-__all__ = [
-    "ADJACENCY",
-    "PRIVATE_ORIGIN",
-    "RECORDED",
-    "broken_rules",
-    "not_covered",
-    "part_rules",
-    "refuse_unsafe",
-    "restated",
-    "search_rules",
-    "stated",
-    "step_rules",
-]
-
-
 _CLOSE = 1e-9
 ADJACENCY = Adjacency.replace().words
 PRIVATE_ORIGIN = "read from y: not public"

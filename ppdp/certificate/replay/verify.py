@@ -29,8 +29,6 @@ from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Part
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, lattice_allowance
 
-__all__ = ["Verification", "verify"]
-
 Point = tuple[Domain, Distance]
 
 TOLERANCE = 1e-9

@@ -26,18 +26,6 @@ from numpy.typing import NDArray
 from ppdp.core.checks import path_of
 from ppdp.exceptions import ExportError, PpdpError
 
-__all__ = [
-    "Saved",
-    "hashed",
-    "pack_arrays",
-    "read_members",
-    "unpack_arrays",
-    "write_atomically",
-    "write_bytes",
-    "write_folder",
-    "zipped",
-]
-
 Array = NDArray[np.float64]
 
 MOST_BYTES = 2**32

@@ -18,8 +18,6 @@ from ppdp.core.formula import FORMULAS, GAUSSIAN, LAPLACE
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.losses import Part
 
-__all__ = ["check_record", "record_schema", "registry_record"]
-
 HUMAN_TIER_3 = {
     "deployment_model": ("trust_assumptions", "actors", "release_type", "data_source_type"),
     "implementation": ("justification",),

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     PrivateKey = str | os.PathLike[str] | Ed25519PrivateKey
     PublicKey = str | os.PathLike[str] | Ed25519PublicKey
 
-__all__ = ["ALGORITHM", "CONTEXT", "Signature", "checked", "fingerprint", "read_public_key", "sign"]
-
 ALGORITHM = "Ed25519"
 CONTEXT = "ppdp-certificate-signature/1"
 LENGTH = 64  # bytes

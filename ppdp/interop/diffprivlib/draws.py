@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["Draws"]
-
 Array = NDArray[np.float64]
 Shape = int | tuple[int, ...]
 

@@ -26,8 +26,6 @@ from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.learn.supervised import Supervised
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["Diffprivlib"]
-
 Array = NDArray[np.float64]
 INSTALL = 'pip install "ppdp[diffprivlib]"'
 

@@ -10,9 +10,7 @@ from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.flatten import WEIGHTS, branches, flattened, named_parts
 from ppdp.interop.sklearn.parameters import Step, own_name
 from ppdp.interop.sklearn.twins import is_public, public_map, refuse_unknown, role_of
-from ppdp.transformers.columns.column_map import Block
-
-__all__ = ["Split", "hoisted", "split_columns"]
+from ppdp.transformers.columns.block import Block
 
 
 @dataclass

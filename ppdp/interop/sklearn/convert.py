@@ -19,8 +19,6 @@ from ppdp.transformers.columns.categories import OneHot
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Normalised, PublicMap, Scaled
 
-__all__ = ["convert"]
-
 CONTAINERS = ("ColumnTransformer", "FeatureUnion")
 
 

@@ -11,8 +11,6 @@ from ppdp.core.names import nearest
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.columns.block import Block
 
-__all__ = ["Facts"]
-
 
 @dataclass(frozen=True)
 class Facts:

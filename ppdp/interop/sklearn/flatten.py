@@ -8,8 +8,6 @@ from typing import Any
 from ppdp.exceptions import InvalidParameter
 from ppdp.interop.sklearn.parameters import Step
 
-__all__ = ["DEEPEST", "WEIGHTS", "branches", "flattened", "is_named", "named_parts"]
-
 DEEPEST = 50  # pipelines inside pipelines
 WEIGHTS = {"transformer_weights": "leave it out, and use feature_range of a MinMaxScaler."}
 

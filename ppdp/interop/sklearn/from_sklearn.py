@@ -12,8 +12,6 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.interop.sklearn.convert import convert
 from ppdp.interop.sklearn.facts import Facts
 
-__all__ = ["FromSklearn"]
-
 
 class FromSklearn:
     """Mixin for the pipeline: made from one of scikit-learn."""

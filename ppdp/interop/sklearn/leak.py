@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-__all__ = ["CHOOSES", "NOTHING", "PROJECTED", "SEVERITIES", "UNKNOWN", "UNREADABLE", "Given", "Known", "Leak", "worst"]
-
 Given = Mapping[str, Any]
 Holds = Callable[[Given], bool]
 

@@ -14,8 +14,6 @@ from ppdp.interop.sklearn.leak import CHOOSES, SEVERITIES, UNREADABLE, Leak
 from ppdp.interop.sklearn.leaks.judgement import is_whole, leak_of, leak_of_container, root_of
 from ppdp.interop.sklearn.table import CONTAINERS
 
-__all__ = ["Finding", "Report", "is_estimator", "lint"]
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:

@@ -10,16 +10,6 @@ from ppdp import mechanisms
 from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.parameters import Step, is_word
 
-__all__ = [
-    "descent_classifier",
-    "descent_regressor",
-    "least_squares",
-    "log_link",
-    "logistic",
-    "ridge",
-    "support",
-]
-
 _TRAINED = "trained with noise; coefficients are kept within coef_norm"
 _WEIGHTS = {
     "class_weight": "leave it out: weights by class are read off the labels; move the threshold of predict_proba.",

@@ -9,8 +9,6 @@ from typing import Any, NoReturn
 
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["Step", "is_word", "own_name"]
-
 _COMPUTATION = """
     algorithm average compute_inverse_components copy copy_X early_stopping epsilon eta0 iterated_power learning_rate
     max_iter n_iter n_iter_no_change n_jobs n_oversamples power_iteration_normalizer power_t random_state shuffle solver

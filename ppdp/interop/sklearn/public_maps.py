@@ -18,19 +18,6 @@ from ppdp.interop.sklearn.parameters import Step, is_word
 from ppdp.transformers.columns.categories import Categorical, Encoded, OneHot, is_gap
 from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, PublicMap, Scaled
 
-__all__ = [
-    "Constant",
-    "bins",
-    "constant",
-    "function",
-    "normaliser",
-    "one_hot",
-    "ordinal",
-    "powers",
-    "range_scaler",
-    "threshold",
-]
-
 
 def _lists(step: Step, given: Any, facts: Facts, columns: Any) -> tuple[tuple[Any, ...], ...]:
     """Public categories, one tuple for each column."""

@@ -13,8 +13,6 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.parameters import Step, is_word
 
-__all__ = ["imputer", "pca", "projection", "robust", "standard"]
-
 
 def imputer(step: Step, facts: Facts) -> Any:
     """A mean, or a trimmed mean in place of a median."""

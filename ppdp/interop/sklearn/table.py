@@ -26,9 +26,6 @@ from ppdp.interop.sklearn.public_maps import (
 )
 from ppdp.interop.sklearn.stages import imputer, pca, projection, robust, standard
 
-__all__ = ["CONTAINERS", "RESAMPLES", "TABLE"]
-
-
 _REMOVE = "leave it out; the certificate needs a stage with a known bound."
 _MODEL = "the fitted model: whoever holds it can test whether a person was among the rows"
 _NO_MODEL = "use one of ppdp.mechanisms: LogisticRegression, LinearSVC, Ridge, PoissonRegressor, ..."

@@ -19,8 +19,6 @@ from ppdp.transformers.base import Stage
 from ppdp.transformers.columns.categories import Categorical, labels_only
 from ppdp.transformers.columns.maps import PublicMap
 
-__all__ = ["STAGES", "is_public", "public_map", "refuse_unknown", "role_of", "twin_of"]
-
 STAGES = ("imputer", "scaler", "components", "projection")
 """Roles of stages that see the rows or draw a map of all columns."""
 

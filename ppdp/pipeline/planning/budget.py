@@ -20,18 +20,6 @@ from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY
 
-__all__ = [
-    "LARGEST_ERROR",
-    "Deltas",
-    "Split",
-    "check_shares",
-    "gate_share",
-    "gated_split",
-    "least_share",
-    "release_shares",
-    "rivals",
-]
-
 GATE_SHARE = 0.05
 RELEASE_SHARES = (0.05, 0.10, 0.15, 0.20)
 GATE_DELTA_SHARE = 0.1  # of delta, where the deltas of gate and mechanism add

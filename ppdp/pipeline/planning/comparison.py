@@ -16,8 +16,6 @@ from ppdp.core.tables import html_table, visible
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Comparison", "Practice"]
-
 _HEAD = ("practice", "claims", "provable", "noise", "status", "why")
 
 

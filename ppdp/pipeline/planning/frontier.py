@@ -17,8 +17,6 @@ from ppdp.exceptions import ImpossibleBudget
 from ppdp.pipeline.planning.budget import LARGEST_ERROR, least_share
 from ppdp.pipeline.planning.route import PlannedRelease, Route
 
-__all__ = ["LISTED", "Frontier"]
-
 LISTED = 16  # up to so many routes are all solved, and all listed
 
 

@@ -17,8 +17,6 @@ from ppdp.pipeline.planning.plan import Plan, Rung
 from ppdp.pipeline.planning.route import Alternative, Route
 from ppdp.pipeline.planning.solve import Solver
 
-__all__ = ["ladder_plan"]
-
 _FIX = "gate='auto' with one threshold, or a ladder of max_missing or min_gap as the only condition."
 _NO_WAY = "some rung does not leave this way through the stages."
 _NOT_ALONE = "its condition must be the only one of this route."

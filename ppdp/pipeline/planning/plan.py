@@ -19,8 +19,6 @@ from ppdp.privacy.gate import Gate, certain_share
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.transformers.way import Condition
 
-__all__ = ["Plan", "PlannedMechanism", "Rung", "loss_before", "out_of_reach"]
-
 TITLE = "PLAN: nothing has been certified"
 MOST = 12  # routes in a notebook
 

@@ -22,8 +22,6 @@ from ppdp.pipeline.planning.route import Alternative, Paths, Route
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 
-__all__ = ["NaiveClaim", "compare", "exact_route", "naive_claim"]
-
 Stages = Sequence[tuple[str, Any]]
 
 

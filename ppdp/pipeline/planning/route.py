@@ -18,8 +18,6 @@ from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import PpdpError, UnsupportedOrder
 from ppdp.transformers.way import Ask, Condition, Way
 
-__all__ = ["Alternative", "Paths", "PlannedRelease", "PlannedStep", "Route"]
-
 RANK = {"public": 0, "noisy": 1, "exact": 2}
 
 

@@ -22,8 +22,6 @@ from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW
 
-__all__ = ["Solver", "make_plan"]
-
 
 def make_plan(solver: Solver, stages: Sequence[tuple[str, Any]]) -> Plan:
     """Choose the route of least final noise and solve its budget, once."""

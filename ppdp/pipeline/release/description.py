@@ -25,11 +25,10 @@ from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.composition import GUARDS
 from ppdp.transformers.base import Stage
+from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.categories import Encoded, OneHot
-from ppdp.transformers.columns.column_map import Block, ColumnMap
+from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.maps import RISING, Binarized, Binned, Filled, Mapped, Normalised, Powers, Scaled
-
-__all__ = ["describe", "restore"]
 
 Steps = list[tuple[str, Any]]
 

@@ -16,8 +16,6 @@ from scipy.special import ndtr
 
 from ppdp.bounds.projection import Matrix
 
-__all__ = ["Estimate", "Lengths", "Noise", "Spread", "agreement_angle", "arc", "flipped_angle", "root"]
-
 Array = NDArray[np.float64]
 
 _ANGLES, _POINTS, _FAR = 2001, 4000, 8.0

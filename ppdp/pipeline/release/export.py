@@ -26,8 +26,6 @@ from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.release.twins import mapped
 
-__all__ = ["export", "inference_path", "manifest", "outcome"]
-
 Array = NDArray[np.float64]
 
 FORM = "ppdp-export/1"

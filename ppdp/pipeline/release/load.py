@@ -36,8 +36,6 @@ from ppdp.pipeline.release.export import (
 from ppdp.pipeline.release.parquet import verified
 from ppdp.pipeline.release.table import Released
 
-__all__ = ["ReleasedPipeline", "certificate_of", "load"]
-
 Array = NDArray[np.float64]
 
 

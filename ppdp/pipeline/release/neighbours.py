@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["distances", "installed_faiss", "largest_products", "ones_by_table", "pack", "smallest_distances"]
-
 Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]

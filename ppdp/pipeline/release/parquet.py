@@ -21,8 +21,6 @@ from ppdp.certificate.share.files import pack_arrays, read_file, unpack_arrays, 
 from ppdp.core.checks import path_of
 from ppdp.exceptions import CertificateError, ExportError
 
-__all__ = ["KEY", "Certified", "WithParquet", "described", "malformed", "unpacked", "verified"]
-
 Array = NDArray[np.float64]
 Shapes = Mapping[str, Sequence[int]]
 KEY, OTHERS = b"ppdp.certificate", b"ppdp.arrays"

@@ -15,8 +15,6 @@ from ppdp.exceptions import ExportError
 from ppdp.mechanisms import SignMechanism
 from ppdp.pipeline.release.estimates import Noise
 
-__all__ = ["SketchForm"]
-
 Array = NDArray[np.float64]
 
 _NOISES = {"query.rows": (1.0, 2.0), "laplace.rows": (2.0, 5.0)}

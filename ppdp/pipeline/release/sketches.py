@@ -30,8 +30,6 @@ from ppdp.pipeline.release.estimates import (
 from ppdp.pipeline.release.parquet import Certified, WithParquet, described, malformed, unpacked
 from ppdp.pipeline.release.sketch_form import SketchForm
 
-__all__ = ["SketchTable"]
-
 Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 

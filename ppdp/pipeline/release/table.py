@@ -20,8 +20,6 @@ from ppdp.exceptions import ExportError
 from ppdp.pipeline.release.parquet import Certified, WithParquet, described, malformed, unpacked
 from ppdp.pipeline.release.sketches import SketchTable
 
-__all__ = ["Released", "read_parquet"]
-
 Array = NDArray[np.float64]
 Shapes = Mapping[str, Sequence[int]]
 _BYTES_OF_A_LINE = 40

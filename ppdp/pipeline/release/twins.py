@@ -23,8 +23,6 @@ from ppdp.data.rows import Rows
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.transformers.way import Way
 
-__all__ = ["mapped", "released_twins"]
-
 Array = NDArray[np.float64]
 
 

@@ -23,8 +23,6 @@ from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["Candidate", "Setting", "candidates_of", "row_scores", "searched", "select"]
-
 Array = NDArray[np.float64]
 Scoring = Callable[[Any, Any], float]
 

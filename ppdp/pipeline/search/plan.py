@@ -14,8 +14,6 @@ from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.gaussian import gaussian_epsilon, gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 
-__all__ = ["PlannedFit", "SearchPlan", "Selection", "plan_search"]
-
 SCORE_SHARE = 0.2  # of what the selection may cost, for the score of the chosen candidate
 ATTEMPTS = 5
 

@@ -39,8 +39,6 @@ from ppdp.privacy.ledger.fits import Charge, Cost, charge, paid_for
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["PrivateSearchCV"]
-
 Array = NDArray[np.float64]
 
 

@@ -15,8 +15,6 @@ from ppdp.core.adjacency import Adjacency
 from ppdp.pipeline.search.plan import PlannedFit, SearchPlan, Selection
 from ppdp.privacy.loss import PrivacyLoss
 
-__all__ = ["SearchSummary", "part_of_search", "whole_search"]
-
 
 @dataclass(frozen=True, slots=True)
 class SearchSummary:

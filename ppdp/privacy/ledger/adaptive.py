@@ -25,23 +25,6 @@ from ppdp.privacy.loss import PrivacyLoss, parts_at_order
 from ppdp.privacy.losses import Part
 from ppdp.privacy.renyi import renyi_delta
 
-__all__ = [
-    "ACCOUNTINGS",
-    "MOST",
-    "Account",
-    "Entry",
-    "account_for",
-    "best_order",
-    "composed",
-    "groups",
-    "pure_mu",
-    "refuse_another_gate",
-    "refuse_other_units",
-    "refuse_overspend",
-    "sampling",
-    "total_epsilon",
-]
-
 ACCOUNTINGS = ("auto", "gaussian", "pure", "renyi")
 
 FAILURE_SHARE, SAMPLING_SHARE = 0.1, 0.01  # of a limit's delta: set aside for gates, and for imperfect noise

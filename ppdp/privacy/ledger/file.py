@@ -25,8 +25,6 @@ from ppdp.core.checks import choice, number
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, LedgerError
 from ppdp.privacy.ledger.adaptive import ACCOUNTINGS, Entry, best_order
 
-__all__ = ["Store", "Terms", "agreed", "insert", "settle"]
-
 _FILE_KIND = 0x70706470  # "ppdp": tells a ledger from any other SQLite file
 _SCHEMA = (
     f"PRAGMA application_id = {_FILE_KIND}",

@@ -26,8 +26,6 @@ from ppdp.exceptions import CompositionWarning, LedgerError
 from ppdp.privacy.ledger.adaptive import MOST, Entry, total_epsilon
 from ppdp.privacy.loss import PrivacyLoss
 
-__all__ = ["Charge", "Cost", "charge", "charged_to", "entered", "left", "open_ledger", "paid_for", "travelled"]
-
 # Somebody else's loops around a fit: what they choose by private scores, or fit by themselves, no account of fits sees.
 _AROUND = ("sklearn", "imblearn", "skopt", "optuna", "dask_ml", "mlxtend")
 _NO_LOOPS = ("sklearn.base", "sklearn.utils")

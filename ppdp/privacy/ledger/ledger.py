@@ -34,8 +34,6 @@ from ppdp.privacy.ledger.fits import entered, left
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Part
 
-__all__ = ["Entry", "Ledger"]
-
 _OUTCOMES = ("released", "refused", "failed")
 
 

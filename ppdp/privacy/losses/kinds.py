@@ -14,18 +14,6 @@ from ppdp.core.distance import Distance
 from ppdp.core.figures import figure
 from ppdp.privacy.losses.part import Loss, Part
 
-__all__ = [
-    "BoundedRange",
-    "DiscreteLaplace",
-    "FixedSizeSamples",
-    "Gaussian",
-    "HiddenIterate",
-    "Laplace",
-    "PoissonSamples",
-    "Pure",
-    "ScalarLaplace",
-]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(Loss):

@@ -17,8 +17,6 @@ import ppdp.privacy.pld as pld
 import ppdp.privacy.renyi as renyi
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["KINDS", "Loss", "Part"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Loss:

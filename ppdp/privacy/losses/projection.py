@@ -19,8 +19,6 @@ from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
 from ppdp.privacy.losses.part import Part
 from ppdp.privacy.subsampling import Profile
 
-__all__ = ["NoisyProjectionLoss"]
-
 _GRAIN = 8  # of distributions, which ask for thousands of deltas
 
 

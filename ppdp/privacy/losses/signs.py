@@ -13,8 +13,6 @@ from ppdp.privacy.gaussian import gaussian_delta, gaussian_epsilon
 from ppdp.privacy.losses.kinds import ScalarLaplace
 from ppdp.privacy.losses.part import Part
 
-__all__ = ["GaussianSigns", "JointSigns", "LaplaceSigns", "RandomizedResponse"]
-
 _COMPARED = 1e-6  # the delta at which one of two distributions is taken
 
 

@@ -14,8 +14,6 @@ from ppdp.core.figures import figure
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.losses.part import Part
 
-__all__ = ["WishartLoss"]
-
 _LEAST = 1e-12  # directions that are hardly closer than orthogonal ones
 
 

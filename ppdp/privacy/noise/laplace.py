@@ -25,16 +25,6 @@ from numpy.typing import ArrayLike, NDArray
 from ppdp.exceptions import ImpossibleBudget
 from ppdp.privacy.noise.sampler import Noise, lattice_exponent
 
-__all__ = [
-    "Lattice",
-    "choose",
-    "laplace_allowance",
-    "laplace_release",
-    "score_allowance",
-    "value_lattice",
-    "whole_lattice",
-]
-
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 

@@ -33,14 +33,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 
-__all__ = [
-    "TOTAL_VARIATION_PER_DRAW",
-    "WORST_ALLOWANCE_PER_ENTRY",
-    "Noise",
-    "lattice_allowance",
-    "lattice_exponent",
-]
-
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 _Answer = TypeVar("_Answer")

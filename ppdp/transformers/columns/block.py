@@ -13,8 +13,6 @@ from ppdp.exceptions import DomainMismatch
 from ppdp.transformers.columns.categories import Categorical
 from ppdp.transformers.columns.maps import Filled, PublicMap
 
-__all__ = ["Block"]
-
 
 @dataclass(frozen=True)
 class Block:

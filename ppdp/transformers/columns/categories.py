@@ -14,8 +14,6 @@ from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap
 
-__all__ = ["Categorical", "Encoded", "OneHot", "is_gap", "labels_only"]
-
 
 def labels_only(categories: Sequence[Any]) -> tuple[Any, ...]:
     """Categories without the one that stands for a gap."""

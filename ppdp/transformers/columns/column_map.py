@@ -27,8 +27,6 @@ from ppdp.transformers.rowwise.probe import check_row_by_row, clipped_to_ball
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 from ppdp.transformers.way import Way
 
-__all__ = ["Block", "ColumnMap"]
-
 _CONSTANTS = {"value": "what fills gaps", "threshold": "threshold", "n_bins": "number of bins"}
 
 

@@ -22,19 +22,6 @@ from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.rowwise.probe import call_surely, output_width
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 
-__all__ = [
-    "RISING",
-    "Binarized",
-    "Binned",
-    "ColumnFacts",
-    "Filled",
-    "Mapped",
-    "Normalised",
-    "Powers",
-    "PublicMap",
-    "Scaled",
-]
-
 MOST_COLUMNS = 100_000  # that may come out of a map: parameters that anybody may have written fill no memory
 
 

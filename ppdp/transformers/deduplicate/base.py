@@ -19,8 +19,6 @@ from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.transformers.base import Stage, Statistics
 
-__all__ = ["Resampler"]
-
 MOST_MOVED = 0.1  # share of the rows
 
 

@@ -19,8 +19,6 @@ from scipy.sparse import csr_array
 from ppdp.data.rows import Array
 from ppdp.transformers.deduplicate.records import Bits, Positions, bits, mixed
 
-__all__ = ["TokenSets", "Vectors", "first_everywhere", "largest_load", "windowed"]
-
 Similar = Callable[[Positions, Positions], NDArray[np.bool_]]
 
 BLOCK = 4096  # rows

@@ -15,8 +15,6 @@ from ppdp.transformers.deduplicate.clusters import Comparable, centres, cluster_
 from ppdp.transformers.deduplicate.records import compared
 from ppdp.transformers.way import Way
 
-__all__ = ["ClusterDeduplicator", "ClusterQuantizer"]
-
 
 @dataclass(eq=False, repr=False)
 class ClusterDeduplicator(Resampler):

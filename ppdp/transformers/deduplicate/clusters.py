@@ -26,8 +26,6 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.deduplicate.records import compared, grouped
 from ppdp.transformers.way import Way
 
-__all__ = ["SLACK", "Comparable", "Crowding", "NearPairs", "centres", "cluster_way", "crowding"]
-
 Indices = NDArray[np.intp]
 Pairs = tuple[Indices, Indices, Array]
 

@@ -19,8 +19,6 @@ from ppdp.transformers.deduplicate.base import Resampler
 from ppdp.transformers.deduplicate.records import grouped, present, smallest
 from ppdp.transformers.way import Way
 
-__all__ = ["Deduplicator"]
-
 FORMULAS = {"record": "whole-record", "unanimous": "unanimous", "first": "keep-first"}
 
 

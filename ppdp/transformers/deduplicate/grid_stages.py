@@ -20,8 +20,6 @@ from ppdp.transformers.deduplicate.base import Resampler
 from ppdp.transformers.deduplicate.records import grouped, present, smallest
 from ppdp.transformers.way import Way
 
-__all__ = ["GridDeduplicator", "GridQuantizer"]
-
 LARGEST = np.finfo(float).max
 FORMULAS = {"centre": "cell-centre", "first": "cell-first", "soft": "cell-weights"}
 

@@ -20,8 +20,6 @@ from ppdp.transformers.deduplicate.buckets import TokenSets, Vectors, first_ever
 from ppdp.transformers.deduplicate.records import Positions, grouped, present
 from ppdp.transformers.way import Way
 
-__all__ = ["LSHDeduplicator"]
-
 HASHES = {"minhash": 6, "simhash": 32}  # per band
 MOST_HASHES = {"minhash": 1024, "simhash": 64}
 FORMULAS = {"first": "bands-first", "window": "bands-window", "soft": "bands-weights"}

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from ppdp.data.parallel import blocks
 from ppdp.data.rows import Array, Rows
 
-__all__ = ["Groups", "bits", "compared", "grouped", "hashed", "mixed", "present", "smallest"]
-
 Bits = NDArray[np.uint64]
 Positions = NDArray[np.intp]
 

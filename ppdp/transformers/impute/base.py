@@ -17,8 +17,6 @@ from ppdp.data.summary import incomplete
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.way import Way
 
-__all__ = ["ColumnImputer", "Imputer", "MissingMargin", "least_observed"]
-
 
 class Imputer(Transformer):
     """Fills the gaps of rows of which at most ``max_missing`` have any."""

@@ -23,8 +23,6 @@ from ppdp.transformers.impute.base import ColumnImputer, MissingMargin, least_ob
 from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, refuse_weights
 from ppdp.transformers.way import Ask, Measure, Way
 
-__all__ = ["MeanImputer", "MedianImputer", "TrimmedMeanImputer"]
-
 
 @dataclass(eq=False, repr=False)
 class MeanImputer(ColumnImputer):

@@ -21,9 +21,6 @@ from ppdp.transformers.base import Statistics
 from ppdp.transformers.impute.base import Imputer, MissingMargin
 from ppdp.transformers.way import Ask, Measure, Way
 
-__all__ = ["RegressionImputer"]
-
-
 # Numbers held at once by the systems of equations of a block of rows.
 BLOCK_SIZE = 2**22
 

@@ -13,8 +13,6 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import top_eigenvectors
 from ppdp.data.summary import column_sums, second_moment
 
-__all__ = ["AlignmentMargin", "GapMargin", "Spectrum"]
-
 
 @dataclass(frozen=True, slots=True)
 class Spectrum:

@@ -13,8 +13,6 @@ from ppdp.data.parallel import threads_for
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["PublicColumns"]
-
 
 @dataclass(frozen=True, slots=True)
 class PublicColumns:

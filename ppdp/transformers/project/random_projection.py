@@ -24,8 +24,6 @@ from ppdp.transformers.alone import Alone, check_rows, declared_facts
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.way import Way
 
-__all__ = ["RandomProjection"]
-
 
 @dataclass(eq=False, repr=False)
 class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):

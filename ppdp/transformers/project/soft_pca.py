@@ -15,8 +15,6 @@ from ppdp.data.summary import second_moment
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.way import Ask, Way
 
-__all__ = ["SoftPCA"]
-
 
 @dataclass(eq=False, repr=False)
 class SoftPCA(Transformer):

@@ -13,8 +13,6 @@ from ppdp.data.statistics import clip_norms
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.way import Way
 
-__all__ = ["NormClipper"]
-
 
 @dataclass(eq=False, repr=False)
 class NormClipper(RowWiseTransformer):

@@ -11,8 +11,6 @@ from ppdp.data.rows import Array
 from ppdp.data.statistics import clip_norms
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["call", "call_surely", "check_row_by_row", "clipped_to_ball", "made_up_rows", "output_width"]
-
 Function = Callable[[Array], Any]
 
 CROWD = 64

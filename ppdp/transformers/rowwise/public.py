@@ -29,8 +29,6 @@ from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.rowwise.probe import call_surely, check_row_by_row, clipped_to_ball, made_up_rows, output_width
 from ppdp.transformers.way import Way
 
-__all__ = ["Public"]
-
 SUBTRACTS = {"StandardScaler": "mean_", "RobustScaler": "center_", "MaxAbsScaler": None}
 PROJECTS = {"PCA", "IncrementalPCA", "TruncatedSVD", "GaussianRandomProjection", "SparseRandomProjection"}
 

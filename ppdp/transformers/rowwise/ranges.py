@@ -10,8 +10,6 @@ import numpy as np
 from ppdp.data.rows import Array
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 
-__all__ = ["resolve_ranges"]
-
 
 def resolve_ranges(
     ranges: Any, n_features: int, names: tuple[str, ...] | None, stage: str, parameter: str = "ranges"

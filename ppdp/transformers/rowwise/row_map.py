@@ -20,8 +20,6 @@ from ppdp.transformers.rowwise.probe import call_surely, check_row_by_row, clipp
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 from ppdp.transformers.way import Way
 
-__all__ = ["RowMap"]
-
 
 @dataclass(eq=False, repr=False)
 class RowMap(RowWiseTransformer):

@@ -20,8 +20,6 @@ from ppdp.transformers.rowwise.ranges import resolve_ranges
 from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
 from ppdp.transformers.way import Ask, Way
 
-__all__ = ["MinMaxScaler", "RobustScaler"]
-
 
 @dataclass(eq=False, repr=False)
 class MinMaxScaler(RowWiseTransformer):

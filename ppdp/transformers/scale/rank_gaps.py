@@ -12,8 +12,6 @@ from ppdp.data.quantiles import RankGapMargin
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.transformers.way import Measure
 
-__all__ = ["gap_margin", "public_gap", "public_width", "refuse_weights"]
-
 _SPREAD = 400  # ranks that values spread evenly over a box of norm R may be apart, in units of R/2
 
 

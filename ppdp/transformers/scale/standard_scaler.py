@@ -20,8 +20,6 @@ from ppdp.exceptions import UnsupportedOrder
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.way import Ask, Way
 
-__all__ = ["StandardScaler"]
-
 
 @dataclass(eq=False, repr=False)
 class StandardScaler(Transformer):

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from ppdp.transformers.rowwise.probe import CROWD, made_up_rows
 
-__all__ = ["APART", "MIXED", "UNSTEADY", "UNTRIED", "tried"]
-
 APART = "apart"
 MIXED = "mixed"
 UNSTEADY = "unsteady"

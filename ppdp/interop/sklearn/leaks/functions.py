@@ -11,8 +11,6 @@ from ppdp.interop.sklearn.leak import NOTHING, Leak
 from ppdp.interop.sklearn.leaks.behaviour import APART, MIXED, UNSTEADY, UNTRIED, tried
 from ppdp.interop.sklearn.table import TABLE
 
-__all__ = ["leak_of_function"]
-
 TWINS = {
     "scale": "StandardScaler",
     "zscore": "StandardScaler",

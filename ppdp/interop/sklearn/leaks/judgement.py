@@ -10,8 +10,6 @@ from ppdp.interop.sklearn.leak import NOTHING, PROJECTED, UNKNOWN, Given, Leak, 
 from ppdp.interop.sklearn.leaks.functions import leak_of_function
 from ppdp.interop.sklearn.table import RESAMPLES, TABLE
 
-__all__ = ["is_whole", "leak_of", "leak_of_container", "root_of"]
-
 OF_ROWS = {"func", "inverse_func", "function", "utility"}
 """Parameters whose function takes a table of rows."""
 WHOLE = {("sklearn", "FrozenEstimator"), ("ppdp", "Public"), ("ppdp", "Diffprivlib")}
