@@ -17,13 +17,12 @@ from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance, Moves, Sensitivity
 from ppdp.core.domain import Domain
 from ppdp.core.tables import visible
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import row_norms
 from ppdp.exceptions import InvalidParameter
 from ppdp.testing.neighbours import Pair, World, allowances, inhabited, measured
 from ppdp.transformers.way import Way
 
-Array = NDArray[np.float64]
 Uses = Mapping[str, tuple[float, float]]
 """For each quantity what a pair of datasets attains, and what is claimed."""
 Bound = float | Callable[[Array, Array], float]

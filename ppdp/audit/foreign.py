@@ -11,19 +11,17 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.audit.digests import code_of, digest_of
 from ppdp.audit.scores import numbers_of
 from ppdp.audit.target import Target
 from ppdp.core.checks import number
+from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Pure
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.confidence import Certified
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from ppdp.audit.scores import finite
 from ppdp.certificate.record import Record, read_as
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
 from ppdp.pipeline.execute import execute
 from ppdp.pipeline.issue import issue
@@ -32,7 +32,6 @@ from ppdp.privacy.losses import Pure
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.confidence import Certified, check_claim
 
-Array = NDArray[np.float64]
 Scorer = Callable[[Rows], Array]
 
 _MOST_LABELS = 20  # of more only the ends are tried for a canary

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter
 
-Array = NDArray[np.float64]
 Answer = tuple[Any, NDArray[Any] | None]
 """Rows, and which ones they are: positions or a mask; None for all."""
 

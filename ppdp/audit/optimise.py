@@ -18,15 +18,13 @@ from operator import itemgetter
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.audit.claims import StabilityTarget, Uses, one_line
 from ppdp.core.progress import progress
 from ppdp.core.tables import visible
+from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.testing.neighbours import Pair, climbed
-
-Array = NDArray[np.float64]
 
 DRAWN = 0.1  # share of the evaluations
 CLIMB = 120  # evaluations of one climb

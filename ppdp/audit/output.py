@@ -14,17 +14,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from ppdp.audit.scores import Score
 from ppdp.audit.target import Target
 from ppdp.audit.trials import MOST_RUNS, SLICE, Trials, check_verdict, make_trials, record_verdict
 from ppdp.core.checks import integer
+from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
 from ppdp.testing.confidence import Certified, at_least, at_most, check_confidence, epsilon_at_least
 
-Array = NDArray[np.float64]
 Purpose = Callable[[Array, Array], Array]
 
 NOTHING_TOLD = "no event that was tried tells the two datasets apart"

@@ -10,13 +10,12 @@ from itertools import takewhile
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.audit.claims import StabilityTarget, Uses, lengths
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import row_norms
 from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.pipeline.planning.plan import Plan
@@ -26,8 +25,6 @@ from ppdp.testing.changes import far_changes
 from ppdp.testing.neighbours import Pair, World, allowances, compared, measured, outgrown, through
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 from ppdp.transformers.way import Way
-
-Array = NDArray[np.float64]
 
 UNKNOWN = "by which law its noise is drawn is not known here, so its answers without noise are not compared"
 

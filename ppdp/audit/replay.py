@@ -16,7 +16,6 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.audit.claims import lengths
 from ppdp.audit.optimise import share
@@ -24,7 +23,7 @@ from ppdp.audit.plans import attained, reaching
 from ppdp.audit.report import ReplayFinding, ReplayReport
 from ppdp.core.boundary import discreet
 from ppdp.data.releases import STATISTICS
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
 from ppdp.exceptions import InvalidParameter, PpdpError, PrivacyRefusal
 from ppdp.pipeline.execute import execute
@@ -36,7 +35,6 @@ from ppdp.testing.changes import confined, corner, rows_after
 from ppdp.testing.neighbours import EXCESS, MARGIN_EXCESS, outgrown
 from ppdp.testing.tables import STEPS, units
 
-Array = NDArray[np.float64]
 STARS = 80  # sets of neighbours that differ in the same rows
 LAWS = {"gaussian": "gaussian", "laplace": "laplace", "discrete-laplace": "whole-laplace"}
 CHANGES = 2  # that reach far, of a row

@@ -13,9 +13,8 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
-
-Array = NDArray[np.float64]
 
 _LARGE = 1e100  # squares of what an attacker sees must not overflow
 _NAN, _ABSENT = -2.75 * _LARGE, -3 * _LARGE

@@ -16,7 +16,7 @@ from ppdp.audit.digests import code_of, digest_of, digest_of_plan
 from ppdp.audit.scores import Score, joined, numbers_of, scores
 from ppdp.certificate.issuing import content_hash
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
 from ppdp.pipeline.execute import Outcome, execute
@@ -28,8 +28,6 @@ from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.confidence import Certified, check_claim
 from ppdp.testing.neighbours import EXCESS, World, differing, outgrown
-
-Array = NDArray[np.float64]
 
 _TEST_DELTA, _TEST_SCALE = 0.05, 0.7  # of a gate that is tested: an error of one row then multiplies what passes
 

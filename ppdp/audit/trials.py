@@ -19,17 +19,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.audit.scores import finite, joined, with_widths
 from ppdp.audit.target import Target
 from ppdp.certificate.share.files import pack_arrays, unpack_arrays, write_bytes
 from ppdp.core.checks import integer
 from ppdp.core.progress import progress
+from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError, InvalidParameter, PpdpError
 from ppdp.privacy.noise.sampler import Noise
-
-Array = NDArray[np.float64]
 
 SLICE = 500
 """Runs on each dataset in one slice."""

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.cli.documents import place_of
 from ppdp.cli.output import refuse
 from ppdp.cli.pipeline_file import DataRules, PipelineFile
 from ppdp.cli.tables import Source
-
-Array = NDArray[np.float64]
+from ppdp.data.rows import Array
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 

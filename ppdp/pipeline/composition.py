@@ -6,12 +6,11 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
+from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, UnknownStage, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.estimator import same_kind
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from ppdp.core.domain import Domain
     from ppdp.pipeline.planning.comparison import Comparison
 
-Array = NDArray[np.float64]
 
 GUARDS: dict[str, Any] = {"MeanFloor": MeanFloor}
 """Stages that mechanisms bring themselves."""

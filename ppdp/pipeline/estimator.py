@@ -14,11 +14,10 @@ from sklearn.utils.metaestimators import available_if
 
 from ppdp.core.domain import Domain
 from ppdp.data import intake as entrance
+from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, LedgerError
 from ppdp.privacy.ledger.fits import Charge, charged_to, open_ledger, travelled
 from ppdp.privacy.ledger.ledger import Ledger
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from ppdp.core.ladder import Ladder
 from ppdp.data import intake as entrance
 from ppdp.data.facts import Fact, check_promised, complete, merged, of_neighbours
 from ppdp.data.placement import placed
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, NoRoute, PpdpError, PrivacyRefusal
 from ppdp.interop.sklearn import FromSklearn
 from ppdp.pipeline.composition import Composition, check_steps
@@ -43,8 +43,6 @@ from ppdp.privacy.gate import GATE_KINDS
 from ppdp.privacy.ledger.fits import Charge, Cost, charge, open_ledger
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise
-
-Array = NDArray[np.float64]
 
 
 def _maps(pipeline: Pipeline) -> bool:

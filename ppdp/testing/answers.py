@@ -10,20 +10,19 @@ from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ppdp.bounds import lookup
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.mechanisms.base import Question
 from ppdp.mechanisms.query.signs import ANGLE, FLIPS
 from ppdp.pipeline.planning.plan import PlannedMechanism
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.neighbours import Pair
 
-Array = NDArray[np.float64]
 T = TypeVar("T")
 
 PUSH = 10.0  # how far the first answer leads a model, in bounds on answers

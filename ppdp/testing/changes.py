@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.core.distance import Distance, Moves
+from ppdp.data.rows import Array
 from ppdp.data.statistics import row_norms
 
-Array = NDArray[np.float64]
 Random = np.random.Generator
 PROBED = 1000
 """Most columns of which all changes are tried."""

@@ -14,15 +14,14 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, ndtr, ndtri
 from scipy.stats import beta, binom
 
 from ppdp.core.checks import number
+from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
-
-Array = NDArray[np.float64]
 
 _EPSILONS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)  # where profiles are compared
 _LARGE = 700.0  # an epsilon that no number of runs refutes

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone, is_regressor
 
 from ppdp.bounds import lookup
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import PpdpError
 from ppdp.pipeline.composition import guard_of
 from ppdp.pipeline.planning.plan import PlannedMechanism
@@ -32,7 +31,6 @@ from ppdp.testing.neighbours import EXCESS, Pair, World, highest, inhabited
 from ppdp.testing.stages import check_copies, check_parameters, demand, retold
 from ppdp.transformers.way import Condition
 
-Array = NDArray[np.float64]
 MU, DELTA = 3.0, 1e-6  # what it may cost while it is tried: so much that half of the noise shows in few runs
 DISTANCES = (
     Adjacency.replace().distance,

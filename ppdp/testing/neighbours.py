@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from ppdp.core.distance import Distance, Moves
 from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
 from ppdp.testing.changes import around, attained_moves, confined, corner, most_moves, rows_after
 from ppdp.testing.tables import GAPPED, MASKS, PAIRS, STEPS, TABLES, units
 from ppdp.transformers.way import Way
 
-Array = NDArray[np.float64]
 Random = np.random.Generator
 P = TypeVar("P")
 STRUCTURED = 0.5, 0.2  # share of pairs that are drawn as pairs: without gaps, and with gaps, which matter more

@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ppdp.data.rows import Array
+
 Random = np.random.Generator
 Table = Callable[[int, int, float, Random], Array]
 Scales = Callable[[], float]

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.noise.sampler import Noise
 
-Array = NDArray[np.float64]
 Shape = int | tuple[int, ...]
 
 

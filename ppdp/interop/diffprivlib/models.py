@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from ppdp.core.checks import flag, positive
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 
-Array = NDArray[np.float64]
 Parameters = Mapping[str, Any]
 EXACTLY = {"tol": 0.0, "max_iter": 15_000}  # stops where float64 cannot tell objectives apart
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ppdp.bounds.diffprivlib import ROUNDED, VERSION
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, StageFailed
 from ppdp.interop.diffprivlib.draws import Draws
 from ppdp.interop.diffprivlib.models import REFUSED, SUPPORTED, Adapter, full_name
@@ -26,7 +26,6 @@ from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.learn.supervised import Supervised
 from ppdp.privacy.noise.sampler import Noise
 
-Array = NDArray[np.float64]
 INSTALL = 'pip install "ppdp[diffprivlib]"'
 
 

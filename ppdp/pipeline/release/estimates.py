@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from ppdp.bounds.projection import Matrix
-
-Array = NDArray[np.float64]
+from ppdp.data.rows import Array
 
 _ANGLES, _POINTS, _FAR = 2001, 4000, 8.0
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.replay.rules import refuse_unsafe
@@ -22,11 +21,10 @@ from ppdp.certificate.share.files import (
     zipped,
 )
 from ppdp.core.checks import path_of
+from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.release.twins import mapped
-
-Array = NDArray[np.float64]
 
 FORM = "ppdp-export/1"
 MANIFEST, CERTIFICATE, INFERENCE = "manifest.json", "certificate.json", "inference.json"

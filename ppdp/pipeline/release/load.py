@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.canonical import strict_json
@@ -16,6 +15,7 @@ from ppdp.certificate.issuing import content_hash
 from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.certificate.share.files import hashed, read_members, unpack_arrays
 from ppdp.core.checks import path_of
+from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError, PpdpError
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.pipeline import Pipeline
@@ -35,8 +35,6 @@ from ppdp.pipeline.release.export import (
 )
 from ppdp.pipeline.release.parquet import verified
 from ppdp.pipeline.release.table import Released
-
-Array = NDArray[np.float64]
 
 
 class ReleasedPipeline(Pipeline):

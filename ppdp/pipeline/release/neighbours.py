@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from ppdp.data.rows import Array
+
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
 Counts = NDArray[np.unsignedinteger[Any]]

@@ -11,17 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ppdp.certificate import Certificate
 from ppdp.certificate.record import Record
 from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.certificate.share.files import pack_arrays, read_file, unpack_arrays, write_bytes
 from ppdp.core.checks import path_of
+from ppdp.data.rows import Array
 from ppdp.exceptions import CertificateError, ExportError
 
-Array = NDArray[np.float64]
 Shapes = Mapping[str, Sequence[int]]
 KEY, OTHERS = b"ppdp.certificate", b"ppdp.arrays"
 

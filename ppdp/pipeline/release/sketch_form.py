@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.bounds.projection import Matrix
 from ppdp.certificate.record import Record
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.mechanisms import SignMechanism
 from ppdp.pipeline.release.estimates import Noise
-
-Array = NDArray[np.float64]
 
 _NOISES = {"query.rows": (1.0, 2.0), "laplace.rows": (2.0, 5.0)}
 """Variance of noise of scale 1, and the variance of its square for noise of variance 1."""

@@ -15,6 +15,7 @@ from ppdp.certificate.issuing import content_hash
 from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.core.checks import integer, positive
 from ppdp.core.tables import html_table
+from ppdp.data.rows import Array
 from ppdp.exceptions import DomainMismatch, ExportError, InvalidParameter, InvalidValue, MissingBound
 from ppdp.mechanisms.query.signs import ANGLE
 from ppdp.pipeline.release import neighbours
@@ -30,7 +31,6 @@ from ppdp.pipeline.release.estimates import (
 from ppdp.pipeline.release.parquet import Certified, WithParquet, described, malformed, unpacked
 from ppdp.pipeline.release.sketch_form import SketchForm
 
-Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
 

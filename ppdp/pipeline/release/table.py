@@ -9,18 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.issuing import content_hash
 from ppdp.certificate.record import Record
 from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.core.formula import FORMULAS
+from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
 from ppdp.pipeline.release.parquet import Certified, WithParquet, described, malformed, unpacked
 from ppdp.pipeline.release.sketches import SketchTable
 
-Array = NDArray[np.float64]
 Shapes = Mapping[str, Sequence[int]]
 _BYTES_OF_A_LINE = 40
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import clone
 
@@ -19,11 +18,9 @@ from ppdp.certificate.record import Record
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.transformers.way import Way
-
-Array = NDArray[np.float64]
 
 
 def released_twins(

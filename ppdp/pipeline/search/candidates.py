@@ -14,7 +14,7 @@ from sklearn.base import clone, is_regressor
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
 from ppdp.data import intake as entrance
-from ppdp.data.rows import encode_labels, encode_targets
+from ppdp.data.rows import Array, encode_labels, encode_targets
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound, PpdpError
 from ppdp.pipeline.pipeline import Pipeline
 from ppdp.pipeline.planning.plan import Plan
@@ -23,7 +23,6 @@ from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
 
-Array = NDArray[np.float64]
 Scoring = Callable[[Any, Any], float]
 
 _OF_THE_SEARCH = ("epsilon", "delta", "ledger", "dataset", "random_state", "domain", "purpose", "responsible")

@@ -26,6 +26,7 @@ from ppdp.core.names import dataset_name
 from ppdp.data import intake as entrance
 from ppdp.data.facts import check_promised, merged, of_neighbours
 from ppdp.data.frames import cells
+from ppdp.data.rows import Array
 from ppdp.data.summary import column_sums
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
 from ppdp.pipeline.estimator import PrivateEstimator, as_part, same_kind
@@ -38,8 +39,6 @@ from ppdp.pipeline.sparse import check_sparse_plan
 from ppdp.privacy.ledger.fits import Charge, Cost, charge, paid_for
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise
-
-Array = NDArray[np.float64]
 
 
 class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
