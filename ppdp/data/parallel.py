@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import chain, islice
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ppdp.core.rounding import EXACT
 
 __all__ = ["PIECE", "blocks", "in_parallel", "threads_for"]
@@ -43,10 +45,15 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int) -> Iterator[
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    workers = min(8, os.cpu_count() or 1)
+    workers, silent = min(8, os.cpu_count() or 1), np.geterr()  # threads of their own would warn, of private rows
+
+    def quietly(item: S) -> T:
+        with np.errstate(**silent):
+            return task(item)
+
     with threads_for(d), ThreadPoolExecutor(workers) as pool:
         while waiting := list(islice(rest, WAITING * workers)):
-            yield from pool.map(task, waiting)
+            yield from pool.map(quietly, waiting)
 
 
 def threads_for(d: int) -> AbstractContextManager[Any]:

@@ -18,7 +18,7 @@ from ppdp.core.declared import Value, constants
 from ppdp.core.distance import Distance, Sensitivity
 from ppdp.core.domain import Domain
 from ppdp.data.frames import arrow_table, readable
-from ppdp.data.parallel import blocks
+from ppdp.data.parallel import PIECE, blocks, in_parallel
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments
 from ppdp.data.summary import extremes, observed_domain
@@ -224,8 +224,14 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         if not self.elementwise or issparse(X):
             return self.map_rows(X, statistics)
         out = np.empty_like(X) if out is None else out
-        for part in blocks(*X.shape):
-            out[part] = self.map_rows(X[part], statistics)
+
+        def task(first: int) -> None:
+            rows, room = X[first : first + PIECE], out[first : first + PIECE]
+            for part in blocks(*rows.shape):
+                room[part] = self.map_rows(rows[part], statistics)
+
+        for _ in in_parallel(task, range(0, len(X), PIECE), 0):
+            pass
         return out
 
     def held(self) -> Statistics:

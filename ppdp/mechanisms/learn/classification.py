@@ -136,8 +136,11 @@ class LogisticRegression(LinearClassifier, Mechanism):
 
     def _residuals(self, scores: Array, y: Array) -> Array:
         if scores.shape[1] == 1:
-            return np.asarray(expit(scores) - y[:, None])
-        residuals: Array = softmax(scores, axis=1)
+            residuals = np.tanh(scores / 2)  # twice expit - 1/2, and faster
+            residuals *= 0.5
+            residuals += (0.5 - y)[:, None]
+            return np.asarray(residuals)
+        residuals = softmax(scores, axis=1)
         residuals[np.arange(len(y)), y.astype(np.intp)] -= 1.0
         return residuals
 

@@ -5,6 +5,7 @@ Theory: ``docs/theory/noisy-gradient-descent.md``, ``docs/theory/output-perturba
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from ppdp.bounds.learning import kept_steps
 from ppdp.core.progress import progress
 from ppdp.core.rounding import BLOCK
+from ppdp.data.parallel import PIECE, in_parallel
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import row_norms
 from ppdp.mechanisms.learn.secants import Secants
@@ -50,19 +52,34 @@ class ClippedGradient:
         return replace(self, **own, divisor=size)
 
     def __call__(self, theta: Array) -> Array:
-        """Mean gradient at coefficients of shape (n_scores, width): one pass over the rows, block by block."""
+        """Mean gradient at coefficients of shape (n_scores, width): one pass over the rows.
+
+        Sums of blocks are whole numbers of steps of a public grid, so their order does not show in a bit.
+        """
         d = self.X.shape[1]
-        coef, intercept = theta[:, :d].T, theta[:, d:].sum(axis=1)
+        coef, intercept = np.ascontiguousarray(theta[:, :d].T), theta[:, d:].sum(axis=1)
+        step = np.ldexp(self.clip, math.ceil(math.log2(max(len(self.X), 2))) - 61)  # so that all blocks fit 64 bits
 
         def block(start: int) -> Array:
             part = slice(start, start + BLOCK)
-            X, residuals = self.X[part], self.residuals(self.X[part] @ coef + intercept, self.y[part])
-            size = np.sqrt(np.einsum("ij,ij->i", residuals, residuals)) * self.norms[part]
-            scale = np.minimum(1.0, np.divide(self.clip, size, out=np.ones_like(size), where=size > 0))
-            residuals = residuals * (self.weight[part] * scale)[:, None]
+            X = self.X[part]
+            scores = X @ coef
+            scores += intercept
+            residuals = self.residuals(scores, self.y[part])
+            size = np.abs(residuals[:, 0]) if len(theta) == 1 else np.sqrt(np.einsum("ij,ij->i", residuals, residuals))
+            size *= self.norms[part]
+            np.maximum(size, self.clip, out=size)
+            np.divide(self.clip, size, out=size)
+            size *= self.weight[part]
+            residuals *= size[:, None]
             return np.column_stack([residuals.T @ X, *[residuals.sum(axis=0)] * (self.width - d)])
 
-        return np.asarray(sum(map(block, range(0, len(self.X), BLOCK)), np.zeros_like(theta)) / self.divisor)
+        def piece(first: int) -> NDArray[np.int64]:
+            last = min(first + PIECE, len(self.X))
+            return sum(np.rint(block(start) / step).astype(np.int64) for start in range(first, last, BLOCK))
+
+        totals = in_parallel(piece, range(0, len(self.X), PIECE), d)
+        return np.asarray(sum(totals, np.zeros(theta.shape, dtype=np.int64)) * step / self.divisor)
 
 
 def projected(theta: Array, radius: float) -> Array:

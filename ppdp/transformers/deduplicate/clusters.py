@@ -151,7 +151,7 @@ def centres(rows: Comparable, eta: float) -> Indices:
 
 def _copies(rows: Comparable) -> tuple[Indices, NDArray[np.bool_]]:
     """The first row that equals each row, and whether there is more than one."""
-    alike = grouped(rows.points if rows.labels is None else np.column_stack([rows.points, rows.labels]))
+    alike = grouped(rows.points) if rows.labels is None else grouped(rows.points, rows.labels)
     narrow = np.int32 if len(rows.slots) < 2**31 else np.intp
     return alike.of_rows(alike.order[alike.starts].astype(narrow)), alike.of_rows(alike.sizes > 1)
 

@@ -92,11 +92,8 @@ class Deduplicator(Resampler):
 
 def kept(X: Array, y: Array | None, columns: list[int] | None = None, labels: str = "record") -> NDArray[np.intp]:
     """Positions of the rows that stay: one of each group of rows with equal keys, or none."""
-    record = X if y is None else np.column_stack([X, y])
     key = X if columns is None else X[:, columns]
-    if labels == "record" and y is not None:
-        key = record if columns is None else np.column_stack([key, y])
-    groups = grouped(key)
+    groups = grouped(key, y) if labels == "record" and y is not None else grouped(key)
     same = columns is None and (labels != "first" or y is None)  # then all rows of a group that is kept are equal
-    chosen = groups.first if same else smallest(record, groups)
+    chosen = groups.first if same else smallest(X if y is None else np.column_stack([X, y]), groups)
     return chosen[groups.constant(y)] if labels == "unanimous" and y is not None else chosen

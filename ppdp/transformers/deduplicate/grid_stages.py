@@ -142,7 +142,7 @@ class GridDeduplicator(Resampler):
         cells = X - self._origin(X.shape[1]) * sides
         cells /= sides
         np.floor(cells, out=cells)
-        groups = grouped(cells if y is None or self.labels != "record" else np.column_stack([cells, y]))
+        groups = grouped(cells) if y is None or self.labels != "record" else grouped(cells, y)
         weight = np.zeros(rows.n)
         if self.keep == "soft":
             weight[slots] = groups.of_rows(1.0 / groups.sizes)

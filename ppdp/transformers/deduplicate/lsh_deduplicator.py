@@ -106,7 +106,7 @@ class LSHDeduplicator(Resampler):
 
     def _weight(self, rows: Rows, statistics: Statistics) -> Array:
         slots, X, y = present(rows, self.keys)
-        order = grouped(X if y is None else np.column_stack([X, y])).order
+        order = (grouped(X) if y is None else grouped(X, y)).order
         table = TokenSets.of_rows(X) if self.mode == "minhash" else Vectors.of_rows(X)
         weight = np.zeros(rows.n)
         weight[slots] = self._decided(table, order)

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.data.parallel import blocks
+from ppdp.data.parallel import PIECE, blocks, in_parallel
 from ppdp.data.rows import Array, Rows
 
 Bits = NDArray[np.uint64]
@@ -79,29 +79,49 @@ def mixed(words: Bits) -> Bits:
     return words ^ (words >> np.uint64(31))
 
 
-def hashed(words: Bits) -> Bits:
-    """A public hash of every row."""
-    hashes = np.zeros(len(words), dtype=np.uint64)
+def hashed(words: Bits, hashes: Bits) -> None:
+    """Go on with a public hash of every row, by these of its columns."""
     for column in words.T:
-        hashes = (hashes ^ column) * np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= column
+        hashes *= np.uint64(0x9E3779B97F4A7C15)
         hashes ^= hashes >> np.uint64(29)
-    return hashes
 
 
-def grouped(records: Array) -> Groups:
-    """Groups of equal records, in the order of records."""
-    hashes = np.zeros(len(records), dtype=np.uint64)
-    for part in blocks(*records.shape):
-        hashes[part] = hashed(bits(records[part]))
-    order = np.argsort(hashes, kind="stable")
+def grouped(*tables: Array) -> Groups:
+    """Groups of equal records, in the order of records; the columns of a record may stand in several tables."""
+    columns = [table if table.ndim == 2 else table[:, None] for table in tables]
+    hashes = np.zeros(len(columns[0]), dtype=np.uint64)
+
+    def task(first: int) -> None:
+        for part in blocks(min(PIECE, len(hashes) - first), columns[0].shape[1]):
+            own = slice(first + part.start, first + min(part.stop, PIECE))
+            for table in columns:
+                hashed(bits(table[own]), hashes[own])
+
+    for _ in in_parallel(task, range(0, len(hashes), PIECE), 0):
+        pass
+    order = _sorted(hashes)
     ranked = hashes[order]
     new = np.ones(len(order), dtype=bool)
     new[1:] = ranked[1:] != ranked[:-1]
-    if _share_a_hash(records, order, np.flatnonzero(~new)):
-        words = bits(records)
+    if any(_share_a_hash(table, order, np.flatnonzero(~new)) for table in columns):
+        words = np.column_stack([bits(table) for table in columns])
         order = np.lexsort((*words.T, hashes))
         new[1:] = (words[order[1:]] != words[order[:-1]]).any(axis=1)
     return Groups(order, np.flatnonzero(new))
+
+
+def _sorted(hashes: Bits) -> Positions:
+    """Positions in the order of their hashes, those of equal ones ascending."""
+    low = np.uint64(2 ** max(len(hashes) - 1, 1).bit_length() - 1)
+    packed = (hashes & ~low) | np.arange(len(hashes), dtype=np.uint64)
+    packed.sort()  # much faster than to sort positions
+    order = (packed & low).astype(np.intp)
+    packed |= low
+    close = np.flatnonzero(packed[1:] == packed[:-1])
+    some = np.union1d(close, close + 1)
+    order[some] = order[some][np.argsort(hashes[order[some]], kind="stable")]
+    return order
 
 
 def _share_a_hash(records: Array, order: Positions, places: Positions) -> bool:
