@@ -22,6 +22,7 @@ from ppdp.audit.optimise import share
 from ppdp.audit.plans import attained, reaching
 from ppdp.audit.report import ReplayFinding, ReplayReport
 from ppdp.core.boundary import discreet
+from ppdp.data.placement import placed
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
@@ -30,6 +31,7 @@ from ppdp.pipeline.execute import execute
 from ppdp.pipeline.pipeline import Pipeline, rows_to_fit
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import PlannedStep
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.answers import Asked, Rehearsal, held, kept_in, law_of, misasked, replayed_answers
 from ppdp.testing.changes import confined, corner, rows_after
 from ppdp.testing.neighbours import EXCESS, MARGIN_EXCESS, outgrown
@@ -92,12 +94,7 @@ def replay(pipeline: Any, data: Any, *, seconds: float, seed: int) -> ReplayRepo
         raise InvalidParameter(f"a {type(pipeline).__name__} cannot be replayed on data.", fix=fix)
     X, y = data if isinstance(data, tuple) and len(data) == 2 else (data, None)
     plan, rows = rows_to_fit(pipeline, X, y)
-    if plan.domain.adjacency.hides_number:
-        raise InvalidParameter(
-            "executions are compared on datasets of as many rows, whose number may not be private.",
-            fix="Adjacency.replace(); or audit(pipeline) without data, on made-up rows.",
-        )
-    return _Replay(plan, rows, seconds, seed).report()
+    return _Replay(plan, placed(rows, plan.domain, Noise(seed)), seconds, seed).report()
 
 
 class _Replay:
@@ -126,8 +123,8 @@ class _Replay:
             runs = [base, *(self._run(rows, given) for rows in self._others(slots, rng))]
             for run in runs[1:]:
                 self._against_plan(run)
-            near = adjacency.record_level  # else two changes of one row are too far apart
-            for pair in combinations(runs, 2) if near else ((base, run) for run in runs[1:]):
+            # Two changes of one row, and two rows that were added in one place, are too far apart.
+            for pair in combinations(runs, 2) if adjacency.replaces else ((base, run) for run in runs[1:]):
                 self._compare(*pair, slots)
             if time.monotonic() - self.started > self.seconds:
                 break
@@ -146,7 +143,7 @@ class _Replay:
             refused=refused,
             seed=self.seed,
             seconds=time.monotonic() - self.started,
-            neighbours="" if adjacency.record_level else adjacency.words,
+            neighbours="" if adjacency.replaces else adjacency.words,
         )
 
     def _kept(self) -> tuple[tuple[str, Any], ...]:
@@ -180,29 +177,36 @@ class _Replay:
     # ---------------------------------------------------------------- neighbours
 
     def _slots(self, star: int, rng: np.random.Generator) -> tuple[int, ...]:
-        """Rows that differ: the longest, the first and the last, then any."""
-        first = [int(np.argmax(row_norms(np.nan_to_num(self.rows.X)))), 0, self.rows.n - 1]
-        count = min(self.plan.domain.adjacency.rows, self.rows.n)
-        drawn = rng.permutation(self.rows.n)[:count].tolist()
+        """Rows that differ: the longest, the first and the last, then any; where some are absent, those in turn."""
+        sides = np.flatnonzero(self.rows.weight > 0), np.flatnonzero(self.rows.weight == 0)
+        slots = sides[star % 2] if len(sides[0]) and len(sides[1]) else np.arange(self.rows.n)
+        first = slots[[int(np.argmax(row_norms(np.nan_to_num(self.rows.X[slots])))), 0, -1]].tolist()
+        count = min(self.plan.domain.adjacency.rows, len(slots))
+        drawn = rng.permutation(slots)[:count].tolist()
         return tuple(dict.fromkeys([*first[star : star + 1], *drawn]))[:count]
 
     def _others(self, slots: tuple[int, ...], rng: np.random.Generator) -> Iterator[Rows]:
-        """The dataset with other rows in these slots: opposite ones, others' rows, near ones, gaps."""
+        """The dataset with other rows in these slots: none, or opposite ones, others' rows, near ones, gaps."""
         if not self.plan.domain.adjacency.record_level:
             yield from self._changed(slots[0], rng)
             return
-        X, (n, d), k = self.rows.X, self.rows.X.shape, len(slots)
-        known = np.nan_to_num(X)
+        X, d, k = self.rows.X, self.rows.X.shape[1], len(slots)
+        if self.plan.domain.adjacency.hides_number and self.rows.weight[slots[0]]:
+            weight = self.rows.weight.copy()
+            weight[list(slots)] = 0.0
+            yield replace(self.rows, weight=weight).settled()
+            return
+        known = np.nan_to_num(X[self.rows.weight > 0] if self.rows.weight.any() else X)
         usual = float(row_norms(known).max(initial=0.0)) or 1.0
         length = self.plan.domain.row_norm or usual * rng.choice([1.0, FAR])
         scales = [scale for step in self.plan.steps for scale in lengths(step.stage, step.way)] or [usual]
         directions = units(1, d, rng), rng.choice([-1.0, 1.0], (1, d)), known.mean(axis=0, keepdims=True), np.eye(d)[:1]
         toward = directions[rng.integers(4)] if d > 1 else np.ones((1, 1))
         toward = np.repeat(toward / max(float(np.linalg.norm(toward)), 1e-300), k, axis=0)
-        another, third = (known[rng.integers(n, size=k)] for _ in range(2))
+        another, third = (known[rng.integers(len(known), size=k)] for _ in range(2))
         near = another + rng.choice(scales) * rng.choice(STEPS) * units(k, d, rng)
         gap = np.where(np.arange(d) == rng.integers(d), np.nan, third)
-        tables = [length * toward, -length * toward, another, near, -known[list(slots)]]
+        tables = [length * toward, -length * toward, another, near, -np.nan_to_num(X[list(slots)])]
         tables.append(gap if self.plan.domain.missing_rows else np.zeros((k, d)))
         for table in tables:
             changed = X.copy()
@@ -234,7 +238,9 @@ class _Replay:
         if y is not None:
             labels = range(len(domain.classes)) if domain.classes else (-1.0, 1.0, float(rng.uniform(-1, 1)))
             y[list(slots)] = rng.choice(np.array(labels, dtype=np.float64), len(slots))
-        return Rows(X, y, np.ones(len(X)))
+        weight = self.rows.weight.copy()
+        weight[list(slots)] = 1.0
+        return Rows(X, y, weight)
 
     # ---------------------------------------------------------------- comparisons
 

@@ -13,9 +13,9 @@ import pytest
 from effort import rounds
 from sklearn.base import clone, is_regressor
 
-from ppdp import Domain, Ledger, Pipeline
+from ppdp import Adjacency, Domain, Ledger, Pipeline
 from ppdp.audit import ReplayReport, audit
-from ppdp.exceptions import InvalidInput, InvalidParameter
+from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter
 from ppdp.interop.diffprivlib.step import Diffprivlib
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.mechanisms.learn import linear
@@ -564,3 +564,38 @@ def test_impossible_questions_are_refused_and_quote_no_cell():
     with pytest.raises(InvalidInput) as caught:
         audit(pipe, data=np.array([[1.0, 777.0], [np.inf, 2.0]]))
     assert "777" not in str(caught.value)
+
+
+# ---------------------------------------------------------------- rows that come and go
+
+HIDDEN = Domain(n_rows=N, n_features=3, adjacency=Adjacency.add_remove(2), max_missing=0)
+
+
+@pytest.mark.parametrize("last", [GaussianMechanism("sum"), LaplaceMechanism("rows")], ids=repr)
+@pytest.mark.parametrize("n", [0, 1, 40, N])
+@pytest.mark.repeated("last")
+def test_rows_are_removed_and_added_where_their_number_is_private(last, n, stars):
+    stars(6)
+    report = audit(planned(NormClipper(), StandardScaler(), last, domain=HIDDEN), data=X[:n])
+    assert not report.violated, report
+    assert report.counted
+    assert "add or remove up to 2 rows" in repr(report)
+    slots = [finding.ratio for finding in report.findings if finding.quantity == "slots"]
+    assert max(slots) == 1 or n == 1  # of the one row that is there, and of two that come beside it
+
+
+@pytest.mark.parametrize("told", ["in a warning", "by a denominator"])
+def test_what_depends_on_their_number_is_refuted(told, stars):
+    class Counts(GaussianMechanism):
+        def answer(self, rows, question):
+            present = int(rows.weight.sum())
+            if told == "in a warning":
+                warnings.warn(f"{present} rows", stacklevel=2)
+                return super().answer(rows, question)
+            return super().answer(rows, question) * rows.n / present
+
+    stars(6)
+    pipe = planned(NormClipper(), Counts("sum"), domain=HIDDEN)
+    assert audit(pipe, data=X[:3]).violated
+    with pytest.raises(DomainMismatch, match="more rows than n_rows"):
+        audit(pipe, data=np.vstack([X, X]))
