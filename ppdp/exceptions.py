@@ -30,6 +30,7 @@ __all__ = [
     "NonNumericData",
     "PpdpError",
     "PrivacyRefusal",
+    "RowsChanged",
     "SignatureError",
     "StageFailed",
     "UnknownStage",
@@ -115,6 +116,10 @@ class NonNumericData(InvalidInput, TypeError, code="non-numeric"):
 
 class InvalidValue(InvalidInput, code="invalid-value"):
     """Undeclared NaN or infinity, or an undeclared label."""
+
+
+class RowsChanged(InvalidInput, code="rows-changed"):
+    """Rows that are read in blocks are not those of the last pass over them."""
 
 
 class MissingBound(PpdpError, ValueError, code="missing-bound"):

@@ -262,7 +262,7 @@ class SelectionTarget(_ClaimedTarget):
     def outcome(self, side: int, noise: Noise) -> Array:
         """The chosen candidate and the noisy scores."""
         scores = (self.left, self.right)[side]
-        chosen, noisy = select(column_sums(scores, np.ones(len(scores)), 1.0), self.selection, noise)
+        chosen, noisy = select(column_sums(Rows.of(scores), 1.0), self.selection, noise)
         return np.array([1.0, chosen, *noisy])
 
 

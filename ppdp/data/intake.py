@@ -7,6 +7,7 @@ cost nothing. Cells are looked at behind the reservation, and never show in an e
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,12 +17,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
 from ppdp.core.domain import Domain
+from ppdp.data.delivered import Delivered
 from ppdp.data.frames import cells, column, matrix, numbers, opened
-from ppdp.data.rows import encode_labels, encode_targets
+from ppdp.data.rows import Rows, encode_labels, encode_targets
 from ppdp.data.statistics import clip_norms
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, NonNumericData
 
 __all__ = [
+    "Reader",
     "check_form",
     "check_labels",
     "read_classes",
@@ -54,6 +57,8 @@ def table_of(X: Any) -> Any:
     """A user's table, as :func:`ppdp.data.frames.opened` has it; refused if its rows are not there yet."""
     if type(X).__name__ == "LazyFrame":
         raise InvalidInput("X is a LazyFrame, whose rows were not computed yet.", fix="pass X.collect().")
+    if isinstance(X, Delivered):
+        return X
     try:
         return opened(X)
     except Exception:  # of a container that does not keep to its own form
@@ -67,9 +72,11 @@ def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bo
     ``coded`` puts numbers for labels that are public; it is shown the columns without their rows. Where the number of
     rows is private, the form is that of one row.
     """
+    shape = X.shape if isinstance(X, Delivered) else np.shape(X)
+    X = X.form if isinstance(X, Delivered) else X
     if hasattr(X, "columns"):
         _check_names(list(X.columns))
-    filler = _filler(np.shape(X), hides_number=hides_number)
+    filler = _filler((min(shape[0], 1), *shape[1:]) if shape else shape, hides_number=hides_number)
     _publicly(lambda: check_array(filler, dtype=np.float64, estimator=estimator))
     schema = coded(X[:0])
     _publicly(lambda: validate_data(estimator, X, skip_check_array=True, reset=reset))
@@ -164,7 +171,7 @@ def check_labels(X: Any, y: Any, estimator: Any, *, hides_number: bool = False) 
             fix="labels or numbers by a public rule.",
         )
     _publicly(lambda: column_or_1d(filler, warn=True))
-    if len(y) != np.shape(X)[0]:
+    if not isinstance(X, Delivered) and len(y) != np.shape(X)[0]:
         raise InvalidInput(
             "Found input variables with inconsistent numbers of samples: y must have one entry for every row of X."
         )
@@ -252,3 +259,38 @@ def repaired_targets(y: NDArray[Any], y_range: tuple[float, float], invalid: str
             "Input y contains NaN or infinity.", fix="remove it by a public rule, or use invalid='repair'."
         )
     return encode_targets(np.where(finite, targets, np.nan), y_range)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How cells become rows within the declared domain, each row by itself.
+
+    Attributes
+    ----------
+    domain : Domain
+        At the entrance.
+    coded : callable, optional
+        What puts numbers for labels of columns that are public.
+    gaps : bool
+        Whether NaN is a declared gap.
+    invalid : {"error", "repair"}
+        What becomes of anything else.
+    regression : bool
+        Whether labels are targets.
+    """
+
+    domain: Domain
+    coded: Callable[[Any], Any] | None
+    gaps: bool
+    invalid: str
+    regression: bool = False
+
+    def __call__(self, table: Any, labels: Any = None) -> Rows:
+        """Rows of an opened table."""
+        values = read_values(table if self.coded is None else self.coded(table), self.invalid)
+        X = repaired_values(values, self.domain, gaps=self.gaps, invalid=self.invalid)
+        if labels is None:
+            return Rows.of(X)
+        if self.regression:
+            return Rows.of(X, repaired_targets(labels, self.domain.require("y_range"), self.invalid))
+        return Rows.of(X, repaired_labels(labels, self.domain.classes or (), self.invalid))

@@ -55,7 +55,7 @@ def trimmed_means(rows: Rows, min_observed: int, trimmed: int, bound: float) -> 
     sizes = np.maximum(counts, min_observed)
     ranks = np.arange(rows.n)[:, None]
     kept = np.where((ranks >= trimmed) & (ranks < sizes - trimmed), np.sort(values, axis=0), 0.0)
-    return np.asarray(column_sums(kept, np.ones(rows.n), bound) / (sizes - 2 * trimmed))
+    return np.asarray(column_sums(Rows.of(kept), bound) / (sizes - 2 * trimmed))
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ def _triangle(d: int) -> tuple[tuple[NDArray[np.intp], ...], Array]:
 
 
 def _measure_matrix(rows: Rows, domain: Domain, _: Mapping[str, Any]) -> Array:
-    mean = column_sums(rows.X, rows.weight, largest_entry(domain)) / rows.n
+    mean = column_sums(rows, largest_entry(domain)) / rows.n
     return np.concatenate([mean, _measure_moment(rows, domain, _)])
 
 

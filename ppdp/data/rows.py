@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ppdp.data.parallel import PIECE
+from ppdp.data.parallel import PIECE, in_parallel
 
 __all__ = ["Rows", "encode_labels", "encode_targets"]
 
 Array = NDArray[np.float64]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -58,10 +59,23 @@ class Rows:
         """Public number of slots."""
         return int(self.X.shape[0])
 
+    @property
+    def d(self) -> int:
+        """Number of columns."""
+        return int(self.X.shape[1])
+
     def blocks(self) -> Iterator[Rows]:
-        """The rows in blocks; labels and keys stay behind."""
+        """The rows in blocks; keys stay behind."""
         for part in (slice(start, start + PIECE) for start in range(0, self.n, PIECE)):
-            yield Rows(self.X[part], None, self.weight[part])
+            yield Rows(self.X[part], None if self.y is None else self.y[part], self.weight[part])
+
+    def over(self, task: Callable[[Rows], T], d: int | None = None) -> Iterator[T]:
+        """Results of a task for every block of rows."""
+        return in_parallel(task, self.blocks(), self.d if d is None else d)
+
+    def each(self, function: Callable[[Rows], Rows], d: int) -> Rows:
+        """The rows behind a map of each by itself, to d columns."""
+        return function(self)
 
     @property
     def incomplete(self) -> NDArray[np.bool_]:

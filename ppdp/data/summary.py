@@ -21,6 +21,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.rounding import COARSE, EXACT, FINER, fixed_point_exponent, slice_bits
 from ppdp.data.parallel import PIECE, blocks, in_parallel
 from ppdp.data.rows import Rows
+from ppdp.data.stream import Stream
 
 __all__ = [
     "CoarseMoment",
@@ -75,13 +76,16 @@ class Summary(ABC, Generic[T]):
         """The statistic."""
 
 
-def fold(summary: Summary[T], rows: Rows | Iterable[Rows]) -> T:
+def fold(summary: Summary[T], rows: Rows | Stream | Iterable[Rows]) -> T:
     """A statistic of rows, which may come in blocks; no two blocks are held at once for longer than they take.
 
     What the statistic says of all rows, such as their public number, is said of all blocks together.
     """
-    parts = rows.blocks() if isinstance(rows, Rows) else rows
-    totals = in_parallel(lambda part: summary.add(summary.zero(), part), parts, summary.d)
+
+    def total(part: Rows) -> Total:
+        return summary.add(summary.zero(), part)
+
+    totals = rows.over(total, summary.d) if isinstance(rows, (Rows, Stream)) else in_parallel(total, rows, summary.d)
     return summary.finish(reduce(summary.merge, totals, summary.zero()))
 
 
@@ -273,22 +277,22 @@ class Counts(Summary[NDArray[np.int64]]):
         return total
 
 
-def column_sums(values: Array, weight: Array, bound: float) -> Array:
+def column_sums(rows: Rows | Stream, bound: float) -> Array:
     """Weighted column sums, as :class:`ColumnSums` takes them; the result does not depend on the order of rows."""
-    return joint_sums(Rows(values, None, weight), [(None, bound)])[0]
+    return joint_sums(rows, [(None, bound)])[0]
 
 
-def joint_sums(rows: Rows, terms: Sequence[Term]) -> Array:
+def joint_sums(rows: Rows | Stream, terms: Sequence[Term]) -> Array:
     """Column sums of several elementwise functions of the same rows, in one pass over them; shape (len(terms), d)."""
-    return fold(ColumnSums(rows.n, rows.X.shape[1], terms), rows)
+    return fold(ColumnSums(rows.n, rows.d, terms), rows)
 
 
-def second_moment(rows: Rows, bound: float, *, coarse: bool = False) -> Array:
+def second_moment(rows: Rows | Stream, bound: float, *, coarse: bool = False) -> Array:
     """``Σ w x xᵀ`` over the rows without gaps, whose entries are at most ``bound``; see :class:`CoarseMoment`."""
-    return fold((CoarseMoment if coarse else SecondMoment)(rows.X.shape[1], bound), rows)
+    return fold((CoarseMoment if coarse else SecondMoment)(rows.d, bound), rows)
 
 
-def incomplete(rows: Rows) -> int:
+def incomplete(rows: Rows | Stream) -> int:
     """How many rows with weight have a gap."""
     return int(fold(Counts(1, lambda block: block.incomplete.sum()), rows)[0])
 

@@ -230,6 +230,11 @@ class Mechanism(BaseEstimator):
     needs_y = False
     predicts = False
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether it needs all rows in memory; else it may be given a :class:`~ppdp.data.stream.Stream` to sum over."""
+        return True
+
     def declarations(self) -> tuple[str, ...]:
         """What the privacy map takes from the user's word, in public words."""
         return ()

@@ -98,10 +98,15 @@ class Composition:
                 step.set_output(transform=transform)
         return self
 
+    @property
+    def coding(self) -> Callable[[Any], Any] | None:
+        """What puts numbers for labels, if the first step knows public labels."""
+        found: Callable[[Any], Any] | None = getattr(next(iter(self._current()), ("", None))[1], "coded", None)
+        return found
+
     def coded(self, X: Any) -> Any:
         """The table with numbers for labels, if the first step knows public labels."""
-        coded = getattr(next(iter(self._current()), ("", None))[1], "coded", None)
-        return X if coded is None else coded(X)
+        return X if self.coding is None else self.coding(X)
 
     @property
     def fills_gaps(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from scipy.sparse import issparse
 from ppdp.core.boundary import at_step
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Rows
+from ppdp.data.stream import Stream
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import PlannedRelease
 from ppdp.privacy.noise.sampler import Noise
@@ -35,7 +37,7 @@ class Outcome:
     rung: int = -1
 
 
-def execute(plan: Plan, rows: Rows, noise: Noise) -> Outcome:
+def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
     """Run a plan on rows that were checked and clipped at the entrance.
 
     Raises
@@ -73,7 +75,7 @@ class _Fold:
         self.first = conditional[0] if gated else len(plan.steps)
         self.last = conditional[-1] if gated else -1
 
-    def step(self, position: int, rows: Rows) -> Rows:
+    def step(self, position: int, rows: Any) -> Any:
         """Measure, release what may be released, test, and apply one stage."""
         step = self.plan.steps[position]
         way, domain, stage = step.way, step.domain, step.stage
@@ -90,24 +92,22 @@ class _Fold:
         if way.name == "noisy":
             fitted = stage.read(self._moments(), way, domain)
         else:
-            none = Rows.of(np.empty((0, rows.X.shape[1])))
+            none = Rows.of(np.empty((0, rows.d)))
             fitted = stage.prepare(rows if way.name == "exact" else none, way, domain)
         if position == self.last:
             self._gate()
             if self.plan.rungs:
                 way = self.plan.steps[position].way
                 fitted = stage.prepare(rows, way, domain)
-        result: Rows = stage.apply(rows, fitted)
+        result = rows.each(partial(_applied, stage, fitted), way.domain.d)
         self.moments = stage.carry(self._moments(), fitted) if way.affine else None
-        # What a stage has made is only held here, and the next one may write over it.
-        ours = rows.ours if result.X is rows.X else issparse(rows.X) or not np.may_share_memory(result.X, rows.X)
-        return replace(result, ours=ours)
+        return result
 
     def _moments(self) -> Any:
         assert self.moments is not None  # the plan put a release before every stage that reads one
         return self.moments
 
-    def _measure(self, release: PlannedRelease, rows: Rows) -> None:
+    def _measure(self, release: PlannedRelease, rows: Any) -> None:
         """Measure now; release now only what must shape rows that a condition looks at.
 
         Everything else waits for the gate: with the gate in front, deltas need not add.
@@ -132,6 +132,13 @@ class _Fold:
         self.plan = plan.on(plan.gate.test(self.margin, self.noise, _advice(plan)))
         for release, exact in self.waiting:
             self._release(release, exact)
+
+
+def _applied(stage: Any, fitted: Any, rows: Rows) -> Rows:
+    """Rows, or a block of them, behind a stage. What a stage has made is only held here: the next may write over it."""
+    result: Rows = stage.apply(rows, fitted)
+    ours = rows.ours if result.X is rows.X else issparse(rows.X) or not np.may_share_memory(result.X, rows.X)
+    return replace(result, ours=ours)
 
 
 def _advice(plan: Plan) -> str:

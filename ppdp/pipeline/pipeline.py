@@ -23,6 +23,7 @@ from ppdp.core.checks import choice
 from ppdp.core.domain import Domain, check_domain
 from ppdp.core.ladder import Ladder
 from ppdp.data import intake as entrance
+from ppdp.data.delivered import Delivered, delivered
 from ppdp.data.facts import Fact, check_promised, complete, merged, of_neighbours
 from ppdp.data.placement import placed
 from ppdp.data.rows import Array, Rows
@@ -39,6 +40,7 @@ from ppdp.pipeline.release.description import describe
 from ppdp.pipeline.release.table import Released
 from ppdp.pipeline.release.twins import mapped, released_twins
 from ppdp.pipeline.sparse import check_sparse_plan, check_sparse_twins
+from ppdp.pipeline.streams import check_streams
 from ppdp.privacy.gate import GATE_KINDS
 from ppdp.privacy.ledger.fits import Charge, Cost, charge, open_ledger
 from ppdp.privacy.ledger.ledger import Ledger
@@ -186,10 +188,11 @@ class Pipeline(PrivateEstimator, Composition, FromSklearn, BaseEstimator):
 
         Parameters
         ----------
-        X : array, pandas, polars or Arrow table of shape (n_samples, n_features)
-            Private rows.
-        y : array-like of shape (n_samples,), optional
-            Private labels, if the last step needs them.
+        X : array, pandas, polars or Arrow table of shape (n_samples, n_features), or rows that are read in blocks
+            Private rows. A path, a glob or a folder of Parquet or Arrow files, a ``pyarrow.dataset.Dataset`` or a
+            ``RecordBatchReader`` is read once for every statistic and never held in memory.
+        y : array-like of shape (n_samples,) or str, optional
+            Private labels, if the last step needs them; of an Arrow table and of rows in blocks the name of a column.
 
         Raises
         ------
@@ -198,6 +201,10 @@ class Pipeline(PrivateEstimator, Composition, FromSklearn, BaseEstimator):
             checked first and cost nothing. Cells are looked at behind the ledger's reservation: whatever is raised
             then, also for a value that is no number, counts as spent. No variable of a frame leaves with it.
         """
+        with delivered(X, y) as (table, labels):
+            return self._fit(table, labels)
+
+    def _fit(self, X: Any, y: Any) -> Pipeline:
         plan, X, labels = self._received(X, y)
         noise = Noise(self.random_state)
         self._rehearse(plan, noise)
@@ -230,6 +237,8 @@ class Pipeline(PrivateEstimator, Composition, FromSklearn, BaseEstimator):
         check_promised(self.marks.promised, plan.domain)
         if issparse(X):
             check_sparse_plan(plan)
+        if isinstance(X, Delivered):
+            check_streams(plan)
         if plan.hopeless:
             raise NoRoute(
                 f"no data could pass the gate of {', '.join(plan.hopeless)}, so a fit would only spend.",
@@ -257,24 +266,21 @@ class Pipeline(PrivateEstimator, Composition, FromSklearn, BaseEstimator):
         cost = Cost(plan.epsilon, plan.delta, loss, max(loss.failure, loss.gate), plan.allowance, plan.domain.adjacency)
         return charge(self.ledger, cost, dataset=self.dataset, label=" > ".join(name for name, _ in self.steps))
 
-    def _rows(self, plan: Plan, table: Any, labels: Any) -> tuple[Plan, Rows]:
+    def _rows(self, plan: Plan, table: Any, labels: Any) -> tuple[Plan, Any]:
         """Values within the declared domain, and the plan with classes if they had to be read from y."""
         if labels is not None and plan.domain.classes is None and not is_regressor(self):
             seen = {"shape": table.shape, "names": plan.domain.feature_names}
-            classes = entrance.read_classes(labels)
+            held = isinstance(table, Delivered)
+            classes = entrance.read_classes(table.classes() if held else labels)
             if self._charges_a_ledger() and len(classes) > 2:
                 raise InvalidParameter(
                     "more than two classes must be declared where a ledger is charged.",
                     fix="pass classes=(...) to the model.",
                 )
             plan = self.plan_for(self.domain, **seen, read_classes=classes)
-        values = entrance.read_values(self.coded(table), self.invalid)
-        X = entrance.repaired_values(values, plan.domain, gaps=plan.domain.missing_rows > 0, invalid=self.invalid)
-        if labels is None:
-            return plan, Rows.of(X)
-        if is_regressor(self):
-            return plan, Rows.of(X, entrance.repaired_targets(labels, plan.domain.require("y_range"), self.invalid))
-        return plan, Rows.of(X, entrance.repaired_labels(labels, plan.domain.classes or (), self.invalid))
+        gaps = plan.domain.missing_rows > 0
+        read = entrance.Reader(plan.domain, self.coding, gaps, self.invalid, is_regressor(self))
+        return plan, table.stream(read) if isinstance(table, Delivered) else read(table, labels)
 
     def _keep(self, plan: Plan, outcome: Outcome, charged: Charge, *, seeded: bool) -> None:
         """Keep what was released, the twins and the certificate; nothing else."""

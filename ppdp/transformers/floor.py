@@ -54,7 +54,7 @@ class _NormMargin:
 
     def __call__(self, rows: Rows, unit: float) -> float:
         """Measure."""
-        mean = column_sums(rows.X, rows.weight, float(self.domain.require("row_norm"))) / rows.n
+        mean = column_sums(rows, float(self.domain.require("row_norm"))) / rows.n
         error = norm_error(self.domain)
         room = float(np.linalg.norm(mean)) - error - self.least
         return room / (unit + 2 * error) if room > 0 else 0.0

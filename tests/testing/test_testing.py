@@ -41,7 +41,7 @@ class Centred(Own):
     statistic_names = ("mean",)
 
     def prepare(self, rows, way, domain):
-        return {"mean": column_sums(rows.X, rows.weight, 2.0) / rows.n}
+        return {"mean": column_sums(rows, 2.0) / rows.n}
 
     def map_rows(self, X, statistics):
         return X - statistics["mean"]

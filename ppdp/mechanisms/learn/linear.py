@@ -79,6 +79,12 @@ class LinearModel(SharedDocstring, Supervised):
 
     needs_y = True
     predicts = True
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether gradients are taken of some of the rows."""
+        return self.solver in ("poisson", "fixed-size", "epochs", "hidden", "m2")
+
     _staged = False
     _solvers = tuple(name for name in SOLVERS if name != "output")
     _curvature = 1.0

@@ -95,6 +95,11 @@ class Query(SharedDocstring, FitsAlone):
             parameters = {"weighted": domain.min_present < domain.n}
         return Question.asked(formula, self._kind, domain, parameters)
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether every row is released by itself."""
+        return bool(self.query == "rows")
+
     def answer(self, rows: Rows, question: Question) -> Array:
         """What is asked, exactly."""
         bound, parameters = question.bound, question.parameters
@@ -105,7 +110,7 @@ class Query(SharedDocstring, FitsAlone):
         if self.query == "rows":
             return (rows.X * rows.weight[:, None]).ravel()
         if self.query == "sum":
-            return column_sums(rows.X, rows.weight, bound / rows.n)
+            return column_sums(rows, bound / rows.n)
         return mean(rows, bound / self._share, bound) if parameters["weighted"] else mean(rows, bound)
 
     def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
@@ -172,13 +177,13 @@ def rank_scores(rows: Rows, column: int, q: float, candidates: Array) -> Array:
 
 def mean(rows: Rows, bound: float, count_weight: float | None = None) -> Array:
     """Sum of the rows over their public number, and perhaps ``count_weight`` times the share of rows present."""
-    answer = column_sums(rows.X, rows.weight, bound) / rows.n
+    answer = column_sums(rows, bound) / rows.n
     return answer if count_weight is None else np.append(answer, count_weight * present(rows) / rows.n)
 
 
 def mean_and_moment(rows: Rows, norm: float, *, weighted: bool) -> Array:
     """Mean, upper triangle of the second moment over √2 R, isometric to the matrix, and perhaps the share present."""
-    upper, stretch = _triangle(rows.X.shape[1])
+    upper, stretch = _triangle(rows.d)
     moment = second_moment(rows, norm)[upper] / rows.n
     parts = [mean(rows, norm), moment * stretch / (math.sqrt(2) * norm)]
     return np.concatenate([*parts, *([MOMENT_COUNT_WEIGHT * norm * present(rows) / rows.n] if weighted else [])])

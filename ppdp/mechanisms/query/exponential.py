@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,11 @@ class ExponentialMechanism(FitsAlone, Mechanism):
     @classmethod
     def example(cls) -> Any:
         return cls(noise_scale=100.0)
+
+    @property
+    def in_memory(self) -> bool:
+        """No: it counts and adds up."""
+        return False
 
     def declarations(self) -> tuple[str, ...]:
         if self.query != "utility":
@@ -158,8 +163,12 @@ class ExponentialMechanism(FitsAlone, Mechanism):
             return [
                 rank_scores(rows, column, p["q"], marks) for column, marks in zip(p["columns"], _candidates(question))
             ]
-        given = np.nan_to_num(self._given(rows.X, p["candidates"]), nan=0.0)
-        return [column_sums(np.clip(given, 0.0, p["sensitivity"]), rows.weight, p["sensitivity"])]
+
+        def given(block: Rows) -> Rows:
+            found = np.nan_to_num(self._given(block.X, p["candidates"]), nan=0.0)
+            return replace(block, X=np.clip(found, 0.0, p["sensitivity"]))
+
+        return [column_sums(rows.each(given, p["candidates"]), p["sensitivity"])]
 
     def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         if self.query == "quantile":

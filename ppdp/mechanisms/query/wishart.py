@@ -76,6 +76,11 @@ class WishartMechanism(FitsAlone, Mechanism):
 
     guard = ("MeanFloor", "min_cosine")
 
+    @property
+    def in_memory(self) -> bool:
+        """No: it takes a mean."""
+        return False
+
     @classmethod
     def example(cls) -> Any:
         return cls(rank=20, min_cosine=0.97)
@@ -137,7 +142,7 @@ class WishartMechanism(FitsAlone, Mechanism):
         return f"{told} has about {gaussian:.3g} at the least norm, more above it, needs no such norm, and {better}."
 
     def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
-        mean = column_sums(rows.X, rows.weight, question.bound) / rows.n
+        mean = column_sums(rows, question.bound) / rows.n
         draw = partial(_projected, mean, question.parameters["rank"])
         return {"answer": noise.answer("projection", mean, noise_scale, question.bound, draw)}
 

@@ -132,6 +132,12 @@ class Plan:
         return () if self.gate is None else tuple(step.name for step in self.steps if out_of_reach(step, self.gate))
 
     @property
+    def in_memory(self) -> tuple[str, ...]:
+        """Steps that need all rows in memory: without one, rows may be read in blocks."""
+        last = (self.mechanism,) if self.mechanism is not None else ()
+        return tuple(step.name for step in (*self.steps, *last) if getattr(step.stage, "in_memory", True))
+
+    @property
     def drowned(self) -> bool:
         """Whether the noise of the mechanism is larger than half of what it asks for."""
         return self.mechanism is not None and self.mechanism.drowns

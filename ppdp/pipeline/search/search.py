@@ -26,7 +26,7 @@ from ppdp.core.names import dataset_name
 from ppdp.data import intake as entrance
 from ppdp.data.facts import check_promised, merged, of_neighbours
 from ppdp.data.frames import cells
-from ppdp.data.rows import Array
+from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
 from ppdp.exceptions import InvalidParameter, PrivacyRefusal
 from ppdp.pipeline.estimator import PrivateEstimator, as_part, same_kind
@@ -333,7 +333,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
                 continue
             predicted = pipeline.predict(_rows(table, held_out))
             scored = row_scores(known.domain, labels[held_out], predicted, self.scoring, regression=is_regressor(self))
-            sums[i] = column_sums(scored[:, None], np.ones(len(scored)), 1.0)[0]
+            sums[i] = column_sums(Rows.of(scored[:, None]), 1.0)[0]
         return facts, sums
 
     def _answers(self, method: str) -> bool:

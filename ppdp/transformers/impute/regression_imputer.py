@@ -188,7 +188,7 @@ class EigenvalueMargin:
 
     def __call__(self, rows: Rows, unit: float) -> float:
         smallest = float(np.linalg.eigvalsh(second_moment(rows, self.norm) / rows.n)[0])
-        error = product_error(rows.n, self.norm) / rows.n + eigen_error(rows.X.shape[1], self.norm)
+        error = product_error(rows.n, self.norm) / rows.n + eigen_error(rows.d, self.norm)
         room = smallest - self.least - error
         if unit == 0:
             return math.inf if room > 0 else 0.0

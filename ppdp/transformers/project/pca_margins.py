@@ -38,7 +38,7 @@ class Spectrum:
     def of_rows(cls, rows: Rows, domain: Domain, k: int, *, center: bool, coarse: bool = False) -> Spectrum:
         """From the rows, over their public number; ``coarse`` where the formula allows for it."""
         norm = float(domain.require("row_norm"))
-        mean = column_sums(rows.X, rows.weight, norm) / rows.n if center else np.zeros(rows.X.shape[1])
+        mean = column_sums(rows, norm) / rows.n if center else np.zeros(rows.d)
         matrix = second_moment(rows, largest_entry(domain), coarse=coarse) / rows.n
         return cls.of(mean, matrix, k, center=center)
 

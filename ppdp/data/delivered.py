@@ -1,0 +1,97 @@
+"""A user's rows where an engine holds them: the public form now, the rows in blocks when they are paid for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.core.boundary import at_step
+from ppdp.data.engine.opening import opened_source
+from ppdp.data.engine.source import Source
+from ppdp.data.frames import cells, column, opened
+from ppdp.data.rows import Rows
+from ppdp.data.stream import Stream
+from ppdp.exceptions import InvalidInput
+
+MOST_CLASSES = 1000  # labels that are told apart where none are declared
+
+
+@contextmanager
+def delivered(X: Any, y: Any) -> Iterator[tuple[Any, Any]]:
+    """What was passed to a fit, labels apart where they are a column; rows of an engine as :class:`Delivered`."""
+    if type(X).__module__.startswith("pyarrow") and isinstance(y, str) and hasattr(X, "drop_columns"):
+        _check_label(y, X.schema.names)
+        X, y = X.drop_columns([y]), X[y]
+    source = opened_source(X)
+    if source is None:
+        yield X, y
+        return
+    with source:
+        if y is not None and not isinstance(y, str):
+            raise InvalidInput("rows are read in blocks, so labels must be a column of them.", fix="y='its name'.")
+        if y is not None:
+            _check_label(y, source.schema.names)
+        given = Delivered(source, tuple(name for name in source.schema.names if name != y), y)
+        yield given, given.labels
+
+
+def _check_label(name: str, names: Sequence[str]) -> None:
+    if list(names).count(name) != 1:
+        raise InvalidInput(f"no column, or more than one, is called {name!r}, as y says.", fix="y='its name'.")
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Delivered:
+    """Rows of a source, of which only the form was looked at."""
+
+    source: Source
+    names: Sequence[str]
+    label: str | None
+
+    @property
+    def form(self) -> Any:
+        """The columns without their rows, as a table of that kind is opened."""
+        return opened(self.source.schema.empty_table().select(list(self.names)))
+
+    @property
+    def labels(self) -> Any:
+        """The column of labels without its rows."""
+        return None if self.label is None else column(self.source.schema.empty_table()[self.label])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return self.source.n, len(self.names)
+
+    def classes(self) -> NDArray[Any]:
+        """Different labels, each once; one pass over them alone."""
+        label = self.label
+        assert label is not None
+
+        def found(table: Any) -> list[Any]:
+            return list(dict.fromkeys(cells(column(table[label])).tolist()))
+
+        known: dict[Any, None] = {}
+        for some in self.source.over(found, [label], 1):
+            known |= dict.fromkeys(some)
+            if len(known) > MOST_CLASSES:
+                raise InvalidInput("y holds too many different labels.", fix="pass classes=(...) to the model.")
+        empty = cells(self.labels)
+        return np.array(list(known), dtype=empty.dtype)
+
+    def stream(self, read: Callable[[Any, Any], Rows]) -> Stream:
+        """The rows, once they are read by what takes a table and its labels."""
+        names, label = list(self.names), self.label
+
+        def entering(table: Any) -> Rows:
+            with at_step("entrance"):
+                y = None if label is None else column(table[label])
+                return replace(read(opened(table.select(names)), y), ours=True)
+
+        wanted = names if label is None else [*names, label]
+        return Stream(self.source, wanted, *self.shape, (entering,))

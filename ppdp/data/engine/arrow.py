@@ -1,0 +1,161 @@
+"""Rows in Parquet and Arrow files, by pyarrow: read again on every pass, with bounded memory.
+
+Messages of pyarrow may quote a cell, so none is passed on.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ppdp.data.engine.source import Source
+from ppdp.data.parallel import PIECE
+from ppdp.exceptions import DomainMismatch, InvalidInput, RowsChanged
+
+FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc"}
+AHEAD = 2  # batches that are read before they are asked for
+BUFFER = 2**20  # bytes that are read of a column at a time
+
+
+def opened(data: Any) -> Source | None:
+    """A source for a path, a glob, a folder, a ``pyarrow.dataset.Dataset`` or a ``RecordBatchReader``."""
+    if isinstance(data, (str, os.PathLike)):
+        return _of_path(os.fspath(data))
+    if not type(data).__module__.startswith("pyarrow"):
+        return None
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    if isinstance(data, pa.RecordBatchReader):
+        return _Spooled(data)
+    if isinstance(data, ds.InMemoryDataset):  # of which some can be read only once
+        return _Spooled(data.scanner().to_reader())
+    return ArrowSource(data) if isinstance(data, ds.Dataset) else None
+
+
+def _of_path(path: str) -> Source:
+    """Every file at a path: one, those of a glob, or those in a folder, in the order of their names."""
+    import pyarrow.dataset as ds
+
+    if os.path.isdir(path):
+        within = (file.relative_to(path) for file in Path(path).rglob("*") if file.is_file())
+        found = [os.path.join(path, file) for file in within if not any(part[0] in "._" for part in file.parts)]
+    else:
+        found = [path] if os.path.isfile(path) else glob.glob(path, recursive=True)
+    if not found:
+        raise InvalidInput(f"there is no file at {path!r}.", fix="the path of a file, a folder or a glob.")
+    kinds = {FORMATS.get(os.path.splitext(file)[1].lower()) for file in found}
+    if len(kinds) > 1 or None in kinds:
+        raise InvalidInput(
+            f"what is at {path!r} is not all of one kind that can be read in blocks: {', '.join(FORMATS)}.",
+            fix="write the rows as Parquet, whose columns have types.",
+        )
+    with _unquoted():
+        dataset = ds.dataset(sorted(found), format=kinds.pop())
+    return ArrowSource(dataset)
+
+
+@contextmanager
+def _unquoted() -> Iterator[None]:
+    """Errors of pyarrow and of the system, without what they quote."""
+    import pyarrow as pa
+
+    failed = False
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeError):
+        failed = True
+    if failed:
+        raise InvalidInput("a file cannot be read as what its name says.", fix="write it again, whole.")
+
+
+class ArrowSource(Source):
+    """Rows of a ``pyarrow.dataset.Dataset``; how many every fragment has is known from the first look at it."""
+
+    def __init__(self, dataset: Any) -> None:
+        with _unquoted():
+            self._dataset, self.schema = dataset, dataset.schema
+            self._fragments = list(dataset.get_fragments())
+            self._marks = [self._mark(fragment) for fragment in self._fragments]
+            self._counts = [fragment.count_rows() for fragment in self._fragments]
+            for fragment in self._fragments:
+                self._check(fragment)
+        self.n = sum(self._counts)
+        if not self._fragments:
+            raise InvalidInput("the dataset has no fragment.", fix="pass one that has rows.")
+
+    def _mark(self, fragment: Any) -> Any:
+        """What the file system says of a file: whoever writes to it changes that."""
+        path, files = getattr(fragment, "path", None), getattr(self._dataset, "filesystem", None)
+        if not path or files is None:
+            return None
+        info = files.get_file_info(path)
+        return info.type, info.size, info.mtime_ns
+
+    def _check(self, fragment: Any) -> None:
+        """Refuse a fragment with other columns: Arrow would fill them with gaps, or convert them by their values."""
+        keys = getattr(getattr(self._dataset, "partitioning", None), "schema", None)
+        own, given = fragment.physical_schema, set(keys.names if keys is not None else ())
+        wrong = [
+            field.name
+            for field in self.schema
+            if field.name not in given
+            and (own.get_field_index(field.name) < 0 or own.field(field.name).type != field.type)
+        ]
+        if wrong:
+            raise DomainMismatch(
+                f"some fragment lacks the column(s) {', '.join(map(repr, wrong))}, or has them with another type.",
+                fix="write all fragments with one schema.",
+            )
+
+    def tables(self, names: Sequence[str]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for fragment, mark, count in zip(self._fragments, self._marks, self._counts):
+            seen = 0
+            if self._mark(fragment) == mark:
+                with _unquoted():
+                    for batch in fragment.to_batches(schema=self.schema, columns=list(names), **_bounded(fragment)):
+                        seen += batch.num_rows
+                        if seen <= count and batch.num_rows:
+                            yield pa.Table.from_batches([batch])
+            if seen != count or self._mark(fragment) != mark:
+                raise RowsChanged("the rows changed between two passes.", fix="fit a copy that nobody writes to.")
+
+
+def _bounded(fragment: Any) -> dict[str, Any]:
+    """How to read a fragment: no column of a whole row group at once, and few batches ahead."""
+    import pyarrow.dataset as ds
+
+    bounded = {"batch_size": PIECE, "batch_readahead": AHEAD, "fragment_readahead": 1}
+    if getattr(getattr(fragment, "format", None), "default_extname", "") != "parquet":
+        return bounded
+    options = ds.ParquetFragmentScanOptions(use_buffered_stream=True, buffer_size=BUFFER, pre_buffer=False)
+    return {**bounded, "fragment_scan_options": options}
+
+
+class _Spooled(ArrowSource):
+    """Rows that can be read only once, in a file of their own that nobody else can read, until they are closed."""
+
+    def __init__(self, reader: Any) -> None:
+        import pyarrow.dataset as ds
+        import pyarrow.parquet as pq
+
+        self._folder = tempfile.TemporaryDirectory(prefix="ppdp-")
+        try:
+            file = os.path.join(self._folder.name, "rows.parquet")
+            with _unquoted(), pq.ParquetWriter(file, reader.schema, compression="lz4") as writer:
+                for batch in reader:
+                    writer.write_batch(batch)
+            super().__init__(ds.dataset(file, format="parquet"))
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        self._folder.cleanup()

@@ -1,0 +1,71 @@
+"""What an engine is to everything else: rows in blocks, as often as they are asked for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Self, TypeVar
+
+from ppdp.data.parallel import PIECE, in_parallel
+
+T = TypeVar("T")
+
+
+class Source(ABC):
+    """Rows that an engine holds. The same rows in the same order on every pass, or an error.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        Names and types of the columns: public.
+    n : int
+        Number of rows.
+    """
+
+    schema: Any
+    n: int
+
+    @abstractmethod
+    def tables(self, names: Sequence[str]) -> Iterator[Any]:
+        """All rows as pyarrow tables of these columns, split anywhere.
+
+        Raises
+        ------
+        RowsChanged
+            If rows or types are not those of the last pass.
+        """
+
+    def over(self, task: Callable[[Any], T], names: Sequence[str], width: int) -> Iterator[T]:
+        """Results of a task for every block, each once, in any order.
+
+        A block is a table of :data:`~ppdp.data.parallel.PIECE` rows, counted from the first row; the last one may be
+        shorter. So no partition shows in a bit, though a product of matrices rounds by where a row stands in a block. A
+        task and its results can be pickled by cloudpickle, so that an engine may run it where the rows are.
+        """
+        return in_parallel(task, aligned(self.tables(names)), width)
+
+    def close(self) -> None:  # noqa: B027  most have nothing to remove
+        """Remove whatever was made to read the rows twice."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def aligned(tables: Iterable[Any]) -> Iterator[Any]:
+    """The same rows in tables of ``PIECE`` rows, but for the last one; nothing is copied."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    held = 0
+    for table in tables:
+        waiting.append(table)
+        held += table.num_rows
+        while held >= PIECE:
+            whole = pa.concat_tables(waiting)
+            yield whole.slice(0, PIECE)
+            waiting, held = [whole.slice(PIECE)], held - PIECE
+    if held:
+        yield pa.concat_tables(waiting)

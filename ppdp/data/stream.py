@@ -1,0 +1,55 @@
+"""Rows that are read in blocks, each mapped when it is read, as often as somebody sums over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, TypeVar
+
+from ppdp.core.progress import paced
+from ppdp.data.engine.source import Source
+from ppdp.data.parallel import PIECE
+from ppdp.data.rows import Rows
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Stream:
+    """What :class:`~ppdp.data.rows.Rows` is to statistics, for rows that are nowhere all at once.
+
+    Attributes
+    ----------
+    source : Source
+        Where they are read.
+    names : sequence of str
+        Which columns are read.
+    n, d : int
+        Public number of rows, and of columns behind all maps.
+    maps : tuple of callable
+        What becomes of a block: the first takes a table of the source, each other one rows. They map every row by
+        itself, to the same bits in every pass.
+    """
+
+    source: Source
+    names: Sequence[str]
+    n: int
+    d: int
+    maps: tuple[Callable[[Any], Any], ...]
+
+    def each(self, function: Callable[[Rows], Rows], d: int) -> Stream:
+        """The same rows behind one more map, to d columns."""
+        return replace(self, maps=(*self.maps, function), d=d)
+
+    def over(self, task: Callable[[Rows], T], d: int | None = None) -> Iterator[T]:
+        """Results of a task for every block of rows; one pass over all of them."""
+        maps = self.maps
+
+        def run(table: Any) -> T:
+            return task(reduce(lambda rows, function: function(rows), maps, table))
+
+        return paced(self.source.over(run, self.names, self.d if d is None else d), self.n, PIECE)
+
+    def __repr__(self) -> str:
+        return f"Stream({self.n} x {self.d})"

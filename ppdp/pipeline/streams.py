@@ -1,0 +1,28 @@
+"""Rows that are read in blocks, which a plan takes if none of its steps needs all of them in memory."""
+
+from __future__ import annotations
+
+from ppdp.exceptions import UnsupportedOrder
+from ppdp.pipeline.planning.plan import Plan
+
+
+def check_streams(plan: Plan) -> None:
+    """Refuse a plan that cannot be run in blocks; no cell is looked at.
+
+    Raises
+    ------
+    UnsupportedOrder
+        If a step needs all rows in memory, or the number of rows is private.
+    """
+    for name in plan.in_memory:
+        raise UnsupportedOrder(
+            "it needs all rows in memory, and they are read in blocks.",
+            stage=name,
+            fix="another step, or pass pyarrow.dataset.dataset(...).to_table() where the rows fit into memory.",
+        )
+    if plan.domain.adjacency.hides_number:
+        raise UnsupportedOrder(
+            "rows whose number is private are put into secret slots, all at once, and these are read in blocks.",
+            stage="entrance",
+            fix="pass pyarrow.dataset.dataset(...).to_table() where the rows fit into memory.",
+        )

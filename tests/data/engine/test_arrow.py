@@ -1,0 +1,139 @@
+"""Files are read in blocks, again and again; what is not what it was is refused, and no message holds a cell."""
+
+import os
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from ppdp.data.engine.arrow import opened
+from ppdp.data.engine.source import aligned
+from ppdp.data.parallel import PIECE
+from ppdp.exceptions import DomainMismatch, InvalidInput, RowsChanged
+
+SECRET = "777123"
+
+
+def table_of(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return pa.table({"a": rng.standard_normal(n), "b": rng.integers(0, 9, n)})
+
+
+def written(folder, table, parts=3):
+    """The rows in so many files, of small row groups."""
+    ends = np.linspace(0, table.num_rows, parts + 1).astype(int)
+    for number, (start, end) in enumerate(pairwise(ends)):
+        pq.write_table(table.slice(start, end - start), folder / f"{number}.parquet", row_group_size=777)
+    return folder
+
+
+def read(source, names=("a", "b")):
+    return pa.concat_tables(source.tables(names)).combine_chunks()
+
+
+@pytest.mark.parametrize("form", ["folder", "glob", "one file", "dataset", "reader", "memory", "ipc"])
+def test_every_form_gives_the_same_rows_on_every_pass(tmp_path, form):
+    table = table_of(5000)
+    given = written(tmp_path, table)
+    if form == "glob":
+        given = f"{tmp_path}/*.parquet"
+    elif form == "one file":
+        given = tmp_path / "one.parquet"
+        pq.write_table(table, given)
+    elif form == "dataset":
+        given = ds.dataset(tmp_path)
+    elif form == "reader":
+        given = table.to_reader(max_chunksize=333)
+    elif form == "memory":
+        given = ds.dataset(table)
+    elif form == "ipc":
+        given = tmp_path / "rows.arrow"
+        with pa.OSFile(str(given), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    with opened(given) as source:
+        assert source.n == 5000
+        assert source.schema.names == ["a", "b"]
+        for _ in range(2):
+            assert read(source).equals(table.combine_chunks())
+        assert read(source, ["b"]).equals(table.select(["b"]).combine_chunks())
+
+
+def test_what_is_in_memory_is_for_nobody_here():
+    assert opened(table_of(3)) is opened(np.zeros((2, 2))) is opened([[1.0]]) is None
+
+
+@pytest.mark.parametrize("sizes", [[1, 2, 3], [PIECE, PIECE], [0, PIECE + 1, PIECE - 1, 5], [3 * PIECE + 2, 0, 1], []])
+def test_blocks_are_aligned_however_tables_are_split(sizes):
+    total = sum(sizes)
+    numbers, parts = pa.table({"a": np.arange(total)}), np.cumsum([0, *sizes])
+    found = [one["a"].to_numpy() for one in aligned(numbers.slice(s, e - s) for s, e in pairwise(parts))]
+    assert [len(one) for one in found] == [min(PIECE, total - s) for s in range(0, total, PIECE)]
+    assert np.array_equal(np.concatenate([*found, []]), np.arange(total))
+
+
+def test_a_reader_is_spooled_where_nobody_else_reads_and_nothing_stays():
+    source = opened(table_of(10).to_reader())
+    folder = source._folder.name
+    assert os.stat(folder).st_mode & 0o077 == 0
+    source.close()
+    assert not os.path.exists(folder)
+
+
+def test_a_reader_that_breaks_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def batches():
+        yield table_of(10).to_batches()[0]
+        raise OSError(SECRET)
+
+    with pytest.raises(InvalidInput) as raised:
+        opened(pa.RecordBatchReader.from_batches(table_of(1).schema, batches()))
+    assert SECRET not in str(raised.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def write(folder, name, table):
+    pq.write_table(table, folder / name)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: write(folder, "1.parquet", table_of(7)),
+        lambda folder: write(folder, "1.parquet", table_of(1000, seed=1)),
+        lambda folder: os.utime(folder / "2.parquet", ns=(1, 1)),
+        lambda folder: (folder / "0.parquet").unlink(),
+    ],
+    ids=["fewer rows", "other rows", "touched", "gone"],
+)
+def test_rows_that_change_between_passes_are_refused(tmp_path, change):
+    source = opened(written(tmp_path, table_of(3000)))
+    read(source)
+    change(tmp_path)
+    with pytest.raises(RowsChanged, match="changed between two passes"):
+        read(source)
+
+
+@pytest.mark.parametrize("other", [{"a": [1.0]}, {"a": [1.0], "b": [SECRET]}, {"a": [1], "b": [2]}])
+def test_a_fragment_with_other_columns_is_refused(tmp_path, other):
+    write(written(tmp_path, table_of(300)), "9.parquet", pa.table(other))
+    with pytest.raises(DomainMismatch, match="some fragment lacks") as raised:
+        opened(tmp_path)
+    assert SECRET not in str(raised.value)
+
+
+def test_files_that_cannot_be_read(tmp_path):
+    with pytest.raises(InvalidInput, match="no file"):
+        opened(tmp_path)
+    (tmp_path / "x.csv").write_text(f"a\n{SECRET}\n")
+    with pytest.raises(InvalidInput, match="not all of one kind"):
+        opened(tmp_path)
+    (tmp_path / "x.csv").unlink()
+    whole = written(tmp_path, table_of(3000)) / "1.parquet"
+    content = whole.read_bytes()
+    whole.write_bytes(content[: len(content) // 2])
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        opened(tmp_path)
