@@ -50,10 +50,7 @@ def _counted(domain: Domain, n_classes: int) -> bool:
 def whole_rows(distance: Distance) -> Distance:
     """The distance, where every row counts once or not at all.
 
-    Raises
-    ------
-    UnsupportedOrder
-        If rows may count in part: diffprivlib's models know no weights.
+    :class:`UnsupportedOrder` if rows may count in part: diffprivlib's models know no weights.
     """
     if distance.reweighted:
         raise UnsupportedOrder(
@@ -65,17 +62,9 @@ def whole_rows(distance: Distance) -> Distance:
 
 
 def objective_noise(epsilon: float, norm: float, penalty: float) -> tuple[float, float]:
-    """What diffprivlib adds to a sum of logistic losses of rows of norm at most ``norm``.
+    """What diffprivlib adds to a sum of logistic losses of rows of norm at most ``norm``; ``penalty`` is its ``1 / C``.
 
-    Parameters
-    ----------
-    epsilon, norm, penalty : float
-        As diffprivlib is given them; ``penalty`` is its ``1 / C``.
-
-    Returns
-    -------
-    tuple of (scale, curvature)
-        The linear term has density ``~ exp(-|b| / scale)``; the objective is ``curvature``-strongly convex at least.
+    Scale and curvature: the linear term has density ``~ exp(-|b| / scale)``, and the objective is at least so convex.
     """
     rest = epsilon - 2 * math.log1p(norm / (4 * penalty))
     if rest > 0:

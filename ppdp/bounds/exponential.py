@@ -26,10 +26,7 @@ _SHARED: dict[str, Any] = {
 def choice_loss(width: float, noise_scale: float, bound: float, count: int) -> PrivacyLoss:
     """Loss of ``count`` choices between candidates whose utilities change by amounts that differ by up to ``width``.
 
-    Raises
-    ------
-    ImpossibleBudget
-        If the noise is too fine for utilities of this size.
+    :class:`ImpossibleBudget` if the noise is too fine for utilities of this size.
     """
     loss_range = inflate(width / noise_scale + score_allowance(bound, noise_scale))
     return PrivacyLoss(parts=(BoundedRange(count=count, range=loss_range),))

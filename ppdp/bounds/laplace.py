@@ -27,10 +27,7 @@ def absolute_norm(domain: Domain) -> float:
 def real_loss(shift: float, noise_scale: float, shape: tuple[int, float]) -> PrivacyLoss:
     """Loss of an answer in real numbers whose L1 shift is at most ``shift``.
 
-    Raises
-    ------
-    ImpossibleBudget
-        If the noise is too fine for numbers of this size.
+    :class:`ImpossibleBudget` if the noise is too fine for numbers of this size.
     """
     size, bound = shape
     shift += noise_scale * laplace_allowance(bound, noise_scale, size)
@@ -40,10 +37,7 @@ def real_loss(shift: float, noise_scale: float, shape: tuple[int, float]) -> Pri
 def whole_loss(shift: int, noise_scale: float, bound: float) -> PrivacyLoss:
     """Loss of counts whose L1 shift is at most ``shift``.
 
-    Raises
-    ------
-    ImpossibleBudget
-        If the noise is too fine or too wide for counts of this size.
+    :class:`ImpossibleBudget` if the noise is too fine or too wide for counts of this size.
     """
     whole_lattice(bound, noise_scale)
     return PrivacyLoss(parts=(DiscreteLaplace(shift=shift, scale=noise_scale),) if shift else ())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from ppdp.core.distance import Distance
@@ -53,10 +54,6 @@ def _shape(
     return sum(outputs) * rank, sum_bound(domain, clip)
 
 
-def _steps(domain: Domain, *, steps: int, **_: Any) -> int:
-    return steps
-
-
 def _arrays(
     domain: Domain,
     count: int,
@@ -85,17 +82,19 @@ def _rounding(domain: Domain, noise_scale: float, clip: float, size: int) -> flo
     return 2.0 ** -(lattice_exponent(sum_bound(domain, clip), noise_scale) + 1) * math.sqrt(size)
 
 
-@formula(
-    "lora.frozen-a",
+_trained = partial(
+    formula,
     kind="privacy",
     law=GAUSSIAN,
     page="low-rank-training",
     used_by=("PrivateLoRA",),
-    relies=_RELIES_FA,
     shape=_shape,
-    steps=_steps,
+    steps=lambda domain, *, steps, **_: steps,
     arrays=_arrays,
 )
+
+
+@_trained("lora.frozen-a", relies=_RELIES_FA)
 def frozen_projection(
     domain: Domain,
     distance: Distance,
@@ -109,11 +108,7 @@ def frozen_projection(
     """Loss of ``steps`` sums of gradients of B, clipped jointly over all layers, on Poisson samples (Statement 1).
 
     Plain subsampled Gaussian accounting: a row adds at most the clip and what rounding it adds.
-
-    Raises
-    ------
-    UnsupportedOrder
-        If rows move or are reweighted.
+    :class:`UnsupportedOrder` if rows move or are reweighted.
     """
     rate = _sampled(domain, clip=clip, batch_size=batch_size, steps=steps, noise_scale=noise_scale)
     _whole_examples(distance)
@@ -124,17 +119,7 @@ def frozen_projection(
     return PrivacyLoss(parts=(part,))
 
 
-@formula(
-    "lora.fresh-projection",
-    kind="privacy",
-    law=GAUSSIAN,
-    page="low-rank-training",
-    used_by=("PrivateLoRA",),
-    relies=_RELIES_M2,
-    shape=_shape,
-    steps=_steps,
-    arrays=_arrays,
-)
+@_trained("lora.fresh-projection", relies=_RELIES_M2)
 def fresh_projections(
     domain: Domain,
     distance: Distance,
@@ -151,13 +136,9 @@ def fresh_projections(
 ) -> PrivacyLoss:
     """Loss of ``steps`` sums of *full* gradients, clipped jointly, noised and projected afresh (Statement 2).
 
-    Every layer has its own projection; all are charged as the narrowest of them. ``terms`` bounds inputs plus tokens
-    of an example: what float64 makes of a product is off by so many roundings of terms at most ``2^8`` clips long.
-
-    Raises
-    ------
-    UnsupportedOrder
-        If neighbouring datasets differ otherwise than by one example that only one of them has.
+    Every layer has its own projection; all are charged as the narrowest of them. ``terms`` bounds inputs plus tokens of
+    an example: what float64 makes of a product is off by so many roundings of terms at most ``2^8`` clips long.
+    :class:`UnsupportedOrder` if neighbouring datasets differ otherwise than by one example that only one of them has.
     """
     rate = _sampled(domain, clip=clip, batch_size=batch_size, steps=steps, noise_scale=noise_scale)
     _whole_examples(distance)

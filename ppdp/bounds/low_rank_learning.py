@@ -60,13 +60,9 @@ def fresh_projections(
     """Loss of ``steps`` mean gradients, each seen through a random subspace drawn for it alone, with noise on what is.
 
     The shift is that of ordinary noisy gradient descent, moved rows included. Of two classes a gradient is a vector, so
-    rank one. On Poisson samples (``batch_size < n``) Rényi curves, for one row that comes or goes. What float64 and
-    the lattice add is not projected, and counts as a Gaussian release.
-
-    Raises
-    ------
-    UnsupportedOrder
-        If gradients are sampled and neighbouring datasets differ otherwise.
+    rank one. On Poisson samples (``batch_size < n``) Rényi curves, for one row that comes or goes. What float64 and the
+    lattice add is not projected, and counts as a Gaussian release. :class:`UnsupportedOrder` if gradients are sampled
+    and neighbouring datasets differ otherwise.
     """
     gradient, width, rate = _fresh(domain, rank=rank, batch_size=batch_size, **own)
     sane(whole(steps) and steps >= 1)

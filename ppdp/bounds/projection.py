@@ -135,14 +135,7 @@ class Matrix:
     ) -> Change:
         """What a change of a row within all of these bounds can do to its image (Theorem C).
 
-        Parameters
-        ----------
-        coordinate : float or tuple of float
-            Most by which an entry changes: any, or each.
-        count : float
-            Most entries that change.
-        l1, l2 : float
-            Norms of the change.
+        An entry changes by at most ``coordinate`` (any, or each), ``count`` of them do, with these norms together.
         """
         return _change(self, coordinate, count, l1, l2)
 

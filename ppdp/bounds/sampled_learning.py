@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ppdp.bounds.learning import (
@@ -38,7 +39,19 @@ LOSSES: dict[str, Callable[..., Gradient]] = {
     "squared": squared_gradient,
 }
 
-MODELS = ("LinearRegression", "LinearSVC", "LogisticRegression", "Ridge")
+_trained = partial(
+    formula,
+    used_by=("LinearRegression", "LinearSVC", "LogisticRegression", "Ridge"),
+    predicts=True,
+)
+_sampled = partial(
+    _trained,
+    kind="privacy",
+    law=GAUSSIAN,
+    page="subsampling",
+    steps=lambda domain, *, steps, **_: steps,
+    arrays=released_models,
+)
 
 
 def row_gradient(domain: Domain, loss: str, **parameters: Any) -> Gradient:
@@ -89,11 +102,6 @@ _any_rows = _shape(lambda domain, _: domain.n)
 _one_batch = _shape(lambda _, batch_size: batch_size)
 
 
-def _given(domain: Domain, *, steps: int, **_: Any) -> int:
-    """Number of answers."""
-    return steps
-
-
 def _split(
     domain: Domain, distance: Distance, gradient: Gradient, noise_scale: float, batch_size: int, most: int, steps: int
 ) -> tuple[float, float]:
@@ -113,10 +121,7 @@ def _split(
 def _whole_rows(distance: Distance) -> dict[str, Any]:
     """What sampling looks at: how many rows differ, whatever their weight.
 
-    Raises
-    ------
-    UnsupportedOrder
-        If rows are reweighted.
+    :class:`UnsupportedOrder` if rows are reweighted.
     """
     if distance.reweighted:
         raise UnsupportedOrder(
@@ -126,17 +131,7 @@ def _whole_rows(distance: Distance) -> dict[str, Any]:
     return {name: getattr(distance, name) for name in ("replaced", "toggled", "moved", "radius", "total")}
 
 
-@formula(
-    "learning.poisson",
-    kind="privacy",
-    law=GAUSSIAN,
-    page="subsampling",
-    used_by=MODELS,
-    predicts=True,
-    shape=_any_rows,
-    steps=_given,
-    arrays=released_models,
-)
+@_sampled("learning.poisson", shape=_any_rows)
 def poisson_steps(
     domain: Domain, distance: Distance, *, noise_scale: float, loss: str, batch_size: int, steps: int, **own: Any
 ) -> PrivacyLoss:
@@ -152,28 +147,14 @@ def poisson_steps(
     return PrivacyLoss(mu, parts=(PoissonSamples(count=steps, rate=batch_size / domain.n, **rows, **sampled),))
 
 
-@formula(
-    "learning.fixed-size",
-    kind="privacy",
-    law=GAUSSIAN,
-    page="subsampling",
-    used_by=MODELS,
-    predicts=True,
-    shape=_one_batch,
-    steps=_given,
-    arrays=released_models,
-)
+@_sampled("learning.fixed-size", shape=_one_batch)
 def fixed_size_steps(
     domain: Domain, distance: Distance, *, noise_scale: float, loss: str, batch_size: int, steps: int, **own: Any
 ) -> PrivacyLoss:
     """Loss of ``steps`` answers on batches of exactly ``batch_size`` rows, drawn without replacement.
 
-    Statements 3, 4 and 8, for one replaced or toggled row.
-
-    Raises
-    ------
-    UnsupportedOrder
-        If more than one row is replaced or toggled, or rows are reweighted.
+    Statements 3, 4 and 8, for one replaced or toggled row. :class:`UnsupportedOrder` if more than one row is replaced
+    or toggled, or rows are reweighted.
     """
     _batches(domain, batch_size, steps)
     rows, gradient = _whole_rows(distance), row_gradient(domain, loss, **own)
@@ -187,13 +168,11 @@ def fixed_size_steps(
     return PrivacyLoss(mu, parts=(part,))
 
 
-@formula(
+@_trained(
     "learning.epochs",
     kind="mechanism",
     by_position=True,
     page="subsampling",
-    used_by=MODELS,
-    predicts=True,
     shape=_one_batch,
     steps=lambda domain, *, batch_size, epochs, **_: epochs * batches_per_pass(domain.n, batch_size),
     arrays=released_models,
@@ -217,15 +196,13 @@ def epochs_step(domain: Domain, distance: Distance, *, loss: str, batch_size: in
     return inflate((shift / math.sqrt(count) + 2 * gradient.sum_error(batch_size)) / batch_size)
 
 
-@formula(
+@_trained(
     "learning.hidden",
     kind="privacy",
     law=GAUSSIAN,
     by_position=True,
     hides_iterates=True,
     page="noisy-gradient-descent",
-    used_by=MODELS,
-    predicts=True,
     shape=_one_batch,
     steps=lambda domain, *, batch_size, **_: batches_per_pass(domain.n, batch_size),
 )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 from ppdp.bounds.deduplication import nobody_absent
 from ppdp.bounds.pca import spread_factor
@@ -90,15 +91,21 @@ def _spread(norm: float, centre: float) -> float:
     return norm**2 * math.sqrt(h**4 + max(0.0, 2 * spread_factor(centre / norm) - h * h) ** 2)
 
 
-@formula(
-    "scaling.standard",
+_scaling = partial(
+    formula,
     kind="stability",
     page="standard-scaling",
-    way="exact",
     used_by=("StandardScaler",),
-    assumes=lambda domain, *, conditional, **_: {"scaling.std"} if conditional else set(),
     releases=("squares", "matrix"),
 )
+_exact = partial(
+    _scaling,
+    way="exact",
+    assumes=lambda domain, *, conditional, **_: {"scaling.std"} if conditional else set(),
+)
+
+
+@_exact("scaling.standard")
 def standard_scaling(
     domain: Domain,
     distance: Distance,
@@ -140,15 +147,7 @@ def standard_scaling(
     return out, stretched.widened(n, n, shift, together, diameter=2 * norm)
 
 
-@formula(
-    "scaling.centred",
-    kind="stability",
-    page="standard-scaling",
-    way="exact",
-    used_by=("StandardScaler",),
-    assumes=lambda domain, *, conditional, **_: {"scaling.std"} if conditional else set(),
-    releases=("squares", "matrix"),
-)
+@_exact("scaling.centred")
 def centred_scaling(
     domain: Domain,
     distance: Distance,
@@ -185,15 +184,7 @@ def _correlation_shift(domain: Domain, distance: Distance, s: float, conditional
     return (g.rows * per_row + per_length * distance.total + 2 * d * g.error) / (s * s)
 
 
-@formula(
-    "scaling.public",
-    kind="stability",
-    page="standard-scaling",
-    way="noisy",
-    used_by=("StandardScaler",),
-    releases=("squares", "matrix"),
-    affine=lambda *, clip, **_: clip is None,
-)
+@_scaling("scaling.public", way="noisy", affine=lambda *, clip, **_: clip is None)
 def public_scaling(
     domain: Domain, distance: Distance, *, min_std: float, clip: float | None, with_mean: bool = True
 ) -> tuple[Domain, Distance]:

@@ -45,27 +45,14 @@ def _width(rows: int, distance: Distance) -> float:
 
 
 def choice_mu(rows: int, distance: Distance, scale: float) -> float:
-    """Gaussian parameter of one choice with probabilities ``~ exp(sum of scores / scale)``.
-
-    Parameters
-    ----------
-    rows : int
-        Public number of rows that are scored.
-    distance : Distance
-        Of the scored rows.
-    scale : float
-        The temperature.
-    """
+    """Gaussian parameter of one choice with probabilities ``~ exp(sum of scores / scale)``, of so many scored rows."""
     return range_mu(inflate(_width(rows, distance) / scale + score_allowance(float(rows), scale)))
 
 
 def choice_scale(rows: int, distance: Distance, mu: float) -> float:
     """The least temperature of a choice that costs at most ``mu``.
 
-    Raises
-    ------
-    ImpossibleBudget
-        If the budget is too small for the lattice of the noise.
+    :class:`ImpossibleBudget` if the budget is too small for the lattice of the noise.
     """
     room = range_of(mu) / _SAFE - _WORST_SCORES
     if room <= 0:
@@ -87,10 +74,7 @@ def score_mu(rows: int, distance: Distance, count: int, noise_scale: float) -> f
 def score_noise(rows: int, distance: Distance, count: int, mu: float) -> float:
     """The least noise on ``count`` mean scores that costs at most ``mu``.
 
-    Raises
-    ------
-    ImpossibleBudget
-        If the budget is too small for the lattice of the noise.
+    :class:`ImpossibleBudget` if the budget is too small for the lattice of the noise.
     """
     room = mu - WORST_ALLOWANCE_PER_ENTRY * math.sqrt(count)
     if room <= 0:
@@ -103,16 +87,8 @@ def search_loss(
 ) -> PrivacyLoss:
     """Everything that a search releases, all losses Gaussian.
 
-    Parameters
-    ----------
-    fits : sequence of PrivacyLoss
-        Of every candidate, on the training rows.
-    selection : PrivacyLoss
-        Of choice and score, on the validation rows.
-    refits : sequence of PrivacyLoss
-        Of every candidate on all rows: one of them is run, chosen by the selection. May be empty.
-    apart : bool
-        Whether neighbours differ in training rows or in validation rows, but not in both.
+    Every candidate is fitted on the training rows; ``selection`` is of choice and score on the validation rows; of the
+    ``refits`` on all rows, if there are any, one is run. ``apart``: neighbours differ on one side only.
     """
     trained = functools.reduce(operator.add, fits, PrivacyLoss())
     searched = _worst([trained, selection]) if apart else trained + selection
@@ -138,14 +114,7 @@ def selection_loss(
 def search_allowance(epsilon: float, scored: int, fits: Sequence[float], refits: Sequence[float]) -> float:
     """Part of delta for imperfect noise: one choice, the scores, all fits and the worst refit.
 
-    Parameters
-    ----------
-    epsilon : float
-        Of the whole search.
-    scored : int
-        How many scores are released.
-    fits, refits : sequence of float
-        Total variation distance of the noise of every one from the theory's.
+    Of every fit and refit the total variation distance of its noise from the theory's.
     """
     drawn = (1 + scored) * TOTAL_VARIATION_PER_DRAW
     return (1 + math.exp(epsilon)) * (drawn + math.fsum(fits) + max(refits, default=0.0))

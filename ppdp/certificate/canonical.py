@@ -89,10 +89,7 @@ def _validator(version: int) -> Any:
 def parse(content: Any) -> Record:
     """Read a document by the schema of its version; no value is converted.
 
-    Raises
-    ------
-    CertificateError
-        If it does not have the form of a certificate.
+    :class:`CertificateError` if it does not have the form of a certificate.
     """
     from jsonschema.exceptions import best_match
 

@@ -65,28 +65,9 @@ def issue_alone(
 ) -> Certificate:
     """The certificate of a mechanism that reads rows as they are.
 
-    Parameters
-    ----------
-    cost : Cost
-        What everything that it releases costs.
-    domain : Domain
-        Public facts of the rows.
-    mechanism : Mechanism
-        As it is recorded.
-    released : mapping of str to ndarray
-        What left, by names that begin with the mechanism's.
-    facts : sequence of (name, value, origin)
-        Beside those of the domain.
-    reasons : sequence of str
-        What is assumed.
-    seeded : bool
-        Whether the noise came from a seed.
-    inference : str
-        SHA-256 of the description of how what was released is used.
-    issued : mapping
-        The block of that name, empty if nothing is issued yet.
-    dataset : str, optional
-        Public name of the private data.
+    What was ``released`` has names that begin with the mechanism's; ``facts`` are those beside the domain's, as name,
+    value and origin; ``reasons`` say what is assumed; ``inference`` is the hash of the description of how what was
+    released is used; ``issued`` is the block of that name, empty if nothing is issued yet.
     """
     status, why = standing(reasons, seeded=seeded)
     record = Record(

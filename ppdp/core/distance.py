@@ -57,16 +57,9 @@ class Moves:
         return weighed[: int(min(self.columns, len(weighed)))]
 
     def scaled(self, factors: Sequence[float], most: float, error: float) -> Moves:
-        """Behind a map of every column by itself.
+        """Behind a map of every column by itself, with these Lipschitz constants.
 
-        Parameters
-        ----------
-        factors : sequence of float
-            Its Lipschitz constant in each column.
-        most : float
-            Most by which any two values of one column differ behind it.
-        error : float
-            By rounding, on each side of an entry that differs.
+        Two values of one column differ by ``most`` at most behind it; ``error`` is rounding, on each side.
         """
         slopes = [abs(factor) for factor in factors]
         slope, each = max(slopes), self.linf if isinstance(self.linf, tuple) else (self.linf,) * len(slopes)

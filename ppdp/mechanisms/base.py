@@ -136,12 +136,7 @@ class Question:
     def noise_scale(self, sensitivity: float, mu: float) -> float:
         """Least noise whose cost is at most ``mu``.
 
-        Raises
-        ------
-        ImpossibleBudget
-            If the budget is too small.
-        InvalidParameter
-            If the answer needs no noise.
+        :class:`ImpossibleBudget` if the budget is too small. :class:`InvalidParameter` if the answer needs no noise.
         """
         if sensitivity == 0:
             raise _nothing_to_protect()
@@ -171,10 +166,8 @@ class _Coarse:
 def behind(rest: PrivacyLoss, own: PrivacyLoss) -> PrivacyLoss:
     """A mechanism's loss behind everything else; a gate in front stays in front of both.
 
-    Raises
-    ------
-    InvalidParameter
-        If the mechanism can fail by itself: no gate may then be taken to be in front of everything.
+    :class:`InvalidParameter` if the mechanism can fail by itself: no gate may then be taken to be in front of
+    everything.
     """
     if own.failure or own.gate:
         raise InvalidParameter("the privacy map of a mechanism must not fail.")
@@ -339,10 +332,7 @@ class Mechanism(BaseEstimator):
     def own_noise_scale(self) -> float:
         """The parameter ``noise_scale`` of a mechanism that is used alone.
 
-        Raises
-        ------
-        MissingBudget
-            If it is not set.
+        :class:`MissingBudget` if it is not set.
         """
         if self.noise_scale is None:
             raise MissingBudget(

@@ -195,12 +195,8 @@ _ON_THE_PIPELINE = {
 def check_steps(steps: Any, cls: type) -> tuple[list[tuple[str, Any]], tuple[str, Any] | None]:
     """Stages and the mechanism, if the last step is one; ``cls`` is the pipeline's class.
 
-    Raises
-    ------
-    InvalidParameter
-        If ``steps`` is not a list of uniquely named pairs.
-    UnknownStage
-        If a step is not one of ppdp's, or a mechanism is not last.
+    :class:`InvalidParameter` if ``steps`` is not a list of uniquely named pairs. :class:`UnknownStage` if a step is not
+    one of ppdp's, or a mechanism is not last.
     """
     if not isinstance(steps, (list, tuple)) or not steps:
         raise InvalidParameter("steps must be a non-empty list of (name, step) pairs.")

@@ -17,10 +17,8 @@ FIX = "RandomProjection(...) as the first step, behind MinMaxScaler (from 0 to 0
 def check_sparse_plan(plan: Plan) -> None:
     """Refuse sparse rows that a plan cannot project; no cell is looked at.
 
-    Raises
-    ------
-    InvalidInput
-        If a stage in front of the projection takes no sparse rows, or one behind it compares rows as they came in.
+    :class:`InvalidInput` if a stage in front of the projection takes no sparse rows, or one behind it compares rows as
+    they came in.
     """
     for step in plan.steps:
         if getattr(step.stage, "keys", None) == "raw":

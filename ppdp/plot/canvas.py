@@ -20,10 +20,7 @@ LINES = (("#3b6690", "-"), ("#d08a4e", "--"), ("#2f7f79", "-."), ("#93699f", ":"
 def axes(ax: Axes | None, width: float, height: float) -> Axes:
     """The axis that was given, or that of a new figure of this size in inches.
 
-    Raises
-    ------
-    InvalidParameter
-        If matplotlib is not installed.
+    :class:`InvalidParameter` if matplotlib is not installed.
     """
     if ax is not None:
         return ax
@@ -75,10 +72,7 @@ def cut(text: str, most: int) -> str:
 def labelled(subject: Any, kinds: tuple[type, ...], wanted: str) -> list[tuple[str, Any]]:
     """A list of (label, subject), also of a single subject without a label.
 
-    Raises
-    ------
-    InvalidParameter
-        If something is of no such kind.
+    :class:`InvalidParameter` if something is of no such kind.
     """
     if isinstance(subject, kinds):
         return [("", subject)]

@@ -60,10 +60,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """Largest mu that fits into (epsilon, delta), rounded down.
 
-    Raises
-    ------
-    ImpossibleBudget
-        If ``epsilon`` is negative or ``delta`` is not in (0, 1).
+    :class:`ImpossibleBudget` if ``epsilon`` is negative or ``delta`` is not in (0, 1).
 
     Examples
     --------

@@ -22,13 +22,9 @@ _UP = 1 + 1e-11  # more than either can be too small by
 def log1F1(a: float, b: float, z: float) -> float:
     """``log 1F1(a; b; z) = log E exp(z B)`` for B ~ Beta(a, b - a), ``0 < a < b`` and ``z >= 0``; rounded up.
 
-    The series, all of whose terms are positive, until its tail is at most that of a geometric series; where its
-    largest term comes late, Euler's integral by the trapezoidal rule. Never above z; relative error below 1e-10.
-
-    Raises
-    ------
-    InvalidParameter
-        If a number is outside this range.
+    The series, all of whose terms are positive, until its tail is at most that of a geometric series; where its largest
+    term comes late, Euler's integral by the trapezoidal rule. Never above z; relative error below 1e-10.
+    :class:`InvalidParameter` if a number is outside this range.
     """
     number("a", a, above=0)
     number("b", b, above=a)

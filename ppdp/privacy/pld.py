@@ -201,12 +201,8 @@ def least_noise(
     """Least noise scale whose loss is within (epsilon, delta), rounded up; by bisection.
 
     ``loss_of`` gives the loss at a noise scale, of which ``start`` is the first that is tried. One that is smaller than
-    the answer by more than ``tolerance``, as a share, is not enough.
-
-    Raises
-    ------
-    ImpossibleBudget
-        If no noise scale up to ``2^40 start`` is enough.
+    the answer by more than ``tolerance``, as a share, is not enough. :class:`ImpossibleBudget` if no noise scale up to
+    ``2^40 start`` is enough.
     """
     number("epsilon", epsilon, above=0, kind=ImpossibleBudget)
     first = math.log(positive("start", start))

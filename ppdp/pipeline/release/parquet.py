@@ -43,12 +43,8 @@ class Certified:
     def opened(cls, path: str | os.PathLike[str], fix: str) -> Certified:
         """The file at a path; ``fix`` says how one with a certificate is written.
 
-        Raises
-        ------
-        CertificateError
-            If what stands for its certificate is none, or does not verify.
-        ExportError
-            If the file cannot be read, or has none.
+        :class:`CertificateError` if what stands for its certificate is none, or does not verify. :class:`ExportError`
+        if the file cannot be read, or has none.
         """
         import pyarrow as pa
 
@@ -76,16 +72,8 @@ class Certified:
 
         What a footer says of sizes anybody can forge, so none is believed: nothing is read whose size in memory does
         not follow from the certificate and the size of the file. Columns, physical types and numbers of values must be
-        those of the certificate, and neither a codec nor an encoding may expand without limit.
-
-        Parameters
-        ----------
-        schema : pyarrow.Schema
-            Names and types of the columns.
-        lines, size : int
-            How many, and the most bytes that one of them takes.
-        writer : str
-            What writes such a table.
+        those of the certificate, and neither a codec nor an encoding may expand without limit. There are so many
+        ``lines`` of at most ``size`` bytes; ``writer`` is what writes such a table.
         """
         import pyarrow as pa
 

@@ -63,10 +63,7 @@ class SketchTable(WithParquet):
     def of(cls, certificate: Certificate, arrays: Mapping[str, Array]) -> SketchTable:
         """The table of released arrays, of which one holds rows.
 
-        Raises
-        ------
-        ExportError
-            If none does.
+        :class:`ExportError` if none does.
         """
         form = SketchForm.of(certificate.record)
         held: NDArray[Any] = arrays[form.name].reshape(form.rows, form.size)

@@ -128,10 +128,7 @@ class Part(Loss, ABC):
     def from_dict(data: Mapping[str, Any]) -> Part:
         """Inverse of :meth:`to_dict`.
 
-        Raises
-        ------
-        InvalidParameter
-            If there is no such kind, or its numbers are others.
+        :class:`InvalidParameter` if there is no such kind, or its numbers are others.
         """
         kind, facts = data.get("kind"), {name: value for name, value in data.items() if name != "kind"}
         known = KINDS.get(kind) if isinstance(kind, str) else None

@@ -105,25 +105,11 @@ def score_allowance(bound: float, noise_scale: float) -> float:
 def laplace_release(
     noise: Noise, value: ArrayLike, noise_scale: float, bound: float, *, whole: bool = False
 ) -> NDArray[np.float64]:
-    """Return ``value``, rounded to a public lattice, plus discrete Laplace noise.
+    """Return ``value``, rounded to a public lattice, plus discrete Laplace noise: ``P(Z) ~ exp(-|Z| / noise_scale)``.
 
-    Parameters
-    ----------
-    noise : Noise
-        Where bits come from.
-    value : array-like of any shape
-        The private numbers. They are clamped to ``[-bound, bound]`` and NaN becomes 0: nothing is ever raised on them.
-    noise_scale : float
-        Scale b of the noise, ``P(Z) ~ exp(-|Z| / b)``; rounded up.
-    bound : float
-        **Public** bound on the absolute value of every entry.
-    whole : bool, default=False
-        Whether values are whole numbers: the noise is then whole as well, and nothing is rounded.
-
-    Raises
-    ------
-    InvalidParameter
-        If the two public numbers do not suit each other.
+    Private numbers are clamped to ``[-bound, bound]``, which is **public**, and NaN becomes 0: nothing is ever raised
+    on them, only :class:`InvalidParameter` if the two public numbers do not suit each other. ``whole`` numbers get
+    whole noise, and nothing is rounded.
 
     Examples
     --------
