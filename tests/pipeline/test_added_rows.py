@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from effort import rounds
 from scipy.sparse import csr_array
@@ -18,7 +19,7 @@ from ppdp.cli.main import main
 from ppdp.data.placement import placed
 from ppdp.data.rows import Rows
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, LedgerError, MissingBound, PpdpError
-from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
+from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression, SignMechanism
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.execute import execute
 from ppdp.privacy.noise.sampler import Noise
@@ -125,6 +126,20 @@ def test_with_one_row_more_everything_public_is_the_same(steps, tmp_path):
         assert f"{n} rows" not in str(pipe.certificate_)
         assert load(tmp_path / f"{n}").certificate_.verify()
     assert sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize("last", [SignMechanism(), LaplaceMechanism("rows")], ids=repr)
+def test_a_table_of_rows_and_its_file_are_those_of_all_slots(last, tmp_path):
+    """How well a file is packed follows from what was released; all else of it has one size."""
+    told = []
+    for n in (0, 31, N):
+        table = pipeline(last=last, dataset=f"{n:02d} {last}").fit(TABLE[:n]).release_.table
+        table.to_parquet(tmp_path / "table.parquet")
+        footer = pq.read_metadata(tmp_path / "table.parquet")
+        sizes = {key: len(value) for key, value in footer.metadata.items()}
+        words = repr(table).partition("certificate")[0]
+        told.append((table.shape, table.to_arrow().nbytes, len(pickle.dumps(table)), footer.num_rows, sizes, words))
+    assert told[0] == told[1] == told[2]
 
 
 WRONG = {
