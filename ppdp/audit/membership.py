@@ -38,8 +38,6 @@ from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.confidence import Certified, check_confidence, guessed_at_most
 from ppdp.testing.neighbours import Pair, World, differing
 
-__all__ = ["attack_membership"]
-
 Array = NDArray[np.float64]
 Random = np.random.Generator
 

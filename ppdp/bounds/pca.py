@@ -18,20 +18,6 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import UNIT, column_sum_error, eigen_error, inflate, product_error, projection_error
 
-__all__ = [
-    "centred_rank",
-    "frame_shift",
-    "map_error",
-    "moment_distance",
-    "moment_error",
-    "moment_spread",
-    "projected_map",
-    "projector_shift",
-    "rank_projection",
-    "shrinkage_shift",
-    "spread_factor",
-]
-
 _exact = partial(formula, kind="stability", page="pca", way="exact", used_by=("PCA",))
 _noisy = partial(
     formula,

@@ -14,8 +14,6 @@ from ppdp.core.checks import classes_of, pair
 from ppdp.core.domain import Domain
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 
-__all__ = ["Fact", "check_promised", "complete", "merged", "of_neighbours", "taken_on_trust"]
-
 # Facts on somebody's word; the others are seen at fit.
 _OF_THE_TABLE = ("n_rows", "n_features", "feature_names", "min_present")
 _UNIT = ("rows_per_unit", "adjacency")

@@ -16,8 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-__all__ = ["arrow_table", "cells", "column", "is_gap", "matrix", "numbers", "objects", "opened", "readable"]
-
 Array = NDArray[np.float64]
 
 _PLAIN = {float, int, bool, type(None), np.bool_, np.float16, np.float32, np.float64}

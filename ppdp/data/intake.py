@@ -23,18 +23,6 @@ from ppdp.data.rows import Rows, encode_labels, encode_targets
 from ppdp.data.statistics import clip_norms
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, NonNumericData
 
-__all__ = [
-    "Reader",
-    "check_form",
-    "check_labels",
-    "read_classes",
-    "read_values",
-    "repaired_labels",
-    "repaired_targets",
-    "repaired_values",
-    "table_of",
-]
-
 Array = NDArray[np.float64]
 
 

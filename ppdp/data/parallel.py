@@ -13,8 +13,6 @@ import numpy as np
 
 from ppdp.core.rounding import EXACT
 
-__all__ = ["PIECE", "blocks", "in_parallel", "threads_for"]
-
 S = TypeVar("S")
 T = TypeVar("T")
 

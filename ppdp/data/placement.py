@@ -11,8 +11,6 @@ from ppdp.data.rows import Rows
 from ppdp.exceptions import DomainMismatch
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["placed"]
-
 
 def placed(rows: Rows, domain: Domain, noise: Noise) -> Rows:
     """The rows in secret slots, if their number is private; the other slots are those of deleted rows.

@@ -19,8 +19,6 @@ from ppdp.data.frames import canonical
 from ppdp.data.parallel import blocks, in_parallel
 from ppdp.data.rows import Array
 
-__all__ = ["product", "project"]
-
 KEPT = 54  # bits of every entry that are used, counted from the largest entry of its row
 MATRIX_SLICE = 18
 LEAST = -512  # of exponents of rows: those of smaller rows are rounded to the same grid

@@ -11,8 +11,6 @@ from ppdp.core.rounding import UNIT
 from ppdp.data.rows import Rows
 from ppdp.data.summary import column_sums
 
-__all__ = ["RankGapMargin", "column_quantiles", "trimmed_means"]
-
 Array = NDArray[np.float64]
 Ranks = NDArray[np.int64]
 

@@ -20,8 +20,6 @@ from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
 from ppdp.data.summary import column_sums, joint_sums, second_moment
 
-__all__ = ["STATISTICS", "Statistic", "only"]
-
 Array = NDArray[np.float64]
 
 

@@ -13,8 +13,6 @@ from scipy.sparse import issparse
 
 from ppdp.data.parallel import PIECE, in_parallel
 
-__all__ = ["Rows", "encode_labels", "encode_targets"]
-
 Array = NDArray[np.float64]
 T = TypeVar("T")
 

@@ -12,8 +12,6 @@ from scipy.sparse import csr_array, issparse
 from ppdp.core.rounding import BLOCK, EXACT
 from ppdp.data.parallel import PIECE, blocks, in_parallel, threads_for
 
-__all__ = ["Moments", "clip_norms", "multiplied", "row_norms", "top_eigenvectors"]
-
 Array = NDArray[np.float64]
 
 TINY, HUGE = 1e-250, 1e250  # squares between are neither lost nor infinite

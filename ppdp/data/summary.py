@@ -23,21 +23,6 @@ from ppdp.data.parallel import PIECE, blocks, in_parallel
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
 
-__all__ = [
-    "CoarseMoment",
-    "ColumnSums",
-    "Counts",
-    "SecondMoment",
-    "Summary",
-    "column_sums",
-    "extremes",
-    "fold",
-    "incomplete",
-    "joint_sums",
-    "observed_domain",
-    "second_moment",
-]
-
 Array = NDArray[np.float64]
 Total = NDArray[Any]
 Term = tuple[Callable[[Array], Array] | None, float]

@@ -24,8 +24,6 @@ from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import PlannedRelease
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["Outcome", "execute"]
-
 Array = NDArray[np.float64]
 
 

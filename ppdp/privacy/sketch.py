@@ -17,8 +17,6 @@ from scipy import special
 from ppdp.privacy.renyi import Curve
 from ppdp.privacy.subsampling import Profile
 
-__all__ = ["matrix_change", "matrix_curve", "rows_curve", "rows_profile"]
-
 Floats = NDArray[np.float64]
 
 _UP = 1 + 1e-9  # of a profile: more than quadrature and incomplete gamma functions can lose

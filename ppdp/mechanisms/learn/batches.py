@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from ppdp.bounds.sampled_learning import batches_per_pass
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["batches", "fixed_size_sample", "poisson_sample", "secret_one", "shuffled", "uniform"]
-
 T = TypeVar("T")
 Indices = NDArray[np.intp]
 

@@ -20,8 +20,6 @@ from ppdp.mechanisms.learn.linear import BatchModel, has_path
 from ppdp.mechanisms.learn.solvers import LOW_RANK, SOLVERS
 from ppdp.privacy.losses import NoisyProjectionLoss
 
-__all__ = ["LinearClassifier", "LinearSVC", "LogisticRegression"]
-
 
 @dataclass(eq=False, repr=False)
 class LinearClassifier(BatchModel, ClassifierMixin):

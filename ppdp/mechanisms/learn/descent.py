@@ -20,8 +20,6 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import row_norms
 from ppdp.mechanisms.learn.secants import Secants
 
-__all__ = ["ClippedGradient", "descend", "descend_faster", "minimise", "path", "projected"]
-
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ClippedGradient:

@@ -18,8 +18,6 @@ from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.learn.regression import LinearRegressor
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["GammaRegressor", "PoissonRegressor", "TweedieRegressor"]
-
 _LARGEST_EXPONENT = 700.0  # of a prediction; its exponential is still a number
 
 

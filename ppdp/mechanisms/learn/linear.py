@@ -27,8 +27,6 @@ from ppdp.mechanisms.learn.solvers import SOLVERS, Training, question
 from ppdp.mechanisms.learn.supervised import Supervised
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["BatchModel", "LinearModel", "has_path"]
-
 ONE_MODEL = ("output", "hidden", "moments", "auto")  # solvers that release nothing but the last model
 
 

@@ -11,8 +11,6 @@ from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["fresh_answer", "public_basis", "refuse_seed"]
-
 
 def fresh_answer(noise: Noise, noise_scale: float, bound: float, rank: int) -> Callable[[Array], Array]:
     """What is released of a gradient, as a gradient: what a subspace drawn now shows of it, with noise on that.

@@ -18,8 +18,6 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import second_moment
 from ppdp.mechanisms.learn.descent import ClippedGradient, projected
 
-__all__ = ["fitted_by_moments", "usual_moments"]
-
 CLIPPED = 0.2  # square of the norm at which rows are clipped, over the largest: noise falls with it, bias grows slowly
 TARGET = 0.25  # square of the weight of targets, over that
 GRADIENT = 0.08  # norm at which gradients are clipped, over the largest norm of a row

@@ -14,8 +14,6 @@ from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.learn.linear import BatchModel, LinearModel
 from ppdp.mechanisms.learn.solvers import SOLVERS
 
-__all__ = ["LinearRegression", "LinearRegressor", "Ridge"]
-
 
 @dataclass(eq=False, repr=False)
 class LinearRegressor(LinearModel, RegressorMixin):

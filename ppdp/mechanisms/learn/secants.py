@@ -13,8 +13,6 @@ from scipy.optimize import LbfgsInvHessProduct
 
 from ppdp.data.rows import Array
 
-__all__ = ["Secants", "clear"]
-
 MOST = 20  # secants that are remembered
 STEADY = 100.0  # noise alone moves the coefficients in a step by at most one part in so many
 CLEAR = 30.0  # how many times shorter than the longest gradient noise must be for its changes to say something

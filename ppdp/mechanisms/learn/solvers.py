@@ -17,8 +17,6 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Question
 from ppdp.mechanisms.learn.moments import usual_moments
 
-__all__ = ["LOW_RANK", "SOLVERS", "Training", "question"]
-
 SOLVERS = ("dpgd", "poisson", "fixed-size", "epochs", "hidden", "output")
 LOW_RANK = ("m2", "lora-fa")
 

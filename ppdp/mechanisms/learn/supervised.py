@@ -17,8 +17,6 @@ from ppdp.data.summary import observed_domain
 from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["Supervised"]
-
 
 class Supervised:
     """Mixin for classifiers and regressors; it stands before :class:`Mechanism` among the bases."""

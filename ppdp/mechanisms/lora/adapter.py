@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from ppdp.certificate.issuing import content_hash
 from ppdp.mechanisms.lora.layers import Layer, Tensor
 
-__all__ = ["Matrices", "adapter_of", "arrays_of", "description", "make_adapter"]
-
 Matrices = Sequence[tuple[Tensor, Tensor]]
 """A and B of every layer."""
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from ppdp.exceptions import DomainMismatch, InvalidInput
 from ppdp.mechanisms.lora.layers import STAGE, Tensor
 
-__all__ = ["Batch", "Form", "check_form", "length_of", "split", "taken"]
-
 Batch = Mapping[str, Tensor]
 Form = Mapping[str, Tensor]
 """Tensors of no rows, whose shapes and types are public."""

@@ -18,8 +18,6 @@ from ppdp.exceptions import CertificateError, ExportError
 from ppdp.mechanisms.lora.adapter import arrays_of, description
 from ppdp.mechanisms.lora.plan import FORMULAS, NAME
 
-__all__ = ["certified", "write_adapter"]
-
 CERTIFICATE, CONFIG, WEIGHTS = "certificate.json", "adapter_config.json", "adapter_model.safetensors"
 
 

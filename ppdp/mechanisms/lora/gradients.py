@@ -19,8 +19,6 @@ from ppdp.bounds.low_rank import CANCELLED
 from ppdp.core.rounding import UNIT
 from ppdp.mechanisms.lora.layers import Layer, Tensor
 
-__all__ = ["FullGradients", "Gradients", "GradientsOfB", "Loss", "backward"]
-
 Loss = Callable[[Any, Mapping[str, Tensor]], Tensor]
 """``loss(model, batch)``: the loss of every example, of shape (n,)."""
 

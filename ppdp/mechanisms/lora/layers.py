@@ -15,8 +15,6 @@ from torch import nn
 from ppdp.core.checks import integer
 from ppdp.exceptions import InvalidParameter
 
-__all__ = ["STAGE", "Layer", "Tensor", "covered_layers", "refuse"]
-
 Tensor: TypeAlias = Any  # torch has types of its own, and is not there when ours are checked
 
 STAGE = "PrivateLoRA"

@@ -25,8 +25,6 @@ from ppdp.privacy.ledger.fits import Cost
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, lattice_exponent
 
-__all__ = ["FORMULAS", "NAME", "LoRAPlan", "make_plan"]
-
 FORMULAS = {"fa": "lora.frozen-a", "m2": "lora.fresh-projection"}
 NAME = "lora"
 

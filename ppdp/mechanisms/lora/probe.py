@@ -13,8 +13,6 @@ from torch import nn
 from ppdp.mechanisms.lora.gradients import Gradients, Loss, backward
 from ppdp.mechanisms.lora.layers import Layer, Tensor, refuse
 
-__all__ = ["Fingerprint", "check_probe", "fingerprint", "others"]
-
 Fingerprint = tuple[int, ...]
 
 MOST = 4  # examples that are looked at

@@ -29,8 +29,6 @@ from ppdp.privacy.ledger.fits import Charge, charge
 from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["PrivateLoRA"]
-
 KINDS: dict[str, Any] = {"fa": GradientsOfB, "m2": FullGradients}
 LARGEST_COUNT = 2.0**50  # what the sampler takes a whole number of its steps to be at most
 

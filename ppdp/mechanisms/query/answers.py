@@ -20,8 +20,6 @@ from ppdp.mechanisms.base import Question, SharedDocstring
 from ppdp.mechanisms.query.grids import public_grid
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["FitsAlone", "Query", "mean_and_moment", "present", "rank_scores", "read_moments"]
-
 
 class FitsAlone:
     """``fit`` of a mechanism without labels, outside a pipeline."""

@@ -22,8 +22,6 @@ from ppdp.mechanisms.query.grids import public_grid
 from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["ExponentialMechanism"]
-
 
 @dataclass(eq=False, repr=False)
 class ExponentialMechanism(FitsAlone, Mechanism):

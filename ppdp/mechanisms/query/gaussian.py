@@ -14,8 +14,6 @@ from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.query.answers import Query, mean_and_moment, read_moments
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["GaussianMechanism"]
-
 
 @dataclass(eq=False, repr=False)
 class GaussianMechanism(Query, Mechanism):

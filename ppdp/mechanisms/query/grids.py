@@ -11,8 +11,6 @@ from ppdp.core.checks import integer, shown
 from ppdp.core.domain import Domain
 from ppdp.exceptions import InvalidParameter, MissingBound
 
-__all__ = ["public_grid"]
-
 MOST = 100_000
 
 

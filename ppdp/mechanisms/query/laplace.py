@@ -13,8 +13,6 @@ from ppdp.mechanisms.query.answers import Query
 from ppdp.privacy.noise.laplace import laplace_release
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["LaplaceMechanism"]
-
 
 @dataclass(eq=False, repr=False)
 class LaplaceMechanism(Query, Mechanism):

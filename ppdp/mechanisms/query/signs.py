@@ -22,8 +22,6 @@ from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.query.answers import FitsAlone
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["ANGLE", "FLIPS", "SignMechanism"]
-
 FLIPS = ("staircase", "randomized-response", "smooth", "laplace", "gaussian")
 """Of the rows as they come."""
 ANGLE = "angle"

@@ -22,8 +22,6 @@ from ppdp.mechanisms.query.answers import FitsAlone
 from ppdp.privacy.losses import WishartLoss
 from ppdp.privacy.noise.sampler import Noise
 
-__all__ = ["WishartMechanism"]
-
 _BLOCK = 2**20  # entries of the matrix at a time
 _REFUSED = {
     "mean": "without its norm taken away the mean is told apart by its length.",

@@ -15,8 +15,6 @@ from ppdp.core.figures import figure
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.losses.part import Part
 
-__all__ = ["SketchLoss"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SketchLoss(Part):

@@ -21,8 +21,6 @@ from ppdp.transformers.project.pca_margins import AlignmentMargin, GapMargin, Sp
 from ppdp.transformers.project.public_columns import PublicColumns
 from ppdp.transformers.way import Ask, Measure, Way
 
-__all__ = ["PCA"]
-
 
 @dataclass(eq=False, repr=False)
 class PCA(Transformer):
