@@ -81,24 +81,12 @@ def glm_smoothness(
 
 @dataclass(frozen=True, slots=True)
 class Gradient:
-    """What is known of one row's clipped gradient, at every theta in the ball.
+    """What is known of one row's clipped gradient, at every theta in the ball."""
 
-    Attributes
-    ----------
-    size : int
-        How many numbers it has.
-    bound : float
-        Its norm is at most this.
-    lipschitz : float
-        Its Lipschitz constant in the row.
-    rounding : float
-        What float64 makes of it is off by at most this.
-    """
-
-    size: int
-    bound: float
-    lipschitz: float
-    rounding: float
+    size: int  # how many numbers it has
+    bound: float  # its norm is at most this
+    lipschitz: float  # its Lipschitz constant in the row
+    rounding: float  # what float64 makes of it is off by at most this
 
     def sum_error(self, rows: int) -> float:
         """What float64 makes of the sum over at most so many rows, divided by a public number, is off by at most."""

@@ -36,37 +36,19 @@ def operator_norm(matrix: Any) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Norms:
-    """What the bounds need of a drawn matrix A; all are upper ends.
+    """What the bounds need of a drawn matrix A; all are upper ends."""
 
-    Attributes
-    ----------
-    operator, frobenius : float
-        Norms of A.
-    spread : float
-        At least ``‖Ax‖₁`` of any row of norm 1.
-    rows, absolute_rows, largest : ndarray of shape (k,)
-        L2, L1 and L∞ norm of every row of A.
-    columns, absolute_columns : ndarray of shape (d,)
-        L2 and L1 norm of every column of A.
-    touched : ndarray of shape (d,)
-        How many components a column can change: its entries that are not 0; all, if the matrix is not sparse.
-    terms : int
-        How many entries of one row are not 0, at most.
-    bits : int or None
-        To how many bits rows are rounded before a product; None if sums are taken in order.
-    """
-
-    operator: float
-    frobenius: float
-    spread: float
-    rows: Array
-    absolute_rows: Array
-    largest: Array
-    columns: Array
-    absolute_columns: Array
-    touched: Array
-    terms: int
-    bits: int | None
+    operator: float  # norm of A
+    frobenius: float  # norm of A
+    spread: float  # at least ``‖Ax‖₁`` of any row of norm 1
+    rows: Array  # L2 norm of every row of A, shape (k,)
+    absolute_rows: Array  # its L1 norm
+    largest: Array  # its L∞ norm
+    columns: Array  # L2 norm of every column of A, shape (d,)
+    absolute_columns: Array  # its L1 norm
+    touched: Array  # how many components a column can change: its entries that are not 0; all, if A is not sparse
+    terms: int  # how many entries of one row are not 0, at most
+    bits: int | None  # to how many bits rows are rounded before a product; None if sums are taken in order
 
     def error(self, norm: float, entry: float) -> float:
         """L2 error of the image of a row of norm at most ``norm`` and entries of at most ``entry`` (Lemmas G, O)."""
@@ -78,22 +60,12 @@ class Norms:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a change of one row does to its image, at most; upper ends.
+    """What a change of one row does to its image, at most; upper ends."""
 
-    Attributes
-    ----------
-    l1, l2 : float
-        Norms of the change of the image.
-    components : ndarray of shape (k,)
-        By how much each component changes.
-    touched : int
-        How many components change.
-    """
-
-    l1: float
-    l2: float
-    components: Array
-    touched: int
+    l1: float  # norm of the change of the image
+    l2: float  # norm of the change of the image
+    components: Array  # by how much each component changes, shape (k,)
+    touched: int  # how many components change
 
 
 @dataclass(frozen=True, slots=True)

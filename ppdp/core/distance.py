@@ -29,21 +29,11 @@ class Sensitivity:
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """What is known of each row that moved, beside its L2 length.
+    """What is known of each row that moved, beside its L2 length."""
 
-    Attributes
-    ----------
-    linf : float or tuple of float
-        Most by which an entry differs: of any column, or of each.
-    l1 : float
-        Most by which the entries differ together.
-    columns : float
-        Most columns in which they differ.
-    """
-
-    linf: float | tuple[float, ...]
-    l1: float
-    columns: float
+    linf: float | tuple[float, ...]  # most by which an entry differs: of any column, or of each
+    l1: float  # most by which the entries differ together
+    columns: float  # most columns in which they differ
 
     @property
     def most(self) -> float:

@@ -22,20 +22,12 @@ _ON_A_WORD = (*_UNIT, "row_norm", "entry_bound", "max_missing", "classes", "y_ra
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A public fact with its origin.
+    """A public fact with its origin."""
 
-    Attributes
-    ----------
-    name, value, origin : str
-        For people.
-    public : bool
-        False if it was read off the private data, which makes a certificate conditional.
-    """
-
-    name: str
+    name: str  # all three for people
     value: str
     origin: str
-    public: bool = True
+    public: bool = True  # false if it was read off the private data, which makes a certificate conditional
 
 
 def complete(

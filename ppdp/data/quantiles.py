@@ -64,23 +64,12 @@ class RankGapMargin:
     before a quantile and is no longer than that away, is what was one step wide. The margin is the smallest t at which
     the widest windows of all columns are too wide; that is the exact number of rows for one column of raw data
     (``docs/theory/order-statistics.md``).
-
-    Attributes
-    ----------
-    gap : float
-        Bound on the L2 norm of the gaps of all columns.
-    quantiles : tuple of float
-        Where; the worst of them counts in each column.
-    entry : float
-        Every value is at most this large; so are the ends of a window that leaves the column.
-    moves : float
-        How far one step moves values besides (L2 over the columns).
     """
 
-    gap: float
-    quantiles: tuple[float, ...]
-    entry: float
-    moves: float
+    gap: float  # bound on the L2 norm of the gaps of all columns
+    quantiles: tuple[float, ...]  # where; the worst of them counts in each column
+    entry: float  # every value is at most this large; so are the ends of a window that leaves the column
+    moves: float  # how far one step moves values besides (L2 over the columns)
 
     def __call__(self, rows: Rows, unit: float) -> float:
         """Measure the margin; ``unit`` is the number of ranks that one step shifts a value by."""

@@ -19,19 +19,11 @@ TINY, HUGE = 1e-250, 1e250  # squares between are neither lost nor infinite
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Mean and second moment of rows over their public number.
+    """Mean and second moment of rows over their public number."""
 
-    Attributes
-    ----------
-    mean, squares : ndarray of shape (d,)
-        Mean and mean square of every column.
-    matrix : ndarray of shape (d, d), optional
-        The whole second-moment matrix, if it is known.
-    """
-
-    mean: Array
-    squares: Array
-    matrix: Array | None = None
+    mean: Array  # of every column, shape (d,)
+    squares: Array  # mean square of every column, shape (d,)
+    matrix: Array | None = None  # the whole second-moment matrix, if it is known, shape (d, d)
 
     @classmethod
     def of_matrix(cls, mean: Array, matrix: Array) -> Moments:

@@ -76,19 +76,11 @@ def fold(summary: Summary[T], rows: Rows | Stream | Iterable[Rows]) -> T:
 
 @dataclass(frozen=True, slots=True)
 class ColumnSums(Summary[Array]):
-    """Column sums of elementwise functions of the rows, exact up to one rounding of every entry to a public grid.
+    """Column sums of elementwise functions of the rows, exact up to one rounding of every entry to a public grid."""
 
-    Attributes
-    ----------
-    n, d : int
-        Public number of all rows, and of columns.
-    terms : sequence of (function or None, bound)
-        What is summed (None: the entries themselves); clamped to ``[-bound, bound]``. A gap counts as 0.
-    """
-
-    n: int
-    d: int
-    terms: Sequence[Term]
+    n: int  # public number of all rows
+    d: int  # and of columns
+    terms: Sequence[Term]  # what is summed (None: the entries), clamped to ``[-bound, bound]``; a gap counts as 0
 
     def zero(self) -> Total:
         return np.zeros((len(self.terms), self.d), dtype=np.int64)

@@ -125,28 +125,14 @@ def _coarse_shares(dimension: int, rank: int, steps: int, grain: int) -> _Law:
 
 @dataclass(frozen=True)
 class FreshProjections:
-    """``steps`` releases, each free to depend on the ones before, and a Gaussian release beside them.
+    """``steps`` releases, each free to depend on the ones before, and a Gaussian release beside them."""
 
-    Attributes
-    ----------
-    dimension, rank : int
-        Of the space, and of what is seen of it; ``rank < dimension``.
-    mu : float
-        Most by which what is projected changes, over the standard deviation of its noise.
-    steps : int
-        Releases.
-    gaussian : float
-        Parameter mu of everything Gaussian that is released beside them.
-    grain : int
-        Cells of the law of a sum that are taken together: faster, and a little larger.
-    """
-
-    dimension: int
-    rank: int
-    mu: float
-    steps: int
-    gaussian: float
-    grain: int = 1
+    dimension: int  # of the space
+    rank: int  # of what is seen of it, less than that
+    mu: float  # most by which what is projected changes, over the standard deviation of its noise
+    steps: int  # releases
+    gaussian: float  # parameter mu of everything Gaussian that is released beside them
+    grain: int = 1  # cells of the law of a sum that are taken together: faster, and a little larger
 
     @property
     def mean(self) -> float:

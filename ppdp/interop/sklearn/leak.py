@@ -44,28 +44,16 @@ UNKNOWN = Leak(
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A class of scikit-learn.
+    """A class of scikit-learn."""
 
-    Attributes
-    ----------
-    leak : Leak
-        What fitting it tells.
-    role : {"", "map", "map anywhere", "imputer", "scaler", "components", "projection", "model"}
-        What becomes of it; empty if nothing. A "map" is public at the entrance, "anywhere" also behind stages that look
-        at the rows.
-    make : callable, optional
-        Makes of a step what stands for it: a public map (step, facts, columns), a stage or a mechanism (step, facts).
-    harmless : callable, optional
-        Whether it looks at no value with these parameters.
-    otherwise : mapping of callable to Leak
-        Parameters with which it looks at something else than usual.
-    """
-
-    leak: Leak
+    leak: Leak  # what fitting it tells
+    # What becomes of it: "map" (public at the entrance), "map anywhere" (also behind stages that look at the rows),
+    # "imputer", "scaler", "components", "projection" or "model"; empty if nothing.
     role: str = ""
+    # Makes of a step what stands for it: a public map (step, facts, columns), a stage or a mechanism (step, facts).
     make: Callable[..., Any] | None = None
-    harmless: Holds | None = None
-    otherwise: Mapping[Holds, Leak] = field(default_factory=dict)
+    harmless: Holds | None = None  # whether it looks at no value with these parameters
+    otherwise: Mapping[Holds, Leak] = field(default_factory=dict)  # where it looks at something else than usual
 
     def leak_with(self, given: Given) -> Leak:
         """What fitting it with these parameters tells."""

@@ -8,23 +8,13 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """One step.
+    """One step."""
 
-    Attributes
-    ----------
-    step, given, became : str
-        Its name, its class, and the name of the step that stands for it.
-    changed : tuple of str
-        How the twin differs.
-    ignored : tuple of str
-        Parameters without a meaning for the twin.
-    """
-
-    step: str
-    given: str
-    became: str
-    changed: tuple[str, ...]
-    ignored: tuple[str, ...]
+    step: str  # its name
+    given: str  # its class
+    became: str  # name of the step that stands for it
+    changed: tuple[str, ...]  # how the twin differs
+    ignored: tuple[str, ...]  # parameters without a meaning for the twin
 
     def __str__(self) -> str:
         notes = list(self.changed)

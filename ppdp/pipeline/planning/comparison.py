@@ -21,30 +21,14 @@ _HEAD = ("practice", "claims", "provable", "noise", "status", "why")
 
 @dataclass(frozen=True, slots=True)
 class Practice:
-    """One way of doing the same pipeline.
+    """One way of doing the same pipeline."""
 
-    Attributes
-    ----------
-    name : str
-        What it is called.
-    claimed : float
-        The epsilon it claims.
-    provable : float
-        The least epsilon that can be proved for its noise; infinite if none can.
-    noise_scale : float or None
-        Of the last step; None if it has none.
-    status : {"does not hold", "holds", "not offered", "chosen"}
-        Of the claim.
-    reason : str
-        Why, in public words.
-    """
-
-    name: str
-    claimed: float
-    provable: float
-    noise_scale: float | None
-    status: str
-    reason: str
+    name: str  # what it is called
+    claimed: float  # the epsilon it claims
+    provable: float  # the least epsilon that can be proved for its noise; infinite if none can
+    noise_scale: float | None  # of the last step; None if it has none
+    status: str  # of the claim: "does not hold", "holds", "not offered" or "chosen"
+    reason: str  # why, in public words
 
 
 @dataclass(frozen=True, slots=True)

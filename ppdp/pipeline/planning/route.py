@@ -51,25 +51,13 @@ class PlannedRelease:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One way for every stage, or for the first of them.
+    """One way for every stage, or for the first of them."""
 
-    Attributes
-    ----------
-    steps : tuple of PlannedStep
-        Stages with their ways.
-    releases : tuple of PlannedRelease
-        One for each run of steps that ask for moments with only affine steps between.
-    domain, distance : Domain, Distance
-        Behind the last step.
-    run : tuple of (int, Ask)
-        Whom the last release serves, as long as a further step may share it.
-    """
-
-    steps: tuple[PlannedStep, ...]
-    releases: tuple[PlannedRelease, ...]
-    domain: Domain
-    distance: Distance
-    run: tuple[tuple[int, Ask], ...] = ()
+    steps: tuple[PlannedStep, ...]  # stages with their ways
+    releases: tuple[PlannedRelease, ...]  # one for each run of steps that ask, with only affine steps between
+    domain: Domain  # behind the last step
+    distance: Distance  # behind the last step
+    run: tuple[tuple[int, Ask], ...] = ()  # whom the last release serves, as long as a further step may share it
 
     @property
     def conditional(self) -> tuple[int, ...]:

@@ -37,22 +37,12 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """What a random projection adds to the variance of an inner product (Lemma S).
+    """What a random projection adds to the variance of an inner product (Lemma S)."""
 
-    Attributes
-    ----------
-    share : float
-        1/k for independent components, the chance that two columns meet in a component for "oporp"; 0 if rows were
-        not projected.
-    excess : float
-        By how much the kurtosis of the entries is above 3; 0 if it is not.
-    peak : float
-        Public bound on the square of an entry of a row.
-    """
-
+    # 1/k for independent components, for "oporp" the chance that two columns meet in one; 0 if nothing was projected.
     share: float = 0.0
-    excess: float = 0.0
-    peak: float = math.inf
+    excess: float = 0.0  # by how much the kurtosis of the entries is above 3; 0 if it is not
+    peak: float = math.inf  # public bound on the square of an entry of a row
 
     @classmethod
     def of(cls, matrix: Matrix, entry: float) -> Spread:
@@ -70,22 +60,12 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Inner products of sketches and what is needed to estimate those of the rows (Theorem E1).
+    """Inner products of sketches and what is needed to estimate those of the rows (Theorem E1)."""
 
-    Attributes
-    ----------
-    products : ndarray of shape (n_queries, n_rows)
-        Of the sketches.
-    rows, queries : ndarray
-        Estimated squared norms; those of rows may be negative.
-    size : int
-        Numbers in a sketch.
-    """
-
-    products: Array
-    rows: Array
-    queries: Array
-    size: int
+    products: Array  # of the sketches, shape (n_queries, n_rows)
+    rows: Array  # estimated squared norms of rows, which may be negative
+    queries: Array  # those of queries
+    size: int  # numbers in a sketch
     noise: Noise
     spread: Spread
 

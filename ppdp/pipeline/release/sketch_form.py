@@ -22,31 +22,15 @@ _SIGNS = "signs."
 
 @dataclass(frozen=True, slots=True)
 class SketchForm:
-    """What a certificate says of released rows.
+    """What a certificate says of released rows."""
 
-    Attributes
-    ----------
-    name : str
-        Of their array.
-    rows, size : int
-        How many, and of how many numbers or signs.
-    noise : Noise or None
-        On every number; None for signs.
-    flips : SignMechanism or None
-        What flipped signs.
-    matrix : Matrix or None
-        That by which rows were projected last.
-    entry : float
-        Bound on the entries of rows in front of it.
-    """
-
-    name: str
-    rows: int
-    size: int
-    noise: Noise | None
-    flips: SignMechanism | None
-    matrix: Matrix | None
-    entry: float
+    name: str  # of their array
+    rows: int  # how many
+    size: int  # of how many numbers or signs
+    noise: Noise | None  # on every number; None for signs
+    flips: SignMechanism | None  # what flipped signs
+    matrix: Matrix | None  # that by which rows were projected last
+    entry: float  # bound on the entries of rows in front of it
 
     @classmethod
     def of(cls, record: Record) -> SketchForm:

@@ -73,18 +73,11 @@ class Laplace(Part):
     """Laplace noise on a vector.
 
     That one coordinate is the worst is not proved for profiles, so of its distribution only purity is used.
-
-    Attributes
-    ----------
-    shift : float
-        L1 distance by which it can change.
-    scale : float
-        Of the noise.
     """
 
     kind = "laplace"
-    shift: float
-    scale: float
+    shift: float  # L1 distance by which it can change
+    scale: float  # of the noise
 
     @property
     def pure(self) -> float:

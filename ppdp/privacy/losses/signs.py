@@ -50,22 +50,12 @@ class RandomizedResponse(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class JointSigns(Part):
-    """Rows of a random matrix, each released with the signs that it gives.
-
-    Attributes
-    ----------
-    epsilon : float
-        Privacy loss of each sign, given the matrix.
-    share : float
-        With which probability a row of the matrix tells neighbouring datasets apart at all.
-    signs : int
-        How many signs of one row of the matrix it then changes, at most.
-    """
+    """Rows of a random matrix, each released with the signs that it gives."""
 
     kind = "joint-signs"
-    epsilon: float
-    share: float
-    signs: int
+    epsilon: float  # privacy loss of each sign, given the matrix
+    share: float  # with which probability a row of the matrix tells neighbouring datasets apart at all
+    signs: int  # how many signs of one row of the matrix it then changes, at most
 
     @property
     def _given(self) -> RandomizedResponse | None:
@@ -107,22 +97,12 @@ class JointSigns(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceSigns(Part):
-    """Signs of numbers to which Laplace noise of scale 1 was added: the numbers with noise, or so many responses.
-
-    Attributes
-    ----------
-    epsilon : float
-        Privacy loss of each sign.
-    numbers : int
-        How many can change.
-    shift : float
-        By how much the numbers can change together (L1).
-    """
+    """Signs of numbers to which Laplace noise of scale 1 was added: the numbers with noise, or so many responses."""
 
     kind = "laplace-signs"
-    epsilon: float
-    numbers: int
-    shift: float
+    epsilon: float  # privacy loss of each sign
+    numbers: int  # how many can change
+    shift: float  # by how much the numbers can change together (L1)
 
     @property
     def _responses(self) -> RandomizedResponse:
@@ -162,22 +142,12 @@ class LaplaceSigns(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianSigns(Part):
-    """Signs of numbers to which Gaussian noise of scale 1 was added.
-
-    Attributes
-    ----------
-    mu : float
-        By how much the numbers can change together (L2).
-    numbers : int
-        How many can change.
-    shift : float
-        By how much each of them can change.
-    """
+    """Signs of numbers to which Gaussian noise of scale 1 was added."""
 
     kind = "gaussian-signs"
-    mu: float
-    numbers: int
-    shift: float
+    mu: float  # by how much the numbers can change together (L2)
+    numbers: int  # how many can change
+    shift: float  # by how much each of them can change
 
     def curve(self) -> renyi.Curve:
         sign, own = signs.gaussian_sign_curve(self.shift), renyi.gaussian_curve(self.mu)

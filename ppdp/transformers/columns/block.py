@@ -16,25 +16,13 @@ from ppdp.transformers.columns.maps import Filled, PublicMap
 
 @dataclass(frozen=True)
 class Block:
-    """Some columns, and what is done with them.
+    """Some columns, and what is done with them."""
 
-    Attributes
-    ----------
-    columns : list of names or positions, slice, mask, or None
-        None is all columns, or those that no other block takes if ``rest``.
-    maps : tuple of PublicMap
-        One after the other.
-    prefix : str
-        Put before the names of what comes out.
-    rest, drop : bool
-        Whether these are the columns that no other block takes, and whether they are left out.
-    """
-
-    columns: Any
-    maps: tuple[PublicMap, ...] = ()
-    prefix: str = ""
-    rest: bool = False
-    drop: bool = False
+    columns: Any  # names or positions, a slice or a mask; None is all columns, or those of the ``rest``
+    maps: tuple[PublicMap, ...] = ()  # one after the other
+    prefix: str = ""  # put before the names of what comes out
+    rest: bool = False  # whether these are the columns that no other block takes
+    drop: bool = False  # whether they are left out
 
     @property
     def expects(self) -> bool:
