@@ -25,25 +25,13 @@ EXACT_LAWS = (LAPLACE, CHOICE, FLIPS)
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """A proved bound.
-
-    Attributes
-    ----------
-    id : str
-        Stable name, as written in certificates. Its meaning never changes.
-    page : str
-        Page of ``docs/theory`` with statement and proof.
-    function : callable
-        The computation, ``function(domain, distance, **parameters)``.
-    used_by : tuple of str
-        Classes that may claim it; empty if any may.
-    """
+    """A proved bound."""
 
     kind: ClassVar[str]
-    id: str
-    page: str
-    function: Callable[..., Any]
-    used_by: tuple[str, ...] = ()
+    id: str  # as written in certificates; its meaning never changes
+    page: str  # page of ``docs/theory`` with statement and proof
+    function: Callable[..., Any]  # the computation, ``function(domain, distance, **parameters)``
+    used_by: tuple[str, ...] = ()  # classes that may claim it; empty if any may
 
     def __call__(self, domain: Domain, distance: Distance, **parameters: Any) -> Any:
         """Compute the bound."""
@@ -52,34 +40,22 @@ class Formula:
 
 @dataclass(frozen=True, slots=True)
 class Stability(Formula):
-    """The stability map of a stage: domain and distance behind it.
-
-    Attributes
-    ----------
-    way : {"public", "noisy", "exact"}
-        Whether the stage depends on public parameters only, is fitted from released statistics, or without noise.
-    assumes : callable
-        ``assumes(domain, **parameters)``, the ids of the margins that it rests on.
-    releases : tuple of str
-        Statistics that a noisy way is fitted from, or that the twin of an exact way predicts with; any one of them will
-        do. Empty if the map of a new row needs none.
-    fitted : bool
-        For an exact way: whether the map of a new row depends on the private rows.
-    affine : callable
-        ``affine(**parameters)``, whether released moments can be carried through it.
-    gaps : bool
-        Whether rows at its input may have gaps.
-    entrywise : bool
-        Whether it says itself what is known of each row that moved; what others are given is forgotten.
-    """
+    """The stability map of a stage: domain and distance behind it."""
 
     kind: ClassVar[str] = "stability"
+    # The stage depends on "public" parameters only, is fitted from released statistics ("noisy"), or without noise
+    # ("exact").
     way: str = "public"
+    # ``assumes(domain, **parameters)``, the ids of the margins that it rests on.
     assumes: Callable[..., set[str]] = lambda domain, **_: set()
+    # Statistics that a noisy way is fitted from, or that the twin of an exact way predicts with; any one of them will
+    # do. Empty if the map of a new row needs none.
     releases: tuple[str, ...] = ()
-    fitted: bool = True
+    fitted: bool = True  # for an exact way: whether the map of a new row depends on the private rows
+    # ``affine(**parameters)``, whether released moments can be carried through it.
     affine: Callable[..., bool] = lambda **_: False
-    gaps: bool = False
+    gaps: bool = False  # whether rows at its input may have gaps
+    # Whether it says itself what is known of each row that moved; what others are given is forgotten.
     entrywise: bool = False
 
     def __call__(self, domain: Domain, distance: Distance, **parameters: Any) -> Any:
@@ -97,72 +73,40 @@ class Release(Formula):
 
 @dataclass(frozen=True, slots=True)
 class Margin(Formula):
-    """What one unit of the margin of a condition is: how much one neighbouring pair can change what is measured.
-
-    Attributes
-    ----------
-    name : str
-        What the condition is called, such as ``"eigengap"``.
-    statement : callable, optional
-        ``statement(domain, **parameters)``, what is assumed, from the parameters of the stage's formula.
-    largest : callable, optional
-        ``largest(domain, unit, **parameters)``, the largest margin that any data can have.
-    level : callable, optional
-        For a measured quantity less a public threshold: ``level(domain, unit, **parameters)``, the threshold in rows.
-        Without it margins of different thresholds are different functions of the rows.
-    threshold : tuple of str
-        The parameters that follow from that threshold, its own name first; no other changes the measured quantity.
-    """
+    """What one unit of the margin of a condition is: how much one neighbouring pair can change what is measured."""
 
     kind: ClassVar[str] = "margin"
-    name: str = ""
+    name: str = ""  # what the condition is called, such as ``"eigengap"``
+    # ``statement(domain, **parameters)``, what is assumed, from the parameters of the stage's formula.
     statement: Callable[..., str] | None = None
+    # ``largest(domain, unit, **parameters)``, the largest margin that any data can have.
     largest: Callable[..., float] | None = None
+    # For a measured quantity less a public threshold: ``level(domain, unit, **parameters)``, the threshold in rows.
+    # Without it margins of different thresholds are different functions of the rows.
     level: Callable[..., float] | None = None
+    # The parameters that follow from that threshold, its own name first; no other changes the measured quantity.
     threshold: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Answer(Formula):
-    """What is proved of the answers of a mechanism.
+    """What is proved of the answers of a mechanism."""
 
-    Attributes
-    ----------
-    shape : callable, optional
-        ``shape(domain, **parameters)``, how many numbers an answer has, and a public bound on each.
-    steps : callable, optional
-        ``steps(domain, **parameters)``, how many answers its parameters mean.
-    arrays : callable, optional
-        Where several arrays are released: ``arrays(domain, steps, size, **parameters)``, their shapes by name.
-    predicts : bool
-        Whether new rows are mapped through the stages before it.
-    hides_iterates : bool
-        Whether of all its answers one iterate is released.
-    by_position : bool
-        Whether the order of the rows must not come from what they hold.
-    rows : bool
-        Whether the rows themselves are released, in their places.
-    unseeded : bool
-        Whether its randomness must be nobody's to know beforehand, so that a seed is refused.
-    relies : str
-        What is taken on somebody else's word, so that a certificate is CONDITIONAL.
-    behind : str
-        The stability formula that must stand directly in front, with the same parameters, because it assumes of the
-        rows what is needed here; empty if nothing is.
-    draws : callable, optional
-        ``draws(domain, **parameters)``, how many numbers are drawn, where that is not one for every number answered.
-    """
-
+    # ``shape(domain, **parameters)``, how many numbers an answer has, and a public bound on each.
     shape: Callable[..., tuple[int, float]] | None = None
-    steps: Callable[..., int] | None = None
+    steps: Callable[..., int] | None = None  # ``steps(domain, **parameters)``, how many answers its parameters mean
+    # Where several arrays are released: ``arrays(domain, steps, size, **parameters)``, their shapes by name.
     arrays: Callable[..., dict[str, list[int]]] | None = None
-    predicts: bool = False
-    hides_iterates: bool = False
-    by_position: bool = False
-    rows: bool = False
-    unseeded: bool = False
-    relies: str = ""
+    predicts: bool = False  # whether new rows are mapped through the stages before it
+    hides_iterates: bool = False  # whether of all its answers one iterate is released
+    by_position: bool = False  # whether the order of the rows must not come from what they hold
+    rows: bool = False  # whether the rows themselves are released, in their places
+    unseeded: bool = False  # whether its randomness must be nobody's to know beforehand, so that a seed is refused
+    relies: str = ""  # what is taken on somebody else's word, so that a certificate is CONDITIONAL
+    # The stability formula that must stand directly in front, with the same parameters, because it assumes of the rows
+    # what is needed here; empty if nothing is.
     behind: str = ""
+    # ``draws(domain, **parameters)``, how many numbers are drawn, where that is not one for every number answered.
     draws: Callable[..., int] | None = None
 
 
@@ -175,16 +119,10 @@ class Sensitivity(Answer):
 
 @dataclass(frozen=True, slots=True)
 class PrivacyMap(Answer):
-    """The privacy loss of any other mechanism, ``function(domain, distance, noise_scale=..., **parameters)``.
-
-    Attributes
-    ----------
-    law : str
-        By which law noise is drawn, in words; pages say nothing of a law that is not named here.
-    """
+    """The privacy loss of any other mechanism, ``function(domain, distance, noise_scale=..., **parameters)``."""
 
     kind: ClassVar[str] = "privacy"
-    law: str = ""
+    law: str = ""  # by which law noise is drawn, in words; pages say nothing of a law that is not named here
 
 
 KINDS = {record.kind: record for record in (Stability, Release, Margin, Sensitivity, PrivacyMap)}

@@ -25,32 +25,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A statistic that can be released: how it is measured, read back, and how precise it is.
+    """A statistic that can be released: how it is measured, read back, and how precise it is."""
 
-    Attributes
-    ----------
-    formula : str
-        Id of its L2 sensitivity.
-    size, bound : callable of Domain
-        How many numbers it has, and a public bound on each.
-    measure : callable of (Rows, Domain, parameters)
-        The exact vector; the parameters are those of the formula.
-    read : callable of (vector, Domain)
-        What a stage's ``read`` takes: :class:`~ppdp.data.statistics.Moments`, or whatever suits the stages.
-    error : callable of (noise_scale, Domain)
-        Largest standard error of what is read, as a share of its public range.
-    moments : bool
-        Whether it is moments of complete rows, of which one release, with the mean, serves all stages that affine maps
-        connect.
-    """
-
-    formula: str
-    size: Callable[[Domain], int]
-    bound: Callable[[Domain], float]
+    formula: str  # id of its L2 sensitivity
+    size: Callable[[Domain], int]  # how many numbers it has
+    bound: Callable[[Domain], float]  # a public bound on each
+    # The exact vector; the parameters are those of the formula.
     measure: Callable[[Rows, Domain, Mapping[str, Any]], Array]
+    # What a stage's ``read`` takes: :class:`~ppdp.data.statistics.Moments`, or whatever suits the stages.
     read: Callable[[Array, Domain], Any]
-    error: Callable[[float, Domain], float]
-    moments: bool = False
+    error: Callable[[float, Domain], float]  # largest standard error of what is read, as a share of its public range
+    moments: bool = False  # of complete rows: one release, with the mean, serves all stages that affine maps connect
 
 
 def _norm(domain: Domain) -> float:

@@ -100,27 +100,15 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """A search before any data.
+    """A search before any data."""
 
-    Attributes
-    ----------
-    epsilon, delta : float
-        The guarantee for everything that leaves.
-    n_rows, rows_per_unit : int
-        Public.
-    fits, refits : tuple of PlannedFit
-        Of every candidate on the training rows, and on all rows.
-    selection : Selection
-        Of one of them on the validation rows.
-    """
-
-    epsilon: float
+    epsilon: float  # the guarantee for everything that leaves
     delta: float
-    n_rows: int
-    rows_per_unit: int
-    fits: tuple[PlannedFit, ...]
-    refits: tuple[PlannedFit, ...]
-    selection: Selection
+    n_rows: int  # public
+    rows_per_unit: int  # public
+    fits: tuple[PlannedFit, ...]  # of every candidate on the training rows
+    refits: tuple[PlannedFit, ...]  # and on all rows
+    selection: Selection  # of one of them, on the validation rows
 
     @property
     def loss(self) -> PrivacyLoss:

@@ -36,54 +36,23 @@ MOST = 600.0  # an epsilon beyond any meaning, whose exponential is still a numb
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One spend, as the ledger recorded it.
+    """One spend, as the ledger recorded it."""
 
-    Attributes
-    ----------
-    id : int
-        Number in the ledger.
-    dataset : str
-        Name of the private data.
-    label : str
-        What the spend was for.
-    mu : float
-        Gaussian differential privacy parameter.
-    delta : float
-        Probability with which nothing is promised.
-    total_variation : float
-        Distance of the noise that was drawn from the noise of the theory.
-    rows_per_unit : int
-        Rows that one person may own.
-    status : str
-        ``"reserved"``, ``"released"``, ``"refused"`` or ``"failed"``; all of them count as spent.
-    time : str
-        When it was reserved: ISO 8601, UTC.
-    parts : str
-        What is not Gaussian: a JSON list of :class:`~ppdp.privacy.losses.Part`.
-    block : str
-        Public name of the rows it looked at, if not all; "" for all.
-    gate : str
-        Public name of the gate in front of it.
-    behind : int or None
-        Earlier entry whose gate stands in front of this one as well, so that its ``delta`` is charged there.
-    neighbours : str
-        Which datasets are neighbours, as JSON; "" where they differ by replaced rows.
-    """
-
-    id: int
-    dataset: str
-    label: str
-    mu: float
-    delta: float
-    total_variation: float
-    rows_per_unit: int
-    status: str
-    time: str
-    parts: str = "[]"
-    block: str = ""
-    gate: str = ""
+    id: int  # number in the ledger
+    dataset: str  # name of the private data
+    label: str  # what the spend was for
+    mu: float  # Gaussian differential privacy parameter
+    delta: float  # probability with which nothing is promised
+    total_variation: float  # distance of the noise that was drawn from the noise of the theory
+    rows_per_unit: int  # rows that one person may own
+    status: str  # ``"reserved"``, ``"released"``, ``"refused"`` or ``"failed"``; all of them count as spent
+    time: str  # when it was reserved: ISO 8601, UTC
+    parts: str = "[]"  # what is not Gaussian: a JSON list of :class:`~ppdp.privacy.losses.Part`
+    block: str = ""  # public name of the rows it looked at, if not all; "" for all
+    gate: str = ""  # public name of the gate in front of it
+    # Earlier entry whose gate stands in front of this one as well, so that its ``delta`` is charged there.
     behind: int | None = None
-    neighbours: str = ""
+    neighbours: str = ""  # which datasets are neighbours, as JSON; "" where they differ by replaced rows
 
     @property
     def adjacency(self) -> Adjacency:
