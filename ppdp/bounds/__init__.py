@@ -27,6 +27,7 @@ from ppdp.bounds import (
     scaling,
     selection,
     signs,
+    sketch,
     wishart,
 )
 from ppdp.core.formula import FORMULAS, Formula, lookup
@@ -58,5 +59,6 @@ __all__ = [
     "scaling",
     "selection",
     "signs",
+    "sketch",
     "wishart",
 ]

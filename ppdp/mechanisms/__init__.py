@@ -7,12 +7,14 @@ from ppdp.mechanisms.query.exponential import ExponentialMechanism
 from ppdp.mechanisms.query.gaussian import GaussianMechanism
 from ppdp.mechanisms.query.laplace import LaplaceMechanism
 from ppdp.mechanisms.query.signs import SignMechanism
+from ppdp.mechanisms.query.sketch import GaussianSketch
 from ppdp.mechanisms.query.wishart import WishartMechanism
 
 __all__ = [
     "ExponentialMechanism",
     "GammaRegressor",
     "GaussianMechanism",
+    "GaussianSketch",
     "LaplaceMechanism",
     "LinearRegression",
     "LinearSVC",

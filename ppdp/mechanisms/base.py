@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from inspect import cleandoc
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 from sklearn.base import BaseEstimator, clone
 
@@ -214,12 +214,8 @@ class Mechanism(BaseEstimator):
         Whether it cannot do without labels or targets.
     predicts : bool
         Whether new rows are mapped through the stages before it.
-    guard : tuple of str
-        The stage that says what it assumes of the rows, which a pipeline puts in front of it: its class, and the
-        parameters that it takes from here. Empty if it assumes nothing.
     """
 
-    guard: ClassVar[tuple[str, ...]] = ()
     needs_y = False
     predicts = False
 
@@ -248,6 +244,13 @@ class Mechanism(BaseEstimator):
 
     noise_scale: float | None
     random_state: Any
+
+    @property
+    def guard(self) -> tuple[str, ...]:
+        """The stage that says what it assumes of the rows, which a pipeline puts in front of it: its class, and the
+        parameters that it takes from here; empty if it assumes nothing.
+        """
+        return ()
 
     @classmethod
     def example(cls) -> Any:

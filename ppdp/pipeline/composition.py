@@ -15,14 +15,14 @@ from ppdp.exceptions import InvalidParameter, UnknownStage, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.estimator import same_kind
 from ppdp.transformers.base import Stage
-from ppdp.transformers.floor import MeanFloor
+from ppdp.transformers.floor import EigenvalueFloor, MeanFloor
 
 if TYPE_CHECKING:
     from ppdp.core.domain import Domain
     from ppdp.pipeline.planning.comparison import Comparison
 
 
-GUARDS: dict[str, Any] = {"MeanFloor": MeanFloor}
+GUARDS: dict[str, Any] = {"EigenvalueFloor": EigenvalueFloor, "MeanFloor": MeanFloor}
 """Stages that mechanisms bring themselves."""
 
 

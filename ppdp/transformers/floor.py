@@ -1,4 +1,4 @@
-"""A floor under the norm of the mean: what a mechanism that tells a direction assumes of the rows."""
+"""Floors: what mechanisms assume of the rows that multiply them with secret random numbers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.data.summary import column_sums
 from ppdp.transformers.base import Stage, Statistics
+from ppdp.transformers.impute.regression_imputer import EigenvalueMargin
 from ppdp.transformers.way import Way
 
 
@@ -58,3 +59,31 @@ class _NormMargin:
         error = norm_error(self.domain)
         room = float(np.linalg.norm(mean)) - error - self.least
         return room / (unit + 2 * error) if room > 0 else 0.0
+
+
+@dataclass(eq=False, repr=False)
+class EigenvalueFloor(Stage):
+    """Leave the rows as they are, and assume that their second moment has no small eigenvalue.
+
+    A :class:`~ppdp.mechanisms.GaussianSketch` with ``min_eigenvalue`` brings its own, directly in front of it.
+
+    Parameters
+    ----------
+    min_eigenvalue : float
+        Over the squared norm of rows; at most ``1 / n_features``.
+    """
+
+    min_eigenvalue: float
+
+    relief = "GaussianSketch without min_eigenvalue"
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """One way, which assumes the eigenvalue."""
+        self._norm_of_complete_rows(domain)
+        norm = float(domain.require("row_norm"))
+        share = number("min_eigenvalue", self.min_eigenvalue, self, least=1e-6, most=1 / domain.d)
+        measure = {"regression.eigenvalue": EigenvalueMargin(share * norm**2, norm)}
+        return (Way.by("sketch.floor", domain, distance, measures=measure, share=share),)
+
+    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
+        return rows

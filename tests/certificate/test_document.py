@@ -174,7 +174,8 @@ class TestFigures:
         called, size = mechanism["name"], mechanism["size"]
         trained = "coef_norm" in mechanism["parameters"]
         answer = "model" if mechanism["formula"].startswith("diffprivlib") else "theta" if trained else "answer"
-        if mechanism["formula"] == "learning.squared-moments":  # of which coefficients are made, one for each column
+        made_of_moments = ("learning.squared-moments", "learning.squared-sketch")
+        if mechanism["formula"] in made_of_moments:  # coefficients, one for each column
             size = one["entrance"]["domain"]["n_features"] + 1
         if mechanism["formula"] == "learning.fresh-projections":  # whose steps have as many coordinates as the rank
             size = own.pop(f"{called}.path") // mechanism["steps"]

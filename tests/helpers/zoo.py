@@ -18,6 +18,7 @@ from ppdp.interop import Diffprivlib
 from ppdp.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,
+    GaussianSketch,
     LaplaceMechanism,
     LinearSVC,
     LogisticRegression,
@@ -258,6 +259,12 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         ],
         {},
     ),
+    "a sketch": ([CLIP, ("dedup", Deduplicator()), ("sketch", GaussianSketch(20))], {}),
+    "a sketch behind a floor": (
+        [CLIP, ("project", RandomProjection(1)), ("sketch", GaussianSketch(20, min_eigenvalue=0.05))],
+        {},
+    ),
+    "least squares of a sketch": ([CLIP, ("model", Ridge(y_range=(0, 2), solver="sketch", rank=60))], {}),
     "medians chosen": ([CLIP, ("dedup", Deduplicator()), ("median", ExponentialMechanism(candidates=21))], {}),
     "a vote": ([BOX, imputer(statistics="noisy"), ("vote", ExponentialMechanism("utility", **VOTE))], {}),
     "diffprivlib's logistic regression": (

@@ -20,6 +20,7 @@ from ppdp.mechanisms import (
     ExponentialMechanism,
     GammaRegressor,
     GaussianMechanism,
+    GaussianSketch,
     LaplaceMechanism,
     LinearRegression,
     LinearSVC,
@@ -260,6 +261,20 @@ def test_projections_are_of_the_declared_rank():
     assert p_values(OFF) < FALSE_ALARM
 
 
+def test_sketches_have_the_declared_noise():
+    """A column without entries is noise alone, another has that beside its length."""
+    mechanism = GaussianSketch(400)
+    X = np.zeros((N, 3))
+    X[:, 0] = 0.7
+    declared = planned(mechanism)[1]["mechanism"]["noise_scale"]
+    domain = Domain(n_rows=N, n_features=3, row_norm=1.0, max_missing=0)
+    question = GaussianSketch(20_000).question(domain)
+    Y = mechanism.release(Rows.of(X), question, Noise(10), declared)["answer"].reshape(-1, 3)
+    Y /= [math.hypot(declared, 0.7 * math.sqrt(N)), declared, declared]
+    assert p_value(Y.ravel()) > FALSE_ALARM
+    assert p_value(Y.ravel() * OFF) < FALSE_ALARM
+
+
 def certificate_of_a_direction(mechanism):
     X = np.full((4000, 3), 0.5)
     found = Pipeline([("clip", NormClipper()), ("last", mechanism)], epsilon=5.0, delta=1e-5, random_state=0).fit(X)
@@ -268,5 +283,5 @@ def certificate_of_a_direction(mechanism):
 
 def test_every_mechanism_is_here():
     seen = {type(mechanism).__name__ for mechanism in GAUSSIAN.values()}
-    seen |= {"LaplaceMechanism", "ExponentialMechanism", "SignMechanism", "WishartMechanism"}
+    seen |= {"LaplaceMechanism", "ExponentialMechanism", "SignMechanism", "WishartMechanism", "GaussianSketch"}
     assert {name for name, kind in REGISTRY.items() if issubclass(kind, Mechanism)} == seen

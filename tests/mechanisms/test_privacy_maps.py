@@ -36,6 +36,7 @@ from ppdp.mechanisms import (
     ExponentialMechanism,
     GammaRegressor,
     GaussianMechanism,
+    GaussianSketch,
     LaplaceMechanism,
     LinearRegression,
     LinearSVC,
@@ -402,7 +403,8 @@ def test_every_formula_of_a_mechanism_is_looked_at():
     examples += [(SignMechanism("angle", n_signs=3), LINE)]
     examples += [(LogisticRegression((0, 1), solver=solver), ROWS) for solver in ("poisson", "fixed-size", "hidden")]
     examples += [(LogisticRegression((0, 1), solver=solver, rank=1), ROWS) for solver in ("m2", "lora-fa")]
-    examples += [(WishartMechanism(20, 0.97), ROWS)]
+    examples += [(WishartMechanism(20, 0.97), ROWS), (GaussianSketch(5), ROWS), (GaussianSketch(5, 0.1), ROWS)]
+    examples += [(Ridge((0, 1), solver="sketch"), ROWS)]
     seen = {mechanism.question(domain).formula for mechanism, domain in examples}
     mechanisms = {f.id for f in FORMULAS.values() if f.kind in ("mechanism", "privacy")}
     assert {name for name in mechanisms - seen if not name.startswith(("diffprivlib.", "lora."))} == set()

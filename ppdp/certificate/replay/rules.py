@@ -17,7 +17,7 @@ from ppdp.certificate.record import Condition, Mechanism, Record, Release, Searc
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.formula import Answer, Formula, drawn_exactly
+from ppdp.core.formula import Answer, Formula
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import ExportError
 from ppdp.privacy.loss import PrivacyLoss
@@ -126,7 +126,7 @@ def _answers(mechanism: Mechanism, end: Domain) -> Iterator[str]:
         size, bound = found.shape(end, **mechanism.parameters)
         if size != mechanism.size or not math.isclose(bound, mechanism.bound, rel_tol=1e-9):
             yield "mechanism: another size or bound follows."
-    once = 1 if drawn_exactly(mechanism.formula) else mechanism.steps  # else noise is charged for every answer
+    once = 1 if mechanism.mu is None else mechanism.steps  # Gaussian noise is charged for every answer
     if (once if found.steps is None else found.steps(end, **mechanism.parameters)) != mechanism.steps:
         yield "mechanism.steps: another number of answers follows."
     if end.missing_rows:

@@ -21,13 +21,13 @@ from ppdp.mechanisms.base import Question, SharedDocstring
 from ppdp.mechanisms.learn.batches import batches, secret_one
 from ppdp.mechanisms.learn.descent import ClippedGradient, descend, descend_faster, minimise, path, projected
 from ppdp.mechanisms.learn.low_rank import fresh_answer, public_basis, refuse_seed
-from ppdp.mechanisms.learn.moments import fitted_by_moments
+from ppdp.mechanisms.learn.moments import fitted_by_moments, fitted_by_sketch
 from ppdp.mechanisms.learn.secants import Secants, clear
 from ppdp.mechanisms.learn.solvers import SOLVERS, Training, question
 from ppdp.mechanisms.learn.supervised import Supervised
 from ppdp.privacy.noise.sampler import Noise
 
-ONE_MODEL = ("output", "hidden", "moments", "auto")  # solvers that release nothing but the last model
+ONE_MODEL = ("output", "hidden", "moments", "sketch", "auto")  # solvers that release nothing but the last model
 
 
 def is_auto(value: Any) -> bool:
@@ -161,6 +161,9 @@ class LinearModel(SharedDocstring, Supervised):
     def release(self: Any, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         parameters, steps = question.parameters, question.steps
         radius, solver = parameters["coef_norm"], self._solver_of(question)
+        if solver == "sketch":
+            theta = fitted_by_sketch(rows, noise, noise_scale, question.bound, self._penalty(rows.n), parameters)
+            return {"theta": theta}
         if solver == "lora-fa":
             rows = replace(rows, X=rows.X @ public_basis(rows.X.shape[1], parameters["rank"]))
         clip = parameters.get("gradient_clip", parameters.get("clip"))
@@ -184,8 +187,8 @@ class LinearModel(SharedDocstring, Supervised):
             )
             return {"theta": projected(answer(theta), radius).ravel()}
         if solver == "moments":
-            penalty = 0.0 if is_auto(self.alpha) else self.alpha / rows.n
-            return {"theta": fitted_by_moments(rows, gradient, answer, noise_scale, penalty, parameters)}
+            found = fitted_by_moments(rows, gradient, answer, noise_scale, self._penalty(rows.n), parameters)
+            return {"theta": found}
         d = rows.X.shape[1]
         penalty = np.zeros(width)  # the intercept is free
         penalty[:d] = (self._usual_alpha if is_auto(self.alpha) else self.alpha) / rows.n
@@ -205,6 +208,10 @@ class LinearModel(SharedDocstring, Supervised):
         models = path(iterates, steps).reshape(-1, start.size)
         last = {"theta": models[-1].copy()}
         return {**last, "path": models} if self._staged else last
+
+    def _penalty(self: Any, n: int) -> float:
+        """What "moments" and "sketch" add to eigenvalues."""
+        return 0.0 if is_auto(self.alpha) else self.alpha / n
 
     def read(self: Any, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         self.n_iter_ = question.parameters.get("iterations", question.steps)

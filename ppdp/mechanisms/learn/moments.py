@@ -1,4 +1,5 @@
-"""Least squares from noisy second moments, refined by noisy gradients: ``docs/theory/second-moments.md``.
+"""Least squares from noisy second moments, refined by noisy gradients, or from those of a sketch of the rows:
+``docs/theory/second-moments.md``, ``docs/theory/gaussian-sketch.md``.
 
 Everything but the two sums over rows is made from released numbers.
 """
@@ -11,18 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.bounds.moments import gradient_weight
+from ppdp.bounds.moments import gradient_weight, moments_width
 from ppdp.core.domain import Domain
 from ppdp.core.rounding import BLOCK
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import second_moment
 from ppdp.mechanisms.learn.descent import ClippedGradient, projected
+from ppdp.mechanisms.query.sketch import sketched
+from ppdp.privacy.noise.sampler import Noise
 
 CLIPPED = 0.2  # square of the norm at which rows are clipped, over the largest: noise falls with it, bias grows slowly
 TARGET = 0.25  # square of the weight of targets, over that
 GRADIENT = 0.08  # norm at which gradients are clipped, over the largest norm of a row
 REFINEMENTS = 4  # gradients, each as dear as the moments; none where all would be noise
 EXPLAINED = 0.125  # mean square of what coefficients predict, at most, in units of half the range
+LARGEST = 2**20  # entries of a sketch that nobody gave a rank
 _ROUNDS = 200  # of the fixed point
 
 
@@ -43,8 +47,17 @@ def usual_moments(domain: Domain, gradient: Mapping[str, Any], mu: float) -> dic
     }
 
 
-def mean_moments(rows: Rows, parameters: Mapping[str, Any]) -> Array:
-    """Mean of ``w z zᵀ``: z a row with constant and target, clipped; its upper triangle, isometric to the matrix."""
+def usual_sketch(domain: Domain, gradient: Mapping[str, Any], mu: float, rank: int | None) -> dict[str, Any]:
+    """The same for a sketch; by default so many rows that its noise is larger than what sampling loses."""
+    usual = usual_moments(domain, gradient, mu)
+    width = moments_width(domain, gradient["fit_intercept"])
+    most = max(LARGEST // width, 4 * width)
+    usual["rank"] = rank or math.ceil(min(max((domain.n * mu / width) ** 2, 4 * width), most))
+    return {name: value for name, value in usual.items() if name not in ("gradient_clip", "refinements")}
+
+
+def _clipped(rows: Rows, parameters: Mapping[str, Any]) -> Array:
+    """Rows with constant and target, clipped."""
     assert rows.y is not None
     constant = [np.full(rows.n, parameters["constant"])] * bool(parameters["fit_intercept"])
     Z = np.column_stack([rows.X, *constant, parameters["target_weight"] * rows.y])
@@ -52,7 +65,16 @@ def mean_moments(rows: Rows, parameters: Mapping[str, Any]) -> Array:
         part = Z[start : start + BLOCK]
         norms = np.sqrt(np.einsum("ij,ij->i", part, part))
         part *= np.minimum(1.0, parameters["norm"] / np.maximum(norms, parameters["norm"]))[:, None]
-    moment = second_moment(Rows(Z, None, rows.weight), parameters["norm"]) / rows.n
+    return Z
+
+
+def mean_moments(rows: Rows, parameters: Mapping[str, Any]) -> Array:
+    """Triangle of the mean of ``w z zᵀ``: z a row with constant and target, clipped."""
+    return _triangle(second_moment(Rows(_clipped(rows, parameters), None, rows.weight), parameters["norm"]) / rows.n)
+
+
+def _triangle(moment: Array) -> Array:
+    """The upper triangle of a matrix, isometric to it."""
     upper = np.triu_indices(len(moment))
     return np.asarray(moment[upper] * np.where(upper[0] == upper[1], 1.0, math.sqrt(2)))
 
@@ -70,15 +92,8 @@ def fitted_by_moments(
     The first guess solves the noisy normal equations, every direction damped by what is noise in it; then every noisy
     gradient moves the coefficients by as much as it is more certain than what is known.
     """
-    released = answer(mean_moments(rows, parameters))
-    units = np.ones(gradient.width)
-    units[rows.X.shape[1] :] = parameters["constant"]
-    radius = parameters["coef_norm"]
-    values, vectors, cross, own = _directions(released, gradient.width, parameters["target_weight"], noise_scale)
-    most = min(radius**2, gradient.width * min(own, EXPLAINED) / float(values.sum()))  # no more than targets can follow
-    values = values + penalty
-    theta, unsure = _damped(values, cross, noise_scale / math.sqrt(2), parameters["target_weight"], most)
-    coef = projected(units * (vectors @ theta), radius)
+    released, radius = answer(mean_moments(rows, parameters)), parameters["coef_norm"]
+    coef, values, vectors, units, unsure = _solved(released, gradient.width, noise_scale, penalty, parameters)
     weight = gradient_weight(parameters["norm"], parameters["gradient_clip"])
     for _ in range(parameters["refinements"]):
         padded = np.pad(weight * gradient(coef[None])[0], (0, released.size - coef.size))  # answers have one size
@@ -88,6 +103,32 @@ def fitted_by_moments(
         coef = projected(coef + units * (vectors @ (step * (vectors.T @ (units * downhill)))), radius)
         unsure = 1 / (1 / unsure + values**2 / noise)
     return coef
+
+
+def fitted_by_sketch(
+    rows: Rows, noise: Noise, noise_scale: float, bound: float, penalty: float, parameters: Mapping[str, Any]
+) -> Array:
+    """The first guess alone, from the second moments of a sketch of the rows."""
+    rank = parameters["rank"]
+    value = sketched(_clipped(rows, parameters), rows.weight, rank, noise)
+    Y = noise.release(value, noise_scale, bound)
+    moment = (Y.T @ Y / rank - noise_scale**2 * np.eye(Y.shape[1])) / rows.n
+    error = math.sqrt(2 / rank) * noise_scale**2 / rows.n
+    return _solved(_triangle(moment), Y.shape[1] - 1, error, penalty, parameters)[0]
+
+
+def _solved(
+    released: Array, width: int, noise_scale: float, penalty: float, parameters: Mapping[str, Any]
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Coefficients, eigenvalues and eigenvectors of the moments of rows, units of columns, and what is left unsure."""
+    units, radius, weight = np.ones(width), parameters["coef_norm"], parameters["target_weight"]
+    if parameters["fit_intercept"]:
+        units[-1] = parameters["constant"]
+    values, vectors, cross, own = _directions(released, width, weight, noise_scale)
+    most = min(radius**2, width * min(own, EXPLAINED) / float(values.sum()))  # no more than targets can follow
+    values = values + penalty
+    theta, unsure = _damped(values, cross, noise_scale / math.sqrt(2), weight, most)
+    return projected(units * (vectors @ theta), radius), values, vectors, units, unsure
 
 
 def _directions(released: Array, width: int, weight: float, noise_scale: float) -> tuple[Array, Array, Array, float]:

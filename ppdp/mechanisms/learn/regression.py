@@ -66,6 +66,7 @@ class LinearRegression(BatchModel, LinearRegressor, Mechanism):
 
     def _formulas(self, domain: Domain) -> tuple[dict[str, str], dict[str, Any]]:
         names = {"dpgd": "squared-gradient", "output": "squared-minimiser", "moments": "squared-moments"}
+        names["sketch"] = "squared-sketch"
         formulas = {solver: f"learning.{name}" for solver, name in names.items()}
         return formulas, {"y_range": self._range(domain)}
 
@@ -81,7 +82,8 @@ class Ridge(LinearRegression):
     ``solver="output"``: the penalised loss is minimised over the ball without noise, every row's gradient clipped
     (which makes it Huber's loss), and Gaussian noise is added to the minimiser, once. ``solver="moments"``: noisy
     second moments of rows and targets are solved, every direction damped by what is noise in it, and a few noisy
-    gradients refine that: on average the most accurate of all (``benchmarks/results.md``).
+    gradients refine that: on average the most accurate of all (``benchmarks/results.md``). ``solver="sketch"``: the
+    second moments of a noisy Gaussian sketch are solved like that, and nothing is refined.
 
     Parameters
     ----------
@@ -89,13 +91,18 @@ class Ridge(LinearRegression):
         Weight of the penalty ``alpha/2 |coef|²`` beside half the sum of squares, as scikit-learn's. "auto": 1; under
         "output", where it penalises the intercept too and must be positive, what balances its bias with
         the noise; under "moments" no more than what damps noise.
-    solver : {"dpgd", "poisson", "fixed-size", "epochs", "hidden", "output", "moments", "auto"}, default="dpgd"
-        Noisy projected gradient descent on all rows or on batches, as the notes have it, output perturbation, or second
-        moments, for which ``clip`` and ``step_size`` have no effect and ``max_iter`` counts the moments as one
-        answer (5 in all, 1 where ``n μ < d``). "auto": "moments" for up to 300 features, else "dpgd".
+    solver : str, default="dpgd"
+        Noisy projected gradient descent on all rows ("dpgd") or on batches ("poisson", "fixed-size", "epochs",
+        "hidden"), as the notes have it; "output" perturbation; "moments", for which ``clip`` and ``step_size`` have no
+        effect and ``max_iter`` counts the moments as one answer (5 in all, 1 where ``n μ < d``); or a "sketch", for
+        which it has none, either. "auto": "moments" for up to 300 features, else "dpgd".
+    rank : int or "auto", default="auto"
+        Rows of the sketch under "sketch", more than there are features. "auto": ``(n μ / d)²``, up to 2^20 numbers.
 
     Notes
     -----
+    Under "sketch" (``docs/theory/gaussian-sketch.md``): a pair of chi-squared variables of which the law is exact.
+
     Under "moments" (``docs/theory/second-moments.md``): ``μ = √10 N²/(n σ)`` for one replaced row, N the norm at which
     rows are clipped.
 
@@ -104,6 +111,7 @@ class Ridge(LinearRegression):
 
     _: KW_ONLY
     alpha: float | str = "auto"
+    rank: int | str = "auto"
 
-    _solvers = (*SOLVERS, "moments", "auto")
+    _solvers = (*SOLVERS, "moments", "sketch", "auto")
     _usual_alpha = 1.0

@@ -11,11 +11,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ppdp.bounds.learning import solver_rate
+from ppdp.bounds.moments import moments_width
 from ppdp.bounds.sampled_learning import batches_per_pass, smoothness, softmax_bound
 from ppdp.core.domain import Domain
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Question
-from ppdp.mechanisms.learn.moments import usual_moments
+from ppdp.mechanisms.learn.moments import usual_moments, usual_sketch
+from ppdp.mechanisms.query.sketch import usual_noise
 
 SOLVERS = ("dpgd", "poisson", "fixed-size", "epochs", "hidden", "output")
 LOW_RANK = ("m2", "lora-fa")
@@ -62,7 +64,7 @@ class Training:
 def question(solver: str, domain: Domain, training: Training, mu: float | None) -> Question:
     """What a solver asks of the rows, with the budget ``mu`` if it is known; an error if it cannot do as chosen."""
     rules = {"dpgd": _full_batches, "epochs": _epochs, "hidden": _hidden, "output": _minimiser, "moments": _moments}
-    rules |= {"m2": _fresh_projections, "lora-fa": _public_projection}
+    rules |= {"sketch": _sketch, "m2": _fresh_projections, "lora-fa": _public_projection}
     if solver == "auto":
         solver = "moments" if domain.d <= MOST_COLUMNS else "dpgd"
     asked = rules[solver](domain, training, mu) if solver in rules else _samples(solver, domain, training, mu)
@@ -192,3 +194,17 @@ def _moments(domain: Domain, training: Training, mu: float | None) -> Question:
     if training.max_iter is not None:
         parameters["refinements"] = training.max_iter - 1
     return Question.asked(training.formulas["moments"], "mechanism", domain, parameters, 1 + parameters["refinements"])
+
+
+def _sketch(domain: Domain, training: Training, mu: float | None) -> Question:
+    """One sketch of rows and targets, with at least as many rows as numbers are sought."""
+    width = moments_width(domain, training.gradient["fit_intercept"])
+    if training.rank is not None and training.rank < width:
+        raise InvalidParameter(
+            f"rank = {training.rank} rows of a sketch do not determine {width - 1} coefficients.",
+            stage=training.stage,
+            fix=f"rank={10 * width}, or rank='auto'.",
+        )
+    parameters = usual_sketch(domain, training.gradient, mu or USUAL_MU, training.rank)
+    start = usual_noise(parameters["norm"], parameters["rank"], mu)
+    return Question.asked(training.formulas["sketch"], "privacy", domain, parameters, start=start)

@@ -13,7 +13,10 @@ import ppdp.privacy.sketch as sketch
 from ppdp.core.checks import number
 from ppdp.core.figures import figure
 from ppdp.exceptions import InvalidParameter
-from ppdp.privacy.losses.part import Part
+from ppdp.privacy.losses.kinds import Gaussian
+from ppdp.privacy.losses.part import Loss, Part
+
+_TINY, _REACH, _BEYOND = 2.0**-14, 12.0, 2e-33  # a Gaussian μ, a normal quantile, and the mass beyond
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +138,9 @@ class SketchLoss(Part):
             low, high = (low, middle) if self.delta_alone(middle) <= delta else (middle, high)
         return high
 
+    def beside(self, mu: float) -> Loss | None:
+        return _Rounded(sketch=self, mu=mu) if self.distributed and mu <= _TINY else None
+
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon at this delta, in (0, 1), rounded up."""
         number("delta", delta, above=0, most=1)
@@ -173,3 +179,25 @@ class SketchLoss(Part):
         if self.rows:
             told.append(f"of which {self.rows} can stand on one side only, weight {figure(self.change, upward=True)}")
         return ", ".join([rows, *told])
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Rounded(Loss):
+    """A sketch and a tiny Gaussian loss, of which at most μ (μ/2 + 12) is lost, but with probability Φ(-12)."""
+
+    known_alone = True
+    sketch: SketchLoss
+    mu: float
+
+    @property
+    def _lost(self) -> float:
+        return self.mu * (self.mu / 2 + _REACH)
+
+    def curve(self) -> renyi.Curve:
+        return renyi.composed(self.sketch.curve(), Gaussian(mu=self.mu).curve())
+
+    def delta_alone(self, epsilon: float) -> float:
+        return min(1.0, self.sketch.delta_alone(epsilon - self._lost) + _BEYOND) if epsilon >= self._lost else 1.0
+
+    def epsilon_alone(self, delta: float) -> float:
+        return self.sketch.epsilon_alone(delta - _BEYOND) + self._lost
