@@ -27,22 +27,22 @@ Score = Callable[[Array], Array]
 """From outcomes of shape (runs, 1 + width) to numbers of shape (runs,)."""
 
 
-def scores(left: Array, right: Array, shift: Array | None) -> dict[str, Score]:
+def scores(left: Array, right: Array, exact: tuple[Array, Array, int] | None) -> dict[str, Score]:
     """All statistics that are tried, the simplest first, made from outcomes on either dataset that are not counted.
 
-    ``shift``, if known, says by how much the released numbers differ where noise is Gaussian.
+    ``exact``, if known, are both datasets' numbers without noise, and 2 for Gaussian noise, 1 for Laplace noise.
     """
-    known = shift is not None and shift.shape == (left.shape[1] - 1,) and shift.any()
-    first = {"likelihood ratio": _likelihood_ratio(left, right, shift)} if shift is not None and known else {}
+    known = exact is not None and exact[0].shape == (left.shape[1] - 1,) and (exact[0] != exact[1]).any()
+    first = {"likelihood ratio": _likelihood_ratio(left, right, *exact)} if exact is not None and known else {}
     linear, boosting = _classifiers(left, right)
     return {**first, "logistic regression": linear, "histogram": _histogram(left, right), "boosting": boosting}
 
 
-def _likelihood_ratio(left: Array, right: Array, shift: Array) -> Score:
-    """The most powerful test of two Gaussians: the known shift, each number in units of its variance."""
-    spread = np.hypot(left[:, 1:].std(axis=0), right[:, 1:].std(axis=0))
-    direction = np.divide(shift, spread**2, out=np.zeros_like(shift), where=spread > 0)
-    return lambda outcomes: outcomes[:, 1:] @ direction
+def _likelihood_ratio(left: Array, right: Array, one: Array, other: Array, power: int) -> Score:
+    """The most powerful test of two known datasets, whose likelihood falls by this power of the distance."""
+    spread = np.hypot(left[:, 1:].std(axis=0), right[:, 1:].std(axis=0)) ** power
+    weight = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+    return lambda out: (np.abs(out[:, 1:] - other) ** power - np.abs(out[:, 1:] - one) ** power) @ weight
 
 
 def _histogram(left: Array, right: Array) -> Score:

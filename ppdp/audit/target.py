@@ -26,10 +26,12 @@ from ppdp.pipeline.search.plan import Selection
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise
+from ppdp.testing.answers import Rehearsal
 from ppdp.testing.confidence import Certified, check_claim
 from ppdp.testing.neighbours import EXCESS, World, differing, outgrown
 
 _TEST_DELTA, _TEST_SCALE = 0.05, 0.7  # of a gate that is tested: an error of one row then multiplies what passes
+_POWERS = {"gaussian": 2, "laplace": 1, "whole-laplace": 1}  # of the distance, by which log-likelihoods fall
 
 
 class Target(ABC):
@@ -58,13 +60,13 @@ class Target(ABC):
         The first number tells what happened, 0 for a refusal; the others were released. Runs must be independent.
         """
 
-    def shift(self) -> Array | None:
-        """By how much the released numbers of the two datasets differ, where that is known."""
+    def exact(self) -> tuple[Array, Array, int] | None:
+        """What is released of the two datasets without noise, and the power by which it falls, where that is known."""
         return None
 
     def statistics(self, left: Array, right: Array) -> dict[str, Score]:
         """Functions of an outcome that are tried, made from outcomes on either dataset that are not counted."""
-        return scores(left, right, self.shift())
+        return scores(left, right, self.exact())
 
     def outcomes(self, side: int, runs: int, noise: Noise) -> Array:
         """Independent runs, shape (runs, 1 + width), as :func:`~ppdp.audit.scores.joined` puts them together."""
@@ -133,12 +135,14 @@ class PlanTarget(_PlanTarget):
             return self._refused
         return np.concatenate([[2.0 + found.rung], *(np.ravel(array) for array in found.released.values())])
 
-    def shift(self) -> Array | None:
-        """Difference of what is released without noise; None if that is refused, or not Gaussian."""
-        if self.plan.loss.parts:
+    def exact(self) -> tuple[Array, Array, int] | None:
+        """What is released without noise; None if that is refused, or noise is neither Gaussian nor Laplace's."""
+        runs = Rehearsal(silent=True), Rehearsal(silent=True)
+        left, right = (self.outcome(side, run) for side, run in enumerate(runs))
+        powers = {_POWERS.get(one.law, 0) for run in runs for one in run.asked}
+        if left[0] != right[0] or left[0] == 0 or powers not in ({1}, {2}) or (powers == {2} and self.plan.loss.parts):
             return None
-        left, right = (self.outcome(side, _Silent()) for side in (0, 1))
-        return left[1:] - right[1:] if left[0] == right[0] > 0 else None
+        return left[1:], right[1:], min(powers)
 
 
 @dataclass(frozen=True)
@@ -310,13 +314,6 @@ class FunctionTarget(_ClaimedTarget):
         """What the function says."""
         found = self.release(side, noise)
         return self._refused if found is None else np.append(1.0, numbers_of(found))
-
-
-class _Silent(Noise):
-    """No noise at all, to see what it is added to."""
-
-    def _standard_cells(self, size: int) -> NDArray[np.int64]:
-        return np.zeros(size, dtype=np.int64)
 
 
 def _check_pair(plan: Any, left: Any, right: Any) -> None:

@@ -184,8 +184,9 @@ class TestTargets:
 
     def test_the_known_shift_is_what_differs_without_noise(self):
         target = TARGETS["Gaussian sum"]()
-        assert target.shift() == pytest.approx([2.0], rel=1e-6)
-        assert TARGETS["Laplace sum"]().shift() is None
+        left, right, power = target.exact()
+        assert (left - right, power) == (pytest.approx([2.0], rel=1e-6), 2)
+        assert TARGETS["Laplace sum"]().exact()[2] == 1
 
     def test_narrow_and_wide_outcomes_stand_together(self):
         class Sometimes(FunctionTarget):
