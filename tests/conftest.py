@@ -6,6 +6,7 @@ from effort import (  # noqa: F401  hooks of pytest: how many cases are run
     pytest_configure,
     pytest_runtest_makereport,
 )
+from entropy import in_place_of_the_system, pytest_fixture_setup, pytest_runtest_setup  # noqa: F401  hooks of pytest
 
 from ppdp.privacy.ledger import fits
 
@@ -18,3 +19,4 @@ class Forgetful(dict):
 
 
 fits._TALLIES = Forgetful()
+in_place_of_the_system()

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ppdp.audit.digests import code_of, digest_of, digest_of_plan
 from ppdp.audit.scores import Score, joined, numbers_of, scores

@@ -99,7 +99,7 @@ class TestHalfOfTheNoise:
     @pytest.mark.parametrize("noise", [GaussianMechanism("rows"), LaplaceMechanism("rows")], ids=repr)
     def test_is_refuted(self, noise):
         epsilon = 3.0 if isinstance(noise, LaplaceMechanism) else 8.0
-        report = audit(halved(planned(RANGE, noise, epsilon=epsilon, domain=FEW)), evaluations=60, runs=4000)
+        report = audit(halved(planned(RANGE, noise, epsilon=epsilon, domain=FEW)), evaluations=60, runs=8000)
         assert report.output.violated, report
         assert not report.stability.violated
 
