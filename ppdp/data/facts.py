@@ -41,16 +41,8 @@ def complete(
 ) -> tuple[Domain, tuple[Fact, ...]]:
     """Complete a declared domain by the public rule, and say where each fact comes from.
 
-    Parameters
-    ----------
-    declared : Domain or None
-        What the user declared.
-    stages, mechanism : sequence of (name, stage), Mechanism or None
-        The steps.
-    shape, names : optional
-        Shape and column names of X at ``fit``; public, but for the number of rows where the adjacency hides it.
-    read_classes : tuple, optional
-        Labels found in y, used only if no classes are declared anywhere.
+    Shape and names are those of X at ``fit``; public, but for the number of rows where the adjacency hides it. Labels
+    that were found in y (``read_classes``) are used only if no classes are declared anywhere.
     """
     domain = declared or Domain()
     facts: list[Fact] = []
@@ -133,10 +125,7 @@ def merged(given: Domain | None, own: Domain | None) -> Domain | None:
 def of_neighbours(declared: Domain | None, adjacency: Adjacency | None) -> Domain | None:
     """Facts with the adjacency that a pipeline is given.
 
-    Raises
-    ------
-    InvalidParameter
-        If the facts name another one.
+    :class:`InvalidParameter` if the facts name another one.
     """
     if adjacency is None:
         return declared

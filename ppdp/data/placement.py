@@ -16,12 +16,8 @@ def placed(rows: Rows, domain: Domain, noise: Noise) -> Rows:
     """The rows in secret slots, if their number is private; the other slots are those of deleted rows.
 
     Every injection of rows into slots is equally likely, so a dataset with one row more stands in the same slots but
-    for one. What is drawn does not depend on the rows, nor on how many there are.
-
-    Raises
-    ------
-    DomainMismatch
-        If there are more rows than slots; not told is how many.
+    for one. What is drawn does not depend on the rows, nor on how many there are. :class:`DomainMismatch` if there are
+    more rows than slots; not told is how many.
     """
     if not domain.adjacency.hides_number:
         return rows

@@ -25,15 +25,7 @@ LEAST = -512  # of exponents of rows: those of smaller rows are rounded to the s
 
 
 def product(X: Any, A: Any) -> Array:
-    """``X @ A.T``; the bits of a row depend on nothing but that row and A.
-
-    Parameters
-    ----------
-    X : ndarray or sparse array of shape (n, d)
-        Finite rows.
-    A : ndarray or sparse array of shape (k, d)
-        The matrix; d at most 2^17.
-    """
+    """``X @ A.T`` of finite rows and at most 2^17 columns; the bits of a row depend on nothing but that row and A."""
     X, row_slice = _ordered(X), EXACT - MATRIX_SLICE - (X.shape[1] - 1).bit_length()
     size, scale = _exponents(X), _exponents(A)
     parts = _slices(A, scale, MATRIX_SLICE)
@@ -49,16 +41,8 @@ def project(X: Any, A: Any, entry: float = 0.0) -> Array:
 
     Rows are rounded first, to as many bits as keep the sums exact, unless A is sparse and not crowded. The bits of a
     row depend on nothing but that row, A and ``entry``; under a sparse A those of a component depend on nothing but
-    the columns that it sums, of a crowded one in rows whose entries are at most ``entry``.
-
-    Parameters
-    ----------
-    X : ndarray or sparse array of shape (n, d)
-        Finite rows.
-    A : ndarray or sparse array of shape (k, d)
-        The matrix.
-    entry : float, default=0.0
-        Public. Rows whose entries are at most this meet a crowded sparse matrix on one grid.
+    the columns that it sums, of a crowded one in rows whose entries are at most ``entry``, which is public: they meet
+    it on one grid.
     """
     X, (S, unit), least = _ordered(X), whole(A), LEAST
     if issparse(S) and at_once(S):

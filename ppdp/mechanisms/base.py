@@ -277,10 +277,7 @@ class Mechanism(BaseEstimator):
     def privacy_map(self, domain: Domain, distance: Distance) -> PrivacyLoss:
         """Privacy loss at this distance, for the mechanism's ``noise_scale``.
 
-        Raises
-        ------
-        MissingBudget
-            If ``noise_scale`` is not set.
+        :class:`MissingBudget` if ``noise_scale`` is not set.
         """
         question = self.question_at(domain, distance)
         return question.privacy_map(domain, distance, self.own_noise_scale())

@@ -9,10 +9,7 @@ from ppdp.pipeline.planning.plan import Plan
 def check_streams(plan: Plan) -> None:
     """Refuse a plan that cannot be run in blocks; no cell is looked at.
 
-    Raises
-    ------
-    UnsupportedOrder
-        If a step needs all rows in memory, or the number of rows is private.
+    :class:`UnsupportedOrder` if a step needs all rows in memory, or the number of rows is private.
     """
     for name in plan.in_memory:
         raise UnsupportedOrder(

@@ -14,9 +14,6 @@ ENGINES: tuple[Any, ...] = (arrow,)
 def opened_source(data: Any) -> Source | None:
     """The rows where they are; None if they are in memory. Only public form is read.
 
-    Raises
-    ------
-    InvalidInput
-        If there are no rows in what was passed, or it cannot be read.
+    :class:`InvalidInput` if there are no rows in what was passed, or it cannot be read.
     """
     return next((found for engine in ENGINES if (found := engine.opened(data)) is not None), None)

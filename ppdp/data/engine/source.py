@@ -29,10 +29,7 @@ class Source(ABC):
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
         """All rows as pyarrow tables of these columns, split anywhere.
 
-        Raises
-        ------
-        RowsChanged
-            If rows or types are not those of the last pass.
+        :class:`RowsChanged` if rows or types are not those of the last pass.
         """
 
     def over(self, task: Callable[[Any], T], names: Sequence[str], width: int) -> Iterator[T]:

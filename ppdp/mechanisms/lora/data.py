@@ -20,10 +20,7 @@ Form = Mapping[str, Tensor]
 def length_of(data: Any, form: Form) -> int:
     """How many examples there are; only the form of the data is looked at.
 
-    Raises
-    ------
-    InvalidInput
-        If they are neither named tensors of one length nor a dataset.
+    :class:`InvalidInput` if they are neither named tensors of one length nor a dataset.
     """
     if isinstance(data, Mapping):
         check_form(data, form)

@@ -24,31 +24,16 @@ LINEAR = ("torch.nn.modules.linear.Linear", "transformers.pytorch_utils.Conv1D")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layer:
-    """An adapted layer.
+    """An adapted layer."""
 
-    Attributes
-    ----------
-    name : str
-        Of the layer in the model.
-    module : peft.tuners.lora.Linear
-        The layer with its adapter.
-    watched : Module
-        Whose inputs and gradients of outputs make an example's gradient: B ("fa"), or the whole layer ("m2").
-    trained : Tensor
-        The weights that change: those of B, or of the layer itself.
-    outputs, inputs : int
-        Of ``watched``.
-    transposed : bool
-        Whether ``trained`` has the shape (inputs, outputs).
-    """
-
-    name: str
-    module: Any
+    name: str  # of the layer in the model
+    module: Any  # the layer with its adapter
+    # Whose inputs and gradients of outputs make an example's gradient: B ("fa"), or the whole layer ("m2").
     watched: nn.Module
-    trained: Tensor
-    outputs: int
-    inputs: int
-    transposed: bool = False
+    trained: Tensor  # the weights that change: those of B, or of the layer itself
+    outputs: int  # of ``watched``
+    inputs: int  # of ``watched``
+    transposed: bool = False  # whether ``trained`` has the shape (inputs, outputs)
 
     def shaped(self, gradient: Tensor) -> Tensor:
         """A gradient of shape (outputs, inputs) as one of the weights."""
@@ -63,10 +48,7 @@ def refuse(why: str, fix: str) -> NoReturn:
 def covered_layers(model: Any, method: str, rank: int | None) -> tuple[tuple[Layer, ...], str, int]:
     """The layers in the order of the model, the name of the adapter, and the rank.
 
-    Raises
-    ------
-    InvalidParameter
-        If anything in the model is not covered.
+    :class:`InvalidParameter` if anything in the model is not covered.
     """
     if not isinstance(model, PeftModel):
         refuse("the model is not one of PEFT.", "peft.get_peft_model(model, peft.LoraConfig(...)).")

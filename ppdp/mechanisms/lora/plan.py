@@ -31,24 +31,12 @@ NAME = "lora"
 
 @dataclass(frozen=True, slots=True)
 class LoRAPlan:
-    """Everything public.
+    """Everything public."""
 
-    Attributes
-    ----------
-    domain : Domain
-        Of the examples.
-    question : Question
-        What is asked of them.
-    noise_scale : float
-        Standard deviation of the noise on a sum of clipped gradients.
-    cost : Cost
-        Of all steps.
-    """
-
-    domain: Domain
-    question: Question
-    noise_scale: float
-    cost: Cost
+    domain: Domain  # of the examples
+    question: Question  # what is asked of them
+    noise_scale: float  # standard deviation of the noise on a sum of clipped gradients
+    cost: Cost  # of all steps
 
     @property
     def rate(self) -> float:
@@ -120,10 +108,7 @@ def make_plan(
 ) -> LoRAPlan:
     """Solve for the least noise within (epsilon, delta).
 
-    Raises
-    ------
-    InvalidParameter
-        If a parameter is impossible, or the budget cannot be met.
+    :class:`InvalidParameter` if a parameter is impossible, or the budget cannot be met.
     """
     domain = Domain(
         n_rows=integer("n_rows", n_rows, STAGE),

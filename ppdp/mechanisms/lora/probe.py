@@ -26,11 +26,7 @@ def check_probe(model: nn.Module, loss: Loss, kind: type[Gradients], layers: tup
     """Refuse losses and models whose gradients are not those of single examples; the most terms of an inner product.
 
     Of a few made-up examples gradients are taken together, of one loss at a time, each example alone, and by autograd.
-
-    Raises
-    ------
-    InvalidParameter
-        If they differ, or a loss is not finite.
+    :class:`InvalidParameter` if they differ, or a loss is not finite.
     """
     if not isinstance(probe, Mapping) or not probe or not all(isinstance(one, torch.Tensor) for one in probe.values()):
         refuse(PROBE, "probe={'input_ids': ..., 'labels': ...}.")

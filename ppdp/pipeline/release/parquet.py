@@ -153,10 +153,32 @@ def unpacked(packed: bytes | None, shapes: Shapes) -> dict[str, Array]:
 
 
 class WithParquet:
-    """Mixin for what ``to_arrow`` makes a table of."""
+    """Mixin for what has a certificate, and ``_columns`` as an Arrow table with it in the metadata of its schema."""
 
     __slots__ = ()
-    to_arrow: Any
+    certificate: Any
+    _columns: Any
+
+    def to_arrow(self, *, conditional: bool = False) -> Any:
+        """As an Arrow table, with the certificate in the metadata of its schema.
+
+        Released rows are one line each: a column for every feature, or of sketches one column, ``values`` (lists of
+        fixed size) or ``signs`` (binary of fixed size, as ``packed``). Else there is one line per number, in order:
+        ``array``, ``position`` in it, ``value``; a histogram has further columns, ``column`` and the ends ``low`` and
+        ``high`` of each cell.
+
+        Parameters
+        ----------
+        conditional : bool, default=False
+            Whether you know that the certificate is CONDITIONAL.
+
+        Raises
+        ------
+        ExportError
+            If it may not leave as what it is.
+        """
+        refuse_unsafe(self.certificate.record, conditional=conditional)
+        return self._columns()
 
     def to_parquet(self, path: str | os.PathLike[str], *, conditional: bool = False) -> None:
         """Write :meth:`to_arrow` as a Parquet file, whole or not at all; :func:`ppdp.read_parquet` reads it.

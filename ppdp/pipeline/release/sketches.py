@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.issuing import content_hash
-from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.core.checks import integer, positive
 from ppdp.core.tables import html_table
 from ppdp.data.rows import Array
@@ -234,24 +233,9 @@ class SketchTable(WithParquet):
             return neighbours.smallest_distances(self._bits(queries), self._held, count)
         return neighbours.largest_products(self._sketches(queries), self._held, count)
 
-    def to_arrow(self, *, conditional: bool = False) -> Any:
-        """An Arrow table of one column, with the certificate in the metadata of its schema.
-
-        ``values``: lists of fixed size; ``signs``: binary of fixed size, as ``packed``.
-
-        Parameters
-        ----------
-        conditional : bool, default=False
-            Whether you know that the certificate is CONDITIONAL.
-
-        Raises
-        ------
-        ExportError
-            If it may not leave as what it is.
-        """
+    def _columns(self) -> Any:
         import pyarrow as pa
 
-        refuse_unsafe(self.certificate.record, conditional=conditional)
         form = self._form
         type_ = form.schema.field(0).type
         if form.noise is None:

@@ -13,7 +13,6 @@ import numpy as np
 from ppdp.certificate import Certificate
 from ppdp.certificate.issuing import content_hash
 from ppdp.certificate.record import Record
-from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.core.formula import FORMULAS
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
@@ -58,24 +57,7 @@ class Released(WithParquet, Mapping[str, Array]):
         noise = {name: float(scales[name]) for name in record.released.names}
         return cls(arrays, noise, record.released.sha256, inference, certificate)
 
-    def to_arrow(self, *, conditional: bool = False) -> Any:
-        """The released numbers as an Arrow table with the certificate in the metadata of its schema.
-
-        One line per number, in order: ``array``, ``position`` in it, ``value``. A histogram has further columns:
-        ``column`` and the ends ``low`` and ``high`` of each cell. Released rows are a table like the one that came in,
-        one line per row and one column per feature.
-
-        Parameters
-        ----------
-        conditional : bool, default=False
-            Whether you know that the certificate is CONDITIONAL.
-
-        Raises
-        ------
-        ExportError
-            If it may not leave as what it is.
-        """
-        refuse_unsafe(self.certificate.record, conditional=conditional)
+    def _columns(self) -> Any:
         return _tabulated(self.certificate, self.arrays)
 
     @property
