@@ -32,7 +32,12 @@ def choice_loss(width: float, noise_scale: float, bound: float, count: int) -> P
     return PrivacyLoss(parts=(BoundedRange(count=count, range=loss_range),))
 
 
-@formula("exponential.utility", **_SHARED, shape=lambda domain, *, sensitivity, **_: (1, domain.n * sensitivity))
+def utility_shape(domain: Domain, *, candidates: int, sensitivity: float, lipschitz: float | None) -> tuple[int, float]:
+    """One choice; a candidate gets at most n times what a row can give."""
+    return 1, domain.n * sensitivity
+
+
+@formula("exponential.utility", **_SHARED, shape=utility_shape)
 def exponential_utility(
     domain: Domain,
     distance: Distance,
@@ -61,7 +66,14 @@ def rank_shift(distance: Distance, q: float) -> float:
     return paired + max(q, 1 - q) * single + moving(distance)
 
 
-@formula("exponential.quantile", **_SHARED, shape=lambda domain, *, columns, **_: (len(columns), float(domain.n)))
+def quantile_shape(
+    domain: Domain, *, q: float, columns: Sequence[int], sizes: Sequence[int], candidates: Sequence[float]
+) -> tuple[int, float]:
+    """One choice for every column; a rank misses by at most n."""
+    return len(columns), float(domain.n)
+
+
+@formula("exponential.quantile", **_SHARED, shape=quantile_shape)
 def exponential_quantile(
     domain: Domain,
     distance: Distance,

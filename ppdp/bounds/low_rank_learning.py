@@ -36,6 +36,11 @@ def _shape(domain: Domain, *, steps: int, rank: int, **own: Any) -> tuple[int, f
     return gradient.size // width * rank, gradient.bound / rate
 
 
+def _models(domain: Domain, count: int, size: int, /, *, steps: int, **own: Any) -> dict[str, list[int]]:
+    """Models have all dimensions."""
+    return released_models(domain, count, _fresh(domain, **own)[0].size)
+
+
 @formula(
     "learning.fresh-projections",
     kind="privacy",
@@ -47,8 +52,7 @@ def _shape(domain: Domain, *, steps: int, rank: int, **own: Any) -> tuple[int, f
     relies=NoisyProjectionLoss.idealised,
     shape=_shape,
     steps=lambda domain, *, steps, **_: steps,
-    # Models have all dimensions.
-    arrays=lambda domain, count, size, *, steps, **own: released_models(domain, count, _fresh(domain, **own)[0].size),
+    arrays=_models,
 )
 def fresh_projections(
     domain: Domain, distance: Distance, *, noise_scale: float, steps: int, rank: int, batch_size: int, **own: Any

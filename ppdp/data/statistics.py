@@ -43,21 +43,28 @@ class Moments:
 def multiplied(X: Array, *matrices: Array, out: Array | None = None) -> Array:
     """Product of the rows with matrices, one after the other, block by block; ``out`` may be ``X``."""
     out = np.empty((X.shape[0], matrices[-1].shape[1])) if out is None else out
+    rows = max(1000, min(BLOCK, 50_000 // X.shape[1]))  # the fastest products
 
     def product(first: int) -> None:
-        for start in range(first, min(first + PIECE, X.shape[0]), BLOCK):
+        for start in range(first, min(first + PIECE, X.shape[0]), rows):
             *before, last = matrices
-            block = X[start : start + BLOCK]
+            block = X[start : min(start + rows, first + PIECE)]
             for matrix in before:
                 block = block @ matrix
             if np.may_share_memory(block, out):
-                out[start : start + BLOCK] = block @ last
+                out[start : start + len(block)] = block @ last
             else:
-                np.matmul(block, last, out=out[start : start + BLOCK])
+                np.matmul(block, last, out=out[start : start + len(block)])
 
     for _ in in_parallel(product, range(0, X.shape[0], PIECE), X.shape[1]):
         pass
     return out
+
+
+def gram(X: Array) -> Array:
+    """``X.T @ X`` in float64: twice to four times as fast as exact sums, but last bits know the order of the rows."""
+    pieces = (X[start : start + PIECE] for start in range(0, len(X), PIECE))
+    return np.asarray(sum(in_parallel(lambda piece: piece.T @ piece, pieces, X.shape[1])))
 
 
 def top_eigenvectors(moment: Array, k: int) -> tuple[Array, Array]:

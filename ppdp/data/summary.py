@@ -135,7 +135,7 @@ class SecondMoment(Summary[Array]):
 
     def add(self, total: Total, block: Rows) -> Total:
         """Add the products of slices."""
-        rows = self._rows
+        rows = min(self._rows, max(320, 16_000 // self.d))  # the fastest products
         roots = None if (block.weight == 1).all() else np.sqrt(block.weight)[:, None]
         # To allocate room for every slice would take as long as a product.
         room = np.empty((2, min(rows, block.n), self.d))
@@ -221,7 +221,7 @@ class CoarseMoment(SecondMoment):
         anchor = 1.5 * 2.0 ** (52 - FINER)  # its last place is a fine step, so that adding it rounds to fine steps
         rest += anchor
         rest -= anchor
-        return (np.ldexp(coarse.T @ rest, FINER),)
+        return (coarse.T @ rest * 2.0**FINER,)
 
 
 def _float(total: Total) -> Array:

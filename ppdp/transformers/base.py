@@ -153,6 +153,10 @@ class Stage(BaseEstimator):
         """
         return {}
 
+    def prepare_alone(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        """The same of rows of which nothing is claimed, so that last bits may know their order."""
+        return self.prepare(rows, way, domain)
+
     def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
         """The same statistics of a noisy way, from what was released: values as the statistic's formula reads them."""
         raise NotImplementedError
@@ -291,7 +295,8 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
                 stage=type(self).__name__,
                 fix="use it inside ppdp.Pipeline(..., epsilon=...); alone, statistics='auto' is exact and private.",
             )
-        statistics = dict(self.prepare(Rows.of(X), way, domain))
+        prepare = self.prepare_alone if declared is None else self.prepare
+        statistics = dict(prepare(Rows.of(X), way, domain))
         if self.fills_gaps and declared is None:  # what was read off these rows is no bound on rows to come
             statistics |= dict.fromkeys(statistics.keys() & {"norm", "entry_bound"})
         self.hold(statistics)

@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 from ppdp import Adjacency, Certificate, Domain, make_pipeline
 from ppdp.bounds import lookup
 from ppdp.core.distance import Distance
+from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
 from ppdp.exceptions import CertificateError, InvalidParameter, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
@@ -277,15 +278,19 @@ class TestCoarseProducts:
 
     @pytest.mark.parametrize("center", [False, True])
     def test_alone_the_directions_are_those_of_scikit_learn(self, center):
-        X = rows(2**15)
+        X = rows(2**15 + 7)  # in two pieces
         expected = np.abs(Reference(2).fit(X).components_ if center else leading(X, 2))
-        assert np.abs(PCA(2, center=center).fit(X).components_) == pytest.approx(expected, abs=1e-9)
+        assert np.abs(PCA(2, center=center).fit(X).components_) == pytest.approx(expected, abs=1e-12)
 
-    def test_alone_a_gap_too_small_for_them_takes_fine_ones(self):
-        X = rows(2**15, shift=0.0) * [1e6, 1, 1, 1, 1, 1]
-        stage, domain = PCA(2), Domain(n_rows=2**15, n_features=6, row_norm=2e7, max_missing=0)
-        assert exact(stage, domain).formula == "pca.coarse-rank"
-        assert np.abs(stage.fit(X).components_) == pytest.approx(np.abs(leading(X, 2)), abs=1e-9)
+    @pytest.mark.parametrize("center", [False, True])
+    def test_alone_with_a_domain_they_are_those_of_a_pipeline_to_the_bit(self, center):
+        X, stage = rows(2**15), PCA(2, center=center)
+        domain = Domain(n_rows=2**15, n_features=6, row_norm=float(np.linalg.norm(X, axis=1).max()), max_missing=0)
+        way = exact(stage, domain)
+        assert way.formula.startswith("pca.coarse")
+        prepared = stage.prepare(Rows.of(X), way, domain)["components"]
+        assert np.array_equal(stage.fit(X, domain=domain).components_, prepared)
+        assert np.abs(prepared) == pytest.approx(np.abs(stage.fit(X).components_), abs=1e-9)
 
     @pytest.mark.parametrize(
         ("settings", "formula"),

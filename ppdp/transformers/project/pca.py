@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ppdp.bounds.coarse_pca import coarse_gap, coarse_suffices
+from ppdp.bounds.coarse_pca import coarse_suffices
 from ppdp.core.checks import choice, flag, integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
-from ppdp.data.statistics import Moments, multiplied
+from ppdp.data.statistics import Moments, gram, multiplied
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.project.pca_margins import AlignmentMargin, GapMargin, Spectrum
 from ppdp.transformers.project.public_columns import PublicColumns
@@ -79,8 +79,8 @@ class PCA(Transformer):
     **Guarantee** (``docs/theory/pca.md``; Theorem 1 there replaces Proposition 5 of "Provable privacy with non-private
     pre-processing"). One replaced row moves P by at most ``R²/(n β)``, 12 times less than printed.
 
-    **Precision.** Of 2¹⁵ rows or more, of which few differ, the exact way rounds entries to 2⁻³⁰ of their bound and
-    leaves out 2⁻³² of its square: directions are then good to some 1e-10. Elsewhere, and for small eigengaps, to 1e-15.
+    **Precision.** Where a bound is claimed of 2¹⁵ rows or more, of which few differ, the exact way rounds entries to
+    2⁻³⁰ of their bound and leaves out 2⁻³² of its square: directions are then good to some 1e-10. Elsewhere to 1e-15.
 
     Examples
     --------
@@ -176,10 +176,13 @@ class PCA(Transformer):
         if way.name == "public":
             return self.without_release(way)
         k, coarse = self._rank(domain.d), way.formula.startswith("pca.coarse")
-        spectrum = Spectrum.of_rows(rows, domain, k, center=self._center, coarse=coarse)
-        if coarse and 2 * spectrum.gap < coarse_gap(domain):  # the condition fails
-            spectrum = Spectrum.of_rows(rows, domain, k, center=self._center)
-        return self._fitted(spectrum, domain.d)
+        return self._fitted(Spectrum.of_rows(rows, domain, k, center=self._center, coarse=coarse), domain.d)
+
+    def prepare_alone(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        if way.name == "public":
+            return self.prepare(rows, way, domain)
+        mean = rows.X.mean(axis=0) if self._center else np.zeros(domain.d)
+        return self.read(Moments.of_matrix(mean, gram(rows.X) / rows.n), way, domain)
 
     def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
         assert values.matrix is not None
