@@ -34,12 +34,14 @@ def decided(domain: Domain, max_cluster: int, low_dimension: bool, *, moves: boo
     return KISSING[domain.d] * (max_cluster if moves else max(max_cluster - 1, 2))
 
 
-def _assumed(domain: Domain, *, raw: bool = False, **_: Any) -> set[str]:
-    return {"clusters.raw-crowding" if raw else "clusters.crowding"}
-
-
 _by_clusters = partial(
-    formula, kind="stability", page="clusters", way="exact", assumes=_assumed, fitted=False, gaps=True
+    formula,
+    kind="stability",
+    page="clusters",
+    way="exact",
+    assumes=lambda domain, *, raw=False, **_: {"clusters.raw-crowding" if raw else "clusters.crowding"},
+    fitted=False,
+    gaps=True,
 )
 
 

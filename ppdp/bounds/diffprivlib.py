@@ -105,12 +105,11 @@ def logistic_objective(
     return pure(lines * (shift / scale + bend))
 
 
-def linear_shape(domain: Domain, *, fit_intercept: bool) -> tuple[int, float]:
-    """Coefficients, and the largest entry of a row."""
-    return domain.d + fit_intercept, largest_entry(domain)
-
-
-@formula("diffprivlib.linear-regression", shape=linear_shape, **_SHARED)
+@formula(
+    "diffprivlib.linear-regression",
+    shape=lambda domain, *, fit_intercept: (domain.d + fit_intercept, largest_entry(domain)),
+    **_SHARED,
+)
 def functional_regression(
     domain: Domain, distance: Distance, *, noise_scale: float, fit_intercept: bool
 ) -> PrivacyLoss:
@@ -125,12 +124,11 @@ def functional_regression(
     return pure(share * (replaced * paired + toggled * single + moves))
 
 
-def naive_bayes_shape(domain: Domain, *, n_classes: int) -> tuple[int, float]:
-    """Mean and variance of every column in every class and the prior; the largest entry of a row."""
-    return n_classes * (2 * domain.d + 1), largest_entry(domain)
-
-
-@formula("diffprivlib.naive-bayes", shape=naive_bayes_shape, **_SHARED)
+@formula(
+    "diffprivlib.naive-bayes",  # mean and variance of every column in every class, and the prior
+    shape=lambda domain, *, n_classes: (n_classes * (2 * domain.d + 1), largest_entry(domain)),
+    **_SHARED,
+)
 def naive_bayes(domain: Domain, distance: Distance, *, noise_scale: float, n_classes: int) -> PrivacyLoss:
     """Counts, sums and squares of the classes, a third of epsilon each: a replaced row leaves one, enters another."""
     sane(_counted(domain, n_classes))
@@ -139,12 +137,11 @@ def naive_bayes(domain: Domain, distance: Distance, *, noise_scale: float, n_cla
     return pure((5 / 3 * paired + 7 / 6 * single + moves) / noise_scale)
 
 
-def forest_shape(domain: Domain, *, n_trees: int, depth: int, n_classes: int) -> tuple[int, float]:
-    """Column and threshold of every inner node, label of every leaf; the largest entry of a row."""
-    return n_trees * (3 * 2**depth - 2), largest_entry(domain)
-
-
-@formula("diffprivlib.random-forest", shape=forest_shape, **_SHARED)
+@formula(
+    "diffprivlib.random-forest",  # column and threshold of every inner node, label of every leaf
+    shape=lambda domain, *, n_trees, depth, n_classes: (n_trees * (3 * 2**depth - 2), largest_entry(domain)),
+    **_SHARED,
+)
 def random_forest(
     domain: Domain, distance: Distance, *, noise_scale: float, n_trees: int, depth: int, n_classes: int
 ) -> PrivacyLoss:

@@ -32,12 +32,7 @@ def choice_loss(width: float, noise_scale: float, bound: float, count: int) -> P
     return PrivacyLoss(parts=(BoundedRange(count=count, range=loss_range),))
 
 
-def utility_shape(domain: Domain, *, candidates: int, sensitivity: float, lipschitz: float | None) -> tuple[int, float]:
-    """One choice; a candidate gets at most n times what a row can give."""
-    return 1, domain.n * sensitivity
-
-
-@formula("exponential.utility", **_SHARED, shape=utility_shape)
+@formula("exponential.utility", **_SHARED, shape=lambda domain, *, sensitivity, **_: (1, domain.n * sensitivity))
 def exponential_utility(
     domain: Domain,
     distance: Distance,
@@ -66,14 +61,7 @@ def rank_shift(distance: Distance, q: float) -> float:
     return paired + max(q, 1 - q) * single + moving(distance)
 
 
-def quantile_shape(
-    domain: Domain, *, q: float, columns: Sequence[int], sizes: Sequence[int], candidates: Sequence[float]
-) -> tuple[int, float]:
-    """One choice for every column; a rank misses by at most n."""
-    return len(columns), float(domain.n)
-
-
-@formula("exponential.quantile", **_SHARED, shape=quantile_shape)
+@formula("exponential.quantile", **_SHARED, shape=lambda domain, *, columns, **_: (len(columns), float(domain.n)))
 def exponential_quantile(
     domain: Domain,
     distance: Distance,

@@ -36,11 +36,6 @@ def _shape(domain: Domain, *, steps: int, rank: int, **own: Any) -> tuple[int, f
     return gradient.size // width * rank, gradient.bound / rate
 
 
-def _models(domain: Domain, count: int, size: int, /, *, steps: int, **own: Any) -> dict[str, list[int]]:
-    """Models have all dimensions."""
-    return released_models(domain, count, _fresh(domain, **own)[0].size)
-
-
 @formula(
     "learning.fresh-projections",
     kind="privacy",
@@ -52,7 +47,8 @@ def _models(domain: Domain, count: int, size: int, /, *, steps: int, **own: Any)
     relies=NoisyProjectionLoss.idealised,
     shape=_shape,
     steps=lambda domain, *, steps, **_: steps,
-    arrays=_models,
+    # Models have all dimensions.
+    arrays=lambda domain, count, size, *, steps, **own: released_models(domain, count, _fresh(domain, **own)[0].size),
 )
 def fresh_projections(
     domain: Domain, distance: Distance, *, noise_scale: float, steps: int, rank: int, batch_size: int, **own: Any

@@ -37,11 +37,6 @@ def _shape(
     return width * (width + 1) // 2, max(norm**2, gradient_weight(norm, gradient_clip) * gradient_clip)
 
 
-def _model(domain: Domain, steps: int, size: int, *, fit_intercept: bool, **_: Any) -> dict[str, list[int]]:
-    """What is released is made from all answers: a model."""
-    return {"theta": [moments_width(domain, fit_intercept) - 1]}
-
-
 @formula(
     "learning.squared-moments",
     kind="mechanism",
@@ -50,7 +45,8 @@ def _model(domain: Domain, steps: int, size: int, *, fit_intercept: bool, **_: A
     used_by=("Ridge",),
     shape=_shape,
     steps=lambda domain, *, refinements, **_: 1 + refinements,
-    arrays=_model,
+    # What is released is made from all answers: a model.
+    arrays=lambda domain, steps, size, *, fit_intercept, **_: {"theta": [moments_width(domain, fit_intercept) - 1]},
 )
 def squared_moments(
     domain: Domain,

@@ -48,6 +48,8 @@ class Question:
         Length of a step of what is trained; answers cost the same whatever it is.
     given : float, optional
         The noise scale, where it follows from the parameters and none is solved for.
+    share : float
+        Of the rows, how many the first half of the steps look at; answers cost the same whatever it is.
     """
 
     formula: str
@@ -60,6 +62,7 @@ class Question:
     warnings: tuple[str, ...] = ()
     step_size: float = 0.0
     given: float | None = None
+    share: float = 1.0
 
     @classmethod
     def asked(

@@ -361,3 +361,74 @@ def test_the_budget_that_a_question_is_asked_with_may_be_unknown():
     for solver in ("dpgd", *BATCHED, "hidden", "output"):
         chosen = model("logistic", solver=solver)
         assert chosen.question(domain).size == chosen.question(domain, gaussian_mu(1.0, 1e-6)).size == 4
+
+
+class TestFewSteps:
+    """Where noise is negligible; the first half of them on a sample."""
+
+    @pytest.mark.parametrize(
+        ("n_rows", "steps"), [(2000, 20), (20_000, 38), (100_000, 23), (1_000_000, 20), (100_000_000, 20)]
+    )
+    def test_of_many_rows(self, n_rows, steps):
+        domain = Domain(n_rows=n_rows, n_features=20, row_norm=9.0, classes=(0, 1))
+        asked = model("logistic").question_at(domain, ONE, 0.19)
+        assert asked.steps == steps
+        assert (asked.share < 1) == (n_rows > 100_000)
+        assert asked.steps <= model("logistic").question(domain, 0.19).steps  # a plan sets delta aside for these
+
+    def test_not_where_neighbours_are_far(self):
+        domain = Domain(n_rows=1_000_000, n_features=20, row_norm=9.0, classes=(0, 1))
+        asked = model("logistic").question_at(domain, Distance(replaced=200), 0.19)
+        assert (asked.steps, asked.share) == (80, 1)
+
+    def test_nor_where_their_number_is_given(self):
+        domain = Domain(n_rows=1_000_000, n_features=20, row_norm=9.0, classes=(0, 1))
+        assert model("logistic", max_iter=80).question_at(domain, ONE, 0.19).share == 1
+
+    def test_a_sample_is_no_dearer_than_all_rows(self):
+        """A row with the other label, all rows in another order: the sum over a sample changes by S, and no more."""
+        rng = np.random.default_rng(0)
+        domain = Domain(n_rows=64, n_features=2, row_norm=1.0, classes=(0, 1))
+        asked = model("logistic", fit_intercept=False, clip=0.5).question(domain)
+        X, y = rng.normal(size=(64, 2)), rng.integers(2, size=64).astype(float)
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+        order, labels = rng.permutation(64), y.copy()
+        labels[0] = 1 - y[0]
+        near, far = Rows.of(X, y), Rows.of(X[order], labels[order])
+        moved = []
+        for _ in range(200):
+            sample = np.flatnonzero(rng.random(64) < 0.3)
+            other = np.flatnonzero(np.isin(order, sample))
+            here, there = (
+                ClippedGradient.of(rows, model("logistic")._residuals, 0.5, False).on(some, 64)(np.zeros((1, 2)))
+                for rows, some in ((near, sample), (far, other))
+            )
+            moved.append(np.linalg.norm(here - there))
+        assert 0.95 * asked.sensitivity(domain, ONE) < max(moved) <= asked.sensitivity(domain, ONE)
+
+    def test_of_a_sample_learn_as_much(self):
+        """A hundred thousand rows, with a budget that makes noise negligible."""
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(100_000, 3)) + 0.5
+        y = (X @ [1.0, -2.0, 0.5] + 0.3 * rng.normal(size=len(X)) > 0).astype(int)
+        steps = [NormClipper(3.0), LogisticRegression((0, 1))]
+        pipe = make_pipeline(*steps, epsilon=4.0, delta=1e-7, random_state=0)
+        assert pipe.plan(Domain(n_rows=len(X), n_features=3)).mechanism.question.share < 0.2
+        slow = clone(pipe).set_params(logisticregression__max_iter=80)
+        assert pipe.fit(X, y).score(X, y) > slow.fit(X, y).score(X, y) - 0.001
+        assert pipe.certificate_.verify()
+        assert pipe.certificate_.to_dict()["mechanism"]["steps"] == 20
+
+
+class TestSums:
+    def test_of_blocks_add_in_any_order(self):
+        """4096 rows at a time."""
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(9 * 4096, 4)), rng.integers(2, size=9 * 4096).astype(float)
+        order = np.concatenate([np.arange(4096) + 4096 * block for block in rng.permutation(9)])
+        theta = rng.normal(size=(1, 5))
+        one, other = (
+            ClippedGradient.of(Rows.of(X[some], y[some]), model("logistic")._residuals, 1.0, True)(theta)
+            for some in (slice(None), order)
+        )
+        np.testing.assert_array_equal(one, other)

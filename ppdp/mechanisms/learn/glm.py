@@ -36,7 +36,7 @@ class _LogLink(LinearRegressor):
         Noisy projected gradient descent.
     max_iter : int or "auto", default="auto"
         Number of steps T. "auto": ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, for n rows, d columns and the
-        share μ of the budget.
+        share μ of the budget; 40 of many rows.
     coef_norm : float, default=4.0
         Radius D of the ball of coefficients, intercept included.
     step_size : float or "auto", default="auto"

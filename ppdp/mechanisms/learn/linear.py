@@ -15,15 +15,24 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ppdp.bounds.learning import kept_steps
 from ppdp.core.checks import choice, flag, integer, number, positive
+from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.mechanisms.base import Question, SharedDocstring
-from ppdp.mechanisms.learn.batches import batches, secret_one
-from ppdp.mechanisms.learn.descent import ClippedGradient, descend, descend_faster, minimise, path, projected
+from ppdp.mechanisms.learn.batches import batches, poisson_sample, secret_one
+from ppdp.mechanisms.learn.descent import (
+    ClippedGradient,
+    descend,
+    descend_faster,
+    descend_on_few_first,
+    minimise,
+    path,
+    projected,
+)
 from ppdp.mechanisms.learn.low_rank import fresh_answer, public_basis, refuse_seed
 from ppdp.mechanisms.learn.moments import fitted_by_moments, fitted_by_sketch
 from ppdp.mechanisms.learn.secants import Secants, clear
-from ppdp.mechanisms.learn.solvers import SOLVERS, Training, question
+from ppdp.mechanisms.learn.solvers import SOLVERS, Training, in_few_steps, question
 from ppdp.mechanisms.learn.supervised import Supervised
 from ppdp.privacy.noise.sampler import Noise
 
@@ -130,6 +139,10 @@ class LinearModel(SharedDocstring, Supervised):
         refuse_seed(solver == "m2" and self.random_state is not None)
         return question(solver, domain, training, mu)
 
+    def question_at(self: Any, domain: Domain, distance: Distance, mu: float | None = None) -> Question:
+        asked: Question = self.question(domain, mu)
+        return in_few_steps(asked, domain, distance, mu) if mu and is_auto(self.max_iter) else asked
+
     def _radius(self: Any, domain: Domain) -> float:
         """Longest coefficients of one score; shorter rows need longer ones."""
         if is_auto(self.coef_norm):
@@ -196,7 +209,11 @@ class LinearModel(SharedDocstring, Supervised):
         if solver in ("dpgd", "lora-fa"):
             faster = clear(noise_scale, parameters["clip"], question.size)
             secants = Secants(question.step_size, noise_scale) if faster else None
-            iterates = descend_faster(gradient, answer, start, secants=secants, **how)
+            if question.share < 1 and secants is not None:
+                few = gradient.on(poisson_sample(noise, rows.n, question.share), rows.n)
+                iterates = descend_on_few_first(few, gradient, answer, start, question.share, secants=secants, **how)
+            else:
+                iterates = descend_faster(gradient, answer, start, secants=secants, **how)
         else:
             size = parameters["batch_size"]
             drawn = batches("poisson" if fresh else solver, noise, rows.n, size, steps)
@@ -267,9 +284,10 @@ class BatchModel(LinearModel):
         :class:`LogisticRegression` and :class:`Ridge`.
     max_iter : int or "auto", default="auto"
         Number of steps T, or of passes over the rows under "epochs"; "hidden" makes one pass. "auto":
-        ``6 (n μ / √d)^0.275``, between 10 and 80; where batches are sampled ``4 √(n μ / √d)``, between 10 and 400,
-        and at least ``(0.4 n / B)²``, up to 1000; under "epochs" 1 to 10 passes; under "output" as many as leave an
-        error that is small beside what one row does (the sensitivity is that of the last iterate, however far it is).
+        ``6 (n μ / √d)^0.275``, between 10 and 80, but 20 to 40 of many rows (``docs/theory/noisy-gradient-descent.md``,
+        *How many steps*); where batches are sampled ``4 √(n μ / √d)``, between 10 and 400, and at least
+        ``(0.4 n / B)²``, up to 1000; under "epochs" 1 to 10 passes; under "output" as many as leave an error that is
+        small beside what one row does (the sensitivity is that of the last iterate, however far it is).
     batch_size : int or "auto", default="auto"
         Rows in a batch B, their expected number under "poisson"; of no effect under "dpgd" and "output". "auto": the
         larger of 256 and ``n / 50`` where batches are sampled; under "epochs" ``√(n μ / √d) / 2`` batches hold all

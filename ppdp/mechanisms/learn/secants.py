@@ -37,6 +37,10 @@ class Secants:
         self._moves: list[Array] = []
         self._changes: list[Array] = []
 
+    def go_on(self, noise_scale: float) -> None:
+        """Keep what was learnt; gradients to come have other noise, or are of other rows."""
+        self.noise_scale, self._last = noise_scale, None
+
     def see(self, at: Array, gradient: Array) -> None:
         """Learn from how the gradient changed since the last point; what may be noise only asks for longer steps."""
         last, self._last = self._last, (at.ravel(), gradient.ravel())

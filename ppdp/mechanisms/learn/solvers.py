@@ -13,6 +13,7 @@ from typing import Any
 from ppdp.bounds.learning import solver_rate
 from ppdp.bounds.moments import moments_width
 from ppdp.bounds.sampled_learning import batches_per_pass, smoothness, softmax_bound
+from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Question
@@ -26,6 +27,8 @@ SOLVED = 0.1  # error of the exact solver, as a share of what one replaced row d
 MOST_COLUMNS = 300  # second moments of more take long; up to here no solver was better on average
 MOST_ITERATIONS = 1000  # stopping earlier only regularises more, and costs less
 USUAL_MU = 0.2
+FEW = {"learning.logistic-gradient": (20, 75.0)}  # steps that are enough, and from which worth of steps on
+FEW_OF_OTHERS = (40, 150.0)
 EXPERIMENTAL = (
     "solver='hidden' is experimental: its promise rests on no other iterate, loss or log of the training being seen."
 )
@@ -82,6 +85,20 @@ def _full_batches(domain: Domain, training: Training, mu: float | None) -> Quest
     usual = 40.0 if mu is None else min(max(6 * _worth(domain, training, mu) ** 0.55, 10), 80)
     steps = training.max_iter or int(usual)
     return Question.asked(training.formulas["dpgd"], "mechanism", domain, dict(training.gradient), steps)
+
+
+def in_few_steps(asked: Question, domain: Domain, distance: Distance, mu: float) -> Question:
+    """Full batches in fewer steps where noise is negligible at this distance: curvature is then learnt on the way.
+
+    The first half see as many rows as are needed for that.
+    """
+    sensitivity = asked.sensitivity(domain, distance) if asked.formula.endswith("-gradient") else 0.0
+    if not sensitivity:
+        return asked
+    enough, least = FEW.get(asked.formula, FEW_OF_OTHERS)
+    ratio = least / math.sqrt(2 * asked.bound / sensitivity * mu / math.sqrt(asked.size))
+    steps = min(asked.steps, round(enough * max(1.0, ratio)))
+    return replace(asked, steps=steps, share=min(1.0, ratio**2))
 
 
 def _samples(solver: str, domain: Domain, training: Training, mu: float | None) -> Question:

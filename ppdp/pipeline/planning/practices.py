@@ -148,7 +148,7 @@ def _impossible(name: str, plan: Plan, told: str) -> Practice:
 def _asked(plan: Plan, stages: Stages, mechanism: Any) -> tuple[Route, Question]:
     """What the mechanism asks behind stages that are fitted without noise."""
     route = exact_route(stages, plan.domain)
-    question: Question = mechanism.question(route.domain, gaussian_mu(plan.epsilon, plan.delta))
+    question: Question = mechanism.question_at(route.domain, plan.distance, gaussian_mu(plan.epsilon, plan.delta))
     return route, question
 
 

@@ -13,8 +13,7 @@ from plans import classifier, data, plan, total_mu
 from ppdp import Distance, Domain, Ledger, Pipeline, make_pipeline
 from ppdp.bounds.learning import logistic_gradient_norm
 from ppdp.exceptions import InvalidParameter, NoRoute
-from ppdp.mechanisms import GaussianMechanism
-from ppdp.mechanisms.learn import classification as descent
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.privacy.gaussian import gaussian_delta
 from ppdp.privacy.noise.sampler import Noise
@@ -236,13 +235,13 @@ def test_the_model_is_charged_for_the_norm_that_arrives_and_for_its_intercept():
 def test_gradients_are_taken_inside_the_ball(monkeypatch):
     """Rows that are unit vectors show the coefficients to whoever sees the margins."""
     seen = []
-    original = descent.expit
+    original = LogisticRegression._residuals
 
-    def expit(margins):
+    def residuals(model, margins, y):
         seen.append(np.array(margins[:3]))
-        return original(margins)
+        return original(model, margins, y)
 
-    monkeypatch.setattr(descent, "expit", expit)
+    monkeypatch.setattr(LogisticRegression, "_residuals", residuals)
     X, y = np.vstack([np.eye(3)] * 4), np.arange(12) % 2
     make_pipeline(
         NormClipper(), classifier(fit_intercept=False, coef_norm=0.7, max_iter=20), epsilon=0.1, random_state=0
