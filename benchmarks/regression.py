@@ -219,6 +219,7 @@ def errors(name: str, epsilon: float, seed: int) -> dict[str, float]:
     guesses = {
         "ours": ours(X[train], y[train], epsilon, delta, seed).predict(X[test]),
         "ours, dpgd": ours(X[train], y[train], epsilon, delta, seed, "dpgd").predict(X[test]),
+        "ours, sketch": ours(X[train], y[train], epsilon, delta, seed, "sketch").predict(X[test]),
         **{label: unit[test] @ fit(unit[train], y[train], epsilon, delta, rng) for label, fit in OTHERS.items()},
         "diffprivlib": theirs(X[train], y[train], epsilon, seed).predict(X[test]),
         "not private": unit[test] @ np.linalg.lstsq(unit[train], y[train], rcond=None)[0],

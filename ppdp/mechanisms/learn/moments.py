@@ -52,7 +52,7 @@ def usual_sketch(domain: Domain, gradient: Mapping[str, Any], mu: float, rank: i
     usual = usual_moments(domain, gradient, mu)
     width = moments_width(domain, gradient["fit_intercept"])
     most = max(LARGEST // width, 4 * width)
-    usual["rank"] = rank or math.ceil(min(max((domain.n * mu / width) ** 2, 4 * width), most))
+    usual["rank"] = rank or math.ceil(min(max((2 * domain.n * mu / width) ** 2, 64 * width), most))
     return {name: value for name, value in usual.items() if name not in ("gradient_clip", "refinements")}
 
 

@@ -97,7 +97,8 @@ class Ridge(LinearRegression):
         effect and ``max_iter`` counts the moments as one answer (5 in all, 1 where ``n μ < d``); or a "sketch", for
         which it has none, either. "auto": "moments" for up to 300 features, else "dpgd".
     rank : int or "auto", default="auto"
-        Rows of the sketch under "sketch", more than there are features. "auto": ``(n μ / d)²``, up to 2^20 numbers.
+        Rows of the sketch under "sketch", more than there are features. "auto": ``(2 n μ / d)²``, at
+        least ``64 d``, up to 2^20 numbers in all.
 
     Notes
     -----
