@@ -17,7 +17,7 @@ from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import SketchLoss
 from ppdp.privacy.noise.sampler import lattice_allowance
 
-_SHARE = 2.0**-8  # of the noise's standard deviation hides rounding, and nothing else
+_SHARE = 2.0**-7  # of the noise's standard deviation hides rounding, and nothing else
 _LONGEST = 13.0  # no drawn number is further out
 _LEAST = 2.0**-26  # of the bound: less noise has no lattice
 _REFUSED = PrivacyLoss(1e6)
@@ -25,7 +25,7 @@ _REFUSED = PrivacyLoss(1e6)
 
 def factored_rows(width: int) -> int:
     """Rows of one orthogonal factorisation."""
-    return max(1024, 4 * width)
+    return max(256, 4 * width)
 
 
 def _factorisations(n: int, width: int) -> int:
@@ -71,7 +71,7 @@ def sketch_loss(
         rows=min(math.ceil(apart), n, width) if change else 0,
         sides=1 if not distance.replaced and apart <= 1 else 2,
         floor=floor,
-        noise_scale=noise_scale * (1 - _SHARE**2),
+        noise_scale=noise_scale * math.sqrt(1 - _SHARE**2) * (1 - 1e-12),
     )
     off = 2 * sketch_error(n, width, norm, rank) / noise_scale + lattice_allowance(bound, noise_scale, rank * width)
     return PrivacyLoss(inflate(off / _SHARE), parts=(part,))
