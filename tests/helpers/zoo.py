@@ -261,7 +261,7 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     ),
     "a sketch": ([CLIP, ("dedup", Deduplicator()), ("sketch", GaussianSketch(20))], {}),
     "a sketch behind a floor": (
-        [CLIP, ("project", RandomProjection(1)), ("sketch", GaussianSketch(20, min_eigenvalue=0.05))],
+        [CLIP, ("project", RandomProjection(1)), ("sketch", GaussianSketch(400, min_eigenvalue=0.005))],
         {},
     ),
     "least squares of a sketch": ([CLIP, ("model", Ridge(y_range=(0, 2), solver="sketch", rank=60))], {}),
