@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ppdp.core.boundary import at_step
+from ppdp.data.engine.kept import kept
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
@@ -52,7 +53,7 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
     released = fold.released
     if fold.plan.mechanism is not None:
         m = fold.plan.mechanism
-        with at_step(m.name):
+        with at_step(m.name), kept(rows, m.question.parameters.get("iterations", m.question.steps)) as rows:
             answers = m.stage.release(rows, m.question, noise, m.noise_scale)
         released |= {f"{m.name}.{name}": value for name, value in answers.items()}
     return Outcome(released, fold.plan.rung)

@@ -224,9 +224,11 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
         return rows.with_X(self._mapped(rows.X, statistics, rows.X if rows.ours else None))
 
     def _mapped(self, X: Array, statistics: Statistics, out: Array | None = None) -> Array:
-        """The map of all rows; elementwise maps go block by block, and may write over rows that nobody else holds."""
-        if not self.elementwise or issparse(X):
+        """The map of all rows, block by block as they would be read; an elementwise one may write over its rows."""
+        if issparse(X) or (not self.elementwise and len(X) <= PIECE):
             return self.map_rows(X, statistics)
+        if not self.elementwise:
+            return np.concatenate([self.map_rows(X[i : i + PIECE], statistics) for i in range(0, len(X), PIECE)])
         out = np.empty_like(X) if out is None else out
 
         def task(first: int) -> None:

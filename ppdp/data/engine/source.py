@@ -20,10 +20,13 @@ class Source(ABC):
         Names and types of the columns: public.
     n : int
         Number of rows.
+    local : bool
+        Whether blocks come to this process, in their order; else only results of tasks do.
     """
 
     schema: Any
     n: int
+    local = True
 
     @abstractmethod
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
@@ -33,7 +36,7 @@ class Source(ABC):
         """
 
     def over(self, task: Callable[[Any], T], names: Sequence[str], width: int) -> Iterator[T]:
-        """Results of a task for every block, each once, in any order.
+        """Results of a task for every block, each once; in any order if the source is not local.
 
         A block is a table of :data:`~ppdp.data.parallel.PIECE` rows, counted from the first row; the last one may be
         shorter. So no partition shows in a bit, though a product of matrices rounds by where a row stands in a block. A

@@ -19,6 +19,7 @@ from ppdp.core.rounding import BLOCK
 from ppdp.data.parallel import PIECE, in_parallel
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import row_norms
+from ppdp.data.stream import Stream
 from ppdp.mechanisms.learn.secants import Secants
 
 
@@ -55,9 +56,13 @@ class ClippedGradient:
 
         Sums of blocks are whole numbers of steps of a public grid, so their order does not show in a bit.
         """
+        step = _step(self.clip, len(self.X))
+        return np.asarray(self.total(theta, step) * step / self.divisor)
+
+    def total(self, theta: Array, step: float) -> NDArray[np.int64]:
+        """Sum of the gradients in whole numbers of steps."""
         d = self.X.shape[1]
         coef, intercept = np.ascontiguousarray(theta[:, :d].T), theta[:, d:].sum(axis=1)
-        step = np.ldexp(self.clip, math.ceil(math.log2(max(len(self.X), 2))) - 61)  # so that all blocks fit 64 bits
 
         def block(start: int) -> Array:
             part = slice(start, start + BLOCK)
@@ -75,10 +80,42 @@ class ClippedGradient:
 
         def piece(first: int) -> NDArray[np.int64]:
             last = min(first + PIECE, len(self.X))
-            return sum(np.rint(block(start) / step).astype(np.int64) for start in range(first, last, BLOCK))
+            sums = (np.rint(block(start) / step).astype(np.int64) for start in range(first, last, BLOCK))
+            return sum(sums, np.zeros(theta.shape, dtype=np.int64))
 
         totals = in_parallel(piece, range(0, len(self.X), PIECE), d)
-        return np.asarray(sum(totals, np.zeros(theta.shape, dtype=np.int64)) * step / self.divisor)
+        return sum(totals, np.zeros(theta.shape, dtype=np.int64))
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class StreamedGradient:
+    """The same of rows that are read in blocks, to the same bits: a call reads all of them."""
+
+    rows: Stream
+    residuals: Callable[[Array, Array], Array]
+    clip: float
+    fit_intercept: bool
+
+    @property
+    def width(self) -> int:
+        """Of the coefficients of a score."""
+        return self.rows.d + self.fit_intercept
+
+    def __call__(self, theta: Array) -> Array:
+        """Mean gradient at these coefficients."""
+        step = _step(self.clip, self.rows.n)
+        given = self.residuals, self.clip, self.fit_intercept
+
+        def total(block: Rows) -> NDArray[np.int64]:
+            return ClippedGradient.of(block, *given).total(theta, step)
+
+        totals = sum(self.rows.over(total), np.zeros(theta.shape, dtype=np.int64))
+        return np.asarray(totals * step / self.rows.n)
+
+
+def _step(clip: float, n_rows: int) -> float:
+    """A grid on which sums over so many rows fit 64 bits."""
+    return float(np.ldexp(clip, math.ceil(math.log2(max(n_rows, 2))) - 61))
 
 
 def projected(theta: Array, radius: float) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,10 +105,8 @@ class _LogLink(LinearRegressor):
         return domain, encode_targets(y, self._range(domain))
 
     def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
-        assert rows.y is not None
-        low, high = target_shares(question.parameters["y_range"])
-        shares = np.clip(low / 2 + high / 2 + (high / 2 - low / 2) * rows.y, low, high)
-        return super().release(replace(rows, y=shares), question, noise, noise_scale)
+        shares = partial(_as_shares, *target_shares(question.parameters["y_range"]))
+        return super().release(rows.each(shares, rows.d), question, noise, noise_scale)
 
     def _in_units(self, coef: Array, intercept: Array, question: Question) -> tuple[Array, Array]:
         return coef[..., 0, :], math.log(target_unit(question.parameters["y_range"])) + intercept[..., 0]
@@ -133,6 +132,11 @@ class _LogLink(LinearRegressor):
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
+
+
+def _as_shares(low: float, high: float, rows: Rows) -> Rows:
+    assert rows.y is not None
+    return replace(rows, y=np.clip(low / 2 + high / 2 + (high / 2 - low / 2) * rows.y, low, high))
 
 
 @dataclass(eq=False, repr=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -18,10 +19,13 @@ from ppdp.core.checks import choice, flag, integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
+from ppdp.data.statistics import multiplied
+from ppdp.data.stream import Stream
 from ppdp.mechanisms.base import Question, SharedDocstring
 from ppdp.mechanisms.learn.batches import batches, poisson_sample, secret_one
 from ppdp.mechanisms.learn.descent import (
     ClippedGradient,
+    StreamedGradient,
     descend,
     descend_faster,
     descend_on_few_first,
@@ -90,7 +94,7 @@ class LinearModel(SharedDocstring, Supervised):
     @property
     def in_memory(self) -> bool:
         """Whether gradients are taken of some of the rows."""
-        return self.solver in ("poisson", "fixed-size", "epochs", "hidden", "m2")
+        return self.solver in ("poisson", "fixed-size", "epochs", "hidden", "m2", "sketch")
 
     _staged = False
     _solvers = tuple(name for name in SOLVERS if name != "output")
@@ -178,9 +182,10 @@ class LinearModel(SharedDocstring, Supervised):
             theta = fitted_by_sketch(rows, noise, noise_scale, question.bound, self._penalty(rows.n), parameters)
             return {"theta": theta}
         if solver == "lora-fa":
-            rows = replace(rows, X=rows.X @ public_basis(rows.X.shape[1], parameters["rank"]))
+            rows = rows.each(partial(_seen, public_basis(rows.d, parameters["rank"])), parameters["rank"])
         clip = parameters.get("gradient_clip", parameters.get("clip"))
-        gradient = ClippedGradient.of(rows, self._residuals, clip, parameters["fit_intercept"])
+        held: Any = StreamedGradient if isinstance(rows, Stream) else ClippedGradient.of
+        gradient = held(rows, self._residuals, clip, parameters["fit_intercept"])
         width = gradient.width
         start = np.zeros((parameters.get("n_classes", 1), width))
 
@@ -202,7 +207,7 @@ class LinearModel(SharedDocstring, Supervised):
         if solver == "moments":
             found = fitted_by_moments(rows, gradient, answer, noise_scale, self._penalty(rows.n), parameters)
             return {"theta": found}
-        d = rows.X.shape[1]
+        d = rows.d
         penalty = np.zeros(width)  # the intercept is free
         penalty[:d] = (self._usual_alpha if is_auto(self.alpha) else self.alpha) / rows.n
         how = {"steps": steps, "step_size": question.step_size, "radius": radius, "penalty": penalty}
@@ -266,6 +271,10 @@ class LinearModel(SharedDocstring, Supervised):
         """Score of each row, or of each row and class if there are several."""
         check_is_fitted(self)
         return _linear(validate_data(self, X, dtype=np.float64, reset=False), self.coef_, self.intercept_)
+
+
+def _seen(basis: Array, rows: Rows) -> Rows:
+    return replace(rows, X=multiplied(rows.X, basis))
 
 
 def _linear(X: Array, coef: Array, intercept: Array) -> Array:

@@ -16,8 +16,9 @@ from ppdp.bounds.moments import gradient_weight, moments_width
 from ppdp.core.domain import Domain
 from ppdp.core.rounding import BLOCK
 from ppdp.data.rows import Array, Rows
+from ppdp.data.stream import Stream
 from ppdp.data.summary import second_moment
-from ppdp.mechanisms.learn.descent import ClippedGradient, projected
+from ppdp.mechanisms.learn.descent import ClippedGradient, StreamedGradient, projected
 from ppdp.mechanisms.query.sketch import sketched
 from ppdp.privacy.noise.sampler import Noise
 
@@ -68,9 +69,14 @@ def _clipped(rows: Rows, parameters: Mapping[str, Any]) -> Array:
     return Z
 
 
-def mean_moments(rows: Rows, parameters: Mapping[str, Any]) -> Array:
+def mean_moments(rows: Rows | Stream, parameters: Mapping[str, Any]) -> Array:
     """Triangle of the mean of ``w z zᵀ``: z a row with constant and target, clipped."""
-    return _triangle(second_moment(Rows(_clipped(rows, parameters), None, rows.weight), parameters["norm"]) / rows.n)
+
+    def extended(block: Rows) -> Rows:
+        return Rows(_clipped(block, parameters), None, block.weight)
+
+    width = rows.d + bool(parameters["fit_intercept"]) + 1
+    return _triangle(second_moment(rows.each(extended, width), parameters["norm"]) / rows.n)
 
 
 def _triangle(moment: Array) -> Array:
@@ -80,8 +86,8 @@ def _triangle(moment: Array) -> Array:
 
 
 def fitted_by_moments(
-    rows: Rows,
-    gradient: ClippedGradient,
+    rows: Rows | Stream,
+    gradient: ClippedGradient | StreamedGradient,
     answer: Callable[[Array], Array],
     noise_scale: float,
     penalty: float,
