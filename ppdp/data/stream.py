@@ -8,7 +8,6 @@ from functools import reduce
 from typing import Any, TypeVar
 
 from ppdp.core.progress import paced
-from ppdp.data.engine.source import Source
 from ppdp.data.parallel import PIECE
 from ppdp.data.rows import Rows
 
@@ -22,7 +21,7 @@ class Stream:
     Attributes
     ----------
     source : Source
-        Where they are read.
+        Where they are read; or anything else with its ``over``, for maps that begin with what that hands out.
     names : sequence of str
         Which columns are read.
     n, d : int
@@ -32,7 +31,7 @@ class Stream:
         itself, to the same bits in every pass.
     """
 
-    source: Source
+    source: Any
     names: Sequence[str]
     n: int
     d: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,11 +22,10 @@ T = TypeVar("T")
 class _Kept:
     """Blocks of rows in a file, one after the other, as float64: features, weights, labels."""
 
-    schema: Any
     n: int
     d: int
     labelled: bool
-    file: int
+    file: str
     local: bool = True
 
     def over(self, task: Callable[[Any], T], names: Sequence[str], width: int) -> Iterator[T]:
@@ -35,8 +34,7 @@ class _Kept:
 
     def _block(self, first: int) -> Rows:
         n, wide = min(PIECE, self.n - first), self.d + 1 + self.labelled
-        values = np.empty(n * wide)
-        os.preadv(self.file, [values], first * wide * values.itemsize)
+        values = np.fromfile(self.file, count=n * wide, offset=first * wide * 8)
         X, weight, y = np.split(values, [n * self.d, n * (self.d + 1)])
         return Rows(X.reshape(n, self.d), y if self.labelled else None, weight)
 
@@ -45,14 +43,14 @@ class _Kept:
 def kept(rows: Any, passes: int) -> Iterator[Any]:
     """Rows to be read so many times: a stream that many passes would map again and again is written down once."""
     local = isinstance(rows, Stream) and rows.source.local
-    with tempfile.TemporaryFile(prefix="ppdp-") if local and passes > 1 else nullcontext() as file:
-        if file is None:
-            yield rows
-            return
-        labelled = False
-        for block in rows.over(lambda block: block):
-            labelled = block.y is not None
-            for part in (block.X, block.weight, *([block.y] if labelled else [])):
-                file.write(np.ascontiguousarray(part, dtype=np.float64).data)
-        file.flush()
-        yield Stream(_Kept(rows.source.schema, rows.n, rows.d, labelled, file.fileno()), (), rows.n, rows.d, ())
+    if not local or passes < 2:
+        yield rows
+        return
+    with tempfile.TemporaryDirectory(prefix="ppdp-") as folder:
+        path, labelled = os.path.join(folder, "rows"), False
+        with open(path, "wb") as file:
+            for block in rows.over(lambda block: block):
+                labelled = block.y is not None
+                for part in (block.X, block.weight, *([block.y] if labelled else [])):
+                    part.tofile(file)
+        yield Stream(_Kept(rows.n, rows.d, labelled, path), (), rows.n, rows.d, ())

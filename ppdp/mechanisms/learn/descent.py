@@ -101,6 +101,17 @@ class StreamedGradient:
         """Of the coefficients of a score."""
         return self.rows.d + self.fit_intercept
 
+    def on(self, batch: NDArray[np.intp], size: int) -> ClippedGradient:
+        """The gradient on some of the rows, ascending, which are held in memory from here on."""
+        parts, start = [], 0
+        for block in self.rows.over(lambda block: block):
+            first, last = np.searchsorted(batch, [start, start + block.n])
+            whole = ClippedGradient.of(block, self.residuals, self.clip, self.fit_intercept)
+            parts.append(whole.on(batch[first:last] - start, size))
+            start += block.n
+        names = ("X", "y", "weight", "norms")
+        return replace(parts[0], **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+
     def __call__(self, theta: Array) -> Array:
         """Mean gradient at these coefficients."""
         step = _step(self.clip, self.rows.n)

@@ -1,0 +1,227 @@
+"""A fit on rows in blocks releases what the fit in memory does, to the last bit, however they are split."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from effort import rounds
+
+from ppdp import Adjacency, Domain, Ledger, make_pipeline
+from ppdp.data.engine.source import Source
+from ppdp.data.parallel import PIECE
+from ppdp.exceptions import InvalidInput, InvalidValue, RowsChanged, UnsupportedOrder
+from ppdp.mechanisms import (
+    ExponentialMechanism,
+    GaussianMechanism,
+    LinearSVC,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+)
+from ppdp.transformers import (
+    PCA,
+    Deduplicator,
+    MeanImputer,
+    MedianImputer,
+    MinMaxScaler,
+    RandomProjection,
+    RegressionImputer,
+    RowMap,
+    StandardScaler,
+)
+
+N, D = 2 * PIECE + 4321, 4
+SECRET = 777123.5
+
+pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarning")
+
+
+def table_of(n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, D))
+    y = (X[:, 0] + rng.standard_normal(n) > 0).astype(np.int64)
+    X[rng.random((n, D)) < 0.01] = np.nan
+    return pa.table({**{f"x{i}": X[:, i] for i in range(D)}, "y": y})
+
+
+TABLE = table_of()
+
+
+def front():
+    return MinMaxScaler(ranges=(-3, 3)), MeanImputer(), StandardScaler()
+
+
+FITS = {
+    "logistic regression": lambda: (*front(), LogisticRegression(classes=(0, 1), max_iter=8)),
+    "classes read": lambda: (*front(), PCA(2), LogisticRegression(max_iter=4)),
+    "several classes": lambda: (*front(), LinearSVC(classes=(0, 1), max_iter=4)),
+    "moments": lambda: (*front(), RandomProjection(3), Ridge(y_range=(0, 1), solver="moments")),
+    "output": lambda: (*front(), LogisticRegression(classes=(0, 1), solver="output", max_iter=5)),
+    "low rank": lambda: (*front(), LogisticRegression(classes=(0, 1), solver="lora-fa", rank=2, max_iter=4)),
+    "counts": lambda: (*front(), PoissonRegressor(y_range=(0, 1), max_iter=4)),
+    "covariance": lambda: (*front()[:1], RegressionImputer(), PCA(2, center=True), GaussianMechanism("covariance")),
+    "own map": lambda: (*front(), RowMap(np.tanh, out_norm=2.0), GaussianMechanism("histogram")),
+    "quantile": lambda: (*front(), ExponentialMechanism("quantile", candidates=20)),
+    "stages": front,
+}
+
+
+def labelled(name):
+    return getattr(FITS[name]()[-1], "needs_y", False)
+
+
+def fitted(name, X):
+    return make_pipeline(*FITS[name](), random_state=5).fit(X, "y" if labelled(name) else None)
+
+
+def left(pipe):
+    claim = pipe.certificate_.to_dict()
+    return {name: array.tobytes() for name, array in pipe.release_.arrays.items()}, {
+        key: value for key, value in claim.items() if key != "issued"
+    }
+
+
+class Split(Source):
+    """An engine of three lines: tables split anywhere."""
+
+    def __init__(self, table, ends):
+        self.schema, self.n, self.table, self.ends = table.schema, table.num_rows, table, ends
+
+    def tables(self, names):
+        return (self.table.slice(a, b - a).select(list(names)) for a, b in pairwise(self.ends))
+
+
+def parts(seed):
+    ends = np.sort(np.random.default_rng(seed).integers(0, N, 9))
+    return [0, *ends.tolist(), N]
+
+
+PARTITIONS = {
+    "one": [0, N],
+    "aligned": [0, PIECE, 2 * PIECE, N],
+    "off by one": [0, PIECE + 1, 2 * PIECE - 1, N],
+    "thin": [0, 1, 2, 3, N - 1, N, N],
+    "many": [*range(0, N, 1013), N],
+    "random": parts(1),
+    "again": parts(2),
+}
+
+
+def opened_as(table, ends, monkeypatch):
+    monkeypatch.setattr("ppdp.data.delivered.opened_source", lambda _: Split(table, ends))
+    return "rows"
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+def test_no_partition_shows_in_a_bit(partition, monkeypatch):
+    name = "logistic regression"
+    whole = left(fitted(name, TABLE))
+    assert left(fitted(name, opened_as(TABLE, PARTITIONS[partition], monkeypatch))) == whole
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_on_files_is_the_fit_in_memory(name, tmp_path):
+    table = TABLE if labelled(name) else TABLE.drop_columns(["y"])
+    for number, (a, b) in enumerate(pairwise(PARTITIONS["random"])):
+        pq.write_table(table.slice(a, b - a), tmp_path / f"{number:02}.parquet", row_group_size=5000)
+    assert left(fitted(name, tmp_path)) == left(fitted(name, table))
+
+
+def test_a_reader_is_fitted_and_nothing_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    fitted("logistic regression", TABLE.to_reader(1000))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("stage", "name"),
+    [
+        (Deduplicator(), "deduplicator"),
+        (MedianImputer(), "medianimputer"),
+        (StandardScaler(floor=False), "standardscaler"),
+    ],
+)
+def test_what_needs_rows_in_memory_says_so_before_any_is_read(stage, name):
+    pipe = make_pipeline(MinMaxScaler(ranges=(-3, 3)), MeanImputer(), stage, GaussianMechanism())
+    assert pipe.plan(Domain(n_rows=1000, n_features=D)).in_memory == (name,)
+    ledger = Ledger(epsilon=5.0, delta=1e-5)
+    with pytest.raises(UnsupportedOrder, match=rf"stage '{name}': it needs all rows in memory.*to_table"):
+        pipe.set_params(ledger=ledger, dataset="d").fit(ds.dataset(TABLE.drop_columns(["y"])))
+    assert ledger.entries() == ()
+
+
+def test_batches_need_rows_in_memory():
+    pipe = make_pipeline(*front(), LogisticRegression(classes=(0, 1), solver="epochs"))
+    with pytest.raises(UnsupportedOrder, match="logisticregression"):
+        pipe.fit(ds.dataset(TABLE), "y")
+
+
+def test_a_private_number_of_rows_needs_them_in_memory():
+    pipe = make_pipeline(MinMaxScaler(ranges=(-3, 3)), MeanImputer(), GaussianMechanism())
+    pipe.set_params(adjacency=Adjacency.add_remove(), domain=Domain(n_rows=10 * N))
+    with pytest.raises(UnsupportedOrder, match="secret slots"):
+        pipe.fit(ds.dataset(TABLE.drop_columns(["y"])))
+
+
+def test_rows_that_change_between_passes_release_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "rows.parquet"
+    pq.write_table(TABLE, path)
+    pipe = make_pipeline(*FITS["logistic regression"](), random_state=0)
+    apply = MeanImputer.apply
+    monkeypatch.setattr(MeanImputer, "apply", lambda *given: (os.utime(path), apply(*given))[1])
+    with pytest.raises(RowsChanged):
+        pipe.fit(tmp_path, "y")
+    assert not hasattr(pipe, "certificate_")
+    assert not hasattr(pipe, "release_")
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (ds.dataset(TABLE), None, "requires y"),
+        (ds.dataset(TABLE), "label", "no column.*'label'"),
+        (TABLE, "label", "no column.*'label'"),
+        (ds.dataset(TABLE), TABLE["y"], "must be a column of them"),
+        ("/nowhere/*.parquet", "y", "no file"),
+        (ds.dataset(TABLE.slice(0, 0)), "y", "0 sample"),
+    ],
+)
+def test_bad_input(X, y, message):
+    with pytest.raises(InvalidInput, match=message):
+        make_pipeline(*FITS["logistic regression"]()).fit(X, y)
+
+
+def test_a_cell_that_was_not_declared_is_not_quoted():
+    column = np.zeros(N)
+    column[-1] = np.inf
+    table = pa.table({"x": column, "z": np.full(N, SECRET)})
+    pipe = make_pipeline(MinMaxScaler(ranges=(-3, 3)), GaussianMechanism())
+    with pytest.raises(InvalidValue) as raised:
+        pipe.fit(ds.dataset(table))
+    assert str(SECRET) not in str(raised.value)
+
+
+@pytest.mark.skipif(rounds(1) == 1, reason="memory is measured in an attack")
+def test_memory_does_not_grow_with_rows(tmp_path):
+    steps = "MinMaxScaler(ranges=(-3, 3)), MeanImputer(), StandardScaler(), LogisticRegression(classes=(0, 1))"
+    code = (
+        "import sys, resource; from ppdp import make_pipeline; from ppdp.mechanisms import *;"
+        "from ppdp.transformers import *;"
+        f"make_pipeline({steps}).fit(sys.argv[1], 'y'); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    peaks = []
+    for n in (200_000, 1_000_000):
+        rng, path = np.random.default_rng(0), tmp_path / f"{n}.parquet"
+        columns = {f"x{i}": rng.standard_normal(n) for i in range(20)}
+        pq.write_table(pa.table({**columns, "y": rng.integers(0, 2, n)}), path)
+        done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+        peaks.append(int(done.stdout) / 1024)
+    assert peaks[1] < peaks[0] + 150
+    assert peaks[1] < 1000
