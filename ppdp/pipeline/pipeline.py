@@ -201,8 +201,8 @@ class Pipeline(PrivateEstimator, Composition, FromSklearn, BaseEstimator):
             checked first and cost nothing. Cells are looked at behind the ledger's reservation: whatever is raised
             then, also for a value that is no number, counts as spent. No variable of a frame leaves with it.
         """
-        with delivered(X, y) as (table, labels):
-            return self._fit(table, labels)
+        with delivered(X, y) as given:
+            return self._fit(*given)
 
     def _fit(self, X: Any, y: Any) -> Pipeline:
         plan, X, labels = self._received(X, y)
@@ -270,16 +270,14 @@ class Pipeline(PrivateEstimator, Composition, FromSklearn, BaseEstimator):
         """Values within the declared domain, and the plan with classes if they had to be read from y."""
         if labels is not None and plan.domain.classes is None and not is_regressor(self):
             seen = {"shape": table.shape, "names": plan.domain.feature_names}
-            held = isinstance(table, Delivered)
-            classes = entrance.read_classes(table.classes() if held else labels)
+            classes = entrance.read_classes(table.classes() if isinstance(table, Delivered) else labels)
             if self._charges_a_ledger() and len(classes) > 2:
                 raise InvalidParameter(
                     "more than two classes must be declared where a ledger is charged.",
                     fix="pass classes=(...) to the model.",
                 )
             plan = self.plan_for(self.domain, **seen, read_classes=classes)
-        gaps = plan.domain.missing_rows > 0
-        read = entrance.Reader(plan.domain, self.coding, gaps, self.invalid, is_regressor(self))
+        read = entrance.Reader(plan.domain, self.coding, plan.domain.missing_rows > 0, self.invalid, is_regressor(self))
         return plan, table.stream(read) if isinstance(table, Delivered) else read(table, labels)
 
     def _keep(self, plan: Plan, outcome: Outcome, charged: Charge, *, seeded: bool) -> None:

@@ -60,6 +60,7 @@ def front():
 
 FITS = {
     "logistic regression": lambda: (*front(), LogisticRegression(classes=(0, 1), max_iter=8)),
+    "a sample first": lambda: (*front(), LogisticRegression(classes=(0, 1))),
     "classes read": lambda: (*front(), PCA(2), LogisticRegression(max_iter=4)),
     "several classes": lambda: (*front(), LinearSVC(classes=(0, 1), max_iter=4)),
     "moments": lambda: (*front(), RandomProjection(3), Ridge(y_range=(0, 1), solver="moments")),

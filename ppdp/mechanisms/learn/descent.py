@@ -110,7 +110,8 @@ class StreamedGradient:
             parts.append(whole.on(batch[first:last] - start, size))
             start += block.n
         names = ("X", "y", "weight", "norms")
-        return replace(parts[0], **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+        held: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        return replace(parts[0], **held)
 
     def __call__(self, theta: Array) -> Array:
         """Mean gradient at these coefficients."""
