@@ -7,6 +7,7 @@ memory is the most that a step holds beyond what was there before, as torch coun
 import argparse
 import statistics
 import time
+from functools import partial
 
 import torch
 from peft import LoraConfig, get_peft_model
@@ -32,11 +33,11 @@ def loss(model, batch):
     return functional.cross_entropy(scores[:, :-1].mT, batch["ids"][:, 1:], reduction="none").mean(1)
 
 
-def ours(batch, method):
+def ours(batch, method, microbatch):
     public = {"n_rows": BATCH, "batch_size": BATCH, "steps": 10_000, "epsilon": 8.0, "delta": 1e-3}
     probe = {name: one[:2] for name, one in batch.items()}
     private = PrivateLoRA(
-        network().train(), loss, probe=probe, method=method, microbatch=BATCH, dataset=method, **public
+        network().train(), loss, probe=probe, method=method, microbatch=microbatch, dataset=method, **public
     )
     batches = private.batches(batch)
 
@@ -65,7 +66,11 @@ def theirs(batch):
     return step
 
 
-SIDES = {"Opacus": theirs, "fa": lambda batch: ours(batch, "fa"), "m2": lambda batch: ours(batch, "m2")}
+SIDES = {"Opacus": theirs} | {
+    f"{method}, {most} at once": partial(ours, method=method, microbatch=most)
+    for method in ("fa", "m2")
+    for most in (BATCH, BATCH // 2)
+}
 
 
 def memory(step):
@@ -96,7 +101,7 @@ def main():
     for side, step in steps.items():
         ratio = statistics.median(a / b for a, b in zip(took[side], took["Opacus"]))
         print(
-            f"{side:<8} {statistics.median(took[side]) * 1000:6.0f} ms  {ratio:.2f} x Opacus  {memory(step):6.0f} MiB"
+            f"{side:<15} {statistics.median(took[side]) * 1000:6.0f} ms  {ratio:.2f} x Opacus  {memory(step):6.0f} MiB"
         )
 
 

@@ -69,7 +69,7 @@ def learner_of_plan(plan: Plan) -> Learner:
     certified = Certified(plan.loss, plan.epsilon, plan.delta, plan.allowance / (1 + math.exp(plan.epsilon)))
     labels = (-1.0, 1.0) if domain.classes is None else tuple(map(float, range(len(domain.classes))))
     ladder = [plan.on(rung) for rung in range(len(plan.rungs))] or [plan]
-    papers = [issue(one, {}, inference="0" * 64, invalid="error", seeded=True, issued={}) for one in ladder]
+    papers = [issue(one, {}, inference="0" * 64, invalid="error", seeded=False, issued={}) for one in ladder]
     fit = partial(_executed, plan, [read_as(Record, paper.to_dict()) for paper in papers])
     nobody = Rows.of(np.empty((0, domain.d)))
     steps = (*(step.name for step in plan.steps), last.name)
@@ -106,11 +106,11 @@ def _executed(plan: Plan, records: list[Record], rows: Rows, noise: Noise) -> Sc
 
 
 def _margins(twins: list[tuple[str, Any]], domain: Domain, rows: Rows) -> Array:
-    """By which margin the class of every row wins, or minus the square of its residual."""
+    """By which margin the class of every row wins, or how far it is predicted to the side of its label."""
     values, model, codes = mapped(twins[:-1], rows.X), twins[-1][1], np.asarray(rows.y)
     if is_regressor(model):
         low, high = domain.require("y_range")
-        return -((model.predict(values) - low / 2 - high / 2 - codes * (high / 2 - low / 2)) ** 2)
+        return np.asarray(codes * (model.predict(values) - low / 2 - high / 2))
     scores = model.decision_function(values) if hasattr(model, "decision_function") else model.predict_proba(values)
     if scores.ndim == 1:
         return np.where(codes > 0, scores, -scores)

@@ -91,6 +91,7 @@ def attack_membership(
     y: Any = None,
     *,
     canaries: int = 1,
+    canary: tuple[Any, Any] | None = None,
     models: int = 1000,
     confidence: float = 1 - 1e-4,
     private: bool = True,
@@ -106,7 +107,7 @@ def attack_membership(
 
     With one canary half of the models are trained with it, and half with the row in whose place it stands. It is a
     random row as long as the longest, with the label that models without it find least likely; of a pipeline without
-    rows, the row of the worst pair that is found. Half of the models choose a threshold, and the others are counted.
+    rows, the row of the worst pair that is found. A fifth of the models chooses a threshold; the others are counted.
 
     With several canaries one model is trained, and a coin decides for each of them whether it is there: Steinke, Nasr
     and Jagielski, "Privacy auditing with one (1) training run" (2023), with the bound of ``docs/theory/membership.md``.
@@ -123,6 +124,8 @@ def attack_membership(
         Their labels.
     canaries : int, default=1
         More than one: one training.
+    canary : tuple of row and label, optional
+        The canary, which takes the place of the first row of X, instead of one that is drawn.
     models : int, default=1000
         How many are trained for one canary, rounded up to whole slices of 20; at least 40.
     confidence : float, default=1 - 1e-4
@@ -166,11 +169,15 @@ def attack_membership(
     check_jobs(n_jobs)
     data = "made-up" if X is None else "private" if private else "public"
     home = None if folder is None else Path(folder)
-    drawn = _Drawn(canaries, rng, Noise() if random_state is None else Noise(random_state), home)
+    if canary is not None and (once or X is None):
+        raise InvalidParameter("canary= is one canary among rows.", fix="X, y and canaries=1.")
+    drawn = _Drawn(canaries, canary, rng, Noise() if random_state is None else Noise(random_state), home)
     if isinstance(subject, Plan | Pipeline):
         learner, pair = _planned(subject, X, y, domain, seed, drawn)
     else:
         learner, pair = _called(subject, X, y, claimed, delta, drawn)
+    if not differing(pair).any():
+        raise InvalidParameter("the canary is the row in whose place it stands.", fix="another canary or seed.")
     target = _Canary(f"membership, {data} rows", learner, *pair)
     attack = partial(_once if once else _often, target, confidence, home and home / "runs", random_state)
     told, inside, epsilon_low, violated, refused = attack() if once else attack(slices, n_jobs)
@@ -213,9 +220,16 @@ class _Drawn(NamedTuple):
     """How many canaries there are, and from what they and their labels are drawn."""
 
     number: int
+    given: tuple[Any, Any] | None
     rng: Random
     noise: Noise
     home: Path | None
+
+    def put(self, X: Any, y: Any) -> tuple[Any, Any]:
+        """X and y with the canary that was given."""
+        X, y = np.array(X), np.array(y)
+        X[0], y[0] = self.given or (X[0], y[0])
+        return X, y
 
     def among(self, learner: Learner, rows: Rows) -> Rows:
         """Rows of which the first ones are canaries."""
@@ -261,7 +275,8 @@ def _planned(subject: Any, X: Any, y: Any, domain: Domain | None, seed: int, dra
     if not plan.domain.adjacency.replaces:
         problem = f"canaries take the place of rows, and here {plan.domain.adjacency.words}."
         raise InvalidParameter(problem, fix="Adjacency.replace(), or one canary among rows that are made up.")
-    both = drawn.among(learner, rows), rows
+    given = None if drawn.given is None else rows_to_fit(subject, *drawn.put(X, y))[1]
+    both = given or drawn.among(learner, rows), rows
     world = World(
         plan.domain, Adjacency.replace(drawn.number).distance, plan.domain.missing_rows, labels=learner.labels
     )
@@ -276,7 +291,12 @@ def _called(train: Any, X: Any, y: Any, claimed: Any, delta: float, drawn: _Draw
         raise InvalidParameter("what is attacked is a Pipeline, or a function with rows and labels.", fix=fix)
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     learner, rows = learner_of_function(train, classes, claimed, delta), Rows.of(X, codes)
-    return learner, (drawn.among(learner, rows), rows)
+    if drawn.given is None:
+        return learner, (drawn.among(learner, rows), rows)
+    there, labels = drawn.put(X, y)
+    if labels[0] not in classes:
+        raise InvalidParameter("the label of the canary is that of no row.", fix="a label of another row.")
+    return learner, (Rows.of(there, np.searchsorted(classes, labels)), rows)
 
 
 def _often(
@@ -289,7 +309,7 @@ def _often(
     trials = made(n_jobs=n_jobs, random_state=random_state)
     if home is not None:
         record_verdict(home, slices, confidence)  # before anybody looks
-    found = judged(target, trials, confidence=confidence, choosing=0.5)
+    found = judged(target, trials, confidence=confidence)
     sides = [np.concatenate([_score((one.left, one.right)[side]) for one in trials.slices]) for side in (0, 1)]
     inside = np.repeat([True, False], [side.size for side in sides])
     return np.concatenate(sides), inside, found.epsilon_low, found.violated, found.refused

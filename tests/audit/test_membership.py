@@ -17,7 +17,7 @@ from scipy.stats import binom
 from sklearn.metrics import roc_auc_score
 
 from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivacyLoss
-from ppdp.audit import attack_membership, learners
+from ppdp.audit import attack_membership, learners, membership
 from ppdp.audit.membership import _rates
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LinearRegression, LinearSVC, LogisticRegression
@@ -129,11 +129,23 @@ def _apart(one, other):
 
 
 class TestPlantedBugs:
-    def test_half_of_the_noise(self):
-        report = attack_membership(halved(pipeline(epsilon=8.0).plan(FEW)), models=800, random_state=0)
+    def test_half_of_the_noise(self, monkeypatch):
+        """The canary is opposite to the row in whose place it stands, and the others have no gradient."""
+        X = np.zeros((12, 1))
+        X[0] = 1.0
+        model = LogisticRegression((0, 1), max_iter=5, fit_intercept=False, clip=0.25, coef_norm=1e3)
+
+        def attack():
+            given = {"canary": (-X[0], 1), "models": 500, "private": False, "random_state": 0}
+            return attack_membership(pipeline(model, 8.0), X, np.ones(12, dtype=int), **given)
+
+        report, honest = attack(), membership.rows_to_fit
+        assert 0.2 < report.epsilon_low < report.epsilon
+        monkeypatch.setattr(membership, "rows_to_fit", lambda *given: (halved((found := honest(*given))[0]), found[1]))
+        report = attack()
         assert report.violated
         assert "MEMBERSHIP AUDIT: REFUTED" in repr(report)
-        assert report.auc > 0.9
+        assert report.auc > 0.95
 
     def test_a_clip_that_is_forgotten(self, monkeypatch):
         X, y = rows(20, 2)
@@ -151,10 +163,9 @@ class TestPlantedBugs:
         assert report().violated
 
     def test_a_function_with_a_quarter_of_the_noise(self):
-        honest, broken = (
-            attack_membership(noisy_mean(mu), *rows(20, 3), claimed=PrivacyLoss(1.0), models=600, private=False)
-            for mu in (1.0, 4.0)
-        )
+        X, y = rows(20, 3)
+        given = {"canary": (-X[0], y[0]), "claimed": PrivacyLoss(1.0), "models": 600, "private": False}
+        honest, broken = (attack_membership(noisy_mean(mu), X, y, **given) for mu in (1.0, 4.0))
         assert not honest.violated  # but for a probability of 1e-4
         assert broken.violated
 
@@ -374,6 +385,25 @@ def test_where_rows_are_added_or_removed():
         attack_membership(pipe, domain=FEW, canaries=5)
 
 
+def test_fresh_projections_are_attacked():
+    model = LogisticRegression((0, 1), solver="m2", rank=1, max_iter=2)
+    domain = Domain(n_rows=12, n_features=3, max_missing=0)
+    assert not attack_membership(pipeline(model), domain=domain, models=40, confidence=1 - 1e-7).violated
+
+
+def test_a_canary_that_is_given():
+    seen = []
+
+    def train(X, y):
+        seen.append((X[0].tolist(), y[0]))
+        return lambda X, y: np.zeros(len(X))
+
+    X, y = rows(20, 2)
+    attack_membership(train, X, y, canary=([3.0, 4.0], "yes"), models=40, private=False)
+    assert sum(one == ([3.0, 4.0], "yes") for one in seen) == sum(one == (X[0].tolist(), y[0]) for one in seen) == 20
+    assert X[0, 0] != 3.0
+
+
 X, Y = rows(20, 2)
 
 
@@ -392,6 +422,9 @@ X, Y = rows(20, 2)
         (noisy_mean(1.0), {"X": X, "y": Y[:-1]}, "a function with rows and labels"),
         ("train", {"X": X, "y": Y}, "a function with rows and labels"),
         (noisy_mean(1.0), {"X": X, "y": Y, "claimed": 1.0}, "PrivacyLoss"),
+        (pipeline(), {"domain": FEW, "canary": ([1.0], 1)}, "one canary among rows"),
+        (noisy_mean(1.0), {"X": X, "y": Y, "canary": (X[0], Y[0])}, "the row in whose place it stands"),
+        (noisy_mean(1.0), {"X": X, "y": Y, "canary": (X[0], "maybe")}, "that of no row"),
         (lambda X, y: None, {"X": X, "y": Y, "models": 40}, "train returned a NoneType"),
         (lambda X, y: lambda X, y: 1.0, {"X": X, "y": Y, "models": 40}, "have the shape"),
     ],

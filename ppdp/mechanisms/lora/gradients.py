@@ -163,19 +163,24 @@ def _rounded_sum(parts: Tensor, scales: Tensor) -> Tensor:
 @contextmanager
 def _watched(model: nn.Module, found: Gradients) -> Iterator[None]:
     """In this context, backward passes of the model leave their gradients in ``found``, and none in parameters."""
-    learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    learned = [(parameter, parameter.requires_grad) for parameter in model.parameters()]
+    idle = [layer.module for layer in found.layers if layer.watched is layer.module]  # adapters whose B is 0
     handles = []
-    for parameter in learning:
-        parameter.requires_grad_(False)
     try:
+        for module in idle:
+            module.enable_adapters(False)
+        for parameter, _ in learned:
+            parameter.requires_grad_(False)
         for layer in found.layers:
             handles.append(layer.watched.register_forward_hook(_hook(layer, found)))
         yield
     finally:
         for handle in handles:
             handle.remove()
-        for parameter in learning:
-            parameter.requires_grad_(True)
+        for module in idle:
+            module.enable_adapters(True)
+        for parameter, before in learned:
+            parameter.requires_grad_(before)
 
 
 class _Begun(torch.autograd.Function):
