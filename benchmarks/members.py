@@ -72,6 +72,7 @@ def with_less_noise(model: Any, models: int, jobs: int) -> MembershipReport:
 
     def halved(*given: Any) -> Any:
         plan, found = rows_to_fit(*given)
+        assert plan.mechanism is not None
         less = replace(plan.mechanism, noise_scale=plan.mechanism.noise_scale / 2)
         return replace(plan, mechanism=less), found
 
