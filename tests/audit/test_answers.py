@@ -82,13 +82,14 @@ def test_a_sensitivity_that_is_a_fifth_too_small_is_found(solver):
     assert attained(replace(plan, mechanism=claimed)) > 1.1
 
 
-def test_half_of_the_noise_on_samples_is_found_on_the_pair_that_is_found():
+def test_half_of_the_noise_on_samples_is_found_on_the_pair_that_is_found(monkeypatch):
     """Row and label may be replaced together, which leaves a logistic gradient as it was: answers are looked at.
 
     And other rows, sampled or not, may hide the one that is replaced.
     """
     model = LogisticRegression((0, 1), max_iter=1, clip=0.25, coef_norm=1e3, fit_intercept=False, **BATCHES["poisson"])
     plan = planned(NormClipper(1.0), model, domain=Domain(n_rows=12, n_features=1))
+    monkeypatch.setattr("ppdp.audit.pairs.TRIAL_RUNS", 2000)
     left, right, ratio = worst_pair(plan, evaluations=300, seed=0)
     assert ratio > 0.99
     plan = replace(plan, mechanism=replace(plan.mechanism, noise_scale=plan.mechanism.noise_scale / 2))

@@ -246,6 +246,7 @@ class TestClaims:
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("norm", [None, 1.0])
+@pytest.mark.repeated("norm")
 def test_pairs_are_neighbours_and_reach_the_corners(change, norm):
     domain, rng = FACTS.but(row_norm=norm, min_present=N), np.random.default_rng(0)
     distance = CHANGES[change].between(D)

@@ -445,9 +445,12 @@ class TestCollection:
 
 
 class TestPage:
-    def test_is_what_the_program_writes(self, tmp_path):
+    def test_is_what_the_program_writes(self, tmp_path, monkeypatch, capsys):
+        """To a file, and to the terminal without one; made once."""
         target = tmp_path / "errata.md"
-        assert program.main([str(target)]) == 0
+        monkeypatch.setattr(program, "page", cache(program.page))
+        assert program.main([str(target)]) == program.main([]) == 0
+        assert capsys.readouterr().out == PAGE.read_text("utf-8")
         assert target.read_text("utf-8") == PAGE.read_text("utf-8"), "run python -m literature docs/errata.md"
 
     def test_has_a_row_and_a_section_for_every_claim(self):
@@ -479,10 +482,6 @@ class TestPage:
         for symbol in ("Δ₂", "Δ_∞", "d₁₂", "Smooth RDP", "p", "κ", "M_G, M_L, M_E", "A_GD", "β", "L, μ"):
             assert f"**{symbol}" in text, symbol
         assert not re.search(r"10\^|\de-\d", text)
-
-    def test_goes_to_the_terminal_without_a_file(self, capsys):
-        assert program.main([]) == 0
-        assert capsys.readouterr().out == PAGE.read_text("utf-8")
 
     def test_anything_else_is_refused(self, capsys):
         assert program.main(["--help"]) == program.main(["a.md", "b.md"]) == 2

@@ -54,7 +54,7 @@ class TestWhatIsLearned:
         assert pipe.certificate_.verify()
 
     def test_coefficients_tend_to_those_of_scikit_learn(self, two):
-        X, y = two
+        X, y = (table[:300] for table in two)
         settings = {"noise_scale": 1e-6, "max_iter": 3000, "clip": 100.0, "coef_norm": 100.0, "step_size": 2.0}
         model = LogisticRegression((0, 1), random_state=0, alpha=1.0, **settings).fit(X, y)
         public = PublicRegression(tol=1e-10).fit(X, y)
@@ -62,7 +62,7 @@ class TestWhatIsLearned:
         np.testing.assert_allclose(model.intercept_, public.intercept_, atol=2e-3)
 
     def test_coefficients_of_three_classes_tend_to_those_of_scikit_learn(self, three):
-        X, y = three
+        X, y = (table[:300] for table in three)
         settings = {"noise_scale": 1e-6, "max_iter": 3000, "clip": 100.0, "coef_norm": 100.0, "step_size": 2.0}
         model = LogisticRegression(random_state=0, alpha=1.0, **settings).fit(X, y)
         public = PublicRegression(tol=1e-10).fit(X, y)
@@ -70,7 +70,7 @@ class TestWhatIsLearned:
         np.testing.assert_allclose(model.predict_proba(X), public.predict_proba(X), atol=3e-3)
 
     def test_a_smooth_hinge_is_nearly_the_hinge(self, two):
-        X, y = two
+        X, y = (table[:500] for table in two)
         settings = {"noise_scale": 1e-6, "max_iter": 3000, "clip": 100.0, "coef_norm": 100.0, "step_size": 0.3}
         model = LinearSVC((0, 1), smoothing=0.05, random_state=0, **settings).fit(X, y)
         public = SVC(kernel="linear").fit(X, y)

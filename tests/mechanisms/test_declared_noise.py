@@ -123,6 +123,7 @@ GAUSSIAN = {
 
 
 @pytest.mark.parametrize("name", GAUSSIAN)
+@pytest.mark.repeated("name", keep=8)
 def test_gaussian_noise_of_every_answer(name):
     """As often as declared, as much as declared, whatever the answer was."""
     mechanism = GAUSSIAN[name]

@@ -105,7 +105,7 @@ class TestCertificates:
         [(StandardScaler(statistics="noisy"),), (Deduplicator(), StandardScaler(statistics="exact"))],
         ids=["noisy", "exact"],
     )
-    @pytest.mark.repeated("stages", "solver")
+    @pytest.mark.repeated("name", "stages", "solver", keep=3)
     def test_behind_stages_that_move_and_drop_rows(self, three, name, solver, stages):
         pipe = fitted(name, solver, three, *stages, epsilon=4.0, **({} if solver == "hidden" else {"max_iter": 4}))
         certificate = pipe.certificate_

@@ -7,6 +7,7 @@ import clinic
 import numpy as np
 import pytest
 from clinic import N, classifier, fitted_state, scaling
+from effort import rounds
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -46,10 +47,10 @@ class TestPlan:
         assert all((np.abs(draw.value) <= draw.bound).all() for draw in drawn)
 
     def test_noise_has_the_planned_standard_deviation(self, patients, drawn):
-        for _ in range(100):
+        for _ in range(rounds(30)):
             classifier(random_state=None).fit(*patients)
         errors = np.concatenate([((d.answer - d.value) / d.noise_scale).ravel() for d in drawn])
-        assert len(errors) > 5000
+        assert len(errors) > 1500
         assert errors.std() == pytest.approx(1, abs=6 / math.sqrt(2 * len(errors)))
         assert abs(errors.mean()) < 6 / math.sqrt(len(errors))
 

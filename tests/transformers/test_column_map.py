@@ -48,7 +48,7 @@ STAGES = {
 
 
 @pytest.mark.parametrize("name", [n for n in STAGES if n != "left out"])
-@pytest.mark.repeated("name", keep=8)
+@pytest.mark.repeated("name", keep=4)
 def test_the_contract_of_a_stage(name):
     check_stage(STAGES[name], pairs=rounds(3), climbs=rounds(5))
 

@@ -6,6 +6,7 @@ import json
 import math
 import pickle
 import sys
+from functools import cache
 
 import matplotlib
 import numpy as np
@@ -112,6 +113,13 @@ class TestRows:
         assert few.reason
 
 
+@cache
+def on_batches():
+    """A pipeline that ends in batches of fixed size, and how it compares."""
+    pipe = cleaned(LogisticRegression(classes=(0, 1), solver="fixed-size", max_iter=2))
+    return pipe, pipe.compare(DOMAIN)
+
+
 class TestOtherMechanisms:
     @pytest.mark.parametrize("model", [LaplaceMechanism(), ExponentialMechanism()], ids=lambda m: type(m).__name__)
     def test_pure_ones(self, model):
@@ -121,8 +129,7 @@ class TestOtherMechanisms:
 
     def test_batches_of_fixed_size_are_proved_for_one_row_only(self):
         """Every other stage moves rows, so nothing is provable; that is shown and not raised."""
-        pipe = cleaned(LogisticRegression(classes=(0, 1), solver="fixed-size", max_iter=2))
-        found = pipe.compare(DOMAIN)
+        pipe, found = on_batches()
         assert found["naive claim"].provable == math.inf
         assert found["naive claim"].status == "does not hold"
         assert "nothing is proved of this mechanism" in found["naive claim"].reason
@@ -200,7 +207,7 @@ class TestShown:
             assert "&lt;b&gt;" in shown
 
     def test_dictionary_is_json(self):
-        found = cleaned(LogisticRegression(classes=(0, 1), solver="fixed-size", max_iter=5)).compare(DOMAIN)
+        found = on_batches()[1]
         data = json.loads(json.dumps(found.to_dict(), allow_nan=False))
         assert data["practices"][0]["provable"] is None
         assert [p["noise_scale"] for p in data["practices"]] == [p.noise_scale for p in found.practices]

@@ -102,7 +102,7 @@ class TestAttacks:
 
     @pytest.mark.parametrize("accounting", ["gaussian", "renyi"])
     @pytest.mark.parametrize("share", [0.3, 0.6, 0.8])
-    @pytest.mark.repeated("accounting")
+    @pytest.mark.repeated("accounting", "share")
     def test_choosing_the_kind_by_the_outcome_gains_nothing(self, accounting, share):
         """The tight total of every schedule is within the limit, that of the best choice between two is not."""
         epsilon, delta = self.LIMIT

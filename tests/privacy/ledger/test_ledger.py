@@ -247,7 +247,7 @@ def test_a_plan_that_fills_the_limit_exactly_fits_and_nothing_after_it(make, eps
 
 def test_rounding_in_the_split_of_a_plan_does_not_make_it_an_overspend():
     draw = random.Random(1)
-    for _ in range(rounds(150)):
+    for _ in range(rounds(50)):
         epsilon, delta = 10 ** draw.uniform(-2, -1), 10 ** draw.uniform(-12, -6)
         failure, shares = delta / 2, [draw.random() for _ in range(8)]
         mu = gaussian_mu(epsilon, (delta - failure - delta / 100) / (1 - failure))  # what is for noise is not for mu
