@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from effort import rounds
 from planted_bugs import GAPS, PLANTED, N, X, Y, planned
+from scipy.sparse import csr_array
 from sklearn.base import clone, is_regressor
 
 from ppdp import Adjacency, Domain, Ledger, Pipeline
@@ -16,7 +17,7 @@ from ppdp.interop.diffprivlib.step import Diffprivlib
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
 from ppdp.mechanisms.learn import linear
 from ppdp.testing import REGISTRY
-from ppdp.transformers import Deduplicator, NormClipper, StandardScaler
+from ppdp.transformers import Deduplicator, NormClipper, RandomProjection, StandardScaler
 from ppdp.transformers.base import Stage
 
 # ---------------------------------------------------------------- no false alarms
@@ -227,3 +228,10 @@ def test_what_depends_on_their_number_is_refuted(told, stars):
     assert audit(pipe, data=X[:3]).violated
     with pytest.raises(DomainMismatch, match="more rows than n_rows"):
         audit(pipe, data=np.vstack([X, X]))
+
+
+def test_sparse_rows_are_replayed_as_dense_ones(stars):
+    stars(2)
+    pipe = planned(NormClipper(), RandomProjection(2, family="oporp"), LaplaceMechanism("rows"), domain=HIDDEN)
+    reports = [audit(pipe, data=rows).to_dict() for rows in (csr_array(X), X)]
+    assert reports[0]["findings"] == reports[1]["findings"]

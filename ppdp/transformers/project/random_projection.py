@@ -90,7 +90,7 @@ class RandomProjection(ClassNamePrefixFeaturesOutMixin, RowWiseTransformer):
             raise InvalidParameter(
                 f"n_components = {components} makes a matrix of more than {MOST_ENTRIES} entries.",
                 stage="RandomProjection",
-                fix="take fewer, or family='oporp'.",
+                fix="take fewer." if family == "oporp" else "take fewer, or family='oporp'.",
             )
         if domain.d > MOST_COLUMNS:
             raise InvalidParameter(
