@@ -1,0 +1,88 @@
+"""Time and peak memory of the main job against the number of rows, in memory and from Parquet, beside scikit-learn.
+
+    python benchmarks/scale.py [rows ...]
+
+The job: gaps filled, columns scaled, logistic regression, with (1, 1e-9) to spend, on n x 20 rows that lack 1 % of their
+cells. Every run is a process of its own on the same cores; time is that of ``fit`` alone, the smaller of two, memory the
+peak of the process (scikit-learn / in memory / from Parquet). Nobody deduplicates.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+D, RUNS = 20, 2
+
+JOB = """
+import sys, time, resource, warnings
+warnings.simplefilter("ignore")
+import pyarrow.parquet as pq
+path, who = sys.argv[1:]
+table = None if who == "streamed" else pq.read_table(path)
+if who == "scikit-learn":
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    pipe = make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression())
+    given = table.drop_columns(["y"]).to_pandas().to_numpy(), table["y"].to_numpy()
+else:
+    from ppdp import make_pipeline
+    from ppdp.mechanisms import LogisticRegression
+    from ppdp.transformers import MeanImputer, MinMaxScaler, StandardScaler
+    steps = MinMaxScaler(ranges=(-4, 4)), MeanImputer(), StandardScaler(), LogisticRegression(classes=(0, 1))
+    pipe = make_pipeline(*steps, epsilon=1.0, delta=1e-9)
+    held = table is not None
+    given = (table.drop_columns(["y"]).to_pandas().to_numpy(), table["y"].to_numpy()) if held else (path, "y")
+started = time.perf_counter()
+pipe.fit(*given)
+print(time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def write(path: Path, n: int) -> None:
+    """Rows whose label depends on a few columns, in row groups of 2^17."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng, writer = np.random.default_rng(0), None
+    for start in range(0, n, 2**17):
+        X = rng.standard_normal((min(2**17, n - start), D))
+        y = (X[:, :5].sum(axis=1) + rng.standard_normal(len(X)) > 0).astype(np.int64)
+        X[rng.random(X.shape) < 0.01] = np.nan
+        table = pa.table({**{f"x{i}": X[:, i] for i in range(D)}, "y": y})
+        writer = writer or pq.ParquetWriter(path, table.schema)
+        writer.write_table(table)
+    if writer is not None:
+        writer.close()
+
+
+def measured(path: Path, who: str) -> tuple[float, float]:
+    """Seconds and MiB of one way to fit."""
+    runs = []
+    for _ in range(RUNS):
+        done = subprocess.run([sys.executable, "-c", JOB, str(path), who], capture_output=True, text=True, check=True)
+        runs.append(tuple(map(float, done.stdout.split())))
+    return min(time for time, _ in runs), min(memory for _, memory in runs)
+
+
+def main(sizes: list[int]) -> None:
+    """Print a row for every size."""
+    print("| rows | scikit-learn | in memory | ratio | from Parquet | of in memory | MiB |")
+    print("|---|---|---|---|---|---|---|")
+    for n in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "rows.parquet"
+            write(path, n)
+            other, held, streamed = (measured(path, who) for who in ("scikit-learn", "held", "streamed"))
+        ratios = f"{held[0] / other[0]:.2f} | {streamed[0]:.2f} s | {streamed[0] / held[0]:.2f}"
+        memory = f"{other[1]:.0f} / {held[1]:.0f} / {streamed[1]:.0f}"
+        print(f"| {n} | {other[0]:.2f} s | {held[0]:.2f} s | {ratios} | {memory} |", flush=True)
+
+
+if __name__ == "__main__":
+    main([int(float(size)) for size in sys.argv[1:]] or [100_000, 1_000_000, 3_000_000])
