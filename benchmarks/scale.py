@@ -2,9 +2,9 @@
 
     python benchmarks/scale.py [rows ...]
 
-The job: gaps filled, columns scaled, logistic regression, with (1, 1e-9) to spend, on n x 20 rows that lack 1 % of their
-cells. Every run is a process of its own on the same cores; time is that of ``fit`` alone, the smaller of two, memory the
-peak of the process (scikit-learn / in memory / from Parquet). Nobody deduplicates.
+The job: gaps filled, columns scaled, logistic regression, with (1, 1e-9) to spend, on n x 20 rows lacking 1 % of cells.
+Every run is a process of its own on the same cores; time is that of ``fit`` alone, the smaller of two, memory the peak
+of the process (scikit-learn / in memory / from Parquet). Nobody deduplicates.
 """
 
 from __future__ import annotations
