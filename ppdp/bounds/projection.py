@@ -167,20 +167,22 @@ def _change(matrix: Matrix, coordinate: float | tuple[float, ...], count: float,
     A = matrix.entries
     components = np.minimum(norms.rows * l2, norms.largest * l1)
     components = safe * np.minimum(components, _by_component(A, limits, count))
+    if not issparse(A):
+        components = np.minimum(components, safe * _filled(np.abs(A), limits, l1))
     touched = min(int(np.count_nonzero(norms.largest)), int(_top(norms.touched * (limits > 0), count)))
     absolute = min(
         float(components.sum()),
-        norms.absolute_columns.max() * l1,
+        _filled(norms.absolute_columns, limits, l1),
         _top(norms.absolute_columns * limits, count),
         norms.spread * l2,
     )
     length = safe * min(
         norms.operator * l2,
-        norms.columns.max() * l1,
+        _filled(norms.columns, limits, l1),
         _top(norms.columns * limits, count),
         math.sqrt(absolute) * math.sqrt(components.max()),
         float(np.linalg.norm(components)),
-        _by_pairs(A, limits, count),
+        _by_pairs(A, limits, count, l1),
     )
     return Change(
         l1=safe * float(min(absolute, math.sqrt(touched) * length)),
@@ -197,6 +199,16 @@ def _top(values: Array, count: int, axis: int = -1) -> Any:
     return values.sum(axis=axis)
 
 
+def _filled(values: Array, limits: Array, l1: float) -> Any:
+    """The largest ``Σ v_i t_i`` with ``0 <= t_i <= b_i`` and ``Σ t_i <= l1``: the largest values are used up first."""
+    if limits.min() >= l1:
+        return values.max(axis=-1) * l1
+    order = np.argsort(-values, axis=-1, kind="stable")
+    filled = np.cumsum(limits[order], axis=-1)
+    used = np.diff(np.minimum(filled, l1), axis=-1, prepend=0.0)
+    return (np.take_along_axis(values, order, axis=-1) * used).sum(axis=-1)
+
+
 def _by_component(A: Any, limits: Array, count: int) -> Array:
     """The largest ``Σ |a_ji| b_i`` over ``count`` columns i, of every row of A; the right signs attain it."""
     if not issparse(A):
@@ -208,16 +220,20 @@ def _by_component(A: Any, limits: Array, count: int) -> Array:
     return np.asarray(np.bincount(row[kept], weighed[order][kept], minlength=A.shape[0]), dtype=np.float64)
 
 
-def _by_pairs(A: Any, limits: Array, count: int) -> float:
-    """``‖Σ ±b_i A_i‖² ≤ Σ_i b_i (b_i ‖A_i‖² + Σ_l b_l |A_i·A_l|)`` over ``count`` columns, the largest of each sum."""
+def _by_pairs(A: Any, limits: Array, count: int, l1: float) -> float:
+    """``‖Σ ±b_i A_i‖² ≤ Σ_i b_i (b_i ‖A_i‖² + Σ_l b_l |A_i·A_l|)`` over ``count`` columns, the largest of each sum;
+    and ``Σ t_i Σ t_l |A_i·A_l|`` over what :func:`_filled` allows, where ``Σ |b_i| <= l1`` is all there is.
+    """
     if A.shape[1] > COMPARED:
         return math.inf
     S, unit = whole(A)
     S = S.toarray() if issparse(S) else S
-    pairs = np.abs(S.T @ S) * limits * limits[:, None]
+    gram = np.abs(S.T @ S)
+    filled = _filled(_filled(gram, limits, l1), limits, l1)
+    pairs = gram * limits * limits[:, None]
     own = pairs.diagonal().copy()
     np.fill_diagonal(pairs, 0.0)
-    return inflate(unit * math.sqrt(_top(own + _top(pairs, count - 1), count)))
+    return inflate(unit * math.sqrt(min(filled, _top(own + _top(pairs, count - 1), count))))
 
 
 @lru_cache(maxsize=64)

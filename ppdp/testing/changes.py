@@ -110,14 +110,16 @@ def far_changes(mapped: Callable[[Array], Array], row: Array, distance: Distance
 
 def _one_by_one(images: Array, limits: Array, moves: Moves, order: float) -> Array:
     """Columns and signs, each of which makes the image longest beside those before it."""
-    change, image, left = np.zeros(len(limits)), np.zeros(images.shape[1]), moves.l1 * (1 + 1e-9)
+    change, image, left = np.zeros(len(limits)), np.zeros(images.shape[1]), moves.l1
     for _ in range(int(min(moves.columns, len(limits)))):
-        sizes = np.stack([np.linalg.norm(image + sign * images, ord=order, axis=1) for sign in (1, -1)])
-        sizes[:, (change != 0) | (limits == 0) | (limits > left)] = -1.0
+        share = np.divide(np.minimum(limits, left), limits, out=np.zeros(len(limits)), where=limits > 0)
+        steps = share[:, None] * images
+        sizes = np.stack([np.linalg.norm(image + sign * steps, ord=order, axis=1) for sign in (1, -1)])
+        sizes[:, (change != 0) | (share == 0)] = -1.0
         turned, column = np.unravel_index(int(np.argmax(sizes)), sizes.shape)
         if sizes[turned, column] <= np.linalg.norm(image, ord=order):
             break
         sign = 1.0 - 2.0 * turned
-        change[column], image = sign * limits[column], image + sign * images[column]
-        left -= limits[column]
+        change[column], image = sign * share[column] * limits[column], image + sign * steps[column]
+        left = max(0.0, left - abs(change[column]))
     return change

@@ -1,7 +1,7 @@
 """What a small change of one row can do to its image, against every change that is extreme, for all families."""
 
 import math
-from itertools import combinations
+from itertools import combinations, permutations
 from itertools import product as tuples
 
 import numpy as np
@@ -82,6 +82,22 @@ def test_changes_that_are_bounded_in_all_columns_together(variant):
     attained = np.abs(A).max(axis=1) > 0
     assert min(reached["l1"], reached["l2"], reached["components"][attained].min()) > 1 / SAFE
     assert found.touched == attained.sum()
+
+
+@each_variant
+@pytest.mark.parametrize("most", [0.75, 2.5])
+def test_changes_that_are_bounded_in_all_columns_together_and_in_each(variant, most):
+    """Extreme are changes that use up the limits of some columns, one after the other, and what is left in the last."""
+    matrix, A = drawn(variant)
+    orders = np.array(list(permutations(range(D), 3)))
+    limits = np.array(LIMITS)[orders]
+    sizes = np.diff(np.minimum(np.cumsum(limits, axis=1), most), axis=1, prepend=0.0)
+    signs = np.array(list(tuples((-1.0, 1.0), repeat=3)))
+    changes = np.zeros((len(orders), len(signs), D))
+    np.put_along_axis(changes, orders[:, None, :], sizes[:, None, :] * signs, axis=2)
+    reached = used(changes.reshape(-1, D), A, matrix.change(coordinate=LIMITS, l1=most))
+    touched = np.abs(A * LIMITS).max(axis=1) > 0
+    assert min(reached["l1"], reached["l2"], reached["components"][touched].min()) > 0.7
 
 
 @each_variant
