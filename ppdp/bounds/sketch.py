@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -158,5 +157,5 @@ def squared_sketch(
     width = moments_width(domain, fit_intercept)
     sane(min(norm, constant, target_weight, coef_norm) > 0 and rank >= width and y_range[0] < y_range[1])
     sane(domain.y_range is None or tuple(domain.y_range) == tuple(y_range))
-    known = replace(distance).jittered(16 * UNIT * domain.d * (norm + float(domain.require("row_norm"))))
+    known = distance.jittered(16 * UNIT * domain.d * (norm + float(domain.require("row_norm"))))
     return sketch_loss(domain.n, width, inflate(norm), known, noise_scale=noise_scale, rank=rank)

@@ -106,7 +106,8 @@ class Composition:
 
     def coded(self, X: Any) -> Any:
         """The table with numbers for labels, if the first step knows public labels."""
-        return X if self.coding is None else self.coding(X)
+        coding = self.coding
+        return X if coding is None else coding(X)
 
     @property
     def fills_gaps(self) -> bool:

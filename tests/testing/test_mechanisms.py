@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from planted_bugs import Open
 
 from ppdp import Adjacency, Domain, PrivacyLoss
 from ppdp.core.formula import FORMULAS, PrivacyMap
@@ -142,16 +143,6 @@ class Present(GaussianMechanism):
     def release(self, rows, question, noise, noise_scale):
         columns = int((rows.X > 0.1).any(axis=0).sum()) + int(rows.X[0, 0] > 0)
         return {**super().release(rows, question, noise, noise_scale), "columns": np.zeros(columns)}
-
-
-class Open(GaussianMechanism):
-    """One entry leaves as it is."""
-
-    def release(self, rows, question, noise, noise_scale):
-        exact = self.answer(rows, question)
-        noisy = noise.release(exact, noise_scale, question.bound)
-        noisy[-1] = exact[-1]
-        return {"answer": noisy}
 
 
 class Mutating(GaussianMechanism):
