@@ -73,7 +73,7 @@ class Delivered:
         label = self.label
         assert label is not None
 
-        def found(table: Any) -> list[Any]:
+        def found(_: int, table: Any) -> list[Any]:
             return list(dict.fromkeys(cells(column(table[label])).tolist()))
 
         known: dict[Any, None] = {}

@@ -36,6 +36,8 @@ class Rows:
         The rows as they came into the first stage that is fitted or moves rows, for stages that take their keys there.
     ours : bool
         Whether nobody else holds ``X``, so that the next stage may write over it; only the execution of a plan says so.
+    first : int
+        Number of the first row, where these are a block of many that are read.
     """
 
     X: Array
@@ -43,6 +45,7 @@ class Rows:
     weight: Array
     raw: Array | None = None
     ours: bool = False
+    first: int = 0
 
     @classmethod
     def of(cls, data: Rows | Any, y: Any = None) -> Rows:
@@ -65,7 +68,8 @@ class Rows:
     def blocks(self) -> Iterator[Rows]:
         """The rows in blocks; keys stay behind."""
         for part in (slice(start, start + PIECE) for start in range(0, self.n, PIECE)):
-            yield Rows(self.X[part], None if self.y is None else self.y[part], self.weight[part])
+            y = None if self.y is None else self.y[part]
+            yield Rows(self.X[part], y, self.weight[part], first=part.start)
 
     def over(self, task: Callable[[Rows], T], d: int | None = None) -> Iterator[T]:
         """Results of a task for every block of rows."""

@@ -45,8 +45,8 @@ class Stream:
         """Results of a task for every block of rows; one pass over all of them."""
         maps = self.maps
 
-        def run(table: Any) -> T:
-            return task(reduce(lambda rows, function: function(rows), maps, table))
+        def run(first: int, table: Any) -> T:
+            return task(reduce(lambda rows, function: replace(function(rows), first=first), maps, table))
 
         return paced(self.source.over(run, self.names, self.d if d is None else d), self.n, PIECE)
 

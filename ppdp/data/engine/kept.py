@@ -28,15 +28,15 @@ class _Kept:
     file: str
     local: bool = True
 
-    def over(self, task: Callable[[Any], T], names: Sequence[str], width: int) -> Iterator[T]:
+    def over(self, task: Callable[[int, Any], T], names: Sequence[str], width: int) -> Iterator[T]:
         """Results of a task for every block, which is read where it runs."""
-        return in_parallel(lambda first: task(self._block(first)), range(0, self.n, PIECE), width)
+        return in_parallel(lambda first: task(first, self._block(first)), range(0, self.n, PIECE), width)
 
     def _block(self, first: int) -> Rows:
         n, wide = min(PIECE, self.n - first), self.d + 1 + self.labelled
         values = np.fromfile(self.file, count=n * wide, offset=first * wide * 8)
         X, weight, y = np.split(values, [n * self.d, n * (self.d + 1)])
-        return Rows(X.reshape(n, self.d), y if self.labelled else None, weight)
+        return Rows(X.reshape(n, self.d), y if self.labelled else None, weight, first=first)
 
 
 @contextmanager

@@ -35,14 +35,16 @@ class Source(ABC):
         :class:`RowsChanged` if rows or types are not those of the last pass.
         """
 
-    def over(self, task: Callable[[Any], T], names: Sequence[str], width: int) -> Iterator[T]:
+    def over(self, task: Callable[[int, Any], T], names: Sequence[str], width: int) -> Iterator[T]:
         """Results of a task for every block, each once; in any order if the source is not local.
 
         A block is a table of :data:`~ppdp.data.parallel.PIECE` rows, counted from the first row; the last one may be
         shorter. So no partition shows in a bit, though a product of matrices rounds by where a row stands in a block. A
-        task and its results can be pickled by cloudpickle, so that an engine may run it where the rows are.
+        task gets the number of its first row, and the block. It and its results can be pickled by cloudpickle, so that
+        an engine may run it where the rows are.
         """
-        return in_parallel(task, aligned(self.tables(names)), width)
+        blocks = enumerate(aligned(self.tables(names)))
+        return in_parallel(lambda block: task(block[0] * PIECE, block[1]), blocks, width)
 
     def close(self) -> None:  # noqa: B027  most have nothing to remove
         """Remove whatever was made to read the rows twice."""

@@ -103,12 +103,11 @@ class StreamedGradient:
 
     def on(self, batch: NDArray[np.intp], size: int) -> ClippedGradient:
         """The gradient on some of the rows, ascending, which are held in memory from here on."""
-        parts, start = [], 0
+        parts = []
         for block in self.rows.over(lambda block: block):
-            first, last = np.searchsorted(batch, [start, start + block.n])
+            first, last = np.searchsorted(batch, [block.first, block.first + block.n])
             whole = ClippedGradient.of(block, self.residuals, self.clip, self.fit_intercept)
-            parts.append(whole.on(batch[first:last] - start, size))
-            start += block.n
+            parts.append(whole.on(batch[first:last] - block.first, size))
         names = ("X", "y", "weight", "norms")
         held: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         return replace(parts[0], **held)
