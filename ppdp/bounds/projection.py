@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 
 FIRST_FAMILIES = ("gaussian", "rademacher", "sparse", "oporp")
 COMPARED = 4096
+CLIMBERS, CLIMBS = 16, 20  # how many, and how many steps each, to where an image is longest
 """Most columns, or components, of which all pairs are compared."""
 
 
@@ -167,14 +168,19 @@ def _change(matrix: Matrix, coordinate: float | tuple[float, ...], count: float,
     A = matrix.entries
     components = np.minimum(norms.rows * l2, norms.largest * l1)
     components = safe * np.minimum(components, _by_component(A, limits, count))
+    boxed = [math.inf, math.inf]
     if not issparse(A):
         components = np.minimum(components, safe * _filled(np.abs(A), limits, l1))
+        if limits.min() < l2 < np.linalg.norm(limits):
+            within, *boxed = _in_box_and_ball(A, limits, l2)
+            components = np.minimum(components, within)
     touched = min(int(np.count_nonzero(norms.largest)), int(_top(norms.touched * (limits > 0), count)))
     absolute = min(
         float(components.sum()),
         _filled(norms.absolute_columns, limits, l1),
         _top(norms.absolute_columns * limits, count),
         norms.spread * l2,
+        boxed[0],
     )
     length = safe * min(
         norms.operator * l2,
@@ -183,6 +189,7 @@ def _change(matrix: Matrix, coordinate: float | tuple[float, ...], count: float,
         math.sqrt(absolute) * math.sqrt(components.max()),
         float(np.linalg.norm(components)),
         _by_pairs(A, limits, count, l1),
+        boxed[1],
     )
     return Change(
         l1=safe * float(min(absolute, math.sqrt(touched) * length)),
@@ -207,6 +214,49 @@ def _filled(values: Array, limits: Array, l1: float) -> Any:
     filled = np.cumsum(limits[order], axis=-1)
     used = np.diff(np.minimum(filled, l1), axis=-1, prepend=0.0)
     return (np.take_along_axis(values, order, axis=-1) * used).sum(axis=-1)
+
+
+def _in_box_and_ball(A: Array, limits: Array, l2: float) -> tuple[Array, float, float]:
+    """Upper ends of every ``|a_j·v|``, of ``‖Av‖₁`` and of ``‖Av‖``, where ``|v_i| <= b_i`` and ``‖v‖ <= l2``.
+
+    They are in the ellipsoid of :func:`_ellipsoids` for any direction; it is climbed to.
+    """
+    A, limits = A[:, limits > 0], limits[limits > 0] / l2
+    k, d = A.shape
+    D, r, _ = _ellipsoids(A, limits)
+    components = inflate(l2) * r * np.linalg.norm(A / np.sqrt(D), axis=1)
+    norms = []
+    for dual in (np.sign, lambda image: image):
+        G = A[:CLIMBERS]
+        for _ in range(CLIMBS):
+            image = _ellipsoids(G, limits)[2] @ A.T
+            G = dual(image) @ A
+        best = int(np.argmax((dual(image) * image).sum(axis=1)))
+        D, r, _ = _ellipsoids(G[[best]], limits)
+        M = A / np.sqrt(D)
+        square, rounding = M @ M.T, 10 * (k + d) * UNIT * float((M * M).sum())
+        top = float(np.linalg.eigvalsh(square)[-1]) + rounding
+        if dual is np.sign:
+            top = min(float(np.abs(square).sum()) + k * rounding, k * top)
+        norms.append(inflate(l2) * math.sqrt(top) * float(r[0]))
+    return components, norms[0], norms[1]
+
+
+def _ellipsoids(G: Array, limits: Array) -> tuple[Array, Array, Array]:
+    """For every row g of G the ellipsoid ``Σ D_i v_i² <= r²`` around ``|v_i| <= b_i`` and ``‖v‖ <= 1`` that touches them
+    at their v with the largest g·v, ``sign(g_i) min(b_i, |g_i| / m)``: ``D_i = max(m, |g_i| / b_i)``, r and that v.
+    """
+    size = np.maximum(np.abs(G), 1e-300)
+    order = np.argsort(-size / limits, axis=1, kind="stable")
+    sorted_size, box = np.take_along_axis(size, order, axis=1), limits[order]
+    room = 1.0 - (np.cumsum(box**2, axis=1) - box**2)  # for what is not at its limit, if the first so many are
+    rest = np.cumsum((sorted_size**2)[:, ::-1], axis=1)[:, ::-1]
+    m = np.sqrt(rest / np.maximum(room, 1e-300))
+    fits = (room > 0) & (sorted_size <= m * box)
+    m = np.take_along_axis(m, np.argmax(fits, axis=1)[:, None], axis=1)
+    D = np.maximum(m, size / limits)
+    r = np.sqrt(((D - m) * limits**2).sum(axis=1) + m[:, 0])
+    return D, r, G / D
 
 
 def _by_component(A: Any, limits: Array, count: int) -> Array:

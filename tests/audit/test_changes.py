@@ -55,10 +55,9 @@ class TestNothingTrueIsRefuted:
     def test_rows_behind_ranges_and_a_projection_come_close(self, change, family):
         noise = LaplaceMechanism("rows") if family == "oporp" else GaussianMechanism("rows")
         found = used(planned(RANGE, RandomProjection(3, family=family), noise, adjacency=CHANGES[change]))
-        # A length and limits of single columns are used one at a time by the bound of a dense matrix, not together.
-        apart = family == "gaussian" and change == "length"
-        assert found["step1, public", "radius"] > (0.8 if apart else 0.9)
-        assert found["step1, public", "entries"] > (0.75 if apart else 0.85)
+        assert found["step1, public", "radius"] > 0.9
+        # The norm of absolute values behind a dense matrix is bounded by products of components, not by all signs.
+        assert found["step1, public", "entries"] > (0.8 if (family, change) == ("gaussian", "length") else 0.85)
         assert found["step1, public", "entry"] > 0.85
         if change == "two of some columns":  # others may move columns further than their ranges are wide
             assert found["step2, end to end", "answer"] > 0.9

@@ -114,6 +114,38 @@ def test_changes_of_bounded_length(variant):
     assert found.touched == (np.abs(A).max(axis=1) > 0).sum()
 
 
+def furthest(G, limits, length):
+    """Of all changes within limits and a length, those with the largest product with every row of G."""
+    low, high = np.full((len(G), 1), 1e-12), np.full((len(G), 1), 1e12)
+    for _ in range(120):
+        middle = np.sqrt(low * high)
+        changes = np.sign(G) * np.minimum(limits, np.abs(G) / middle)
+        long = np.linalg.norm(changes, axis=1, keepdims=True) > length
+        low, high = np.where(long, middle, low), np.where(long, high, middle)
+    return np.sign(G) * np.minimum(limits, np.abs(G) / high)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "uniform", "rademacher"])
+@pytest.mark.parametrize("length", [0.7, 1.5, 2.5])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.repeated("seed")
+def test_changes_of_bounded_length_with_limits(family, length, seed):
+    """Climbs from many directions, to the longest image and to the one with the largest sum."""
+    matrix, A = drawn({"family": family}, seed=seed)
+    limits, starts = np.array(LIMITS), np.random.default_rng(0).standard_normal((100, D))
+    changes = [furthest(A, limits, length)]
+    for gradient in (np.sign, lambda image: image):
+        climbers = furthest(starts, limits, length)
+        for _ in range(40):
+            climbers = furthest(gradient(climbers @ A.T) @ A, limits, length)
+        changes.append(climbers)
+    found = matrix.change(coordinate=LIMITS, l2=length)
+    reached = used(np.vstack(changes), A, found)
+    assert reached["components"].min() > 1 - 1e-6
+    assert reached["l2"] > 0.95
+    assert reached["l1"] > 0.8
+
+
 @each_variant
 def test_several_bounds_at_once(variant):
     """Every change within all of them is within what follows from all, which is no more than what follows from each."""
