@@ -243,7 +243,7 @@ def _in_box_and_ball(A: Array, limits: Array, l2: float) -> tuple[Array, float, 
 
 
 def _ellipsoids(G: Array, limits: Array) -> tuple[Array, Array, Array]:
-    """For every row g of G the ellipsoid ``Σ D_i v_i² <= r²`` around ``|v_i| <= b_i`` and ``‖v‖ <= 1`` that touches them
+    """For every row g of G an ellipsoid ``Σ D_i v_i² <= r²`` around ``|v_i| <= b_i`` and ``‖v‖ <= 1`` that touches them
     at their v with the largest g·v, ``sign(g_i) min(b_i, |g_i| / m)``: ``D_i = max(m, |g_i| / b_i)``, r and that v.
     """
     size = np.maximum(np.abs(G), 1e-300)
