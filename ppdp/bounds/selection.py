@@ -15,7 +15,7 @@ from ppdp.core.rounding import column_sum_error, inflate
 from ppdp.exceptions import ImpossibleBudget
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.laplace import score_allowance
-from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, WORST_ALLOWANCE_PER_ENTRY, lattice_allowance
+from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, gaussian_scale, lattice_allowance
 
 _SAFE = 1 + 1e-9
 _WORST_SCORES = 2.0**-22  # no less than ``score_allowance``, whatever the noise
@@ -76,10 +76,7 @@ def score_noise(rows: int, distance: Distance, count: int, mu: float) -> float:
 
     :class:`ImpossibleBudget` if the budget is too small for the lattice of the noise.
     """
-    room = mu - WORST_ALLOWANCE_PER_ENTRY * math.sqrt(count)
-    if room <= 0:
-        raise ImpossibleBudget("the budget is too small for the noise lattice.", fix="ask for a larger epsilon.")
-    return _score_shift(rows, distance, count) / room * (1 + 1e-12)
+    return gaussian_scale(_score_shift(rows, distance, count), mu, 1.0, count)
 
 
 def search_loss(

@@ -19,7 +19,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, MissingBudget
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY, Noise, lattice_allowance
+from ppdp.privacy.noise.sampler import Noise, gaussian_scale, lattice_allowance
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +143,7 @@ class Question:
         """
         if sensitivity == 0:
             raise _nothing_to_protect()
-        share = mu / math.sqrt(self.steps) - WORST_ALLOWANCE_PER_ENTRY * math.sqrt(self.size)
-        if share <= 0:
-            raise ImpossibleBudget("the budget is too small for the noise lattice.", fix="ask for a larger epsilon.")
-        return sensitivity / share * (1 + 1e-12)
+        return gaussian_scale(sensitivity, mu / math.sqrt(self.steps), self.bound, self.size)
 
 
 def _nothing_to_protect() -> InvalidParameter:

@@ -20,7 +20,7 @@ from ppdp.exceptions import ImpossibleBudget, InvalidParameter, PrivacyRefusal
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import DiscreteLaplace, ScalarLaplace
 from ppdp.privacy.noise.laplace import laplace_allowance, laplace_release, value_lattice, whole_lattice
-from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY, Noise, lattice_allowance
+from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY, Noise, gaussian_scale, lattice_allowance
 
 _SAFE = 1 + 1e-9  # of a threshold: more than evaluating it can lose
 USUAL = 0.99  # of data with the needed margin pass
@@ -64,10 +64,10 @@ class Gate:
     @classmethod
     def of_budget(cls, mu: float, delta: float, *, adding: bool, n_rows: int, rungs: tuple[int, ...] = (0,)) -> Gate:
         """The Gaussian gate that costs ``mu``, unless that is too small for the noise lattice."""
-        room = mu - WORST_ALLOWANCE_PER_ENTRY
-        if room <= 0:
+        if mu <= WORST_ALLOWANCE_PER_ENTRY:
             raise ImpossibleBudget(_TOO_SMALL, fix=_FIX_SMALL)
-        return cls.of("gaussian", (1 + 1e-12) / room, delta, adding=adding, n_rows=n_rows, rungs=rungs)
+        scale = gaussian_scale(1.0, mu, float(n_rows), 1)
+        return cls.of("gaussian", scale, delta, adding=adding, n_rows=n_rows, rungs=rungs)
 
     @classmethod
     def of_margin(cls, kind: str, margin: float, delta: float, *, adding: bool, n_rows: int) -> Gate:
@@ -113,7 +113,7 @@ class Gate:
     @property
     def _excess(self) -> float:
         """What a computed margin may change by; dividing by it rounds once more."""
-        return 1 + 1e-6 + self.n_rows * 2.0**-51
+        return 1 + max(1e-6 + self.n_rows * 2.0**-51, self.n_rows * 2.0**-49)
 
     def _tested(self, margin: float) -> float:
         """The margin to which noise is added: within [0, n], and changing by at most 1; 0 for what is no number."""
@@ -185,7 +185,8 @@ class _Gaussian(GateNoise):
 
     def threshold(self, delta: float) -> float:
         """``1 + σ Φ⁻¹(1 - δ)``, one lattice step added."""
-        return (1.0 - self.scale * float(ndtri(delta)) + self.scale * WORST_ALLOWANCE_PER_ENTRY) * _SAFE
+        lattice = max(WORST_ALLOWANCE_PER_ENTRY, lattice_allowance(float(self.n_rows), self.scale, 1))
+        return (1.0 - self.scale * float(ndtri(delta)) + self.scale * lattice) * _SAFE
 
     def at_most(self, value: float) -> float:
         return float(ndtr(value / self.scale))

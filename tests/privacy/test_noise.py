@@ -23,9 +23,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from ppdp.exceptions import InvalidParameter
+from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.privacy.noise import sampler as module
-from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY, Noise, lattice_allowance, lattice_exponent
+from ppdp.privacy.noise.sampler import (
+    WORST_ALLOWANCE_PER_ENTRY,
+    Noise,
+    gaussian_scale,
+    lattice_allowance,
+    lattice_exponent,
+)
 
 
 class TestTheRelease:
@@ -147,7 +153,7 @@ class TestTheLattice:
             (math.inf, 1.0),
             (math.nan, 1.0),
             (None, 1.0),
-            (np.nextafter(2.0**26, 9e9), 1.0),
+            (np.nextafter(2.0**41, 9e99), 1.0),
         ],
     )
     def test_impossible_public_numbers_are_refused_before_the_value_is_read(self, bound, noise_scale):
@@ -158,6 +164,22 @@ class TestTheLattice:
         with pytest.raises(InvalidParameter):
             Noise().release(object(), noise_scale, bound)
 
+    def test_far_values_have_steps_up_to_what_a_float_can_count(self):
+        beyond = np.nextafter(2.0**26, 9e9)
+        with pytest.raises(ImpossibleBudget):
+            lattice_exponent(beyond, 1.0)
+        found = [lattice_exponent(bound, 1.0, far=True) for bound in (2.0**26, beyond, 2.0**29, 2.0**40, 2.0**41)]
+        assert found == [24, 24, 24, 13, 12]
+
+    @pytest.mark.parametrize("bound", [1.0, 2.0**26, 2.0**33, 2.0**40])
+    def test_the_least_noise_costs_what_it_may_and_hardly_less(self, bound):
+        for mu, size in ((0.15, 1), (0.3, 230)):
+            scale = gaussian_scale(2.0, mu, bound, size)
+            cost = 2.0 / scale + lattice_allowance(bound, scale, size)
+            assert cost <= mu < cost + 1.5 * 2.0**-10 * math.sqrt(size)
+        with pytest.raises(ImpossibleBudget):
+            gaussian_scale(2.0, 1e-9, bound, 1)
+
     def test_allowance(self):
         for bound, noise_scale in ((1.0, 1.0), (1.0, 1e-6), (5.0, 2.0**-22)):
             exponent = lattice_exponent(bound, noise_scale)
@@ -167,14 +189,14 @@ class TestTheLattice:
                 assert expected <= WORST_ALLOWANCE_PER_ENTRY * math.sqrt(size)
 
     @pytest.mark.parametrize("noise_scale", [1.0, 1 / 3, 0.7, 1e-9])
-    @pytest.mark.parametrize("ratio", [1.0, 2.0**14, 2.0**20, 2.0**26])
+    @pytest.mark.parametrize("ratio", [1.0, 2.0**14, 2.0**20, 2.0**26, 2.0**31, 2.0**41])
     def test_rounding_is_off_by_at_most_the_proved_number_of_steps(self, noise_scale, ratio):
         bound = noise_scale * ratio
-        step = math.ldexp(noise_scale, -lattice_exponent(bound, noise_scale))
-        value = bound * (1 - np.random.default_rng(0).random(3000) * 0.2)
+        step = math.ldexp(noise_scale, -lattice_exponent(bound, noise_scale, far=True))
+        value = bound * (1 - np.random.default_rng(0).random(3000) * 0.6)
         cells = np.rint(value / step).tolist()  # as in release: see the test of whole steps
         worst = max(abs(Fraction(x) / Fraction(step) - int(k)) for x, k in zip(value.tolist(), cells))
-        assert worst <= Fraction(9, 16) < Fraction(3, 4)
+        assert worst <= (Fraction(9, 16) if ratio <= 2**26 else Fraction(3, 4))
 
     def test_half_a_step_each_would_be_too_little(self):
         """The naive charge is one step for two roundings: here they add 1.12496 steps, of 1.125 proved."""
@@ -223,7 +245,7 @@ class TestAdversaries:
             "from ppdp.privacy.noise.sampler import Noise\n"
             "v = [1.0, 0.2, float('nan'), float('inf'), -1e300]\n"
             "a, b = Noise(1).release(v, 2e-6, 1.0), Noise(1).release([1, 0.2, 0, 1, -1], 2e-6, 1.0)\n"
-            "try: Noise().release(v, 1e-12, 1.0)\n"
+            "try: Noise().release(v, 1e-13, 1.0)\n"
             "except InvalidParameter: print(__debug__, (a == b).all(), np.abs(a).max() < 1.0001)"
         )
         done = subprocess.run([sys.executable, "-O", "-c", script], capture_output=True, text=True, check=True)

@@ -18,7 +18,7 @@ from ppdp.pipeline.planning.route import PlannedRelease, Route
 from ppdp.privacy.gate import GATE_KINDS, Gate, certain_share
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
-from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY
+from ppdp.privacy.noise.sampler import gaussian_scale
 
 GATE_SHARE = 0.05
 RELEASE_SHARES = (0.05, 0.10, 0.15, 0.20)
@@ -84,17 +84,17 @@ def least_share(
     The error is the largest standard error, as a share of the public range.
     """
     statistic = STATISTICS[release.statistic]
-    lattice = WORST_ALLOWANCE_PER_ENTRY * math.sqrt(statistic.size(domain))
+    shape = statistic.bound(domain), statistic.size(domain)
     for share in shares:
-        room = mu * math.sqrt(share) - lattice
-        if room <= 0:
+        try:
+            scale = gaussian_scale(release.sensitivity, mu * math.sqrt(share), *shape)
+        except ImpossibleBudget:
+            if share == shares[-1]:
+                raise
             continue
-        scale = release.sensitivity / room * (1 + 1e-12)
         error = statistic.error(scale, domain)
         if error <= LARGEST_ERROR:
             break
-    if room <= 0:
-        raise ImpossibleBudget("the budget is too small for the noise lattice.", fix="ask for a larger epsilon.")
     return share, scale, error
 
 

@@ -42,7 +42,8 @@ TOTAL_VARIATION_PER_DRAW = 2.0**-60
 
 _FINEST, _COARSEST = 36, 24  # the lattice step is noise_scale 2^-M with _COARSEST <= M <= _FINEST
 _STEP_BITS = 50  # a value is at most 2^50 steps
-_ROUNDING = 1.5  # steps charged for rounding two values; 1.125 is proved
+_FAR, _FAR_BITS = 12, 53  # of values that are further out than that allows
+_ROUNDING = 1.5  # steps charged for rounding two values; 1.125 is proved of values of at most 2^50 steps
 
 WORST_ALLOWANCE_PER_ENTRY = _ROUNDING * 2.0**-_COARSEST
 """`lattice_allowance` of one number on the coarsest lattice: bounds it before the noise scale is known."""
@@ -57,14 +58,15 @@ _BLOCK = 1 << 14  # draws at a time: the temporaries stay in the processor's cac
 _SMALLEST_SCALE, _LARGEST_SCALE = 2.0**-900, 2.0**900  # nothing below underflows or overflows
 
 
-def lattice_exponent(bound: float, noise_scale: float) -> int:
+def lattice_exponent(bound: float, noise_scale: float, *, far: bool = False) -> int:
     """Exponent M of the lattice step ``noise_scale * 2**-M``, from public numbers alone.
 
     ``M = min(36, 50 - ceil(log2(bound / noise_scale)))``: a value within the bound is at most 2^50 steps, so
     that value plus noise is an exact integer in float64.
 
-    Between 24 and 36; :class:`InvalidParameter` if one of the two is impossible, :class:`ImpossibleBudget` if ``bound``
-    exceeds ``2**26 * noise_scale``.
+    Between 24 and 36, and where it would be less with ``far`` values ``min(24, 53 - ceil(log2(bound / noise_scale)))``,
+    at least 12. :class:`InvalidParameter` if one of the two is impossible, :class:`ImpossibleBudget` if ``bound``
+    exceeds ``2**26 * noise_scale``, or ``2**41 * noise_scale``.
 
     Examples
     --------
@@ -82,11 +84,14 @@ def lattice_exponent(bound: float, noise_scale: float) -> int:
             f"bound must be non-negative and finite, got {bound!r}.",
             fix="declare a public bound on the absolute value of the released numbers",
         )
-    exponent = _FINEST if bound == 0 else min(_FINEST, _STEP_BITS - _ceil_log2(bound, noise_scale))
-    if exponent < _COARSEST:
+    size = _ceil_log2(bound, noise_scale) if bound else 0
+    exponent, most = min(_FINEST, _STEP_BITS - size), _STEP_BITS - _COARSEST
+    if far and size > most:
+        exponent, most = min(_COARSEST, _FAR_BITS - size), _FAR_BITS - _FAR
+    if size > most:
         raise ImpossibleBudget(
             f"noise_scale {noise_scale:g} is too small for values up to {bound:g}: "
-            f"bound / noise_scale may not exceed 2^{_STEP_BITS - _COARSEST}.",
+            f"bound / noise_scale may not exceed 2^{most}.",
             fix="raise noise_scale or declare a smaller bound",
         )
     return exponent
@@ -95,16 +100,36 @@ def lattice_exponent(bound: float, noise_scale: float) -> int:
 def lattice_allowance(bound: float, noise_scale: float, size: int) -> float:
     """What to add to ``mu = sensitivity / noise_scale`` when `size` numbers are released: values are rounded.
 
-    Statement (``docs/theory/noise.md``, Lemma 1): rounding moves a value by at most 0.5625 lattice steps, so
-    two values of L2 distance s are at most ``s + 1.125 * sqrt(size)`` steps apart once rounded; 1.5 is
-    charged, that is ``1.5 * 2**-M * sqrt(size)`` in units of ``noise_scale``.
+    Statement (``docs/theory/noise.md``, Lemma 1): rounding moves a value by at most 0.5625 lattice steps (0.75 if
+    ``bound > 2**26 * noise_scale``), so two values of L2 distance s are at most ``s + 1.5 * sqrt(size)`` steps apart
+    once rounded, that is ``1.5 * 2**-M * sqrt(size)`` in units of ``noise_scale``.
 
     Examples
     --------
     >>> lattice_allowance(bound=1.0, noise_scale=1.0, size=4) == 3 * 2.0**-36
     True
     """
-    return _ROUNDING * 2.0 ** -lattice_exponent(bound, noise_scale) * math.sqrt(size)
+    return _ROUNDING * 2.0 ** -lattice_exponent(bound, noise_scale, far=True) * math.sqrt(size)
+
+
+def gaussian_scale(sensitivity: float, mu: float, bound: float, size: int) -> float:
+    """Least noise scale with which ``size`` numbers cost at most ``mu``, lattice included.
+
+    :class:`ImpossibleBudget` if there is none.
+
+    Examples
+    --------
+    >>> round(gaussian_scale(2.0, 0.5, bound=1.0, size=4), 5)
+    4.0
+    """
+    for exponent in range(_COARSEST, _FAR - 1, -1):
+        room = mu - _ROUNDING * 2.0**-exponent * math.sqrt(size)
+        if room <= 0:
+            break
+        scale = sensitivity / room * (1 + 1e-12)
+        if lattice_exponent(bound, scale, far=True) >= exponent:
+            return scale
+    raise ImpossibleBudget("the budget is too small for the noise lattice.", fix="ask for a larger epsilon.")
 
 
 class Noise:
@@ -157,7 +182,7 @@ class Noise:
         Returns
         -------
         ndarray of float64
-            Same shape as `value`; odd multiples of half a lattice step.
+            Same shape as `value`; odd multiples of half a lattice step, as float64 rounds them.
 
         Raises
         ------
@@ -179,7 +204,7 @@ class Noise:
         return draw(self)
 
     def _drawn(self, value: ArrayLike, noise_scale: float, bound: float) -> NDArray[np.float64]:
-        exponent, limit = lattice_exponent(bound, noise_scale), float(bound)
+        exponent, limit = lattice_exponent(bound, noise_scale, far=True), float(bound)
         step = math.ldexp(noise_scale, -exponent)
         value = np.asarray(value, dtype=np.float64)
         finite = np.where(np.isnan(value), 0.0, value).reshape(-1)
