@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ppdp.core.distance import Distance, Sensitivity
     from ppdp.core.domain import Domain
     from ppdp.core.ladder import Ladder
+    from ppdp.data.engine.opening import engine
     from ppdp.exceptions import PrivacyRefusal
     from ppdp.interop.sklearn.lint import lint
     from ppdp.pipeline.pipeline import Pipeline, make_pipeline
@@ -46,6 +47,7 @@ __all__ = [
     "PrivateSearchCV",
     "Sensitivity",
     "SketchTable",
+    "engine",
     "lint",
     "load",
     "make_pipeline",
@@ -69,6 +71,7 @@ _HOMES = {
     "PrivateSearchCV": "pipeline.search.search",
     "Sensitivity": "core.distance",
     "SketchTable": "pipeline.release.sketches",
+    "engine": "data.engine.opening",
     "lint": "interop.sklearn.lint",
     "load": "pipeline.release.load",
     "make_pipeline": "pipeline.pipeline",

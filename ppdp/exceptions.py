@@ -35,6 +35,7 @@ __all__ = [
     "StageFailed",
     "UnknownStage",
     "UnsupportedOrder",
+    "WorkerLost",
     "escaped",
 ]
 
@@ -120,6 +121,10 @@ class InvalidValue(InvalidInput, code="invalid-value"):
 
 class RowsChanged(InvalidInput, code="rows-changed"):
     """Rows that are read in blocks are not those of the last pass over them."""
+
+
+class WorkerLost(PpdpError, RuntimeError, code="worker-lost"):
+    """Workers that held rows were lost, more often than their scheduler allows; nothing was released."""
 
 
 class MissingBound(PpdpError, ValueError, code="missing-bound"):

@@ -74,7 +74,7 @@ class Delivered:
         assert label is not None
 
         def found(_: int, table: Any) -> list[Any]:
-            return list(dict.fromkeys(cells(column(table[label])).tolist()))
+            return list(dict.fromkeys(cells(column(table[label])).tolist()))[: MOST_CLASSES + 1]
 
         known: dict[Any, None] = {}
         for some in self.source.over(found, [label], 1):

@@ -67,11 +67,18 @@ class Rows:
 
     def blocks(self) -> Iterator[Rows]:
         """The rows in blocks; keys stay behind."""
-        for part in (slice(start, start + PIECE) for start in range(0, self.n, PIECE)):
-            y = None if self.y is None else self.y[part]
-            yield Rows(self.X[part], y, self.weight[part], first=part.start)
+        for start in range(0, self.n, PIECE):
+            yield replace(self.part(slice(start, start + PIECE)), first=start)
 
-    def over(self, task: Callable[[Rows], T], d: int | None = None) -> Iterator[T]:
+    def part(self, which: Any) -> Rows:
+        """Some of the rows; keys stay behind."""
+        return Rows(self.X[which], None if self.y is None else self.y[which], self.weight[which])
+
+    def bare(self) -> Rows:
+        """All rows; keys stay behind."""
+        return Rows(self.X, self.y, self.weight, first=self.first)
+
+    def over(self, task: Callable[[Rows], T], d: int | None = None, merge: Any = None) -> Iterator[T]:
         """Results of a task for every block of rows."""
         return in_parallel(task, self.blocks(), self.d if d is None else d)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, TypeVar
 
-from ppdp.core.progress import paced
-from ppdp.data.parallel import PIECE
+import numpy as np
+from numpy.typing import NDArray
+
 from ppdp.data.rows import Rows
 
 T = TypeVar("T")
@@ -41,14 +42,25 @@ class Stream:
         """The same rows behind one more map, to d columns."""
         return replace(self, maps=(*self.maps, function), d=d)
 
-    def over(self, task: Callable[[Rows], T], d: int | None = None) -> Iterator[T]:
-        """Results of a task for every block of rows; one pass over all of them."""
-        maps = self.maps
+    def over(
+        self, task: Callable[[Rows], T], d: int | None = None, merge: Callable[[T, T], T] | None = None
+    ) -> Iterator[T]:
+        """Results of a task for every block of rows, or several merged; one pass over all of them."""
+        return self.source.over(partial(_run, self.maps, task), self.names, self.d if d is None else d, merge)
 
-        def run(first: int, table: Any) -> T:
-            return task(reduce(lambda rows, function: replace(function(rows), first=first), maps, table))
+    def held(self) -> Stream:
+        """The same rows behind all maps, which an engine elsewhere holds where they are."""
+        if not self.maps:
+            return self
+        return Stream(self.source.held(partial(_run, self.maps, Rows.bare), self.names, self.d), (), self.n, self.d, ())
 
-        return paced(self.source.over(run, self.names, self.d if d is None else d), self.n, PIECE)
+    def taken(self, batch: NDArray[np.intp]) -> Stream:
+        """Some of the rows, ascending, which an engine elsewhere holds where they are."""
+        return Stream(self.held().source.taken(batch), (), len(batch), self.d, ())
 
     def __repr__(self) -> str:
         return f"Stream({self.n} x {self.d})"
+
+
+def _run(maps: Sequence[Callable[[Any], Any]], task: Callable[[Rows], T], first: int, table: Any) -> T:
+    return task(reduce(lambda rows, function: replace(function(rows), first=first), maps, table))

@@ -70,7 +70,10 @@ def fold(summary: Summary[T], rows: Rows | Stream | Iterable[Rows]) -> T:
     def total(part: Rows) -> Total:
         return summary.add(summary.zero(), part)
 
-    totals = rows.over(total, summary.d) if isinstance(rows, (Rows, Stream)) else in_parallel(total, rows, summary.d)
+    if isinstance(rows, (Rows, Stream)):
+        totals = rows.over(total, summary.d, summary.merge)
+    else:
+        totals = in_parallel(total, rows, summary.d)
     return summary.finish(reduce(summary.merge, totals, summary.zero()))
 
 

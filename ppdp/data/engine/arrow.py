@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -79,28 +80,28 @@ class ArrowSource(Source):
 
     def __init__(self, dataset: Any) -> None:
         with _unquoted():
-            self._dataset, self.schema = dataset, dataset.schema
+            self._files, self.schema = getattr(dataset, "filesystem", None), dataset.schema
             self._fragments = list(dataset.get_fragments())
             self._marks = [self._mark(fragment) for fragment in self._fragments]
             self._counts = [fragment.count_rows() for fragment in self._fragments]
+            keys = getattr(getattr(dataset, "partitioning", None), "schema", None)
             for fragment in self._fragments:
-                self._check(fragment)
+                self._check(fragment, set(keys.names if keys is not None else ()))
         self.n = sum(self._counts)
         if not self._fragments:
             raise InvalidInput("the dataset has no fragment.", fix="pass one that has rows.")
 
     def _mark(self, fragment: Any) -> Any:
         """What the file system says of a file: whoever writes to it changes that."""
-        path, files = getattr(fragment, "path", None), getattr(self._dataset, "filesystem", None)
-        if not path or files is None:
+        path = getattr(fragment, "path", None)
+        if not path or self._files is None:
             return None
-        info = files.get_file_info(path)
+        info = self._files.get_file_info(path)
         return info.type, info.size, info.mtime_ns
 
-    def _check(self, fragment: Any) -> None:
+    def _check(self, fragment: Any, given: set[str]) -> None:
         """Refuse a fragment with other columns: Arrow would fill them with gaps, or convert them by their values."""
-        keys = getattr(getattr(self._dataset, "partitioning", None), "schema", None)
-        own, given = fragment.physical_schema, set(keys.names if keys is not None else ())
+        own = fragment.physical_schema
         wrong = [
             field.name
             for field in self.schema
@@ -112,6 +113,23 @@ class ArrowSource(Source):
                 f"some fragment lacks the column(s) {', '.join(map(repr, wrong))}, or has them with another type.",
                 fix="write all fragments with one schema.",
             )
+
+    def groups(self) -> Iterator[ArrowSource]:
+        """The rows of every row group, or of a fragment that has none, to be read elsewhere."""
+        for fragment, mark, count in zip(self._fragments, self._marks, self._counts):
+            with _unquoted():
+                parts = [(fragment, count)]
+                if hasattr(fragment, "row_groups"):
+                    parts = [(fragment.subset(row_group_ids=[one.id]), one.num_rows) for one in fragment.row_groups]
+            for part, rows in parts:
+                group = copy(self)
+                group._fragments, group._marks, group._counts, group.n = [part], [mark], [rows], rows
+                yield group
+
+    def check(self) -> None:
+        """Refuse files that somebody has written to."""
+        if list(map(self._mark, self._fragments)) != self._marks:
+            raise RowsChanged("the rows changed between two passes.", fix="fit a copy that nobody writes to.")
 
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
         import pyarrow as pa

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ppdp.core.progress import paced
 from ppdp.data.parallel import PIECE, in_parallel
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
@@ -28,9 +29,10 @@ class _Kept:
     file: str
     local: bool = True
 
-    def over(self, task: Callable[[int, Any], T], names: Sequence[str], width: int) -> Iterator[T]:
+    def over(self, task: Callable[[int, Any], T], names: Sequence[str], width: int, merge: Any = None) -> Iterator[T]:
         """Results of a task for every block, which is read where it runs."""
-        return in_parallel(lambda first: task(first, self._block(first)), range(0, self.n, PIECE), width)
+        results = in_parallel(lambda first: task(first, self._block(first)), range(0, self.n, PIECE), width)
+        return paced(results, self.n, PIECE)
 
     def _block(self, first: int) -> Rows:
         n, wide = min(PIECE, self.n - first), self.d + 1 + self.labelled
@@ -42,9 +44,9 @@ class _Kept:
 @contextmanager
 def kept(rows: Any, passes: int) -> Iterator[Any]:
     """Rows to be read so many times: a stream that many passes would map again and again is written down once."""
-    local = isinstance(rows, Stream) and rows.source.local
-    if not local or passes < 2:
-        yield rows
+    streamed = isinstance(rows, Stream) and passes > 1
+    if not streamed or not rows.source.local:
+        yield rows.held() if streamed else rows
         return
     with tempfile.TemporaryDirectory(prefix="ppdp-") as folder:
         path, labelled = os.path.join(folder, "rows"), False

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from ppdp.data.engine import arrow
+from ppdp.core.checks import choice
+from ppdp.data.engine import arrow, dask
 from ppdp.data.engine.source import Source
 
-ENGINES: tuple[Any, ...] = (arrow,)
+ENGINES: tuple[Any, ...] = (dask, arrow)
 """Modules with a function ``opened(data)``; the first that knows the data reads them."""
 
 
@@ -17,3 +19,22 @@ def opened_source(data: Any) -> Source | None:
     :class:`InvalidInput` if there are no rows in what was passed, or it cannot be read.
     """
     return next((found for engine in ENGINES if (found := engine.opened(data)) is not None), None)
+
+
+def engine(name: str, client: Any = None) -> AbstractContextManager[None]:
+    """Choose which engine reads files, for every fit in a ``with`` block.
+
+    Parameters
+    ----------
+    name : {"arrow", "dask"}
+        "arrow" reads them here, as without this block; "dask" on the workers of a cluster.
+    client : distributed.Client or str, optional
+        The cluster of Dask, or the address of its scheduler. Default: the client that is open, else a cluster of
+        processes on this machine, for as long as the block takes.
+
+    Examples
+    --------
+    >>> with engine("arrow"):
+    ...     pass
+    """
+    return dask.chosen(client) if choice("engine", name, ["arrow", "dask"]) == "dask" else nullcontext()

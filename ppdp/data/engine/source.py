@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Self, TypeVar
 
+from ppdp.core.progress import paced
 from ppdp.data.parallel import PIECE, in_parallel
 
 T = TypeVar("T")
@@ -35,8 +36,10 @@ class Source(ABC):
         :class:`RowsChanged` if rows or types are not those of the last pass.
         """
 
-    def over(self, task: Callable[[int, Any], T], names: Sequence[str], width: int) -> Iterator[T]:
-        """Results of a task for every block, each once; in any order if the source is not local.
+    def over(
+        self, task: Callable[[int, Any], T], names: Sequence[str], width: int, merge: Callable[[T, T], T] | None = None
+    ) -> Iterator[T]:
+        """Results of a task for every block, each once; if the source is not local, in any order, some of them merged.
 
         A block is a table of :data:`~ppdp.data.parallel.PIECE` rows, counted from the first row; the last one may be
         shorter. So no partition shows in a bit, though a product of matrices rounds by where a row stands in a block. A
@@ -44,7 +47,8 @@ class Source(ABC):
         an engine may run it where the rows are.
         """
         blocks = enumerate(aligned(self.tables(names)))
-        return in_parallel(lambda block: task(block[0] * PIECE, block[1]), blocks, width)
+        results = in_parallel(lambda block: task(block[0] * PIECE, block[1]), blocks, width)
+        return paced(results, self.n, PIECE)
 
     def close(self) -> None:  # noqa: B027  most have nothing to remove
         """Remove whatever was made to read the rows twice."""

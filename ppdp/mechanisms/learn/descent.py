@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -95,14 +96,17 @@ class StreamedGradient:
     residuals: Callable[[Array, Array], Array]
     clip: float
     fit_intercept: bool
+    size: int | None = None  # public divisor, if it is not the number of rows
 
     @property
     def width(self) -> int:
         """Of the coefficients of a score."""
         return self.rows.d + self.fit_intercept
 
-    def on(self, batch: NDArray[np.intp], size: int) -> ClippedGradient:
-        """The gradient on some of the rows, ascending, which are held in memory from here on."""
+    def on(self, batch: NDArray[np.intp], size: int) -> ClippedGradient | StreamedGradient:
+        """The gradient on some of the rows, ascending, which are held in memory from here on, where the rows are."""
+        if not self.rows.source.local:
+            return replace(self, rows=self.rows.taken(batch), size=size)
         parts = []
         for block in self.rows.over(lambda block: block):
             first, last = np.searchsorted(batch, [block.first, block.first + block.n])
@@ -120,8 +124,8 @@ class StreamedGradient:
         def total(block: Rows) -> NDArray[np.int64]:
             return ClippedGradient.of(block, *given).total(theta, step)
 
-        totals = sum(self.rows.over(total), np.zeros(theta.shape, dtype=np.int64))
-        return np.asarray(totals * step / self.rows.n)
+        totals = sum(self.rows.over(total, merge=add), np.zeros(theta.shape, dtype=np.int64))
+        return np.asarray(totals * step / (self.rows.n if self.size is None else self.size))
 
 
 def _step(clip: float, n_rows: int) -> float:

@@ -1,0 +1,327 @@
+"""Rows on the workers of a Dask cluster: tasks go there, results come back, and no row does.
+
+This process alone plans, spends and draws noise. A worker answers with what a task returned, or with the error that the
+task raised: Dask would write one that is raised into a log, with the rows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from itertools import count, pairwise
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.core.progress import paced
+from ppdp.data.engine import arrow
+from ppdp.data.engine.source import Source, aligned
+from ppdp.data.parallel import PIECE, threads_for
+from ppdp.data.rows import Rows
+from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, PpdpError, RowsChanged, WorkerLost
+
+T = TypeVar("T")
+Job = tuple[Any, Sequence[Any]]  # what makes blocks of parts that are there, and these parts
+Cut = tuple[int, int, int]  # of a part: where it begins and ends, and how many rows there are in all
+
+TASKS, MOST = 64, 16  # into how many tasks few rows are split, and how many blocks each has of many
+PATIENCE = 60.0  # seconds without any worker
+PAUSE = 0.005
+
+_CLIENT: ContextVar[Any] = ContextVar("client", default=None)
+
+
+def opened(data: Any) -> Source | None:
+    """A source for a ``dask.dataframe.DataFrame``, and for files where this engine was chosen."""
+    if type(data).__module__.partition(".")[0] == "dask":
+        import dask.dataframe as dd
+
+        return _of_frame(data, _CLIENT.get() or _current()) if isinstance(data, dd.DataFrame) else None
+    files = arrow.opened(data) if _CLIENT.get() is not None else None
+    return _of_files(files, _CLIENT.get()) if type(files) is arrow.ArrowSource else files
+
+
+@contextmanager
+def chosen(client: Any) -> Iterator[None]:
+    """In this context files are read by the workers of a client, or of one at an address."""
+    try:
+        from distributed import Client
+    except ImportError:
+        Client = None
+    if Client is None:
+        raise InvalidParameter("Dask is not installed.", fix='pip install "ppdp[dask]".')
+    with ExitStack() as stack:
+        if not isinstance(client, Client):
+            client = (client is None and _found()) or stack.enter_context(_opened(Client, client))
+        token = _CLIENT.set(client)
+        try:
+            yield
+        finally:
+            _CLIENT.reset(token)
+
+
+def _opened(Client: Any, address: str | None) -> Any:
+    try:
+        return Client(address)
+    except (OSError, ValueError, TypeError):
+        pass
+    raise InvalidParameter("no scheduler of Dask answers there.", fix='client="tcp://host:port", or a Client.')
+
+
+def _found() -> Any:
+    from distributed import Client
+
+    try:
+        return Client.current()
+    except ValueError:
+        return None
+
+
+def _current() -> Any:
+    found = _found()
+    if found is None:
+        raise InvalidInput("no client of Dask is open to compute a frame.", fix='with ppdp.engine("dask"): ...')
+    return found
+
+
+class Spread(Source):
+    """Rows of which every worker has some: a task of Dask takes several blocks.
+
+    Attributes
+    ----------
+    client : distributed.Client
+        To whom tasks are given.
+    jobs : sequence of (callable, sequence)
+        One for every task.
+    ends : sequence of int
+        Where the rows of each begin, and where the last end.
+    """
+
+    local = False
+
+    def __init__(self, client: Any, schema: Any, jobs: Sequence[Job], ends: Sequence[int]) -> None:
+        self.client, self.schema, self.jobs, self.ends, self.n = client, schema, jobs, ends, ends[-1]
+
+    def tables(self, names: Sequence[str]) -> Iterator[Any]:
+        raise InvalidInput("rows that Dask holds stay with its workers.", fix="pass files, without this engine.")
+
+    def over(
+        self, task: Callable[[int, Any], T], names: Sequence[str], width: int, merge: Callable[[T, T], T] | None = None
+    ) -> Iterator[T]:
+        found = _results(self.client, self._tasks(task, names, width, merge))
+        for some in paced(found, self.n, max(1, self.n // max(1, len(self.jobs)))):
+            yield from some
+
+    def held(self, task: Callable[[int, Any], Rows], names: Sequence[str], width: int) -> Spread:
+        """The rows that a task makes of every block, which workers hold for as long as they are asked for."""
+        parts = self.client.persist(self._tasks(task, names, width, None))
+        return Spread(self.client, None, [(_as_it_is, [part]) for part in parts], self.ends)
+
+    def taken(self, batch: NDArray[np.intp]) -> Spread:
+        """Some of rows that are held, ascending, held in turn: as blocks of these rows alone."""
+        from dask import delayed
+
+        cuts = np.searchsorted(batch, self.ends)
+        indices = [batch[a:b].tobytes() for a, b in pairwise(cuts)]
+        parts = [delayed(_picked, pure=False)(some, *held) for some, (_, held) in zip(indices, self.jobs)]
+        jobs, ends = _assembled(parts, cuts.tolist(), _sampled)
+        return Spread(self.client, None, jobs, ends).held(_numbered, (), 1)
+
+    def _tasks(self, task: Any, names: Sequence[str], width: int, merge: Any) -> list[Any]:
+        import cloudpickle
+        from dask import delayed
+
+        common = cloudpickle.dumps((task, tuple(names), width, merge))
+        run = delayed(_run, pure=False)
+        jobs = zip(self.ends, self.jobs)
+        return [run(common, cloudpickle.dumps(make), first, *parts) for first, (make, parts) in jobs]
+
+
+def _results(client: Any, tasks: Sequence[Any]) -> Iterator[Any]:
+    """What tasks returned, as they end; of their errors only ours are passed on."""
+    from distributed import as_completed
+
+    ready = as_completed(client.compute(tasks), loop=client.loop, with_results=True, raise_errors=False)
+    seen = asked = time.monotonic()
+    while not ready.is_empty():
+        if not ready.has_ready():
+            time.sleep(PAUSE)
+            if (now := time.monotonic()) - asked > 1:
+                seen, asked = (now if _works(client) else seen), now
+                if now - seen > PATIENCE:
+                    raise _lost()
+            continue
+        for future, result in ready.next_batch(block=False):
+            if future.status == "error" and type(future.exception()).__name__ != "KilledWorker":
+                raise InvalidInput("a partition of the frame cannot be computed.", fix="frame.compute() says why.")
+            if future.status != "finished":
+                raise _lost()
+            if isinstance(result, _Failed):
+                raise result.error()
+            yield result
+
+
+def _lost() -> WorkerLost:
+    return WorkerLost("workers of Dask were lost, and so were those in their place.", fix="give them more memory.")
+
+
+def _works(client: Any) -> bool:
+    """Whether there is any worker."""
+    try:
+        return client.status == "running" and bool(client.nthreads())
+    except Exception:  # of a connection that is gone
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class _Failed:
+    """What stopped a task: an error of ours, or the name of another."""
+
+    what: PpdpError | str
+
+    def error(self) -> BaseException:
+        return self.what if isinstance(self.what, PpdpError) else type(self.what, (Exception,), {})()
+
+
+def _run(common: bytes, own: bytes, first: int, *parts: Any) -> Any:
+    """On a worker: results of a task for blocks, in a list."""
+    import cloudpickle
+
+    for part in parts:
+        if isinstance(part, _Failed):
+            return part
+    try:
+        task, names, width, merge = cloudpickle.loads(common)
+        with np.errstate(all="ignore"), threads_for(width):
+            results = map(task, count(first, PIECE), cloudpickle.loads(own)(names, parts))
+            return list(results) if merge is None else [reduce(merge, results)]
+    except PpdpError as error:
+        return _Failed(error.with_traceback(None))
+    except Exception as error:
+        return _Failed(type(error).__name__)
+
+
+def _of_files(files: arrow.ArrowSource, client: Any) -> Spread:
+    """Row groups of files; a task begins at the first block that begins in one, and may end in the next."""
+    groups = list(files.groups())
+    starts = np.cumsum([0, *(group.n for group in groups)])
+    n, least = int(starts[-1]), _blocks(int(starts[-1])) * PIECE
+    ends = [0]
+    for start in starts[1:].tolist():
+        end = min(n, -(-start // PIECE) * PIECE)
+        if end - ends[-1] >= least or (end == n and end > ends[-1]):
+            ends.append(end)
+    jobs: list[Job] = []
+    for a, b in pairwise(ends):
+        first, last = int(np.searchsorted(starts, a, "right")) - 1, int(np.searchsorted(starts, b))
+        jobs.append((partial(_read, groups[first:last], a - int(starts[first]), b - a), ()))
+    return Spread(client, files.schema, jobs, ends)
+
+
+def _blocks(n: int) -> int:
+    """How many blocks a task takes at least."""
+    return min(MOST, max(1, n // (PIECE * TASKS)))
+
+
+def _read(groups: Sequence[arrow.ArrowSource], skip: int, n: int, names: Sequence[str], parts: Any) -> Iterator[Any]:
+    def tables() -> Iterator[Any]:
+        seen = -skip
+        for table in (table for group in groups for table in group.tables(names)):
+            first, seen = seen, seen + table.num_rows
+            if seen > 0:
+                yield table.slice(max(0, -first), min(n, seen) - max(0, first))
+            if seen >= n:
+                break
+        groups[-1].check()
+
+    return aligned(tables())
+
+
+def _of_frame(frame: Any, client: Any) -> Spread:
+    """Partitions of a frame, whose lengths are computed first: blocks are put together of them."""
+    import pandas as pd
+    import pyarrow as pa
+    from dask import delayed
+
+    names = list(frame.columns)
+    if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+        raise InvalidInput("columns must have names, all different.", fix="frame.columns = [...].")
+    form = pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in frame.dtypes.items()})
+    schema = pa.Schema.from_pandas(form, preserve_index=False)
+    parts = frame.to_delayed()
+    counted = [delayed(_counted, pure=False)(number, part) for number, part in enumerate(parts)]
+    lengths = [length for _, length in sorted(_results(client, counted))]
+    jobs, ends = _assembled(parts, np.cumsum([0, *lengths]).tolist(), partial(_tabled, schema))
+    return Spread(client, schema, jobs, ends)
+
+
+def _counted(number: int, frame: Any) -> tuple[int, int]:
+    return number, len(frame)
+
+
+def _assembled(parts: Sequence[Any], starts: Sequence[int], make: Any) -> tuple[list[Job], list[int]]:
+    """Tasks over parts of any length, every one of whole blocks but the last."""
+    n = starts[-1]
+    ends = [*range(0, n, _blocks(n) * PIECE), n]
+    jobs: list[Job] = []
+    for a, b in pairwise(ends):
+        used = [i for i, (first, last) in enumerate(pairwise(starts)) if max(a, first) < min(b, last)]
+        cuts = [(max(a - starts[i], 0), min(b, starts[i + 1]) - starts[i], starts[i + 1] - starts[i]) for i in used]
+        jobs.append((partial(make, cuts), [parts[i] for i in used]))
+    return jobs, ends
+
+
+def _tabled(schema: Any, cuts: Sequence[Cut], names: Sequence[str], frames: Sequence[Any]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    wanted = pa.schema([schema.field(name) for name in names])
+
+    def tables() -> Iterator[Any]:
+        for (first, last, n), frame in zip(cuts, frames):
+            if len(frame) != n:
+                raise RowsChanged("the rows changed between two passes.", fix="fit frame.persist().")
+            try:
+                yield pa.Table.from_pandas(frame.iloc[first:last], wanted, preserve_index=False)
+                continue
+            except (pa.ArrowException, KeyError, TypeError, ValueError):
+                pass
+            raise DomainMismatch(
+                "some partition lacks a column, or has it with another type than the frame says.",
+                fix="give all partitions the types of the frame.",
+            )
+
+    return aligned(tables())
+
+
+def _picked(indices: bytes, blocks: Any) -> Any:
+    """Some of the rows of blocks, in a list."""
+    if isinstance(blocks, _Failed):
+        return blocks
+    batch, found = np.frombuffer(indices, dtype=np.intp), []
+    for block in blocks:
+        first, last = np.searchsorted(batch, [block.first, block.first + block.n])
+        found.append(block.part(batch[first:last] - block.first))
+    return _joined(found)
+
+
+def _sampled(cuts: Sequence[Cut], names: Sequence[str], parts: Sequence[Rows]) -> Iterator[Rows]:
+    return _joined([rows.part(slice(first, last)) for (first, last, _), rows in zip(cuts, parts)]).blocks()
+
+
+def _numbered(first: int, rows: Rows) -> Rows:
+    return replace(rows, first=first)
+
+
+def _joined(parts: Sequence[Rows]) -> Rows:
+    X, weight = np.concatenate([part.X for part in parts]), np.concatenate([part.weight for part in parts])
+    labels = [part.y for part in parts if part.y is not None]
+    return Rows(X, np.concatenate(labels) if labels else None, weight)
+
+
+def _as_it_is(names: Sequence[str], parts: Sequence[Iterable[Any]]) -> Iterable[Any]:
+    return parts[0]
