@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain, islice
@@ -20,6 +22,9 @@ CACHED = 2**17  # entries
 NARROW = 128  # columns
 PIECE = 2**15  # rows that a thread takes at a time
 WAITING = 4  # tasks that each worker may have waiting
+WORKERS = min(8, os.cpu_count() or 1)
+
+_HERE = threading.local()
 
 
 def blocks(n: int, d: int) -> Iterator[slice]:
@@ -32,26 +37,47 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int) -> Iterator[
     """Results of a task for every item, in order; no more than a few items are held at once.
 
     Products of matrices with few columns are faster with one thread each, several at a time: the threads of one such
-    product would wait for each other.
+    product would wait for each other. A task that has tasks of its own does them one after the other.
     """
     rest = iter(items)
     first = list(islice(rest, 2))
     rest = chain(first, rest)
-    if len(first) < 2 or d > NARROW:
+    if len(first) < 2 or d > NARROW or hasattr(_HERE, "works"):
         with threads_for(d):
             yield from map(task, rest)
         return
-    from concurrent.futures import ThreadPoolExecutor
-
-    workers, silent = min(8, os.cpu_count() or 1), np.geterr()  # threads of their own would warn, of private rows
+    silent = np.geterr()  # threads of their own would warn, of private rows
 
     def quietly(item: S) -> T:
         with np.errstate(**silent):
             return task(item)
 
-    with threads_for(d), ThreadPoolExecutor(workers) as pool:
-        while waiting := list(islice(rest, WAITING * workers)):
-            yield from pool.map(quietly, waiting)
+    waiting: deque[Any] = deque()
+    with threads_for(d):
+        try:
+            for item in rest:
+                waiting.append(_workers().submit(quietly, item))
+                if len(waiting) >= WAITING * WORKERS:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:  # nothing looks at rows any more once this ends
+            unfinished = [future for future in waiting if not future.cancel()]
+            del waiting
+            for future in unfinished:
+                future.exception()
+
+
+@functools.cache
+def _workers() -> Any:
+    """Threads that wait for tasks: to start them takes longer than to go through 100,000 rows."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(WORKERS, "ppdp", lambda: setattr(_HERE, "works", True))
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has no threads but one
+    os.register_at_fork(after_in_child=_workers.cache_clear)
 
 
 def threads_for(d: int) -> AbstractContextManager[Any]:

@@ -23,6 +23,8 @@ from ppdp.data.statistics import row_norms
 from ppdp.data.stream import Stream
 from ppdp.mechanisms.learn.secants import Secants
 
+ROOM = 2**20  # entries that are read again before they have left the cache
+
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class ClippedGradient:
@@ -64,9 +66,16 @@ class ClippedGradient:
         """Sum of the gradients in whole numbers of steps."""
         d = self.X.shape[1]
         coef, intercept = np.ascontiguousarray(theta[:, :d].T), theta[:, d:].sum(axis=1)
+        rows = PIECE if d * len(theta) * PIECE <= ROOM else BLOCK
 
-        def block(start: int) -> Array:
-            part = slice(start, start + BLOCK)
+        def summed(X: Array, residuals: Array) -> NDArray[np.int64]:
+            """Sum over blocks, each in whole numbers of steps."""
+            ones = [residuals.sum(axis=1)[:, :, None]] * (self.width - d)
+            sums = np.concatenate([residuals.transpose(0, 2, 1) @ X, *ones], axis=2)
+            return np.asarray(np.rint(sums / step).astype(np.int64).sum(axis=0))
+
+        def piece(first: int) -> NDArray[np.int64]:
+            part = slice(first, first + rows)
             X = self.X[part]
             scores = X @ coef
             scores += intercept
@@ -77,14 +86,11 @@ class ClippedGradient:
             np.divide(self.clip, size, out=size)
             size *= self.weight[part]
             residuals *= size[:, None]
-            return np.column_stack([residuals.T @ X, *[residuals.sum(axis=0)] * (self.width - d)])
+            whole = len(X) // BLOCK * BLOCK
+            blocks = X[:whole].reshape(-1, BLOCK, d), residuals[:whole].reshape(-1, BLOCK, len(theta))
+            return summed(*blocks) + summed(X[None, whole:], residuals[None, whole:])
 
-        def piece(first: int) -> NDArray[np.int64]:
-            last = min(first + PIECE, len(self.X))
-            sums = (np.rint(block(start) / step).astype(np.int64) for start in range(first, last, BLOCK))
-            return sum(sums, np.zeros(theta.shape, dtype=np.int64))
-
-        totals = in_parallel(piece, range(0, len(self.X), PIECE), d)
+        totals = in_parallel(piece, range(0, len(self.X), rows), d)
         return sum(totals, np.zeros(theta.shape, dtype=np.int64))
 
 
