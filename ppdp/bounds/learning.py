@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane
-from ppdp.core.rounding import UNIT, inflate
+from ppdp.core.rounding import BLOCK, UNIT, inflate
 
 
 def augmented_norm(row_norm: float, intercept: bool) -> float:
@@ -87,10 +87,14 @@ class Gradient:
     bound: float  # its norm is at most this
     lipschitz: float  # its Lipschitz constant in the row
     rounding: float  # what float64 makes of it is off by at most this
+    block: int | None = None  # rows that are added in float64; sums of blocks are whole numbers. None: all of them
+    sharper: float = math.inf  # bound on the rounding of a row for documents that speak of blocks
 
     def sum_error(self, rows: int) -> float:
         """What float64 makes of the sum over at most so many rows, divided by a public number, is off by at most."""
-        return rows * self.rounding + (rows + 2) * UNIT * rows * (self.bound + self.rounding)
+        grid = 8 + math.sqrt(self.size) / 32
+        roundings = rows + 2 if self.block is None else min(rows, self.block) + grid
+        return rows * self.rounding + roundings * UNIT * rows * (self.bound + self.rounding)
 
     def mean_shift(self, n_rows: int, distance: Distance) -> float:
         """Most that the mean over the public n can change (Theorem E), rounding of rows and sum included."""
@@ -117,23 +121,30 @@ def mean_gradient(
     """Register the L2 sensitivity of the mean of these gradients over the public n, for every theta in the ball.
 
     ``(C mass + min(L total, 2C moved)) / n``, C the largest norm of a clipped gradient and L its Lipschitz constant.
-    Rounding of the float64 sum and of each row's own gradient is charged.
+    Rounding of the float64 sum and of each row's own gradient is charged; documents of more than :data:`BLOCK` rows
+    say that they are added in blocks (``docs/theory/rounding.md``), but older ones do not.
     """
 
     def register(gradient: Callable[..., Gradient]) -> Callable[..., Gradient]:
-        """Enter the sensitivity; the gradient stays as it is."""
+        """Enter the sensitivity; the gradient also takes the size of a block."""
+
+        @wraps(gradient)
+        def added(domain: Domain, *, block: int | None = None, **parameters: Any) -> Gradient:
+            sane(block in (None, BLOCK))
+            found = gradient(domain, **parameters)
+            return replace(found, block=block, rounding=min(found.rounding, found.sharper)) if block else found
 
         @wraps(gradient)
         def sensitivity(domain: Domain, distance: Distance, **parameters: Any) -> float:
-            return gradient(domain, **parameters).mean_shift(domain.n, distance)
+            return added(domain, **parameters).mean_shift(domain.n, distance)
 
         def shape(domain: Domain, **parameters: Any) -> tuple[int, float]:
             """Numbers in a mean, and the bound on each: the clip, or the largest gradient if that is less."""
-            found = gradient(domain, **parameters)
+            found = added(domain, **parameters)
             return found.size, found.bound
 
         formula(name, kind="mechanism", page=page, predicts=True, shape=shape, **facts)(sensitivity)
-        return gradient
+        return added
 
     return register
 
@@ -155,7 +166,9 @@ def logistic_gradient(domain: Domain, *, clip: float, coef_norm: float, fit_inte
     norm = _norm_of(domain, clip, coef_norm, fit_intercept)
     bound = min(clip, logistic_gradient_norm(norm, coef_norm))
     smoothness = logistic_smoothness(norm, coef_norm, bound, float(bool(fit_intercept)))
-    return Gradient(domain.d + bool(fit_intercept), bound, smoothness, _rounding(domain.d, norm, 1 + norm * coef_norm))
+    rounding = _rounding(domain.d, norm, 1 + norm * coef_norm)
+    sharper = (domain.d / 2 + 16 + (domain.d + 4) * norm * coef_norm / 4) * UNIT * norm
+    return Gradient(domain.d + bool(fit_intercept), bound, smoothness, rounding, sharper=sharper)
 
 
 @mean_gradient("learning.squared-gradient", used_by=("LinearRegression", "Ridge"), arrays=released_models)

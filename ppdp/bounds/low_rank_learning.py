@@ -91,4 +91,4 @@ def projected_gradient(domain: Domain, *, loss: str, rank: int, **own: Any) -> G
     seen = row_gradient(Domain(n_rows=domain.n, n_features=rank, row_norm=norm, classes=domain.classes), loss, **own)
     off = (domain.d + 4) * UNIT * norm * math.sqrt(rank)  # of a row that was projected in float64
     lipschitz = seen.lipschitz * (1 + _CLOSE)
-    return replace(seen, lipschitz=lipschitz, rounding=seen.rounding + lipschitz * off)
+    return replace(seen, lipschitz=lipschitz, rounding=seen.rounding + lipschitz * off, sharper=math.inf)

@@ -60,6 +60,7 @@ def squared_moments(
     coef_norm: float,
     fit_intercept: bool,
     y_range: Sequence[float],
+    block: int | None = None,
 ) -> float:
     """The larger of two sensitivities; for replaced rows they are equal.
 
@@ -74,6 +75,6 @@ def squared_moments(
     error = 2 * product_error(domain.n, norm)
     moments = (math.sqrt(2) * norm * known.moment_shift(norm) + error) / domain.n
     gradient = squared_gradient(
-        domain, clip=gradient_clip, coef_norm=coef_norm, fit_intercept=fit_intercept, y_range=y_range
+        domain, clip=gradient_clip, coef_norm=coef_norm, fit_intercept=fit_intercept, y_range=y_range, block=block
     ).mean_shift(domain.n, distance)
     return inflate(max(moments, gradient_weight(norm, gradient_clip) * gradient if refinements else 0.0))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any
 
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.checks import classes_of, integer, labels, length, number, pair
 from ppdp.core.distance import Distance
-from ppdp.core.rounding import apply_error
+from ppdp.core.rounding import MOST_ROWS, apply_error
 from ppdp.exceptions import InvalidParameter, MissingBound
 
 
@@ -24,7 +25,7 @@ class Domain:
     Parameters
     ----------
     n_rows : int, optional
-        Number of rows; public and fixed where neighbouring datasets differ by *replaced* rows. Under
+        Number of rows, at most 2^40; public and fixed where neighbouring datasets differ by *replaced* rows. Under
         ``Adjacency.add_remove`` it is a cap: there may be fewer rows, and how many is private.
     n_features : int, optional
         Number of columns; a plan counts ``feature_names`` where it is not declared.
@@ -72,7 +73,8 @@ class Domain:
     def __post_init__(self) -> None:
         given = self.rows_per_unit is not None, self.adjacency is not None
         object.__setattr__(self, "unit_declared", any(given))
-        for name in ("n_rows", "n_features", "rows_per_unit"):
+        self._settle("n_rows", partial(integer, most=MOST_ROWS))
+        for name in ("n_features", "rows_per_unit"):
             self._settle(name, integer)
         if given[1] and not isinstance(self.adjacency, Adjacency):
             raise InvalidParameter("Domain.adjacency must be an Adjacency.", fix="Adjacency.change(coordinate=...).")

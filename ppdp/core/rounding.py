@@ -15,6 +15,7 @@ from ppdp.core.distance import Distance
 UNIT = 2.0**-53
 BLOCK = 4096  # rows of a matrix product
 EXACT = 1024  # rows of an exact sum
+MOST_ROWS = 2**40
 COARSE, FINER = 16, 12  # bits of the coarse part of an entry, and further ones of twice the entry less that part
 
 # Evaluating a bound costs a few roundings of its own; every bound is moved to the safe side by this.

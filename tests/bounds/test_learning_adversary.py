@@ -1,6 +1,7 @@
 """Gradient descent against an adversary: the gradient that is released, at any point of the ball of coefficients."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,10 +9,15 @@ from adversary import DISTANCES, World, attack, domains, named
 from neighbours import ROUNDING, Pair
 from steering import gradient_at
 
-from ppdp.bounds.learning import augmented_norm, logistic_gradient_norm, logistic_smoothness
+from ppdp.bounds import lookup
+from ppdp.bounds.learning import Gradient, augmented_norm, logistic_gradient_norm, logistic_smoothness
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.core.rounding import BLOCK, MOST_ROWS
+from ppdp.data.parallel import PIECE
+from ppdp.data.rows import Rows
 from ppdp.mechanisms import LogisticRegression
+from ppdp.mechanisms.learn import descent
 
 
 def model(clip=1.0, coef_norm=5.0, fit_intercept=True):
@@ -130,3 +136,76 @@ def test_every_part_of_the_distance_is_attained(distance, clip, left, right):
     theta = np.zeros(2) if distance.replaced else np.array([1.0, 0.0])
     m = model(clip, 1.0, fit_intercept=False)
     assert 0.999 <= use(m, domain, distance, theta)(pair) <= ROUNDING
+
+
+def worst_terms(count):
+    """Numbers of at most 1 whose sum, one after the other, is rounded upwards by almost half a place every time."""
+    terms, total = np.ones(count), 0.0
+    for i in range(count):
+        terms[i] = min(1.0, 1 - math.ulp(total + 1) / 2 + 2.0**-53)
+        total += terms[i]
+    return terms
+
+
+@pytest.mark.parametrize("block", [8, 64, 512])
+def test_sums_in_blocks_are_off_by_what_is_charged_and_one_after_the_other_comes_close(block):
+    terms, blocks = worst_terms(block), 40
+    step = descent._step(1.0, 2**40)
+    whole = int(np.rint(np.add.accumulate(terms)[-1] / step))
+    exact = sum(map(Fraction, terms.tolist()))
+    off = abs(blocks * (whole * Fraction(step) - exact))
+    charged = Gradient(1, 1.0, 1.0, 0.0, block=block).sum_error(blocks * block)
+    assert (0.05 if block == 8 else 0.25) * charged < off <= charged
+    assert Gradient(1, 1.0, 1.0, 0.0).sum_error(blocks * block) > 0.9 * blocks * charged * block / (block + 8.1)
+
+
+@pytest.mark.parametrize("block", [8, 64])
+def test_the_computed_gradient_is_off_by_less_than_is_charged_for_blocks_however_rows_stand(monkeypatch, block):
+    monkeypatch.setattr(descent, "BLOCK", block)
+    monkeypatch.setattr(descent, "PIECE", 4 * block)
+    rng, n, d = np.random.default_rng(0), 60 * block + 5, 3
+    X = np.resize(worst_terms(block), (n, 1)) * np.array([0.6, -0.64, 0.48])
+    exact = [sum(map(Fraction, column)) for column in X.T.tolist()]
+    charged = Gradient(d, 1.0, 1.0, 0.0, block=block).sum_error(n)
+    for order in (np.arange(n), rng.permutation(n), np.argsort(X[:, 0])):
+        rows = Rows(X[order], np.zeros(n), np.ones(n))
+        gradient = descent.ClippedGradient.of(rows, lambda scores, y: np.ones_like(scores), 1.0, fit_intercept=False)
+        off = [float(Fraction(one) * n - all_) for one, all_ in zip(gradient(np.zeros((1, d)))[0].tolist(), exact)]
+        assert np.linalg.norm(off) <= charged
+
+
+def test_the_sum_over_as_many_rows_as_there_may_be_is_exact_and_fits_its_words():
+    """A piece of the largest gradients, merged with itself until it stands for 2^40 rows."""
+    X = np.column_stack([np.full(PIECE, 0.8), np.linspace(-0.6, 0.6, PIECE)])
+    rows = Rows(X, np.zeros(PIECE), np.ones(PIECE))
+    gradient = descent.ClippedGradient.of(rows, lambda scores, y: np.ones_like(scores), 1.0, fit_intercept=False)
+    step = descent._step(1.0, MOST_ROWS)
+    words = once = gradient.total(np.zeros((1, 2)), step)
+    for _ in range(25):
+        words = words + words
+
+    def whole(halves):
+        return [(int(high) << 32) + int(low) for high, low in zip(halves[0, 0], halves[1, 0])]
+
+    assert whole(words) == [2**25 * one for one in whole(once)]
+    assert int(np.abs(words).max()) < 2**62
+    mean = descent._float(words) * step / MOST_ROWS
+    np.testing.assert_allclose(mean, gradient(np.zeros((1, 2))), rtol=0, atol=2.0**-50)
+
+
+@pytest.mark.parametrize("solver", ["dpgd", "fixed-size", "epochs", "hidden", "m2", "output"])
+def test_documents_of_many_rows_say_that_they_are_added_in_blocks(solver):
+    learner = LogisticRegression((0, 1), solver=solver)
+    few, many = (Domain(n_rows=n, n_features=3, row_norm=1.0, classes=(0, 1)) for n in (BLOCK, BLOCK + 1))
+    assert "block" not in learner.question(few).parameters
+    assert learner.question(many).parameters["block"] == BLOCK
+
+
+def test_what_rounding_adds_to_the_noise_of_training_is_little_up_to_ten_thousand_million_rows():
+    one = Distance(replaced=1)
+    for n, most in ((10**8, 1.001), (10**10, 1.02), (MOST_ROWS, 2.0)):
+        domain = Domain(n_rows=n, n_features=20, row_norm=math.sqrt(20), classes=(0, 1))
+        question = LogisticRegression((0, 1)).question(domain)
+        assert 2.0 <= question.sensitivity(domain, one) * n < 2.0 * most
+    older = {name: value for name, value in question.parameters.items() if name != "block"}
+    assert lookup("learning.logistic-gradient", "mechanism")(domain, one, **older) * n > 1e8

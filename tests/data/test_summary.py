@@ -4,11 +4,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ppdp.core.rounding import COARSE, FINER, coarse_error, product_error, slice_bits
+from ppdp.core.rounding import COARSE, FINER, MOST_ROWS, coarse_error, product_error, slice_bits
 from ppdp.data.frames import readable
 from ppdp.data.parallel import PIECE
 from ppdp.data.rows import Rows
-from ppdp.data.summary import CoarseMoment, ColumnSums, Counts, SecondMoment, extremes, fold, second_moment
+from ppdp.data.summary import CARRY, CoarseMoment, ColumnSums, Counts, SecondMoment, extremes, fold, second_moment
 
 WIDTHS = [1, 3, 20, 63, 70]
 LARGE = 6.0
@@ -119,6 +119,31 @@ def test_the_largest_rows_do_not_overflow(coarse):
     rows = Rows(np.ones((n, 1)), None, np.ones(n))
     assert second_moment(rows, 1.0, coarse=coarse) == n
     assert second_moment(rows, 1 / (1 + 1e-9), coarse=coarse) == n
+
+
+@pytest.mark.parametrize("name", summaries(1, 1))
+def test_totals_of_as_many_rows_as_there_may_be_are_exact(name):
+    """A block is merged with its own total until it stands for 2^40 rows; the entries are as large as can be."""
+    d = 3
+    summary = summaries(MOST_ROWS, d)[name]
+    rows = rows_of(PIECE, d, gaps=name == "counts")
+    rows.X[:: PIECE // 2] = LARGE
+    largest = Rows(np.full((PIECE, d), LARGE), None, np.ones(PIECE))
+    for block in (rows, largest):
+        once = total = summary.add(summary.zero(), block)
+        for _ in range(25):
+            total = summary.merge(total, total.copy())
+        assert np.array_equal(whole_numbers(name, total), 2**25 * whole_numbers(name, once))
+        assert np.abs(total).max() < 2**62
+        expected = np.asarray(summary.finish(once), dtype=np.float64) * 2**25
+        np.testing.assert_allclose(summary.finish(total), expected, rtol=1e-15, atol=0)
+
+
+def whole_numbers(name, total):
+    """Totals without limit."""
+    if "moment" in name:
+        return total[0].astype(object) * 2**CARRY + total[1].astype(object)
+    return total.astype(object)
 
 
 def test_extremes_of_several_pieces_tell_of_gaps():

@@ -17,6 +17,7 @@ from ppdp.privacy.noise.sampler import Noise
 
 T = TypeVar("T")
 Indices = NDArray[np.intp]
+_ROWS = 2**26  # whose coins are held at once
 
 
 def uniform(noise: Noise, below: int, count: int) -> Indices:
@@ -33,6 +34,9 @@ def poisson_sample(noise: Noise, n_rows: int, rate: float) -> Indices:
     threshold = int(rate * 2.0**64)
     if threshold >= 2**64:
         return np.arange(n_rows)
+    if n_rows > _ROWS:
+        parts = (poisson_sample(noise, min(_ROWS, n_rows - start), rate) + start for start in range(0, n_rows, _ROWS))
+        return np.concatenate(list(parts))
     top, rest = divmod(threshold, 2**56)  # a byte decides all but one row in 256, 56 more bits the others
     leading = np.frombuffer(noise.random_bytes(n_rows), dtype=np.uint8)
     taken = leading < top

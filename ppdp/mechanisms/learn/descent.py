@@ -24,6 +24,7 @@ from ppdp.data.stream import Stream
 from ppdp.mechanisms.learn.secants import Secants
 
 ROOM = 2**20  # entries that are read again before they have left the cache
+_WORD = 32  # bits of the lower of two words
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -60,10 +61,10 @@ class ClippedGradient:
         Sums of blocks are whole numbers of steps of a public grid, so their order does not show in a bit.
         """
         step = _step(self.clip, len(self.X))
-        return np.asarray(self.total(theta, step) * step / self.divisor)
+        return _float(self.total(theta, step)) * step / self.divisor
 
     def total(self, theta: Array, step: float) -> NDArray[np.int64]:
-        """Sum of the gradients in whole numbers of steps."""
+        """Sum of the gradients in whole numbers of steps, in two words: neither overflows for 2^40 rows."""
         d = self.X.shape[1]
         coef, intercept = np.ascontiguousarray(theta[:, :d].T), theta[:, d:].sum(axis=1)
         rows = PIECE if d * len(theta) * PIECE <= ROOM else BLOCK
@@ -88,10 +89,11 @@ class ClippedGradient:
             residuals *= size[:, None]
             whole = len(X) // BLOCK * BLOCK
             blocks = X[:whole].reshape(-1, BLOCK, d), residuals[:whole].reshape(-1, BLOCK, len(theta))
-            return summed(*blocks) + summed(X[None, whole:], residuals[None, whole:])
+            total = summed(*blocks) + summed(X[None, whole:], residuals[None, whole:])
+            return np.stack([total >> _WORD, total & (2**_WORD - 1)])
 
         totals = in_parallel(piece, range(0, len(self.X), rows), d)
-        return sum(totals, np.zeros(theta.shape, dtype=np.int64))
+        return sum(totals, np.zeros((2, *theta.shape), dtype=np.int64))
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -130,13 +132,18 @@ class StreamedGradient:
         def total(block: Rows) -> NDArray[np.int64]:
             return ClippedGradient.of(block, *given).total(theta, step)
 
-        totals = sum(self.rows.over(total, merge=add), np.zeros(theta.shape, dtype=np.int64))
-        return np.asarray(totals * step / (self.rows.n if self.size is None else self.size))
+        totals = sum(self.rows.over(total, merge=add), np.zeros((2, *theta.shape), dtype=np.int64))
+        return _float(totals) * step / (self.rows.n if self.size is None else self.size)
 
 
 def _step(clip: float, n_rows: int) -> float:
-    """A grid on which sums over so many rows fit 64 bits."""
-    return float(np.ldexp(clip, math.ceil(math.log2(max(n_rows, 2))) - 61))
+    """A grid on which sums over so many rows, or over a piece of them, fit 64 bits."""
+    return float(np.ldexp(clip, math.ceil(math.log2(min(max(n_rows, 2), PIECE))) - 61))
+
+
+def _float(words: NDArray[np.int64]) -> Array:
+    """Both words together."""
+    return np.asarray(np.ldexp(words[0].astype(np.float64), _WORD) + words[1])
 
 
 def projected(theta: Array, radius: float) -> Array:

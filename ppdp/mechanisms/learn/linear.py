@@ -18,6 +18,7 @@ from ppdp.bounds.learning import kept_steps
 from ppdp.core.checks import choice, flag, integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.core.rounding import BLOCK
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import multiplied
 from ppdp.data.stream import Stream
@@ -128,6 +129,7 @@ class LinearModel(SharedDocstring, Supervised):
             "coef_norm": self._radius(domain) * math.sqrt(scores),
             "fit_intercept": flag("fit_intercept", self.fit_intercept, self),
             **own,
+            **({"block": BLOCK} if domain.n > BLOCK else {}),
         }
         training = Training(
             type(self).__name__,

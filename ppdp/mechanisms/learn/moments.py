@@ -37,7 +37,7 @@ def usual_moments(domain: Domain, gradient: Mapping[str, Any], mu: float) -> dic
     constant = longest / math.sqrt(domain.d)
     longest = math.hypot(longest, constant) if gradient["fit_intercept"] else longest
     norm = math.sqrt(CLIPPED) * longest
-    own = {name: gradient[name] for name in ("coef_norm", "fit_intercept", "y_range")}
+    own = {name: gradient[name] for name in ("coef_norm", "fit_intercept", "y_range", "block") if name in gradient}
     return {
         "norm": norm,
         "constant": constant,
@@ -54,7 +54,7 @@ def usual_sketch(domain: Domain, gradient: Mapping[str, Any], mu: float, rank: i
     width = moments_width(domain, gradient["fit_intercept"])
     most = max(LARGEST // width, 4 * width)
     usual["rank"] = rank or math.ceil(min(max((2 * domain.n * mu / width) ** 2, 64 * width), most))
-    return {name: value for name, value in usual.items() if name not in ("gradient_clip", "refinements")}
+    return {name: value for name, value in usual.items() if name not in ("gradient_clip", "refinements", "block")}
 
 
 def _clipped(rows: Rows, parameters: Mapping[str, Any]) -> Array:
