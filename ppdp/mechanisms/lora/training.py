@@ -65,7 +65,7 @@ class PrivateLoRA:
         Of plain gradient descent on the mean over ``batch_size``.
     optimizer : callable, optional
         Makes another ``torch.optim.Optimizer`` of the list of trained tensors.
-    microbatch : int, default=32
+    microbatch : int, default=16
         Examples that are in memory at once. It changes neither the result nor the guarantee.
     ledger : Ledger, optional
         Where training is charged before it looks at an example.
@@ -120,7 +120,7 @@ class PrivateLoRA:
         clip: float = 1.0,
         learning_rate: float = 0.1,
         optimizer: Callable[[list[Tensor]], Any] | None = None,
-        microbatch: int = 32,
+        microbatch: int = 16,
         ledger: Ledger | None = None,
         dataset: str | None = None,
         random_state: Any = None,
