@@ -17,6 +17,7 @@ from ppdp.privacy.pld import INTERVAL, LEAST_DELTA, LossDistribution
 from ppdp.privacy.renyi import Curve, composed, renyi_delta, renyi_epsilon
 
 _RESOLUTION, _FINEST = 16, 2.0**-40
+_ORDERS = tuple(2.0 ** (k / 2) for k in range(1, 21))  # of sampled steps, where no distribution is fine enough
 _SPLITS = (0.02, 0.2, 0.5, 0.8, 0.98)  # of delta, between what has a distribution and what has only a curve
 
 
@@ -125,7 +126,9 @@ def parts_epsilon(mu: float, parts: tuple[Part, ...], delta: float, interval: fl
         found += [losses[0].epsilon_alone(delta)] if len(losses) == 1 else []
         found += [] if _known_alone(losses) else [_distributed(losses, delta, interval)]
         found += [_mixed(mu, parts, delta * share, delta * (1 - share), interval) for share in _SPLITS]
-    return min(found)
+    if math.isinf(least := min(found)) and 0 < delta < LEAST_DELTA:
+        return renyi_epsilon(lambda order: parts_at_order(mu, parts, order), delta, _ORDERS)
+    return least
 
 
 def _parts_delta(mu: float, parts: tuple[Part, ...], epsilon: float) -> float:
