@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ppdp.core.rounding import EXACT
+from ppdp.core.rounding import BLOCK
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -28,8 +28,8 @@ _HERE = threading.local()
 
 
 def blocks(n: int, d: int) -> Iterator[slice]:
-    """Slices of at most ``EXACT`` rows that fit a processor's cache."""
-    rows = min(EXACT, max(64, CACHED // max(d, 1)))
+    """Slices of at most ``BLOCK`` rows that fit a processor's cache."""
+    rows = min(BLOCK, max(64, CACHED // max(d, 1)))
     return (slice(start, start + rows) for start in range(0, n, rows))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.core.domain import Domain
-from ppdp.core.rounding import COARSE, EXACT, FINER, fixed_point_exponent, slice_bits
+from ppdp.core.rounding import BLOCK, COARSE, EXACT, FINER, fixed_point_exponent, slice_bits
 from ppdp.data.parallel import PIECE, blocks, in_parallel
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
@@ -90,24 +90,25 @@ class ColumnSums(Summary[Array]):
 
     def add(self, total: Total, block: Rows) -> Total:
         """Add whole numbers of grid steps."""
-        ones, room = np.ones(EXACT), np.empty((min(EXACT, block.n), self.d))
+        room = np.empty((min(BLOCK, block.n), self.d))
         for part in blocks(block.n, self.d):
-            rows, weight = block.X[part], block.weight[part, None]
-            whole = bool((weight == 1).all())
+            rows, weight = block.X[part], block.weight[part]
+            whole = bool(((weight == 0) | (weight == 1)).all())  # then products are as exact as the entries
+            factors = weight if whole else np.ones(len(rows))
             for which, ((function, bound), grid) in enumerate(zip(self.terms, self._grids)):
                 given = rows if function is None else function(rows)
                 entries = np.clip(given, -bound, bound, out=room[: len(rows)])
                 if not whole:
-                    entries *= weight
+                    entries *= weight[:, None]
                 # A float64 of this size has the grid as its last place, so that adding it rounds to the grid.
                 anchor = 1.5 * 2.0 ** (52 - grid)
                 entries += anchor
                 entries -= anchor
-                sums = ones[: len(rows)] @ entries  # at most 2^53 grid steps: exact
+                sums = _exact_sums(factors, entries)
                 if np.isnan(sums).any():
                     np.copyto(entries, 0.0, where=np.isnan(entries))
-                    sums = ones[: len(rows)] @ entries
-                total[which] += np.ldexp(sums, grid).astype(np.int64)
+                    sums = _exact_sums(factors, entries)
+                total[which] += np.ldexp(sums, grid).astype(np.int64).sum(axis=0)
         return total
 
     def finish(self, total: Total) -> Array:
@@ -119,6 +120,14 @@ class ColumnSums(Summary[Array]):
         """Places behind the binary point, of every term."""
         exponent = fixed_point_exponent(self.n)
         return [exponent - math.ceil(math.log2(bound)) for _, bound in self.terms]
+
+
+def _exact_sums(factors: Array, entries: Array) -> Array:
+    """Sums of at most ``EXACT`` rows each, which are at most 2^53 grid steps and so exact."""
+    n, d = entries.shape
+    whole = n // EXACT * EXACT
+    first = factors[:whole].reshape(-1, 1, EXACT) @ entries[:whole].reshape(-1, EXACT, d)
+    return np.concatenate([first[:, 0], (factors[whole:] @ entries[whole:])[None]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def present(rows: Rows, keys: str) -> tuple[Positions, Array, Array | None]:
 def bits(values: Array) -> Bits:
     """Bit patterns of numbers, the same for all gaps and for both zeros."""
     plain = values + 0.0
-    plain[np.isnan(plain)] = np.nan
+    np.copyto(plain, np.nan, where=np.isnan(plain))
     return plain.view(np.uint64)
 
 
@@ -96,7 +96,7 @@ def grouped(*tables: Array) -> Groups:
         for part in blocks(min(PIECE, len(hashes) - first), columns[0].shape[1]):
             own = slice(first + part.start, first + min(part.stop, PIECE))
             for table in columns:
-                hashed(bits(table[own]), hashes[own])
+                hashed(np.asfortranarray(bits(table[own])), hashes[own])
 
     for _ in in_parallel(task, range(0, len(hashes), PIECE), 0):
         pass

@@ -155,7 +155,13 @@ class MinMaxScaler(RowWiseTransformer):
         if issparse(X):
             held = self.map_rows(X.data, {"low": start[X.indices], "high": end[X.indices]})
             return csr_array((held, X.indices, X.indptr), X.shape)
-        return np.asarray(low + (np.clip(X, start, end) - start) / (end - start) * (high - low))
+        out = np.maximum(X, start)
+        np.minimum(out, end, out=out)
+        out -= start
+        out /= end - start
+        out *= high - low
+        out += low
+        return out
 
 
 def _ranges(quantiles: Array, way: Way) -> Statistics:
