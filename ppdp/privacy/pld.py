@@ -202,13 +202,13 @@ def least_noise(
 
     ``loss_of`` gives the loss at a noise scale, of which ``start`` is the first that is tried. One that is smaller than
     the answer by more than ``tolerance``, as a share, is not enough. :class:`ImpossibleBudget` if no noise scale up to
-    ``2^40 start`` is enough.
+    ``2^80 start`` is enough.
     """
     number("epsilon", epsilon, above=0, kind=ImpossibleBudget)
     first = math.log(positive("start", start))
     tried: dict[float, float] = {}  # logarithm of a noise scale, and by how much its loss is too large
     low, high, at, step = -math.inf, math.inf, first, math.log(2)
-    while abs(at - first) <= 40 * math.log(2):
+    while abs(at - first) <= 80 * math.log(2):
         with np.errstate(all="ignore"):  # far too little noise
             found = loss_of(math.exp(at)).epsilon(delta)
         tried[at] = _excess(found, epsilon, delta)

@@ -332,10 +332,17 @@ class TestLattice:
             with pytest.raises(InvalidParameter):
                 laplace_release(Noise(0), [0.0], scale, 1.0, whole=whole)
 
-    @pytest.mark.parametrize(("bound", "scale"), [(1e9, 1e-3), (2.0**51, 1.0), (1.0, 2.0**51), (1.0, 1e-30)])
+    @pytest.mark.parametrize(("bound", "scale"), [(1e9, 1e-5), (2.0**51, 1.0), (1.0, 2.0**51), (1.0, 1e-30)])
     def test_counts_that_do_not_suit_the_noise(self, bound, scale):
         with pytest.raises(ImpossibleBudget):
             whole_lattice(bound, scale)
+
+    def test_large_counts_have_noise_of_fewer_bits(self):
+        assert whole_lattice(2.0**35, 1.0) == (1.0, 2**23, 23)
+        assert whole_lattice(2.0**40, 1.0) == (1.0, 2**19, 19)
+        assert whole_lattice(2.0**40, 1 / 3).scale == math.ceil(2**19 / 3)
+        drawn = laplace_release(Noise(1), np.full(20_000, 2.0**40 - 50), 0.7, 2.0**40, whole=True) - (2.0**40 - 50)
+        assert law(whole_lattice(2.0**40, 0.7), drawn) > LEAST_P
 
     def test_real_values_that_do_not_suit_the_noise(self):
         with pytest.raises(ImpossibleBudget):

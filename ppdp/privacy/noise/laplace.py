@@ -30,7 +30,7 @@ Integers = NDArray[np.int64]
 
 _VALUE_STEPS = 1.5  # per number, for rounding two values and for the law of integers; 1.25 is proved
 _SCORE_STEPS = 2.0  # per choice: two scores of two datasets are rounded by half a step each
-_WHOLE_BITS = 24  # precision of the scale of noise on whole numbers
+_WHOLE_BITS, _FEWEST_BITS = 24, 16  # precision of the scale of noise on whole numbers; where counts may be large
 _LARGEST = 2**52  # a release is at most so many steps
 _DRAWN = 2**61  # a magnitude is drawn up to here; what lies beyond is clamped in the release anyway
 _BLOCK = 1 << 14  # draws at a time: the temporaries stay in the processor's cache
@@ -67,12 +67,15 @@ def value_lattice(bound: float, noise_scale: float) -> Lattice:
 
 
 def whole_lattice(bound: float, noise_scale: float) -> Lattice:
-    """Lattice of the whole numbers: the scale is rounded up to 24 bits.
+    """Lattice of the whole numbers: the scale is rounded up to 24 bits, or to 16 and more for large counts.
 
     :class:`ImpossibleBudget` if the noise is too small or too large for counts up to ``bound``.
     """
     lattice_exponent(0.0, noise_scale)
-    shift = max(0, _WHOLE_BITS - math.frexp(noise_scale)[1])
+    size = math.frexp(noise_scale)[1]
+    shift = max(0, _WHOLE_BITS - size)
+    if bound > _DRAWN >> 2 + shift:
+        shift = max(shift - _WHOLE_BITS + _FEWEST_BITS, 0, _DRAWN.bit_length() - 3 - math.ceil(math.log2(bound)))
     if shift < _DRAWN.bit_length() and noise_scale <= 2.0**50:
         found = Lattice(1.0, math.ceil(math.ldexp(noise_scale, shift)), shift)
         if bound <= min(found.most, 2.0**50):
