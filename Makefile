@@ -12,7 +12,11 @@ OLDER := tests/whole/test_estimator_checks.py tests/transformers/test_containers
 TORCH := torch==2.13.0
 # Rooms whose tests are quick.
 QUICK := $(addprefix tests/,core data privacy bounds transformers mechanisms certificate interop/sklearn pipeline plot)
-PIP := -m pip install --quiet --disable-pip-version-check
+# Packages have thousands of files of which few are imported: those are compiled then, once, and kept.
+PIP := -m pip install --quiet --disable-pip-version-check --no-compile
+export PYTHONDONTWRITEBYTECODE :=
+# Two workers have one processor each: threads of linear algebra would wait for those of the other one.
+ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 .PHONY: demo test quick attack lint types unit oldest python clean
 
@@ -25,7 +29,7 @@ test:
 	$(MAKE) lint unit oldest
 
 quick: lint types
-	$(NEWEST)/bin/python -m pytest --quick -n 2 $(QUICK)
+	$(ALONE) $(NEWEST)/bin/python -m pytest --quick -n 2 $(QUICK)
 
 attack: $(NEWEST)/.dev
 	$(NEWEST)/bin/python benchmarks/attack.py
@@ -38,12 +42,12 @@ types: $(NEWEST)/.dev
 	$(NEWEST)/bin/mypy
 
 unit: $(NEWEST)/.dev
-	$(NEWEST)/bin/python -m pytest -n 2
+	$(ALONE) $(NEWEST)/bin/python -m pytest -n 2
 
 # The estimator checks once more on the oldest supported scikit-learn; diffprivlib, which needs an old one; and adapters of
 # networks, since this environment is made while the other one checks types.
 oldest: $(OLDEST)/.test
-	$(OLDEST)/bin/python -m pytest $(OLDER) -n 2
+	$(ALONE) $(OLDEST)/bin/python -m pytest $(OLDER) -n 2
 
 $(NEWEST)/.demo: pyproject.toml | python
 	test -x $(NEWEST)/bin/python || $(PYTHON) -m venv $(NEWEST)
