@@ -76,7 +76,7 @@ class Gate:
         def gate(noise_scale: float) -> Gate:
             return cls.of(kind, noise_scale, delta, adding=adding, n_rows=n_rows)
 
-        low, high = max(1e-3, n_rows * 2.0**-25), max(1.0, margin)  # a lattice holds n rows and noise of this scale
+        low, high = max(1e-3, n_rows * 2.0**-38), max(1.0, margin)  # a lattice holds n rows and noise of this scale
         if gate(low).needed_margin() > margin:
             raise ImpossibleBudget(_TOO_SMALL, fix=_FIX_SMALL)
         while high > low * (1 + 1e-9):

@@ -346,7 +346,12 @@ class TestLattice:
 
     def test_real_values_that_do_not_suit_the_noise(self):
         with pytest.raises(ImpossibleBudget):
-            value_lattice(2.0**27, 1.0)
+            value_lattice(2.0**40, 1.0)
+        with pytest.raises(ImpossibleBudget):
+            choose(Noise(0), [0.0, 1.0], 1.0, 2.0**27)
+        assert [value_lattice(2.0**size, 1.0).scale for size in (26, 27, 30, 39)] == [2**23, 2**23, 2**20, 2**11]
+        far = laplace_release(Noise(1), np.full(5000, -(2.0**38)), 1.0, 2.0**38) + 2.0**38
+        assert stats.kstest(far, "laplace").pvalue > LEAST_P
 
 
 class TestPrivateValues:

@@ -31,7 +31,7 @@ Integers = NDArray[np.int64]
 _VALUE_STEPS = 1.5  # per number, for rounding two values and for the law of integers; 1.25 is proved
 _SCORE_STEPS = 2.0  # per choice: two scores of two datasets are rounded by half a step each
 _WHOLE_BITS, _FEWEST_BITS = 24, 16  # precision of the scale of noise on whole numbers; where counts may be large
-_LARGEST = 2**52  # a release is at most so many steps
+_LARGEST, _FAR_BITS = 2**52, 51  # a release is at most so many steps; bits of those of far values
 _DRAWN = 2**61  # a magnitude is drawn up to here; what lies beyond is clamped in the release anyway
 _BLOCK = 1 << 14  # draws at a time: the temporaries stay in the processor's cache
 _CELL_BITS = 7  # the scale has 2^6 to 2^7 cells
@@ -53,7 +53,7 @@ class Lattice(NamedTuple):
         return _DRAWN >> (2 + self.shift)
 
 
-def value_lattice(bound: float, noise_scale: float) -> Lattice:
+def value_lattice(bound: float, noise_scale: float, *, far: int = _FAR_BITS) -> Lattice:
     """Lattice for real values: the noise has between ``2^(M-1)`` and ``2^M`` steps, M the ``lattice_exponent``.
 
     Examples
@@ -61,7 +61,7 @@ def value_lattice(bound: float, noise_scale: float) -> Lattice:
     >>> value_lattice(1.0, 0.5)
     Lattice(step=1.4551915228366852e-11, scale=34359738368, shift=0)
     """
-    bits = lattice_exponent(bound, noise_scale)
+    bits = lattice_exponent(bound, noise_scale, far=far)
     fraction, exponent = math.frexp(noise_scale)
     return Lattice(math.ldexp(1.0, exponent - bits), math.ceil(math.ldexp(fraction, bits)), 0)
 
@@ -97,7 +97,7 @@ def laplace_allowance(bound: float, noise_scale: float, size: int) -> float:
     >>> laplace_allowance(bound=1.0, noise_scale=1.0, size=4) == 6 * 2.0**-35
     True
     """
-    return _VALUE_STEPS * size * 2.0 ** (1 - lattice_exponent(bound, noise_scale))
+    return _VALUE_STEPS * size * 2.0 ** (1 - lattice_exponent(bound, noise_scale, far=_FAR_BITS))
 
 
 def score_allowance(bound: float, noise_scale: float) -> float:
@@ -153,7 +153,7 @@ def choose(noise: Noise, scores: ArrayLike, noise_scale: float, bound: float) ->
 
 
 def _chosen(scores: ArrayLike, noise_scale: float, bound: float, noise: Noise) -> int:
-    lattice = value_lattice(bound, noise_scale)
+    lattice = value_lattice(bound, noise_scale, far=0)
     cells = _cells(np.asarray(scores, dtype=np.float64).reshape(-1), bound, lattice, missing=-bound)
     behind = cells.max() - cells
     tries = min(_BLOCK, max(64, cells.size))

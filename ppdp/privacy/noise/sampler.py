@@ -42,7 +42,7 @@ TOTAL_VARIATION_PER_DRAW = 2.0**-60
 
 _FINEST, _COARSEST = 36, 24  # the lattice step is noise_scale 2^-M with _COARSEST <= M <= _FINEST
 _STEP_BITS = 50  # a value is at most 2^50 steps
-_FAR, _FAR_BITS = 12, 53  # of values that are further out than that allows
+_FAR, FAR_BITS = 12, 53  # of values that are further out than that allows
 _ROUNDING = 1.5  # steps charged for rounding two values; 1.125 is proved of values of at most 2^50 steps
 
 WORST_ALLOWANCE_PER_ENTRY = _ROUNDING * 2.0**-_COARSEST
@@ -58,15 +58,15 @@ _BLOCK = 1 << 14  # draws at a time: the temporaries stay in the processor's cac
 _SMALLEST_SCALE, _LARGEST_SCALE = 2.0**-900, 2.0**900  # nothing below underflows or overflows
 
 
-def lattice_exponent(bound: float, noise_scale: float, *, far: bool = False) -> int:
+def lattice_exponent(bound: float, noise_scale: float, *, far: int = 0) -> int:
     """Exponent M of the lattice step ``noise_scale * 2**-M``, from public numbers alone.
 
     ``M = min(36, 50 - ceil(log2(bound / noise_scale)))``: a value within the bound is at most 2^50 steps, so
     that value plus noise is an exact integer in float64.
 
-    Between 24 and 36, and where it would be less with ``far`` values ``min(24, 53 - ceil(log2(bound / noise_scale)))``,
-    at least 12. :class:`InvalidParameter` if one of the two is impossible, :class:`ImpossibleBudget` if ``bound``
-    exceeds ``2**26 * noise_scale``, or ``2**41 * noise_scale``.
+    Between 24 and 36, and where it would be less but steps may have ``far`` bits ``min(24, far - ceil(log2(bound /
+    noise_scale)))``, at least 12. :class:`InvalidParameter` if one of the two is impossible, :class:`ImpossibleBudget`
+    if ``bound`` exceeds ``2**26 * noise_scale``, or ``2**(far - 12) * noise_scale``.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def lattice_exponent(bound: float, noise_scale: float, *, far: bool = False) -> 
     size = _ceil_log2(bound, noise_scale) if bound else 0
     exponent, most = min(_FINEST, _STEP_BITS - size), _STEP_BITS - _COARSEST
     if far and size > most:
-        exponent, most = min(_COARSEST, _FAR_BITS - size), _FAR_BITS - _FAR
+        exponent, most = min(_COARSEST, far - size), far - _FAR
     if size > most:
         raise ImpossibleBudget(
             f"noise_scale {noise_scale:g} is too small for values up to {bound:g}: "
@@ -109,7 +109,7 @@ def lattice_allowance(bound: float, noise_scale: float, size: int) -> float:
     >>> lattice_allowance(bound=1.0, noise_scale=1.0, size=4) == 3 * 2.0**-36
     True
     """
-    return _ROUNDING * 2.0 ** -lattice_exponent(bound, noise_scale, far=True) * math.sqrt(size)
+    return _ROUNDING * 2.0 ** -lattice_exponent(bound, noise_scale, far=FAR_BITS) * math.sqrt(size)
 
 
 def gaussian_scale(sensitivity: float, mu: float, bound: float, size: int) -> float:
@@ -127,7 +127,7 @@ def gaussian_scale(sensitivity: float, mu: float, bound: float, size: int) -> fl
         if room <= 0:
             break
         scale = sensitivity / room * (1 + 1e-12)
-        if lattice_exponent(bound, scale, far=True) >= exponent:
+        if lattice_exponent(bound, scale, far=FAR_BITS) >= exponent:
             return scale
     raise ImpossibleBudget("the budget is too small for the noise lattice.", fix="ask for a larger epsilon.")
 
@@ -204,7 +204,7 @@ class Noise:
         return draw(self)
 
     def _drawn(self, value: ArrayLike, noise_scale: float, bound: float) -> NDArray[np.float64]:
-        exponent, limit = lattice_exponent(bound, noise_scale, far=True), float(bound)
+        exponent, limit = lattice_exponent(bound, noise_scale, far=FAR_BITS), float(bound)
         step = math.ldexp(noise_scale, -exponent)
         value = np.asarray(value, dtype=np.float64)
         finite = np.where(np.isnan(value), 0.0, value).reshape(-1)
