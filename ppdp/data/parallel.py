@@ -68,12 +68,17 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int) -> Iterator[
                 future.exception()
 
 
+def alone() -> None:
+    """From here on this thread does its tasks one after the other: others work beside it."""
+    _HERE.works = True
+
+
 @functools.cache
 def _workers() -> Any:
     """Threads that wait for tasks: to start them takes longer than to go through 100,000 rows."""
     from concurrent.futures import ThreadPoolExecutor
 
-    return ThreadPoolExecutor(WORKERS, "ppdp", lambda: setattr(_HERE, "works", True))
+    return ThreadPoolExecutor(WORKERS, "ppdp", alone)
 
 
 if hasattr(os, "register_at_fork"):  # a forked process has no threads but one

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ppdp.core.progress import paced
 from ppdp.data.engine import arrow
 from ppdp.data.engine.source import Source, aligned
-from ppdp.data.parallel import PIECE, threads_for
+from ppdp.data.parallel import PIECE, alone, threads_for
 from ppdp.data.rows import Rows
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, PpdpError, RowsChanged, WorkerLost
 
@@ -57,17 +57,29 @@ def chosen(client: Any) -> Iterator[None]:
         raise InvalidParameter("Dask is not installed.", fix='pip install "ppdp[dask]".')
     with ExitStack() as stack:
         if not isinstance(client, Client):
-            client = (client is None and _found()) or stack.enter_context(_opened(Client, client))
-        token = _CLIENT.set(client)
-        try:
-            yield
-        finally:
-            _CLIENT.reset(token)
+            client = (client is None and _found()) or stack.enter_context(_connected(Client, client))
+        stack.enter_context(here(client))
+        yield
 
 
-def _opened(Client: Any, address: str | None) -> Any:
+@contextmanager
+def here(client: Any = None) -> Iterator[None]:
+    """In this context files are read by this process, or by a client's workers."""
+    token = _CLIENT.set(client)
     try:
-        return Client(address)
+        yield
+    finally:
+        _CLIENT.reset(token)
+
+
+def _connected(Client: Any, address: str | None) -> Any:
+    import dask
+
+    environment = dict(dask.config.get("distributed.nanny.pre-spawn-environ", {}))
+    environment.pop("MALLOC_TRIM_THRESHOLD_", None)  # with it every large array is mapped anew: twice the time
+    try:
+        with dask.config.set({"distributed.nanny.pre-spawn-environ": environment}):
+            return Client(address, dashboard_address="127.0.0.1:0")
     except (OSError, ValueError, TypeError):
         pass
     raise InvalidParameter("no scheduler of Dask answers there.", fix='client="tcp://host:port", or a Client.')
@@ -106,6 +118,7 @@ class Spread(Source):
 
     def __init__(self, client: Any, schema: Any, jobs: Sequence[Job], ends: Sequence[int]) -> None:
         self.client, self.schema, self.jobs, self.ends, self.n = client, schema, jobs, ends, ends[-1]
+        self.futures: list[Any] = []
 
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
         raise InvalidInput("rows that Dask holds stay with its workers.", fix="pass files, without this engine.")
@@ -119,8 +132,11 @@ class Spread(Source):
 
     def held(self, task: Callable[[int, Any], Rows], names: Sequence[str], width: int) -> Spread:
         """The rows that a task makes of every block, which workers hold for as long as they are asked for."""
+        from distributed import futures_of
+
         parts = self.client.persist(self._tasks(task, names, width, None))
-        return Spread(self.client, None, [(_as_it_is, [part]) for part in parts], self.ends)
+        self.futures += futures_of(parts)
+        return self._next([(_as_it_is, [part]) for part in parts], self.ends)
 
     def taken(self, batch: NDArray[np.intp]) -> Spread:
         """Some of rows that are held, ascending, held in turn: as blocks of these rows alone."""
@@ -130,7 +146,17 @@ class Spread(Source):
         indices = [batch[a:b].tobytes() for a, b in pairwise(cuts)]
         parts = [delayed(_picked, pure=False)(some, *held) for some, (_, held) in zip(indices, self.jobs)]
         jobs, ends = _assembled(parts, cuts.tolist(), _sampled)
-        return Spread(self.client, None, jobs, ends).held(_numbered, (), 1)
+        return self._next(jobs, ends).held(_numbered, (), 1)
+
+    def close(self) -> None:
+        """Let workers forget all rows that they hold."""
+        _let_go(self.futures)
+
+    def _next(self, jobs: Sequence[Job], ends: Sequence[int]) -> Spread:
+        """Other rows, for as long as these are open."""
+        other = Spread(self.client, None, jobs, ends)
+        other.futures = self.futures
+        return other
 
     def _tasks(self, task: Any, names: Sequence[str], width: int, merge: Any) -> list[Any]:
         import cloudpickle
@@ -146,17 +172,9 @@ def _results(client: Any, tasks: Sequence[Any]) -> Iterator[Any]:
     """What tasks returned, as they end; of their errors only ours are passed on."""
     from distributed import as_completed
 
-    ready = as_completed(client.compute(tasks), loop=client.loop, with_results=True, raise_errors=False)
-    seen = asked = time.monotonic()
-    while not ready.is_empty():
-        if not ready.has_ready():
-            time.sleep(PAUSE)
-            if (now := time.monotonic()) - asked > 1:
-                seen, asked = (now if _works(client) else seen), now
-                if now - seen > PATIENCE:
-                    raise _lost()
-            continue
-        for future, result in ready.next_batch(block=False):
+    futures = client.compute(tasks)
+    try:
+        for future, result in _patiently(client, as_completed(futures, client.loop, True, False)):
             if future.status == "error" and type(future.exception()).__name__ != "KilledWorker":
                 raise InvalidInput("a partition of the frame cannot be computed.", fix="frame.compute() says why.")
             if future.status != "finished":
@@ -164,6 +182,26 @@ def _results(client: Any, tasks: Sequence[Any]) -> Iterator[Any]:
             if isinstance(result, _Failed):
                 raise result.error()
             yield result
+    finally:
+        _let_go(futures)
+
+
+def _patiently(client: Any, ready: Any) -> Iterator[Any]:
+    """What is ready, as it is; nobody waits for ever where no worker is."""
+    seen = asked = time.monotonic()
+    while not ready.is_empty():
+        yield from ready.next_batch(block=False)
+        time.sleep(PAUSE)
+        if (now := time.monotonic()) - asked > 1:
+            seen, asked = (now if _works(client) else seen), now
+            if now - seen > PATIENCE:
+                raise _lost()
+
+
+def _let_go(futures: Sequence[Any]) -> None:
+    """What nobody waits for is forgotten, or not even begun."""
+    for future in futures:
+        future.release()
 
 
 def _lost() -> WorkerLost:
@@ -195,6 +233,7 @@ def _run(common: bytes, own: bytes, first: int, *parts: Any) -> Any:
     for part in parts:
         if isinstance(part, _Failed):
             return part
+    alone()
     try:
         task, names, width, merge = cloudpickle.loads(common)
         with np.errstate(all="ignore"), threads_for(width):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from typing import Any
 
 from ppdp.core.checks import choice
@@ -37,4 +37,4 @@ def engine(name: str, client: Any = None) -> AbstractContextManager[None]:
     >>> with engine("arrow"):
     ...     pass
     """
-    return dask.chosen(client) if choice("engine", name, ["arrow", "dask"]) == "dask" else nullcontext()
+    return dask.chosen(client) if choice("engine", name, ["arrow", "dask"]) == "dask" else dask.here()

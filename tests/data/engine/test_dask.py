@@ -1,0 +1,400 @@
+"""A cluster of processes computes what an array gives, to the last bit; rows, ledger and noise stay where they are."""
+
+import os
+import signal
+import sys
+from itertools import pairwise
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from effort import rounds
+
+import ppdp
+from ppdp import Ledger, make_pipeline
+from ppdp.core.boundary import at_step
+from ppdp.data.engine import dask as engine
+from ppdp.data.parallel import PIECE
+from ppdp.exceptions import (
+    DomainMismatch,
+    InvalidInput,
+    InvalidParameter,
+    InvalidValue,
+    RowsChanged,
+    StageFailed,
+    WorkerLost,
+)
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.privacy.noise.sampler import Noise
+from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, RegressionImputer, RowMap, StandardScaler
+
+distributed = pytest.importorskip("distributed")
+dd = pytest.importorskip("dask.dataframe")
+delayed = pytest.importorskip("dask").delayed
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test
+
+N, D = 2 * PIECE + 4321, 3
+SECRET = 777123.5
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),  # of workers that are killed
+]
+
+
+def table_of(n=N):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, D))
+    y = (X[:, 0] + rng.standard_normal(n) > 0).astype(np.int64)
+    X[rng.random((n, D)) < 0.01] = np.nan
+    return pa.table({**{f"x{i}": X[:, i] for i in range(D)}, "y": y})
+
+
+TABLE = table_of()
+
+
+def front():
+    return MinMaxScaler(ranges=(-3, 3)), MeanImputer(), StandardScaler()
+
+
+FITS = {
+    "few steps": lambda: (*front(), LogisticRegression(classes=(0, 1), max_iter=2)),
+    "a sample first": lambda: (*front(), LogisticRegression(classes=(0, 1))),
+    "classes read": lambda: (*front(), PCA(2), LogisticRegression(max_iter=1)),
+    "covariance": lambda: (*front()[:1], RegressionImputer(), GaussianMechanism("covariance")),
+}
+
+
+def fitted(X, name="few steps", **how):
+    y = None if name == "covariance" else "y"
+    return make_pipeline(*FITS[name](), random_state=5, **how).fit(X, y)
+
+
+def left(pipe):
+    claim = pipe.certificate_.to_dict()
+    return {name: array.tobytes() for name, array in pipe.release_.arrays.items()}, {
+        key: value for key, value in claim.items() if key != "issued"
+    }
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return left(fitted(TABLE))
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def chosen(client):
+    with ppdp.engine("dask", client):
+        yield client
+
+
+def cuts(seed):
+    ends = np.sort(np.random.default_rng(seed).integers(0, N, 9))
+    return [0, *ends.tolist(), N]
+
+
+PARTITIONS = {
+    "one": [0, N],
+    "aligned": [*range(0, N, PIECE), N],
+    "off by one": [0, PIECE + 1, 2 * PIECE - 1, N],
+    "thin": [0, 1, 2, 3, N - 1, N, N],
+    "many": [*range(0, N, 9999), N],
+    "random": cuts(1),
+    "again": cuts(2),
+}
+
+
+def written(folder, partition="random", table=TABLE, size=20_000):
+    for number, (a, b) in enumerate(pairwise(PARTITIONS[partition])):
+        pq.write_table(table.slice(a, b - a), folder / f"{number:02}.parquet", row_group_size=size)
+    return folder
+
+
+def frame_of(partition, table=TABLE):
+    whole = table.to_pandas()
+    parts = [delayed(whole.iloc[a:b], pure=False) for a, b in pairwise(PARTITIONS[partition])]
+    return dd.from_delayed(parts, meta=whole.iloc[:0], verify_meta=False)
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+def test_no_partition_of_files_shows_in_a_bit(partition, tmp_path, chosen, whole):
+    size = 7777 * (1 + len(partition))
+    assert left(fitted(written(tmp_path, partition, size=size))) == whole
+
+
+@pytest.mark.repeated("partition", keep=3)
+@pytest.mark.parametrize("partition", PARTITIONS)
+def test_no_partition_of_a_frame_shows_in_a_bit(partition, chosen, whole):
+    assert left(fitted(frame_of(partition))) == whole
+
+
+@pytest.mark.parametrize("name", ["a sample first", "covariance"])
+def test_tasks_of_several_blocks_give_the_same_bits(name, tmp_path, chosen, monkeypatch):
+    table = TABLE if name == "a sample first" else TABLE.drop_columns(["y"])
+    monkeypatch.setattr(engine, "_blocks", lambda n: 2)
+    for given in (written(tmp_path, table=table), frame_of("random", table)):
+        assert left(fitted(given, name)) == left(fitted(table, name))
+
+
+@pytest.mark.repeated("size", "least")
+@pytest.mark.parametrize("partition", PARTITIONS)
+@pytest.mark.parametrize("size", [1000, PIECE, 50_000, N])
+@pytest.mark.parametrize("least", [1, 3])
+def test_every_row_is_read_once_and_few_row_groups_twice(partition, size, least, tmp_path, monkeypatch):
+    numbers = pa.table({"a": np.arange(N)})
+    monkeypatch.setattr(engine, "_blocks", lambda n: least)
+    source = engine._of_files(engine.arrow.opened(written(tmp_path, partition, numbers, size)), None)
+    tasks = source._tasks(lambda first, block: (first, block["a"].to_numpy()), ["a"], 1, None)
+    found = [one for task in tasks for one in task.compute(scheduler="sync")]
+    assert [first for first, _ in found] == list(range(0, N, PIECE))
+    assert np.array_equal(np.concatenate([rows for _, rows in found]), np.arange(N))
+    read = [id(group._fragments[0]) for make, _ in source.jobs for group in make.args[0]]
+    assert len(read) <= len(set(read)) + len(source.jobs)
+
+
+def test_rows_stay_with_the_workers(tmp_path, chosen, monkeypatch):
+    """The scheduler of this cluster is in this process, so that whatever goes to either is counted."""
+    from distributed.comm import tcp
+
+    came, read, answers, results = [], tcp.from_frames, [], engine._results
+
+    async def counted(frames, *given, **named):
+        came.append(sum(memoryview(frame).nbytes for frame in frames))
+        return await read(frames, *given, **named)
+
+    def answered(*given):
+        for result in results(*given):
+            answers.append(len(cloudpickle.dumps(result)))
+            yield result
+
+    monkeypatch.setattr(tcp, "from_frames", counted)
+    monkeypatch.setattr(engine, "_results", answered)
+    fitted(written(tmp_path), "classes read")
+    assert 0 < sum(answers) < TABLE.nbytes / 100
+    assert sum(answers) < sum(came) < TABLE.nbytes / 4  # with all tasks, which come from this process
+
+
+class Kept(Exception):
+    """What must not travel did."""
+
+
+def test_only_this_process_spends_and_draws_noise(tmp_path, chosen, monkeypatch):
+    def refuse(*_):
+        raise Kept
+
+    monkeypatch.setattr(Ledger, "__reduce_ex__", refuse)
+    monkeypatch.setattr(Noise, "__reduce_ex__", refuse, raising=False)
+    ledger = Ledger(epsilon=5.0, delta=1e-5)
+    fitted(written(tmp_path), ledger=ledger, dataset="d")
+    assert len(ledger.entries()) == 1
+
+
+def test_where_no_worker_is_nobody_waits_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine, "PATIENCE", 0.1)
+    written(tmp_path)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
+        distributed.Client(cluster) as empty,
+        ppdp.engine("dask", empty),
+        pytest.raises(WorkerLost),
+    ):
+        fitted(tmp_path)
+
+
+def test_what_a_worker_raises_is_what_this_process_would(tmp_path, chosen):
+    def broken(first, table):
+        raise ZeroDivisionError(SECRET)
+
+    written(tmp_path)
+    with pytest.raises(StageFailed, match="it stopped with ZeroDivisionError") as raised, at_step("a step"):
+        list(engine.opened(str(tmp_path)).over(broken, ["x0"], 1))
+    assert str(SECRET) not in str(raised.value)
+    said = []
+    for given in (tmp_path, TABLE):
+        with pytest.raises(InvalidValue) as raised:
+            make_pipeline(MinMaxScaler(ranges=(-3, 3)), GaussianMechanism()).fit(given)
+        said.append(str(raised.value))
+    assert said[0] == said[1]
+
+
+@pytest.mark.repeated("change")
+@pytest.mark.parametrize("change", ["touched", "cut", "gone"])
+def test_files_that_change_between_passes_release_nothing(change, tmp_path, chosen, monkeypatch):
+    path, over, passes = written(tmp_path) / "05.parquet", engine.Spread.over, []
+
+    def changing(self, *given):
+        passes.append(self)
+        if len(passes) == 2:
+            if change == "touched":
+                os.utime(path, ns=(1, 1))
+            elif change == "cut":
+                path.write_bytes(path.read_bytes()[:-100])
+            else:
+                path.unlink()
+        return over(self, *given)
+
+    monkeypatch.setattr(engine.Spread, "over", changing)
+    pipe = make_pipeline(*FITS["few steps"]())
+    with pytest.raises(RowsChanged):
+        pipe.fit(tmp_path, "y")
+    assert not hasattr(pipe, "release_")
+
+
+def test_files_that_are_not_what_they_should_be(tmp_path, chosen):
+    whole = written(tmp_path) / "03.parquet"
+    content = whole.read_bytes()
+    whole.write_bytes(content[: len(content) // 2])
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        fitted(tmp_path)
+    whole.write_bytes(content[:4] + bytes([255]) * 100 + content[104:])  # what only a worker sees
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        fitted(tmp_path)
+    pq.write_table(TABLE.drop_columns(["x1"]), whole)
+    with pytest.raises(DomainMismatch, match="some fragment lacks"):
+        fitted(tmp_path)
+
+
+def test_frames_that_are_not_what_they_should_be(chosen, tmp_path):
+    whole, flag = TABLE.slice(0, 1000).to_pandas(), tmp_path / "counted"
+
+    def other(_):
+        return whole.rename(columns={"x1": "z"})
+
+    def fewer(_):
+        rows = whole.iloc[: 999 if flag.exists() else 1000]
+        flag.touch()
+        return rows
+
+    def failing(_):
+        raise ValueError(SECRET)
+
+    for part, kind, words in (
+        (other, DomainMismatch, "some partition lacks"),
+        (fewer, RowsChanged, "changed between"),
+        (failing, InvalidInput, "cannot be computed"),
+    ):
+        frame = dd.from_map(part, [0], meta=whole.iloc[:0])
+        with pytest.raises(kind, match=words) as raised:
+            fitted(frame)
+        assert str(SECRET) not in str(raised.value)
+    with pytest.raises(InvalidInput, match="must have names"):
+        fitted(dd.from_pandas(whole.rename(columns={"x1": 1}), npartitions=1))
+
+
+def test_rows_that_dask_holds_are_not_brought_here(chosen):
+    with pytest.raises(InvalidInput, match="stay with its workers"):
+        engine.opened(frame_of("one")).tables(["x0"])
+
+
+def test_the_engine_is_chosen_for_files_alone(tmp_path, chosen):
+    written(tmp_path)
+    assert isinstance(engine.opened(str(tmp_path)), engine.Spread)
+    assert isinstance(engine.opened(ds.dataset(tmp_path)), engine.Spread)
+    assert engine.opened(np.zeros((2, 2))) is engine.opened(pd.DataFrame({"a": [1]})) is None
+    assert engine.opened(delayed(1)) is None
+    with ppdp.engine("arrow"):
+        assert engine.opened(str(tmp_path)) is None
+
+
+def test_what_has_no_cluster_says_so(monkeypatch):
+    with pytest.raises(InvalidParameter, match="engine"):
+        ppdp.engine("spark")
+    with pytest.raises(InvalidParameter, match="no scheduler"), ppdp.engine("dask", "nowhere://"):
+        pass
+    monkeypatch.setattr(engine, "_found", lambda: None)
+    with pytest.raises(InvalidInput, match=r"no client of Dask is open.*ppdp\.engine"):
+        fitted(frame_of("one"))
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InvalidParameter, match=r"not installed.*ppdp\[dask\]"), ppdp.engine("dask"):
+        pass
+
+
+def once(marker):
+    """A map whose worker is killed when it comes first; the plan tries it on zeros here."""
+    here = os.getpid()
+
+    def killed(X):
+        if os.getpid() == here:
+            return np.tanh(X)
+        try:
+            os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return np.tanh(X)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    return killed
+
+
+def mapped(function, **how):
+    steps = MinMaxScaler(ranges=(-3, 3)), MeanImputer(), RowMap(function, out_norm=2.0)
+    return make_pipeline(*steps, LogisticRegression(classes=(0, 1), max_iter=4), random_state=5, **how)
+
+
+@pytest.mark.skipif(rounds(1) == 1, reason="a worker is killed below; in its task only in an attack")
+def test_a_worker_that_is_killed_in_a_task_changes_no_bit(tmp_path, chosen):
+    files, marker = tmp_path / "rows", tmp_path / "killed"
+    files.mkdir()
+    pipe = mapped(once(marker)).fit(written(files), "y")
+    assert marker.exists()
+    assert pipe.release_.arrays["logisticregression.theta"].tobytes() == (
+        mapped(np.tanh).fit(TABLE, "y").release_.arrays["logisticregression.theta"].tobytes()
+    )
+
+
+def test_a_worker_that_is_killed_with_the_rows_it_held_changes_no_bit(tmp_path, chosen, monkeypatch):
+    passes, over = [], engine.Spread.over
+
+    def killing(self, *given):
+        passes.append(self)
+        if len(passes) == 5:
+            os.kill(next(iter(chosen.run(os.getpid).values())), signal.SIGKILL)
+        return over(self, *given)
+
+    monkeypatch.setattr(engine.Spread, "over", killing)
+    name = "a sample first"
+    assert left(fitted(written(tmp_path), name)) == left(fitted(TABLE, name))
+    assert len(passes) > 5
+
+
+def test_a_worker_that_is_lost_for_good_is_a_typed_error(tmp_path, chosen):
+    here = os.getpid()
+
+    def fatal(X):
+        if os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return np.tanh(X)
+
+    def allow(failures, dask_scheduler=None):
+        before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, failures
+        return before
+
+    ledger, before = Ledger(epsilon=5.0, delta=1e-5), chosen.run_on_scheduler(allow, 0)
+    pipe = mapped(fatal, ledger=ledger, dataset="d")
+    try:
+        with pytest.raises(WorkerLost, match=r"were lost.*counts this fit as spent.*memory") as raised:
+            pipe.fit(written(tmp_path), "y")
+    finally:
+        chosen.run_on_scheduler(allow, before)
+    assert raised.value.__cause__ is raised.value.__context__ is None
+    assert not hasattr(pipe, "release_")
+    assert len(ledger.entries()) == 1
+
+
+@pytest.mark.skipif(rounds(1) == 1, reason="a cluster of its own is started in an attack")
+def test_a_cluster_is_started_where_none_is(tmp_path, monkeypatch, whole):
+    monkeypatch.setattr(engine, "_found", lambda: None)
+    with ppdp.engine("dask"):
+        assert left(fitted(written(tmp_path))) == whole
