@@ -100,27 +100,25 @@ class TestHalfOfTheNoise:
     @pytest.mark.parametrize("noise", [GaussianMechanism("rows"), LaplaceMechanism("rows")], ids=repr)
     def test_is_refuted(self, noise):
         epsilon = 3.0 if isinstance(noise, LaplaceMechanism) else 8.0
-        report = audit(halved(planned(RANGE, noise, epsilon=epsilon, domain=FEW)), evaluations=60, runs=8000)
+        report = audit(halved(planned(RANGE, noise, epsilon=epsilon, domain=FEW)), evaluations=60, runs=rounds(4000))
         assert report.output.violated, report
         assert not report.stability.violated
 
     @pytest.mark.repeated("of")
     @pytest.mark.parametrize("of", ["a sketch", "a mean"])
-    def test_of_others_is_refuted(self, of, monkeypatch):
-        monkeypatch.setattr("ppdp.audit.pairs.TRIAL_RUNS", 2000)
+    def test_of_others_is_refuted(self, of):
         sketch = RANGE, RandomProjection(2, family="oporp"), LaplaceMechanism("rows")
         plan = planned(*sketch, delta=0, domain=FEW)
         if of == "a mean":
             domain = FEW.but(n_rows=2, n_features=1)
             plan = planned(CLIP, LaplaceMechanism("mean"), delta=0, adjacency=CHANGES["length"], domain=domain)
-        assert audit(halved(plan), evaluations=60, runs=4000).output.violated
+        assert audit(halved(plan), evaluations=30, runs=rounds(3000)).output.violated
 
 
 @pytest.mark.parametrize("flips", FLIPS)
 @pytest.mark.repeated("flips")
-def test_half_of_the_flips_is_refuted_and_none_of_all(flips, monkeypatch):
+def test_half_of_the_flips_is_refuted_and_none_of_all(flips):
     """On rows whose numbers cross 0, where what signs tell is no rare event; "gaussian" has no pure loss."""
-    monkeypatch.setattr("ppdp.audit.pairs.TRIAL_RUNS", 2000)
     scale = MinMaxScaler(ranges=(0, 1), feature_range=(-1, 1))
     steps = scale, RandomProjection(2), SignMechanism(flips=flips)
     plan = planned(*steps, adjacency=CHANGES["one column"], domain=FEW.but(n_rows=2))
@@ -130,9 +128,8 @@ def test_half_of_the_flips_is_refuted_and_none_of_all(flips, monkeypatch):
         assert not report.stability.violated
 
 
-def test_half_of_the_smooth_flips_is_refuted(monkeypatch):
+def test_half_of_the_smooth_flips_is_refuted():
     """Every day, on one component; the others take turns."""
-    monkeypatch.setattr("ppdp.audit.pairs.TRIAL_RUNS", 2000)
     steps = MinMaxScaler(ranges=(0, 1), feature_range=(-1, 1)), RandomProjection(1), SignMechanism("smooth")
     plan = planned(*steps, adjacency=CHANGES["one column"], domain=FEW.but(n_rows=2))
     report = audit(halved(plan), evaluations=12, runs=2000)

@@ -24,12 +24,6 @@ def mean(mechanism=None, **parameters) -> Pipeline:
     return Pipeline([("clip", NormClipper(1.0)), ("mean", mechanism or GaussianMechanism())], **parameters)
 
 
-@pytest.fixture(autouse=True)
-def few_trials(monkeypatch):
-    """What stands beside the row that is replaced is chosen by few runs."""
-    monkeypatch.setattr("ppdp.audit.pairs.TRIAL_RUNS", 2000)
-
-
 @pytest.fixture(scope="module")
 def sound() -> AuditReport:
     return audit(mean(), DOMAIN, evaluations=60, runs=6000)

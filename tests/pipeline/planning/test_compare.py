@@ -116,7 +116,7 @@ class TestRows:
 @cache
 def on_batches():
     """A pipeline that ends in batches of fixed size, and how it compares."""
-    pipe = cleaned(LogisticRegression(classes=(0, 1), solver="fixed-size", max_iter=2))
+    pipe = cleaned(LogisticRegression(classes=(0, 1), solver="fixed-size", max_iter=1))
     return pipe, pipe.compare(DOMAIN)
 
 
