@@ -49,6 +49,15 @@ class TestUniform:
 
 
 class TestPoissonSample:
+    def test_coins_of_more_rows_than_are_held_at_once_are_as_good(self, monkeypatch):
+        monkeypatch.setattr(module, "_ROWS", 1000)
+        found = poisson_sample(Noise(0), 40_500, 0.3)
+        assert (np.diff(found) > 0).all()
+        assert found[-1] < 40_500
+        tossed = np.bincount(found // 1000, minlength=41)[:40]
+        assert chisquare([tossed.sum(), 40_000 - tossed.sum()], [12_000, 28_000]).pvalue > LEAST_P
+        assert chisquare(tossed).pvalue > LEAST_P
+
     @pytest.mark.parametrize("rate", [0.003, 0.3, 0.5, 0.9])
     def test_every_set_of_rows_has_its_probability(self, rate):
         rows, draws, noise = 4, 4000, Noise(1)

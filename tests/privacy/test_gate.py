@@ -297,3 +297,16 @@ def test_the_larger_delta_is_false_where_a_condition_looks_at_a_release():
     truth = float((density * np.maximum(good, bad)).sum() * (v[50] - v[0]))
     assert truth >= 1.777e-6 > max(dt, gaussian_delta(math.hypot(m0, m1), epsilon))
     assert 1.778e-6 <= PrivacyLoss(math.hypot(m0, m1), dt).delta(epsilon) <= 1.83e-6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gates_stand_in_front_of_as_many_rows_as_there_may_be(kind):
+    n, delta = 2**40, 1e-14
+    usual = Gate.of_budget(0.05, delta, adding=False, n_rows=n)
+    assert 0.05 * (1 - 1e-6) < usual.mu <= 0.05
+    gate = Gate.of_margin(kind, usual.needed_margin(), delta, adding=False, n_rows=n)
+    assert gate.needed_margin() < 1.001 * usual.needed_margin() < 300
+    assert 1 - gate.refusal_probability(1.0) <= 1.01 * delta
+    assert gate.test(float(n), Noise(0), "") == 0
+    with pytest.raises(PrivacyRefusal):
+        gate.test(1.0, Noise(0), "")
