@@ -93,6 +93,11 @@ def threads_for(d: int) -> AbstractContextManager[Any]:
     return _libraries().limit(limits=1, user_api="blas") if d <= NARROW else nullcontext()
 
 
+def kinds() -> list[str]:
+    """Processors for which the libraries of linear algebra chose their products."""
+    return sorted({str(found.get("architecture")) for found in _libraries().info() if found["user_api"] == "blas"})
+
+
 @functools.cache
 def _libraries() -> Any:
     """The libraries of linear algebra that are loaded: looking for them takes longer than a few products."""

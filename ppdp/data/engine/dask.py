@@ -1,16 +1,14 @@
 """Rows on the workers of a Dask cluster: tasks go there, results come back, and no row does.
 
-This process alone plans, spends and draws noise. A worker answers with what a task returned, or with the error that the
-task raised: Dask would write one that is raised into a log, with the rows.
+This process alone plans, spends and draws noise.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import count, pairwise
 from typing import Any, TypeVar
@@ -20,18 +18,28 @@ from numpy.typing import NDArray
 
 from ppdp.core.progress import paced
 from ppdp.data.engine import arrow
+from ppdp.data.engine.cluster import (
+    Failed,
+    client_class,
+    connected,
+    current_client,
+    kind_here,
+    kind_of,
+    let_go,
+    open_client,
+    results,
+    unlike,
+)
 from ppdp.data.engine.source import Source, aligned
 from ppdp.data.parallel import PIECE, alone, threads_for
 from ppdp.data.rows import Rows
-from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, PpdpError, RowsChanged, WorkerLost
+from ppdp.exceptions import DomainMismatch, InvalidInput, PpdpError, RowsChanged
 
 T = TypeVar("T")
 Job = tuple[Any, Sequence[Any]]  # what makes blocks of parts that are there, and these parts
 Cut = tuple[int, int, int]  # of a part: where it begins and ends, and how many rows there are in all
 
 TASKS, MOST = 64, 16  # into how many tasks few rows are split, and how many blocks each has of many
-PATIENCE = 60.0  # seconds without any worker
-PAUSE = 0.005
 
 _CLIENT: ContextVar[Any] = ContextVar("client", default=None)
 
@@ -41,7 +49,7 @@ def opened(data: Any) -> Source | None:
     if type(data).__module__.partition(".")[0] == "dask":
         import dask.dataframe as dd
 
-        return _of_frame(data, _CLIENT.get() or _current()) if isinstance(data, dd.DataFrame) else None
+        return _of_frame(data, _CLIENT.get() or current_client()) if isinstance(data, dd.DataFrame) else None
     files = arrow.opened(data) if _CLIENT.get() is not None else None
     return _of_files(files, _CLIENT.get()) if type(files) is arrow.ArrowSource else files
 
@@ -49,15 +57,10 @@ def opened(data: Any) -> Source | None:
 @contextmanager
 def chosen(client: Any) -> Iterator[None]:
     """In this context files are read by the workers of a client, or of one at an address."""
-    try:
-        from distributed import Client
-    except ImportError:
-        Client = None
-    if Client is None:
-        raise InvalidParameter("Dask is not installed.", fix='pip install "ppdp[dask]".')
+    Client = client_class()
     with ExitStack() as stack:
         if not isinstance(client, Client):
-            client = (client is None and _found()) or stack.enter_context(_connected(Client, client))
+            client = (client is None and open_client()) or stack.enter_context(connected(Client, client))
         stack.enter_context(here(client))
         yield
 
@@ -70,35 +73,6 @@ def here(client: Any = None) -> Iterator[None]:
         yield
     finally:
         _CLIENT.reset(token)
-
-
-def _connected(Client: Any, address: str | None) -> Any:
-    import dask
-
-    environment = dict(dask.config.get("distributed.nanny.pre-spawn-environ", {}))
-    environment.pop("MALLOC_TRIM_THRESHOLD_", None)  # with it every large array is mapped anew: twice the time
-    try:
-        with dask.config.set({"distributed.nanny.pre-spawn-environ": environment}):
-            return Client(address, dashboard_address="127.0.0.1:0")
-    except (OSError, ValueError, TypeError):
-        pass
-    raise InvalidParameter("no scheduler of Dask answers there.", fix='client="tcp://host:port", or a Client.')
-
-
-def _found() -> Any:
-    from distributed import Client
-
-    try:
-        return Client.current()
-    except ValueError:
-        return None
-
-
-def _current() -> Any:
-    found = _found()
-    if found is None:
-        raise InvalidInput("no client of Dask is open to compute a frame.", fix='with ppdp.engine("dask"): ...')
-    return found
 
 
 class Spread(Source):
@@ -116,8 +90,9 @@ class Spread(Source):
 
     local = False
 
-    def __init__(self, client: Any, schema: Any, jobs: Sequence[Job], ends: Sequence[int]) -> None:
+    def __init__(self, client: Any, schema: Any, jobs: Sequence[Job], ends: Sequence[int], kind: Any = None) -> None:
         self.client, self.schema, self.jobs, self.ends, self.n = client, schema, jobs, ends, ends[-1]
+        self.kind = kind or kind_of(client)
         self.futures: list[Any] = []
 
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
@@ -126,7 +101,7 @@ class Spread(Source):
     def over(
         self, task: Callable[[int, Any], T], names: Sequence[str], width: int, merge: Callable[[T, T], T] | None = None
     ) -> Iterator[T]:
-        found = _results(self.client, self._tasks(task, names, width, merge))
+        found = results(self.client, self._tasks(task, names, width, merge))
         for some in paced(found, self.n, max(1, self.n // max(1, len(self.jobs)))):
             yield from some
 
@@ -150,11 +125,11 @@ class Spread(Source):
 
     def close(self) -> None:
         """Let workers forget all rows that they hold."""
-        _let_go(self.futures)
+        let_go(self.futures)
 
     def _next(self, jobs: Sequence[Job], ends: Sequence[int]) -> Spread:
         """Other rows, for as long as these are open."""
-        other = Spread(self.client, None, jobs, ends)
+        other = Spread(self.client, None, jobs, ends, self.kind)
         other.futures = self.futures
         return other
 
@@ -162,68 +137,10 @@ class Spread(Source):
         import cloudpickle
         from dask import delayed
 
-        common = cloudpickle.dumps((task, tuple(names), width, merge))
+        common = cloudpickle.dumps((self.kind, task, tuple(names), width, merge))
         run = delayed(_run, pure=False)
         jobs = zip(self.ends, self.jobs)
         return [run(common, cloudpickle.dumps(make), first, *parts) for first, (make, parts) in jobs]
-
-
-def _results(client: Any, tasks: Sequence[Any]) -> Iterator[Any]:
-    """What tasks returned, as they end; of their errors only ours are passed on."""
-    from distributed import as_completed
-
-    futures = client.compute(tasks)
-    try:
-        for future, result in _patiently(client, as_completed(futures, client.loop, True, False)):
-            if future.status == "error" and type(future.exception()).__name__ != "KilledWorker":
-                raise InvalidInput("a partition of the frame cannot be computed.", fix="frame.compute() says why.")
-            if future.status != "finished":
-                raise _lost()
-            if isinstance(result, _Failed):
-                raise result.error()
-            yield result
-    finally:
-        _let_go(futures)
-
-
-def _patiently(client: Any, ready: Any) -> Iterator[Any]:
-    """What is ready, as it is; nobody waits for ever where no worker is."""
-    seen = asked = time.monotonic()
-    while not ready.is_empty():
-        yield from ready.next_batch(block=False)
-        time.sleep(PAUSE)
-        if (now := time.monotonic()) - asked > 1:
-            seen, asked = (now if _works(client) else seen), now
-            if now - seen > PATIENCE:
-                raise _lost()
-
-
-def _let_go(futures: Sequence[Any]) -> None:
-    """What nobody waits for is forgotten, or not even begun."""
-    for future in futures:
-        future.release()
-
-
-def _lost() -> WorkerLost:
-    return WorkerLost("workers of Dask were lost, and so were those in their place.", fix="give them more memory.")
-
-
-def _works(client: Any) -> bool:
-    """Whether there is any worker."""
-    try:
-        return client.status == "running" and bool(client.nthreads())
-    except Exception:  # of a connection that is gone
-        return False
-
-
-@dataclass(frozen=True, slots=True)
-class _Failed:
-    """What stopped a task: an error of ours, or the name of another."""
-
-    what: PpdpError | str
-
-    def error(self) -> BaseException:
-        return self.what if isinstance(self.what, PpdpError) else type(self.what, (Exception,), {})()
 
 
 def _run(common: bytes, own: bytes, first: int, *parts: Any) -> Any:
@@ -231,18 +148,20 @@ def _run(common: bytes, own: bytes, first: int, *parts: Any) -> Any:
     import cloudpickle
 
     for part in parts:
-        if isinstance(part, _Failed):
+        if isinstance(part, Failed):
             return part
     alone()
     try:
-        task, names, width, merge = cloudpickle.loads(common)
+        kind, task, names, width, merge = cloudpickle.loads(common)
+        if kind != kind_here():
+            raise unlike()
         with np.errstate(all="ignore"), threads_for(width):
             results = map(task, count(first, PIECE), cloudpickle.loads(own)(names, parts))
             return list(results) if merge is None else [reduce(merge, results)]
     except PpdpError as error:
-        return _Failed(error.with_traceback(None))
+        return Failed(error.with_traceback(None))
     except Exception as error:
-        return _Failed(type(error).__name__)
+        return Failed(type(error).__name__)
 
 
 def _of_files(files: arrow.ArrowSource, client: Any) -> Spread:
@@ -294,7 +213,7 @@ def _of_frame(frame: Any, client: Any) -> Spread:
     schema = pa.Schema.from_pandas(form, preserve_index=False)
     parts = frame.to_delayed()
     counted = [delayed(_counted, pure=False)(number, part) for number, part in enumerate(parts)]
-    lengths = [length for _, length in sorted(_results(client, counted))]
+    lengths = [length for _, length in sorted(results(client, counted))]
     jobs, ends = _assembled(parts, np.cumsum([0, *lengths]).tolist(), partial(_tabled, schema))
     return Spread(client, schema, jobs, ends)
 
@@ -339,7 +258,7 @@ def _tabled(schema: Any, cuts: Sequence[Cut], names: Sequence[str], frames: Sequ
 
 def _picked(indices: bytes, blocks: Any) -> Any:
     """Some of the rows of blocks, in a list."""
-    if isinstance(blocks, _Failed):
+    if isinstance(blocks, Failed):
         return blocks
     batch, found = np.frombuffer(indices, dtype=np.intp), []
     for block in blocks:

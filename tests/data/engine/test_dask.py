@@ -17,6 +17,7 @@ from effort import rounds
 import ppdp
 from ppdp import Ledger, make_pipeline
 from ppdp.core.boundary import at_step
+from ppdp.data.engine import cluster
 from ppdp.data.engine import dask as engine
 from ppdp.data.parallel import PIECE
 from ppdp.exceptions import (
@@ -89,8 +90,8 @@ def whole():
 @pytest.fixture(scope="module")
 def client():
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
-        distributed.Client(cluster) as client,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as own,
+        distributed.Client(own) as client,
     ):
         yield client
 
@@ -156,6 +157,7 @@ def test_tasks_of_several_blocks_give_the_same_bits(name, tmp_path, chosen, monk
 def test_every_row_is_read_once_and_few_row_groups_twice(partition, size, least, tmp_path, monkeypatch):
     numbers = pa.table({"a": np.arange(N)})
     monkeypatch.setattr(engine, "_blocks", lambda n: least)
+    monkeypatch.setattr(engine, "kind_of", lambda _: engine.kind_here())
     source = engine._of_files(engine.arrow.opened(written(tmp_path, partition, numbers, size)), None)
     tasks = source._tasks(lambda first, block: (first, block["a"].to_numpy()), ["a"], 1, None)
     found = [one for task in tasks for one in task.compute(scheduler="sync")]
@@ -169,7 +171,7 @@ def test_rows_stay_with_the_workers(tmp_path, chosen, monkeypatch):
     """The scheduler of this cluster is in this process, so that whatever goes to either is counted."""
     from distributed.comm import tcp
 
-    came, read, answers, results = [], tcp.from_frames, [], engine._results
+    came, read, answers, results = [], tcp.from_frames, [], engine.results
 
     async def counted(frames, *given, **named):
         came.append(sum(memoryview(frame).nbytes for frame in frames))
@@ -181,7 +183,7 @@ def test_rows_stay_with_the_workers(tmp_path, chosen, monkeypatch):
             yield result
 
     monkeypatch.setattr(tcp, "from_frames", counted)
-    monkeypatch.setattr(engine, "_results", answered)
+    monkeypatch.setattr(engine, "results", answered)
     fitted(written(tmp_path), "classes read")
     assert 0 < sum(answers) < TABLE.nbytes / 100
     assert sum(answers) < sum(came) < TABLE.nbytes / 4  # with all tasks, which come from this process
@@ -202,12 +204,16 @@ def test_only_this_process_spends_and_draws_noise(tmp_path, chosen, monkeypatch)
     assert len(ledger.entries()) == 1
 
 
-def test_where_no_worker_is_nobody_waits_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr(engine, "PATIENCE", 0.1)
+@pytest.mark.repeated("when")
+@pytest.mark.parametrize("when", ["first", "later"])
+def test_where_no_worker_is_nobody_waits_for_ever(when, tmp_path, monkeypatch):
+    if when == "later":
+        monkeypatch.setattr(engine, "kind_of", lambda _: engine.kind_here())
+    monkeypatch.setattr(cluster, "PATIENCE", 0.1)
     written(tmp_path)
     with (
-        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
-        distributed.Client(cluster) as empty,
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0") as own,
+        distributed.Client(own) as empty,
         ppdp.engine("dask", empty),
         pytest.raises(WorkerLost),
     ):
@@ -299,6 +305,17 @@ def test_rows_that_dask_holds_are_not_brought_here(chosen):
         engine.opened(frame_of("one")).tables(["x0"])
 
 
+def test_workers_of_another_kind_are_refused(tmp_path, chosen, monkeypatch):
+    """Also one that comes when all others were asked."""
+    monkeypatch.setattr(engine, "kind_of", lambda _: ("another",))
+    with pytest.raises(InvalidParameter, match="differ in their processors"):
+        fitted(written(tmp_path))
+    monkeypatch.undo()
+    monkeypatch.setattr(chosen, "run", lambda _: {1: ("one",), 2: ("another",)})
+    with pytest.raises(InvalidParameter, match="differ in their processors"):
+        fitted(tmp_path)
+
+
 def test_the_engine_is_chosen_for_files_alone(tmp_path, chosen):
     written(tmp_path)
     assert isinstance(engine.opened(str(tmp_path)), engine.Spread)
@@ -314,7 +331,7 @@ def test_what_has_no_cluster_says_so(monkeypatch):
         ppdp.engine("spark")
     with pytest.raises(InvalidParameter, match="no scheduler"), ppdp.engine("dask", "nowhere://"):
         pass
-    monkeypatch.setattr(engine, "_found", lambda: None)
+    monkeypatch.setattr(cluster, "open_client", lambda: None)
     with pytest.raises(InvalidInput, match=r"no client of Dask is open.*ppdp\.engine"):
         fitted(frame_of("one"))
     monkeypatch.setitem(sys.modules, "distributed", None)
@@ -384,7 +401,7 @@ def test_a_worker_that_is_lost_for_good_is_a_typed_error(tmp_path, chosen):
     ledger, before = Ledger(epsilon=5.0, delta=1e-5), chosen.run_on_scheduler(allow, 0)
     pipe = mapped(fatal, ledger=ledger, dataset="d")
     try:
-        with pytest.raises(WorkerLost, match=r"were lost.*counts this fit as spent.*memory") as raised:
+        with pytest.raises(WorkerLost, match=r"were lost for good.*counts this fit as spent.*memory") as raised:
             pipe.fit(written(tmp_path), "y")
     finally:
         chosen.run_on_scheduler(allow, before)
@@ -395,6 +412,6 @@ def test_a_worker_that_is_lost_for_good_is_a_typed_error(tmp_path, chosen):
 
 @pytest.mark.skipif(rounds(1) == 1, reason="a cluster of its own is started in an attack")
 def test_a_cluster_is_started_where_none_is(tmp_path, monkeypatch, whole):
-    monkeypatch.setattr(engine, "_found", lambda: None)
+    monkeypatch.setattr(engine, "open_client", lambda: None)
     with ppdp.engine("dask"):
         assert left(fitted(written(tmp_path))) == whole

@@ -1,0 +1,162 @@
+"""A cluster of Dask: its client, what its workers are, and what tasks come back with.
+
+A worker answers with what a task returned, or with the error that the task raised: Dask would write one that is raised
+into a log, with the rows.
+"""
+
+from __future__ import annotations
+
+import functools
+import platform
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+
+from ppdp import __version__
+from ppdp.data.parallel import kinds
+from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError, WorkerLost
+
+PATIENCE = 60.0  # seconds without any worker
+PAUSE = 0.005
+
+
+def client_class() -> Any:
+    """Of Dask, if it is installed."""
+    try:
+        from distributed import Client
+
+        return Client
+    except ImportError:
+        pass
+    raise InvalidParameter("Dask is not installed.", fix='pip install "ppdp[dask]".')
+
+
+@contextmanager
+def connected(Client: Any, address: str | None) -> Iterator[Any]:
+    """A client of the scheduler at an address, or of processes of its own."""
+    import dask
+
+    environment = dict(dask.config.get("distributed.nanny.pre-spawn-environ", {}))
+    environment.pop("MALLOC_TRIM_THRESHOLD_", None)  # with it every large array is mapped anew: twice the time
+    found = None
+    with tempfile.TemporaryDirectory(prefix="ppdp-", ignore_cleanup_errors=True) as folder:  # for what does not fit
+        try:
+            with dask.config.set({"distributed.nanny.pre-spawn-environ": environment}):
+                found = Client(address, dashboard_address="127.0.0.1:0", local_directory=folder)
+        except (OSError, ValueError, TypeError):
+            pass
+        if found is None:
+            raise InvalidParameter("no scheduler of Dask answers there.", fix='client="tcp://host:port", or a Client.')
+        with found:
+            yield found
+
+
+def open_client() -> Any:
+    """The client that a user has opened; None if there is none."""
+    try:
+        return client_class().current()
+    except ValueError:
+        return None
+
+
+def current_client() -> Any:
+    """The same, where one is needed."""
+    found = open_client()
+    if found is None:
+        raise InvalidInput("no client of Dask is open to compute a frame.", fix='with ppdp.engine("dask"): ...')
+    return found
+
+
+def results(client: Any, tasks: Sequence[Any]) -> Iterator[Any]:
+    """What tasks returned, as they end; of their errors only ours are passed on."""
+    from distributed import as_completed
+
+    if client.status != "running":
+        raise lost()
+    futures = client.compute(tasks)
+    try:
+        for future, result in _patiently(client, as_completed(futures, client.loop, True, False)):
+            if future.status == "error" and type(future.exception()).__name__ != "KilledWorker":
+                raise InvalidInput("a partition of the frame cannot be computed.", fix="frame.compute() says why.")
+            if future.status != "finished":
+                raise lost()
+            if isinstance(result, Failed):
+                raise result.error()
+            yield result
+    finally:
+        let_go(futures)
+
+
+def _patiently(client: Any, ready: Any) -> Iterator[Any]:
+    """What is ready, as it is; nobody waits for ever where no worker is."""
+    seen = asked = time.monotonic()
+    while not ready.is_empty():
+        yield from ready.next_batch(block=False)
+        time.sleep(PAUSE)
+        if (now := time.monotonic()) - asked > 1:
+            seen, asked = (now if _works(client) else seen), now
+            if now - seen > PATIENCE:
+                raise lost()
+
+
+@functools.cache
+def kind_here() -> tuple[str, ...]:
+    """What decides the last bits here. Bounds count on rows that are equal being mapped equally, wherever they are."""
+    found = str((np.show_config(mode="dicts") or {}).get("SIMD Extensions"))
+    return platform.machine(), found, *kinds(), np.__version__, scipy.__version__, __version__
+
+
+def kind_of(client: Any) -> tuple[str, ...]:
+    """What all workers are."""
+    try:
+        client.wait_for_workers(1, PATIENCE)
+        found = set(client.run(kind_here).values())
+    except Exception:  # of a connection that is gone, or of workers without this file
+        found = set()
+    if len(found) != 1:
+        raise unlike() if found else lost()
+    return found.pop()
+
+
+def unlike() -> InvalidParameter:
+    """The error of workers that are not of one kind."""
+    return InvalidParameter(
+        "workers of Dask differ in their processors or in their versions of numpy, scipy or ppdp.",
+        fix="workers of one kind: what equal rows become must be equal to the last bit.",
+    )
+
+
+def let_go(futures: Sequence[Any]) -> None:
+    """What nobody waits for is forgotten, or not even begun."""
+    for future in futures:
+        future.release()
+
+
+def lost() -> WorkerLost:
+    """The error of workers that do not come back."""
+    return WorkerLost("workers of Dask, or the way to them, were lost for good.", fix="workers with more memory.")
+
+
+def _works(client: Any) -> bool:
+    """Whether there is any worker."""
+    try:
+        return client.status == "running" and bool(client.nthreads())
+    except Exception:  # of a connection that is gone
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """What stopped a task: an error of ours, or the name of another."""
+
+    what: PpdpError | str
+
+    def error(self) -> BaseException:
+        """To be raised here."""
+        return self.what if isinstance(self.what, PpdpError) else type(self.what, (Exception,), {})()
