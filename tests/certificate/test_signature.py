@@ -10,16 +10,11 @@ import sys
 import traceback
 from pathlib import Path
 
+import keys
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, ed448
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
-from cryptography.hazmat.primitives.serialization import (
-    BestAvailableEncryption,
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-)
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from keys import KEY, OTHER, PASSWORD
 from zoo import certificate, document, sealed
 
 from ppdp import Certificate, load
@@ -29,9 +24,7 @@ from ppdp.certificate.share.signature import CONTEXT, fingerprint
 from ppdp.cli.main import main
 from ppdp.exceptions import CertificateError, InvalidParameter, SignatureError
 
-KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
-OTHER = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
-PASSWORD = b"correct horse"
+folder = keys.folder  # pytest finds a fixture by its name in the test's own module
 
 
 P = 2**255 - 19
@@ -50,33 +43,6 @@ def root(square: int) -> int:
     """A square root modulo P, P = 5 modulo 8."""
     found = pow(square, (P + 3) // 8, P)
     return found if found * found % P == square % P else found * pow(2, (P - 1) // 4, P) % P
-
-
-def pem(key, encryption=None) -> bytes:
-    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption or NoEncryption())
-
-
-def public_pem(key) -> bytes:
-    return key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    """A certificate, keys of all kinds, a signature."""
-    monkeypatch.chdir(tmp_path)
-    one = certificate("gated, sum")
-    one.save("certificate.json")
-    certificate("gated, max").save("other.json")
-    keys = {"key": KEY, "another": OTHER, "curve": ec.generate_private_key(ec.SECP256R1())}
-    for name, key in (keys | {"448": ed448.Ed448PrivateKey.generate()}).items():
-        Path(f"{name}.pem").write_bytes(pem(key))
-        Path(f"{name}.pub").write_bytes(public_pem(key))
-    Path("locked.pem").write_bytes(pem(KEY, BestAvailableEncryption(PASSWORD)))
-    Path("password").write_bytes(PASSWORD + b"\n")
-    Path("wrong").write_bytes(b"battery staple\n")
-    Path("empty").write_bytes(b"")
-    one.sign(KEY).save("signed.sig")
-    return tmp_path
 
 
 class TestSigning:
@@ -349,65 +315,3 @@ class TestExports:
             fitted.export(tmp_path / f"{holds}.zip")
             release = load(tmp_path / f"{holds}.zip")
             assert bool(release.certificate_.verify(signature=signature, public_key=KEY.public_key())) == holds
-
-
-SIGN = ("sign", "certificate.json", "--key")
-VERIFY = ("verify", "certificate.json", "--signature")
-WRONG = {
-    "no key": (SIGN[:2], "ppdp sign", "--key"),
-    "a key that is not there": ((*SIGN, "none.pem"), "--key", "cannot read"),
-    "a key of another kind": ((*SIGN, "curve.pem"), "--key", "Ed25519"),
-    "a public key": ((*SIGN, "key.pub"), "--key", "cannot be read"),
-    "no password": ((*SIGN, "locked.pem"), "--key", "password"),
-    "another password": ((*SIGN, "locked.pem", "--password", "wrong"), "--key", "password"),
-    "a password that is not there": ((*SIGN, "locked.pem", "--password", "none"), "--password", "cannot be read"),
-    "no certificate": (("sign", "none.json", "--key", "key.pem"), "none.json", "cannot read"),
-    "something else to sign": (("sign", "password", "--key", "key.pem"), "password", "not a JSON"),
-    "a file that is there": ((*SIGN, "key.pem", "--out", "other.json"), "--out", "already there"),
-    "no folder": ((*SIGN, "key.pem", "--out", "no/where.sig"), "--out", "make it first"),
-    "a signature alone": ((*VERIFY, "signed.sig"), "--public-key", "give both"),
-    "a key alone": (("verify", "certificate.json", "--public-key", "key.pub"), "--signature", "give both"),
-    "no signature": ((*VERIFY, "none.sig", "--public-key", "key.pub"), "--signature", "cannot read"),
-    "something else": ((*VERIFY, "other.json", "--public-key", "key.pub"), "--signature", "not a signature"),
-    "a private key": ((*VERIFY, "signed.sig", "--public-key", "key.pem"), "--public-key", "public key"),
-    "another kind": ((*VERIFY, "signed.sig", "--public-key", "curve.pub"), "--public-key", "Ed25519"),
-}
-
-
-class TestCommandLine:
-    def test_signs_and_verifies(self, folder, capsys):
-        assert main(["sign", "certificate.json", "--key", "key.pem"]) == 0
-        assert "written: certificate.json.sig" in capsys.readouterr().out
-        asked = ["verify", "certificate.json", "--signature", "certificate.json.sig", "--public-key"]
-        assert main([*asked, "key.pub"]) == 0
-        assert "signed with the key sha256:" in capsys.readouterr().out
-        assert main([*asked, "key.pub", "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["signer"] == Signature.load("signed.sig").key
-        assert main([*asked, "another.pub"]) == 1
-        assert "another key" in capsys.readouterr().out
-        assert main(["verify", "other.json", *asked[2:], "key.pub", "--quiet"]) == 1
-
-    def test_a_locked_key(self, folder):
-        assert (
-            main(["sign", "certificate.json", "--key", "locked.pem", "--password", "password", "--out", "x.sig"]) == 0
-        )
-        assert Path("x.sig").read_bytes() == Path("signed.sig").read_bytes()
-
-    def test_a_certificate_that_does_not_hold_is_not_signed(self, folder, capsys):
-        Path("forged.json").write_text(json.dumps(sealed({**document("gated, sum"), "epsilon": 0.1})))
-        assert main(["sign", "forged.json", "--key", "key.pem"]) == 1
-        assert "cost more" in capsys.readouterr().err
-        assert not Path("forged.json.sig").exists()
-
-    @pytest.mark.parametrize("case", WRONG)
-    def test_what_cannot_be_carried_out(self, folder, case, capsys):
-        arguments, place, what = WRONG[case]
-        before = {path: path.read_bytes() for path in folder.iterdir()}
-        assert main(arguments) == 2
-        assert {path: path.read_bytes() for path in folder.iterdir()} == before
-        out, error = capsys.readouterr()
-        assert out == ""
-        assert error.count("\n") == 1
-        assert error.startswith(f"ppdp: error: {place}")
-        assert what in error
-        assert " Fix: " in error
