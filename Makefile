@@ -41,8 +41,10 @@ lint: $(NEWEST)/.dev
 types: $(NEWEST)/.dev
 	$(NEWEST)/bin/mypy
 
+# Asserts are plain, which is faster to import; what has failed is run once more, to say why.
 unit: $(NEWEST)/.dev
-	$(ALONE) $(NEWEST)/bin/python -m pytest -n 2
+	$(ALONE) $(NEWEST)/bin/python -m pytest -n 2 --assert=plain || \
+	{ $(ALONE) $(NEWEST)/bin/python -m pytest --last-failed --last-failed-no-failures none; false; }
 
 # The estimator checks once more on the oldest supported scikit-learn; diffprivlib, which needs an old one; and adapters of
 # networks, since this environment is made while the other one checks types.
