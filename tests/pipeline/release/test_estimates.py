@@ -102,6 +102,7 @@ TRUE = {
 @pytest.mark.parametrize("what", TRUE)
 @pytest.mark.parametrize("family", ENTRIES)
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
+@pytest.mark.repeated("family")
 def test_estimates_vary_as_they_say(what, family, law):
     u, v, lengths = drawn_lengths(law, family, rounds(1000))
     found = np.array([getattr(one, what)() for one in lengths]).reshape(-1, 2)
@@ -149,6 +150,7 @@ def test_angles_of_signs_that_flip_equally_often(angle):
 
 @pytest.mark.parametrize("flips", ["staircase", "smooth", "laplace", "gaussian"])
 @pytest.mark.parametrize("angle", [0.8, 1.7])
+@pytest.mark.repeated("angle")
 def test_angles_of_signs_whose_flips_depend_on_values(flips, angle):
     unit = 0.15 if flips in ("staircase", "smooth") else None
     chance = SignMechanism(flips, 2.0 if unit else 0.2, unit=unit).flip_probability
