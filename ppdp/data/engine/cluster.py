@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy
+import scipy.linalg  # with its library, which is one of the kinds
 
 from ppdp import __version__
 from ppdp.data.parallel import kinds
