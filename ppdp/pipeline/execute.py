@@ -82,7 +82,7 @@ class _Fold:
         if self.untouched and (way.name != "public" or way.distance.moved):
             self.untouched = False
             if any(getattr(later.stage, "keys", None) == "raw" for later in self.plan.steps[position:]):
-                rows = replace(rows, raw=rows.X, ours=False)
+                rows = rows.each(_remembered, rows.d)
         for release in self.plan.releases:
             if release.at == position:
                 self._measure(release, rows)
@@ -131,6 +131,11 @@ class _Fold:
         self.plan = plan.on(plan.gate.test(self.margin, self.noise, _advice(plan)))
         for release, exact in self.waiting:
             self._release(release, exact)
+
+
+def _remembered(rows: Rows) -> Rows:
+    """Rows that keep what they are now."""
+    return replace(rows, raw=rows.X, ours=False)
 
 
 def _applied(stage: Any, fitted: Any, rows: Rows) -> Rows:

@@ -238,7 +238,7 @@ class Pipeline(PrivateEstimator, Composition, FromSklearn, BaseEstimator):
         if issparse(X):
             check_sparse_plan(plan)
         if isinstance(X, Delivered):
-            check_streams(plan)
+            check_streams(plan, X.source)
         if plan.hopeless:
             raise NoRoute(
                 f"no data could pass the gate of {', '.join(plan.hopeless)}, so a fit would only spend.",

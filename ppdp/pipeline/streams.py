@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from ppdp.data.engine.source import Source
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.pipeline.planning.plan import Plan
 
 
-def check_streams(plan: Plan) -> None:
+def check_streams(plan: Plan, source: Source) -> None:
     """Refuse a plan that cannot be run in blocks; no cell is looked at.
 
-    :class:`UnsupportedOrder` if a step needs all rows in memory, or the number of rows is private.
+    :class:`UnsupportedOrder` if a step needs all rows in memory, or here while they stay elsewhere, or the number of
+    rows is private.
     """
     for name in plan.in_memory:
         raise UnsupportedOrder(
@@ -17,6 +19,13 @@ def check_streams(plan: Plan) -> None:
             stage=name,
             fix="another step, or pass pyarrow.dataset.dataset(...).to_table() where the rows fit into memory.",
         )
+    for step in plan.steps:
+        if step.stage.compares and not source.local:
+            raise UnsupportedOrder(
+                "it compares rows on the disk of this process, and they stay elsewhere.",
+                stage=step.name,
+                fix="files in Parquet, and no other engine.",
+            )
     if plan.domain.adjacency.hides_number:
         raise UnsupportedOrder(
             "rows whose number is private are put into secret slots, all at once, and these are read in blocks.",

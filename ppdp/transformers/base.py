@@ -48,6 +48,8 @@ class Stage(BaseEstimator):
     in_memory : bool
         Whether it needs all rows in memory, because it sorts columns or compares rows. What other stages fit on rows is
         a :class:`~ppdp.data.summary.Summary`, which can be taken block by block.
+    compares : bool
+        Whether it compares rows, in memory or on the disk of this process.
     takes_sparse : {"", "keeps", "projects"}
         Whether its public map takes a sparse array of rows, and what it makes of it: a sparse or a dense one.
     relief : str
@@ -58,6 +60,7 @@ class Stage(BaseEstimator):
     bounds_rows = False
     fills_gaps = False
     in_memory = False
+    compares = False
     takes_sparse = ""
     relief = "statistics='noisy'"
 

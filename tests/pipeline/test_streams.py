@@ -27,7 +27,7 @@ from ppdp.mechanisms import (
 )
 from ppdp.transformers import (
     PCA,
-    Deduplicator,
+    GridDeduplicator,
     MeanImputer,
     MedianImputer,
     MinMaxScaler,
@@ -144,7 +144,7 @@ def test_a_reader_is_fitted_and_nothing_stays(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("stage", "name"),
     [
-        (Deduplicator(), "deduplicator"),
+        (GridDeduplicator(keep="soft"), "griddeduplicator"),
         (MedianImputer(), "medianimputer"),
         (StandardScaler(floor=False), "standardscaler"),
     ],

@@ -7,17 +7,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from ppdp.bounds.deduplication import nobody_absent
 from ppdp.core.checks import choice
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.data.engine.spilled import staying
 from ppdp.data.frames import arrow_table
 from ppdp.data.parallel import blocks
 from ppdp.data.rows import Array, Rows
+from ppdp.data.stream import Stream
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.transformers.base import Stage, Statistics
+from ppdp.transformers.deduplicate.records import Bits, compared
 
 MOST_MOVED = 0.1  # share of the rows
 
@@ -25,11 +29,14 @@ MOST_MOVED = 0.1  # share of the rows
 class Resampler(Stage):
     """A stage that compares rows, and deletes, weights or moves them.
 
-    Which rows were kept is private and no attribute tells it. Rows are compared, so all of them are needed in memory.
+    Which rows were kept is private and no attribute tells it. One that deletes rows by their keys alone has
+    :meth:`_words`, so that those which may have equal keys can be compared apart from all others; other stages need all
+    rows in memory.
     """
 
     allows_gaps = True
     in_memory = True
+    compares = True
     keys = "current"
 
     _rewrites = False  # whether kept rows have other values than they came with
@@ -71,8 +78,30 @@ class Resampler(Stage):
         """The new weight of every row."""
         raise NotImplementedError
 
+    def _words(self, rows: Rows, statistics: Statistics) -> Bits:
+        """Words of each of these rows as they are compared, a column for each band: those with equal keys share it."""
+        raise NotImplementedError
+
+    def _stay(self, rows: Rows, statistics: Statistics, words: Bits, *, whole: bool) -> Array:
+        """The weight of every row by its words in one band; see :func:`~ppdp.data.engine.spilled.staying`."""
+        disagreeing = not whole and getattr(self, "labels", "") == "unanimous"
+        rule = clone(self).set_params(labels="record") if disagreeing else self
+        return rule._weight(rows, statistics)
+
+    def _decided(self, rows: Rows | Stream, statistics: Statistics, bands: int = 1) -> Statistics:
+        """The statistics, with which rows stay if they are read in blocks."""
+        if not isinstance(rows, Stream):
+            return statistics
+
+        def stay(some: Rows, words: Bits, whole: bool) -> Array:
+            return self._stay(some, statistics, words, whole=whole)
+
+        seen = rows.each(lambda block: replace(block, X=compared(block, self.keys), raw=None), rows.d)
+        return {**statistics, "staying": staying(seen, lambda some: self._words(some, statistics), stay, bands)}
+
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
-        return replace(rows, weight=self._weight(rows, statistics)).settled()
+        weight = statistics["staying"].of(rows) if "staying" in statistics else self._weight(rows, statistics)
+        return replace(rows, weight=weight).settled()
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Check parameters and data; nothing is learned.

@@ -140,7 +140,7 @@ def first_everywhere(keys: Bits, order: Positions) -> NDArray[np.bool_]:
     return kept
 
 
-def windowed(keys: Bits, order: Positions, window: int, similar: Similar) -> NDArray[np.bool_]:
+def windowed(keys: Bits, order: Positions, window: int, similar: Similar | None) -> NDArray[np.bool_]:
     """Which rows are among the first ``window`` of each of their buckets and similar to no earlier row there."""
     kept = np.ones(len(order), dtype=bool)
     for band in keys.T:
@@ -148,6 +148,8 @@ def windowed(keys: Bits, order: Positions, window: int, similar: Similar) -> NDA
         starts = np.flatnonzero(np.r_[True, band[bucketed[1:]] != band[bucketed[:-1]]])
         place = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
         kept[bucketed[place >= window]] = False
+        if similar is None:
+            continue
         for lag in range(1, window):
             later = np.flatnonzero((place >= lag) & (place < window))
             row, earlier = bucketed[later], bucketed[later - lag]

@@ -16,7 +16,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics
 from ppdp.transformers.deduplicate.base import Resampler
-from ppdp.transformers.deduplicate.records import grouped, present, smallest
+from ppdp.transformers.deduplicate.records import Bits, grouped, hashes_of, present, smallest
 from ppdp.transformers.way import Way
 
 FORMULAS = {"record": "whole-record", "unanimous": "unanimous", "first": "keep-first"}
@@ -46,7 +46,7 @@ class Deduplicator(Resampler):
     **Guarantee** (``docs/theory/deduplication.md``): unconditional. Whole records: nothing moves, a
     replaced record stays one replaced record, so it costs nothing. With a key, or with ``labels="first"``: at most two
     further rows are switched on or off; with "unanimous" one. A stage before it that moved rows makes them count as
-    replaced. Rows are compared in memory.
+    replaced.
 
     Examples
     --------
@@ -61,6 +61,8 @@ class Deduplicator(Resampler):
     key: Sequence[str | int] | None = None
     labels: str = "record"
     keys: str = "current"
+
+    in_memory = False
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         formula = FORMULAS[choice("labels", self.labels, FORMULAS, self)]
@@ -81,7 +83,10 @@ class Deduplicator(Resampler):
         return columns_of("key", self.key, domain.feature_names, domain.d, self)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
-        return {"columns": self._columns(domain)}
+        return self._decided(rows, {"columns": self._columns(domain)})
+
+    def _words(self, rows: Rows, statistics: Statistics) -> Bits:
+        return hashes_of(*key_of(rows.X, rows.y, statistics["columns"], self.labels))[:, None]
 
     def _weight(self, rows: Rows, statistics: Statistics) -> Array:
         slots, X, y = present(rows, self.keys)
@@ -92,8 +97,13 @@ class Deduplicator(Resampler):
 
 def kept(X: Array, y: Array | None, columns: list[int] | None = None, labels: str = "record") -> NDArray[np.intp]:
     """Positions of the rows that stay: one of each group of rows with equal keys, or none."""
-    key = X if columns is None else X[:, columns]
-    groups = grouped(key, y) if labels == "record" and y is not None else grouped(key)
+    groups = grouped(*key_of(X, y, columns, labels))
     same = columns is None and (labels != "first" or y is None)  # then all rows of a group that is kept are equal
     chosen = groups.first if same else smallest(X if y is None else np.column_stack([X, y]), groups)
     return chosen[groups.constant(y)] if labels == "unanimous" and y is not None else chosen
+
+
+def key_of(X: Array, y: Array | None, columns: list[int] | None, labels: str) -> tuple[Array, ...]:
+    """The tables in which duplicates agree."""
+    key = X if columns is None else X[:, columns]
+    return (key, y) if labels == "record" and y is not None else (key,)

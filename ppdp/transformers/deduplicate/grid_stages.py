@@ -17,7 +17,7 @@ from ppdp.data.statistics import clip_norms
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.deduplicate.base import Resampler
-from ppdp.transformers.deduplicate.records import grouped, present, smallest
+from ppdp.transformers.deduplicate.records import Bits, grouped, hashes_of, present, smallest
 from ppdp.transformers.way import Way
 
 LARGEST = np.finfo(float).max
@@ -51,7 +51,7 @@ class GridDeduplicator(Resampler):
     **Guarantee** (``docs/theory/deduplication.md``): unconditional. "centre": one replaced record stays one replaced
     record. "first": another row may also move inside its cell, or, where that cannot be said, two rows are switched.
     "soft": the weight that changes is that of one replaced record, spread over many rows. Each covers a whole group of
-    near-duplicates in one cell as if they were one row. Rows are compared in memory.
+    near-duplicates in one cell as if they were one row. With "soft" rows are compared in memory.
 
     Examples
     --------
@@ -69,6 +69,10 @@ class GridDeduplicator(Resampler):
     labels: str = "record"
     seed: int = 0
     keys: str = "current"
+
+    @property
+    def in_memory(self) -> bool:  # type: ignore[override]
+        return self.keep == "soft"
 
     @property
     def _rewrites(self) -> bool:  # type: ignore[override]
@@ -114,14 +118,15 @@ class GridDeduplicator(Resampler):
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         entry = LARGEST if domain.entry_bound is None else domain.entry_bound  # a tiny cell may be far away
-        return {"sides": np.array(way.parameters["cell"]), "row_norm": domain.row_norm, "entry_bound": entry}
+        bounds = {"row_norm": domain.row_norm, "entry_bound": entry}
+        return self._decided(rows, {"sides": np.array(way.parameters["cell"]), **bounds})
 
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         if self.keep != "centre":
             return super().apply(rows, statistics)
-        cells, weight = self._cells(rows, statistics)
-        slots = np.flatnonzero(rows.weight)
-        sides = statistics["sides"]
+        slots, X, _ = present(rows, self.keys)
+        sides, cells = statistics["sides"], self._cells(X, statistics)
+        weight = statistics["staying"].of(rows) if "staying" in statistics else self._by_cell(rows, cells)
         cells += 0.5  # in place, so that no further table is needed
         cells *= sides
         cells += self._origin(cells.shape[1]) * sides
@@ -132,21 +137,29 @@ class GridDeduplicator(Resampler):
             out[slots] = cells
         return replace(rows, weight=weight).with_X(out)
 
-    def _weight(self, rows: Rows, statistics: Statistics) -> Array:
-        return self._cells(rows, statistics)[1]
+    def _cells(self, X: Array, statistics: Statistics) -> Array:
+        """The cell of every row."""
+        cells = X - self._origin(X.shape[1]) * statistics["sides"]
+        cells /= statistics["sides"]
+        return np.floor(cells, out=cells)
 
-    def _cells(self, rows: Rows, statistics: Statistics) -> tuple[Array, Array]:
-        """The cell of every row that is present, and the new weight of every slot."""
+    def _keys(self, cells: Array, y: Array | None) -> tuple[Array, ...]:
+        return (cells,) if y is None or self.labels != "record" else (cells, y)
+
+    def _words(self, rows: Rows, statistics: Statistics) -> Bits:
+        return hashes_of(*self._keys(self._cells(rows.X, statistics), rows.y))[:, None]
+
+    def _weight(self, rows: Rows, statistics: Statistics) -> Array:
+        return self._by_cell(rows, self._cells(present(rows, self.keys)[1], statistics))
+
+    def _by_cell(self, rows: Rows, cells: Array) -> Array:
+        """The new weight of every slot, from the cells of the rows that are present."""
         slots, X, y = present(rows, self.keys)
-        sides = statistics["sides"]
-        cells = X - self._origin(X.shape[1]) * sides
-        cells /= sides
-        np.floor(cells, out=cells)
-        groups = grouped(cells) if y is None or self.labels != "record" else grouped(cells, y)
+        groups = grouped(*self._keys(cells, y))
         weight = np.zeros(rows.n)
         if self.keep == "soft":
             weight[slots] = groups.of_rows(1.0 / groups.sizes)
-            return cells, weight
+            return weight
         if self.keep == "first":
             chosen = smallest(X if y is None else np.column_stack([X, y]), groups)
         else:
@@ -154,7 +167,7 @@ class GridDeduplicator(Resampler):
         if y is not None and self.labels == "unanimous":
             chosen = chosen[groups.constant(y)]
         weight[slots[chosen]] = 1.0
-        return cells, weight
+        return weight
 
     def _origin(self, d: int) -> Array:
         """Where the grid begins, in units of a cell."""

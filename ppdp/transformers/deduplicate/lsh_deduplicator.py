@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,8 +16,8 @@ from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidInput, InvalidParameter
 from ppdp.transformers.base import Statistics
 from ppdp.transformers.deduplicate.base import Resampler
-from ppdp.transformers.deduplicate.buckets import TokenSets, Vectors, first_everywhere, largest_load, windowed
-from ppdp.transformers.deduplicate.records import Positions, grouped, present
+from ppdp.transformers.deduplicate.buckets import Similar, TokenSets, Vectors, first_everywhere, largest_load, windowed
+from ppdp.transformers.deduplicate.records import Bits, Positions, grouped, present
 from ppdp.transformers.way import Way
 
 HASHES = {"minhash": 6, "simhash": 32}  # per band
@@ -60,7 +60,7 @@ class LSHDeduplicator(Resampler):
     **Guarantee** (``docs/theory/lsh-deduplication.md``): unconditional. One replaced record switches at most
     ``2 * bands`` other rows, with a window ``2 * bands * window``; "soft" changes a weight of at most ``bands + 1`` in
     all. The two loops that are in common use, "insert only what was kept" and "verify pairs, then connect them", have
-    no bound. Rows are compared in memory.
+    no bound. With "soft" rows are compared in memory.
 
     Two sets of Jaccard similarity s share a bucket with probability ``1 - (1 - s**rows)**bands``: 0.95 at 0.8 with the
     default.
@@ -86,6 +86,10 @@ class LSHDeduplicator(Resampler):
         return cls(bands=2, mode="simhash")
 
     @property
+    def in_memory(self) -> bool:  # type: ignore[override]
+        return self.rule == "soft"
+
+    @property
     def _weighs(self) -> bool:  # type: ignore[override]
         return self.rule == "soft"
 
@@ -104,22 +108,40 @@ class LSHDeduplicator(Resampler):
         mode = choice("mode", self.mode, list(HASHES), self)
         return HASHES[mode] if self.rows is None else integer("rows", self.rows, self, most=MOST_HASHES[mode])
 
+    def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        return self._decided(rows, {}, self.bands)
+
+    def _words(self, rows: Rows, statistics: Statistics) -> Bits:
+        return self._table(rows.X).keys(self.bands, self._hashes(), self.seed)
+
+    def _stay(self, rows: Rows, statistics: Statistics, words: Bits, *, whole: bool) -> Array:
+        similar = self._table(rows.X).similar if whole and self.rule == "window" else None
+        return self._weights(words[:, None], self._order(rows.X, rows.y), similar)
+
     def _weight(self, rows: Rows, statistics: Statistics) -> Array:
         slots, X, y = present(rows, self.keys)
-        order = (grouped(X) if y is None else grouped(X, y)).order
-        table = TokenSets.of_rows(X) if self.mode == "minhash" else Vectors.of_rows(X)
         weight = np.zeros(rows.n)
-        weight[slots] = self._decided(table, order)
+        weight[slots] = self._of_table(self._table(X), self._order(X, y))
         return weight
 
-    def _decided(self, table: TokenSets | Vectors, order: Positions) -> Array:
+    def _table(self, X: Array) -> TokenSets | Vectors:
+        return TokenSets.of_rows(X) if self.mode == "minhash" else Vectors.of_rows(X)
+
+    def _order(self, X: Array, y: Array | None) -> Positions:
+        return (grouped(X) if y is None else grouped(X, y)).order
+
+    def _of_table(self, table: TokenSets | Vectors, order: Positions) -> Array:
         """Weight of every row of a table."""
-        keys = table.keys(self.bands, self._hashes(), self.seed)
+        return self._weights(table.keys(self.bands, self._hashes(), self.seed), order, table.similar)
+
+    def _weights(self, keys: Bits, order: Positions, similar: Callable[[float], Similar] | None) -> Array:
+        """Weight of every row by its keys; a row is similar to none where nothing is said of it."""
         if self.rule == "soft":
             return 1.0 / largest_load(keys)
         if self.rule == "first":
             return first_everywhere(keys, order).astype(np.float64)
-        return windowed(keys, order, self.window, table.similar(self.similarity)).astype(np.float64)
+        alike = similar(self.similarity) if similar else None
+        return windowed(keys, order, self.window, alike).astype(np.float64)
 
     def _values(self, X: Any) -> Array:
         documents = _documents(X)
@@ -144,7 +166,7 @@ class LSHDeduplicator(Resampler):
             table = None  # so that the error below does not hold on to this one, which may quote a document
         if table is None:
             raise InvalidInput("a document must be a string or a list of strings.")
-        return replace(rows, weight=self._decided(table, np.arange(rows.n)))
+        return replace(rows, weight=self._of_table(table, np.arange(rows.n)))
 
 
 def _documents(X: Any) -> Sequence[str | Iterable[str]] | None:

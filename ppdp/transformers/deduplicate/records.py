@@ -81,15 +81,14 @@ def mixed(words: Bits) -> Bits:
 
 def hashed(words: Bits, hashes: Bits) -> None:
     """Go on with a public hash of every row, by these of its columns."""
-    for column in words.T:
+    for column in np.atleast_2d(words.T):
         hashes ^= column
         hashes *= np.uint64(0x9E3779B97F4A7C15)
         hashes ^= hashes >> np.uint64(29)
 
 
-def grouped(*tables: Array) -> Groups:
-    """Groups of equal records, in the order of records; the columns of a record may stand in several tables."""
-    columns = [table if table.ndim == 2 else table[:, None] for table in tables]
+def hashes_of(*columns: Array) -> Bits:
+    """A public hash of every record."""
     hashes = np.zeros(len(columns[0]), dtype=np.uint64)
 
     def task(first: int) -> None:
@@ -100,6 +99,12 @@ def grouped(*tables: Array) -> Groups:
 
     for _ in in_parallel(task, range(0, len(hashes), PIECE), 0):
         pass
+    return hashes
+
+
+def grouped(*columns: Array) -> Groups:
+    """Groups of equal records, in the order of records; the columns of a record may stand in several tables."""
+    hashes = hashes_of(*columns)
     order = _sorted(hashes)
     ranked = hashes[order]
     new = np.ones(len(order), dtype=bool)
