@@ -72,6 +72,7 @@ class GridDeduplicator(Resampler):
 
     @property
     def in_memory(self) -> bool:  # type: ignore[override]
+        """Whether rows get weights, which need all of them at once."""
         return self.keep == "soft"
 
     @property

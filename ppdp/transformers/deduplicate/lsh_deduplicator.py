@@ -87,6 +87,7 @@ class LSHDeduplicator(Resampler):
 
     @property
     def in_memory(self) -> bool:  # type: ignore[override]
+        """Whether rows get weights, which need all of them at once."""
         return self.rule == "soft"
 
     @property
