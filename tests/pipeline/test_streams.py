@@ -151,7 +151,10 @@ def test_a_reader_is_fitted_and_nothing_stays(tmp_path, monkeypatch):
 )
 def test_what_needs_rows_in_memory_says_so_before_any_is_read(stage, name):
     pipe = make_pipeline(MinMaxScaler(ranges=(-3, 3)), MeanImputer(), stage, GaussianMechanism())
-    assert pipe.plan(Domain(n_rows=1000, n_features=D)).in_memory == (name,)
+    plan = pipe.plan(Domain(n_rows=1000, n_features=D))
+    assert plan.in_memory == (name,)
+    for shown in (repr(plan), plan._repr_html_()):
+        assert f"needs all rows in memory: {name}" in shown
     ledger = Ledger(epsilon=5.0, delta=1e-5)
     with pytest.raises(UnsupportedOrder, match=rf"stage '{name}': it needs all rows in memory.*to_table"):
         pipe.set_params(ledger=ledger, dataset="d").fit(ds.dataset(TABLE.drop_columns(["y"])))

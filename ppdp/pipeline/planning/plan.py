@@ -169,7 +169,7 @@ class Plan:
         """The plan for a terminal."""
         steps = [f"{s.name:<12} {s.way.name:<7} -> {s.way.distance.describe()}" for s in self.steps]
         warnings = [f"warning: {warning}" for warning in self.warnings]
-        return "\n  ".join([TITLE, self._promise(), *steps, *self._noise(), *self._trusted(), *warnings])
+        return "\n  ".join([TITLE, self._promise(), *steps, *self._noise(), *self._trusted(), *self._held(), *warnings])
 
     def _repr_html_(self) -> str:
         """The plan for a notebook: the stages, what gets noise, and the other routes."""
@@ -186,7 +186,8 @@ class Plan:
                 for s in self.steps
             ),
         )
-        lines = "".join(f"<div>{escape(visible(line.strip()))}</div>" for line in (*self._noise(), *self._trusted()))
+        below = *self._noise(), *self._trusted(), *self._held()
+        lines = "".join(f"<div>{escape(visible(line.strip()))}</div>" for line in below)
         warnings = "".join(f"<div>⚠ {escape(visible(warning))}</div>" for warning in self.warnings)
         best = self.ranked()[:MOST]
         routes = html_table(
@@ -207,6 +208,10 @@ class Plan:
 
     def _promise(self) -> str:
         return f"(epsilon, delta) = ({self.epsilon:g}, {self.delta:g}), {self.domain.describe()}"
+
+    def _held(self) -> list[str]:
+        """Why rows cannot be read in blocks."""
+        return [f"needs all rows in memory: {', '.join(self.in_memory)}"] if self.in_memory else []
 
     def _trusted(self) -> list[str]:
         """Ranges and constants that nobody can check, a line each."""
