@@ -144,6 +144,8 @@ def _parts_delta(mu: float, parts: tuple[Part, ...], epsilon: float) -> float:
         run = None if _known_alone(losses) else _distribution(losses, _fine(losses, INTERVAL, epsilon))
         if run is not None:
             found.append(run.delta(epsilon))
+        if math.isinf(_curve(losses)(2.0)) and not LEAST_DELTA <= min(found) < 1:
+            found.append(renyi_delta(lambda order: parts_at_order(mu, parts, order), epsilon, _ORDERS))
     return min(found)
 
 
