@@ -130,18 +130,20 @@ def frame_of(partition, table=TABLE):
     return dd.from_delayed(parts, meta=whole.iloc[:0], verify_meta=False)
 
 
+@pytest.mark.repeated("partition", keep=4)
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_no_partition_of_files_shows_in_a_bit(partition, tmp_path, chosen, whole):
     size = 7777 * (1 + len(partition))
     assert left(fitted(written(tmp_path, partition, size=size))) == whole
 
 
-@pytest.mark.repeated("partition", keep=3)
+@pytest.mark.repeated("partition", keep=2)
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_no_partition_of_a_frame_shows_in_a_bit(partition, chosen, whole):
     assert left(fitted(frame_of(partition))) == whole
 
 
+@pytest.mark.repeated("name")
 @pytest.mark.parametrize("name", ["a sample first", "covariance"])
 def test_tasks_of_several_blocks_give_the_same_bits(name, tmp_path, chosen, monkeypatch):
     table = TABLE if name == "a sample first" else TABLE.drop_columns(["y"])
