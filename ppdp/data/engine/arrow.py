@@ -138,7 +138,7 @@ class ArrowSource(Source):
             seen = 0
             if self._mark(fragment) == mark:
                 with _unquoted():
-                    for batch in fragment.to_batches(schema=self.schema, columns=list(names), **_bounded(fragment)):
+                    for batch in _batches(fragment, self.schema, list(names)):
                         seen += batch.num_rows
                         if seen <= count and batch.num_rows:
                             yield pa.Table.from_batches([batch])
@@ -146,15 +146,23 @@ class ArrowSource(Source):
                 raise RowsChanged("the rows changed between two passes.", fix="fit a copy that nobody writes to.")
 
 
-def _bounded(fragment: Any) -> dict[str, Any]:
-    """How to read a fragment: no column of a whole row group at once, and few batches ahead."""
-    import pyarrow.dataset as ds
+def _batches(fragment: Any, schema: Any, names: list[str]) -> Iterator[Any]:
+    """Rows of a fragment. Of Parquet a few pages at once: a scan of a dataset would hold a whole row group."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
 
-    bounded = {"batch_size": PIECE, "batch_readahead": AHEAD, "fragment_readahead": 1}
-    if getattr(getattr(fragment, "format", None), "default_extname", "") != "parquet":
-        return bounded
-    options = ds.ParquetFragmentScanOptions(use_buffered_stream=True, buffer_size=BUFFER, pre_buffer=False)
-    return {**bounded, "fragment_scan_options": options}
+    if getattr(getattr(fragment, "format", None), "default_extname", "") == "parquet":
+        with fragment.open() as file, pq.ParquetFile(file, buffer_size=BUFFER, pre_buffer=False) as own:
+            given = own.schema_arrow
+            wanted = pa.schema([schema.field(name) for name in names])
+            if all(given.get_all_field_indices(field.name) and given.field(field.name).equals(field) for field in wanted):
+                groups = [group.id for group in fragment.row_groups]
+                batches = own.iter_batches(batch_size=PIECE, row_groups=groups, columns=names)
+                yield from (batch.select(names) for batch in batches)
+                return
+    yield from fragment.to_batches(
+        schema=schema, columns=names, batch_size=PIECE, batch_readahead=AHEAD, fragment_readahead=1
+    )
 
 
 class _Spooled(ArrowSource):
