@@ -148,14 +148,12 @@ class ArrowSource(Source):
 
 def _batches(fragment: Any, schema: Any, names: list[str]) -> Iterator[Any]:
     """Rows of a fragment. Of Parquet a few pages at once: a scan of a dataset would hold a whole row group."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     if getattr(getattr(fragment, "format", None), "default_extname", "") == "parquet":
         with fragment.open() as file, pq.ParquetFile(file, buffer_size=BUFFER, pre_buffer=False) as own:
             given = own.schema_arrow
-            wanted = pa.schema([schema.field(name) for name in names])
-            if all(given.get_all_field_indices(field.name) and given.field(field.name).equals(field) for field in wanted):
+            if all(given.get_field_index(name) >= 0 and given.field(name).equals(schema.field(name)) for name in names):
                 groups = [group.id for group in fragment.row_groups]
                 batches = own.iter_batches(batch_size=PIECE, row_groups=groups, columns=names)
                 yield from (batch.select(names) for batch in batches)
