@@ -32,6 +32,15 @@ def test_the_summary_counts_every_test_once_and_keeps_the_closest():
     assert "| pca | 0.7500 |" in page
 
 
+def test_only_the_test_that_reads_the_summary_is_left_out_of_the_run(monkeypatch, tmp_path, request):
+    asked = []
+    monkeypatch.setattr(attack.pytest, "main", lambda options, plugins: asked.extend(options) or 0)
+    monkeypatch.setattr(attack, "SUMMARY", tmp_path / "summary.md")
+    assert attack.main([]) == 0
+    left_out = [option for option in asked if "::" in option]
+    assert left_out == [request.node.nodeid.replace(request.node.name, test_the_release_was_attacked.__name__)]
+
+
 def test_the_release_was_attacked():
     said = attack.SUMMARY.read_text("utf-8")
     assert f"ppdp {ppdp.__version__}, " in said
