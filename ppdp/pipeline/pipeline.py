@@ -7,7 +7,6 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils.metaestimators import available_if
@@ -32,14 +31,15 @@ from ppdp.interop.sklearn import FromSklearn
 from ppdp.pipeline.composition import Composition, check_steps
 from ppdp.pipeline.estimator import PrivateEstimator
 from ppdp.pipeline.execute import Outcome, execute
+from ppdp.pipeline.inferring import Inferring
 from ppdp.pipeline.issue import issue
 from ppdp.pipeline.planning.laddering import ladder_plan
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.solve import Solver, make_plan
 from ppdp.pipeline.release.description import describe
 from ppdp.pipeline.release.table import Released
-from ppdp.pipeline.release.twins import mapped, released_twins
-from ppdp.pipeline.sparse import check_sparse_plan, check_sparse_twins
+from ppdp.pipeline.release.twins import released_twins
+from ppdp.pipeline.sparse import check_sparse_plan
 from ppdp.pipeline.streams import check_streams
 from ppdp.privacy.gate import GATE_KINDS
 from ppdp.privacy.ledger.fits import Charge, Cost, charge, open_ledger
@@ -47,11 +47,7 @@ from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.privacy.noise.sampler import Noise
 
 
-def _maps(pipeline: Pipeline) -> bool:
-    return pipeline._answers("transform")
-
-
-class Pipeline(PrivateEstimator, Composition, FromSklearn, BaseEstimator):
+class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstimator):
     """Pre-processing and a private mechanism, with one end-to-end (epsilon, delta).
 
     Parameters
@@ -319,56 +315,11 @@ class Pipeline(PrivateEstimator, Composition, FromSklearn, BaseEstimator):
         check_is_fitted(self)
         return self
 
-    def _answers(self, method: str) -> bool:
-        getattr(self.steps[-1][1], method)  # whose error says that it does not
-        return True
-
-    def _answer(self, method: str, X: Any, *y: Any) -> Any:
-        values = self._inference(X)
-        return getattr(self.twins_[-1][1], method)(values, *y)
-
-    @discreet
-    def _inference(self, X: Any) -> Array:
-        """Raw rows through the released twins of all stages before the mechanism or the last transformer."""
-        check_is_fitted(self)
-        X = entrance.table_of(X)
-        entrance.check_form(self, X, self.coded, reset=False)
-        values = entrance.read_values(self.coded(X), self.invalid)
-        facts = Domain(row_norm=self.row_norm_, entry_bound=self.entry_bound_)
-        values = entrance.repaired_values(values, facts, gaps=self.fills_gaps, invalid=self.invalid)
-        if issparse(values):
-            check_sparse_twins(self.twins_[:-1], values.shape[1])
-        return mapped(self.twins_[:-1], values)
-
-    @available_if(_maps)
+    @available_if(lambda self: self._answers("transform"))
     @discreet
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Fit, then map the same rows with released statistics: private rows, which no certificate covers."""
         return self.fit(X, y).transform(X)
-
-    @available_if(_maps)
-    def transform(self, X: Any) -> Any:
-        """Map rows with released statistics only.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_samples, n_features)
-            Rows; they need not be the private ones.
-        """
-        values = self._inference(X)
-        last = self.twins_[-1][1]
-        if hasattr(last, "feature_names_in_"):
-            import pandas as pd
-
-            index = X.index if isinstance(X, pd.DataFrame) else None
-            return last.transform(pd.DataFrame(values, columns=last.feature_names_in_, index=index))
-        return last.transform(values)
-
-    @available_if(_maps)
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the output columns."""
-        check_is_fitted(self)
-        return np.asarray(self.twins_[-1][1].get_feature_names_out(), dtype=object)
 
 
 def rows_to_fit(pipeline: Pipeline, X: Any, y: Any = None) -> tuple[Plan, Rows]:

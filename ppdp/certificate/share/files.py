@@ -121,13 +121,13 @@ def read_file(path: Path, most: int = MOST_BYTES) -> bytes:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file so that it is there whole or not at all, whenever the process or the machine dies."""
-    with _written(path):
+    with written(path):
         _replace(path, data)
 
 
 def write_folder(path: Path, members: Mapping[str, bytes]) -> None:
     """Write a new folder in the same manner."""
-    with _written(path):
+    with written(path):
         temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
         try:
             for name, data in members.items():
@@ -142,7 +142,7 @@ def write_folder(path: Path, members: Mapping[str, bytes]) -> None:
 
 
 @contextmanager
-def _written(path: Path) -> Iterator[None]:
+def written(path: Path) -> Iterator[None]:
     """Typed errors while writing, and the new name brought to the disk."""
     try:
         yield
@@ -151,7 +151,7 @@ def _written(path: Path) -> Iterator[None]:
         raise ExportError(f"cannot write {str(path)!r}: {error.strerror}.") from None
 
 
-def _to_disk(file: Any, data: bytes) -> None:
+def _to_disk(file: Any, data: bytes = b"") -> None:
     file.write(data)
     file.flush()
     os.fsync(file.fileno())
@@ -213,11 +213,19 @@ def write_atomically(path: str | os.PathLike[str], text: str) -> None:
 
 
 def _replace(path: Path, data: bytes) -> None:
+    with replacing(path, 0o644) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: Path, mode: int = 0o600) -> Iterator[Any]:
+    """A file to be written, which is at the path when all of it is on the disk; after an error it is nowhere."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            _to_disk(file, data)
-        os.chmod(temporary, 0o644)
+            yield file
+            _to_disk(file)
+        os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

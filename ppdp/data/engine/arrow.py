@@ -14,6 +14,9 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ppdp.data.engine.source import Source
 from ppdp.data.parallel import PIECE
 from ppdp.exceptions import DomainMismatch, InvalidInput, RowsChanged
@@ -24,9 +27,11 @@ BUFFER = 2**20  # bytes that are read of a column at a time
 
 
 def opened(data: Any) -> Source | None:
-    """A source for a path, a glob, a folder, a ``pyarrow.dataset.Dataset`` or a ``RecordBatchReader``."""
+    """A source for a path or several, a glob, a folder, a ``pyarrow.dataset.Dataset`` or a ``RecordBatchReader``."""
     if isinstance(data, (str, os.PathLike)):
-        return _of_path(os.fspath(data))
+        return _of_paths([os.fspath(data)])
+    if isinstance(data, (list, tuple)) and data and all(isinstance(path, (str, os.PathLike)) for path in data):
+        return _of_paths([os.fspath(path) for path in data])
     if not type(data).__module__.startswith("pyarrow"):
         return None
     import pyarrow as pa
@@ -39,10 +44,26 @@ def opened(data: Any) -> Source | None:
     return ArrowSource(data) if isinstance(data, ds.Dataset) else None
 
 
-def _of_path(path: str) -> Source:
-    """Every file at a path: one, those of a glob, or those in a folder, in the order of their names."""
+def _of_paths(paths: Sequence[str]) -> Source:
+    """Every file at some paths: one, those of a glob, or those in a folder, each path's in the order of their names."""
     import pyarrow.dataset as ds
 
+    found = [file for path in paths for file in _files_at(path)]
+    names = ", ".join(map(repr, paths[:3])) + (", ..." if len(paths) > 3 else "")
+    if len(set(map(os.path.realpath, found))) < len(found):
+        raise InvalidInput(f"a file is named twice in {names}.", fix="each once: its rows would count twice.")
+    kinds = {FORMATS.get(os.path.splitext(file)[1].lower()) for file in found}
+    if len(kinds) > 1 or None in kinds:
+        raise InvalidInput(
+            f"what is at {names} is not all of one kind that can be read in blocks: {', '.join(FORMATS)}.",
+            fix="write the rows as Parquet, whose columns have types.",
+        )
+    with _unquoted():
+        dataset = ds.dataset(found, format=kinds.pop())
+    return ArrowSource(dataset)
+
+
+def _files_at(path: str) -> list[str]:
     if os.path.isdir(path):
         within = (file.relative_to(path) for file in Path(path).rglob("*") if file.is_file())
         found = [os.path.join(path, file) for file in within if not any(part[0] in "._" for part in file.parts)]
@@ -50,15 +71,7 @@ def _of_path(path: str) -> Source:
         found = [path] if os.path.isfile(path) else glob.glob(path, recursive=True)
     if not found:
         raise InvalidInput(f"there is no file at {path!r}.", fix="the path of a file, a folder or a glob.")
-    kinds = {FORMATS.get(os.path.splitext(file)[1].lower()) for file in found}
-    if len(kinds) > 1 or None in kinds:
-        raise InvalidInput(
-            f"what is at {path!r} is not all of one kind that can be read in blocks: {', '.join(FORMATS)}.",
-            fix="write the rows as Parquet, whose columns have types.",
-        )
-    with _unquoted():
-        dataset = ds.dataset(sorted(found), format=kinds.pop())
-    return ArrowSource(dataset)
+    return sorted(found)
 
 
 @contextmanager
@@ -114,6 +127,17 @@ class ArrowSource(Source):
                 fix="write all fragments with one schema.",
             )
 
+    @property
+    def marks(self) -> Any:
+        """Path, kind, size, time and number of rows of every file."""
+        paths = [getattr(fragment, "path", None) for fragment in self._fragments]
+        return [[path, *map(str, mark or ()), count] for path, mark, count in zip(paths, self._marks, self._counts)]
+
+    def between(self, first: int, last: int) -> Source:
+        groups = list(self.groups())
+        starts = np.cumsum([0, *(group.n for group in groups)])
+        return rows_between(groups, starts, first, last)
+
     def groups(self) -> Iterator[ArrowSource]:
         """The rows of every row group, or of a fragment that has none, to be read elsewhere."""
         for fragment, mark, count in zip(self._fragments, self._marks, self._counts):
@@ -144,6 +168,29 @@ class ArrowSource(Source):
                             yield pa.Table.from_batches([batch])
             if seen != count or self._mark(fragment) != mark:
                 raise RowsChanged("the rows changed between two passes.", fix="fit a copy that nobody writes to.")
+
+
+class Between(Source):
+    """Some of the rows of row groups that follow each other: so many, behind others."""
+
+    def __init__(self, parts: Sequence[ArrowSource], skip: int, n: int) -> None:
+        self.parts, self.skip, self.n, self.schema = parts, skip, n, parts[0].schema
+
+    def tables(self, names: Sequence[str]) -> Iterator[Any]:
+        seen = -self.skip
+        for table in (table for part in self.parts for table in part.tables(names)):
+            first, seen = seen, seen + table.num_rows
+            if seen > 0:
+                yield table.slice(max(0, -first), min(self.n, seen) - max(0, first))
+            if seen >= self.n:
+                break
+        self.parts[-1].check()
+
+
+def rows_between(groups: Sequence[ArrowSource], starts: NDArray[np.intp], first: int, last: int) -> Between:
+    """The rows from one number to another, of row groups of which each begins at such a number."""
+    a, b = int(np.searchsorted(starts, first, "right")) - 1, int(np.searchsorted(starts, last))
+    return Between(groups[a:b], first - int(starts[a]), last - first)
 
 
 def _batches(fragment: Any, schema: Any, names: list[str]) -> Iterator[Any]:

@@ -176,8 +176,7 @@ def _of_files(files: arrow.ArrowSource, client: Any) -> Spread:
             ends.append(end)
     jobs: list[Job] = []
     for a, b in pairwise(ends):
-        first, last = int(np.searchsorted(starts, a, "right")) - 1, int(np.searchsorted(starts, b))
-        jobs.append((partial(_read, groups[first:last], a - int(starts[first]), b - a), ()))
+        jobs.append((partial(_read, arrow.rows_between(groups, starts, a, b)), ()))
     return Spread(client, files.schema, jobs, ends)
 
 
@@ -186,18 +185,8 @@ def _blocks(n: int) -> int:
     return min(MOST, max(1, n // (PIECE * TASKS)))
 
 
-def _read(groups: Sequence[arrow.ArrowSource], skip: int, n: int, names: Sequence[str], parts: Any) -> Iterator[Any]:
-    def tables() -> Iterator[Any]:
-        seen = -skip
-        for table in (table for group in groups for table in group.tables(names)):
-            first, seen = seen, seen + table.num_rows
-            if seen > 0:
-                yield table.slice(max(0, -first), min(n, seen) - max(0, first))
-            if seen >= n:
-                break
-        groups[-1].check()
-
-    return aligned(tables())
+def _read(rows: Source, names: Sequence[str], parts: Any) -> Iterator[Any]:
+    return aligned(rows.tables(names))
 
 
 def _of_frame(frame: Any, client: Any) -> Spread:

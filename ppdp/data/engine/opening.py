@@ -18,6 +18,8 @@ def opened_source(data: Any) -> Source | None:
 
     :class:`InvalidInput` if there are no rows in what was passed, or it cannot be read.
     """
+    if isinstance(data, Source):
+        return data
     return next((found for engine in ENGINES if (found := engine.opened(data)) is not None), None)
 
 

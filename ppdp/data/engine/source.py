@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar
 
 from ppdp.core.progress import paced
 from ppdp.data.parallel import PIECE, in_parallel
+from ppdp.exceptions import InvalidInput
 
 T = TypeVar("T")
 
@@ -49,6 +50,15 @@ class Source(ABC):
         blocks = enumerate(aligned(self.tables(names)))
         results = in_parallel(lambda block: task(block[0] * PIECE, block[1]), blocks, width)
         return paced(results, self.n, PIECE)
+
+    def between(self, first: int, last: int) -> Source:
+        """Some of the rows, one after the other, without reading those before; :class:`InvalidInput` if it cannot."""
+        raise InvalidInput("these rows are read from the first to the last, or elsewhere.", fix="files in Parquet.")
+
+    @property
+    def marks(self) -> Any:
+        """What changes where somebody writes to the rows, as far as that is known without reading them."""
+        return None
 
     def close(self) -> None:  # noqa: B027  most have nothing to remove
         """Remove whatever was made to read the rows twice."""

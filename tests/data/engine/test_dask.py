@@ -165,7 +165,7 @@ def test_every_row_is_read_once_and_few_row_groups_twice(partition, size, least,
     found = [one for task in tasks for one in task.compute(scheduler="sync")]
     assert [first for first, _ in found] == list(range(0, N, PIECE))
     assert np.array_equal(np.concatenate([rows for _, rows in found]), np.arange(N))
-    read = [id(group._fragments[0]) for make, _ in source.jobs for group in make.args[0]]
+    read = [id(group._fragments[0]) for make, _ in source.jobs for group in make.args[0].parts]
     assert len(read) <= len(set(read)) + len(source.jobs)
 
 

@@ -1,0 +1,63 @@
+"""What a fit released, as one map of raw rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scipy.sparse import issparse
+
+from ppdp.core.domain import Domain
+from ppdp.data import intake as entrance
+from ppdp.data.delivered import Delivered
+from ppdp.data.engine.source import Source
+from ppdp.data.rows import Array
+from ppdp.exceptions import DomainMismatch
+from ppdp.pipeline.release.twins import mapped
+from ppdp.pipeline.sparse import check_sparse_twins
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Inference:
+    """Released twins as one map of raw rows, each by itself; an engine may run it where the rows are."""
+
+    coded: Callable[[Any], Any]
+    facts: Domain
+    gaps: bool
+    invalid: str
+    twins: Sequence[tuple[str, Any]]
+
+    @classmethod
+    def of(cls, pipeline: Any, twins: Sequence[tuple[str, Any]]) -> Inference:
+        """That of some first twins of a fitted pipeline."""
+        facts = Domain(row_norm=pipeline.row_norm_, entry_bound=pipeline.entry_bound_)
+        return cls(pipeline.coding or as_it_is, facts, pipeline.fills_gaps, pipeline.invalid, twins)
+
+    def __call__(self, table: Any) -> Array:
+        """Rows of an opened table."""
+        values = entrance.read_values(self.coded(table), self.invalid)
+        values = entrance.repaired_values(values, self.facts, gaps=self.gaps, invalid=self.invalid)
+        if issparse(values):
+            check_sparse_twins(self.twins, values.shape[1])
+        return mapped(self.twins, values)
+
+
+def columns_of(pipeline: Any, source: Source, other: Sequence[str] = ()) -> tuple[str, ...]:
+    """The columns of rows in blocks that a fitted pipeline maps: by name if it knows names, else all but some others.
+
+    :class:`DomainMismatch` if one is absent.
+    """
+    names = source.schema.names
+    known = getattr(pipeline, "feature_names_in_", None)
+    wanted = tuple(known) if known is not None else tuple(name for name in names if name not in other)
+    absent = [name for name in (*wanted, *other) if names.count(name) != 1]
+    if absent:
+        raise DomainMismatch(f"no column, or more than one, is called {', '.join(map(repr, absent))}.")
+    entrance.check_form(pipeline, Delivered(source, wanted, None), pipeline.coded, reset=False)
+    return wanted
+
+
+def as_it_is(X: Any) -> Any:
+    """The map that changes nothing."""
+    return X

@@ -1,0 +1,137 @@
+"""What becomes of many rows, in a folder of Parquet files that is written part by part: a killed run is continued.
+
+A part holds the same rows whoever writes it, and is there whole or not at all. The manifest says of which release and
+which rows the parts are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ppdp.certificate.share.files import hashed, read_file, replacing, write_bytes, written
+from ppdp.core.checks import choice
+from ppdp.core.progress import progress
+from ppdp.data.engine.source import Source
+from ppdp.data.frames import opened
+from ppdp.data.parallel import PIECE
+from ppdp.data.rows import Array
+from ppdp.exceptions import ExportError, InvalidParameter
+from ppdp.pipeline.release.inference import Inference, columns_of
+
+FORM, MANIFEST, KEY = "ppdp-rows/1", "_ppdp.json", b"ppdp.rows"
+PART = 32 * PIECE  # rows of a file
+WORDS = {"transform": "", "predict": "prediction", "predict_proba": "probability", "decision_function": "decision"}
+NOTE = "of every row, by what a release holds; no certificate covers it"
+
+
+def write_parts(pipeline: Any, source: Source, target: Path, method: str | None, keep: tuple[str, ...]) -> None:
+    """Write a folder; see :meth:`ppdp.Pipeline.write_parquet`."""
+    offered = [name for name in WORDS if hasattr(pipeline, name)]
+    if not offered:
+        raise InvalidParameter("this release maps no rows.", fix="a last step that transforms or predicts.")
+    method = offered[0] if method is None else choice("method", method, offered)
+    names = columns_of(pipeline, source, keep)
+    columns = _columns(pipeline, method)
+    if len({*keep, *columns}) < len(keep) + len(columns):
+        raise InvalidParameter("a column to keep has the name of a new one, or is named twice.", fix="rename it.")
+    about = _about(pipeline, source, method, [*keep, *columns])
+    if os.path.lexists(target):
+        if _manifest(target) == about:
+            return
+        raise ExportError(f"{str(target)!r} is already there, of other rows or another release.", fix="another name.")
+    task = partial(_block, *_map(pipeline, method), names, keep, columns, {KEY: f"{method} {NOTE}".encode()})
+    hidden = target.with_name(f".{target.name}.unfinished")
+    with written(target):
+        _begin(hidden, about)
+        files = [hidden / f"part-{number:06}.parquet" for number in range(-(-source.n // PART))]
+        for number, file in zip(progress(range(len(files)), "files"), files):
+            if not file.exists():
+                rows = source.between(number * PART, min(source.n, (number + 1) * PART))
+                _write(file, rows.over(task, [*names, *keep], len(names)))
+        for file in set(hidden.iterdir()) - {*files, hidden / MANIFEST}:  # of a run that was killed
+            file.unlink()
+        os.rename(hidden, target)
+
+
+def _columns(pipeline: Any, method: str) -> list[str]:
+    """Names of what a method gives."""
+    if method == "transform":
+        return [str(name) for name in pipeline.get_feature_names_out()]
+    classes, word = getattr(pipeline, "classes_", ()), WORDS[method]
+    several = method == "predict_proba" or (method == "decision_function" and len(classes) > 2)
+    return [f"{word} of {label}" for label in classes] if several else [word]
+
+
+def _map(pipeline: Any, method: str) -> tuple[Inference, Callable[[Array], Any] | None]:
+    """The twins that make values of raw rows, and what makes the answer of these."""
+    if method == "transform":
+        return Inference.of(pipeline, pipeline.twins_), None
+    return Inference.of(pipeline, pipeline.twins_[:-1]), getattr(pipeline.twins_[-1][1], method)
+
+
+def _about(pipeline: Any, source: Source, method: str, columns: Sequence[str]) -> dict[str, Any]:
+    """The manifest: of which release and which rows this is."""
+    released = pipeline.certificate_.record.released
+    rows = hashed(json.dumps([source.n, source.marks]).encode())
+    return {
+        "form": FORM,
+        "released": released.sha256,
+        "inference": released.inference,
+        "method": method,
+        "columns": list(columns),
+        "rows": rows,
+        "part": PART,
+    }
+
+
+def _manifest(folder: Path) -> Any:
+    with contextlib.suppress(OSError, ValueError, RecursionError, ExportError):
+        return json.loads(read_file(folder / MANIFEST, 2**24))
+    return None
+
+
+def _begin(hidden: Path, about: dict[str, Any]) -> None:
+    """The hidden folder with this manifest; parts with another one are of no use."""
+    if os.path.lexists(hidden) and _manifest(hidden) != about:
+        shutil.rmtree(hidden)
+    if not hidden.exists():
+        hidden.mkdir(0o700)
+        write_bytes(hidden / MANIFEST, json.dumps(about, indent=2).encode())
+
+
+def _block(
+    inference: Inference,
+    then: Callable[[Array], Any] | None,
+    names: Sequence[str],
+    keep: Sequence[str],
+    columns: Sequence[str],
+    note: dict[bytes, bytes],
+    first: int,
+    table: Any,
+) -> Any:
+    """A table of what is kept of a block, and of what becomes of it."""
+    import pyarrow as pa
+
+    values = inference(opened(table.select(list(names))))
+    found = np.asarray(values if then is None else then(values))
+    new = [pa.array(column) for column in found.reshape(len(found), -1).T]
+    return pa.table([*(table[name] for name in keep), *new], [*keep, *columns]).replace_schema_metadata(note)
+
+
+def _write(path: Path, blocks: Any) -> None:
+    import pyarrow.parquet as pq
+
+    first = next(blocks)
+    with replacing(path) as file, pq.ParquetWriter(file, first.schema) as writer:
+        writer.write_table(first)
+        for block in blocks:
+            writer.write_table(block)

@@ -1,0 +1,246 @@
+"""What becomes of rows in files is written part by part, and a killed run goes on: whole or not at all, never mixed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from effort import rounds
+
+import ppdp
+from ppdp import Domain, make_pipeline
+from ppdp.data.parallel import PIECE
+from ppdp.exceptions import DomainMismatch, ExportError, InvalidInput, InvalidParameter, InvalidValue, RowsChanged
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.pipeline.release import parts
+from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, StandardScaler
+
+pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarning")
+
+N, D = 5 * PIECE + 321, 3
+NAMES = [f"x{i}" for i in range(D)]
+
+
+def table_of(seed=0, n=N):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, D))
+    label = (X[:, 0] > 0).astype(np.int64)
+    X[rng.random(X.shape) < 0.01] = np.nan
+    return pa.table([*X.T, label, np.arange(n)], [*NAMES, "y", "number"])
+
+
+TABLE = table_of()
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    """Parts of two blocks."""
+    monkeypatch.setattr(parts, "PART", 2 * PIECE)
+
+
+@pytest.fixture
+def rows(tmp_path):
+    folder = tmp_path / "rows"
+    folder.mkdir()
+    half = N // 2 + 7
+    pq.write_table(TABLE.slice(0, half), folder / "0.parquet", row_group_size=50_001)
+    pq.write_table(TABLE.slice(half), folder / "1.parquet", row_group_size=9999)
+    return folder
+
+
+def front():
+    return MinMaxScaler(ranges=(-4, 4)), MeanImputer(), StandardScaler()
+
+
+def model(**given):
+    steps = *front(), LogisticRegression(classes=(0, 1), max_iter=3)
+    return make_pipeline(*steps, random_state=1, **given).fit(TABLE.select([*NAMES, "y"]), "y")
+
+
+def stages():
+    return make_pipeline(*front(), PCA(2), random_state=1).fit(TABLE.select(NAMES))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return model()
+
+
+def read(folder):
+    return ds.dataset(folder).to_table()
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "transform"])
+def test_files_hold_what_the_method_gives_in_memory(rows, tmp_path, fitted, method):
+    pipe = stages() if method == "transform" else fitted
+    pipe.write_parquet(rows, tmp_path / "out", method=method, keep="number")
+    found = read(tmp_path / "out")
+    assert np.array_equal(found["number"], np.arange(N))
+    wanted = np.asarray(getattr(pipe, method)(TABLE.select(NAMES))).reshape(N, -1)
+    new = np.column_stack([found[name] for name in found.schema.names[1:]])
+    assert np.allclose(new, wanted, rtol=1e-12, atol=1e-14)
+    assert len(list((tmp_path / "out").glob("*.parquet"))) == 3
+    assert b"no certificate covers it" in found.schema.metadata[parts.KEY]
+    assert sorted(os.listdir(tmp_path)) == ["out", "rows"]
+
+
+def test_columns_are_called_what_they_are(rows, tmp_path, fitted):
+    fitted.write_parquet(rows, tmp_path / "out", method="predict_proba", keep=["y"])
+    assert read(tmp_path / "out").schema.names == ["y", "probability of 0", "probability of 1"]
+    stages().write_parquet(rows, tmp_path / "mapped")
+    assert read(tmp_path / "mapped").schema.names == NAMES
+    fitted.write_parquet(rows, tmp_path / "labels")
+    assert read(tmp_path / "labels").schema.names == ["prediction"]
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "transform"])
+def test_methods_take_rows_in_blocks(rows, fitted, method):
+    pipe = stages() if method == "transform" else fitted
+    found, wanted = getattr(pipe, method)(rows), getattr(pipe, method)(TABLE.select(NAMES))
+    assert type(found) is type(wanted)
+    assert np.allclose(found, wanted, rtol=1e-12, atol=1e-14)
+
+
+def test_a_run_that_broke_off_writes_only_what_is_missing(rows, tmp_path, fitted, monkeypatch):
+    write, done = parts._write, []
+
+    def breaking(path, blocks):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(path.name)
+        write(path, blocks)
+
+    monkeypatch.setattr(parts, "_write", breaking)
+    with pytest.raises(KeyboardInterrupt):
+        fitted.write_parquet(rows, tmp_path / "out", keep=["number"])
+    assert not (tmp_path / "out").exists()
+    hidden = tmp_path / ".out.unfinished"
+    (hidden / ".part-000002.parquet.half").write_bytes(b"PAR1")
+    again = []
+    monkeypatch.setattr(parts, "_write", lambda path, blocks: (again.append(path.name), write(path, blocks)))
+    fitted.write_parquet(rows, tmp_path / "out", keep=["number"])
+    assert again == ["part-000002.parquet"]
+    assert np.array_equal(read(tmp_path / "out")["number"], np.arange(N))
+    assert sorted(os.listdir(tmp_path / "out")) == [parts.MANIFEST, *sorted({*done, *again})]
+    again.clear()
+    fitted.write_parquet(rows, tmp_path / "out", keep=["number"])  # all there: nothing to do
+    assert again == []
+
+
+def test_another_release_or_other_rows_begin_again(rows, tmp_path, fitted, monkeypatch):
+    write = parts._write
+
+    def broken(path, blocks):
+        write(path, blocks)
+        raise KeyboardInterrupt
+
+    other = make_pipeline(*front(), LogisticRegression(classes=(0, 1), max_iter=3), random_state=2)
+    other.fit(TABLE.select([*NAMES, "y"]), "y")
+    for pipe, method in ((fitted, "predict"), (other, "predict"), (other, "decision_function")):
+        monkeypatch.setattr(parts, "_write", broken)
+        with pytest.raises(KeyboardInterrupt):
+            pipe.write_parquet(rows, tmp_path / "out", method=method)
+    pq.write_table(TABLE.slice(0, N // 2), rows / "0.parquet")
+    with pytest.raises(KeyboardInterrupt):
+        other.write_parquet(rows, tmp_path / "out", method="decision_function")
+    monkeypatch.setattr(parts, "_write", write)
+    other.write_parquet(rows, tmp_path / "out", method="decision_function")
+    wanted = other.decision_function(rows)
+    assert np.allclose(read(tmp_path / "out")["decision"], wanted, rtol=1e-12, atol=1e-14)
+    with pytest.raises(ExportError, match="already there, of other rows or another release"):
+        fitted.write_parquet(rows, tmp_path / "out", method="decision_function")
+
+
+def test_nobody_else_reads_what_is_written(rows, tmp_path, fitted):
+    fitted.write_parquet(rows, tmp_path / "out")
+    assert (tmp_path / "out").stat().st_mode & 0o077 == 0
+    assert {file.stat().st_mode & 0o077 for file in (tmp_path / "out").glob("part-*")} == {0}
+    about = json.loads((tmp_path / "out" / parts.MANIFEST).read_text())
+    assert str(rows) not in json.dumps(about)
+
+
+def test_what_cannot_be_written_is_refused_and_leaves_nothing(rows, tmp_path, fitted):
+    out = tmp_path / "out"
+    with pytest.raises(InvalidInput, match="X is in memory"):
+        fitted.write_parquet(TABLE, out)
+    with pytest.raises(InvalidParameter, match="method"):
+        fitted.write_parquet(rows, out, method="transform")
+    with pytest.raises(DomainMismatch, match="'z'"):
+        fitted.write_parquet(rows, out, keep=["z"])
+    with pytest.raises(InvalidParameter, match="named twice"):
+        fitted.write_parquet(rows, out, keep=["y", "y"])
+    bare = tmp_path / "bare.parquet"
+    pq.write_table(TABLE.select(["x0", "x1"]), bare)
+    with pytest.raises(DomainMismatch, match="'x2'"):
+        fitted.write_parquet(bare, out)
+    with pytest.raises(InvalidParameter, match="maps no rows"):
+        make_pipeline(*front(), GaussianMechanism("mean")).fit(TABLE.select(NAMES)).write_parquet(rows, out)
+    with pytest.raises(InvalidInput, match="score takes rows in memory"):
+        fitted.score(rows, "y")
+    out.mkdir()
+    with pytest.raises(ExportError, match="already there"):
+        fitted.write_parquet(rows, out)
+    assert sorted(os.listdir(tmp_path)) == ["bare.parquet", "out", "rows"]
+
+
+def test_an_invalid_cell_ends_it_and_is_not_told(rows, tmp_path):
+    steps = MinMaxScaler(ranges=(-4, 4)), StandardScaler()
+    clean = TABLE.select(NAMES).slice(0, 1000).to_pandas().fillna(0.0)
+    pipe = make_pipeline(*steps, domain=Domain(n_rows=1000)).fit(clean)
+    with pytest.raises(InvalidValue, match="Input X contains NaN, and no step fills gaps"):
+        pipe.write_parquet(rows, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_rows_that_change_meanwhile_end_it(rows, tmp_path, fitted, monkeypatch):
+    write = parts._write
+
+    def changing(path, blocks):
+        write(path, blocks)
+        pq.write_table(TABLE.slice(0, 10), rows / "1.parquet")
+
+    monkeypatch.setattr(parts, "_write", changing)
+    with pytest.raises(RowsChanged):
+        fitted.write_parquet(rows, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+CHILD = """
+import sys, ppdp
+from ppdp.pipeline.release import parts
+parts.PART = 2 * parts.PIECE
+print("ready", flush=True)
+ppdp.load(sys.argv[1]).write_parquet(sys.argv[2], sys.argv[3], keep=["number"])
+"""
+
+
+def test_killed_again_and_again_it_ends_whole(rows, tmp_path):
+    """From the first import to the last rename, at any moment; what stands at the path is always all of it."""
+    steps = *front(), LogisticRegression(classes=(0, 1), max_iter=3)
+    pipe = make_pipeline(*steps, dataset="rows").fit(TABLE.select([*NAMES, "y"]), "y")
+    model, out = tmp_path / "model.zip", tmp_path / "out"
+    pipe.export(model)
+    rng, kills = np.random.default_rng(0), 0
+    for _ in range(rounds(3)):
+        child = subprocess.Popen([sys.executable, "-c", CHILD, model, rows, out], stdout=subprocess.PIPE)
+        child.stdout.readline()
+        time.sleep(float(rng.uniform(0, 0.6)))
+        child.send_signal(signal.SIGKILL)
+        kills += child.wait() == -signal.SIGKILL
+        child.stdout.close()
+        if out.exists():
+            assert np.array_equal(read(out)["number"], np.arange(N))
+            out.rename(tmp_path / f"done{kills}")
+    assert kills > 0
+    ppdp.load(model).write_parquet(rows, out, keep=["number"])
+    found = read(out)
+    assert np.array_equal(found["number"], np.arange(N))
+    assert np.array_equal(found["prediction"], pipe.predict(TABLE.select(NAMES)))
+    assert not list(out.glob(".*"))
