@@ -1,4 +1,4 @@
-"""What a fitted pipeline does with new rows: with an array at once, with rows that are read in blocks block by block."""
+"""What a fitted pipeline does with new rows: with an array at once, with files block by block."""
 
 from __future__ import annotations
 
