@@ -6,8 +6,10 @@ invalid value, after the ledger was charged, so that not even an error comes for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from ppdp.cli.documents import place_of
 from ppdp.cli.output import refuse
 from ppdp.cli.pipeline_file import DataRules, PipelineFile
 from ppdp.cli.tables import Source
+from ppdp.data.engine.source import Source as Blocks
 from ppdp.data.rows import Array
 
 _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
@@ -25,7 +28,7 @@ _NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 class Layout:
     """What of a data file goes into a pipeline."""
 
-    source: Source
+    source: Any  # a Source; None where only cells are converted
     rules: DataRules
     columns: tuple[str, ...]  # those that hold features
 
@@ -85,12 +88,24 @@ class Layout:
         """Rows and features; public."""
         return self.source.n_rows, len(self.names)
 
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The columns that are read."""
+        return self.columns if self.rules.label is None else (*self.columns, self.rules.label)
+
+    def rows(self, classes: Sequence[Any] | None) -> tuple[Any, Any]:
+        """The private rows as a fit takes them: in memory, or where an engine holds them with the name of the label."""
+        return self.read(classes) if self.source.blocks is None else (Converted(self, classes), self.rules.label)
+
     def read(self, classes: Sequence[Any] | None) -> tuple[Any, Any]:
         """Features as a frame and labels; the private rows. Labels are text if one of the public classes is."""
+        return self.converted(self.source.read(self.wanted), classes)
+
+    def converted(self, table: Any, classes: Sequence[Any] | None) -> tuple[Any, Any]:
+        """The same of some of the rows."""
         import pandas as pd
 
         label = self.rules.label
-        table = self.source.read([*self.columns, *([label] if label is not None else [])])
         found: list[Array] = []
         for name in self.columns:
             if name not in self.rules.categories:
@@ -103,9 +118,64 @@ class Layout:
         X = pd.DataFrame(dict(zip(self.names, found)))
         if label is None:
             return X, None
-        if any(isinstance(one, str) for one in classes or ()):
+        if _are_words(classes):
             return X, _text(table[label]).to_numpy(zero_copy_only=False)
         return X, _numbers(table[label], ())
+
+
+class Converted(Blocks):
+    """Rows that an engine holds, every block of which becomes numbers where it is read."""
+
+    def __init__(self, layout: Layout, classes: Sequence[Any] | None, blocks: Any = None) -> None:
+        import pyarrow as pa
+
+        self.layout, self.classes, self.blocks = layout, classes, blocks or layout.source.blocks
+        fields = [(name, pa.float64()) for name in layout.names]
+        if layout.rules.label is not None:
+            fields.append((layout.rules.label, pa.large_string() if _are_words(classes) else pa.float64()))
+        self.schema, self.n, self.local = pa.schema(fields), self.blocks.n, self.blocks.local
+
+    def tables(self, names: Sequence[str]) -> Iterator[Any]:
+        return map(self._task(_as_it_is), count(), self.blocks.tables(self.layout.wanted))
+
+    def over(self, task: Any, names: Sequence[str], width: int, merge: Any = None) -> Iterator[Any]:
+        found: Iterator[Any] = self.blocks.over(self._task(task), self.layout.wanted, width, merge)
+        return found
+
+    def held(self, task: Any, names: Sequence[str], width: int) -> Any:
+        """As workers hold them."""
+        return self.blocks.held(self._task(task), self.layout.wanted, width)
+
+    def between(self, first: int, last: int) -> Blocks:
+        return Converted(self.layout, self.classes, self.blocks.between(first, last))
+
+    @property
+    def marks(self) -> Any:
+        return self.blocks.marks
+
+    def close(self) -> None:
+        self.blocks.close()
+
+    def _task(self, task: Any) -> Any:
+        """A task for raw blocks, without what opened the files."""
+        return partial(_converted, replace(self.layout, source=None), self.classes, self.schema, task)
+
+
+def _converted(layout: Layout, classes: Sequence[Any] | None, schema: Any, task: Any, first: int, table: Any) -> Any:
+    import pyarrow as pa
+
+    X, y = layout.converted(table, classes)
+    columns = [*X.to_numpy().T, *([] if y is None else [y])]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema)]
+    return task(first, pa.Table.from_arrays(arrays, schema=schema))
+
+
+def _as_it_is(_: int, table: Any) -> Any:
+    return table
+
+
+def _are_words(classes: Sequence[Any] | None) -> bool:
+    return any(isinstance(one, str) for one in classes or ())
 
 
 def _is_text(kind: Any) -> bool:

@@ -20,7 +20,7 @@ from ppdp.cli.ledgers import account_of, balance
 from ppdp.cli.output import Misuse, refuse, refuse_taken, say, words_of
 from ppdp.cli.pipeline_file import PipelineFile, import_modules, read_pipeline_file
 from ppdp.cli.planning import planned
-from ppdp.cli.tables import Source, open_source
+from ppdp.cli.tables import Source, open_rows
 from ppdp.exceptions import ExportError, InvalidValue
 
 if TYPE_CHECKING:
@@ -39,20 +39,37 @@ def fit(options: Namespace) -> int:
     """
     file = read_pipeline_file(options.file, options.imports)
     _check_out(options.out, options.ledger)
-    layout = Layout.of(open_source(options.data), file)
+    if bool(options.rows) == (options.data is not None):
+        refuse("where are the rows?", place="--data", fix="--data PATH, or their files in front of the pipeline file.")
+    with _engine(options):
+        return _fit(options, file, Layout.of(open_rows(options.rows or [options.data], options.engine), file))
+
+
+def _engine(options: Namespace) -> AbstractContextManager[None]:
+    """What reads the rows."""
+    if options.scheduler is not None and options.engine != "dask":
+        refuse("only Dask has a scheduler.", place="--scheduler", fix="--engine dask.")
+    if options.engine != "dask":
+        return nullcontext()
+    from ppdp.data.engine.opening import engine
+
+    return engine("dask", options.scheduler)
+
+
+def _fit(options: Namespace, file: PipelineFile, layout: Layout) -> int:
     plan = planned(file, layout, file.pipeline(dataset=options.dataset))
     _check_exportable(file, plan, conditional=options.conditional)
     account = account_of(options)
     pipe = file.pipeline(ledger=account, dataset=options.dataset)
-    with _busy(quiet=options.quiet):
-        X, y = layout.read(plan.domain.classes)
+    with _busy(quiet=options.quiet or layout.source.blocks is not None):
+        X, y = layout.rows(plan.domain.classes)
         try:
             with file.located():
                 pipe.fit(X, y)
         except Misuse as error:
             if isinstance(error.__context__, InvalidValue):  # its cause is in the data, not in the pipeline file
                 fix = 'invalid = "repair" in [pipeline], an imputer, or missing, categories and classes that cover it.'
-                refuse(_CELL, place=str(options.data), fix=fix)
+                refuse(_CELL, place=str(layout.source.path), fix=fix)
             raise
         sha256 = _write(pipe, options.out, conditional=options.conditional)
     certificate = pipe.certificate_
@@ -143,15 +160,20 @@ def predict(options: Namespace) -> int:
     refuse_taken(options.out)
     file = read_pipeline_file(options.file, options.imports)
     model = _loaded(options)
-    layout = _unlabelled(open_source(options.data), file)
+    layout = _unlabelled(open_rows([options.data], options.engine), file)
     wanted = tuple(model.feature_names_in_)
     absent = [name for name in wanted if name not in layout.names]
     if absent:
         fix = f"data like those of the fit, and the file of the fit: {options.file} makes {words_of(layout.names)}."
         refuse(f"lacks the columns {words_of(absent)}.", place=str(options.data), fix=fix)
-    X = layout.read(None)[0][list(wanted)]
+    X = layout.rows(None)[0]
+    in_parts = layout.source.blocks is not None and not options.out.name.lower().endswith(".csv")
     try:
-        predicted = model.predict(X)
+        if in_parts:
+            model.write_parquet(X, options.out, method="predict")
+            say(f"written: {options.out}, {layout.source.n_rows} rows")
+            return 0
+        predicted = model.predict(X if layout.source.blocks is not None else X[list(wanted)])
     except InvalidValue:
         refuse(_CELL, place=str(options.data), fix="correct the cell, or leave the row out.")
     cells = [_harmless(label) for label in predicted.tolist()]

@@ -70,8 +70,11 @@ def make_parser() -> Parser:
     _facts(plan)
 
     fit = command("fit", "fit a pipeline file to private rows and write model and certificate")
+    fit.add_argument("rows", type=Path, nargs="*", metavar="ROWS", help="files of private rows, instead of --data")
     fit.add_argument("file", type=Path, metavar="FILE", help="pipeline file")
-    fit.add_argument("--data", type=Path, required=True, metavar="PATH", help="the private rows")
+    fit.add_argument("--data", type=Path, metavar="PATH", help="the private rows: a file, a folder or a glob")
+    _engine(fit, "memory", "arrow", "dask")
+    fit.add_argument("--scheduler", metavar="ADDRESS", help="of the cluster of Dask (default: processes here)")
     fit.add_argument("--out", type=Path, required=True, metavar="OUT", help="new folder for what is written")
     fit.add_argument("--ledger", type=Path, metavar="PATH", help="account that is charged; made with --limit")
     fit.add_argument(
@@ -89,7 +92,8 @@ def make_parser() -> Parser:
     predict.add_argument("model", type=Path, metavar="MODEL", help="model.zip, or the folder of `ppdp fit`")
     predict.add_argument("file", type=Path, metavar="FILE", help="the pipeline file it was fitted with: how to read")
     predict.add_argument("--data", type=Path, required=True, metavar="PATH", help="the rows; labels may be absent")
-    predict.add_argument("--out", type=Path, required=True, metavar="OUT", help="new CSV file")
+    predict.add_argument("--out", type=Path, required=True, metavar="OUT", help="new CSV file, or folder of Parquet")
+    _engine(predict, "memory", "arrow")
     _imports(predict)
 
     verify = command("verify", "recompute a certificate; exit status 0 if it holds, 1 if not")
@@ -185,6 +189,11 @@ def _facts(parser: argparse.ArgumentParser, *, rows: str = "public number of row
     parser.add_argument("--data", type=Path, metavar="PATH", help="data file, of which only names and size are used")
     _imports(parser)
     _json(parser)
+
+
+def _engine(parser: argparse.ArgumentParser, *engines: str) -> None:
+    words = "what reads the rows (default: memory for one file, else arrow, in blocks)"
+    parser.add_argument("--engine", choices=engines, help=words)
 
 
 def _imports(parser: argparse.ArgumentParser) -> None:

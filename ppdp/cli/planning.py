@@ -13,7 +13,7 @@ from ppdp.cli.cells import Layout
 from ppdp.cli.documents import place_of
 from ppdp.cli.output import refuse, say, table
 from ppdp.cli.pipeline_file import PipelineFile, check_ranges, read_pipeline_file
-from ppdp.cli.tables import open_source
+from ppdp.cli.tables import open_rows
 from ppdp.exceptions import escaped
 
 SHAPE = "n_rows", "n_features"
@@ -59,7 +59,7 @@ def planned_of(file: PipelineFile, options: Namespace) -> Any:
             refuse(
                 "--rows and --columns are read from --data.", place="--data", fix="give either --data or the numbers."
             )
-        return planned(file, Layout.of(open_source(options.data), file), pipe)
+        return planned(file, Layout.of(open_rows([options.data]), file), pipe)
     domain = public_facts(file, pipe.domain, options)
     with file.located():
         return pipe.plan(domain)

@@ -26,6 +26,7 @@ class Source:
     types: dict[str, Any]  # columns in their order, with the type of Arrow; None in a CSV file, which has no types
     n_pieces: int  # in how many it is read
     pieces: Callable[[Sequence[str]], Iterator[Any]]  # the rows of some columns, as tables one after the other
+    blocks: Any = None  # the source of an engine, if rows are read in blocks and never all at once
 
     def read(self, columns: Sequence[str]) -> Any:
         """A pyarrow table of these columns, with a progress bar if it takes long."""
@@ -43,6 +44,19 @@ class Source:
         if name not in self.types:
             fix = suggestion(name, self.types)
             refuse(f"{str(self.path)!r} has no column {name!r}.", place=place, fix=fix)
+
+
+def open_rows(paths: Sequence[Path], engine: str | None = None) -> Source:
+    """One file, of which all rows are read; or in blocks several, a folder, a glob, or where an engine is named."""
+    if engine == "memory" or (engine is None and len(paths) == 1 and not (paths[0].is_dir() or "*" in str(paths[0]))):
+        if len(paths) > 1:
+            refuse("only one file is read into memory.", place="--engine", fix="leave it out.")
+        return open_source(paths[0])
+    from ppdp.data.engine.opening import opened_source
+
+    blocks: Any = opened_source([str(path) for path in paths])
+    names = _unique(blocks.schema.names, paths[0])
+    return Source(paths[0], blocks.n, dict(zip(names, blocks.schema.types)), 0, blocks.tables, blocks)
 
 
 def open_source(path: Path) -> Source:

@@ -1,0 +1,119 @@
+"""Several files, a folder or a glob are read in blocks; what is written is what one file gives."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from studies import PIPELINE, N, write_study
+
+from ppdp import load
+from ppdp.cli.cells import Layout
+from ppdp.cli.main import main
+from ppdp.cli.pipeline_file import read_pipeline_file
+from ppdp.cli.tables import open_rows
+from ppdp.data.engine.opening import engine
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_study(tmp_path)
+    table, rows = pq.read_table("study.parquet"), tmp_path / "rows"
+    rows.mkdir()
+    for part in range(4):
+        pq.write_table(table.slice(part * N // 4, N // 4), rows / f"{part}.parquet", row_group_size=77)
+    return tmp_path
+
+
+def values(release):
+    return {name: array.shape for name, array in load(f"{release}/model.zip").release_.arrays.items()}
+
+
+@pytest.mark.parametrize("given", [["rows/0.parquet", "rows/1.parquet", "rows/2.parquet", "rows/3.parquet"], []])
+def test_a_fit_takes_files_and_folders(given, study, capsys):
+    data = [] if given else ["--data", "rows"]
+    assert main(["fit", *given, "study.toml", *data, "--out", "blocks", "--quiet"]) == 0
+    assert main(["fit", "study.toml", "--data", "study.parquet", "--out", "whole", "--quiet"]) == 0
+    assert values("blocks") == values("whole")
+    assert main(["verify", "blocks", "--quiet"]) == 0
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_cells_become_the_same_numbers_in_blocks(text, study):
+    if text:
+        words = pa.chunked_array([pa.array(["yes" if i % 3 else "no" for i in range(N)])])
+        (study / "study.toml").write_text(PIPELINE.replace("classes = [0, 1]", 'classes = ["no", "yes"]'))
+        table = pq.read_table("study.parquet")
+        pq.write_table(table.set_column(table.schema.names.index("outcome"), "outcome", words), "rows/0.parquet")
+        for part in range(1, 4):
+            (study / f"rows/{part}.parquet").unlink()
+    file = read_pipeline_file(study / "study.toml")
+    classes = ("no", "yes") if text else (0, 1)
+    blocks, label = Layout.of(open_rows([study / "rows"]), file).rows(classes)
+    found = pa.concat_tables(blocks.tables(blocks.schema.names)).to_pandas()
+    one = Layout.of(open_rows([study / "rows" / "0.parquet"]), file)
+    frame, labels = one.read(classes)
+    n = len(frame)
+    assert (blocks.n, label) == (N, "outcome")
+    assert np.array_equal(found.iloc[:n, :-1].to_numpy(), frame.to_numpy(), equal_nan=True)
+    assert list(found.iloc[:n, -1]) == list(labels)
+
+
+def test_predictions_in_parts_and_in_one_file(study, capsys):
+    assert main(["fit", "study.toml", "--data", "rows/*.parquet", "--out", "model", "--quiet"]) == 0
+    wanted = load("model/model.zip").predict(
+        Layout.of(open_rows([study / "study.parquet"]), _file(study)).read(None)[0]
+    )
+    assert main(["predict", "model", "study.toml", "--data", "rows", "--out", "parts"]) == 0
+    assert np.array_equal(ds.dataset("parts").to_table()["prediction"], wanted)
+    assert main(["predict", "model", "study.toml", "--data", "rows", "--out", "one.csv"]) == 0
+    assert (study / "one.csv").read_text().split() == ["prediction", *map(str, wanted)]
+    assert (
+        main(["predict", "model", "study.toml", "--data", "study.parquet", "--engine", "arrow", "--out", "more"]) == 0
+    )
+    assert np.array_equal(ds.dataset("more").to_table()["prediction"], wanted)
+
+
+def _file(study):
+    return read_pipeline_file(study / "study.toml")
+
+
+def test_dask_reads_them_too(study, monkeypatch, capsys):
+    chosen = []
+    monkeypatch.setattr("ppdp.data.engine.opening.engine", lambda *given: chosen.append(given) or engine("arrow"))
+    address = ["--engine", "dask", "--scheduler", "tcp://head:8786"]
+    assert main(["fit", "rows/0.parquet", "rows/1.parquet", "study.toml", *address, "--out", "out", "--quiet"]) == 0
+    assert chosen == [("dask", "tcp://head:8786")]
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (["study.toml"], "--data: where are the rows?"),
+        (["rows/0.parquet", "study.toml", "--data", "rows"], "--data: where are the rows?"),
+        (["rows/0.parquet", "rows/0.parquet", "study.toml"], "a file is named twice"),
+        (["rows/0.parquet", "study.csv", "study.toml"], "not all of one kind"),
+        (["study.toml", "--data", "none/*.parquet"], "there is no file at 'none/*.parquet'"),
+        (["study.toml", "--data", "rows", "--engine", "memory"], "rows: is of an unknown kind"),
+        (["study.toml", "--data", "rows", "--scheduler", "tcp://head:8786"], "only Dask has a scheduler"),
+        (["rows/0.parquet", "rows/1.parquet", "study.toml", "--engine", "memory"], "only one file"),
+    ],
+)
+def test_what_is_no_data_is_refused_in_one_line(given, says, study, capsys):
+    assert main(["fit", *given, "--out", "out"]) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert error.count("\n") == 1
+    assert not (study / "out").exists()
+
+
+def test_a_cell_that_is_not_declared_is_not_told(study, capsys):
+    table = pq.read_table("rows/3.parquet")
+    age = pa.array([777123.0, float("inf"), *[30.0] * (table.num_rows - 2)])
+    pq.write_table(table.set_column(table.schema.names.index("age"), "age", age), "rows/3.parquet")
+    assert main(["fit", "study.toml", "--data", "rows", "--out", "out"]) == 2
+    error = capsys.readouterr().err
+    assert "a cell holds what the pipeline file does not declare" in error
+    assert "777123" not in error
+    assert not (study / "out").exists()
