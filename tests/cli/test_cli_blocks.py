@@ -62,21 +62,15 @@ def test_cells_become_the_same_numbers_in_blocks(text, study):
 
 def test_predictions_in_parts_and_in_one_file(study, capsys):
     assert main(["fit", "study.toml", "--data", "rows/*.parquet", "--out", "model", "--quiet"]) == 0
-    wanted = load("model/model.zip").predict(
-        Layout.of(open_rows([study / "study.parquet"]), _file(study)).read(None)[0]
-    )
+    layout = Layout.of(open_rows([study / "study.parquet"]), read_pipeline_file(study / "study.toml"))
+    wanted = load("model/model.zip").predict(layout.read(None)[0])
     assert main(["predict", "model", "study.toml", "--data", "rows", "--out", "parts"]) == 0
     assert np.array_equal(ds.dataset("parts").to_table()["prediction"], wanted)
     assert main(["predict", "model", "study.toml", "--data", "rows", "--out", "one.csv"]) == 0
     assert (study / "one.csv").read_text().split() == ["prediction", *map(str, wanted)]
-    assert (
-        main(["predict", "model", "study.toml", "--data", "study.parquet", "--engine", "arrow", "--out", "more"]) == 0
-    )
+    arrow = ["--engine", "arrow", "--out", "more"]
+    assert main(["predict", "model", "study.toml", "--data", "study.parquet", *arrow]) == 0
     assert np.array_equal(ds.dataset("more").to_table()["prediction"], wanted)
-
-
-def _file(study):
-    return read_pipeline_file(study / "study.toml")
 
 
 def test_dask_reads_them_too(study, monkeypatch, capsys):
