@@ -54,9 +54,10 @@ class Stream:
             return self
         return Stream(self.source.held(partial(_run, self.maps, Rows.bare), self.names, self.d), (), self.n, self.d, ())
 
-    def taken(self, batch: NDArray[np.intp]) -> Stream:
-        """Some of the rows, ascending, which an engine elsewhere holds where they are."""
-        return Stream(self.held().source.taken(batch), (), len(batch), self.d, ())
+    def taken(self, batch: NDArray[np.intp]) -> Rows | Stream:
+        """Some of rows that were kept, ascending: in memory, or a stream of those that an engine holds elsewhere."""
+        found: Any = self.held().source.taken(batch)
+        return found if isinstance(found, Rows) else Stream(found, (), len(batch), self.d, ())
 
     def __repr__(self) -> str:
         return f"Stream({self.n} x {self.d})"

@@ -26,6 +26,12 @@ def check_streams(plan: Plan, source: Source) -> None:
                 stage=step.name,
                 fix="files in Parquet, and no other engine.",
             )
+    if plan.mechanism is not None and getattr(plan.mechanism.stage, "picks", False) and not source.local:
+        raise UnsupportedOrder(
+            "it reads batches of single rows, and they stay elsewhere.",
+            stage=plan.mechanism.name,
+            fix="solver='dpgd', or files in Parquet and no other engine.",
+        )
     if plan.domain.adjacency.hides_number:
         raise UnsupportedOrder(
             "rows whose number is private are put into secret slots, all at once, and these are read in blocks.",

@@ -14,8 +14,11 @@ import pytest
 from effort import rounds
 
 from ppdp import Adjacency, Domain, Ledger, make_pipeline
+from ppdp.data.engine.kept import kept
 from ppdp.data.engine.source import Source
 from ppdp.data.parallel import PIECE
+from ppdp.data.rows import Rows
+from ppdp.data.stream import Stream
 from ppdp.exceptions import InvalidInput, InvalidValue, RowsChanged, UnsupportedOrder
 from ppdp.mechanisms import (
     ExponentialMechanism,
@@ -66,6 +69,11 @@ FITS = {
     "moments": lambda: (*front(), RandomProjection(3), Ridge(y_range=(0, 1), solver="moments")),
     "output": lambda: (*front(), LogisticRegression(classes=(0, 1), solver="output", max_iter=5)),
     "low rank": lambda: (*front(), LogisticRegression(classes=(0, 1), solver="lora-fa", rank=2, max_iter=4)),
+    **{
+        solver: lambda solver=solver: (*front(), LogisticRegression(classes=(0, 1), solver=solver, max_iter=3))
+        for solver in ("poisson", "fixed-size", "epochs")
+    },
+    "hidden": lambda: (*front(), LogisticRegression(classes=(0, 1), solver="hidden")),
     "counts": lambda: (*front(), PoissonRegressor(y_range=(0, 1), max_iter=4)),
     "covariance": lambda: (*front()[:1], RegressionImputer(), PCA(2, center=True), GaussianMechanism("covariance")),
     "own map": lambda: (*front(), RowMap(np.tanh, out_norm=2.0), GaussianMechanism("histogram")),
@@ -161,10 +169,26 @@ def test_what_needs_rows_in_memory_says_so_before_any_is_read(stage, name):
     assert ledger.entries() == ()
 
 
-def test_batches_need_rows_in_memory():
+def test_batches_of_rows_that_are_elsewhere_are_refused(monkeypatch):
     pipe = make_pipeline(*front(), LogisticRegression(classes=(0, 1), solver="epochs"))
-    with pytest.raises(UnsupportedOrder, match="logisticregression"):
-        pipe.fit(ds.dataset(TABLE), "y")
+    monkeypatch.setattr(Split, "local", False)
+    with pytest.raises(UnsupportedOrder, match=r"logisticregression.*batches of single rows"):
+        pipe.fit(opened_as(TABLE, [0, N], monkeypatch), "y")
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("n", [1, PIECE, 2 * PIECE + 5])
+def test_kept_rows_are_read_one_by_one(n, labelled):
+    rng = np.random.default_rng(n)
+    rows = Rows(rng.standard_normal((n, 3)), rng.standard_normal(n) if labelled else None, rng.random(n))
+    source = Split(pa.table({"row": np.arange(n)}), [0, n])
+    stream = Stream(source, ["row"], n, 3, (lambda table: rows.part(table["row"].to_numpy()),))
+    with kept(stream, 2) as held:
+        for size in {0, 1, n // 3, n}:
+            batch = np.sort(rng.choice(n, size, replace=False))
+            found, wanted = held.taken(batch), rows.part(batch)
+            for name in ("X", "y", "weight"):
+                assert np.array_equal(getattr(found, name), getattr(wanted, name))
 
 
 def test_a_private_number_of_rows_needs_them_in_memory():

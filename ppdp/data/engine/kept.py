@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ppdp.core.progress import paced
 from ppdp.data.parallel import PIECE, in_parallel
@@ -39,6 +40,15 @@ class _Kept:
         values = np.fromfile(self.file, count=n * wide, offset=first * wide * 8)
         X, weight, y = np.split(values, [n * self.d, n * (self.d + 1)])
         return Rows(X.reshape(n, self.d), y if self.labelled else None, weight, first=first)
+
+    def taken(self, batch: NDArray[np.intp]) -> Rows:
+        """Some of the rows, of which nothing else is read."""
+        values = np.memmap(self.file, dtype=np.float64, mode="r") if batch.size else np.empty(0)
+        block, place = np.divmod(batch, PIECE)
+        start, n = block * PIECE * (self.d + 1 + self.labelled), np.minimum(PIECE, self.n - block * PIECE)
+        X = values[(start + place * self.d)[:, None] + np.arange(self.d)]
+        y = values[start + n * (self.d + 1) + place] if self.labelled else None
+        return Rows(X, y, values[start + n * self.d + place])
 
 
 @contextmanager

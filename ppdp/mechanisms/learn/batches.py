@@ -67,13 +67,13 @@ def shuffled(noise: Noise, n_rows: int) -> Indices:
 
 
 def batches(solver: str, noise: Noise, n_rows: int, batch_size: int, steps: int) -> Iterator[Indices]:
-    """The rows of every step's batch: samples, or under "epochs" and "hidden" disjoint parts, shuffled once."""
+    """The rows of every step's batch, ascending: samples, or under "epochs" and "hidden" disjoint parts, drawn once."""
     if solver == "poisson":
         return (poisson_sample(noise, n_rows, batch_size / n_rows) for _ in range(steps))
     if solver == "fixed-size":
         return (fixed_size_sample(noise, n_rows, batch_size) for _ in range(steps))
     order, count = shuffled(noise, n_rows), batches_per_pass(n_rows, batch_size)
-    return (order[(t % count) * batch_size : (t % count + 1) * batch_size] for t in range(steps))
+    return (np.sort(order[(t % count) * batch_size : (t % count + 1) * batch_size]) for t in range(steps))
 
 
 def secret_one(noise: Noise, items: Iterable[T], count: int) -> T:

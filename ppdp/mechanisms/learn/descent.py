@@ -113,16 +113,10 @@ class StreamedGradient:
 
     def on(self, batch: NDArray[np.intp], size: int) -> ClippedGradient | StreamedGradient:
         """The gradient on some of the rows, ascending, which are held in memory from here on, where the rows are."""
-        if not self.rows.source.local:
-            return replace(self, rows=self.rows.taken(batch), size=size)
-        parts = []
-        for block in self.rows.over(lambda block: block):
-            first, last = np.searchsorted(batch, [block.first, block.first + block.n])
-            whole = ClippedGradient.of(block, self.residuals, self.clip, self.fit_intercept)
-            parts.append(whole.on(batch[first:last] - block.first, size))
-        names = ("X", "y", "weight", "norms")
-        held: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-        return replace(parts[0], **held)
+        rows = self.rows.taken(batch)
+        if isinstance(rows, Stream):
+            return replace(self, rows=rows, size=size)
+        return replace(ClippedGradient.of(rows, self.residuals, self.clip, self.fit_intercept), divisor=size)
 
     def __call__(self, theta: Array) -> Array:
         """Mean gradient at these coefficients."""

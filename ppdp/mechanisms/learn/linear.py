@@ -94,8 +94,12 @@ class LinearModel(SharedDocstring, Supervised):
 
     @property
     def in_memory(self) -> bool:
+        return bool(self.solver == "sketch")
+
+    @property
+    def picks(self) -> bool:
         """Whether gradients are taken of some of the rows."""
-        return self.solver in ("poisson", "fixed-size", "epochs", "hidden", "m2", "sketch")
+        return self.solver in ("poisson", "fixed-size", "epochs", "hidden", "m2")
 
     _staged = False
     _solvers = tuple(name for name in SOLVERS if name != "output")
