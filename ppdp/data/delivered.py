@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ppdp.core.boundary import at_step
 from ppdp.data.engine.opening import opened_source
 from ppdp.data.engine.source import Source
-from ppdp.data.frames import cells, column, opened
+from ppdp.data.frames import cells, column, opened, opened_block
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
 from ppdp.exceptions import InvalidInput
@@ -84,14 +84,16 @@ class Delivered:
         empty = cells(self.labels)
         return np.array(list(known), dtype=empty.dtype)
 
-    def stream(self, read: Callable[[Any, Any], Rows]) -> Stream:
-        """The rows, once they are read by what takes a table and its labels."""
+    def stream(self, read: Callable[[Any, Any], Rows], *, as_numbers: bool = False) -> Stream:
+        """The rows, once they are read by what takes a table, or a matrix where it holds numbers, and its labels."""
         names, label = list(self.names), self.label
+
+        open_ = opened_block if as_numbers else opened
 
         def entering(table: Any) -> Rows:
             with at_step("entrance"):
                 y = None if label is None else column(table[label])
-                return replace(read(opened(table.select(names)), y), ours=True)
+                return replace(read(open_(table.select(names)), y), ours=True)
 
         wanted = names if label is None else [*names, label]
         return Stream(self.source, wanted, *self.shape, (entering,))

@@ -56,6 +56,18 @@ def opened(X: Any) -> Any:
     return X if isinstance(X, np.ndarray) or hasattr(X, "iloc") else np.asarray(X)
 
 
+def opened_block(table: Any) -> Any:
+    """The same of an Arrow table, whose numbers become a matrix at once if it holds nothing else."""
+    import pyarrow.types as kinds
+
+    if not all(kinds.is_integer(kind) or kinds.is_floating(kind) for kind in table.schema.types):
+        return opened(table)
+    values = np.empty((table.num_rows, table.num_columns))
+    for position, one in enumerate(table.columns):
+        values[:, position] = one.to_numpy()  # gaps are NaN
+    return values
+
+
 def canonical(X: Any) -> Any:
     """The same sparse rows, with columns in order and every one once."""
     X = csr_array(X)

@@ -209,19 +209,15 @@ def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
     return np.ascontiguousarray(clip_norms(X, domain.row_norm))
 
 
+_WIDEST = {"b": np.bool_, "i": np.int64, "u": np.uint64, "f": np.float64}
+
+
 def repaired_labels(y: NDArray[Any], classes: tuple[Any, ...], invalid: str) -> Array:
     """Codes of the labels; any other label is an error, which does not say it, or counts as the first class.
 
     Text where numbers are declared, and numbers where text is, is an error in any case.
     """
-    y = cells(y)
-    text = {isinstance(label, str) for label in classes}
-    if len(text) == 1 and y.dtype.kind != "O" and (y.dtype.kind in "US") not in text:
-        wanted = "text" if True in text else "numbers"
-        raise InvalidInput(
-            f"y must hold {wanted}, as the declared classes do.", fix="convert y, or declare its classes."
-        )
-    codes = encode_labels(y, classes)
+    codes = _codes(y, classes)
     unknown = np.isnan(codes)
     if unknown.any():
         if invalid == "error":
@@ -230,6 +226,23 @@ def repaired_labels(y: NDArray[Any], classes: tuple[Any, ...], invalid: str) -> 
             )
         codes[unknown] = 0.0
     return codes
+
+
+def _codes(y: Any, classes: tuple[Any, ...]) -> Array:
+    """Codes of the labels of a column; NaN for any other one."""
+    kind = _WIDEST.get(y.dtype.kind)
+    if kind is not None and not isinstance(y.dtype, np.dtype):  # numbers of pandas or Arrow, with gaps
+        codes = encode_labels(y.to_numpy(kind, na_value=kind(0)), classes)
+        codes[np.asarray(y.isna())] = np.nan
+        return codes
+    y = cells(y)
+    text = {isinstance(label, str) for label in classes}
+    if len(text) == 1 and y.dtype.kind != "O" and (y.dtype.kind in "US") not in text:
+        wanted = "text" if True in text else "numbers"
+        raise InvalidInput(
+            f"y must hold {wanted}, as the declared classes do.", fix="convert y, or declare its classes."
+        )
+    return encode_labels(y, classes)
 
 
 def repaired_targets(y: NDArray[Any], y_range: tuple[float, float], invalid: str) -> Array:

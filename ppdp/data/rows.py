@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -132,7 +133,8 @@ def encode_labels(y: Any, classes: Sequence[Any]) -> Array:
         return np.frompyfunc(code, 1, 1)(y).astype(np.float64)
     codes = np.full(y.shape, np.nan)
     for position, label in enumerate(classes):
-        codes[np.asarray(y == label, dtype=bool)] = position
+        with suppress(OverflowError):  # a number that no label of this type can be
+            codes[np.asarray(y == label, dtype=bool)] = position
     return codes
 
 

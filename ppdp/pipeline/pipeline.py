@@ -274,7 +274,9 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
                 )
             plan = self.plan_for(self.domain, **seen, read_classes=classes)
         read = entrance.Reader(plan.domain, self.coding, plan.domain.missing_rows > 0, self.invalid, is_regressor(self))
-        return plan, table.stream(read) if isinstance(table, Delivered) else read(table, labels)
+        if isinstance(table, Delivered):
+            return plan, table.stream(read, as_numbers=self.coding is None)
+        return plan, read(table, labels)
 
     def _keep(self, plan: Plan, outcome: Outcome, charged: Charge, *, seeded: bool) -> None:
         """Keep what was released, the twins and the certificate; nothing else."""

@@ -11,7 +11,9 @@ import pytest
 from refusals import N, classifier, labels, rows
 
 from ppdp import Domain, Pipeline
+from ppdp.data.frames import cells, column
 from ppdp.data.intake import check_labels, repaired_labels, repaired_targets
+from ppdp.data.rows import encode_labels
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, Ridge
 from ppdp.transformers import NormClipper, RowMap
@@ -126,3 +128,28 @@ class TestGapsAtTheMechanism:
 def test_names_of_steps_are_printable(name):
     with pytest.raises(InvalidParameter, match="printable"):
         Pipeline([(name, NormClipper(1.0)), ("mean", GaussianMechanism())]).plan(Domain(n_rows=100, n_features=2))
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pa.array([1, 0, None, 2**60, 2**60 + 1]),
+        pa.array([True, False, None]),
+        pa.array([1.0, math.nan, None, 0.1], pa.float32()),
+        pa.array([2**63 + 5, 1], pa.uint64()),
+        pa.chunked_array([[1, 0], [None]]),
+        pd.array([1, None, 0], dtype="Int64"),
+        pd.array([True, None], dtype="boolean"),
+    ],
+)
+@pytest.mark.parametrize(
+    "classes", [(0, 1), (True, False), ("a", "b"), (2**60, 2**60 + 1), (0.1, 1.0), (-5, 2**63 + 5)]
+)
+def test_numbers_with_gaps_are_coded_as_their_cells_are(labels, classes):
+    y = column(labels)
+    wanted = encode_labels(cells(y), classes)
+    known = ~np.isnan(wanted)
+    assert np.array_equal(repaired_labels(y, classes, "repair"), np.where(known, wanted, 0.0))
+    if not known.all():
+        with pytest.raises(InvalidValue):
+            repaired_labels(y, classes, "error")
