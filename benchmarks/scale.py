@@ -4,7 +4,7 @@
 
 The job: gaps filled, columns scaled, logistic regression, with (1, 1e-9) to spend, on n x 20 rows lacking 1 % of cells.
 Every run is a process of its own on the same cores; time is that of ``fit`` alone, the smaller of two, memory the peak
-of the process (scikit-learn / in memory / from Parquet). In memory, and only there, rows are deduplicated as well. Dask
+of the process (scikit-learn / in memory / from Parquet). In memory and from Parquet rows are deduplicated as well. Dask
 has a worker process for every core, each of which has imported what it needs.
 """
 
@@ -18,7 +18,8 @@ from pathlib import Path
 D, RUNS = 20, 2
 
 JOB = """
-import contextlib, sys, time, resource, warnings
+import contextlib, sys, time, warnings
+from pathlib import Path
 warnings.simplefilter("ignore")
 import pyarrow.parquet as pq
 path, who = sys.argv[1:]
@@ -35,17 +36,17 @@ else:
     from ppdp import make_pipeline
     from ppdp.mechanisms import LogisticRegression
     from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
-    held = table is not None
     steps = MeanImputer(), StandardScaler(), LogisticRegression(classes=(0, 1))
-    first = MinMaxScaler(ranges=(-4, 4)), *([Deduplicator()] if held else [])
+    first = MinMaxScaler(ranges=(-4, 4)), *([] if who == "dask" else [Deduplicator()])
     pipe = make_pipeline(*first, *steps, epsilon=1.0, delta=1e-9)
-    given = (table.drop_columns(["y"]).to_pandas().to_numpy(), table["y"].to_numpy()) if held else (path, "y")
+    whole = table is not None
+    given = (table.drop_columns(["y"]).to_pandas().to_numpy(), table["y"].to_numpy()) if whole else (path, "y")
 with ppdp.engine("dask") if who == "dask" else contextlib.nullcontext():
     for _ in range(2 if who == "dask" else 1):  # workers import what they need in the first fit
         started = time.perf_counter()
         pipe.fit(*given)
         spent = time.perf_counter() - started
-print(spent, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+print(spent, int(Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) / 1024)
 """
 
 

@@ -21,7 +21,7 @@ T = TypeVar("T")
 CACHED = 2**17  # entries
 NARROW = 128  # columns
 PIECE = 2**15  # rows that a thread takes at a time
-WAITING = 4  # tasks that each worker may have waiting
+WAITING = 2  # tasks that each worker may have waiting
 WORKERS = min(8, os.cpu_count() or 1)
 
 _HERE = threading.local()

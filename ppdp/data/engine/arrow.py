@@ -23,7 +23,7 @@ from ppdp.exceptions import DomainMismatch, InvalidInput, RowsChanged
 
 FORMATS = {".parquet": "parquet", ".pq": "parquet", ".arrow": "ipc", ".feather": "ipc", ".ipc": "ipc"}
 AHEAD = 2  # batches that are read before they are asked for
-BUFFER = 2**20  # bytes that are read of a column at a time
+BUFFER = 2**18  # bytes that are read of a column at a time
 
 
 def opened(data: Any) -> Source | None:

@@ -18,6 +18,7 @@ from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
 
 T = TypeVar("T")
+MAPPED = 1024  # rows that are mapped at once; each takes some 64 KiB of address space with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,15 @@ class _Kept:
 
     def taken(self, batch: NDArray[np.intp]) -> Rows:
         """Some of the rows, of which nothing else is read."""
-        values = np.memmap(self.file, dtype=np.float64, mode="r") if batch.size else np.empty(0)
+        # What is mapped of the file counts as memory until it is let go of, a few rows later.
+        parts = [self._taken(batch[start : start + MAPPED]) for start in range(0, len(batch), MAPPED)]
+        if not parts:
+            return Rows(np.empty((0, self.d)), np.empty(0) if self.labelled else None, np.empty(0))
+        y = np.concatenate([part.y for part in parts]) if self.labelled else None
+        return Rows(np.concatenate([part.X for part in parts]), y, np.concatenate([part.weight for part in parts]))
+
+    def _taken(self, batch: NDArray[np.intp]) -> Rows:
+        values = np.memmap(self.file, dtype=np.float64, mode="r")
         block, place = np.divmod(batch, PIECE)
         start, n = block * PIECE * (self.d + 1 + self.labelled), np.minimum(PIECE, self.n - block * PIECE)
         X = values[(start + place * self.d)[:, None] + np.arange(self.d)]
