@@ -5,17 +5,23 @@
 The job: gaps filled, columns scaled, logistic regression, with (1, 1e-9) to spend, on n x 20 rows lacking 1 % of cells.
 Every run is a process of its own on the same cores; time is that of ``fit`` alone, the smaller of two, memory the peak
 of the process (scikit-learn / in memory / from Parquet). In memory and from Parquet rows are deduplicated as well. Dask
-has a worker process for every core, each of which has imported what it needs.
+has a worker process for every core, each of which has imported what it needs, and deduplicates nothing. Figures are
+added to ``scale.csv``; three sizes or more are drawn.
 """
 
 from __future__ import annotations
 
+import datetime
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import ppdp
+
 D, RUNS = 20, 2
+HISTORY = Path(__file__).with_name("scale.csv")
+PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "scale.png"
 
 JOB = """
 import contextlib, sys, time, warnings
@@ -77,20 +83,64 @@ def measured(path: Path, who: str) -> tuple[float, float]:
     return min(time for time, _ in runs), min(memory for _, memory in runs)
 
 
+WAYS = {"scikit-learn": "scikit-learn", "held": "in memory", "streamed": "from Parquet", "dask": "by Dask"}
+
+
 def main(sizes: list[int]) -> None:
-    """Print a row for every size."""
+    """Print a row for every size, keep the figures, and draw them."""
     print("| rows | scikit-learn | in memory | ratio | from Parquet | of in memory | by Dask | of from Parquet | MiB |")
     print("|---|---|---|---|---|---|---|---|---|")
+    found: dict[str, list[tuple[float, float]]] = {who: [] for who in WAYS}
     for n in sizes:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "rows.parquet"
             write(path, n)
-            runs = (measured(path, who) for who in ("scikit-learn", "held", "streamed", "dask"))
-            other, held, streamed, spread = runs
+            for who, runs in found.items():
+                runs.append(measured(path, who))
+        other, held, streamed, spread = (runs[-1] for runs in found.values())
         ratios = f"{held[0] / other[0]:.2f} | {streamed[0]:.2f} s | {streamed[0] / held[0]:.2f}"
         ratios += f" | {spread[0]:.2f} s | {spread[0] / streamed[0]:.2f}"
         memory = f"{other[1]:.0f} / {held[1]:.0f} / {streamed[1]:.0f}"
         print(f"| {n} | {other[0]:.2f} s | {held[0]:.2f} s | {ratios} | {memory} |", flush=True)
+    keep(sizes, found)
+    if len(sizes) > 2:
+        draw(sizes, found)
+
+
+def keep(sizes: list[int], found: dict[str, list[tuple[float, float]]]) -> None:
+    """Add the figures to those of earlier days."""
+    new = not HISTORY.exists()
+    with HISTORY.open("a", encoding="utf-8") as file:
+        if new:
+            file.write("date,version,rows,way,seconds,MiB\n")
+        for who, runs in found.items():
+            for n, (seconds, memory) in zip(sizes, runs):
+                today = datetime.date.today()
+                file.write(f"{today},{ppdp.__version__},{n},{WAYS[who]},{seconds:.3f},{memory:.0f}\n")
+
+
+def draw(sizes: list[int], found: dict[str, list[tuple[float, float]]]) -> None:
+    """Time and memory against the number of rows; the slope of time from the second size on stands in the legend."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    import numpy as np
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    for (who, runs), marker in zip(found.items(), "osd^"):
+        seconds, memory = np.array(runs).T
+        slope = np.polyfit(np.log(sizes[1:]), np.log(seconds[1:]), 1)[0]
+        print(f"{WAYS[who]}: slope of time {slope:.2f}")
+        left.loglog(sizes, seconds, marker=marker, label=f"{WAYS[who]} (slope {slope:.2f})")
+        if who != "dask":  # of which most is with the workers
+            right.loglog(sizes, memory, marker=marker, label=WAYS[who])
+    left.set(xlabel=f"rows of {D} columns", ylabel="seconds", title="Time of a fit")
+    right.set(xlabel=f"rows of {D} columns", ylabel="MiB", title="Peak memory of the process")
+    for axis in (left, right):
+        axis.legend(frameon=False)
+        axis.grid(alpha=0.3)
+    figure.savefig(PICTURE, dpi=130)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Sudden death during exports and fits: a short run of ``benchmarks/kills.py``."""
 
 import importlib.util
-import math
 import os
 from pathlib import Path
 
@@ -23,4 +22,4 @@ def test_exports_are_whole_and_the_ledger_holds_every_started_fit(tmp_path):
     assert 0 < found.acknowledged <= found.recorded <= found.begun
     assert found.settled <= found.recorded
     assert found.exports > 0
-    assert found.mu_spent == pytest.approx(found.mu_of_one * math.sqrt(found.recorded), rel=1e-12)
+    assert found.mu_spent == pytest.approx(found.mu_together, rel=1e-12)
