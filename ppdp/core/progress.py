@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 PATIENCE = 2.0
 
+_UNSEEN: ContextVar[bool] = ContextVar("unseen", default=False)
 _shown: list[Any] = []  # what stands on the terminal: one display, with a line for each loop
 
 
@@ -18,13 +21,23 @@ def progress(items: Sequence[T], description: str) -> Iterator[T]:
     return _watched(items, description, len(items), 1)
 
 
+@contextmanager
+def unseen(yes: bool) -> Iterator[None]:
+    """In this context no bar is shown, if so: it would tell a private number."""
+    token = _UNSEEN.set(_UNSEEN.get() or yes)
+    try:
+        yield
+    finally:
+        _UNSEEN.reset(token)
+
+
 def paced(blocks: Iterable[T], rows: int, size: int) -> Iterator[T]:
     """Iterate over what blocks of so many rows gave, with a bar of rows and how many a second."""
     return _watched(blocks, "rows", rows, size)
 
 
 def _watched(items: Iterable[T], description: str, total: int, step: int) -> Iterator[T]:
-    started, terminal = time.monotonic(), sys.stderr.isatty()
+    started, terminal = time.monotonic(), sys.stderr.isatty() and not _UNSEEN.get()
     own: Any = None
     bar: Any = None
     task: Any = None

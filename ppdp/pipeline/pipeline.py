@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,10 +23,11 @@ from ppdp.core.boundary import at_step, discreet
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain, check_domain
 from ppdp.core.ladder import Ladder
+from ppdp.core.progress import unseen
 from ppdp.data import intake as entrance
 from ppdp.data.delivered import Delivered, delivered
 from ppdp.data.facts import Fact, check_promised, complete, merged, of_neighbours
-from ppdp.data.placement import placed
+from ppdp.data.placement import standing
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, NoRoute, PpdpError, PrivacyRefusal
 from ppdp.interop.sklearn import FromSklearn
@@ -207,10 +210,11 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         charged = self._charge(plan)
         status = "failed"
         try:
-            with at_step("entrance"):
-                plan, rows = self._rows(plan, X, labels)
-                rows = placed(rows, plan.domain, noise)
-            outcome = execute(plan, rows, noise)
+            with ExitStack() as files:
+                with at_step("entrance"), unseen(plan.domain.adjacency.hides_number):
+                    plan, rows = self._rows(plan, X, labels)
+                    rows = files.enter_context(standing(rows, plan.domain, noise))
+                outcome = execute(plan, rows, noise)
             status = "released"
         except PpdpError as error:
             status = "refused" if isinstance(error, PrivacyRefusal) else "failed"
@@ -229,6 +233,8 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         X, names = self._form_of(X, self.coded, hides_number=hidden)
         supervised = mechanism is not None and mechanism[1].needs_y
         labels = entrance.check_labels(X, y, self, hides_number=hidden) if supervised else None
+        if isinstance(X, Delivered) and not supervised:
+            X = replace(X, label=None)
         plan = self.plan_for(self.domain, shape=X.shape, names=names)
         check_promised(self.marks.promised, plan.domain)
         if issparse(X):

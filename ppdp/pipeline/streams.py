@@ -10,8 +10,7 @@ from ppdp.pipeline.planning.plan import Plan
 def check_streams(plan: Plan, source: Source) -> None:
     """Refuse a plan that cannot be run in blocks; no cell is looked at.
 
-    :class:`UnsupportedOrder` if a step needs all rows in memory, or here while they stay elsewhere, or the number of
-    rows is private.
+    :class:`UnsupportedOrder` if a step needs all rows in memory, or here while they stay elsewhere, as secret slots do.
     """
     for name in plan.in_memory:
         raise UnsupportedOrder(
@@ -32,9 +31,9 @@ def check_streams(plan: Plan, source: Source) -> None:
             stage=plan.mechanism.name,
             fix="solver='dpgd', or files in Parquet and no other engine.",
         )
-    if plan.domain.adjacency.hides_number:
+    if plan.domain.adjacency.hides_number and not source.local:
         raise UnsupportedOrder(
-            "rows whose number is private are put into secret slots, all at once, and these are read in blocks.",
+            "their number is private: they get secret slots on the disk of this process, and they stay elsewhere.",
             stage="entrance",
-            fix="pass pyarrow.dataset.dataset(...).to_table() where the rows fit into memory.",
+            fix="files in Parquet, and no other engine.",
         )

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from effort import rounds
 
-from ppdp import Adjacency, Domain, Ledger, make_pipeline
+from ppdp import Domain, Ledger, make_pipeline
 from ppdp.data.engine.kept import kept
 from ppdp.data.engine.source import Source
 from ppdp.data.parallel import PIECE
@@ -191,11 +191,8 @@ def test_kept_rows_are_read_one_by_one(n, labelled):
                 assert np.array_equal(getattr(found, name), getattr(wanted, name))
 
 
-def test_a_private_number_of_rows_needs_them_in_memory():
-    pipe = make_pipeline(MinMaxScaler(ranges=(-3, 3)), MeanImputer(), GaussianMechanism())
-    pipe.set_params(adjacency=Adjacency.add_remove(), domain=Domain(n_rows=10 * N))
-    with pytest.raises(UnsupportedOrder, match="secret slots"):
-        pipe.fit(ds.dataset(TABLE.drop_columns(["y"])))
+def test_labels_that_no_step_needs_are_not_read():
+    assert left(make_pipeline(*front(), random_state=5).fit(ds.dataset(TABLE), "y")) == left(fitted("stages", TABLE))
 
 
 def test_rows_that_change_between_passes_release_nothing(tmp_path, monkeypatch):

@@ -18,6 +18,7 @@ from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
 
 T = TypeVar("T")
+Positions = NDArray[np.intp]
 MAPPED = 1024  # rows that are mapped at once; each takes some 64 KiB of address space with it
 
 
@@ -42,7 +43,7 @@ class _Kept:
         X, weight, y = np.split(values, [n * self.d, n * (self.d + 1)])
         return Rows(X.reshape(n, self.d), y if self.labelled else None, weight, first=first)
 
-    def taken(self, batch: NDArray[np.intp]) -> Rows:
+    def taken(self, batch: Positions) -> Rows:
         """Some of the rows, of which nothing else is read."""
         # What is mapped of the file counts as memory until it is let go of, a few rows later.
         parts = [self._taken(batch[start : start + MAPPED]) for start in range(0, len(batch), MAPPED)]
@@ -51,13 +52,17 @@ class _Kept:
         y = np.concatenate([part.y for part in parts]) if self.labelled else None
         return Rows(np.concatenate([part.X for part in parts]), y, np.concatenate([part.weight for part in parts]))
 
-    def _taken(self, batch: NDArray[np.intp]) -> Rows:
+    def _taken(self, batch: Positions) -> Rows:
         values = np.memmap(self.file, dtype=np.float64, mode="r")
-        block, place = np.divmod(batch, PIECE)
+        X, weight, y = self.places(batch)
+        return Rows(values[X], values[y] if self.labelled else None, values[weight])
+
+    def places(self, rows: Positions) -> tuple[Positions, Positions, Positions]:
+        """Where in the file numbers of some rows stand: features, weights, labels."""
+        block, place = np.divmod(rows, PIECE)
         start, n = block * PIECE * (self.d + 1 + self.labelled), np.minimum(PIECE, self.n - block * PIECE)
-        X = values[(start + place * self.d)[:, None] + np.arange(self.d)]
-        y = values[start + n * (self.d + 1) + place] if self.labelled else None
-        return Rows(X, y, values[start + n * self.d + place])
+        X, weight = start + place * self.d, start + n * self.d + place
+        return X[:, None] + np.arange(self.d), weight, weight + n
 
 
 @contextmanager
@@ -75,3 +80,22 @@ def kept(rows: Any, passes: int) -> Iterator[Any]:
                 for part in (block.X, block.weight, *([block.y] if labelled else [])):
                     part.tofile(file)
         yield Stream(_Kept(rows.n, rows.d, labelled, path), (), rows.n, rows.d, ())
+
+
+@contextmanager
+def scattered(rows: Stream, slots: Positions, n: int) -> Iterator[Stream]:
+    """Rows as they came in, each at its slot among n of a private file; where none stands is a deleted row."""
+    labelled = len(rows.names) > rows.d
+    with tempfile.TemporaryDirectory(prefix="ppdp-") as folder:
+        own = _Kept(n, rows.d, labelled, os.path.join(folder, "rows"))
+        with open(own.file, "wb") as file:  # whole before any row is read: a full disk tells of n only
+            for first in range(0, n, PIECE):
+                np.zeros((min(PIECE, n - first), rows.d + 1 + labelled)).tofile(file)
+        for block in rows.over(Rows.bare):
+            values = np.memmap(own.file, dtype=np.float64, mode="r+")  # anew: what is mapped counts as memory
+            X, weight, y = own.places(slots[block.first : block.first + block.n])
+            values[X], values[weight] = block.X, block.weight
+            if block.y is not None:
+                values[y] = block.y
+            del values
+        yield Stream(own, (), n, rows.d, ())
