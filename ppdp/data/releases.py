@@ -49,9 +49,17 @@ def observed_counts(rows: Rows) -> Array:
 
 def observed_means(rows: Rows, domain: Domain, min_observed: int, columns: Sequence[int] | None = None) -> Array:
     """Column means over the observed entries of rows with weight, over ``max(n_j, min_observed)``; 0 elsewhere."""
-    terms = (None, largest_entry(domain)), (_observed, 1.0)
-    sums, counts = joint_sums(rows, terms)
-    means = np.asarray(sums / np.maximum(counts, min_observed))
+    return means_of(observed_sums(rows, domain), min_observed, columns)
+
+
+def observed_sums(rows: Rows, domain: Domain) -> Array:
+    """Sums and numbers of the observed entries of every column."""
+    return joint_sums(rows, [(None, largest_entry(domain)), (_observed, 1.0)])
+
+
+def means_of(sums: Array, min_observed: int, columns: Sequence[int] | None = None) -> Array:
+    """The means that :func:`observed_means` takes."""
+    means = np.asarray(sums[0] / np.maximum(sums[1], min_observed))
     return means if columns is None else only(means, columns)
 
 

@@ -293,14 +293,32 @@ def extremes(X: Array) -> tuple[float, float]:
     return float(found[:, 0].min()), float(found[:, 1].max())
 
 
-def observed_domain(X: Array, low: float | None = None, high: float | None = None) -> Domain:
-    """Facts read off the data (and their extremes), for what is fitted alone; never used by a certificate."""
-    n, d = X.shape
-    if low is None or high is None:
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What is read off rows that are fitted alone."""
+
+    n: int
+    d: int
+    largest: float  # absolute observed entry; not a number if none is observed
+    gaps: bool
+
+    @classmethod
+    def of(cls, X: Array) -> Extent:
+        """Of an array, which may have gaps and infinite entries."""
         low, high = extremes(X)
-    gaps = None if math.isnan(low) else 0
-    if gaps is None:
-        low, high = float(np.fmin.reduce(X, axis=None)), float(np.fmax.reduce(X, axis=None))
-    entry = max(high, -low) or 1.0
-    entry = min(entry, 1e90) if math.isfinite(entry) else 1.0
-    return Domain(n_rows=n, n_features=d, row_norm=entry * math.sqrt(d), entry_bound=entry, max_missing=gaps)
+        gaps = math.isnan(low)
+        if gaps:
+            low, high = np.fmin.reduce(X, axis=None), np.fmax.reduce(X, axis=None)
+        return cls(len(X), X.shape[1], float(max(high, -low)), gaps)
+
+    def plus(self, other: Extent) -> Extent:
+        """Of both."""
+        largest = float(np.fmax(self.largest, other.largest))
+        return Extent(self.n + other.n, self.d, largest, self.gaps or other.gaps)
+
+    @property
+    def domain(self) -> Domain:
+        """The same as facts; never used by a certificate."""
+        entry = min(self.largest or 1.0, 1e90) if math.isfinite(self.largest) else 1.0
+        gaps, norm = None if self.gaps else 0, entry * math.sqrt(self.d)
+        return Domain(n_rows=self.n, n_features=self.d, row_norm=norm, entry_bound=entry, max_missing=gaps)

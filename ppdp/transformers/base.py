@@ -21,7 +21,7 @@ from ppdp.data.frames import arrow_table, readable
 from ppdp.data.parallel import PIECE, blocks, in_parallel
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments
-from ppdp.data.summary import extremes, observed_domain
+from ppdp.data.summary import Extent
 from ppdp.exceptions import MissingBudget, UnsupportedOrder
 from ppdp.transformers.alone import Alone, check_rows, declared_facts
 from ppdp.transformers.way import Condition, Way
@@ -277,22 +277,30 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
 
     _alone: Alone | None = None  # how it was fitted alone; None before, and in a pipeline
 
-    def _observed(self, X: Array) -> Domain:
-        """Facts for a fit alone; refuses what is not finite."""
-        low, high = extremes(X)
-        if not math.isfinite(low + high):
+    def _extent(self, X: Array) -> Extent:
+        """What a fit alone reads off rows; refuses what is not finite."""
+        extent = Extent.of(X)
+        if extent.gaps or not math.isfinite(extent.largest):
             assert_all_finite(X, allow_nan=self.allows_gaps, estimator_name=type(self).__name__, input_name="X")
-        return observed_domain(X, low, high)
+        return extent
 
     def _fit(self, X: Array, declared: Domain | None = None) -> Statistics:
-        domain = self._observed(X)
-        if self.fills_gaps:  # rows to come may have gaps though these have none
-            domain = domain.but(max_missing=None)
-        if self._names_in is not None:
-            domain = domain.but(feature_names=self._names_in)
+        domain = self._observed(self._extent(X))
         if declared is not None:
             domain = declared_facts(self, declared, X.shape, self._names_in)
             check_rows(self, X, domain)
+        way = self._exact_way(domain)
+        prepare = self.prepare_alone if declared is None else self.prepare
+        return self._settled(prepare(Rows.of(X), way, domain), way, domain, declared=declared is not None)
+
+    def _observed(self, extent: Extent) -> Domain:
+        """Facts for a fit alone."""
+        domain = extent.domain
+        if self.fills_gaps:  # rows to come may have gaps though these have none
+            domain = domain.but(max_missing=None)
+        return domain if self._names_in is None else domain.but(feature_names=self._names_in)
+
+    def _exact_way(self, domain: Domain) -> Way:
         way = self.way_alone(domain, domain.neighbours)
         if way.name == "noisy":
             raise MissingBudget(
@@ -300,12 +308,15 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
                 stage=type(self).__name__,
                 fix="use it inside ppdp.Pipeline(..., epsilon=...); alone, statistics='auto' is exact and private.",
             )
-        prepare = self.prepare_alone if declared is None else self.prepare
-        statistics = dict(prepare(Rows.of(X), way, domain))
-        if self.fills_gaps and declared is None:  # what was read off these rows is no bound on rows to come
+        return way
+
+    def _settled(self, found: Statistics, way: Way, domain: Domain, *, declared: bool) -> Statistics:
+        """Hold what was found, and how."""
+        statistics = dict(found)
+        if self.fills_gaps and not declared:  # what was read off these rows is no bound on rows to come
             statistics |= dict.fromkeys(statistics.keys() & {"norm", "entry_bound"})
         self.hold(statistics)
-        self._alone = Alone.of(domain, way, declared=declared is not None)
+        self._alone = Alone.of(domain, way, declared=declared)
         return self.held()
 
     def transform(self, X: Any) -> Any:

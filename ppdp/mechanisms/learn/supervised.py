@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from ppdp.core.checks import classes_of, pair
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows, encode_labels, encode_targets
-from ppdp.data.summary import observed_domain
+from ppdp.data.summary import Extent
 from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound
 from ppdp.privacy.noise.sampler import Noise
 
@@ -42,7 +42,7 @@ class Supervised:
         """
         scale = self.own_noise_scale()
         X, y = validate_data(self, X, y, dtype=np.float64)
-        domain, codes = self._encode(observed_domain(X), y)
+        domain, codes = self._encode(Extent.of(X).domain, y)
         question = self.question(domain)
         self.read(self.release(Rows.of(X, codes), question, Noise(self.random_state), scale), domain, question)
         return self

@@ -15,7 +15,7 @@ from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, by_column, counting_step
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
-from ppdp.data.summary import Counts, column_sums, fold, observed_domain, second_moment
+from ppdp.data.summary import Counts, Extent, column_sums, fold, second_moment
 from ppdp.mechanisms.base import Question, SharedDocstring
 from ppdp.mechanisms.query.grids import public_grid
 from ppdp.privacy.noise.sampler import Noise
@@ -37,7 +37,7 @@ class FitsAlone:
         mechanism: Any = self
         scale = mechanism.own_noise_scale()
         X = validate_data(mechanism, X, dtype=np.float64)
-        domain = observed_domain(X).but(min_present=X.shape[0])
+        domain = Extent.of(X).domain.but(min_present=X.shape[0])
         question = mechanism.question(domain)
         released = mechanism.release(Rows.of(X), question, Noise(mechanism.random_state), scale)
         mechanism.read(released, domain, question)

@@ -14,18 +14,19 @@ from ppdp.core.checks import columns_of, flag, number
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.quantiles import column_quantiles, trimmed_means
-from ppdp.data.releases import observed_counts, observed_means, only
+from ppdp.data.releases import means_of, observed_counts, observed_sums, only
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics
+from ppdp.transformers.batches import InBatches
 from ppdp.transformers.impute.base import ColumnImputer, MissingMargin, least_observed
 from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, refuse_weights
 from ppdp.transformers.way import Ask, Measure, Way
 
 
 @dataclass(eq=False, repr=False)
-class MeanImputer(ColumnImputer):
+class MeanImputer(InBatches, ColumnImputer):
     """Fill gaps with column means.
 
     The mean of column j is the sum of its observed entries divided by ``max(n_j, n0)``, n_j the number of
@@ -110,9 +111,18 @@ class MeanImputer(ColumnImputer):
         return sorted(set(columns_of("columns", self.columns, domain.feature_names, domain.d, self)))
 
     def _values(self, rows: Rows, way: Way, domain: Domain) -> Array:
+        return self._means(self._sums(rows, domain), way, domain)
+
+    def _sums(self, rows: Rows, domain: Domain) -> Array:
+        return observed_sums(rows, domain)
+
+    def _of_sums(self, sums: Array, way: Way, domain: Domain) -> Statistics:
+        return {"mean": self._means(sums, way, domain), "norm": domain.row_norm}
+
+    def _means(self, sums: Array, way: Way, domain: Domain) -> Array:
         # Under the condition of floor=False, that every column is observed often enough, both forms agree.
         least = int(way.parameters["min_observed"]) if self.floor else 1
-        return observed_means(rows, domain, least, self._columns(domain))
+        return means_of(sums, least, self._columns(domain))
 
     def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
         bound = domain.entry_bound or float(domain.require("row_norm"))

@@ -16,14 +16,15 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, gram, multiplied
-from ppdp.transformers.base import Statistics, Transformer, chosen
+from ppdp.transformers.base import Statistics, chosen
+from ppdp.transformers.batches import InBatches
 from ppdp.transformers.project.pca_margins import AlignmentMargin, GapMargin, Spectrum
 from ppdp.transformers.project.public_columns import PublicColumns
 from ppdp.transformers.way import Ask, Measure, Way
 
 
 @dataclass(eq=False, repr=False)
-class PCA(Transformer):
+class PCA(InBatches):
     """Project rows on the top eigenvectors of their second moment or covariance.
 
     Between neighbouring datasets eigenvectors may flip or rotate within the leading block; the projector P on the
@@ -183,6 +184,12 @@ class PCA(Transformer):
             return self.prepare(rows, way, domain)
         mean = rows.X.mean(axis=0) if self._center else np.zeros(domain.d)
         return self.read(Moments.of_matrix(mean, gram(rows.X) / rows.n), way, domain)
+
+    def _sums(self, rows: Rows, domain: Domain) -> Array:
+        return np.vstack([rows.X.sum(axis=0), gram(rows.X)])
+
+    def _of_sums(self, sums: Array, way: Way, domain: Domain) -> Statistics:
+        return self.read(Moments.of_matrix(sums[0] / domain.n, sums[1:] / domain.n), way, domain)
 
     def read(self, values: Moments, way: Way, domain: Domain) -> Statistics:
         assert values.matrix is not None

@@ -16,13 +16,14 @@ from ppdp.data.quantiles import column_quantiles
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics, Transformer, chosen
+from ppdp.transformers.batches import InBatches
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
 from ppdp.transformers.way import Ask, Way
 
 
 @dataclass(eq=False, repr=False)
-class MinMaxScaler(RowWiseTransformer):
+class MinMaxScaler(InBatches, RowWiseTransformer):
     """Clip columns to ranges and map them onto an interval.
 
     With public ``ranges`` it bounds the rows and costs nothing. With ``quantiles`` the ranges are fitted, under a
@@ -94,6 +95,11 @@ class MinMaxScaler(RowWiseTransformer):
     def in_memory(self) -> bool:  # type: ignore[override]
         """True where it sorts columns."""
         return self.quantiles is not None
+
+    @property
+    def adds_up(self) -> bool:  # type: ignore[override]
+        """True where ranges are declared, and no row decides anything."""
+        return self.quantiles is None
 
     def _table(self, domain: Domain) -> Array:
         if self.ranges is None:

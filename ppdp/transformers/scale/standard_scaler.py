@@ -17,12 +17,13 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, clip_norms
 from ppdp.data.summary import joint_sums
 from ppdp.exceptions import UnsupportedOrder
-from ppdp.transformers.base import Statistics, Transformer, chosen
+from ppdp.transformers.base import Statistics, chosen
+from ppdp.transformers.batches import InBatches
 from ppdp.transformers.way import Ask, Way
 
 
 @dataclass(eq=False, repr=False)
-class StandardScaler(Transformer):
+class StandardScaler(InBatches):
     """Centre columns and divide by their standard deviation, with a public floor.
 
     ``x -> clip((x - mean) / max(std, s))``, population standard deviation, statistics over the public
@@ -120,8 +121,14 @@ class StandardScaler(Transformer):
         return chosen(offered, self.statistics, self)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
+        return self._of_sums(self._sums(rows, domain), way, domain)
+
+    def _sums(self, rows: Rows, domain: Domain) -> Array:
         entry = largest_entry(domain)
-        mean, squares = joint_sums(rows, [(None, entry), (np.square, entry**2)]) / rows.n
+        return joint_sums(rows, [(None, entry), (np.square, entry**2)])
+
+    def _of_sums(self, sums: Array, way: Way, domain: Domain) -> Statistics:
+        mean, squares = sums / domain.n
         variance = self._pooled(np.maximum(squares - mean**2, 0.0))
         if self.floor:
             scale = np.sqrt(np.maximum(variance, way.parameters["min_std"] ** 2))
