@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import pytest
 
 from ppdp import Adjacency
@@ -15,6 +16,13 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.fixture(autouse=True)
+def no_figure_stays_open():
+    """Blocks may leave one, and other tests count them."""
+    yield
+    plt.close("all")
 
 
 def run(code: str, name: str, file: Path) -> None:
