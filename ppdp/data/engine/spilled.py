@@ -67,14 +67,17 @@ def staying(
             found.append(np.column_stack([*(column.view(np.uint64) for column in columns), words[some], numbers]))
             spread = (words[some] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
             owners.append(band * parts + (spread % np.uint64(parts)).astype(np.intp))
-        return np.packbits(alive, bitorder="little"), np.concatenate(found), np.concatenate(owners), own.y is not None
+        part = np.concatenate(owners)
+        ends = np.cumsum(np.bincount(part, minlength=bands * parts))
+        table = np.concatenate(found)[np.argsort(part, kind="stable")]  # here, where several blocks are sorted at once
+        return np.packbits(alive, bitorder="little"), table, ends, own.y is not None
 
     with tempfile.TemporaryFile(prefix="ppdp-") as file:
         bits, shuffled, labelled = [], _Shuffled(file, bands * parts), False
-        for alive, found, owners, has_labels in rows.over(compared):
+        for alive, found, ends, has_labels in rows.over(compared):
             bits.append(alive)
             labelled = has_labels
-            shuffled.add(found, owners)
+            shuffled.add(found, ends)
         shuffled.write()
         left = np.concatenate(bits)
 
@@ -102,9 +105,9 @@ class _Shuffled:
     ends: list[Positions] = field(default_factory=list)  # of parts, in rows, for each time that some were written
     lock: Any = field(default_factory=Lock)
 
-    def add(self, words: Words, owners: Positions) -> None:
-        """More rows, and the part of each."""
-        self.waiting.append((words, owners))
+    def add(self, words: Words, ends: Positions) -> None:
+        """More rows, part by part, and where each part ends."""
+        self.waiting.append((words, ends))
         if sum(table.nbytes for table, _ in self.waiting) >= WRITTEN:
             self.write()
 
@@ -112,11 +115,11 @@ class _Shuffled:
         """Write what waits, part by part."""
         if not self.waiting:
             return
-        words, owners = (np.concatenate(each) for each in zip(*self.waiting))
+        self.width = self.waiting[0][0].shape[1]
+        pieces = [np.split(words, ends[:-1]) for words, ends in self.waiting]
+        self.file.writelines(piece.data for part in zip(*pieces) for piece in part if piece.size)
+        sizes = np.sum([np.diff(ends, prepend=0) for _, ends in self.waiting], axis=0)
         self.waiting.clear()
-        self.width = words.shape[1]
-        self.file.write(words[np.argsort(owners, kind="stable")].data)
-        sizes = np.bincount(owners, minlength=self.parts)
         self.ends.append(np.cumsum([self.ends[-1][-1] if self.ends else 0, *sizes]))
 
     def read(self, part: int) -> Words:
