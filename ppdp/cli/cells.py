@@ -146,8 +146,8 @@ class Converted(Blocks):
         """As workers hold them."""
         return self.blocks.held(self._task(task), self.layout.wanted, width)
 
-    def between(self, first: int, last: int) -> Blocks:
-        return Converted(self.layout, self.classes, self.blocks.between(first, last))
+    def pieces(self, size: int) -> Iterator[Blocks]:
+        return (Converted(self.layout, self.classes, piece) for piece in self.blocks.pieces(size))
 
     @property
     def marks(self) -> Any:

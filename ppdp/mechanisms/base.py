@@ -224,6 +224,11 @@ class Mechanism(BaseEstimator):
         """Whether it needs all rows in memory; else it may be given a :class:`~ppdp.data.stream.Stream` to sum over."""
         return True
 
+    @property
+    def picks(self) -> bool:
+        """Whether it reads some of the rows at a time, wherever they stand."""
+        return False
+
     def declarations(self) -> tuple[str, ...]:
         """What the privacy map takes from the user's word, in public words."""
         return ()

@@ -53,7 +53,7 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
     released = fold.released
     if fold.plan.mechanism is not None:
         m = fold.plan.mechanism
-        passes = m.question.parameters.get("iterations", m.question.steps) + getattr(m.stage, "picks", False)
+        passes = m.question.parameters.get("iterations", m.question.steps) + m.stage.picks
         with at_step(m.name), kept(rows, passes) as rows:
             answers = m.stage.release(rows, m.question, noise, m.noise_scale)
         released |= {f"{m.name}.{name}": value for name, value in answers.items()}

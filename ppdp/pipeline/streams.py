@@ -25,7 +25,7 @@ def check_streams(plan: Plan, source: Source) -> None:
                 stage=step.name,
                 fix="files in Parquet, and no other engine.",
             )
-    if plan.mechanism is not None and getattr(plan.mechanism.stage, "picks", False) and not source.local:
+    if plan.mechanism is not None and plan.mechanism.stage.picks and not source.local:
         raise UnsupportedOrder(
             "it reads batches of single rows, and they stay elsewhere.",
             stage=plan.mechanism.name,

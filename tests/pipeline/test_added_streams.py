@@ -9,33 +9,21 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from streamed import Split, front, left, table_of
 
 from ppdp import Adjacency, Domain, Ledger, make_pipeline
 from ppdp.core import progress
-from ppdp.data.engine.source import Source
 from ppdp.data.parallel import PIECE
 from ppdp.exceptions import DomainMismatch, PpdpError, RowsChanged, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.transformers import GridDeduplicator, LSHDeduplicator, MeanImputer, MinMaxScaler, StandardScaler
+from ppdp.transformers import GridDeduplicator, LSHDeduplicator, MeanImputer
 
 N, D, CAP = PIECE + 4321, 3, 2 * PIECE + 777
 
 pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarning")
 
 
-def table_of(n=N):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, D)).round(1)
-    y = (X[:, 0] + rng.standard_normal(n) > 0).astype(np.int64)
-    X[rng.random((n, D)) < 0.01] = np.nan
-    return pa.table({**{f"x{i}": X[:, i] for i in range(D)}, "y": y})
-
-
-TABLE = table_of()
-
-
-def front():
-    return MinMaxScaler(ranges=(-3, 3)), MeanImputer(), StandardScaler()
+TABLE = table_of(N, D, decimals=1)
 
 
 FITS = {
@@ -51,21 +39,6 @@ FITS = {
 def pipeline(name="descent", **parameters):
     own = {"random_state": 5, "domain": Domain(n_rows=CAP), "epsilon": 2.0, "delta": 1e-6, **parameters}
     return make_pipeline(*FITS[name](), adjacency=Adjacency.add_remove(), **own)
-
-
-def left(pipe):
-    claim = {key: value for key, value in pipe.certificate_.to_dict().items() if key != "issued"}
-    return {name: array.tobytes() for name, array in pipe.release_.arrays.items()}, claim
-
-
-class Split(Source):
-    """Tables split anywhere."""
-
-    def __init__(self, table, ends):
-        self.schema, self.n, self.table, self.ends = table.schema, table.num_rows, table, ends
-
-    def tables(self, names):
-        return (self.table.slice(a, b - a).select(list(names)) for a, b in pairwise(self.ends))
 
 
 PARTITIONS = {

@@ -12,10 +12,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from effort import rounds
+from streamed import Split, front, left, table_of
 
 from ppdp import Domain, Ledger, make_pipeline
 from ppdp.data.engine.kept import kept
-from ppdp.data.engine.source import Source
 from ppdp.data.parallel import PIECE
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
@@ -46,19 +46,7 @@ SECRET = 777123.5
 pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarning")
 
 
-def table_of(n=N, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((n, D))
-    y = (X[:, 0] + rng.standard_normal(n) > 0).astype(np.int64)
-    X[rng.random((n, D)) < 0.01] = np.nan
-    return pa.table({**{f"x{i}": X[:, i] for i in range(D)}, "y": y})
-
-
-TABLE = table_of()
-
-
-def front():
-    return MinMaxScaler(ranges=(-3, 3)), MeanImputer(), StandardScaler()
+TABLE = table_of(N, D)
 
 
 FITS = {
@@ -88,23 +76,6 @@ def labelled(name):
 
 def fitted(name, X):
     return make_pipeline(*FITS[name](), random_state=5).fit(X, "y" if labelled(name) else None)
-
-
-def left(pipe):
-    claim = pipe.certificate_.to_dict()
-    return {name: array.tobytes() for name, array in pipe.release_.arrays.items()}, {
-        key: value for key, value in claim.items() if key != "issued"
-    }
-
-
-class Split(Source):
-    """An engine of three lines: tables split anywhere."""
-
-    def __init__(self, table, ends):
-        self.schema, self.n, self.table, self.ends = table.schema, table.num_rows, table, ends
-
-    def tables(self, names):
-        return (self.table.slice(a, b - a).select(list(names)) for a, b in pairwise(self.ends))
 
 
 def parts(seed):

@@ -133,10 +133,11 @@ class ArrowSource(Source):
         paths = [getattr(fragment, "path", None) for fragment in self._fragments]
         return [[path, *map(str, mark or ()), count] for path, mark, count in zip(paths, self._marks, self._counts)]
 
-    def between(self, first: int, last: int) -> Source:
+    def pieces(self, size: int) -> Iterator[Source]:
         groups = list(self.groups())
         starts = np.cumsum([0, *(group.n for group in groups)])
-        return rows_between(groups, starts, first, last)
+        for first in range(0, self.n, size):
+            yield rows_between(groups, starts, first, min(self.n, first + size))
 
     def groups(self) -> Iterator[ArrowSource]:
         """The rows of every row group, or of a fragment that has none, to be read elsewhere."""

@@ -51,8 +51,8 @@ class Source(ABC):
         results = in_parallel(lambda block: task(block[0] * PIECE, block[1]), blocks, width)
         return paced(results, self.n, PIECE)
 
-    def between(self, first: int, last: int) -> Source:
-        """Some of the rows, one after the other, without reading those before; :class:`InvalidInput` if it cannot."""
+    def pieces(self, size: int) -> Iterator[Source]:
+        """The rows as sources of so many each, that are read apart; :class:`InvalidInput` if they cannot be."""
         raise InvalidInput("these rows are read from the first to the last, or elsewhere.", fix="files in Parquet.")
 
     @property

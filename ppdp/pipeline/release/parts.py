@@ -50,12 +50,12 @@ def write_parts(pipeline: Any, source: Source, target: Path, method: str | None,
         raise ExportError(f"{str(target)!r} is already there, of other rows or another release.", fix="another name.")
     task = partial(_block, *_map(pipeline, method), names, keep, columns, {KEY: f"{method} {NOTE}".encode()})
     hidden = target.with_name(f".{target.name}.unfinished")
+    pieces = source.pieces(PART)
     with written(target):
         _begin(hidden, about)
         files = [hidden / f"part-{number:06}.parquet" for number in range(-(-source.n // PART))]
-        for number, file in zip(progress(range(len(files)), "files"), files):
+        for file, rows in zip(progress(files, "files"), pieces):
             if not file.exists():
-                rows = source.between(number * PART, min(source.n, (number + 1) * PART))
                 _write(file, rows.over(task, [*names, *keep], len(names)))
         for file in set(hidden.iterdir()) - {*files, hidden / MANIFEST}:  # of a run that was killed
             file.unlink()

@@ -13,6 +13,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from effort import rounds
+from streamed import front, left, table_of
 
 import ppdp
 from ppdp import Ledger, make_pipeline
@@ -31,7 +32,7 @@ from ppdp.exceptions import (
 )
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.privacy.noise.sampler import Noise
-from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, RegressionImputer, RowMap, StandardScaler
+from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, RegressionImputer, RowMap
 
 distributed = pytest.importorskip("distributed")
 dd = pytest.importorskip("dask.dataframe")
@@ -47,19 +48,7 @@ pytestmark = [
 ]
 
 
-def table_of(n=N):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, D))
-    y = (X[:, 0] + rng.standard_normal(n) > 0).astype(np.int64)
-    X[rng.random((n, D)) < 0.01] = np.nan
-    return pa.table({**{f"x{i}": X[:, i] for i in range(D)}, "y": y})
-
-
-TABLE = table_of()
-
-
-def front():
-    return MinMaxScaler(ranges=(-3, 3)), MeanImputer(), StandardScaler()
+TABLE = table_of(N, D)
 
 
 FITS = {
@@ -73,13 +62,6 @@ FITS = {
 def fitted(X, name="few steps", **how):
     y = None if name == "covariance" else "y"
     return make_pipeline(*FITS[name](), random_state=5, **how).fit(X, y)
-
-
-def left(pipe):
-    claim = pipe.certificate_.to_dict()
-    return {name: array.tobytes() for name, array in pipe.release_.arrays.items()}, {
-        key: value for key, value in claim.items() if key != "issued"
-    }
 
 
 @pytest.fixture(scope="module")
