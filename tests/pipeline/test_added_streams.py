@@ -25,7 +25,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarn
 
 TABLE = table_of(N, D, decimals=1)
 
-
 FITS = {
     "descent": lambda: (*front(), LogisticRegression(classes=(0, 1), max_iter=4)),
     "classes read": lambda: (*front(), LogisticRegression(max_iter=3)),

@@ -48,7 +48,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarn
 
 TABLE = table_of(N, D)
 
-
 FITS = {
     "logistic regression": lambda: (*front(), LogisticRegression(classes=(0, 1), max_iter=8)),
     "a sample first": lambda: (*front(), LogisticRegression(classes=(0, 1))),

@@ -50,7 +50,6 @@ pytestmark = [
 
 TABLE = table_of(N, D)
 
-
 FITS = {
     "few steps": lambda: (*front(), LogisticRegression(classes=(0, 1), max_iter=2)),
     "a sample first": lambda: (*front(), LogisticRegression(classes=(0, 1))),

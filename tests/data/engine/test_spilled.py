@@ -1,15 +1,14 @@
 """Rows that are compared in blocks stay or go as in memory, to the last bit; nothing of them is left on disk."""
 
 import tempfile
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from streamed import Split, left
 
 from ppdp import make_pipeline
 from ppdp.data.engine import spilled
-from ppdp.data.engine.source import Source
 from ppdp.data.parallel import PIECE
 from ppdp.exceptions import RowsChanged, UnsupportedOrder
 from ppdp.mechanisms import LogisticRegression
@@ -42,26 +41,25 @@ def rows():
 TABLE = rows()
 
 
-class Split(Source):
-    """Tables split anywhere; after so many passes the rows have changed."""
+class Changing(Split):
+    """An engine whose rows have changed after so many passes, or that stands elsewhere."""
 
     def __init__(self, ends, passes=99, local=True):
-        self.schema, self.n, self.ends, self.passes, self.local = TABLE.schema, N, ends, passes, local
+        super().__init__(TABLE, ends)
+        self.passes, self.local = passes, local
 
     def tables(self, names):
         self.passes -= 1
-        for a, b in pairwise(self.ends):
-            if self.passes < 0 and a:
+        for number, table in enumerate(super().tables(names)):
+            if self.passes < 0 and number:
                 raise RowsChanged("the rows changed between two passes.", fix="a copy.")
-            yield TABLE.slice(a, b - a).select(list(names))
+            yield table
 
 
-def left(stage, given):
+def fitted(stage, given):
     front = RowMap(np.tanh, out_norm=2.0) if getattr(stage, "keys", "") == "raw" else MinMaxScaler(ranges=(-1, 1))
     model = LogisticRegression(classes=(0, 1), max_iter=2)
-    pipe = make_pipeline(front, stage, MeanImputer(), model, epsilon=20.0, random_state=5).fit(given, "y")
-    claim = {key: value for key, value in pipe.certificate_.to_dict().items() if key != "issued"}
-    return claim, {name: array.tobytes() for name, array in pipe.release_.arrays.items()}
+    return left(make_pipeline(front, stage, MeanImputer(), model, epsilon=20.0, random_state=5).fit(given, "y"))
 
 
 @pytest.fixture
@@ -82,19 +80,19 @@ def read_as(monkeypatch, tmp_path):
 class TestRowsThatAreCompared:
     @pytest.mark.parametrize("name", RULES)
     def test_stay_as_in_memory(self, name, read_as):
-        whole = left(RULES[name], TABLE)
-        assert left(RULES[name], read_as(Split([0, 5, PIECE + 1, PIECE + 2, N]))) == whole
+        whole = fitted(RULES[name], TABLE)
+        assert fitted(RULES[name], read_as(Changing([0, 5, PIECE + 1, PIECE + 2, N]))) == whole
 
     def test_stay_however_they_are_split(self, read_as):
-        whole = left(RULES["unanimous"], TABLE)
+        whole = fitted(RULES["unanimous"], TABLE)
         for ends in ([0, N], [*range(0, N, 5013), N]):
-            assert left(RULES["unanimous"], read_as(Split(ends))) == whole
+            assert fitted(RULES["unanimous"], read_as(Changing(ends))) == whole
 
     def test_leave_nothing_where_they_change(self, read_as):
         for passes in (0, 1):
             with pytest.raises(RowsChanged):
-                left(Deduplicator(), read_as(Split([0, PIECE, N], passes)))
+                fitted(Deduplicator(), read_as(Changing([0, PIECE, N], passes)))
 
     def test_do_not_come_from_elsewhere(self, read_as):
         with pytest.raises(UnsupportedOrder, match="stage 'deduplicator': it compares rows on the disk"):
-            left(Deduplicator(), read_as(Split([0, N], local=False)))
+            fitted(Deduplicator(), read_as(Changing([0, N], local=False)))
