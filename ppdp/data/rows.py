@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from ppdp.data.parallel import PIECE, in_parallel
+from ppdp.data.statistics import row_norms
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -39,6 +40,8 @@ class Rows:
         Whether nobody else holds ``X``, so that the next stage may write over it; only the execution of a plan says so.
     first : int
         Number of the first row, where these are a block of many that are read.
+    norms : ndarray of shape (n,), optional
+        Euclidean norms, of rows that are read many times as they are.
     """
 
     X: Array
@@ -47,6 +50,7 @@ class Rows:
     raw: Array | None = None
     ours: bool = False
     first: int = 0
+    norms: Array | None = None
 
     @classmethod
     def of(cls, data: Rows | Any, y: Any = None) -> Rows:
@@ -73,11 +77,26 @@ class Rows:
 
     def part(self, which: Any) -> Rows:
         """Some of the rows; keys stay behind."""
-        return Rows(self.X[which], None if self.y is None else self.y[which], self.weight[which])
+        y, norms = (None if own is None else own[which] for own in (self.y, self.norms))
+        return Rows(self.X[which], y, self.weight[which], norms=norms)
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """Rows one after the other, at least one part; keys stay behind."""
+
+        def column(name: str) -> Any:
+            own = [getattr(part, name) for part in parts]
+            return None if own[0] is None else np.concatenate(own)
+
+        return cls(column("X"), column("y"), column("weight"), norms=column("norms"))
 
     def bare(self) -> Rows:
         """All rows; keys stay behind."""
         return Rows(self.X, self.y, self.weight, first=self.first)
+
+    def last(self) -> Rows:
+        """All rows, of which nothing but gradients is taken any more, with their norms."""
+        return replace(self.bare(), norms=row_norms(self.X))
 
     def over(self, task: Callable[[Rows], T], d: int | None = None, merge: Any = None) -> Iterator[T]:
         """Results of a task for every block of rows."""

@@ -52,7 +52,7 @@ class Stream:
         """The same rows behind all maps, which an engine elsewhere holds where they are."""
         if not self.maps:
             return self
-        return Stream(self.source.held(partial(_run, self.maps, Rows.bare), self.names, self.d), (), self.n, self.d, ())
+        return Stream(self.source.held(partial(_run, self.maps, Rows.last), self.names, self.d), (), self.n, self.d, ())
 
     def taken(self, batch: NDArray[np.intp]) -> Rows | Stream:
         """Some of rows that were kept, ascending: in memory, or a stream of those that an engine holds elsewhere."""
@@ -64,4 +64,4 @@ class Stream:
 
 
 def _run(maps: Sequence[Callable[[Any], Any]], task: Callable[[Rows], T], first: int, table: Any) -> T:
-    return task(reduce(lambda rows, function: replace(function(rows), first=first), maps, table))
+    return task(reduce(lambda rows, function: replace(function(rows), first=first, norms=None), maps, table))

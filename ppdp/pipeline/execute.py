@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -46,25 +47,26 @@ def execute(plan: Plan, rows: Rows | Stream, noise: Noise) -> Outcome:
     StageFailed
         If a step raises an error of its own.
     """
-    fold = _Fold(plan, noise)
-    for position, step in enumerate(plan.steps):
-        with at_step(step.name):
-            rows = fold.step(position, rows)
-    released = fold.released
-    if fold.plan.mechanism is not None:
-        m = fold.plan.mechanism
-        passes = m.question.parameters.get("iterations", m.question.steps) + m.stage.picks
-        with at_step(m.name), kept(rows, passes) as rows:
-            answers = m.stage.release(rows, m.question, noise, m.noise_scale)
-        released |= {f"{m.name}.{name}": value for name, value in answers.items()}
+    with ExitStack() as files:
+        fold = _Fold(plan, noise, files)
+        for position, step in enumerate(plan.steps):
+            with at_step(step.name):
+                rows = fold.step(position, rows)
+        released = fold.released
+        if fold.plan.mechanism is not None:
+            m = fold.plan.mechanism
+            passes = m.question.parameters.get("iterations", m.question.steps) + m.stage.picks
+            with at_step(m.name), kept(rows, passes, last=True) as rows:
+                answers = m.stage.release(rows, m.question, noise, m.noise_scale)
+            released |= {f"{m.name}.{name}": value for name, value in answers.items()}
     return Outcome(released, fold.plan.rung)
 
 
 class _Fold:
     """State of one execution."""
 
-    def __init__(self, plan: Plan, noise: Noise) -> None:
-        self.plan, self.noise = plan, noise
+    def __init__(self, plan: Plan, noise: Noise, files: ExitStack) -> None:
+        self.plan, self.noise, self.files = plan, noise, files
         self.released: dict[str, Array] = {}
         self.margin = math.inf
         self.moments: Any = None
@@ -82,6 +84,7 @@ class _Fold:
         # A public map may move rows as well, by rounding that depends on where they stand.
         if self.untouched and (way.name != "public" or way.distance.moved):
             self.untouched = False
+            rows = self._read_once(rows, position)
             if any(getattr(later.stage, "keys", None) == "raw" for later in self.plan.steps[position:]):
                 rows = rows.each(_remembered, rows.d)
         for release in self.plan.releases:
@@ -102,6 +105,15 @@ class _Fold:
         result = rows.each(partial(_applied, stage, fitted), way.domain.d)
         self.moments = stage.carry(self._moments(), fitted) if way.affine else None
         return result
+
+    def _read_once(self, rows: Any, position: int) -> Any:
+        """Rows that this step and others look at: read in blocks here, they are written down for all of them."""
+        if not isinstance(rows, Stream) or not rows.source.local:
+            return rows
+        passes = len(self.plan.releases) + (self.plan.mechanism is not None)
+        for step in self.plan.steps[position:]:
+            passes += len(step.way.conditions) + (step.way.name == "exact") + step.stage.compares
+        return self.files.enter_context(kept(rows, passes))
 
     def _moments(self) -> Any:
         assert self.moments is not None  # the plan put a release before every stage that reads one

@@ -71,7 +71,7 @@ class TestWhatIsLearned:
 
     def test_a_smooth_hinge_is_nearly_the_hinge(self, two):
         X, y = (table[:500] for table in two)
-        settings = {"noise_scale": 1e-6, "max_iter": 3000, "clip": 100.0, "coef_norm": 100.0, "step_size": 0.3}
+        settings = {"noise_scale": 1e-6, "max_iter": 1000, "clip": 100.0, "coef_norm": 100.0, "step_size": 0.1}
         model = LinearSVC((0, 1), smoothing=0.05, random_state=0, **settings).fit(X, y)
         public = SVC(kernel="linear").fit(X, y)
         assert np.mean(model.predict(X) == public.predict(X)) > 0.99

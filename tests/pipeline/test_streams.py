@@ -166,12 +166,12 @@ def test_labels_that_no_step_needs_are_not_read():
     assert left(fits[0]) == left(fits[1])
 
 
-def test_rows_that_change_between_passes_release_nothing(tmp_path, monkeypatch):
+def test_rows_that_change_while_they_are_read_release_nothing(tmp_path, monkeypatch):
     path = tmp_path / "rows.parquet"
     pq.write_table(TABLE, path)
     pipe = make_pipeline(*FITS["logistic regression"](), random_state=0)
-    apply = MeanImputer.apply
-    monkeypatch.setattr(MeanImputer, "apply", lambda *given: (os.utime(path), apply(*given))[1])
+    apply = MinMaxScaler.apply
+    monkeypatch.setattr(MinMaxScaler, "apply", lambda *given: (os.utime(path), apply(*given))[1])
     with pytest.raises(RowsChanged):
         pipe.fit(tmp_path, "y")
     assert not hasattr(pipe, "certificate_")

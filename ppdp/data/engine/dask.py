@@ -253,21 +253,15 @@ def _picked(indices: bytes, blocks: Any) -> Any:
     for block in blocks:
         first, last = np.searchsorted(batch, [block.first, block.first + block.n])
         found.append(block.part(batch[first:last] - block.first))
-    return _joined(found)
+    return Rows.joined(found)
 
 
 def _sampled(cuts: Sequence[Cut], names: Sequence[str], parts: Sequence[Rows]) -> Iterator[Rows]:
-    return _joined([rows.part(slice(first, last)) for (first, last, _), rows in zip(cuts, parts)]).blocks()
+    return Rows.joined([rows.part(slice(first, last)) for (first, last, _), rows in zip(cuts, parts)]).blocks()
 
 
 def _numbered(first: int, rows: Rows) -> Rows:
     return replace(rows, first=first)
-
-
-def _joined(parts: Sequence[Rows]) -> Rows:
-    X, weight = np.concatenate([part.X for part in parts]), np.concatenate([part.weight for part in parts])
-    labels = [part.y for part in parts if part.y is not None]
-    return Rows(X, np.concatenate(labels) if labels else None, weight)
 
 
 def _as_it_is(names: Sequence[str], parts: Sequence[Iterable[Any]]) -> Iterable[Any]:

@@ -1,12 +1,12 @@
-"""Rows as the last stage left them, in a private file for as long as many passes over them take."""
+"""Rows in a private file, for as long as several passes over them take: as the first step sees them, or the last."""
 
 from __future__ import annotations
 
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -14,88 +14,133 @@ from numpy.typing import NDArray
 
 from ppdp.core.progress import paced
 from ppdp.data.parallel import PIECE, in_parallel
-from ppdp.data.rows import Rows
+from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 
 T = TypeVar("T")
 Positions = NDArray[np.intp]
-MAPPED = 1024  # rows that are mapped at once; each takes some 64 KiB of address space with it
+MAPPED = 1024  # single rows that are read at once; each takes some 64 KiB of address space with it
+SPARSE = 32  # of so many rows at least one is read, or they are read one by one
+BESIDE = 3  # numbers beside the features of a row: weight, label and norm
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """Blocks of rows in a file, one after the other, as float64: features, weights, labels."""
+    """Blocks of rows in a file, one after the other, as float64: features, weights, labels, norms.
+
+    What rows do not have has its place nonetheless, where nothing is written.
+    """
 
     n: int
     d: int
-    labelled: bool
     file: str
+    room: int  # columns for which every block has room
+    labelled: bool = False
+    normed: bool = False
     local: bool = True
 
     def over(self, task: Callable[[int, Any], T], names: Sequence[str], width: int, merge: Any = None) -> Iterator[T]:
-        """Results of a task for every block, which is read where it runs."""
-        results = in_parallel(lambda first: task(first, self._block(first)), range(0, self.n, PIECE), width)
+        """Results of a task for every block, of which is read what the task looks at."""
+        results = in_parallel(lambda first: task(first, self.block(first)), range(0, self.n, PIECE), width)
         return paced(results, self.n, PIECE)
 
-    def _block(self, first: int) -> Rows:
-        n, wide = min(PIECE, self.n - first), self.d + 1 + self.labelled
-        values = np.fromfile(self.file, count=n * wide, offset=first * wide * 8)
-        X, weight, y = np.split(values, [n * self.d, n * (self.d + 1)])
-        return Rows(X.reshape(n, self.d), y if self.labelled else None, weight, first=first)
+    def block(self, first: int) -> Rows:
+        """The block that begins with a row. Only as long as it is held does what was read of it count as memory."""
+        n = min(PIECE, self.n - first)
+        values = self._values("r", first * (self.room + BESIDE), n * (self.d + BESIDE))
+        X, (weight, y, norms) = values[: n * self.d].reshape(n, self.d), values[n * self.d :].reshape(BESIDE, n)
+        return self._rows(X, weight, y, norms, first)
+
+    def write(self, block: Rows) -> tuple[bool, bool]:
+        """Write a block, beside others if they are; whether it has labels, and norms.
+
+        It may stand where the block was read from which it was made.
+        """
+        parts = zip((block.X, block.weight, block.y, block.norms), (0, *range(self.d, self.d + BESIDE)))
+        own = [(part if part.base is None else part.copy(), place) for part, place in parts if part is not None]
+        with open(self.file, "r+b") as file:
+            for part, place in own:
+                file.seek((block.first * (self.room + BESIDE) + block.n * place) * 8)
+                part.tofile(file)
+        return block.y is not None, block.norms is not None
 
     def taken(self, batch: Positions) -> Rows:
-        """Some of the rows, of which nothing else is read."""
-        # What is mapped of the file counts as memory until it is let go of, a few rows later.
-        parts = [self._taken(batch[start : start + MAPPED]) for start in range(0, len(batch), MAPPED)]
-        if not parts:
-            return Rows(np.empty((0, self.d)), np.empty(0) if self.labelled else None, np.empty(0))
-        y = np.concatenate([part.y for part in parts]) if self.labelled else None
-        return Rows(np.concatenate([part.X for part in parts]), y, np.concatenate([part.weight for part in parts]))
+        """Some of the rows, ascending, of which nothing else is read."""
+        if len(batch) * SPARSE < self.n:
+            # What is mapped of the file counts as memory until it is let go of, a few rows later.
+            parts = [self._single(batch[start : start + MAPPED]) for start in range(0, len(batch) or 1, MAPPED)]
+        else:
+            ends = np.searchsorted(batch, np.arange(0, self.n + PIECE, PIECE))
 
-    def _taken(self, batch: Positions) -> Rows:
-        values = np.memmap(self.file, dtype=np.float64, mode="r")
-        X, weight, y = self.places(batch)
-        return Rows(values[X], values[y] if self.labelled else None, values[weight])
+            def some(block: int) -> Rows:
+                return self.block(block * PIECE).part(batch[ends[block] : ends[block + 1]] - block * PIECE)
 
-    def places(self, rows: Positions) -> tuple[Positions, Positions, Positions]:
-        """Where in the file numbers of some rows stand: features, weights, labels."""
+            parts = list(in_parallel(some, range(len(ends) - 1), self.d))
+        return Rows.joined(parts)
+
+    def scatter(self, rows: Rows, places: Positions) -> None:
+        """Write rows at their places."""
+        values = self._values("r+")  # anew: what is mapped counts as memory
+        X, weight, y, _ = self._places(places)
+        values[X], values[weight] = rows.X, rows.weight
+        if rows.y is not None:
+            values[y] = rows.y
+
+    def _single(self, batch: Positions) -> Rows:
+        values = self._values("r")
+        X, weight, y, norms = self._places(batch)
+        return self._rows(values[X], values[weight], values[y], values[norms])
+
+    def _rows(self, X: Array, weight: Array, y: Array, norms: Array, first: int = 0) -> Rows:
+        return Rows(X, y if self.labelled else None, weight, first=first, norms=norms if self.normed else None)
+
+    def _values(self, mode: Any, start: int = 0, count: int | None = None) -> Array:
+        found = np.memmap(self.file, np.float64, mode, start * 8, count)
+        return found.view(np.ndarray)
+
+    def _places(self, rows: Positions) -> tuple[Positions, Positions, Positions, Positions]:
+        """Where in the file numbers of some rows stand: features, weights, labels, norms."""
         block, place = np.divmod(rows, PIECE)
-        start, n = block * PIECE * (self.d + 1 + self.labelled), np.minimum(PIECE, self.n - block * PIECE)
+        start, n = block * PIECE * (self.room + BESIDE), np.minimum(PIECE, self.n - block * PIECE)
         X, weight = start + place * self.d, start + n * self.d + place
-        return X[:, None] + np.arange(self.d), weight, weight + n
+        return X[:, None] + np.arange(self.d), weight, weight + n, weight + 2 * n
 
 
 @contextmanager
-def kept(rows: Any, passes: int) -> Iterator[Any]:
-    """Rows to be read so many times: a stream that many passes would map again and again is written down once."""
-    streamed = isinstance(rows, Stream) and passes > 1
+def kept(rows: Any, passes: int, *, last: bool = False) -> Iterator[Any]:
+    """Rows to be read so many times: a stream that several passes would map again and again is written down once.
+
+    ``last`` says that no stage comes any more: then they may be written over those that an earlier one saw.
+    """
+    streamed = isinstance(rows, Stream) and passes > 1 and bool(rows.maps)
     if not streamed or not rows.source.local:
         yield rows.held() if streamed else rows
         return
-    with tempfile.TemporaryDirectory(prefix="ppdp-") as folder:
-        path, labelled = os.path.join(folder, "rows"), False
-        with open(path, "wb") as file:
-            for block in rows.over(lambda block: block):
-                labelled = block.y is not None
-                for part in (block.X, block.weight, *([block.y] if labelled else [])):
-                    part.tofile(file)
-        yield Stream(_Kept(rows.n, rows.d, labelled, path), (), rows.n, rows.d, ())
+    within = isinstance(rows.source, _Kept) and last and rows.d <= rows.source.room
+    with nullcontext(replace(rows.source, d=rows.d)) if within else _file(rows.n, rows.d) as own:
+        ready = Rows.last if last else Rows.bare
+        found = list(rows.over(lambda block: own.write(ready(block))))  # by the threads that map them
+        labelled, normed = found[0]
+        yield Stream(replace(own, labelled=labelled, normed=normed), (), rows.n, rows.d, ())
 
 
 @contextmanager
 def scattered(rows: Stream, slots: Positions, n: int) -> Iterator[Stream]:
     """Rows as they came in, each at its slot among n of a private file; where none stands is a deleted row."""
-    labelled = len(rows.names) > rows.d
-    with tempfile.TemporaryDirectory(prefix="ppdp-") as folder:
-        own = _Kept(n, rows.d, labelled, os.path.join(folder, "rows"))
-        with open(own.file, "wb") as file:  # whole before any row is read: a full disk tells of n only
-            for first in range(0, n, PIECE):
-                np.zeros((min(PIECE, n - first), rows.d + 1 + labelled)).tofile(file)
+    with _file(n, rows.d) as own:
+        for first in range(0, n, PIECE):  # whole before any row is read: a full disk tells of n only
+            size = min(PIECE, n - first)
+            own.write(Rows(np.zeros((size, rows.d)), np.zeros(size), np.zeros(size), first=first))
         for block in rows.over(Rows.bare):
-            values = np.memmap(own.file, dtype=np.float64, mode="r+")  # anew: what is mapped counts as memory
-            X, weight, y = own.places(slots[block.first : block.first + block.n])
-            values[X], values[weight] = block.X, block.weight
-            if block.y is not None:
-                values[y] = block.y
-            del values
-        yield Stream(own, (), n, rows.d, ())
+            own.scatter(block, slots[block.first : block.first + block.n])
+        yield Stream(replace(own, labelled=len(rows.names) > rows.d), (), n, rows.d, ())
+
+
+@contextmanager
+def _file(n: int, d: int) -> Iterator[_Kept]:
+    """Room for rows, which only the owner of the process can read, and which goes with this context."""
+    with tempfile.TemporaryDirectory(prefix="ppdp-") as folder:
+        own = _Kept(n, d, os.path.join(folder, "rows"), d)
+        with open(own.file, "xb") as file:
+            file.truncate(n * (d + BESIDE) * 8)
+        yield own

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,34 +18,36 @@ from ppdp.data.stream import Stream
 
 Words = NDArray[np.uint64]
 Positions = NDArray[np.intp]
+Marks = NDArray[np.uint8]
 
 PART = 2**24  # bytes that are compared at once, but for rows with equal keys
 WRITTEN = 2**26  # bytes that are written at once
+SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd, so that different words stay different
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Staying:
     """Which of many rows stay, a bit for each."""
 
-    bits: NDArray[np.uint8]
+    bits: Marks
 
     def of(self, block: Rows) -> Array:
         """The weights of a block of the rows."""
-        own = self.bits[block.first // 8 : -(-(block.first + block.n) // 8)]
-        return np.unpackbits(own, count=block.n, bitorder="little").astype(np.float64)
+        return _own(self.bits, block).astype(np.float64)
 
 
 def staying(
     rows: Stream, keys: Callable[[Rows], Words], stay: Callable[[Rows, Words, bool], Array], bands: int = 1
 ) -> Staying:
-    """Which of the rows with weight stay, after one pass over all.
+    """Which of the rows with weight stay, after a pass over their words, and one over rows that share a word.
 
     Parameters
     ----------
     rows : Stream
         Rows as they are compared.
     keys : callable
-        Words of shape (n, bands) for rows with weight; in a band, a row is compared with those that have its word.
+        Words of shape (n, bands) for rows with weight; in a band, a row is compared with those that have its word. One
+        that shares no word stays.
     stay : callable
         Takes rows in their order, their words in one band, and whether all rows with these words are among them. Gives
         a weight for each, 0 for one that does not stay. Where rows are lacking, one that gets 0 does not stay, and what
@@ -52,46 +55,131 @@ def staying(
     bands : int
         A row stays if it does in each.
     """
-    parts = -(-rows.n * (max(rows.d, len(rows.names)) + 3) * 8 // PART)
+    left, shared = _shared(rows, keys, bands)
+    if shared.any():
+        for lost in _lost(rows, shared, keys, stay, bands):
+            np.bitwise_and.at(left, lost >> 3, ~np.left_shift(1, lost & 7).astype(np.uint8))
+    return Staying(left)
 
-    def compared(block: Rows) -> tuple[NDArray[np.uint8], Words, Positions, bool]:
-        slots = np.flatnonzero(block.weight)
-        own = Rows(block.X[slots], None if block.y is None else block.y[slots], block.weight[slots])
-        alive, found, owners = block.weight > 0, [], []
-        for band, words in enumerate(keys(own).T):
-            weight = stay(own, words, False)
-            alive[slots[weight == 0]] = False
-            some = np.flatnonzero(weight)
+
+def _shared(rows: Stream, keys: Callable[[Rows], Words], bands: int) -> tuple[Marks, Marks]:
+    """Which rows have weight; and which are the first of a block with some word that another row has, too."""
+
+    def found(block: Rows) -> tuple[Marks, Words, Positions]:
+        slots, own = _present(block)
+        tables, counts = [], []
+        for words in keys(own).T:
+            spread = words * SPREAD
+            order, starts = _alike(spread)
+            first, several = order[starts], np.diff(starts, append=len(order)) > 1
+            numbers = (block.first + slots[first]).astype(np.uint64)
+            tables.append(np.column_stack([spread[first], 2 * numbers + several]))
+            counts.append(np.bincount(_part(spread[first], parts), minlength=parts))
+        return np.packbits(block.weight > 0, bitorder="little"), np.concatenate(tables), np.cumsum(counts)
+
+    parts = -(-rows.n * 16 // PART)
+    with _Shuffled.opened(bands * parts) as shuffled:
+        present = []
+        for weighted, table, ends in rows.over(found):
+            present.append(weighted)
+            shuffled.add(table, ends)
+
+        def alike(table: Words) -> Positions:
+            order, starts = _alike(table[:, 0])
+            numbers, sizes = table[order, 1], np.diff(starts, append=len(order))
+            return (numbers[(np.repeat(sizes, sizes) > 1) | (numbers % 2 == 1)] // 2).astype(np.intp)
+
+        left = np.concatenate(present)
+        shared = np.zeros_like(left)
+        for first in shuffled.over(alike):
+            np.bitwise_or.at(shared, first >> 3, np.left_shift(1, first & 7).astype(np.uint8))
+    return left, shared
+
+
+def _lost(
+    rows: Stream,
+    shared: Marks,
+    keys: Callable[[Rows], Words],
+    stay: Callable[[Rows, Words, bool], Array],
+    bands: int,
+) -> Iterator[Positions]:
+    """Rows that do not stay, of those that share a word; a block that has none is not looked at."""
+
+    def found(block: Rows) -> tuple[Positions, Words, Positions, bool] | None:
+        marks = _own(shared, block)
+        if not marks.any():
+            return None
+        slots, own = _present(block)
+        lost, tables, counts = [], [], []
+        for words in keys(own).T:
+            order, starts = _alike(words * SPREAD)
+            common = np.repeat(marks[slots[order[starts]]] > 0, np.diff(starts, append=len(order)))
+            some = np.sort(order[common])
+            weight = stay(own.part(some), words[some], False)
+            lost.append(block.first + slots[some[weight == 0]])
+            some = some[weight > 0]
             columns = [own.X[some]] if own.y is None else [own.X[some], own.y[some, None]]
             numbers = (block.first + slots[some]).astype(np.uint64)
-            found.append(np.column_stack([*(column.view(np.uint64) for column in columns), words[some], numbers]))
-            spread = (words[some] * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
-            owners.append(band * parts + (spread % np.uint64(parts)).astype(np.intp))
-        part = np.concatenate(owners)
-        ends = np.cumsum(np.bincount(part, minlength=bands * parts))
-        table = np.concatenate(found)[np.argsort(part, kind="stable")]  # here, where several blocks are sorted at once
-        return np.packbits(alive, bitorder="little"), table, ends, own.y is not None
+            table = np.column_stack([*(column.view(np.uint64) for column in columns), words[some], numbers])
+            part = _part(words[some] * SPREAD, parts)
+            tables.append(table[np.argsort(part, kind="stable")])  # here, where several blocks are sorted at once
+            counts.append(np.bincount(part, minlength=parts))
+        return np.concatenate(lost), np.concatenate(tables), np.cumsum(counts), own.y is not None
 
-    with tempfile.TemporaryFile(prefix="ppdp-") as file:
-        bits, shuffled, labelled = [], _Shuffled(file, bands * parts), False
-        for alive, found, ends, has_labels in rows.over(compared):
-            bits.append(alive)
-            labelled = has_labels
-            shuffled.add(found, ends)
-        shuffled.write()
-        left = np.concatenate(bits)
+    parts = -(-rows.n * (max(rows.d, len(rows.names)) + 3) * 8 // PART)
+    with _Shuffled.opened(bands * parts) as shuffled:
+        labelled = False
+        for result in rows.over(found):
+            if result is not None:
+                lost, table, ends, labelled = result
+                shuffled.add(table, ends)
+                yield lost
 
-        def lost(part: int) -> Positions:
-            table = shuffled.read(part)
+        def compared(table: Words) -> Positions:
             width = table.shape[1] - 2
             values, words, numbers = table[:, :width].copy().view(np.float64), table[:, width], table[:, -1]
             X = np.ascontiguousarray(values[:, : width - labelled])
             own = Rows(X, values[:, -1].copy() if labelled else None, np.ones(len(X)))
             return numbers[stay(own, words.copy(), True) == 0].astype(np.intp)
 
-        for places in in_parallel(lost, range(bands * parts), 0):
-            np.bitwise_and.at(left, places >> 3, ~np.left_shift(1, places & 7).astype(np.uint8))
-    return Staying(left)
+        yield from shuffled.over(compared)
+
+
+def _own(marks: Marks, block: Rows) -> Marks:
+    """The marks of the rows of a block, a number for each."""
+    own = marks[block.first // 8 : -(-(block.first + block.n) // 8)]
+    return np.unpackbits(own, count=block.n, bitorder="little")
+
+
+def _present(block: Rows) -> tuple[Positions, Rows]:
+    """Where in a block rows with weight stand, and these rows."""
+    slots = np.flatnonzero(block.weight)
+    return slots, block if len(slots) == block.n else block.part(slots)
+
+
+def _part(spread: Words, parts: int) -> Positions:
+    """The part of a file for each of words that are spread over all numbers, ascending as they are."""
+    return (((spread >> np.uint64(32)) * np.uint64(parts)) >> np.uint64(32)).astype(np.intp)
+
+
+def _alike(words: Words) -> tuple[Positions, Positions]:
+    """Positions in the order of their words, and where in that order each word begins."""
+    order = in_order(words)
+    ranked = words[order]
+    return order, np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1])[: len(ranked)])
+
+
+def in_order(words: Words) -> Positions:
+    """Positions in the order of their words, those of equal ones ascending."""
+    low = np.uint64(2 ** max(len(words) - 1, 1).bit_length() - 1)
+    packed = (words & ~low) | np.arange(len(words), dtype=np.uint64)
+    packed.sort()  # much faster than to sort positions
+    order = (packed & low).astype(np.intp)
+    packed |= low
+    close = np.flatnonzero(packed[1:] == packed[:-1])
+    some = np.union1d(close, close + 1)
+    order[some] = order[some][np.argsort(words[order[some]], kind="stable")]
+    return order
 
 
 @dataclass(slots=True, repr=False, eq=False)
@@ -105,13 +193,26 @@ class _Shuffled:
     ends: list[Positions] = field(default_factory=list)  # of parts, in rows, for each time that some were written
     lock: Any = field(default_factory=Lock)
 
+    @classmethod
+    @contextmanager
+    def opened(cls, parts: int) -> Iterator[Self]:
+        """So many parts, in this context."""
+        with tempfile.TemporaryFile(prefix="ppdp-") as file:
+            yield cls(file, parts)
+
     def add(self, words: Words, ends: Positions) -> None:
         """More rows, part by part, and where each part ends."""
         self.waiting.append((words, ends))
         if sum(table.nbytes for table, _ in self.waiting) >= WRITTEN:
-            self.write()
+            self._write()
 
-    def write(self) -> None:
+    def over(self, task: Callable[[Words], Positions]) -> Iterator[Positions]:
+        """What a task finds in each part that has rows, in the order in which they came."""
+        self._write()
+        rows = sum((np.diff(ends) for ends in self.ends), np.zeros(self.parts, dtype=np.intp))
+        return in_parallel(lambda part: task(self._read(part)), np.flatnonzero(rows).tolist(), 0)
+
+    def _write(self) -> None:
         """Write what waits, part by part."""
         if not self.waiting:
             return
@@ -122,8 +223,8 @@ class _Shuffled:
         self.waiting.clear()
         self.ends.append(np.cumsum([self.ends[-1][-1] if self.ends else 0, *sizes]))
 
-    def read(self, part: int) -> Words:
-        """All rows of a part, in the order in which they came."""
+    def _read(self, part: int) -> Words:
+        """All rows of a part."""
         sizes = [ends[part + 1] - ends[part] for ends in self.ends]
         table = np.empty((sum(sizes), self.width), dtype=np.uint64)
         with self.lock:

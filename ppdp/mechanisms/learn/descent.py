@@ -46,7 +46,7 @@ class ClippedGradient:
     ) -> ClippedGradient:
         """The gradient on all of these rows."""
         assert rows.y is not None
-        norms = row_norms(rows.X)
+        norms = row_norms(rows.X) if rows.norms is None else rows.norms
         norms = np.hypot(norms, 1.0) if fit_intercept else norms
         return cls(rows.X, rows.y, rows.weight, norms, residuals, clip, rows.n, rows.X.shape[1] + fit_intercept)
 

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.data.engine.spilled import in_order
 from ppdp.data.parallel import PIECE, blocks, in_parallel
 from ppdp.data.rows import Array, Rows
 
@@ -105,7 +106,7 @@ def hashes_of(*columns: Array) -> Bits:
 def grouped(*columns: Array) -> Groups:
     """Groups of equal records, in the order of records; the columns of a record may stand in several tables."""
     hashes = hashes_of(*columns)
-    order = _sorted(hashes)
+    order = in_order(hashes)
     ranked = hashes[order]
     new = np.ones(len(order), dtype=bool)
     new[1:] = ranked[1:] != ranked[:-1]
@@ -114,19 +115,6 @@ def grouped(*columns: Array) -> Groups:
         order = np.lexsort((*words.T, hashes))
         new[1:] = (words[order[1:]] != words[order[:-1]]).any(axis=1)
     return Groups(order, np.flatnonzero(new))
-
-
-def _sorted(hashes: Bits) -> Positions:
-    """Positions in the order of their hashes, those of equal ones ascending."""
-    low = np.uint64(2 ** max(len(hashes) - 1, 1).bit_length() - 1)
-    packed = (hashes & ~low) | np.arange(len(hashes), dtype=np.uint64)
-    packed.sort()  # much faster than to sort positions
-    order = (packed & low).astype(np.intp)
-    packed |= low
-    close = np.flatnonzero(packed[1:] == packed[:-1])
-    some = np.union1d(close, close + 1)
-    order[some] = order[some][np.argsort(hashes[order[some]], kind="stable")]
-    return order
 
 
 def _share_a_hash(records: Array, order: Positions, places: Positions) -> bool:
