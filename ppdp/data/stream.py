@@ -48,6 +48,10 @@ class Stream:
         """Results of a task for every block of rows, or several merged; one pass over all of them."""
         return self.source.over(partial(_run, self.maps, task), self.names, self.d if d is None else d, merge)
 
+    def grouped(self, task: Callable[[Rows], Any], parts: int, compare: Callable[[Any], Any]) -> Any:
+        """The same of tasks whose results meet where the rows are: see :func:`ppdp.data.engine.spilled.grouped`."""
+        return self.source.grouped(partial(_run, self.maps, task), self.names, self.d, parts, compare)
+
     def held(self) -> Stream:
         """The same rows behind all maps, which an engine elsewhere holds where they are."""
         if not self.maps:

@@ -108,7 +108,7 @@ class _Fold:
 
     def _read_once(self, rows: Any, position: int) -> Any:
         """Rows that this step and others look at: read in blocks here, they are written down for all of them."""
-        if not isinstance(rows, Stream) or not rows.source.local:
+        if not isinstance(rows, Stream):
             return rows
         passes = len(self.plan.releases) + (self.plan.mechanism is not None)
         for step in self.plan.steps[position:]:

@@ -18,19 +18,6 @@ def check_streams(plan: Plan, source: Source) -> None:
             stage=name,
             fix="another step, or pass pyarrow.dataset.dataset(...).to_table() where the rows fit into memory.",
         )
-    for step in plan.steps:
-        if step.stage.compares and not source.local:
-            raise UnsupportedOrder(
-                "it compares rows on the disk of this process, and they stay elsewhere.",
-                stage=step.name,
-                fix="files in Parquet, and no other engine.",
-            )
-    if plan.mechanism is not None and plan.mechanism.stage.picks and not source.local:
-        raise UnsupportedOrder(
-            "it reads batches of single rows, and they stay elsewhere.",
-            stage=plan.mechanism.name,
-            fix="solver='dpgd', or files in Parquet and no other engine.",
-        )
     if plan.domain.adjacency.hides_number and not source.local:
         raise UnsupportedOrder(
             "their number is private: they get secret slots on the disk of this process, and they stay elsewhere.",

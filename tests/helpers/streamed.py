@@ -5,8 +5,30 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
+from ppdp import make_pipeline
 from ppdp.data.engine.source import Source
-from ppdp.transformers import MeanImputer, MinMaxScaler, StandardScaler
+from ppdp.mechanisms import LogisticRegression
+from ppdp.transformers import (
+    Deduplicator,
+    GridDeduplicator,
+    LSHDeduplicator,
+    MeanImputer,
+    MinMaxScaler,
+    RowMap,
+    StandardScaler,
+)
+
+DEDUPLICATORS = {
+    "records": Deduplicator(),
+    "unanimous": Deduplicator(labels="unanimous"),
+    "a key": Deduplicator(key=[0, 1], labels="first"),
+    "a key, unanimous": Deduplicator(key=[0, 1], labels="unanimous"),
+    "raw": Deduplicator(keys="raw"),
+    "centre": GridDeduplicator(cell=0.7, labels="first"),
+    "cells, unanimous": GridDeduplicator(cell=0.7, keep="first", labels="unanimous"),
+    "angles": LSHDeduplicator(bands=2, rows=8, mode="simhash"),
+    "window": LSHDeduplicator(bands=2, rows=3, rule="window"),
+}
 
 
 def table_of(n, d, seed=0, decimals=None):
@@ -37,3 +59,20 @@ class Split(Source):
 
     def tables(self, names):
         return (self.table.slice(a, b - a).select(list(names)) for a, b in pairwise(self.ends))
+
+
+def repeated_rows(n, d, values=41):
+    """Rows of which many are equal, near and far from each other, with gaps and zeros of both signs."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, values, (n, d)) / (values // 2) - 1
+    X[rng.random((n, d)) < 0.02] = np.nan
+    X[rng.random((n, d)) < 0.05] = -0.0
+    columns = {f"x{i}": pa.array(X[:, i], from_pandas=True) for i in range(d)}
+    return pa.table({**columns, "y": rng.integers(0, 2, n)})
+
+
+def deduplicated(stage, given):
+    """What a fit left that compares rows so."""
+    front = RowMap(np.tanh, out_norm=2.0) if getattr(stage, "keys", "") == "raw" else MinMaxScaler(ranges=(-1, 1))
+    model = LogisticRegression(classes=(0, 1), max_iter=2)
+    return left(make_pipeline(front, stage, MeanImputer(), model, epsilon=20.0, random_state=5).fit(given, "y"))

@@ -139,13 +139,6 @@ def test_what_needs_rows_in_memory_says_so_before_any_is_read(stage, name):
     assert ledger.entries() == ()
 
 
-def test_batches_of_rows_that_are_elsewhere_are_refused(monkeypatch):
-    pipe = make_pipeline(*front(), LogisticRegression(classes=(0, 1), solver="epochs"))
-    monkeypatch.setattr(Split, "local", False)
-    with pytest.raises(UnsupportedOrder, match=r"logisticregression.*batches of single rows"):
-        pipe.fit(opened_as(TABLE, [0, N], monkeypatch), "y")
-
-
 @pytest.mark.parametrize("labelled", [False, True])
 @pytest.mark.parametrize("n", [1, PIECE, 2 * PIECE + 5])
 def test_kept_rows_are_read_one_by_one(n, labelled):

@@ -10,8 +10,9 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial, reduce
-from itertools import count, pairwise
+from itertools import chain, count, pairwise
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ from ppdp.exceptions import DomainMismatch, InvalidInput, PpdpError, RowsChanged
 
 T = TypeVar("T")
 Job = tuple[Any, Sequence[Any]]  # what makes blocks of parts that are there, and these parts
+Grouped = tuple[Any, NDArray[np.uint64], NDArray[np.intp]]  # what is known of a block, a table, where parts of it end
 Cut = tuple[int, int, int]  # of a part: where it begins and ends, and how many rows there are in all
 
 TASKS, MOST = 64, 16  # into how many tasks few rows are split, and how many blocks each has of many
@@ -93,7 +95,8 @@ class Spread(Source):
     def __init__(self, client: Any, schema: Any, jobs: Sequence[Job], ends: Sequence[int], kind: Any = None) -> None:
         self.client, self.schema, self.jobs, self.ends, self.n = client, schema, jobs, ends, ends[-1]
         self.kind = kind or kind_of(client)
-        self.futures: list[Any] = []
+        self.futures: list[Any] = []  # of what workers hold for these rows
+        self.open: WeakSet[Spread] = WeakSet([self])  # all rows that were made of the same
 
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
         raise InvalidInput("rows that Dask holds stay with its workers.", fix="pass files, without this engine.")
@@ -101,7 +104,8 @@ class Spread(Source):
     def over(
         self, task: Callable[[int, Any], T], names: Sequence[str], width: int, merge: Callable[[T, T], T] | None = None
     ) -> Iterator[T]:
-        found = results(self.client, self._tasks(task, names, width, merge))
+        gather = list if merge is None else partial(_merged, merge)
+        found = results(self.client, self._tasks(task, names, width, gather))
         for some in paced(found, self.n, max(1, self.n // max(1, len(self.jobs)))):
             yield from some
 
@@ -109,42 +113,90 @@ class Spread(Source):
         """The rows that a task makes of every block, which workers hold for as long as they are asked for."""
         from distributed import futures_of
 
-        parts = self.client.persist(self._tasks(task, names, width, None))
-        self.futures += futures_of(parts)
-        return self._next([(_as_it_is, [part]) for part in parts], self.ends)
+        parts = self.client.persist(self._tasks(task, names, width, list))
+        other = self._next([(_as_it_is, [part]) for part in parts], self.ends)
+        other.futures = futures_of(parts)
+        return other
 
     def taken(self, batch: NDArray[np.intp]) -> Spread:
         """Some of rows that are held, ascending, held in turn: as blocks of these rows alone."""
         from dask import delayed
 
-        cuts = np.searchsorted(batch, self.ends)
-        indices = [batch[a:b].tobytes() for a, b in pairwise(cuts)]
-        parts = [delayed(_picked, pure=False)(some, *held) for some, (_, held) in zip(indices, self.jobs)]
-        jobs, ends = _assembled(parts, cuts.tolist(), _sampled)
-        return self._next(jobs, ends).held(_numbered, (), 1)
+        picked, parts, cuts = delayed(_picked, pure=False), [], np.searchsorted(batch, self.ends).tolist()
+        for (_, held), (a, b) in zip(self.jobs, pairwise(cuts)):
+            if a < b:
+                parts.append(picked(batch[a:b].tobytes(), *held))
+        sample = self._next(*_assembled(parts, sorted(set(cuts)), _sampled))
+        return sample.held(_numbered, (), 1) if parts else sample
+
+    @contextmanager
+    def grouped(
+        self, task: Callable[[int, Any], Grouped], names: Sequence[str], width: int, parts: int, compare: Any
+    ) -> Iterator[tuple[Iterator[Any], Iterator[Any]]]:
+        """What tasks know of blocks, and what is found in every part: see :func:`ppdp.data.engine.spilled.grouped`.
+
+        Tables go from worker to worker.
+        """
+        from dask import delayed
+
+        item, found = delayed(_item, pure=False), delayed(_compared, pure=False)
+        split = self.client.persist(self._tasks(task, names, width, partial(_by_part, parts)))
+        common = self._common(compare)
+        known = results(self.client, [item(own, 0) for own in split])
+        tasks = [found(common, *(item(own, part) for own in split)) for part in range(1, parts + 1)]
+        yield chain.from_iterable(known), chain.from_iterable(results(self.client, tasks))
 
     def close(self) -> None:
         """Let workers forget all rows that they hold."""
-        let_go(self.futures)
+        for other in list(self.open):
+            let_go(other.futures)
 
     def _next(self, jobs: Sequence[Job], ends: Sequence[int]) -> Spread:
         """Other rows, for as long as these are open."""
         other = Spread(self.client, None, jobs, ends, self.kind)
-        other.futures = self.futures
+        other.open = self.open
+        other.open.add(other)
         return other
 
-    def _tasks(self, task: Any, names: Sequence[str], width: int, merge: Any) -> list[Any]:
+    def _common(self, *given: Any) -> Any:
+        """What every one of some tasks takes, which a worker is sent once."""
         import cloudpickle
         from dask import delayed
 
-        common = cloudpickle.dumps((self.kind, task, tuple(names), width, merge))
-        run = delayed(_run, pure=False)
+        return delayed(cloudpickle.dumps((self.kind, *given)), pure=False)
+
+    def _tasks(self, task: Any, names: Sequence[str], width: int, gather: Any) -> list[Any]:
+        import cloudpickle
+        from dask import delayed
+
+        common, run = self._common(task, tuple(names), width, gather), delayed(_run, pure=False)
         jobs = zip(self.ends, self.jobs)
         return [run(common, cloudpickle.dumps(make), first, *parts) for first, (make, parts) in jobs]
 
 
 def _run(common: bytes, own: bytes, first: int, *parts: Any) -> Any:
-    """On a worker: results of a task for blocks, in a list."""
+    """On a worker: results of a task for blocks, as they are to be gathered."""
+    import cloudpickle
+
+    def work(task: Any, names: Any, width: int, gather: Any) -> Any:
+        with threads_for(width):
+            return gather(map(task, count(first, PIECE), cloudpickle.loads(own)(names, parts)))
+
+    return _answer(common, parts, work)
+
+
+def _compared(common: bytes, *tables: Any) -> Any:
+    """On a worker: what is found in a part, of which these are the tables, unless it is empty."""
+
+    def work(compare: Callable[[Any], Any]) -> list[Any]:
+        some = [table for table in tables if len(table)]
+        return [compare(np.concatenate(some))] if some else []
+
+    return _answer(common, tables, work)
+
+
+def _answer(common: bytes, parts: Sequence[Any], work: Callable[..., Any]) -> Any:
+    """What comes of work with what many tasks share, if all parts are there; or why it does not."""
     import cloudpickle
 
     for part in parts:
@@ -152,16 +204,30 @@ def _run(common: bytes, own: bytes, first: int, *parts: Any) -> Any:
             return part
     alone()
     try:
-        kind, task, names, width, merge = cloudpickle.loads(common)
+        kind, *given = cloudpickle.loads(common)
         if kind != kind_here():
             raise unlike()
-        with np.errstate(all="ignore"), threads_for(width):
-            results = map(task, count(first, PIECE), cloudpickle.loads(own)(names, parts))
-            return list(results) if merge is None else [reduce(merge, results)]
+        with np.errstate(all="ignore"):
+            return work(*given)
     except PpdpError as error:
         return Failed(error.with_traceback(None))
     except Exception as error:
         return Failed(type(error).__name__)
+
+
+def _merged(merge: Callable[[T, T], T], found: Iterator[T]) -> list[T]:
+    return [reduce(merge, found)]
+
+
+def _by_part(parts: int, found: Iterable[Grouped | None]) -> list[Any]:
+    """What tasks know of blocks, in a list; then for every part the rows of all of them."""
+    some = [result for result in found if result is not None]
+    tables = zip(*(np.split(table, ends[:-1]) for _, table, ends in some))
+    return [[known for known, _, _ in some], *(map(np.concatenate, tables) if some else [()] * parts)]
+
+
+def _item(found: Any, which: int) -> Any:
+    return found if isinstance(found, Failed) else found[which]
 
 
 def _of_files(files: arrow.ArrowSource, client: Any) -> Spread:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import itemgetter
 from threading import Lock
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ Words = NDArray[np.uint64]
 Positions = NDArray[np.intp]
 Marks = NDArray[np.uint8]
 
-PART = 2**24  # bytes that are compared at once, but for rows with equal keys
+PART, FAR = 2**24, 2**26  # bytes that are compared at once, here or elsewhere, but for rows with equal keys
 WRITTEN = 2**26  # bytes that are written at once
 SPREAD = np.uint64(0x9E3779B97F4A7C15)  # odd, so that different words stay different
 
@@ -55,17 +56,18 @@ def staying(
     bands : int
         A row stays if it does in each.
     """
-    left, shared = _shared(rows, keys, bands)
-    if shared.any():
-        for lost in _lost(rows, shared, keys, stay, bands):
+    left, shared, some = _shared(rows, keys, bands)
+    if some:
+        parts = _parts(rows, some * (max(rows.d, len(rows.names)) + 3) * 8)
+        for lost in _lost(rows, shared, keys, stay, bands, parts):
             np.bitwise_and.at(left, lost >> 3, ~np.left_shift(1, lost & 7).astype(np.uint8))
     return Staying(left)
 
 
-def _shared(rows: Stream, keys: Callable[[Rows], Words], bands: int) -> tuple[Marks, Marks]:
-    """Which rows have weight; and which are the first of a block with some word that another row has, too."""
+def _shared(rows: Stream, keys: Callable[[Rows], Words], bands: int) -> tuple[Marks, Marks, int]:
+    """Which rows have weight, which are the first of a block with some word that another row has, too, and how many."""
 
-    def found(block: Rows) -> tuple[Marks, Words, Positions]:
+    def found(block: Rows) -> tuple[tuple[int, Marks], Words, Positions]:
         slots, own = _present(block)
         tables, counts = [], []
         for words in keys(own).T:
@@ -75,25 +77,22 @@ def _shared(rows: Stream, keys: Callable[[Rows], Words], bands: int) -> tuple[Ma
             numbers = (block.first + slots[first]).astype(np.uint64)
             tables.append(np.column_stack([spread[first], 2 * numbers + several]))
             counts.append(np.bincount(_part(spread[first], parts), minlength=parts))
-        return np.packbits(block.weight > 0, bitorder="little"), np.concatenate(tables), np.cumsum(counts)
+        present = np.packbits(block.weight > 0, bitorder="little")
+        return (block.first, present), np.concatenate(tables), np.cumsum(counts)
 
-    parts = -(-rows.n * 16 // PART)
-    with _Shuffled.opened(bands * parts) as shuffled:
-        present = []
-        for weighted, table, ends in rows.over(found):
-            present.append(weighted)
-            shuffled.add(table, ends)
+    def alike(table: Words) -> Positions:
+        order, starts = _alike(table[:, 0])
+        numbers, sizes = table[order, 1], np.diff(starts, append=len(order))
+        return (numbers[(np.repeat(sizes, sizes) > 1) | (numbers % 2 == 1)] // 2).astype(np.intp)
 
-        def alike(table: Words) -> Positions:
-            order, starts = _alike(table[:, 0])
-            numbers, sizes = table[order, 1], np.diff(starts, append=len(order))
-            return (numbers[(np.repeat(sizes, sizes) > 1) | (numbers % 2 == 1)] // 2).astype(np.intp)
-
-        left = np.concatenate(present)
-        shared = np.zeros_like(left)
-        for first in shuffled.over(alike):
+    parts = _parts(rows, rows.n * 16)
+    with grouped(rows, found, bands * parts, alike) as (known, places):
+        left = np.concatenate([present for _, present in sorted(known, key=itemgetter(0))])
+        shared, some = np.zeros_like(left), 0
+        for first in places:
+            some += len(first)
             np.bitwise_or.at(shared, first >> 3, np.left_shift(1, first & 7).astype(np.uint8))
-    return left, shared
+    return left, shared, -(-some // bands)
 
 
 def _lost(
@@ -102,10 +101,11 @@ def _lost(
     keys: Callable[[Rows], Words],
     stay: Callable[[Rows, Words, bool], Array],
     bands: int,
+    parts: int,
 ) -> Iterator[Positions]:
     """Rows that do not stay, of those that share a word; a block that has none is not looked at."""
 
-    def found(block: Rows) -> tuple[Positions, Words, Positions, bool] | None:
+    def found(block: Rows) -> tuple[Positions, Words, Positions] | None:
         marks = _own(shared, block)
         if not marks.any():
             return None
@@ -119,30 +119,52 @@ def _lost(
             lost.append(block.first + slots[some[weight == 0]])
             some = some[weight > 0]
             columns = [own.X[some]] if own.y is None else [own.X[some], own.y[some, None]]
-            numbers = (block.first + slots[some]).astype(np.uint64)
+            numbers = 2 * (block.first + slots[some]).astype(np.uint64) + (own.y is not None)
             table = np.column_stack([*(column.view(np.uint64) for column in columns), words[some], numbers])
             part = _part(words[some] * SPREAD, parts)
             tables.append(table[np.argsort(part, kind="stable")])  # here, where several blocks are sorted at once
             counts.append(np.bincount(part, minlength=parts))
-        return np.concatenate(lost), np.concatenate(tables), np.cumsum(counts), own.y is not None
+        return np.concatenate(lost), np.concatenate(tables), np.cumsum(counts)
 
-    parts = -(-rows.n * (max(rows.d, len(rows.names)) + 3) * 8 // PART)
-    with _Shuffled.opened(bands * parts) as shuffled:
-        labelled = False
-        for result in rows.over(found):
+    def compared(table: Words) -> Positions:
+        width, labelled = table.shape[1] - 2, bool(table[0, -1] % 2)
+        values, words, numbers = table[:, :width].copy().view(np.float64), table[:, width], table[:, -1] // 2
+        X = np.ascontiguousarray(values[:, : width - labelled])
+        own = Rows(X, values[:, -1].copy() if labelled else None, np.ones(len(X)))
+        return numbers[stay(own, words.copy(), True) == 0].astype(np.intp)
+
+    with grouped(rows, found, bands * parts, compared) as (known, places):
+        yield from known
+        yield from places
+
+
+@contextmanager
+def grouped(
+    rows: Stream, task: Callable[[Rows], Any], parts: int, compare: Callable[[Words], Positions]
+) -> Iterator[tuple[Iterable[Any], Iterator[Positions]]]:
+    """What a task knows of every block, and what is found in every part of what it hands on, once all are known.
+
+    The task gives what it knows, a table of words sorted by part, and where each part ends; or None, for nothing. The
+    other function takes the rows of a part, in the order of the blocks, if there are any. Tables are written to a
+    private file, or stay where the rows are.
+    """
+    if not rows.source.local:
+        with rows.grouped(task, parts, compare) as found:
+            yield found
+        return
+    with tempfile.TemporaryFile(prefix="ppdp-") as file:
+        shuffled, known = _Shuffled(file, parts), []
+        for result in rows.over(task):
             if result is not None:
-                lost, table, ends, labelled = result
+                of_block, table, ends = result
+                known.append(of_block)
                 shuffled.add(table, ends)
-                yield lost
+        yield known, shuffled.over(compare)
 
-        def compared(table: Words) -> Positions:
-            width = table.shape[1] - 2
-            values, words, numbers = table[:, :width].copy().view(np.float64), table[:, width], table[:, -1]
-            X = np.ascontiguousarray(values[:, : width - labelled])
-            own = Rows(X, values[:, -1].copy() if labelled else None, np.ones(len(X)))
-            return numbers[stay(own, words.copy(), True) == 0].astype(np.intp)
 
-        yield from shuffled.over(compared)
+def _parts(rows: Stream, size: int) -> int:
+    """Into how many parts so many bytes are split."""
+    return -(-size // (PART if rows.source.local else FAR))
 
 
 def _own(marks: Marks, block: Rows) -> Marks:
@@ -192,13 +214,6 @@ class _Shuffled:
     waiting: list[tuple[Words, Positions]] = field(default_factory=list)
     ends: list[Positions] = field(default_factory=list)  # of parts, in rows, for each time that some were written
     lock: Any = field(default_factory=Lock)
-
-    @classmethod
-    @contextmanager
-    def opened(cls, parts: int) -> Iterator[Self]:
-        """So many parts, in this context."""
-        with tempfile.TemporaryFile(prefix="ppdp-") as file:
-            yield cls(file, parts)
 
     def add(self, words: Words, ends: Positions) -> None:
         """More rows, part by part, and where each part ends."""

@@ -30,14 +30,17 @@ class Repeated(Source):
         raise AssertionError("nobody has the time to read so many rows")
 
     def over(self, task, names, width, merge=None):
-        total = task(0, self.block.select(names) if names else self.block)
+        total = task(0, self._given(names))
         for _ in range(25 - self.parts):
             total = merge(total, copy.deepcopy(total))
         for _ in range(2**self.parts):
             yield copy.deepcopy(total)
 
     def held(self, task, names, width):
-        return Repeated(task(0, self.block.select(names)), self.parts, self.schema)
+        return Repeated(task(0, self._given(names)), self.parts, self.schema)
+
+    def _given(self, names):
+        return self.block.select(names) if names else self.block
 
 
 @pytest.fixture(autouse=True)
