@@ -4,9 +4,9 @@
 
 The job: gaps filled, columns scaled, logistic regression, with (1, 1e-9) to spend, on n x 20 rows lacking 1 % of cells.
 Every run is a process of its own on the same cores; time is that of ``fit`` alone, the smaller of two, memory the peak
-of the process (scikit-learn / in memory / from Parquet). In memory and from Parquet rows are deduplicated as well. Dask
-has a worker process for every core, each of which has imported what it needs, and deduplicates nothing. Figures are
-added to ``scale.csv``; three sizes or more are drawn.
+of the process (scikit-learn / in memory / from Parquet). All but scikit-learn deduplicate the rows as well. Dask has a
+worker process for every core, each of which has imported what it needs. Figures are added to ``scale.csv``; three sizes
+or more are drawn.
 """
 
 from __future__ import annotations
@@ -42,9 +42,8 @@ else:
     from ppdp import make_pipeline
     from ppdp.mechanisms import LogisticRegression
     from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, StandardScaler
-    steps = MeanImputer(), StandardScaler(), LogisticRegression(classes=(0, 1))
-    first = MinMaxScaler(ranges=(-4, 4)), *([] if who == "dask" else [Deduplicator()])
-    pipe = make_pipeline(*first, *steps, epsilon=1.0, delta=1e-9)
+    steps = MinMaxScaler(ranges=(-4, 4)), Deduplicator(), MeanImputer(), StandardScaler()
+    pipe = make_pipeline(*steps, LogisticRegression(classes=(0, 1)), epsilon=1.0, delta=1e-9)
     whole = table is not None
     given = (table.drop_columns(["y"]).to_pandas().to_numpy(), table["y"].to_numpy()) if whole else (path, "y")
 with ppdp.engine("dask") if who == "dask" else contextlib.nullcontext():

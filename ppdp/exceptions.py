@@ -17,6 +17,7 @@ __all__ = [
     "BudgetExceeded",
     "CertificateError",
     "CompositionWarning",
+    "DiskFull",
     "DomainMismatch",
     "ExportError",
     "ImpossibleBudget",
@@ -125,6 +126,10 @@ class RowsChanged(InvalidInput, code="rows-changed"):
 
 class WorkerLost(PpdpError, RuntimeError, code="worker-lost"):
     """Workers that held rows were lost, more often than their scheduler allows; nothing was released."""
+
+
+class DiskFull(PpdpError, RuntimeError, code="disk-full"):
+    """There is no room for the private file that rows in blocks are kept in; nothing was released."""
 
 
 class MissingBound(PpdpError, ValueError, code="missing-bound"):

@@ -7,6 +7,7 @@ which everything leaves.
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ppdp.exceptions import PpdpError, StageFailed
+from ppdp.exceptions import DiskFull, PpdpError, StageFailed
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -55,15 +56,32 @@ def _bare(error: BaseException, handled: BaseException | None) -> BaseException:
 def at_step(name: str) -> Iterator[None]:
     """In this context the step ``name`` looks at private rows: what others than ppdp raise may quote a row.
 
-    :class:`StageFailed` takes the place of any exception that is not ppdp's own; interrupts are left alone.
+    :class:`StageFailed` takes the place of any exception that is not ppdp's own, :class:`DiskFull` of one of a full
+    disk; interrupts are left alone.
     """
     try:
         yield
     except PpdpError:
         raise
     except Exception as error:
+        if is_of_a_full_disk(error):
+            raise no_room(name) from None
         raise StageFailed(
             f"it stopped with {type(error).__name__}, whose words may quote the rows and are not shown.",
             stage=name,
             fix="run it on made-up rows of the same form to see them.",
         ) from None
+
+
+def is_of_a_full_disk(error: BaseException) -> bool:
+    """Whether the system says so."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def no_room(stage: str) -> DiskFull:
+    """The error of rows that find no room in a private file."""
+    return DiskFull(
+        "the disk of temporary files has no room for the rows.",
+        stage=stage,
+        fix="TMPDIR=... on a disk with 8 bytes for every number and 24 for every row.",
+    )

@@ -15,10 +15,7 @@ from effort import rounds
 from streamed import Split, front, left, table_of
 
 from ppdp import Domain, Ledger, make_pipeline
-from ppdp.data.engine.kept import kept
 from ppdp.data.parallel import PIECE
-from ppdp.data.rows import Rows
-from ppdp.data.stream import Stream
 from ppdp.exceptions import InvalidInput, InvalidValue, RowsChanged, UnsupportedOrder
 from ppdp.mechanisms import (
     ExponentialMechanism,
@@ -137,21 +134,6 @@ def test_what_needs_rows_in_memory_says_so_before_any_is_read(stage, name):
     with pytest.raises(UnsupportedOrder, match=rf"stage '{name}': it needs all rows in memory.*to_table"):
         pipe.set_params(ledger=ledger, dataset="d").fit(ds.dataset(TABLE.drop_columns(["y"])))
     assert ledger.entries() == ()
-
-
-@pytest.mark.parametrize("labelled", [False, True])
-@pytest.mark.parametrize("n", [1, PIECE, 2 * PIECE + 5])
-def test_kept_rows_are_read_one_by_one(n, labelled):
-    rng = np.random.default_rng(n)
-    rows = Rows(rng.standard_normal((n, 3)), rng.standard_normal(n) if labelled else None, rng.random(n))
-    source = Split(pa.table({"row": np.arange(n)}), [0, n])
-    stream = Stream(source, ["row"], n, 3, (lambda table: rows.part(table["row"].to_numpy()),))
-    with kept(stream, 2) as held:
-        for size in {0, 1, n // 3, n}:
-            batch = np.sort(rng.choice(n, size, replace=False))
-            found, wanted = held.taken(batch), rows.part(batch)
-            for name in ("X", "y", "weight"):
-                assert np.array_equal(getattr(found, name), getattr(wanted, name))
 
 
 def test_labels_that_no_step_needs_are_not_read():

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ppdp.core.boundary import is_of_a_full_disk, no_room
 from ppdp.data.engine.source import Source
 from ppdp.data.parallel import PIECE
 from ppdp.exceptions import DomainMismatch, InvalidInput, RowsChanged
@@ -79,11 +80,13 @@ def _unquoted() -> Iterator[None]:
     """Errors of pyarrow and of the system, without what they quote."""
     import pyarrow as pa
 
-    failed = False
+    failed = full = False
     try:
         yield
-    except (pa.ArrowException, OSError, UnicodeError):
-        failed = True
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        failed, full = True, is_of_a_full_disk(error)
+    if full:
+        raise no_room("entrance")
     if failed:
         raise InvalidInput("a file cannot be read as what its name says.", fix="write it again, whole.")
 

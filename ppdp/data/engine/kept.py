@@ -61,7 +61,7 @@ class _Kept:
         with open(self.file, "r+b") as file:
             for part, place in own:
                 file.seek((block.first * (self.room + BESIDE) + block.n * place) * 8)
-                part.tofile(file)
+                file.write(np.ascontiguousarray(part).data)
         return block.y is not None, block.norms is not None
 
     def taken(self, batch: Positions) -> Rows:
