@@ -59,8 +59,7 @@ def staying(
     left, shared, some = _shared(rows, keys, bands)
     if some:
         parts = _parts(rows, some * (max(rows.d, len(rows.names)) + 3) * 8)
-        for lost in _lost(rows, shared, keys, stay, bands, parts):
-            np.bitwise_and.at(left, lost >> 3, ~np.left_shift(1, lost & 7).astype(np.uint8))
+        _compare(left, shared, rows, keys, stay, bands, parts)
     return Staying(left)
 
 
@@ -95,28 +94,29 @@ def _shared(rows: Stream, keys: Callable[[Rows], Words], bands: int) -> tuple[Ma
     return left, shared, -(-some // bands)
 
 
-def _lost(
-    rows: Stream,
+def _compare(
+    left: Marks,
     shared: Marks,
+    rows: Stream,
     keys: Callable[[Rows], Words],
     stay: Callable[[Rows, Words, bool], Array],
     bands: int,
     parts: int,
-) -> Iterator[Positions]:
-    """Rows that do not stay, of those that share a word; a block that has none is not looked at."""
+) -> None:
+    """Rows that share a word stay among those that are left, or not; a block that has none is not looked at."""
 
-    def found(block: Rows) -> tuple[Positions, Words, Positions] | None:
+    def found(block: Rows) -> tuple[tuple[int, Marks], Words, Positions] | None:
         marks = _own(shared, block)
         if not marks.any():
             return None
         slots, own = _present(block)
-        lost, tables, counts = [], [], []
+        staying, tables, counts = np.ones(block.n, dtype=bool), [], []
         for words in keys(own).T:
             order, starts = _alike(words * SPREAD)
             common = np.repeat(marks[slots[order[starts]]] > 0, np.diff(starts, append=len(order)))
             some = np.sort(order[common])
             weight = stay(own.part(some), words[some], False)
-            lost.append(block.first + slots[some[weight == 0]])
+            staying[slots[some[weight == 0]]] = False
             some = some[weight > 0]
             columns = [own.X[some]] if own.y is None else [own.X[some], own.y[some, None]]
             numbers = 2 * (block.first + slots[some]).astype(np.uint64) + (own.y is not None)
@@ -124,7 +124,7 @@ def _lost(
             part = _part(words[some] * SPREAD, parts)
             tables.append(table[np.argsort(part, kind="stable")])  # here, where several blocks are sorted at once
             counts.append(np.bincount(part, minlength=parts))
-        return np.concatenate(lost), np.concatenate(tables), np.cumsum(counts)
+        return (block.first, np.packbits(staying, bitorder="little")), np.concatenate(tables), np.cumsum(counts)
 
     def compared(table: Words) -> Positions:
         width, labelled = table.shape[1] - 2, bool(table[0, -1] % 2)
@@ -134,8 +134,10 @@ def _lost(
         return numbers[stay(own, words.copy(), True) == 0].astype(np.intp)
 
     with grouped(rows, found, bands * parts, compared) as (known, places):
-        yield from known
-        yield from places
+        for start, bits in known:
+            left[start // 8 : start // 8 + len(bits)] &= bits
+        for lost in places:
+            np.bitwise_and.at(left, lost >> 3, ~np.left_shift(1, lost & 7).astype(np.uint8))
 
 
 @contextmanager

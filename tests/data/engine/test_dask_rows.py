@@ -46,7 +46,7 @@ def parts(monkeypatch):
     monkeypatch.setattr(spilled, "FAR", 2**18)  # so that there are several
 
 
-@pytest.mark.repeated("name", keep=4)
+@pytest.mark.repeated("name", keep=2)
 @pytest.mark.parametrize("name", DEDUPLICATORS)
 def test_deduplicators_keep_the_rows_that_they_keep_in_memory(name, tmp_path, chosen, parts):
     assert deduplicated(DEDUPLICATORS[name], written(tmp_path)) == deduplicated(DEDUPLICATORS[name], TABLE)
@@ -65,7 +65,7 @@ def last(**how):
     return (LogisticRegression(classes=(0, 1), **how),)
 
 
-@pytest.mark.repeated("solver", keep=3)
+@pytest.mark.repeated("solver", keep=2)
 @pytest.mark.parametrize("solver", ["poisson", "fixed-size", "epochs", "hidden"])
 def test_batches_are_those_of_memory(solver, tmp_path, chosen):
     table, passes = table_of(N, D), {} if solver == "hidden" else {"max_iter": 3}
@@ -93,7 +93,7 @@ def test_what_comes_here_are_bits_not_rows(tmp_path, chosen, monkeypatch):
     assert N / 8 < sum(answers) < table.nbytes / 100
 
 
-@pytest.mark.repeated("when", keep=2)
+@pytest.mark.repeated("when")
 @pytest.mark.parametrize("when", ["words", "rows"])
 def test_a_worker_that_is_killed_while_rows_are_compared_changes_no_bit(when, tmp_path, chosen, parts, monkeypatch):
     seen, grouped = [], engine.Spread.grouped
