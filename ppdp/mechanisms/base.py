@@ -123,8 +123,11 @@ class Question:
         found = least_noise(
             lambda scale: _Coarse(together(scale)), *budget, start=start, tolerance=1e-3 if budget[1] else 1e-9
         )
-        while together(found).epsilon(budget[1]) > budget[0]:
-            found *= 1 + 1e-3
+        while (cost := together(found).epsilon(budget[1])) > budget[0]:
+            if math.isinf(cost):  # too fine to compute with so little noise: no small step leads out of that
+                found = least_noise(together, *budget, start=found, tolerance=1e-2)
+            else:
+                found *= 1 + 1e-3
         return found
 
     def sensitivity(self, domain: Domain, distance: Distance) -> float:

@@ -29,6 +29,7 @@ from ppdp.mechanisms import (
     Ridge,
     TweedieRegressor,
     WishartMechanism,
+    base,
 )
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.execute import execute
@@ -286,3 +287,25 @@ def test_every_mechanism_is_here():
     seen = {type(mechanism).__name__ for mechanism in GAUSSIAN.values()}
     seen |= {"LaplaceMechanism", "ExponentialMechanism", "SignMechanism", "WishartMechanism", "GaussianSketch"}
     assert {name for name, kind in REGISTRY.items() if issubclass(kind, Mechanism)} == seen
+
+
+def test_noise_that_is_too_little_to_compute_with_is_not_increased_in_small_steps(monkeypatch):
+    """The coarse cost says that noise of 1 is enough; the exact one cannot be computed below 3."""
+    asked = []
+
+    class Cost:
+        mu, parts = 1.0, ()
+
+        def __init__(self, noise_scale):
+            self.noise_scale = noise_scale
+
+        def epsilon(self, delta, interval=None):
+            asked.append(self.noise_scale)
+            return math.inf if interval is None and self.noise_scale < 3 else 1 / self.noise_scale
+
+    monkeypatch.setattr(base, "behind", lambda rest, own: own)
+    monkeypatch.setattr(base.Question, "privacy_map", lambda self, domain, distance, noise_scale: Cost(noise_scale))
+    question = base.Question("any", {}, 1, 1.0, 1, kind="privacy")
+    found = question.calibrated(None, None, 0.0, None, (1.0, 1e-6))
+    assert 3 <= found <= 3.04
+    assert len(asked) < 30
