@@ -12,8 +12,10 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import Stability
 from ppdp.data.rows import Rows
+from ppdp.data.stream import Stream
+from ppdp.exceptions import DiskFull, InvalidInput, WorkerLost
 
-Measure = Callable[[Rows, float], float]
+Measure = Callable[[Any, float], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +64,20 @@ class Condition:
 
         Parameters
         ----------
-        rows : Rows or array of shape (n, d)
+        rows : Rows, Stream or array of shape (n, d)
             The rows at the input of the stage.
+
+        Raises
+        ------
+        InvalidInput, DiskFull, WorkerLost
+            If rows in blocks cannot be read, or not all of them.
         """
+        streamed = isinstance(rows, Stream)
         try:
-            margin = float(self.measure(Rows.of(rows), self.unit))
-        except Exception:
+            margin = float(self.measure(rows if streamed else Rows.of(rows), self.unit))
+        except Exception as error:
+            if streamed and isinstance(error, (InvalidInput, DiskFull, WorkerLost)):
+                raise
             return 0.0  # an exception raised by private values would be an output
         return 0.0 if math.isnan(margin) else max(0.0, margin)
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from ppdp import make_pipeline
 from ppdp.data.engine.source import Source
+from ppdp.data.stream import Stream
 from ppdp.mechanisms import LogisticRegression
 from ppdp.transformers import (
     Deduplicator,
@@ -59,6 +60,17 @@ class Split(Source):
 
     def tables(self, names):
         return (self.table.slice(a, b - a).select(list(names)) for a, b in pairwise(self.ends))
+
+
+def stream_of(rows):
+    """The rows as a stream in blocks, and a list to which every pass adds how many it has read."""
+    source, passes = Split(pa.table({"row": np.arange(rows.n)}), [0, rows.n // 2, rows.n]), []
+
+    def read(table):
+        passes.append(table.num_rows)
+        return rows.part(table["row"].to_numpy())
+
+    return Stream(source, ["row"], rows.n, rows.d, (read,)), passes
 
 
 def repeated_rows(n, d, values=41):

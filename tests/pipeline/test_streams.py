@@ -12,12 +12,13 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from effort import rounds
-from streamed import Split, front, left, table_of
+from streamed import Split, front, left, stream_of, table_of
 
-from ppdp import Domain, Ledger, make_pipeline
+from ppdp import Domain, Ladder, Ledger, make_pipeline
 from ppdp.data.engine import arrow
 from ppdp.data.parallel import PIECE
-from ppdp.exceptions import InvalidInput, InvalidValue, RowsChanged, UnsupportedOrder
+from ppdp.data.rows import Rows
+from ppdp.exceptions import InvalidInput, InvalidValue, PrivacyRefusal, RowsChanged, UnsupportedOrder
 from ppdp.mechanisms import (
     ExponentialMechanism,
     GaussianMechanism,
@@ -37,6 +38,7 @@ from ppdp.transformers import (
     RowMap,
     StandardScaler,
 )
+from ppdp.transformers.way import Condition
 
 N, D = 2 * PIECE + 4321, 4
 SECRET = 777123.5
@@ -140,6 +142,39 @@ def test_what_needs_rows_in_memory_says_so_before_any_is_read(stage, name):
 def test_labels_that_no_step_needs_are_not_read():
     fits = [make_pipeline(*front(), random_state=5).fit(X, "y") for X in (ds.dataset(TABLE), TABLE)]
     assert left(fits[0]) == left(fits[1])
+
+
+GATED = {
+    "gaussian": ("gaussian", 5000),
+    "laplace": ("laplace", 5000),
+    "ladder": (Ladder("meanimputer__max_missing", (3000, 5000, 20_000)), 5000),
+    "refused": ("gaussian", 1500),
+}
+
+
+@pytest.mark.parametrize("name", GATED)
+def test_gates_pass_and_refuse_as_in_memory(name):
+    (gate, missing), found = GATED[name], []
+    for X in (TABLE, Split(TABLE, [0, 7, N])):
+        imputer = MeanImputer(max_missing=missing, statistics="exact")
+        pipe = make_pipeline(MinMaxScaler(ranges=(-3, 3)), imputer, GaussianMechanism(), gate=gate, random_state=5)
+        try:
+            found.append(left(pipe.fit(X, "y")))
+        except PrivacyRefusal as refusal:
+            found.append(str(refusal))
+    assert found[0] == found[1]
+    assert isinstance(found[0], str) == (name == "refused")
+
+
+def test_what_cannot_be_read_is_no_refusal():
+    def changed(_):
+        raise RowsChanged("the rows changed between two passes.", fix="a copy.")
+
+    stream, rows = stream_of(Rows.of(np.zeros((9, 2))))[0], Rows.of(np.zeros((9, 2)))
+    condition = Condition("any", "any", "any", 1.0, 9.0, lambda given, unit: float(sum(given.over(changed))))
+    assert condition.margin(rows) == 0.0
+    with pytest.raises(RowsChanged):
+        condition.margin(stream)
 
 
 def test_rows_that_change_while_they_are_read_release_nothing(tmp_path, monkeypatch):

@@ -1,7 +1,8 @@
-"""Stages say whether they need all rows in memory; what the others fit has the same bits for any order of the rows."""
+"""Stages say whether they need all rows in memory; what others fit has the same bits for any order, and in blocks."""
 
 import numpy as np
 import pytest
+from streamed import stream_of
 
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
@@ -34,11 +35,14 @@ def test_what_is_fitted_block_by_block_knows_no_order(stage, domain):
     order = np.random.default_rng(1).permutation(domain.n)
     other = Rows(rows.X[order], None, rows.weight[order])
     for way in (way for way in ways if way.name == "exact"):
-        found, again = (stage.prepare(one, way, domain) for one in (rows, other))
-        for name, value in found.items():
-            assert np.array_equal(np.asarray(value), np.asarray(again[name])), name
-        for condition in way.conditions:
-            assert condition.margin(rows) == condition.margin(other)
+        stream = stream_of(rows)[0]
+        found = stage.prepare(rows, way, domain)
+        for one in (other, stream):
+            again = stage.prepare(one, way, domain)
+            for name, value in found.items():
+                assert np.array_equal(np.asarray(value), np.asarray(again[name])), name
+            for condition in way.conditions:
+                assert condition.margin(one) == condition.margin(rows)
 
 
 @pytest.mark.parametrize("stage", [one for one in STAGES if one.in_memory], ids=repr)

@@ -49,7 +49,7 @@ class _Kept:
         n = min(PIECE, self.n - first)
         values = self._values("r", first * (self.room + BESIDE), n * (self.d + BESIDE))
         X, (weight, y, norms) = values[: n * self.d].reshape(n, self.d), values[n * self.d :].reshape(BESIDE, n)
-        return self._rows(X, weight, y, norms, first)
+        return Rows(X, y if self.labelled else None, weight, first=first, norms=norms if self.normed else None)
 
     def write(self, block: Rows) -> tuple[bool, bool]:
         """Write a block, beside others if they are; whether it has labels, and norms.
@@ -89,10 +89,8 @@ class _Kept:
     def _single(self, batch: Positions) -> Rows:
         values = self._values("r")
         X, weight, y, norms = self._places(batch)
-        return self._rows(values[X], values[weight], values[y], values[norms])
-
-    def _rows(self, X: Array, weight: Array, y: Array, norms: Array, first: int = 0) -> Rows:
-        return Rows(X, y if self.labelled else None, weight, first=first, norms=norms if self.normed else None)
+        labels = values[y] if self.labelled else None  # what was not written is not read: it has no place on the disk
+        return Rows(values[X], labels, values[weight], norms=values[norms] if self.normed else None)
 
     def _values(self, mode: Any, start: int = 0, count: int | None = None) -> Array:
         found = np.memmap(self.file, np.float64, mode, start * 8, count)

@@ -4,10 +4,9 @@ import os
 import tempfile
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
-from streamed import Split, front, table_of
+from streamed import front, stream_of, table_of
 
 from ppdp import make_pipeline
 from ppdp.data.engine import kept as module
@@ -15,7 +14,6 @@ from ppdp.data.engine.kept import kept
 from ppdp.data.parallel import PIECE
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import row_norms
-from ppdp.data.stream import Stream
 from ppdp.exceptions import DiskFull
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 
@@ -34,17 +32,6 @@ def rows_of(n, labelled=True, d=3):
     return Rows(rng.standard_normal((n, d)), rng.standard_normal(n) if labelled else None, rng.random(n))
 
 
-def streamed(rows):
-    """The rows as a stream, of which a pass counts."""
-    source, passes = Split(pa.table({"row": np.arange(rows.n)}), [0, rows.n // 2, rows.n]), []
-
-    def read(table):
-        passes.append(table.num_rows)
-        return rows.part(table["row"].to_numpy())
-
-    return Stream(source, ["row"], rows.n, rows.d, (read,)), passes
-
-
 def same(found, wanted):
     for name in NAMES:
         one, other = getattr(found, name), getattr(wanted, name)
@@ -55,7 +42,7 @@ def same(found, wanted):
 @pytest.mark.parametrize("n", [1, PIECE, 2 * PIECE + 5])
 def test_blocks_and_single_rows_are_what_they_were(n, labelled):
     rows = rows_of(n, labelled)
-    stream, passes = streamed(rows)
+    stream, passes = stream_of(rows)
     rng = np.random.default_rng(0)
     with kept(stream, 2) as held:
         for _ in range(2):
@@ -76,7 +63,7 @@ def test_the_last_rows_stand_in_the_place_of_the_first_if_they_fit(d, folder):
         3: lambda block: block,
         5: lambda block: block.with_X(np.hstack([block.X, block.X[:, :2]])),
     }
-    with kept(streamed(rows)[0], 2) as first, kept(first.each(maps[d], d), 2, last=True) as held:
+    with kept(stream_of(rows)[0], 2) as first, kept(first.each(maps[d], d), 2, last=True) as held:
         assert len(list(folder.iterdir())) == (1 if d <= 3 else 2)
         found = Rows.joined(list(held.over(lambda block: block.part(slice(None)))))
         wanted = maps[d](rows)
@@ -87,7 +74,7 @@ def test_the_last_rows_stand_in_the_place_of_the_first_if_they_fit(d, folder):
 
 def test_what_one_pass_reads_is_not_kept():
     rows = rows_of(5)
-    stream, passes = streamed(rows)
+    stream, passes = stream_of(rows)
     with kept(stream, 1) as held:
         assert held is stream
     with kept(rows, 9) as held:
