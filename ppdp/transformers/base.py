@@ -49,7 +49,7 @@ class Stage(BaseEstimator):
         Whether it needs all rows in memory, because it sorts columns or compares rows. What other stages fit on rows is
         a :class:`~ppdp.data.summary.Summary`, which can be taken block by block.
     compares : bool
-        Whether it compares rows, in memory or on the disk of this process.
+        Whether it compares rows: in memory, on the disk of this process or where an engine holds them.
     takes_sparse : {"", "keeps", "projects"}
         Whether its public map takes a sparse array of rows, and what it makes of it: a sparse or a dense one.
     relief : str

@@ -3,5 +3,6 @@
 An engine is one file: a :class:`~ppdp.data.engine.source.Source`, and a function ``opened(data)`` that makes one of
 what a user passes, or answers None. Its module stands in :data:`ppdp.data.engine.opening.ENGINES`, and its test in
 ``tests/data/engine`` compares its fits with those of an array, bit for bit. One that computes elsewhere gives
-:meth:`Source.over`; one that only delivers gives :meth:`Source.tables`.
+:meth:`Source.over`, and what :class:`~ppdp.data.engine.dask.Spread` has; one that only delivers gives
+:meth:`Source.tables`.
 """
