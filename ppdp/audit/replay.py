@@ -266,10 +266,11 @@ class _Replay:
         for position, step in enumerate(plan.steps):
             for release in (release for release in plan.releases if release.at == position):
                 statistic = STATISTICS[release.statistic]
-                form = "gaussian", release.noise_scale, statistic.bound(step.domain), statistic.size(step.domain)
-                one = _Expected(f"{step.name}, release of {release.statistic}", form, release.sensitivity, position)
                 waits = position <= last and (release.purpose == "predict" or position > first)
-                (waiting if waits else found).append(one)
+                for size in statistic.sizes(step.domain, release.parameters):
+                    form = "gaussian", release.noise_scale, statistic.bound(step.domain), size
+                    one = _Expected(f"{step.name}, release of {release.statistic}", form, release.sensitivity, position)
+                    (waiting if waits else found).append(one)
             if position == last and gate is not None:
                 found += [_Expected("gate", (LAWS[gate.kind], gate.noise_scale, float(gate.n_rows), 1), 1.0, None)]
                 found += waiting

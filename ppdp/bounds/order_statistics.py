@@ -7,10 +7,11 @@ holds for some data only, so every bound here rests on a condition: the values n
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from ppdp.bounds.imputation import few_gaps, filled
+from ppdp.bounds.imputation import few_gaps, filled, public_imputation
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.core.formula import formula, sane
@@ -138,6 +139,44 @@ def robust_scaling_by_ranks(
     error = 2 * n * apply_error(domain.d, clip * math.sqrt(domain.d))
     together = inflate((ranks + moves + distance.total) / min_width) + error
     return out, replace(far, total=min(far.total, together))
+
+
+_released = partial(
+    formula, kind="stability", page="released-quantiles", way="noisy", releases=("quantile-choices",), gaps=True
+)
+
+
+@_released("scaling.quantile-public", used_by=("MinMaxScaler",))
+def released_quantile_scaling(
+    domain: Domain, distance: Distance, *, quantiles: Sequence[float], min_width: float, low: float, high: float
+) -> tuple[Domain, Distance]:
+    """:func:`quantile_scaling` with released quantiles: row-wise, ``(high - low) / min_width``-Lipschitz."""
+    sane(min_width > 0 and low < high and len(quantiles) == 2)
+    root, entry = math.sqrt(domain.d), max(abs(low), abs(high))
+    out = domain.but(row_norm=inflate(entry * root), entry_bound=inflate(entry))
+    far = distance.stretched(inflate((high - low) / min_width), inflate((high - low) * root))
+    return out, far.jittered(2 * apply_error(domain.d, entry * root))
+
+
+@_released("scaling.robust-public", used_by=("RobustScaler",))
+def released_robust_scaling(
+    domain: Domain, distance: Distance, *, quantiles: Sequence[float], min_width: float, clip: float
+) -> tuple[Domain, Distance]:
+    """:func:`robust_scaling` with released quantiles: row-wise, ``1 / min_width``-Lipschitz."""
+    sane(min_width > 0 and clip > 0 and len(quantiles) == 3)
+    root, entry = math.sqrt(domain.d), min(clip, 2 * largest_entry(domain) / min_width)
+    out = domain.but(row_norm=inflate(entry * root), entry_bound=inflate(entry))
+    far = distance.stretched(inflate(1 / min_width), inflate(2 * entry * root))
+    return out, far.jittered(2 * apply_error(domain.d, entry * root))
+
+
+@_released("imputation.released-medians", used_by=("MedianImputer",))
+def released_median_imputation(
+    domain: Domain, distance: Distance, *, quantiles: Sequence[float]
+) -> tuple[Domain, Distance]:
+    """Gaps are filled with released medians: row-wise; rows with equal gaps move no further apart."""
+    sane(len(quantiles) == 1)
+    return public_imputation(domain, distance)
 
 
 def _fit_error(domain: Domain) -> float:

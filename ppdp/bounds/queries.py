@@ -110,10 +110,15 @@ def histogram_sensitivity(
     A row that moved, however little, may be in another cell. Attained with two cells.
     """
     check_grid(domain, columns, sizes, edges)
+    return inflate(histograms_apart(domain, distance, len(columns)))
+
+
+def histograms_apart(domain: Domain, distance: Distance, count: int) -> float:
+    """How far apart histograms of so many columns are, whatever their cells."""
     moved = moving(distance)
     one, other = distance.one_sided + moved, distance.unmatched[0] + moved
     error = distance.reweighted * counting_step(domain.n)
-    return inflate(math.sqrt(len(columns)) * (math.hypot(one, other) + error))
+    return math.sqrt(count) * (math.hypot(one, other) + error)
 
 
 def rows_shape(domain: Domain) -> tuple[int, float]:

@@ -6,14 +6,16 @@ import math
 from collections.abc import Sequence
 
 from ppdp.bounds.imputation import entries_of, mean_sensitivity
-from ppdp.bounds.queries import covariance_sensitivity
+from ppdp.bounds.queries import covariance_sensitivity, histograms_apart
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.formula import formula
+from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import column_sum_error, inflate
 
 # Largest weight c such that t²(1 + c²(2 - t)²) <= 4 for all t in [0, 2]: c² = (11 + 5√5)/8, rounded down.
 BOX_WEIGHT = math.sqrt((11 + 5 * math.sqrt(5)) / 8) * (1 - 1e-12)
+
+RANGE_CELLS, FINER = 283, 64  # cells of a column in the two histograms that its range is found in
 
 
 @formula("release.mean-and-moment", kind="release", page="releases")
@@ -48,6 +50,14 @@ def column_means(
 ) -> float:
     """Means of the observed entries over ``max(n_j, n0)``: K(A)/n0 for one replaced row; 0 outside ``columns``."""
     return mean_sensitivity(entries_of(domain, columns), distance, min_observed)
+
+
+@formula("release.ranges", kind="release", page="released-ranges")
+def two_histograms(domain: Domain, distance: Distance, *, columns: Sequence[int]) -> float:
+    """Histograms of c columns, and others whose cells follow from the first: ``√2`` times those, 2√c for one replaced row."""
+    sane(bool(columns) and whole(*columns) and 0 <= min(columns) <= max(columns) < domain.d)
+    sane(len(set(columns)) == len(columns))
+    return inflate(math.sqrt(2) * histograms_apart(domain, distance, len(columns)))
 
 
 def answer_shape(domain: Domain, *, weighted: bool) -> tuple[int, float]:

@@ -62,6 +62,28 @@ def range_scaling(
     return out, replace(found, radius=radius, total=min(found.total, found.moved * radius)).moving(moves)
 
 
+@formula(
+    "row-wise.released-ranges",
+    kind="stability",
+    page="released-ranges",
+    way="noisy",
+    releases=("ranges",),
+    gaps=True,
+    used_by=("MinMaxScaler",),
+)
+def released_range_scaling(
+    domain: Domain, distance: Distance, *, columns: Sequence[int], low: float, high: float
+) -> tuple[Domain, Distance]:
+    """The same with ranges of some columns that were released, so that nobody knows their widths beforehand.
+
+    A row that moved counts as replaced, for no slope is known.
+    """
+    sane(bool(columns) and low < high)
+    entry = max(abs(low), abs(high))
+    out = domain.but(row_norm=inflate(entry * math.sqrt(domain.d)), entry_bound=inflate(entry))
+    return out, distance.moved_as_replaced()
+
+
 @_row_by_row("row-wise.row-map", used_by=("RowMap", "ColumnMap"))
 def row_map(
     domain: Domain,

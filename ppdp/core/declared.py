@@ -66,7 +66,9 @@ def plain(value: Any) -> str:
 
 
 def ranges_by_column(ranges: Any, names: Sequence[str] | None, words: str = "range of") -> Iterator[Value]:
-    """One value for each declared range of a stage, with ``words`` before the column; columns without one are left out.
+    """One value for each declared range of a stage, with ``words`` before the column.
+
+    Columns without one, and those whose range is found in the rows, are left out.
 
     Examples
     --------
@@ -74,7 +76,11 @@ def ranges_by_column(ranges: Any, names: Sequence[str] | None, words: str = "ran
     [('range of age', '18 to 110', 'declared')]
     >>> list(ranges_by_column((-1, 1), None)), list(ranges_by_column([(0, 1)], None))
     ([('range of every column', '-1 to 1', 'declared')], [('range of column 0', '0 to 1', 'declared')])
+    >>> list(ranges_by_column("private", None)), list(ranges_by_column({"age": "private", "sex": (0, 1)}, None))
+    ([], [('range of sex', '0 to 1', 'declared')])
     """
+    if isinstance(ranges, str):
+        return
     if isinstance(ranges, Mapping):
         pairs = [(_column(key, names), pair) for key, pair in ranges.items()]
     elif len(ranges) == 2 and all(isinstance(end, Real) for end in ranges):
@@ -82,7 +88,7 @@ def ranges_by_column(ranges: Any, names: Sequence[str] | None, words: str = "ran
     else:
         pairs = [(_column(position, names), pair) for position, pair in enumerate(ranges)]
     for column, pair in pairs:
-        if pair is not None and not np.isnan(np.asarray(pair, dtype=np.float64)).any():
+        if pair is not None and not isinstance(pair, str) and not np.isnan(np.asarray(pair, dtype=np.float64)).any():
             low, high = pair
             yield f"{words} {column}", f"{plain(low)} to {plain(high)}", "declared"
 

@@ -66,9 +66,11 @@ class Stability(Formula):
 
 @dataclass(frozen=True, slots=True)
 class Release(Formula):
-    """The L2 sensitivity of a released statistic."""
+    """The L2 sensitivity of a released statistic, or what stands for it where choices are released."""
 
     kind: ClassVar[str] = "release"
+    law: str = GAUSSIAN  # of its noise; choices cost as much as Gaussian noise of this sensitivity and scale
+    rounded: int = 1  # for each number that is released, of how many the rounding is charged
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,8 @@ def whole(*counts: Any) -> bool:
 def lookup(name: str, kind: Literal["stability"]) -> Stability: ...
 @overload
 def lookup(name: str, kind: Literal["margin"]) -> Margin: ...
+@overload
+def lookup(name: str, kind: Literal["release"]) -> Release: ...
 @overload
 def lookup(name: str, kind: Literal["mechanism", "privacy"]) -> Answer: ...
 @overload

@@ -13,14 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.release import BOX_WEIGHT
+from ppdp.bounds.exponential import CELLS
+from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.counting import cell_scores, middles
 from ppdp.data.quantiles import column_quantiles, trimmed_means
+from ppdp.data.ranges import coarse, fine, first_ranges, released_ranges, threshold
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import Moments
 from ppdp.data.summary import column_sums, joint_sums, second_moment
+from ppdp.privacy.noise.laplace import choose
+from ppdp.privacy.noise.sampler import Noise
 
 Array = NDArray[np.float64]
+Parameters = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +34,35 @@ class Statistic:
     """A statistic that can be released: how it is measured, read back, and how precise it is."""
 
     formula: str  # id of its L2 sensitivity
-    size: Callable[[Domain], int]  # how many numbers it has
+    # How many numbers it has, in each of its parts; the parameters are those of the formula.
+    sizes: Callable[[Domain, Parameters], tuple[int, ...]]
     bound: Callable[[Domain], float]  # a public bound on each
-    # The exact vector; the parameters are those of the formula.
-    measure: Callable[[Rows, Domain, Mapping[str, Any]], Array]
-    # What a stage's ``read`` takes: :class:`~ppdp.data.statistics.Moments`, or whatever suits the stages.
-    read: Callable[[Array, Domain], Any]
+    measure: Callable[[Rows, Domain, Parameters], Array]  # the exact vector, or its first part
+    # What a stage's ``read`` takes: :class:`~ppdp.data.statistics.Moments`, or whatever suits the stages. Of the release
+    # it looks at parameters and noise scale.
+    read: Callable[[Array, Domain, Any], Any]
     error: Callable[[float, Domain], float]  # largest standard error of what is read, as a share of its public range
     moments: bool = False  # of complete rows: one release, with the mean, serves all stages that affine maps connect
+    # The other part, where the answer to the first decides what is asked: of the rows, that answer and the release.
+    further: Callable[[Rows, Array, Any], Array] | None = None
+
+    # Where each number is chosen: among cells that are equal, with these scores of the rows in place of the exact vector.
+    chosen: bool = False
+
+    def size(self, domain: Domain, parameters: Parameters) -> int:
+        """How many numbers it has."""
+        return sum(self.sizes(domain, parameters))
+
+    def answer(self, exact: Array, rows: Any, domain: Domain, release: Any, noise: Noise) -> Array:
+        """All of it with the noise of a release, of rows of which the exact vector, or its first part, is known."""
+        bound, scale = self.bound(domain), release.noise_scale
+        if self.chosen:
+            picks = [choose(noise, scores, scale, bound) for scores in exact.reshape(-1, CELLS)]
+            return middles(largest_entry(domain))[picks]
+        answer = noise.release(exact, scale, bound)
+        if self.further is None:
+            return answer
+        return np.append(answer, noise.release(self.further(rows, answer, release), scale, bound))
 
 
 def _norm(domain: Domain) -> float:
@@ -74,24 +101,24 @@ def _observed(X: Array) -> Array:
     return (~np.isnan(X)).astype(np.float64)
 
 
-def _measure_squares(rows: Rows, domain: Domain, _: Mapping[str, Any]) -> Array:
+def _measure_squares(rows: Rows, domain: Domain, _: Parameters) -> Array:
     entry = largest_entry(domain)
     sums, squares = joint_sums(rows, [(None, entry), (lambda X: X**2 / entry, entry)])
     return np.concatenate([sums, BOX_WEIGHT * squares]) / rows.n
 
 
-def _read_squares(answer: Array, domain: Domain) -> Moments:
+def _read_squares(answer: Array, domain: Domain, _: Any = None) -> Moments:
     d, entry = domain.d, largest_entry(domain)
     return Moments(answer[:d], answer[d:] * entry / BOX_WEIGHT)
 
 
-def _measure_moment(rows: Rows, domain: Domain, _: Mapping[str, Any]) -> Array:
+def _measure_moment(rows: Rows, domain: Domain, _: Parameters) -> Array:
     moment = second_moment(rows, largest_entry(domain)) / rows.n
     upper, doubled = _triangle(domain.d)
     return np.asarray(moment[upper] * doubled / (math.sqrt(2) * _norm(domain)))
 
 
-def _read_moment(answer: Array, domain: Domain) -> Array:
+def _read_moment(answer: Array, domain: Domain, _: Any = None) -> Array:
     upper, doubled = _triangle(domain.d)
     matrix = np.zeros((domain.d, domain.d))
     matrix[upper] = answer * math.sqrt(2) * _norm(domain) / doubled
@@ -104,33 +131,33 @@ def _triangle(d: int) -> tuple[tuple[NDArray[np.intp], ...], Array]:
     return upper, np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
 
 
-def _measure_matrix(rows: Rows, domain: Domain, _: Mapping[str, Any]) -> Array:
+def _measure_matrix(rows: Rows, domain: Domain, _: Parameters) -> Array:
     mean = column_sums(rows, largest_entry(domain)) / rows.n
     return np.concatenate([mean, _measure_moment(rows, domain, _)])
 
 
-def _read_matrix(answer: Array, domain: Domain) -> Moments:
+def _read_matrix(answer: Array, domain: Domain, _: Any = None) -> Moments:
     return Moments.of_matrix(answer[: domain.d], _read_moment(answer[domain.d :], domain))
 
 
-def _columnwise(formula: str, count: int, measure: Callable[[Rows, Domain, Mapping[str, Any]], Array]) -> Statistic:
+def _columnwise(formula: str, count: int, measure: Callable[[Rows, Domain, Parameters], Array]) -> Statistic:
     """``count`` entries for every column; read as an array of shape (count, d)."""
     return Statistic(
         formula=formula,
-        size=lambda domain: count * domain.d,
+        sizes=lambda domain, _: (count * domain.d,),
         bound=largest_entry,
         measure=lambda rows, domain, parameters: measure(rows, domain, parameters).ravel(),
-        read=lambda answer, domain: answer.reshape(count, domain.d),
+        read=lambda answer, domain, _: answer.reshape(count, domain.d),
         error=lambda sigma, domain: sigma / (2 * largest_entry(domain)),
     )
 
 
 _MOMENT = Statistic(
     formula="release.complete-moment",
-    size=lambda domain: domain.d * (domain.d + 1) // 2,
+    sizes=lambda domain, _: (domain.d * (domain.d + 1) // 2,),
     bound=_norm,
     measure=_measure_moment,
-    read=lambda answer, domain: Moments.of_matrix(np.full(domain.d, np.nan), _read_moment(answer, domain)),
+    read=lambda answer, domain, _: Moments.of_matrix(np.full(domain.d, np.nan), _read_moment(answer, domain)),
     error=lambda sigma, domain: math.sqrt(2) * sigma / _norm(domain),
     moments=True,
 )
@@ -142,11 +169,11 @@ STATISTICS = {
             1,
             lambda rows, domain, p: observed_means(rows, domain, int(p["min_observed"]), p.get("columns")),
         ),
-        read=lambda answer, domain: Moments(answer, np.full(domain.d, np.nan)),
+        read=lambda answer, domain, _: Moments(answer, np.full(domain.d, np.nan)),
     ),
     "squares": Statistic(
         formula="release.mean-and-squares",
-        size=lambda domain: 2 * domain.d,
+        sizes=lambda domain, _: (2 * domain.d,),
         bound=lambda domain: BOX_WEIGHT * largest_entry(domain),
         measure=_measure_squares,
         read=_read_squares,
@@ -156,7 +183,7 @@ STATISTICS = {
     "matrix": replace(
         _MOMENT,
         formula="release.mean-and-moment",
-        size=lambda domain: domain.d + domain.d * (domain.d + 1) // 2,
+        sizes=lambda domain, _: (domain.d + domain.d * (domain.d + 1) // 2,),
         measure=_measure_matrix,
         read=_read_matrix,
     ),
@@ -173,5 +200,27 @@ STATISTICS = {
     ),
     "quantile-triples": _columnwise(
         "release.quantile-triples", 3, lambda rows, _, p: column_quantiles(rows, (p["lower"], 0.5, p["upper"]))
+    ),
+    "quantile-choices": Statistic(
+        formula="release.quantile-choices",
+        sizes=lambda domain, parameters: (len(parameters["quantiles"]) * domain.d,),
+        bound=lambda domain: float(domain.n),
+        measure=lambda rows, domain, parameters: cell_scores(rows, parameters["quantiles"], largest_entry(domain)),
+        read=lambda answer, domain, _: answer.reshape(-1, domain.d),
+        error=lambda scale, domain: math.log(CELLS) * scale / domain.n,  # by how many ranks it may miss
+        chosen=True,
+    ),
+    "ranges": Statistic(
+        formula="release.ranges",
+        sizes=lambda _, parameters: tuple(len(parameters["columns"]) * cells for cells in (RANGE_CELLS, FINER)),
+        bound=lambda domain: float(domain.n),
+        measure=lambda rows, _, parameters: coarse(rows, parameters["columns"]),
+        further=lambda rows, answer, release: fine(
+            rows, release.parameters["columns"], first_ranges(answer, release.noise_scale)
+        ),
+        read=lambda answer, _, release: released_ranges(
+            answer, len(release.parameters["columns"]), release.noise_scale
+        ),
+        error=lambda sigma, domain: threshold(domain.d) * sigma / domain.n,  # rows that may be left out at an end
     ),
 }

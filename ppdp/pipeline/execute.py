@@ -129,13 +129,13 @@ class _Fold:
         if release.at <= self.last and (release.purpose == "predict" or release.at > self.first):
             self.waiting.append((release, exact))
         else:
-            self.moments = self._release(release, exact)
+            self.moments = self._release(release, exact, rows)
 
-    def _release(self, release: PlannedRelease, exact: Array) -> Any:
+    def _release(self, release: PlannedRelease, exact: Array, rows: Any = None) -> Any:
         statistic, step = STATISTICS[release.statistic], self.plan.steps[release.at]
-        answer = self.noise.release(exact, release.noise_scale, statistic.bound(step.domain))
+        answer = statistic.answer(exact, rows, step.domain, release, self.noise)
         self.released[f"{step.name}.{release.statistic}"] = answer
-        return statistic.read(answer, step.domain)
+        return statistic.read(answer, step.domain, release)
 
     def _gate(self) -> None:
         """One test for all conditions, then what waited for it."""

@@ -116,7 +116,7 @@ def _release(release: PlannedRelease, plan: Plan) -> Release:
         parameters=release.parameters,
         page=FORMULAS[statistic.formula].page,
         sensitivity=release.sensitivity,
-        size=statistic.size(domain),
+        size=statistic.size(domain, release.parameters),
         bound=float(statistic.bound(domain)),
         noise_scale=release.noise_scale,
         mu=release.mu,

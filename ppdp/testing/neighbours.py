@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -348,6 +348,17 @@ def outgrown(out: Sequence[Rows], domain: Domain) -> dict[str, tuple[float, floa
     return {name: (value, bound) for name, (value, bound) in largest.items() if bound is not None}
 
 
+@dataclass(frozen=True, slots=True)
+class NothingAdded:
+    """In place of a release and of its noise."""
+
+    parameters: Mapping[str, Any]
+    noise_scale: float = 0.0
+
+    def release(self, value: Array, noise_scale: float, bound: float) -> Array:
+        return value
+
+
 def through(stage: Any, way: Way, domain: Domain, pair: Pair) -> Pair:
     """Both datasets behind a stage that goes one way; what it takes from a release is the same for both."""
     if way.name == "exact":
@@ -355,8 +366,10 @@ def through(stage: Any, way: Way, domain: Domain, pair: Pair) -> Pair:
     elif way.name == "noisy":
         assert way.ask is not None  # what else would it be fitted from
         statistic = STATISTICS[way.ask.statistic]
+        nothing = NothingAdded(way.ask.parameters)
         exact = statistic.measure(pair[0], domain, way.ask.parameters)
-        one = other = stage.read(statistic.read(exact, domain), way, domain)
+        answer = statistic.answer(exact, pair[0], domain, nothing, nothing)
+        one = other = stage.read(statistic.read(answer, domain, nothing), way, domain)
     else:
         nobody = Rows(np.empty((0, domain.d)), None, np.empty(0))
         one = other = stage.prepare(nobody, way, domain)

@@ -157,9 +157,10 @@ def _noises(c: Record) -> Iterator[Noise]:
 def law_of(one: Release | Gate | Mechanism) -> str:
     """Law of its noise: "Gaussian" or another; one that is not known here gets no name.
 
-    What costs a mu is Gaussian: `verify` computes it so. Of anything else only its formula knows.
+    What costs a mu is Gaussian, but for choices that are released: `verify` computes it so. Of anything else only its
+    formula knows.
     """
-    if one.mu is not None:
+    if one.mu is not None and not isinstance(one, Release):
         return GAUSSIAN
     known = GATE_KINDS.get(one.kind) if isinstance(one, Gate) else FORMULAS.get(one.formula)
     return getattr(known, "law", "") or "a law unknown to this ppdp"

@@ -99,9 +99,12 @@ def _replay(c: Record) -> list[str]:
     squares, draws = [], 0
     for i, release in enumerate(c.releases):
         here, far = points[release.at]
-        s = lookup(release.formula, "release")(here, far, **release.parameters)
+        formula = lookup(release.formula, "release")
+        s = formula(here, far, **release.parameters)
         found.same(f"releases[{i}].sensitivity", release.sensitivity, s)
-        mu = s / release.noise_scale + lattice_allowance(release.bound, release.noise_scale, release.size)
+        mu = s / release.noise_scale + lattice_allowance(
+            release.bound, release.noise_scale, release.size * formula.rounded
+        )
         if not mu <= release.mu * (1 + TOLERANCE):
             found.append(f"releases[{i}]: its noise costs more than is recorded.")
         squares.append(release.mu**2)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
-from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, by_column, counting_step
+from ppdp.bounds.queries import MOMENT_COUNT_WEIGHT, by_column
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain
+from ppdp.data.counting import histograms, present
 from ppdp.data.rows import Array, Rows
-from ppdp.data.summary import Counts, Extent, column_sums, fold, second_moment
+from ppdp.data.summary import Extent, column_sums, second_moment
 from ppdp.mechanisms.base import Question, SharedDocstring
 from ppdp.mechanisms.query.grids import public_grid
 from ppdp.privacy.noise.sampler import Noise
@@ -124,53 +125,6 @@ class Query(SharedDocstring, FitsAlone):
         else:
             count_weight = question.bound if parameters["weighted"] else None
             self.mean_, self.present_ = read_mean(answer, domain, count_weight)
-
-
-def weighed(rows: Rows, number: int, cells: Callable[[Array], NDArray[np.integer[Any]]]) -> Array:
-    """Weight in each of ``number`` cells; exact, weights are rounded down to a public grid."""
-    step = counting_step(rows.n)
-
-    def steps(block: Rows) -> NDArray[Any]:
-        return np.bincount(cells(block.X), np.floor(block.weight / step), number)
-
-    return np.asarray(fold(Counts(number, steps), rows) * step, dtype=np.float64)
-
-
-def present(rows: Rows) -> Array:
-    """Weight of all rows, an array of one."""
-    return weighed(rows, 1, lambda X: np.zeros(len(X), dtype=np.int64))
-
-
-def histograms(rows: Rows, columns: Sequence[int], sizes: Sequence[int], edges: Sequence[float]) -> Array:
-    """Weight in the cells of each column, one behind the other.
-
-    An inner edge belongs to the cell above it; the outer cells take what lies beyond.
-    """
-    return np.concatenate(
-        [
-            weighed(rows, len(marks) - 1, _cells(column, marks[1:-1], "right"))
-            for column, marks in zip(columns, by_column(sizes, edges))
-        ]
-    )
-
-
-def _cells(
-    column: int, edges: Sequence[float] | Array, side: Literal["left", "right"]
-) -> Callable[[Array], NDArray[np.intp]]:
-    """Between which edges the values of a column lie."""
-    return lambda X: np.searchsorted(edges, X[:, column], side=side)
-
-
-def rank_scores(rows: Rows, column: int, q: float, candidates: Array) -> Array:
-    """Minus the weight by which the rank of each candidate misses ``q`` times the whole weight.
-
-    The rank of a value that rows have is an interval, from the weight below it to the weight up to it.
-    """
-    number = len(candidates) + 1
-    below = np.cumsum(weighed(rows, number, _cells(column, candidates, "right")))[:-1]
-    up_to = np.cumsum(weighed(rows, number, _cells(column, candidates, "left")))[:-1]
-    aim = q * present(rows)
-    return -np.maximum(np.maximum(below - aim, aim - up_to), 0.0)
 
 
 def mean(rows: Rows, bound: float, count_weight: float | None = None) -> Array:

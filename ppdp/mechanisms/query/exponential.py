@@ -13,11 +13,12 @@ from ppdp.bounds.queries import by_column
 from ppdp.core.callables import refuse_fitted
 from ppdp.core.checks import choice, number, positive, shown
 from ppdp.core.domain import Domain
+from ppdp.data.counting import rank_scores
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import column_sums
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.base import Mechanism, Question
-from ppdp.mechanisms.query.answers import FitsAlone, rank_scores
+from ppdp.mechanisms.query.answers import FitsAlone
 from ppdp.mechanisms.query.grids import public_grid
 from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
@@ -158,9 +159,7 @@ class ExponentialMechanism(FitsAlone, Mechanism):
         """Utility of every candidate, for each choice."""
         p = question.parameters
         if self.query == "quantile":
-            return [
-                rank_scores(rows, column, p["q"], marks) for column, marks in zip(p["columns"], _candidates(question))
-            ]
+            return rank_scores(rows, p["columns"], p["q"], _candidates(question))
 
         def given(block: Rows) -> Rows:
             found = np.nan_to_num(self._given(block.X, p["candidates"]), nan=0.0)

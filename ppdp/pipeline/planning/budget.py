@@ -12,6 +12,7 @@ from typing import Any
 
 from ppdp.core.checks import number
 from ppdp.core.domain import Domain
+from ppdp.core.formula import lookup
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.pipeline.planning.route import PlannedRelease, Route
@@ -84,7 +85,8 @@ def least_share(
     The error is the largest standard error, as a share of the public range.
     """
     statistic = STATISTICS[release.statistic]
-    shape = statistic.bound(domain), statistic.size(domain)
+    rounded = lookup(statistic.formula, "release").rounded
+    shape = statistic.bound(domain), statistic.size(domain, release.parameters) * rounded
     for share in shares:
         try:
             scale = gaussian_scale(release.sensitivity, mu * math.sqrt(share), *shape)

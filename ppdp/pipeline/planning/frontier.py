@@ -88,7 +88,7 @@ class Frontier:
             # Statistics may be too vague to be offered only for a stage whose way the plan chooses.
             chosen = any(route.steps[i].stage.chooses for i in release.serves)
             domain, statistic = route.steps[release.at].domain, STATISTICS[release.statistic]
-            size = float(statistic.size(domain))
+            size = float(statistic.size(domain, release.parameters))
             if self.shares:
                 found = [least_share(release, domain, mu, self.shares) for mu in self.mus]
                 vague = (float(chosen and error > LARGEST_ERROR) for _, _, error in found)

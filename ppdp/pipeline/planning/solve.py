@@ -248,7 +248,7 @@ class Solver:
 
     def _allowance(self, route: Route) -> float:
         """Delta for the sampler: ``(1 + exp ε) 2^-60`` for every number drawn by a law that is not drawn exactly."""
-        draws = sum(STATISTICS[r.statistic].size(route.steps[r.at].domain) for r in route.releases)
+        draws = sum(STATISTICS[r.statistic].size(route.steps[r.at].domain, r.parameters) for r in route.releases)
         draws += bool(route.conditional)
         if self.mechanism is not None:
             most = self.mechanism[1].question(route.domain, self.mu_at(self.delta))

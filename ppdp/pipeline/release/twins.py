@@ -34,7 +34,7 @@ def released_twins(
         way = Way(step.formula, step.parameters, after, distance)
         for release in record.releases:
             if release.at == position:
-                moments = STATISTICS[release.statistic].read(arrays[f"{name}.{release.statistic}"], domain)
+                moments = STATISTICS[release.statistic].read(arrays[f"{name}.{release.statistic}"], domain, release)
         served = any(name in release.serves for release in record.releases)
         twin = clone(stage)
         statistics = _statistics(twin, way, domain, moments if served else None)

@@ -162,9 +162,9 @@ class MedianImputer(ColumnImputer):
     max_missing : int or float, optional
         At most this many rows have gaps (a count, or a fraction if a float of at most 1); the smaller of this and the
         domain's is used. If it is below the number of rows, it is a condition as well.
-    statistics : {"auto", "exact"}, default="auto"
-        There is one way, without noise. With "auto" a plan does not offer it where it cannot be of use: if no data
-        could pass the test of the condition, or if medians released for prediction would be too noisy.
+    statistics : {"auto", "exact", "noisy"}, default="auto"
+        Fit without noise, under the condition, or from released medians, which assume nothing. Alone, outside a pipeline,
+        "auto" is exact.
 
     Attributes
     ----------
@@ -208,7 +208,10 @@ class MedianImputer(ColumnImputer):
         measures: dict[str, Measure] = {"imputation.missing": MissingMargin(limit)}
         measures |= gap_margin(domain, distance, (0.5,), parameters["gap"])
         own, ask = {**parameters, "max_missing": limit}, Ask("medians", parameters)
-        return {"exact": Way.by("imputation.median", domain, distance, measures=measures, ask=ask, **own)}
+        exact = Way.by("imputation.median", domain, distance, measures=measures, ask=ask, **own)
+        chosen = {"quantiles": [0.5]}
+        noisy = Way.by("imputation.released-medians", domain, distance, ask=Ask("quantile-choices", chosen), **chosen)
+        return {"noisy": noisy, "exact": exact}
 
     def _values(self, rows: Rows, way: Way, domain: Domain) -> Array:
         return column_quantiles(rows, (0.5,))[0]

@@ -11,6 +11,44 @@ from ppdp.data.rows import Array
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 
 
+PRIVATE = "private"
+
+
+def with_private(ranges: Any, n_features: int, names: tuple[str, ...] | None, stage: str) -> tuple[Array, list[int]]:
+    """The table of :func:`resolve_ranges`, and the positions of columns whose range is ``"private"``, 0 to 1 in it."""
+    unknown = (0.0, 1.0)
+    if isinstance(ranges, str):
+        if ranges != PRIVATE:
+            raise InvalidParameter('ranges must hold (low, high) pairs, or be "private".', stage=stage)
+        ranges = dict.fromkeys(range(n_features), PRIVATE) if names is None else dict.fromkeys(names, PRIVATE)
+    known: Any = ranges
+    if isinstance(ranges, Mapping):
+        known = {key: unknown if _private(value) else value for key, value in ranges.items()}
+        marks: Any = {key: (0.0, 2.0 if _private(value) else 1.0) for key, value in ranges.items()}
+    elif isinstance(ranges, (list, tuple)) and any(map(_private, ranges)):
+        known = [unknown if _private(value) else value for value in ranges]
+        marks = [(0.0, 2.0 if _private(value) else 1.0) for value in ranges]
+    else:
+        return resolve_ranges(ranges, n_features, names, stage), []
+    table = resolve_ranges(known, n_features, names, stage)
+    marked = resolve_ranges(marks, n_features, names, stage)[:, 1] > 1
+    return table, np.flatnonzero(marked).tolist()
+
+
+def has_private(ranges: Any) -> bool:
+    """Whether the range of some column is ``"private"``."""
+    return _private(ranges) or any(
+        map(
+            _private,
+            ranges.values() if isinstance(ranges, Mapping) else ranges if isinstance(ranges, list | tuple) else (),
+        )
+    )
+
+
+def _private(value: Any) -> bool:
+    return isinstance(value, str) and value == PRIVATE
+
+
 def resolve_ranges(
     ranges: Any, n_features: int, names: tuple[str, ...] | None, stage: str, parameter: str = "ranges"
 ) -> Array:

@@ -17,7 +17,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics, Transformer, chosen
 from ppdp.transformers.batches import InBatches
-from ppdp.transformers.rowwise.ranges import resolve_ranges
+from ppdp.transformers.rowwise.ranges import has_private, with_private
 from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
 from ppdp.transformers.way import Ask, Way
 
@@ -32,8 +32,9 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
 
     Parameters
     ----------
-    ranges : mapping, pair, or sequence of pairs
-        Public (low, high) of every column: ``{name: (low, high)}``, a pair per column, or one for all.
+    ranges : "private", mapping, pair, or sequence of pairs
+        Public (low, high) of every column: ``{name: (low, high)}``, a pair per column, or one for all. In place of all or
+        of some of them ``"private"``: found in the rows, with noise, so a plan pays for them.
     feature_range : tuple of two floats, default=(-1, 1)
         Where the ranges are mapped to.
     quantiles : tuple of two floats, optional
@@ -45,9 +46,9 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
     gap : float, optional
         With ``quantiles``, the condition: in every column the values ranked next to both quantiles are near them,
         within ``gap`` in L2 over the columns, in units of ``row_norm``. Default: ``400/n``, at most 2.
-    statistics : {"auto", "exact"}, default="auto"
-        With ``quantiles`` there is one way, without noise. With "auto" a plan does not offer it where it cannot be of
-        use: if no data could pass the test of the condition, or if released quantiles would be too noisy.
+    statistics : {"auto", "exact", "noisy"}, default="auto"
+        With ``quantiles``: fitted without noise, under the condition, or from released quantiles, which assume nothing.
+        Private ranges are always noisy. Alone, outside a pipeline, "auto" is exact.
 
     Attributes
     ----------
@@ -58,7 +59,8 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
     -----
     **Guarantee**. ``ranges`` (``docs/theory/row-wise.md``): row-wise, moves nothing. Gaps stay gaps. ``quantiles``
     (``docs/theory/order-statistics.md``): one replaced row moves every row by at most
-    ``(high - low) gap / min_width``. Columns are sorted, so ``quantiles`` need all rows in memory.
+    ``(high - low) gap / min_width``. Columns are sorted, so ``quantiles`` need all rows in memory. Private ranges
+    (``docs/theory/released-ranges.md``): released, so that they move nothing; nothing need be known of the rows before.
 
     Examples
     --------
@@ -88,7 +90,7 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
 
     @property
     def bounds_rows(self) -> bool:  # type: ignore[override]
-        """True where ranges are declared."""
+        """True where ranges are declared, or released."""
         return self.quantiles is None
 
     @property
@@ -99,24 +101,28 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
     @property
     def adds_up(self) -> bool:  # type: ignore[override]
         """True where ranges are declared, and no row decides anything."""
-        return self.quantiles is None
+        return self.quantiles is None and not has_private(self.ranges)
 
-    def _table(self, domain: Domain) -> Array:
+    def _table(self, domain: Domain) -> tuple[Array, list[int]]:
         if self.ranges is None:
             raise MissingBound(
                 "ranges is not declared, and the smallest and largest values of private rows cannot stand in:"
                 " one row decides each of them, so that no test could ever find them stable.",
                 stage="MinMaxScaler",
-                fix="ranges={column: (low, high)} from public knowledge, or quantiles=(0.05, 0.95).",
+                fix='ranges={column: (low, high)} from public knowledge, ranges="private", or quantiles=(0.05, 0.95).',
             )
-        return resolve_ranges(self.ranges, domain.d, domain.feature_names, "MinMaxScaler")
+        return with_private(self.ranges, domain.d, domain.feature_names, "MinMaxScaler")
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
-        """Public with ranges; with quantiles exact (moves all rows), under a condition."""
+        """Public with ranges, noisy with private ones; with quantiles exact (moves all rows), under a condition."""
         low, high = pair("feature_range", self.feature_range, self)
         if self.quantiles is not None:
             return self._fitted_ways(domain, distance, low, high)
-        table = self._table(domain)
+        table, private = self._table(domain)
+        if private:
+            ask = Ask("ranges", {"columns": private})
+            asked: dict[str, Any] = {"columns": private, "low": low, "high": high}
+            return (Way.by("row-wise.released-ranges", domain, distance, ask=ask, **asked),)
         widths = [float(w) for w in table[:, 1] - table[:, 0]]
         return (Way.by("row-wise.range-scaling", domain, distance, widths=widths, low=low, high=high),)
 
@@ -143,15 +149,23 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
             low=low,
             high=high,
         )
-        return chosen({"exact": exact}, self.statistics, self)
+        choices: dict[str, Any] = {"quantiles": [lower, upper]}
+        own = {"min_width": exact.parameters["min_width"], "low": low, "high": high}
+        ask = Ask("quantile-choices", choices)
+        noisy = Way.by("scaling.quantile-public", domain, distance, ask=ask, **choices, **own)
+        return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         if way.name == "exact":
             return _ranges(column_quantiles(rows, (way.parameters["lower"], way.parameters["upper"])), way)
-        table = self._table(domain)
+        table, _ = self._table(domain)
         return {"low": table[:, 0], "high": table[:, 1]}
 
     def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
+        if "columns" in way.parameters:
+            table, private = self._table(domain)
+            table[private] = values
+            return {"low": table[:, 0], "high": table[:, 1]}
         bound = largest_entry(domain)
         return _ranges(np.clip(values, -bound, bound), way)
 
@@ -194,9 +208,9 @@ class RobustScaler(Transformer):
     gap : float, optional
         The condition: in every column the values ranked next to both quantiles and the median are near them, within
         ``gap`` in L2 over the columns, in units of ``row_norm``. Default: ``400/n``, at most 2.
-    statistics : {"auto", "exact"}, default="auto"
-        There is one way, without noise. With "auto" a plan does not offer it where it cannot be of use: if no data
-        could pass the test of the condition, or if quantiles released for prediction would be too noisy.
+    statistics : {"auto", "exact", "noisy"}, default="auto"
+        Fit without noise, under the condition, or from released quantiles, which assume nothing. Alone, outside a
+        pipeline, "auto" is exact.
 
     Attributes
     ----------
@@ -252,7 +266,11 @@ class RobustScaler(Transformer):
             min_width=public_width(self.min_width, 0.25, domain, self),
             clip=number("clip", self.clip, self, least=1e-3, most=1e6),
         )
-        return chosen({"exact": exact}, self.statistics, self)
+        choices: dict[str, Any] = {"quantiles": [lower, 0.5, upper]}
+        own = {name: exact.parameters[name] for name in ("min_width", "clip")}
+        ask = Ask("quantile-choices", choices)
+        noisy = Way.by("scaling.robust-public", domain, distance, ask=ask, **choices, **own)
+        return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         quantiles = way.parameters["lower"], 0.5, way.parameters["upper"]
