@@ -72,8 +72,8 @@ GAUSSIAN_SHARE = math.sqrt(math.pi / 8) * (1 + 1e-12)
 def quantile_choices(domain: Domain, distance: Distance, *, quantiles: Sequence[float]) -> float:
     """Quantiles of every column, each a choice among cells: ``√(π/8) √(d Σ_q (2 rank_shift(q))²)``.
 
-    √(π d/2) for the median with one replaced row. Divided by the scale of the choices it is the μ of Gaussian noise that
-    costs as much.
+    √(π d/2) for the median with one replaced row. Divided by the scale of the choices it is the μ of Gaussian noise
+    that costs as much.
     """
     sane(bool(quantiles) and all(0 < q < 1 for q in quantiles))
     error = 4 * UNIT * domain.n + distance.reweighted * counting_step(domain.n)

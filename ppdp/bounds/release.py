@@ -54,7 +54,7 @@ def column_means(
 
 @formula("release.ranges", kind="release", page="released-ranges")
 def two_histograms(domain: Domain, distance: Distance, *, columns: Sequence[int]) -> float:
-    """Histograms of c columns, and others whose cells follow from the first: ``√2`` times those, 2√c for one replaced row."""
+    """Histograms of c columns, and others whose cells follow from these: √2 times one, 2√c for one replaced row."""
     sane(bool(columns) and whole(*columns) and 0 <= min(columns) <= max(columns) < domain.d)
     sane(len(set(columns)) == len(columns))
     return inflate(math.sqrt(2) * histograms_apart(domain, distance, len(columns)))

@@ -18,10 +18,10 @@ Cells = Callable[[Array], NDArray[np.integer[Any]]]
 
 
 def weighed(rows: Rows | Stream, sizes: Sequence[int], cells: Cells) -> Array:
-    """Weight in the cells of several grids, one behind the other, in one pass; weights are rounded down to a public step.
+    """Weight in the cells of several grids, one behind the other; one pass, weights are rounded down to a public step.
 
-    ``cells`` gives for every row its cell in each grid, shape (n, len(sizes)); the number of a cell that a grid does not
-    have stands for none.
+    ``cells`` gives for every row its cell in each grid, shape (n, len(sizes)); the number of a cell that a grid does
+    not have stands for none.
     """
     step, number = counting_step(rows.n), sum(sizes) + len(sizes)
     starts = np.cumsum([0, *(size + 1 for size in sizes[:-1])])

@@ -91,4 +91,4 @@ def _begins(counts: Array, noise_scale: float) -> tuple[NDArray[np.intp], NDArra
         begins[:, run - 1 :] = np.where(full, np.arange(full.shape[1]), begins[:, run - 1 :])
     found = begins >= 0
     first = np.take_along_axis(begins, found.argmax(axis=1)[:, None], axis=1)[:, 0]
-    return np.maximum(first, 0), found.any(axis=1)
+    return np.maximum(first, 0), np.asarray(found.any(axis=1))

@@ -38,15 +38,14 @@ class Statistic:
     sizes: Callable[[Domain, Parameters], tuple[int, ...]]
     bound: Callable[[Domain], float]  # a public bound on each
     measure: Callable[[Rows, Domain, Parameters], Array]  # the exact vector, or its first part
-    # What a stage's ``read`` takes: :class:`~ppdp.data.statistics.Moments`, or whatever suits the stages. Of the release
-    # it looks at parameters and noise scale.
+    # What a stage's ``read`` takes: :class:`~ppdp.data.statistics.Moments`, or whatever suits the stages. Of the
+    # release it looks at parameters and noise scale.
     read: Callable[[Array, Domain, Any], Any]
     error: Callable[[float, Domain], float]  # largest standard error of what is read, as a share of its public range
     moments: bool = False  # of complete rows: one release, with the mean, serves all stages that affine maps connect
     # The other part, where the answer to the first decides what is asked: of the rows, that answer and the release.
     further: Callable[[Rows, Array, Any], Array] | None = None
-
-    # Where each number is chosen: among cells that are equal, with these scores of the rows in place of the exact vector.
+    # Whether each number is chosen among equal cells: the rows' scores of them stand in place of the exact vector.
     chosen: bool = False
 
     def size(self, domain: Domain, parameters: Parameters) -> int:

@@ -8,13 +8,14 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ppdp.core.distance import Distance, Moves
 from ppdp.core.domain import Domain
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
+from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.changes import around, attained_moves, confined, corner, most_moves, rows_after
 from ppdp.testing.tables import GAPPED, MASKS, PAIRS, STEPS, TABLES, units
 from ppdp.transformers.way import Way
@@ -348,15 +349,17 @@ def outgrown(out: Sequence[Rows], domain: Domain) -> dict[str, tuple[float, floa
     return {name: (value, bound) for name, (value, bound) in largest.items() if bound is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class NothingAdded:
-    """In place of a release and of its noise."""
+class NothingAdded(Noise):
+    """In place of a release and of its noise: choices are made by the seed, between the best."""
 
-    parameters: Mapping[str, Any]
-    noise_scale: float = 0.0
+    noise_scale = 1e-3
 
-    def release(self, value: Array, noise_scale: float, bound: float) -> Array:
-        return value
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        super().__init__(0)
+        self.parameters = parameters
+
+    def release(self, value: ArrayLike, noise_scale: float, bound: float) -> Array:
+        return np.asarray(value, dtype=np.float64)
 
 
 def through(stage: Any, way: Way, domain: Domain, pair: Pair) -> Pair:

@@ -176,9 +176,8 @@ def _release(c: Record, release: Release, domain: Domain, names: list[str], wher
         return
     if release.page != lookup(statistic.formula, "release").page:
         yield f"{where}.page: the formula is proved on another page."
-    if statistic.size(domain, release.parameters) != release.size or not math.isclose(
-        statistic.bound(domain), release.bound
-    ):
+    size, bound = statistic.size(domain, release.parameters), statistic.bound(domain)
+    if size != release.size or not math.isclose(bound, release.bound):
         yield f"{where}: another size or bound follows."
     positions = [names.index(name) for name in release.serves]
     if positions != sorted(set(positions)) or positions[0] != release.at:

@@ -163,8 +163,8 @@ class MedianImputer(ColumnImputer):
         At most this many rows have gaps (a count, or a fraction if a float of at most 1); the smaller of this and the
         domain's is used. If it is below the number of rows, it is a condition as well.
     statistics : {"auto", "exact", "noisy"}, default="auto"
-        Fit without noise, under the condition, or from released medians, which assume nothing. Alone, outside a pipeline,
-        "auto" is exact.
+        Fit without noise, under the condition, or from released medians, which assume nothing. Alone, outside a
+        pipeline, "auto" is exact.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ class MedianImputer(ColumnImputer):
         measures |= gap_margin(domain, distance, (0.5,), parameters["gap"])
         own, ask = {**parameters, "max_missing": limit}, Ask("medians", parameters)
         exact = Way.by("imputation.median", domain, distance, measures=measures, ask=ask, **own)
-        chosen = {"quantiles": [0.5]}
+        chosen: dict[str, Any] = {"quantiles": [0.5]}
         noisy = Way.by("imputation.released-medians", domain, distance, ask=Ask("quantile-choices", chosen), **chosen)
         return {"noisy": noisy, "exact": exact}
 

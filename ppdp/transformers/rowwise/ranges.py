@@ -10,7 +10,6 @@ import numpy as np
 from ppdp.data.rows import Array
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 
-
 PRIVATE = "private"
 
 
@@ -37,12 +36,8 @@ def with_private(ranges: Any, n_features: int, names: tuple[str, ...] | None, st
 
 def has_private(ranges: Any) -> bool:
     """Whether the range of some column is ``"private"``."""
-    return _private(ranges) or any(
-        map(
-            _private,
-            ranges.values() if isinstance(ranges, Mapping) else ranges if isinstance(ranges, list | tuple) else (),
-        )
-    )
+    several = ranges.values() if isinstance(ranges, Mapping) else ranges if isinstance(ranges, list | tuple) else ()
+    return _private(ranges) or any(map(_private, several))
 
 
 def _private(value: Any) -> bool:

@@ -33,8 +33,8 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
     Parameters
     ----------
     ranges : "private", mapping, pair, or sequence of pairs
-        Public (low, high) of every column: ``{name: (low, high)}``, a pair per column, or one for all. In place of all or
-        of some of them ``"private"``: found in the rows, with noise, so a plan pays for them.
+        Public (low, high) of every column: ``{name: (low, high)}``, a pair per column, or one for all. In place of all
+        or of some of them ``"private"``: found in the rows, with noise, so a plan pays for them.
     feature_range : tuple of two floats, default=(-1, 1)
         Where the ranges are mapped to.
     quantiles : tuple of two floats, optional
