@@ -99,21 +99,21 @@ def check_mechanism(
     demand(contract, mechanism, "a mechanism has question, release and read; a stage goes to check_stage.")
     check_copies(mechanism)
     rng = np.random.default_rng(seed)
-    tried, refusal = [], None
+    shares: list[float] = []
+    refusal = None
     for world in _worlds(mechanism, domain):
         try:
-            tried.append(_Trial.of(mechanism, world))
+            trial = _Trial.of(mechanism, world)
         except PpdpError as error:
             refusal = error
-    demand(tried, mechanism, f"it accepts none of the domains, so nothing was checked: {refusal}")
-    largest = 0.0
-    for trial in tried:
+            continue
         used, pair = trial.worst(rng, pairs, climbs)
         trial.check_replay(pair, seed)
-        largest = max(largest, used)
-        if trial is tried[0]:
+        if not shares:
             trial.check_noise(pair, runs, seconds, seed)
-    return largest
+        shares.append(used)
+    demand(shares, mechanism, f"it accepts none of the domains, so nothing was checked: {refusal}")
+    return max(shares)
 
 
 def _worlds(mechanism: Any, domain: Domain | None) -> Iterator[World]:

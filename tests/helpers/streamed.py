@@ -42,8 +42,8 @@ def table_of(n, d, seed=0, decimals=None):
     return pa.table({**{f"x{i}": X[:, i] for i in range(d)}, "y": y})
 
 
-def front():
-    return MinMaxScaler(ranges=(-3, 3)), MeanImputer(), StandardScaler()
+def front(statistics="auto"):
+    return MinMaxScaler(ranges=(-3, 3)), MeanImputer(statistics=statistics), StandardScaler(statistics=statistics)
 
 
 def left(pipe):

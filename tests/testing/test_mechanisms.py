@@ -19,7 +19,10 @@ from ppdp.transformers import NormClipper
 
 @pytest.mark.parametrize("kind", [kind for kind in REGISTRY.values() if issubclass(kind, Mechanism)])
 def test_every_mechanism_keeps_its_promises(kind):
-    assert 0.9 < check_mechanism(kind.example(), pairs=rounds(4), climbs=rounds(12), runs=rounds(200)) <= 1 + 1e-9
+    example = kind.example()
+    if "max_iter" in example.get_params():
+        example.set_params(max_iter=4)  # a step is like the others, and each run takes all of them
+    assert 0.9 < check_mechanism(example, pairs=rounds(4), climbs=rounds(12), runs=rounds(200)) <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(

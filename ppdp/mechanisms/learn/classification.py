@@ -20,6 +20,8 @@ from ppdp.mechanisms.learn.linear import BatchModel, has_path
 from ppdp.mechanisms.learn.solvers import LOW_RANK, SOLVERS
 from ppdp.privacy.losses import NoisyProjectionLoss
 
+LARGEST_EXPONENT = 700.0  # of an exponential that is finite
+
 
 @dataclass(eq=False, repr=False)
 class LinearClassifier(BatchModel, ClassifierMixin):
@@ -134,10 +136,13 @@ class LogisticRegression(LinearClassifier, Mechanism):
 
     def _residuals(self, scores: Array, y: Array) -> Array:
         if scores.shape[1] == 1:
-            residuals = np.tanh(scores / 2)  # twice expit - 1/2, and faster
-            residuals *= 0.5
-            residuals += (0.5 - y)[:, None]
-            return np.asarray(residuals)
+            residuals = np.negative(scores)  # what follows is expit(scores) - y, which several processors do faster so
+            np.minimum(residuals, LARGEST_EXPONENT, out=residuals)
+            np.exp(residuals, out=residuals)
+            residuals += 1.0
+            np.divide(1.0, residuals, out=residuals)
+            residuals -= y[:, None]
+            return residuals
         residuals = softmax(scores, axis=1)
         residuals[np.arange(len(y)), y.astype(np.intp)] -= 1.0
         return residuals

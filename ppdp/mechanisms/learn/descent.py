@@ -23,7 +23,7 @@ from ppdp.data.statistics import row_norms
 from ppdp.data.stream import Stream
 from ppdp.mechanisms.learn.secants import Secants
 
-ROOM = 2**20  # entries that are read again before they have left the cache
+ROOM = 2**18  # entries that are read again before they have left a processor's cache
 _WORD = 32  # bits of the lower of two words
 
 
@@ -67,7 +67,7 @@ class ClippedGradient:
         """Sum of the gradients in whole numbers of steps, in two words: neither overflows for 2^40 rows."""
         d = self.X.shape[1]
         coef, intercept = np.ascontiguousarray(theta[:, :d].T), theta[:, d:].sum(axis=1)
-        rows = PIECE if d * len(theta) * PIECE <= ROOM else BLOCK
+        rows = max(1, ROOM // (d * BLOCK)) * BLOCK
 
         def summed(X: Array, residuals: Array) -> NDArray[np.int64]:
             """Sum over blocks, each in whole numbers of steps."""
@@ -75,8 +75,7 @@ class ClippedGradient:
             sums = np.concatenate([residuals.transpose(0, 2, 1) @ X, *ones], axis=2)
             return np.asarray(np.rint(sums / step).astype(np.int64).sum(axis=0))
 
-        def piece(first: int) -> NDArray[np.int64]:
-            part = slice(first, first + rows)
+        def some(part: slice) -> NDArray[np.int64]:
             X = self.X[part]
             scores = X @ coef
             scores += intercept
@@ -88,12 +87,16 @@ class ClippedGradient:
             size *= self.weight[part]
             residuals *= size[:, None]
             whole = len(X) // BLOCK * BLOCK
-            blocks = X[:whole].reshape(-1, BLOCK, d), residuals[:whole].reshape(-1, BLOCK, len(theta))
-            total = summed(*blocks) + summed(X[None, whole:], residuals[None, whole:])
-            return np.stack([total >> _WORD, total & (2**_WORD - 1)])
+            total = summed(X[:whole].reshape(-1, BLOCK, d), residuals[:whole].reshape(-1, BLOCK, len(theta)))
+            return total + summed(X[None, whole:], residuals[None, whole:]) if whole < len(X) else total
 
-        totals = in_parallel(piece, range(0, len(self.X), rows), d)
-        return sum(totals, np.zeros((2, *theta.shape), dtype=np.int64))
+        def piece(first: int) -> NDArray[np.int64]:
+            last = min(first + PIECE, len(self.X))
+            totals = (some(slice(start, min(start + rows, last))) for start in range(first, last, rows))
+            return sum((np.stack([total >> _WORD, total & (2**_WORD - 1)]) for total in totals), zero)
+
+        zero = np.zeros((2, *theta.shape), dtype=np.int64)
+        return sum(in_parallel(piece, range(0, len(self.X), PIECE), d), zero)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

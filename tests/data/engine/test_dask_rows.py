@@ -69,12 +69,12 @@ def last(**how):
 @pytest.mark.parametrize("solver", ["poisson", "fixed-size", "epochs", "hidden"])
 def test_batches_are_those_of_memory(solver, tmp_path, chosen):
     table, passes = table_of(N, D), {} if solver == "hidden" else {"max_iter": 3}
-    pipe = make_pipeline(*front(), *last(solver=solver, **passes), random_state=5)
+    pipe = make_pipeline(*front("noisy"), *last(solver=solver, **passes), random_state=5)
     assert left(pipe.fit(written(tmp_path, table), "y")) == left(pipe.fit(table, "y"))
 
 
 def test_empty_batches_are_batches(tmp_path, chosen):
-    pipe = make_pipeline(*front(), *last(solver="poisson", batch_size=1, max_iter=4), random_state=5)
+    pipe = make_pipeline(*front("noisy"), *last(solver="poisson", batch_size=1, max_iter=4), random_state=5)
     table = table_of(N, D)
     assert left(pipe.fit(written(tmp_path, table), "y")) == left(pipe.fit(table, "y"))
 
