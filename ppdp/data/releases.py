@@ -206,7 +206,7 @@ STATISTICS = {
         bound=lambda domain: float(domain.n),
         measure=lambda rows, domain, parameters: cell_scores(rows, parameters["quantiles"], largest_entry(domain)),
         read=lambda answer, domain, _: answer.reshape(-1, domain.d),
-        error=lambda scale, domain: math.log(CELLS) * scale / domain.n,  # by how many ranks it may miss
+        error=lambda scale, domain: 2 * scale / domain.n,  # by how many ranks a choice misses
         chosen=True,
     ),
     "ranges": Statistic(

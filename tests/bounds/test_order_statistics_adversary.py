@@ -267,7 +267,7 @@ def test_no_pair_that_keeps_the_gap_moves_a_release_further(statistic, values, d
     def ratio(pair):
         parameters = {"gap": least_gap(pair, quantiles, domain, distance), **ends}
         left, right = (found.measure(rows, domain, parameters) for rows in (pair.left, pair.right))
-        assert left.shape == (found.size(domain),)
+        assert left.shape == (found.size(domain, parameters),)
         return np.linalg.norm(left - right) / lookup(found.formula, "release")(domain, distance, **parameters)
 
     reached, _ = attack(world, ratio, draws=40, steps=40)

@@ -34,9 +34,10 @@ def rederived(content: Document) -> Document:
         statistic = STATISTICS[release["statistic"]]
         release["formula"] = statistic.formula
         release["sensitivity"] = lookup(statistic.formula, "release")(here, far, **release["parameters"])
-        release["size"], release["bound"] = statistic.size(here), float(statistic.bound(here))
+        release["size"], release["bound"] = statistic.size(here, release["parameters"]), float(statistic.bound(here))
         noise = release["noise_scale"]
-        release["mu"] = release["sensitivity"] / noise + lattice_allowance(release["bound"], noise, release["size"])
+        rounded = release["size"] * lookup(statistic.formula, "release").rounded
+        release["mu"] = release["sensitivity"] / noise + lattice_allowance(release["bound"], noise, rounded)
         squares.append(release["mu"] ** 2)
         draws += release["size"]
     gate, mechanism, failure, parts = c["gate"], c["mechanism"], 0.0, ()

@@ -115,7 +115,7 @@ def before_the_gate(plan_: Plan, rows: Rows) -> tuple[list[float], list[float]]:
     execute(plan_, rows, witness)
     from ppdp.data.releases import STATISTICS
 
-    sizes = {STATISTICS[r.statistic].size(plan_.steps[r.at].domain): r.mu for r in plan_.releases}
+    sizes = {STATISTICS[r.statistic].size(plan_.steps[r.at].domain, r.parameters): r.mu for r in plan_.releases}
     assert len(sizes) == len(plan_.releases)  # told apart by their size
     assert 1 not in sizes
     at = witness.sizes.index(1)

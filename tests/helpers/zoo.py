@@ -156,6 +156,16 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
         [CLIP, ("soft", SoftPCA(statistics="exact")), ("dedup", ClusterDeduplicator(1e-7, 400, keys="raw")), MEAN],
         {},
     ),
+    "nothing known": (
+        [
+            ("range", MinMaxScaler(ranges="private", statistics="noisy")),
+            ("fill", MedianImputer(statistics="noisy")),
+            ("ends", MinMaxScaler(quantiles=(0.1, 0.9), statistics="noisy")),
+            ("robust", RobustScaler(statistics="noisy")),
+            ("model", classifier()),
+        ],
+        {},
+    ),
     "medians": (
         [BOX, ("impute", MedianImputer(gap=0.01, statistics="exact")), ("model", classifier())],
         {"gate": None},

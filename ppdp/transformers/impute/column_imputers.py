@@ -177,7 +177,8 @@ class MedianImputer(ColumnImputer):
     -----
     **Guarantee** (``docs/theory/order-statistics.md``; Proposition 16 of "Provable privacy with non-private
     pre-processing" forgets that one row changes all medians). One replaced row moves every row with gaps by at most
-    ``gap``. Columns are sorted, so all rows are needed in memory.
+    ``gap``, from released medians (``docs/theory/released-quantiles.md``) nothing. Columns are sorted, so all rows are
+    needed in memory.
 
     Prefer :class:`TrimmedMeanImputer`: as robust for most purposes, it assumes nothing and moves rows some fifty times
     less.

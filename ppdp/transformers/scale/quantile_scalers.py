@@ -57,10 +57,11 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
 
     Notes
     -----
-    **Guarantee**. ``ranges`` (``docs/theory/row-wise.md``): row-wise, moves nothing. Gaps stay gaps. ``quantiles``
-    (``docs/theory/order-statistics.md``): one replaced row moves every row by at most
-    ``(high - low) gap / min_width``. Columns are sorted, so ``quantiles`` need all rows in memory. Private ranges
+    **Guarantee**. ``ranges`` (``docs/theory/row-wise.md``): row-wise, moves nothing. Gaps stay gaps. Private ranges
     (``docs/theory/released-ranges.md``): released, so that they move nothing; nothing need be known of the rows before.
+    ``quantiles`` (``docs/theory/order-statistics.md``): one replaced row moves every row by at most
+    ``(high - low) gap / min_width``; released ones (``docs/theory/released-quantiles.md``) move nothing. Exact ones
+    sort columns, so they need all rows in memory.
 
     Examples
     --------
@@ -122,7 +123,8 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
         if private:
             ask = Ask("ranges", {"columns": private})
             asked: dict[str, Any] = {"columns": private, "low": low, "high": high}
-            return (Way.by("row-wise.released-ranges", domain, distance, ask=ask, **asked),)
+            noisy = Way.by("row-wise.released-ranges", domain, distance, ask=ask, **asked)
+            return chosen({"noisy": noisy}, self.statistics, self)
         widths = [float(w) for w in table[:, 1] - table[:, 0]]
         return (Way.by("row-wise.range-scaling", domain, distance, widths=widths, low=low, high=high),)
 
@@ -223,7 +225,8 @@ class RobustScaler(Transformer):
     -----
     **Guarantee** (``docs/theory/order-statistics.md``). One replaced row moves every row by at most
     ``(B + 1) gap / w``, ``(2B + 1) gap / w`` if rows may have gaps or be deleted. The floor costs nothing, so no
-    condition on the width is needed. Columns are sorted, so all rows are needed in memory.
+    condition on the width is needed. Columns are sorted, so all rows are needed in memory. From released quantiles
+    (``docs/theory/released-quantiles.md``): nothing moves but what had moved.
 
     Prefer :class:`StandardScaler` after clipping to public ranges: it assumes nothing and moves rows far less.
 
