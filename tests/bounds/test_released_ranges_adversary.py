@@ -56,9 +56,8 @@ def test_no_pair_exceeds_what_choices_are_charged_for(distance, quantiles):
 
 
 def test_both_are_attained_by_a_row_that_is_replaced():
-    left, right = np.zeros((N, D)), np.zeros((N, D))
-    left[: N // 2], left[N // 2 :] = -0.5, 0.5
-    right[: N // 2 - 1], right[N // 2 - 1 :] = -0.5, 0.5
+    left = np.repeat(np.linspace(-0.9, 0.8, N)[:, None], D, axis=1)
+    right = np.concatenate([left[1:], np.full((1, D), 0.9)])  # the least value becomes the largest
     (left, right), one = map(Rows.of, (left, right)), Adjacency.replace().distance
     change = coarse(left, [0, 1]) - coarse(right, [0, 1])
     assert np.linalg.norm(change) * math.sqrt(2) == pytest.approx(sensitivity("ranges", one, columns=[0, 1]))
