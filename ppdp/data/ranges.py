@@ -18,8 +18,12 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 
 LEAST, MOST = -30, 40  # powers of two: values beyond the larger are clipped, those within the smaller are as good as 0
-FALSE = 1e-3  # probability that an empty run of cells is taken for a full one, over all columns
-RUNS = (1, 2, 4, 8, 16, 32)  # cells in a row that are looked at together, for values that are few in each
+FALSE = 2e-3  # probability that an empty run of cells is taken for a full one, over all columns
+RUNS = (1, 2, 4)  # cells in a row that are looked at together, for values that are few in each
+COARSE, NEARLY = (
+    FINER // 4,
+    0.9,
+)  # cells of the second histogram that make the first coarse if nearly all rows are there
 UNKNOWN = (-1.0, 1.0)  # the range of a column in which nothing was found
 
 _POWERS = [math.ldexp(root, power) for power in range(LEAST, MOST) for root in (1.0, math.sqrt(2))] + [2.0**MOST]
@@ -56,10 +60,17 @@ def first_ranges(answer: Array, noise_scale: float) -> Array:
 
 
 def second_ranges(answer: Array, ranges: Array, noise_scale: float) -> Array:
-    """The same by the second; the first ones where it shows nothing."""
-    first, last, _ = _ends(answer.reshape(-1, FINER), noise_scale)
-    side = (ranges[:, 1] - ranges[:, 0]) / FINER
-    return np.column_stack([ranges[:, 0] + first * side, ranges[:, 1] - (FINER - 1 - last) * side])
+    """Where nearly all rows are in few of the second's cells, these and half as many on either side; else the first."""
+    counts = answer.reshape(-1, FINER)
+    sums = np.cumsum(np.pad(counts, ((0, 0), (1, 0))), axis=1)
+    least = np.maximum(NEARLY * counts.sum(axis=1), threshold(len(counts)) * noise_scale * math.sqrt(FINER))
+    ends, side = np.tile([0, FINER], (len(counts), 1)), (ranges[:, 1] - ranges[:, 0]) / FINER
+    for run in range(COARSE, 0, -1):
+        within = sums[:, run:] - sums[:, :-run]
+        first, more = within.argmax(axis=1), max(1, run // 2)
+        found = np.column_stack([first - more, first + run + more])
+        ends = np.where((within.max(axis=1) >= least)[:, None], found, ends)
+    return np.clip(ranges[:, :1] + side[:, None] * ends, ranges[:, :1], ranges[:, 1:])
 
 
 def released_ranges(answer: Array, count: int, noise_scale: float) -> Array:
@@ -69,14 +80,14 @@ def released_ranges(answer: Array, count: int, noise_scale: float) -> Array:
 
 
 def threshold(count: int) -> float:
-    """From how many standard deviations of its noise on a run of cells counts as not empty."""
-    return float(-ndtri(FALSE / (2 * len(RUNS) * (RANGE_CELLS + FINER) * count)))
+    """From how many standard deviations of its noise on a run of cells counts as full."""
+    return float(-ndtri(FALSE / (2 * len(RUNS) * RANGE_CELLS * count)))
 
 
 def _ends(counts: Array, noise_scale: float) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.bool_]]:
     """First and last cell that the rows of each column reach, and whether any were found; else all cells.
 
-    The first is where the first run that is not empty begins, the shortest of those that end at the same cell.
+    The first is where the first run that is full begins, the shortest of those that end at the same cell.
     """
     first, found = _begins(counts, noise_scale)
     last, _ = _begins(counts[:, ::-1], noise_scale)
