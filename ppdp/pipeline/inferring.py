@@ -95,7 +95,7 @@ class Inferring:
         check_is_fitted(self)
         names = input_features
         for _, twin in self.twins_:
-            if hasattr(twin, "get_feature_names_out"):
+            if hasattr(twin, "get_feature_names_out") and hasattr(twin, "n_features_in_"):
                 names = twin.get_feature_names_out(names)
         return np.asarray(names, dtype=object)
 
