@@ -107,6 +107,41 @@ class Released(WithParquet, Mapping[str, Array]):
         twins = released_twins(record, steps, self.arrays)
         return to_sklearn(twins, Domain.from_dict(record.entrance.domain), record.invalid)
 
+    def log_model(self, name: str = "model", *, conditional: bool = False, **options: Any) -> Any:
+        """Log the plain pipeline to the active run of MLflow, with the certificate as artefacts beside it.
+
+        Parameters
+        ----------
+        name : str, default="model"
+            Where MLflow puts the model; the certificate goes to ``<name>-certificate.json`` and ``.html``.
+        conditional : bool, default=False
+            As for :meth:`to_sklearn`.
+        **options
+            For :func:`mlflow.sklearn.log_model`, such as ``input_example``; ``functions`` and ``stages`` are those of
+            :meth:`to_sklearn`.
+
+        Returns
+        -------
+        mlflow.models.model.ModelInfo
+            What MLflow says of it.
+
+        Raises
+        ------
+        ExportError
+            As from :meth:`to_sklearn`, or if MLflow is not installed. Nothing is logged then.
+        """
+        own = {key: options.pop(key) for key in ("functions", "stages") if key in options}
+        plain = self.to_sklearn(conditional=conditional, **own)
+        try:
+            import mlflow
+            import mlflow.sklearn
+        except ImportError:
+            raise ExportError("MLflow is not installed.", fix="pip install mlflow.") from None
+        mlflow.log_text(self.certificate.to_json(), f"{name}-certificate.json")
+        mlflow.log_text(self.certificate.to_html(), f"{name}-certificate.html")
+        mlflow.set_tags({"ppdp.certificate": self.certificate.digest, "ppdp.status": self.certificate.status})
+        return mlflow.sklearn.log_model(plain, name, **options)
+
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]
 

@@ -1,6 +1,8 @@
 """A release as a pipeline of scikit-learn alone: equal to 1e-12, or refused by name."""
 
+import sys
 import warnings
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,7 @@ from sklearn.pipeline import make_pipeline as plain_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.preprocessing import StandardScaler as PlainStandardScaler
 
-from ppdp import Domain, Pipeline, load, make_pipeline
+from ppdp import Certificate, Domain, Pipeline, load, make_pipeline
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn import fitted
 from ppdp.interop.sklearn.to_sklearn import MODELS, STAGES, to_sklearn
@@ -271,6 +273,42 @@ class TestWhatItIs:
         data = skops.dumps(pipe.release_.to_sklearn())
         assert skops.get_untrusted_types(data=data) == []
         assert_same(skops.loads(data), pipe, WILD)
+
+
+class TestMlflow:
+    """A stand-in for MLflow, which is far heavier than what is asked of it."""
+
+    @pytest.fixture
+    def logged(self, monkeypatch):
+        logged = {}
+        mlflow, models = ModuleType("mlflow"), ModuleType("mlflow.sklearn")
+        mlflow.log_text = lambda text, path: logged.update({path: text})
+        mlflow.set_tags = logged.update
+        models.log_model = lambda model, name, **options: logged.update({name: (model, options)}) or "logged"
+        mlflow.sklearn = models
+        monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+        monkeypatch.setitem(sys.modules, "mlflow.sklearn", models)
+        return logged
+
+    def test_the_model_and_its_certificate_are_logged(self, logged):
+        pipe = fit(RANGES, StandardScaler(), MODEL)
+        assert pipe.release_.log_model("study", input_example=X[:2]) == "logged"
+        plain, options = logged["study"]
+        assert_same(plain, pipe, WILD)
+        assert list(options) == ["input_example"]
+        assert Certificate.from_json(logged["study-certificate.json"]) == pipe.certificate_
+        assert logged["study-certificate.html"] == pipe.certificate_.to_html()
+        assert logged["ppdp.status"] == "UNCONDITIONAL"
+
+    def test_of_what_is_refused_nothing_is_logged(self, logged):
+        with pytest.raises(ExportError, match="seed"):
+            fit(RANGES, MODEL, random_state=0).release_.log_model()
+        assert not logged
+
+    def test_without_mlflow(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "mlflow", None)
+        with pytest.raises(ExportError, match="not installed"):
+            fit(RANGES, MODEL).release_.log_model()
 
 
 class TestRefused:
