@@ -71,12 +71,11 @@ class Flow:
         if radius is None or self.reach <= radius * _SLACK:
             return self
         if self.gaps or self.d > MOST_COLUMNS:
+            why = "rows may have gaps here" if self.gaps else f"there are more than {MOST_COLUMNS} columns"
             refuse(
-                "it clips rows to a norm, "
-                + ("and rows may have gaps here" if self.gaps else f"and has more than {MOST_COLUMNS} columns")
-                + ", for which scikit-learn has nothing.",
+                f"it clips rows to a norm, and {why}: scikit-learn's objects cannot clip them so.",
                 stage,
-                "MinMaxScaler(ranges=...) as the first step: rows in public ranges need no such clip in front of it.",
+                "MinMaxScaler(ranges=...) as the first step: in public ranges fewer clips change anything.",
             )
         clipped = fitted.ball(self.d, radius * (1 - (self.d + 4) * 2.0**-53))
         low, high = np.maximum(self.low, -radius), np.minimum(self.high, radius)
@@ -205,7 +204,8 @@ def _projected(name: str, twin: Any, flow: Flow) -> Flow:
 
 def _row_map(name: str, twin: Any, flow: Flow) -> Flow:
     if twin.function is not None:
-        flow = Flow.of(len(twin.low_), gaps=flow.gaps).then(*flow.parts, FunctionTransformer(twin.function))
+        plain = FunctionTransformer(twin.function, validate=not flow.gaps).fit(np.zeros((1, flow.d)))
+        flow = Flow.of(len(twin.low_), gaps=flow.gaps).then(*flow.parts, plain)
     if twin.out_norm is not None:
         return flow.in_ball(twin.out_norm, name)
     return flow.within(twin.low_, twin.high_, fitted.box(twin.low_, twin.high_))

@@ -267,6 +267,13 @@ class TestWhatItIs:
         with pytest.raises(ValueError, match="feature names"):
             plain.predict(frame[["b", "a", "c", "d"]])
 
+    def test_a_function_of_a_frame_sees_an_array(self):
+        frame = pd.DataFrame(X, columns=list("abcd"))
+        pipe = fit(RowMap(np.arctan, out_ranges=(-1, 1)), MODEL, X=frame)
+        plain = pipe.release_.to_sklearn(functions={"rowmap": np.arctan})
+        assert_same(plain, pipe, frame.head(50))
+        assert plain.n_features_in_ == D
+
     def test_skops_knows_every_type(self):
         skops = pytest.importorskip("skops.io")
         pipe = fit(RANGES, StandardScaler(clip=1.0), PCA(2, statistics="noisy"), MODEL)
@@ -326,6 +333,12 @@ class TestRefused:
     def test_a_norm_of_rows_with_gaps(self):
         pipe = fit(NormClipper(9.0), MeanImputer(), MODEL, X=with_gaps(X))
         with pytest.raises(ExportError, match=r"'normclipper'.*gaps"):
+            pipe.release_.to_sklearn()
+
+    def test_a_norm_of_very_many_columns(self):
+        wide = np.random.default_rng(0).normal(size=(300, 1500))
+        pipe = make_pipeline(NormClipper(), RandomProjection(5, family="rademacher"), epsilon=5.0).fit(wide)
+        with pytest.raises(ExportError, match="more than 1024 columns"):
             pipe.release_.to_sklearn()
 
     def test_what_maps_nothing(self):
