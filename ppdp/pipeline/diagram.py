@@ -9,7 +9,7 @@ from sklearn.utils import estimator_html_repr
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.issued import account_in_words
-from ppdp.certificate.pages.markup import element, to_html
+from ppdp.certificate.pages.markup import bound, element, to_html
 from ppdp.core.pages import page_of
 
 
@@ -18,9 +18,8 @@ def spent_line(certificate: Certificate) -> str:
     if not certificate.verify():
         return ""
     record = certificate.record
-    account = account_in_words(record) or ""
-    pair = f"({record.epsilon:g}, {record.delta:g})"
-    return to_html(element("p", element("strong", f"Spent {pair}."), f" {account}"))
+    spent = element("strong", "Spent (", bound(record.epsilon), ", ", bound(record.delta), ").")
+    return to_html(element("p", spent, f" {account_in_words(record) or ''}"))
 
 
 def diagram_of(steps: list[tuple[str, Any]], kind: type) -> str:
