@@ -75,7 +75,7 @@ class Flow:
             refuse(
                 f"it clips rows to a norm, and {why}: scikit-learn's objects cannot clip them so.",
                 stage,
-                "MinMaxScaler(ranges=...) as the first step, and no row_norm in the domain: then fewer clips are needed.",
+                "MinMaxScaler(ranges=...) as the first step, and no row_norm in the domain.",
             )
         clipped = fitted.ball(self.d, radius * (1 - (self.d + 4) * 2.0**-53))
         low, high = np.maximum(self.low, -radius), np.minimum(self.high, radius)
