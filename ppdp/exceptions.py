@@ -9,7 +9,10 @@ files, of steps) is somebody else's, so it is escaped here, once: no message mov
 from __future__ import annotations
 
 import json
+import sysconfig
+import traceback
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 from unicodedata import category
 
@@ -86,6 +89,21 @@ class PpdpError(BaseException):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), stage=self.stage, fix=self.fix), (self.message,)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython and notebooks show: the line of the user's that led here, and the words."""
+        frames = traceback.extract_tb(self.__traceback__)
+        own = [frame for frame in frames if not frame.filename.startswith(_LIBRARIES)]
+        shown = own[-1:] or frames[-1:]
+        lines = [line.rstrip() for line in traceback.format_list(shown)]
+        hidden = len(frames) - len(shown)
+        more = (
+            [f"  ({hidden} more: import sys, traceback; traceback.print_exception(sys.last_value))"] if hidden else []
+        )
+        return [*lines, *more, f"{type(self).__name__}: {self}"]
+
+
+_LIBRARIES = (*(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")), str(Path(__file__).parent))
 
 
 class InvalidParameter(PpdpError, ValueError, code="invalid-parameter"):

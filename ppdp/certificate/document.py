@@ -18,9 +18,10 @@ from ppdp.certificate.pages.view import printable_view
 from ppdp.certificate.record import Issued, Record, read_as, written
 from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.certificate.replay.verify import Verification, verify
-from ppdp.certificate.share.files import MOST_BYTES, Saved
+from ppdp.certificate.share.files import MOST_BYTES, Saved, write_atomically
 from ppdp.certificate.share.registry_record import registry_record
 from ppdp.certificate.share.signature import Signature, checked, sign
+from ppdp.core.checks import path_of
 from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 
@@ -169,6 +170,19 @@ class Certificate(Saved):
         """The whole document, indented."""
         with _readable():
             return json.dumps(self._content, indent=2, ensure_ascii=False, allow_nan=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the JSON document, or the page for people if the path ends in ``.html``, atomically.
+
+        Raises
+        ------
+        InvalidParameter
+            If the path is none.
+        """
+        place = path_of("path", path)
+        if place.suffix.lower() not in (".html", ".htm"):
+            return super().save(place)
+        write_atomically(place, self.to_html())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:

@@ -152,14 +152,16 @@ def _write(pipe: Any, out: Path, *, conditional: bool) -> str:
 
 
 def predict(options: Namespace) -> int:
-    """Write one prediction for every row, in their order."""
+    """Write one prediction for every row, or the probabilities of classes, in the order of the rows."""
     import pandas as pd
 
     from ppdp.certificate.share.files import write_atomically
 
     refuse_taken(options.out)
     file = read_pipeline_file(options.file, options.imports)
-    model = _loaded(options)
+    model, method = _loaded(options), "predict_proba" if options.proba else "predict"
+    if not hasattr(model, method):
+        refuse("has no probabilities.", place=str(options.model), fix="leave --proba out; LogisticRegression has some.")
     layout = _unlabelled(open_rows([options.data], options.engine), file)
     wanted = tuple(model.feature_names_in_)
     absent = [name for name in wanted if name not in layout.names]
@@ -170,16 +172,19 @@ def predict(options: Namespace) -> int:
     in_parts = layout.source.blocks is not None and not options.out.name.lower().endswith(".csv")
     try:
         if in_parts:
-            model.write_parquet(X, options.out, method="predict")
+            model.write_parquet(X, options.out, method=method)
             say(f"written: {options.out}, {layout.source.n_rows} rows")
             return 0
-        predicted = model.predict(X if layout.source.blocks is not None else X[list(wanted)])
+        predicted = getattr(model, method)(X if layout.source.blocks is not None else X[list(wanted)])
     except InvalidValue:
         refuse(_CELL, place=str(options.data), fix="correct the cell, or leave the row out.")
-    cells = [_harmless(label) for label in predicted.tolist()]
-    write_atomically(options.out, pd.DataFrame({_COLUMN: cells}).to_csv(index=False, lineterminator="\n"))
+    if options.proba:
+        table = pd.DataFrame(predicted, columns=[f"probability of {label}" for label in model.classes_])
+    else:
+        table = pd.DataFrame({_COLUMN: [_harmless(label) for label in predicted.tolist()]})
+    write_atomically(options.out, table.to_csv(index=False, lineterminator="\n"))
     lines = [f"written: {options.out}, {len(predicted)} rows"]
-    if cells != predicted.tolist():
+    if not options.proba and table[_COLUMN].tolist() != predicted.tolist():
         lines.append("labels that a spreadsheet would run as a formula begin with ' there")
     say("\n".join(lines))
     return 0

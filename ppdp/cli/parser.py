@@ -93,6 +93,7 @@ def make_parser() -> Parser:
     predict.add_argument("file", type=Path, metavar="FILE", help="the pipeline file it was fitted with: how to read")
     predict.add_argument("--data", type=Path, required=True, metavar="PATH", help="the rows; labels may be absent")
     predict.add_argument("--out", type=Path, required=True, metavar="OUT", help="new CSV file, or folder of Parquet")
+    predict.add_argument("--proba", action="store_true", help="the probability of every class instead of the likeliest")
     _engine(predict, "memory", "arrow")
     _imports(predict)
 

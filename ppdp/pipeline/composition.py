@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, UnknownStage, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism
+from ppdp.pipeline.diagram import diagram_of, spent_line
 from ppdp.pipeline.estimator import same_kind
 from ppdp.transformers.base import Stage
 from ppdp.transformers.floor import EigenvalueFloor, MeanFloor
@@ -81,12 +82,33 @@ class Composition:
         return list(getattr(self, "twins_", None) or self._named())
 
     def __getitem__(self, where: int | str | slice) -> Any:
-        """A step by name or position, or a pipeline of a slice of the configured steps."""
+        """A step by name or position, or a pipeline of a slice of the steps, fitted if this one is."""
         if isinstance(where, slice):
             params = super().get_params(deep=False)  # type: ignore[misc]
-            return type(self)(**{**params, "steps": list(self.steps)[where]})
+            part = type(self)(**{**params, "steps": list(self.steps)[where]})
+            together = self.__sklearn_is_fitted__() and where.step in (None, 1)
+            return self._fitted_as_here(part) if together else part
         steps = self._current()
         return dict(steps)[where] if isinstance(where, str) else steps[where][1]
+
+    def _fitted_as_here(self, part: Any) -> Any:
+        """The slice with released twins; what was certified is the whole, so it has no certificate."""
+        whole, named = self._current(), dict(part.steps)
+        twins = [(name, twin) for name, twin in whole if name in named]
+        if not twins:
+            return part
+        start = [name for name, _ in whole].index(twins[0][0])
+        known: dict[str, Any] = {"row_norm_": None, "entry_bound_": None}  # further back, where columns have no names
+        if start == 0:
+            kept = ("n_features_in_", "feature_names_in_", "row_norm_", "entry_bound_")
+            known |= {name: getattr(self, name) for name in kept if hasattr(self, name)}
+        elif hasattr(twins[0][1], "n_features_in_"):
+            known["n_features_in_"] = twins[0][1].n_features_in_
+        if hasattr(twins[-1][1], "classes_"):
+            known["classes_"] = twins[-1][1].classes_
+        known["gaps_"] = any(_fills_gaps(twin) for _, twin in whole[start:]) or (start == 0 and self.fills_gaps)
+        vars(part).update(known, twins_=twins)
+        return part
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -112,7 +134,7 @@ class Composition:
     @property
     def fills_gaps(self) -> bool:
         """Whether rows may have gaps, which some step fills."""
-        return any(getattr(step, "fills_gaps", False) for _, step in self._named())
+        return getattr(self, "gaps_", False) or any(_fills_gaps(step) for _, step in self._named())
 
     def project(self, X: Any) -> Array:
         """New rows as they come to the mechanism, through public and released stages; no noise, and nothing is spent.
@@ -161,20 +183,18 @@ class Composition:
         return compare(self, domain)
 
     def _repr_html_(self) -> str:
-        """Diagram of the steps and, once fitted, the certificate."""
-        from sklearn.pipeline import Pipeline as SklearnPipeline
-        from sklearn.utils import estimator_html_repr
-
-        steps = [(name, step) for name, step in self._named() if isinstance(step, BaseEstimator)]
-        diagram = estimator_html_repr(SklearnPipeline(steps)) if steps else ""
+        """What was spent, a diagram of the steps and, once fitted, the certificate."""
+        steps = [(name, step) for name, step in self._current() if isinstance(step, BaseEstimator)]
         certificate = getattr(self, "certificate_", None)
-        return str(diagram) + (certificate._repr_html_() if certificate is not None else "")
+        spent = "" if certificate is None else spent_line(certificate)
+        diagram = diagram_of(steps, type(self)) if steps else ""
+        return spent + diagram + (certificate._repr_html_() if certificate is not None else "")
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "certificate_")
+        return hasattr(self, "twins_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -185,6 +205,10 @@ class Composition:
             tags.transformer_tags = last.transformer_tags
         tags.input_tags.allow_nan = self.fills_gaps
         return tags
+
+
+def _fills_gaps(step: Any) -> bool:
+    return bool(getattr(step, "fills_gaps", False))
 
 
 _ON_THE_PIPELINE = {

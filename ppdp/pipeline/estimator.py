@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
 from ppdp.core.domain import Domain
+from ppdp.core.pages import Documented
 from ppdp.data import intake as entrance
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, LedgerError
@@ -35,7 +36,7 @@ def _if_answers(method: str) -> Any:
     return available_if(lambda self: self._answers(method))
 
 
-class PrivateEstimator:
+class PrivateEstimator(Documented):
     """An estimator with the parameters ``ledger`` and ``dataset`` that is fitted on private rows and may predict.
 
     A pickle takes the open ledger along, or counts as a fit that nobody saw. One that is fitted is made to be kept and
@@ -151,6 +152,11 @@ class PrivateEstimator:
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class, shape (n_samples, n_classes)."""
         return np.asarray(self._answer("predict_proba", X))
+
+    @_if_answers("predict_log_proba")
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of the probability of each class, shape (n_samples, n_classes)."""
+        return np.asarray(self._answer("predict_log_proba", X))
 
     @_if_answers("decision_function")
     def decision_function(self, X: Any) -> Array:

@@ -19,7 +19,7 @@ from ppdp.data.engine.opening import opened_source
 from ppdp.data.engine.source import Source
 from ppdp.data.frames import opened
 from ppdp.data.rows import Array
-from ppdp.exceptions import InvalidInput
+from ppdp.exceptions import ExportError, InvalidInput
 from ppdp.pipeline.release.inference import Inference, as_it_is, columns_of
 
 
@@ -85,9 +85,19 @@ class Inferring:
 
     @available_if(lambda self: self._answers("transform"))
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the output columns."""
+        """Names of the output columns.
+
+        Parameters
+        ----------
+        input_features : sequence of str, optional
+            Names of the columns that come in. Default: those of the fit, else x0, x1 and so on.
+        """
         check_is_fitted(self)
-        return np.asarray(self.twins_[-1][1].get_feature_names_out(), dtype=object)
+        names = input_features
+        for _, twin in self.twins_:
+            if hasattr(twin, "get_feature_names_out") and hasattr(twin, "n_features_in_"):
+                names = twin.get_feature_names_out(names)
+        return np.asarray(names, dtype=object)
 
     @discreet
     def write_parquet(
@@ -123,6 +133,10 @@ class Inferring:
         from ppdp.pipeline.release.parts import write_parts
 
         check_is_fitted(self)
+        if not hasattr(self, "certificate_"):
+            raise ExportError(
+                "a slice of a pipeline has no certificate of its own.", fix="write from the whole pipeline."
+            )
         source = opened_source(X)
         if source is None:
             raise InvalidInput("X is in memory.", fix="transform or predict, or the path of files in Parquet.")

@@ -17,6 +17,7 @@ from ppdp.core.checks import choice
 from ppdp.core.declared import Value, constants
 from ppdp.core.distance import Distance, Sensitivity
 from ppdp.core.domain import Domain
+from ppdp.core.pages import Documented
 from ppdp.data.frames import arrow_table, readable
 from ppdp.data.parallel import PIECE, blocks, in_parallel
 from ppdp.data.rows import Array, Rows
@@ -29,7 +30,7 @@ from ppdp.transformers.way import Condition, Way
 Statistics = Mapping[str, Any]
 
 
-class Stage(BaseEstimator):
+class Stage(Documented, BaseEstimator):
     """A step that maps neighbouring datasets to neighbouring datasets.
 
     Subclasses give :meth:`ways`; all else on the planning side is a view of one way. On rows a pipeline calls

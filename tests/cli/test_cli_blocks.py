@@ -1,6 +1,7 @@
 """Several files, a folder or a glob are read in blocks; what is written is what one file gives."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -68,6 +69,12 @@ def test_predictions_in_parts_and_in_one_file(study, capsys):
     assert np.array_equal(ds.dataset("parts").to_table()["prediction"], wanted)
     assert main(["predict", "model", "study.toml", "--data", "rows", "--out", "one.csv"]) == 0
     assert (study / "one.csv").read_text().split() == ["prediction", *map(str, wanted)]
+    proba = ["predict", "model", "study.toml", "--data", "rows", "--proba", "--out"]
+    assert main([*proba, "proba.csv"]) == main([*proba, "proba"]) == 0
+    shares = load("model/model.zip").predict_proba(layout.read(None)[0])
+    written = pd.read_csv("proba.csv")
+    assert list(written) == ["probability of 0", "probability of 1"] == ds.dataset("proba").schema.names
+    np.testing.assert_allclose(written, shares, 1e-15)
     arrow = ["--engine", "arrow", "--out", "more"]
     assert main(["predict", "model", "study.toml", "--data", "study.parquet", *arrow]) == 0
     assert np.array_equal(ds.dataset("more").to_table()["prediction"], wanted)

@@ -53,6 +53,8 @@ OF_OTHERS = {
     "_SubParsersAction": "nor of its commands",
     "_asdict": "public in a named tuple, in spite of the underscore",
     "_discretization": "dp_accounting has no other way to the numbers of a loss distribution",
+    "_doc_link_module": "how scikit-learn documents that others link to their own pages",
+    "_doc_link_template": "as _doc_link_module",
     "_get_param_names": "what scikit-learn's own get_params goes by",
     "_getframe": "how the standard library itself finds who calls",
     "_infinity_mass": "as _discretization",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
+from scipy.special import expit, log_expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
@@ -154,6 +154,13 @@ class LogisticRegression(LinearClassifier, Mechanism):
             return np.asarray(softmax(scores, axis=1))
         p = expit(scores)
         return np.column_stack([1 - p, p])
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of the probability of each class, also where the probability is 0."""
+        scores = self.decision_function(X)
+        if scores.ndim > 1:
+            return np.asarray(log_softmax(scores, axis=1))
+        return np.column_stack([log_expit(-scores), log_expit(scores)])
 
 
 @dataclass(eq=False, repr=False)

@@ -35,6 +35,8 @@ EXAMPLE_ROWS = 8
 
 def export(pipe: Any, path: str | os.PathLike[str], *, conditional: bool = False, overwrite: bool = False) -> str:
     """Write what a fitted pipeline released; see :meth:`ppdp.Pipeline.export`."""
+    if not hasattr(pipe, "release_"):
+        raise ExportError("a slice of a pipeline has no certificate of its own.", fix="export the whole pipeline.")
     release, charged, target = pipe.release_, pipe.marks.charged, path_of("path", path)
     certificate = pipe.certificate_ if charged is None else pipe.certificate_.told(charged.beside())
     refuse_unsafe(certificate.record, conditional=conditional)

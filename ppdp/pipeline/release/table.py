@@ -13,11 +13,16 @@ import numpy as np
 from ppdp.certificate import Certificate
 from ppdp.certificate.issuing import content_hash
 from ppdp.certificate.record import Record
+from ppdp.certificate.replay.rules import refuse_unsafe
+from ppdp.core.domain import Domain
 from ppdp.core.formula import FORMULAS
 from ppdp.data.rows import Array
 from ppdp.exceptions import ExportError
+from ppdp.interop.sklearn.to_sklearn import to_sklearn
+from ppdp.pipeline.release.description import restore
 from ppdp.pipeline.release.parquet import Certified, WithParquet, described, malformed, unpacked
 from ppdp.pipeline.release.sketches import SketchTable
+from ppdp.pipeline.release.twins import released_twins
 
 Shapes = Mapping[str, Sequence[int]]
 _BYTES_OF_A_LINE = 40
@@ -64,6 +69,78 @@ class Released(WithParquet, Mapping[str, Array]):
     def table(self) -> SketchTable:
         """Released rows as sketches that can be searched; :class:`ExportError` if no rows were released."""
         return SketchTable.of(self.certificate, self.arrays)
+
+    def to_sklearn(
+        self,
+        *,
+        functions: Mapping[str, Any] | None = None,
+        stages: Sequence[type[Any]] = (),
+        conditional: bool = False,
+    ) -> Any:
+        """An ordinary fitted pipeline of scikit-learn with what was released, for ONNX, SHAP and other tools.
+
+        It predicts what the fitted pipeline predicts, up to 1e-12; behind a random projection of the families
+        "gaussian" and "uniform", which rounds rows, up to 1e-8 of the largest entry. It carries no certificate.
+
+        Parameters
+        ----------
+        functions : mapping, optional
+            What is no plain data, by the name of its step, as for :func:`ppdp.load`.
+        stages : sequence of type
+            Classes of steps that are not ppdp's.
+        conditional : bool, default=False
+            Whether what a CONDITIONAL certificate speaks of may leave.
+
+        Returns
+        -------
+        sklearn.pipeline.Pipeline
+            With the names of the steps. Steps that map no new row are not in it.
+
+        Raises
+        ------
+        ExportError
+            If a step has no plain twin, which it names, or if the release may not leave.
+        """
+        record = self.certificate.record
+        refuse_unsafe(record, conditional=conditional)
+        steps, _ = restore(self.inference, functions or {}, tuple(stages))
+        twins = released_twins(record, steps, self.arrays)
+        return to_sklearn(twins, Domain.from_dict(record.entrance.domain), record.invalid)
+
+    def log_model(self, name: str = "model", *, conditional: bool = False, **options: Any) -> Any:
+        """Log the plain pipeline to the active run of MLflow, with the certificate as artefacts beside it.
+
+        Parameters
+        ----------
+        name : str, default="model"
+            Where MLflow puts the model; the certificate goes to ``<name>-certificate.json`` and ``.html``.
+        conditional : bool, default=False
+            As for :meth:`to_sklearn`.
+        **options
+            For :func:`mlflow.sklearn.log_model`, such as ``input_example``; ``functions`` and ``stages`` are those of
+            :meth:`to_sklearn`.
+
+        Returns
+        -------
+        mlflow.models.model.ModelInfo
+            What MLflow says of it.
+
+        Raises
+        ------
+        ExportError
+            As from :meth:`to_sklearn`, or if MLflow is not installed. Nothing is logged then.
+        """
+        own = {key: options.pop(key) for key in ("functions", "stages") if key in options}
+        plain = self.to_sklearn(conditional=conditional, **own)
+        try:
+            import mlflow
+            import mlflow.sklearn
+        except ImportError:
+            raise ExportError("MLflow is not installed.", fix="pip install mlflow.") from None
+        mlflow.log_text(self.certificate.to_json(), f"{name}-certificate.json")
+        mlflow.log_text(self.certificate.to_html(), f"{name}-certificate.html")
+        mlflow.set_tags({"ppdp.certificate": self.certificate.digest, "ppdp.status": self.certificate.status})
+        return mlflow.sklearn.log_model(plain, name, **options)
 
     def __getitem__(self, name: str) -> Array:
         return self.arrays[name]

@@ -136,6 +136,11 @@ class ColumnMap(RowWiseTransformer):
             parts.append(_Part(block, positions, tuple(facts)))
         return parts
 
+    def located(self) -> list[tuple[Block, list[int], tuple[ColumnFacts, ...]]]:
+        """Once fitted: every block that has columns, where they are, and what is known around each of its maps."""
+        parts = self._parts(self.names_, self.n_features_in_, self.reach_)
+        return [(part.block, part.positions, part.facts) for part in parts]
+
     @property
     def _asked(self) -> list[str]:
         """Columns that ranges or blocks name."""

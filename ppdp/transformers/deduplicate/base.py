@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import OneToOneFeatureMixin, clone
 from sklearn.utils.validation import check_consistent_length, column_or_1d, validate_data
 
 from ppdp.bounds.deduplication import nobody_absent
@@ -26,7 +26,7 @@ from ppdp.transformers.deduplicate.records import Bits, compared
 MOST_MOVED = 0.1  # share of the rows
 
 
-class Resampler(Stage):
+class Resampler(OneToOneFeatureMixin, Stage):
     """A stage that compares rows, and deletes, weights or moves them.
 
     Which rows were kept is private and no attribute tells it. One that deletes rows by their keys alone has
@@ -212,7 +212,12 @@ def rewritten(data: Any, values: Array, where: NDArray[np.intp]) -> Any:
         return type(data)(values, columns=data.columns, index=data.index[where])
     if _from(data, "pyarrow"):
         return arrow_table(values, data.column_names)
-    return type(data)(values, schema=data.columns) if _from(data, "polars") else values
+    if _from(data, "polars"):
+        return type(data)(values, schema=data.columns)
+    if isinstance(data, (list, tuple)):
+        return type(data)(values.tolist())
+    kind = np.asarray(data).dtype
+    return values.astype(kind) if kind.kind == "f" else values
 
 
 def _from(data: Any, library: str) -> bool:

@@ -17,6 +17,7 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.base import Statistics
 from ppdp.transformers.deduplicate.base import Resampler
 from ppdp.transformers.deduplicate.records import Bits, grouped, hashes_of, present, smallest
+from ppdp.transformers.deduplicate.words import words_as_numbers
 from ppdp.transformers.way import Way
 
 FORMULAS = {"record": "whole-record", "unanimous": "unanimous", "first": "keep-first"}
@@ -27,7 +28,7 @@ class Deduplicator(Resampler):
     """Keep one copy of every record.
 
     In a pipeline, deleted rows keep their slot with weight 0: how many there were stays private. Gaps
-    equal gaps, and -0 equals 0.
+    equal gaps, and -0 equals 0. Outside a pipeline records may hold words.
 
     Parameters
     ----------
@@ -84,6 +85,14 @@ class Deduplicator(Resampler):
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return self._decided(rows, {"columns": self._columns(domain)})
+
+    def _values(self, X: Any) -> Array:
+        return super()._values(words_as_numbers(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        return tags
 
     def _words(self, rows: Rows, statistics: Statistics) -> Bits:
         return hashes_of(*key_of(rows.X, rows.y, statistics["columns"], self.labels))[:, None]

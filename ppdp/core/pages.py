@@ -1,0 +1,39 @@
+"""Where the documentation of a class is: the page that its docstring names, below the address of the package."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.metadata import PackageNotFoundError, metadata
+
+_PAGE = re.compile(r"``docs/([\w./-]+)``")
+
+
+class Documented:
+    """Mixin for estimators, before scikit-learn's base: the sign for help in their diagram opens our page.
+
+    Without an address there is no sign: it would open a page of scikit-learn.
+    """
+
+    _doc_link_module = "ppdp"
+
+    @property
+    def _doc_link_template(self) -> str:
+        return page_of(type(self))
+
+
+def page_of(kind: type) -> str:
+    """The address of the page; empty where the package gives none."""
+    found = next((page for one in kind.__mro__ for page in _PAGE.findall(one.__doc__ or "")), "README.md")
+    return f"{_address()}/{found}" if _address() else ""
+
+
+@cache
+def _address() -> str:
+    """What pyproject.toml says under ``[project.urls]`` as Documentation."""
+    try:
+        urls = metadata("ppdp").get_all("Project-URL") or []
+    except PackageNotFoundError:
+        return ""
+    named = dict(url.split(", ", 1) for url in urls)
+    return named.get("Documentation", "").rstrip("/")

@@ -1,0 +1,398 @@
+"""A release as a pipeline of scikit-learn alone: equal to 1e-12, or refused by name."""
+
+import sys
+import warnings
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA as PlainPCA
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression as PlainLogisticRegression
+from sklearn.pipeline import Pipeline as PlainPipeline
+from sklearn.pipeline import make_pipeline as plain_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import StandardScaler as PlainStandardScaler
+
+from ppdp import Certificate, Domain, Pipeline, load, make_pipeline
+from ppdp.exceptions import ExportError
+from ppdp.interop.sklearn import fitted
+from ppdp.interop.sklearn.to_sklearn import MODELS, STAGES, to_sklearn
+from ppdp.mechanisms import (
+    GammaRegressor,
+    GaussianMechanism,
+    LinearRegression,
+    LinearSVC,
+    LogisticRegression,
+    PoissonRegressor,
+    Ridge,
+    TweedieRegressor,
+)
+from ppdp.transformers import (
+    PCA,
+    Deduplicator,
+    GridQuantizer,
+    MeanImputer,
+    MedianImputer,
+    MinMaxScaler,
+    NormClipper,
+    Public,
+    RandomProjection,
+    RegressionImputer,
+    RobustScaler,
+    RowMap,
+    SoftPCA,
+    StandardScaler,
+    TrimmedMeanImputer,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarning")
+
+D, RANGE, CLASSES = 4, (0.0, 10.0), ("no", "yes")
+RANGES = MinMaxScaler(ranges=[RANGE, (0.0, 20.0), (-5.0, 5.0), (1e6, 1e6 + 10.0)])
+MODEL = LogisticRegression(classes=CLASSES)
+OFFSET = np.array([0.0, 0.0, 0.0, 1e6])
+
+
+def stage_name(stage):
+    return type(stage).__name__
+
+
+def rows(n, spread=3.0, gaps=0.0, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(4.0, spread, (n, D)) + OFFSET
+    X[rng.random(X.shape) < gaps] = np.nan
+    return X
+
+
+X, WILD = rows(3000), np.vstack([rows(300, 100.0, seed=1), np.zeros((1, D)), np.full((1, D), 1e300), -rows(9, 1e9)])
+Y = np.where(X[:, 0] > 4, "yes", "no")
+TARGETS = np.clip(X[:, 0], 0.5, 10)
+PUBLISHED = PlainStandardScaler().fit(rows(50, seed=2))
+
+
+def with_gaps(X):
+    X = X.copy()
+    X[np.random.default_rng(3).random(X.shape) < 0.1] = np.nan
+    X[-1] = np.nan
+    return X
+
+
+def fit(*steps, X=X, y=None, epsilon=20.0, **options):
+    y = (Y if is_classifier(steps[-1]) else TARGETS) if y is None else y
+    return make_pipeline(*steps, epsilon=epsilon, delta=1e-6, **options).fit(X, y)
+
+
+def assert_same(plain, pipe, X, tolerance=1e-12):
+    """Everything that a fitted pipeline answers."""
+    assert type(plain) is PlainPipeline
+    for method in ("transform", "predict", "predict_proba", "decision_function"):
+        assert hasattr(plain, method) == hasattr(pipe, method)
+        if hasattr(pipe, method):
+            ours, theirs = getattr(pipe, method)(X), getattr(plain, method)(X)
+            assert theirs.shape == ours.shape
+            if ours.dtype.kind == "f":
+                np.testing.assert_allclose(theirs, ours, tolerance, tolerance)
+            else:
+                assert (theirs == ours).all()
+
+
+STAGES_TRIED = {
+    "scaler": [RANGES, StandardScaler()],
+    "tight clip of scaled rows": [RANGES, StandardScaler(clip=0.5)],
+    "one scale": [RANGES, StandardScaler(per_column=False, clip=None)],
+    "ball": [Deduplicator(), NormClipper(7.0)],
+    "small ball": [RANGES, NormClipper(1e-3)],
+    "projector": [RANGES, PCA(2, statistics="noisy")],
+    "centred projector": [RANGES, PCA(2, center=True, statistics="noisy")],
+    "columns of a projector": [RANGES, PCA(2, output="projected", center=True, statistics="noisy")],
+    "whole rank": [RANGES, PCA()],
+    "soft projector": [RANGES, SoftPCA(statistics="noisy")],
+    "signs": [RANGES, RandomProjection(3, family="rademacher")],
+    "few signs": [RANGES, RandomProjection(3, family="oporp")],
+    "identity": [RowMap(out_ranges=[RANGE, RANGE, (-3, 2), (1e6, 1e6 + 5)])],
+    "function": [RANGES, RowMap(np.tanh, out_ranges=(-0.5, 0.5), lipschitz=1.0)],
+    "function into a ball": [RANGES, RowMap(np.tanh, out_norm=0.75, lipschitz=1.0)],
+    "published scaler": [
+        RANGES,
+        Public(plain_pipeline(PlainStandardScaler().fit(np.eye(D))), lipschitz=9.0, row_norm=2.0),
+    ],
+}
+FUNCTIONS = {"rowmap": np.tanh, "public": STAGES_TRIED["published scaler"][1].transformer}
+
+
+@pytest.mark.parametrize("stages", STAGES_TRIED.values(), ids=STAGES_TRIED)
+@pytest.mark.parametrize("last", [MODEL, None], ids=["model", "transformer"])
+def test_stages_map_rows_alike(stages, last):
+    pipe = fit(*stages, *([] if last is None else [last]))
+    assert_same(pipe.release_.to_sklearn(functions=FUNCTIONS), pipe, WILD)
+
+
+@pytest.mark.parametrize("steps", [[MeanImputer()], [MeanImputer(), StandardScaler(clip=0.75)]], ids=["mean", "clip"])
+def test_gaps_are_filled_alike(steps):
+    pipe = fit(RANGES, *steps, MODEL, X=with_gaps(X))
+    assert_same(pipe.release_.to_sklearn(), pipe, with_gaps(WILD))
+
+
+@pytest.mark.parametrize("stage", [MedianImputer(), TrimmedMeanImputer(), RobustScaler(clip=0.5)], ids=stage_name)
+def test_stages_that_few_budgets_release_map_alike(stage):
+    """Twins that were fitted alone stand for released ones."""
+    front = clone(RANGES).fit(X)
+    twin = clone(stage).fit(front.transform(with_gaps(X)))
+    plain = to_sklearn([("range", front), ("stage", twin)], Domain(n_features=D), "error")
+    rows = with_gaps(WILD)
+    np.testing.assert_allclose(plain.transform(rows), twin.transform(front.transform(rows)), 1e-12, 1e-12)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(classes=("b", "a", "c")),
+        LinearSVC(classes=("yes", "no")),
+        LogisticRegression(classes=CLASSES, fit_intercept=False, solver="output"),
+        LinearRegression(y_range=(0, 10)),
+        Ridge(y_range=(-5, 15), solver="moments"),
+        PoissonRegressor(y_range=(0, 10)),
+        GammaRegressor(y_range=(0, 10)),
+        TweedieRegressor(y_range=(0, 10), power=1.5),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_models_predict_alike(model):
+    classes = getattr(model, "classes", None)
+    y = None if classes is None else np.random.default_rng(0).choice(sorted(classes), len(X))
+    pipe = fit(RANGES, model, y=y)
+    plain = pipe.release_.to_sklearn()
+    assert_same(plain, pipe, WILD)
+    assert plain.score(X, TARGETS if y is None else y) == pytest.approx(pipe.score(X, TARGETS if y is None else y))
+
+
+def test_a_gaussian_projection_is_equal_up_to_its_rounding():
+    pipe = fit(RANGES, RandomProjection(3), MODEL)
+    assert_same(pipe.release_.to_sklearn(), pipe, WILD, 1e-8)
+
+
+@pytest.mark.parametrize(
+    "facts", [{"row_norm": 3.0}, {"row_norm": 12.0, "entry_bound": 6.0}, {"row_norm": 5.0, "entry_bound": 4.0}]
+)
+def test_bounds_at_the_entrance_clip_alike(facts):
+    pipe = fit(MODEL, X=X - OFFSET, domain=Domain(**facts))
+    plain = pipe.release_.to_sklearn()
+    assert plain.steps[0][0] == "entrance"
+    assert_same(plain, pipe, WILD)
+
+
+def test_gaps_that_a_pipeline_repairs_are_zeros():
+    pipe = fit(MinMaxScaler(ranges=RANGE), MODEL, invalid="repair")
+    assert_same(pipe.release_.to_sklearn(), pipe, with_gaps(WILD))
+
+
+@pytest.mark.parametrize("d", [1, 2, 100])
+def test_a_ball_is_one_for_rows_of_every_length(d):
+    rng = np.random.default_rng(d)
+    direction = rng.normal(size=(400, d))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    lengths = np.concatenate([10.0 ** rng.uniform(-30, 300, 200), rng.uniform(0.99, 1.01, 199), [0.0]])[:, None]
+    radius = 3.0
+    mapped = fitted.ball(d, radius).transform(radius * lengths * direction)
+    np.testing.assert_allclose(mapped, radius * np.minimum(lengths, 1.0) * direction, 0, 1e-14)
+
+
+class TestTables:
+    """What ``from_sklearn`` makes of a ColumnTransformer goes back."""
+
+    FRAME = pd.DataFrame(
+        {"age": X[:, 0] * 10, "ward": np.where(X[:, 1] > 4, "a", "b"), "smokes": (X[:, 2] > 4) * 1.0, "id": X[:, 3]}
+    )
+
+    def made(self, drop=None, X=FRAME, **options):
+        columns = ColumnTransformer(
+            [
+                ("numbers", plain_pipeline(SimpleImputer(), PlainStandardScaler()), ["age"]),
+                ("labels", OneHotEncoder(handle_unknown="ignore", drop=drop), ["ward", "smokes"]),
+            ]
+        )
+        pipe = PlainPipeline([("columns", columns), ("model", PlainLogisticRegression())])
+        given = {
+            "categories": {"ward": ["b", "a"], "smokes": [0.0, 1.0]},
+            "ranges": {"age": (0, 100)},
+            "classes": CLASSES,
+        }
+        return Pipeline.from_sklearn(pipe, epsilon=20.0, **{**given, **options}).fit(X, Y)
+
+    def test_labels_and_numbers_are_read_alike(self):
+        pipe, frame = self.made(X=self.FRAME), self.FRAME.head(200).copy()
+        frame.loc[3:9, "age"] = np.nan
+        frame.loc[20:29, "ward"] = "unknown"
+        frame.loc[40, "age"] = 1e9
+        plain = pipe.release_.to_sklearn()
+        assert_same(plain, pipe, frame)
+        assert list(plain.feature_names_in_) == list(frame.columns)
+
+    def test_a_step_that_reads_cells_otherwise_is_named(self):
+        pipe = self.made(categories={"ward": ["b", "a", None], "smokes": [0.0, 1.0]})
+        with pytest.raises(ExportError, match=r"'labels'.*gaps") as caught:
+            pipe.release_.to_sklearn()
+        assert caught.value.fix
+
+
+class TestWhatItIs:
+    def test_ordinary_objects_with_the_names_of_the_steps(self):
+        pipe = fit(
+            RANGES, Deduplicator(), MeanImputer(), StandardScaler(), PCA(2, statistics="noisy"), MODEL, X=with_gaps(X)
+        )
+        plain = pipe.release_.to_sklearn()
+        assert list(plain.named_steps) == ["minmaxscaler", "meanimputer", "standardscaler", "pca", "logisticregression"]
+        assert type(plain["meanimputer"]) is SimpleImputer
+        assert type(plain["pca"]) is PlainPCA
+        assert type(plain["logisticregression"]) is PlainLogisticRegression
+        assert (plain["meanimputer"].statistics_ == pipe["meanimputer"].mean_).all()
+        assert (plain["logisticregression"].coef_ == pipe["logisticregression"].coef_).all()
+
+    def test_a_loaded_release_gives_the_same(self, tmp_path):
+        pipe = fit(RANGES, StandardScaler(), MODEL)
+        pipe.export(tmp_path / "model.zip")
+        loaded = load(tmp_path / "model.zip").release_.to_sklearn()
+        assert (loaded.predict_proba(WILD) == pipe.release_.to_sklearn().predict_proba(WILD)).all()
+
+    def test_names_of_columns_stay(self):
+        frame = pd.DataFrame(X, columns=list("abcd"))
+        pipe = fit(MinMaxScaler(ranges={"a": RANGE, "b": RANGE, "c": RANGE, "d": (1e6, 1e6 + 9)}), MODEL, X=frame)
+        plain = pipe.release_.to_sklearn()
+        assert list(plain.feature_names_in_) == list("abcd")
+        assert_same(plain, pipe, frame.head(50))
+        with pytest.raises(ValueError, match="feature names"):
+            plain.predict(frame[["b", "a", "c", "d"]])
+
+    def test_a_function_of_a_frame_sees_an_array(self):
+        frame = pd.DataFrame(X, columns=list("abcd"))
+        pipe = fit(RowMap(np.arctan, out_ranges=(-1, 1)), MODEL, X=frame)
+        plain = pipe.release_.to_sklearn(functions={"rowmap": np.arctan})
+        assert_same(plain, pipe, frame.head(50))
+        assert plain.n_features_in_ == D
+
+    def test_skops_knows_every_type(self):
+        skops = pytest.importorskip("skops.io")
+        pipe = fit(RANGES, StandardScaler(clip=1.0), PCA(2, statistics="noisy"), MODEL)
+        data = skops.dumps(pipe.release_.to_sklearn())
+        assert skops.get_untrusted_types(data=data) == []
+        assert_same(skops.loads(data), pipe, WILD)
+
+
+class TestMlflow:
+    """A stand-in for MLflow, which is far heavier than what is asked of it."""
+
+    @pytest.fixture
+    def logged(self, monkeypatch):
+        logged = {}
+        mlflow, models = ModuleType("mlflow"), ModuleType("mlflow.sklearn")
+        mlflow.log_text = lambda text, path: logged.update({path: text})
+        mlflow.set_tags = logged.update
+        models.log_model = lambda model, name, **options: logged.update({name: (model, options)}) or "logged"
+        mlflow.sklearn = models
+        monkeypatch.setitem(sys.modules, "mlflow", mlflow)
+        monkeypatch.setitem(sys.modules, "mlflow.sklearn", models)
+        return logged
+
+    def test_the_model_and_its_certificate_are_logged(self, logged):
+        pipe = fit(RANGES, StandardScaler(), MODEL)
+        assert pipe.release_.log_model("study", input_example=X[:2]) == "logged"
+        plain, options = logged["study"]
+        assert_same(plain, pipe, WILD)
+        assert list(options) == ["input_example"]
+        assert Certificate.from_json(logged["study-certificate.json"]) == pipe.certificate_
+        assert logged["study-certificate.html"] == pipe.certificate_.to_html()
+        assert logged["ppdp.status"] == "UNCONDITIONAL"
+
+    def test_of_what_is_refused_nothing_is_logged(self, logged):
+        with pytest.raises(ExportError, match="seed"):
+            fit(RANGES, MODEL, random_state=0).release_.log_model()
+        assert not logged
+
+    def test_without_mlflow(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "mlflow", None)
+        with pytest.raises(ExportError, match="not installed"):
+            fit(RANGES, MODEL).release_.log_model()
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        "stage", [GridQuantizer(0.5), RegressionImputer(statistics="noisy")], ids=["grid", "regression"]
+    )
+    def test_a_stage_without_a_plain_twin_is_named(self, stage):
+        with pytest.raises(ExportError, match=rf"'{type(stage).__name__.lower()}'.*Fix:"):
+            fit(RANGES, stage, MODEL, X=with_gaps(X) if stage.fills_gaps else X).release_.to_sklearn()
+
+    def test_a_step_that_predicts_nothing(self):
+        with pytest.raises(ExportError, match=r"'gaussianmechanism'.*no model"):
+            fit(RANGES, GaussianMechanism()).release_.to_sklearn()
+
+    def test_a_norm_of_rows_with_gaps(self):
+        pipe = fit(NormClipper(9.0), MeanImputer(), MODEL, X=with_gaps(X))
+        with pytest.raises(ExportError, match=r"'normclipper'.*gaps"):
+            pipe.release_.to_sklearn()
+
+    def test_a_norm_of_very_many_columns(self):
+        wide = np.random.default_rng(0).normal(size=(300, 1500))
+        pipe = make_pipeline(NormClipper(), RandomProjection(5, family="rademacher"), epsilon=5.0).fit(wide)
+        with pytest.raises(ExportError, match="more than 1024 columns"):
+            pipe.release_.to_sklearn()
+
+    def test_what_maps_nothing(self):
+        pipe = fit(PCA(), Deduplicator(), X=X - OFFSET, domain=Domain(row_norm=50.0))
+        assert [name for name, _ in pipe.release_.to_sklearn().steps] == ["entrance"]
+
+    def test_what_may_not_leave(self):
+        seeded = fit(RANGES, MODEL, random_state=0)
+        with pytest.raises(ExportError, match="seed"):
+            seeded.release_.to_sklearn(conditional=True)
+        assumed = fit(RANGES, PCA(2, output="projected", statistics="exact"), MODEL, gate=None)
+        with pytest.raises(ExportError, match="CONDITIONAL"):
+            assumed.release_.to_sklearn()
+        assert assumed.release_.to_sklearn(conditional=True)
+
+    def test_a_function_that_is_not_handed_in(self):
+        with pytest.raises(ExportError, match="functions="):
+            fit(*STAGES_TRIED["function"], MODEL).release_.to_sklearn()
+
+
+def test_every_class_of_the_tables_is_tried():
+    tried = {type(stage).__name__ for stages in STAGES_TRIED.values() for stage in stages}
+    tried |= {"ColumnMap", "MeanImputer", "MedianImputer", "RobustScaler", "TrimmedMeanImputer"}
+    assert {kind.__name__ for kind in STAGES} <= tried
+    assert len(MODELS) == 7
+
+
+class TestOnnx:
+    """The most used converter takes it, clips included; its linear models know float32 only."""
+
+    def run(self, plain, X, options=None):
+        skl2onnx, runtime = pytest.importorskip("skl2onnx"), pytest.importorskip("onnxruntime")
+        kinds = skl2onnx.common.data_types
+        kind = (kinds.DoubleTensorType if X.dtype == np.float64 else kinds.FloatTensorType)([None, D])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = skl2onnx.to_onnx(plain, initial_types=[("X", kind)], options=options)
+        session = runtime.InferenceSession(found.SerializeToString(), providers=["CPUExecutionProvider"])
+        return session.run(None, {"X": X})
+
+    @pytest.mark.parametrize(
+        "name", ["scaler", "tight clip of scaled rows", "centred projector", "soft projector", "signs"]
+    )
+    def test_a_classifier(self, name):
+        pipe = fit(*STAGES_TRIED[name], MODEL)
+        labels, shares = self.run(pipe.release_.to_sklearn(), WILD, {"zipmap": False})
+        np.testing.assert_allclose(shares, pipe.predict_proba(WILD), 0, 1e-5)
+        sure = np.abs(pipe.decision_function(WILD)) > 1e-4
+        assert (labels == pipe.predict(WILD))[sure].all()
+
+    def test_gaps_and_a_regression(self):
+        """Its runtime fills gaps of float32 only."""
+        ranges, model = MinMaxScaler(ranges=RANGE), Ridge(y_range=(0, 10), solver="moments")
+        pipe = fit(ranges, MeanImputer(), StandardScaler(), model, X=with_gaps(X - OFFSET))
+        rows = with_gaps(WILD[:300] - OFFSET)
+        (found,) = self.run(pipe.release_.to_sklearn(), rows.astype(np.float32))
+        np.testing.assert_allclose(found[:, 0], pipe.predict(rows), 0, 1e-4)
