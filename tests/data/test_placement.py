@@ -84,6 +84,14 @@ NEIGHBOURS = {  # values and persons of two datasets: those of person 0 are othe
 }
 
 
+def test_a_row_that_changes_persons_changes_two_slots_and_no_fewer():
+    """Corollary U: what a replaced row does, its id included, where persons were cut."""
+    one = law([1, 2, 3, 4, 11], [0, 0, 1, 1, 0], 2, 4)
+    other = law([1, 2, 3, 4, 21], [0, 0, 1, 1, 1], 2, 4)
+    assert coupled(one, other, 2)
+    assert not coupled(one, other, 1)
+
+
 @pytest.mark.parametrize("name", NEIGHBOURS)
 def test_all_rows_of_a_person_change_so_many_slots_and_no_fewer(name):
     """Theorem K, on all outcomes: there is a coupling within k slots, and none within fewer."""
