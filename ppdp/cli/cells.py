@@ -268,13 +268,14 @@ def _ids(column: Any, missing: Sequence[Any]) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not _is_text(column.type):
-        markers = pa.array([one for one in missing if isinstance(one, int)], pa.int64())
-        return pc.if_else(
-            pc.is_in(column, value_set=markers.cast(column.type, safe=False)), None, column
-        ).combine_chunks()
-    text = _text(column)
-    return pc.if_else(_gaps(text, missing), None, text)
+    if _is_text(column.type):
+        text = _text(column)
+        return pc.if_else(_gaps(text, [one if isinstance(one, str) else f"{one:g}" for one in missing]), None, text)
+    room = np.iinfo(column.type.to_pandas_dtype())
+    markers = [
+        int(one) for one in missing if not isinstance(one, str) and one == int(one) and room.min <= one <= room.max
+    ]
+    return pc.if_else(pc.is_in(column, value_set=pa.array(markers, column.type)), None, column).combine_chunks()
 
 
 def _codes(column: Any, labels: Sequence[str], missing: Sequence[Any]) -> Array:

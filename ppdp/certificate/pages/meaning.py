@@ -294,7 +294,7 @@ def _unit(c: Record) -> str:
     if not c.neighbours.record_level:
         return f"Nothing else needs protection: {c.neighbours.words}."
     if c.neighbours.cuts:
-        return "Rows are of one person if they have one id, and nobody has two: declared, not checked."
+        return "Rows of one id are one person's, and nobody has more than one: declared, not checked."
     if not c.neighbours.single:
         return f"Nobody has more than {c.rows_per_unit} rows: declared, not checked."
     if c.neighbours.hides_number or any(fact.name == "rows_per_unit" and fact.origin == "declared" for fact in c.facts):
