@@ -273,7 +273,7 @@ def _ids(column: Any, missing: Sequence[Any]) -> Any:
         return pc.if_else(_gaps(text, [one if isinstance(one, str) else f"{one:g}" for one in missing]), None, text)
     room = np.iinfo(column.type.to_pandas_dtype())
     markers = [
-        int(one) for one in missing if not isinstance(one, str) and one == int(one) and room.min <= one <= room.max
+        int(one) for one in missing if not isinstance(one, str) and room.min <= one <= room.max and one == int(one)
     ]
     return pc.if_else(pc.is_in(column, value_set=pa.array(markers, column.type)), None, column).combine_chunks()
 

@@ -34,11 +34,12 @@ def delivered(X: Any, y: Any, groups: Any) -> Iterator[tuple[Any, Any, Any]]:
         yield X, *beside.values()
         return
     with source:
+        for which, what in (("y", "labels"), ("groups", "ids")):
+            if not isinstance(beside[which], str | None):
+                raise InvalidInput(
+                    f"rows are read in blocks, so {what} must be a column of them.", fix=f"{which}='its name'."
+                )
         named = _named(beside, source.schema.names)
-        if len(named) < sum(value is not None for value in beside.values()):
-            raise InvalidInput(
-                "rows are read in blocks, so labels and ids must be columns of them.", fix="y='its name', or groups=."
-            )
         names = tuple(name for name in source.schema.names if name not in named.values())
         given = Delivered(source, names, named.get("y"))
         yield given, given.labels, groups

@@ -286,7 +286,11 @@ def test_rows_in_blocks_are_cut_by_a_column_as_in_memory(cuts, tmp_path):
 
 
 def test_ids_of_rows_in_blocks_are_a_column_of_them():
-    for groups, words in ((WORDS, "must be columns"), ("nobody", "as groups says"), ("y", "the same column")):
+    for groups, words in (
+        (WORDS, "ids must be a column of them"),
+        ("nobody", "as groups says"),
+        ("y", "the same column"),
+    ):
         with pytest.raises(InvalidInput, match=words):
             model().fit(Split(ROWS, [0, 90]), "y", groups=groups)
     with pytest.raises(InvalidParameter, match="nobody says"):
