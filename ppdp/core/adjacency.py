@@ -192,11 +192,10 @@ class Adjacency:
         if not self.record_level:
             return f"change one row {self._by}; {UNPROTECTED}"
         if self.cuts:
-            kept = "1 row" if self.rows == 1 else f"{self.rows} rows"
+            kept = "1 row of each person is" if self.rows == 1 else f"{self.rows} rows of each person are"
             return (
                 "all rows of one person, however many, become any number of rows of another, or none; at most"
-                f" {kept} of each person are kept, drawn in secret; the number of rows is private, and at most the"
-                " declared n_rows are kept"
+                f" {kept} kept, drawn in secret; the number of rows is private, and at most the declared n_rows are kept"
             )
         which = "one row" if self.single else f"up to {self.rows} rows, all of one person"
         if self.hides_number:
