@@ -195,7 +195,7 @@ class Adjacency:
             kept = "1 row of each person is" if self.rows == 1 else f"{self.rows} rows of each person are"
             return (
                 "all rows of one person, however many, become any number of rows of another, or none; at most"
-                f" {kept} kept, drawn in secret; the number of rows is private, and at most the declared n_rows are kept"
+                f" {kept} kept, drawn in secret; the number of rows is private, and no more than n_rows are kept"
             )
         which = "one row" if self.single else f"up to {self.rows} rows, all of one person"
         if self.hides_number:

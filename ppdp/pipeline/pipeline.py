@@ -174,6 +174,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
     @property
     def neighbours(self) -> Adjacency:
         """Which datasets are neighbours, whoever said so."""
+        self._check_kinds(domain=Domain, adjacency=Adjacency)
         return (of_neighbours(self.domain, self.adjacency) or Domain()).adjacency
 
     def _charges_a_ledger(self) -> bool:

@@ -260,6 +260,8 @@ CONTAINERS = {
     "categories": pd.Series(WORDS).astype("category"),
     "frame": pd.DataFrame({"id": IDS}),
     "arrow": pa.array(WORDS),
+    "arrow's categories": pa.array(WORDS).dictionary_encode(),
+    "arrow's numbers": pa.chunked_array([pa.array(IDS[:7], pa.uint8()), pa.array(IDS[7:], pa.uint8())]),
     "polars": pl.Series(WORDS),
     "others": IDS + 2**62,
 }
@@ -353,6 +355,7 @@ def test_an_export_says_what_is_protected_and_verifies(tmp_path):
     assert certificate.verify()
     assert certificate["entrance"]["domain"]["adjacency"] == {"person": K}
     assert "at most 3 rows of each person are kept" in certificate["adjacency"]
+    assert any("a row has no id" in words for words in certificate["not_covered"])
     for page in (str(certificate), certificate.to_html(), certificate.to_model_card()):
         plain = " ".join(page.replace("\\", "").split())
         assert "any one person with all of their rows" in plain

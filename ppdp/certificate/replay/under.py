@@ -128,6 +128,8 @@ def _check_margins(step: Step, domain: Domain, distance: Distance) -> None:
 def _of_mechanism(m: Mechanism, domain: Domain, distance: Distance) -> PrivacyLoss:
     if m.mu is None:
         loss: PrivacyLoss = lookup(m.formula, "privacy")(domain, distance, noise_scale=m.noise_scale, **m.parameters)
+        if loss.failure or loss.gate:
+            raise _not_covered(f"the privacy map of {m.name!r} fails")
         return loss
     s = lookup(m.formula, "mechanism")(domain, distance, **m.parameters)
     return PrivacyLoss(math.sqrt(m.steps) * (s / m.noise_scale + lattice_allowance(m.bound, m.noise_scale, m.size)))
