@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
@@ -51,19 +52,19 @@ def check_groups(X: Any, groups: Any, adjacency: Adjacency) -> None:
 def persons_of(X: Any, groups: Any, invalid: str) -> NDArray[np.intp] | None:
     """A code for whose each row is, in the order of the rows: equal where ids are; None where nobody says.
 
-    A row without an id stops the fit ("error"), or has the code of nobody ("repair"): an id for all such rows, or for
-    each of them, would be one that rows of any number of persons have.
+    A row without an id stops the fit ("error"), or has the code of nobody ("repair"): were all such rows one person's,
+    or each another's, somebody with many of them would change more rows than are certified.
     """
     if groups is None:
         return None
-    known: dict[Any, int] = {}
-    source = (
-        X.source.over(lambda _, table: _coded(column(table[groups])), [groups], 1)
-        if isinstance(X, Delivered)
-        else [_coded(column(groups))]
+    blocks: Iterable[Any] = (
+        [_coded(column(groups))]
+        if not isinstance(X, Delivered)
+        else (X.source.over(lambda _, table: _coded(column(table[groups])), [groups], 1))
     )
+    known: dict[Any, int] = {}
     codes = [np.full(0, NOBODY)]
-    for own, ids in source:
+    for own, ids in blocks:
         places = np.array([*(known.setdefault(one, len(known)) for one in ids), NOBODY])
         codes.append(places[own])
     found = np.concatenate(codes)

@@ -354,9 +354,9 @@ def rows_to_fit(
     plan, table, labels = twin._received(X, y, groups)
     with at_step("entrance"):
         plan, rows = twin._rows(plan, table, labels)
-        return plan, rows if noise is None else placed(
-            rows, plan.domain, noise, persons_of(table, groups, twin.invalid)
-        )
+        if noise is None:
+            return plan, rows
+        return plan, placed(rows, plan.domain, noise, persons_of(table, groups, twin.invalid))
 
 
 def _steps_of(plan: Plan) -> list[tuple[str, Any]]:
