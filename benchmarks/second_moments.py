@@ -48,7 +48,7 @@ def ours(path: str) -> np.ndarray:
         np.subtract(1.0, values[:, D:], out=values[:, D:])
         return rows.with_X(values)
 
-    with delivered(path, "y") as (given, _):
+    with delivered(path, "y", None) as (given, *_):
         read = Reader(Domain(n_rows=given.source.n, n_features=D, classes=(0, 1)), None, True, "error")
         moment = second_moment(given.stream(read, as_numbers=True).each(masked, 2 * D), BOUND)
     upper = np.triu_indices(D)

@@ -85,7 +85,7 @@ def audit(
     ----------
     subject : Pipeline or Plan
         What is attacked; a Pipeline where data are given.
-    data : (X, y) or X, optional
+    data : (X, y), (X, y, groups) or X, optional
         Private rows, as for ``fit``. Then there are no other options than ``seconds``, for everything, and ``seed``.
     domain : Domain, optional
         Public facts, as for ``Pipeline.plan``. Few rows make runs fast, and one row tells more.

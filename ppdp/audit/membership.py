@@ -257,11 +257,19 @@ class _Drawn(NamedTuple):
         return label
 
 
+def _refuse_others(adjacency: Adjacency) -> None:
+    """Refuse neighbours that do not differ by replaced rows."""
+    if not adjacency.replaces:
+        problem = f"canaries take the place of rows, and here {adjacency.words}."
+        raise InvalidParameter(problem, fix="Adjacency.replace(), or one canary among rows that are made up.")
+
+
 def _planned(subject: Any, X: Any, y: Any, domain: Domain | None, seed: int, drawn: _Drawn) -> tuple[Learner, Pair]:
     """The learner of a pipeline, and its rows with all canaries and without them."""
     if X is not None and isinstance(subject, Plan):
         raise InvalidParameter("a Plan does not know how to read rows.", fix="pass the Pipeline.")
     if X is not None:
+        _refuse_others(subject.neighbours)
         plan, rows = rows_to_fit(subject, X, y)
         learner = learner_of_plan(plan)
     else:
@@ -272,9 +280,7 @@ def _planned(subject: Any, X: Any, y: Any, domain: Domain | None, seed: int, dra
             return learner, worst_pair(plan, evaluations=PAIRS, seconds=None, margin=margin, seed=seed)[:2]
         made_up = drawn.rng.standard_normal((plan.domain.n, plan.domain.d)) * (plan.domain.row_norm or 1.0)
         rows = Rows.of(made_up, drawn.rng.choice(learner.labels, plan.domain.n))
-    if not plan.domain.adjacency.replaces:
-        problem = f"canaries take the place of rows, and here {plan.domain.adjacency.words}."
-        raise InvalidParameter(problem, fix="Adjacency.replace(), or one canary among rows that are made up.")
+    _refuse_others(plan.domain.adjacency)
     given = None if drawn.given is None else rows_to_fit(subject, *drawn.put(X, y))[1]
     both = given or drawn.among(learner, rows), rows
     world = World(

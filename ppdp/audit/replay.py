@@ -23,7 +23,6 @@ from ppdp.audit.optimise import share
 from ppdp.audit.plans import attained, reaching
 from ppdp.audit.report import ReplayFinding, ReplayReport
 from ppdp.core.boundary import discreet
-from ppdp.data.placement import placed
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
@@ -93,11 +92,10 @@ def replay(pipeline: Any, data: Any, *, seconds: float, seed: int) -> ReplayRepo
     if not isinstance(pipeline, Pipeline):
         fix = "pass the Pipeline, not fitted or fitted."
         raise InvalidParameter(f"a {type(pipeline).__name__} cannot be replayed on data.", fix=fix)
-    X, y = data if isinstance(data, tuple) and len(data) == 2 else (data, None)
-    plan, rows = rows_to_fit(pipeline, X, y)
+    X, y, groups = (*data, None)[:3] if isinstance(data, tuple) and len(data) in (2, 3) else (data, None, None)
+    plan, rows = rows_to_fit(pipeline, X, y, groups, Noise(seed))
     X = csr_array(rows.X).toarray() if issparse(rows.X) else rows.X  # made dense they give the same bits
-    rows = replace(rows, X=X)
-    return _Replay(plan, placed(rows, plan.domain, Noise(seed)), seconds, seed).report()
+    return _Replay(plan, replace(rows, X=X), seconds, seed).report()
 
 
 class _Replay:
@@ -198,7 +196,8 @@ class _Replay:
             weight = self.rows.weight.copy()
             weight[list(slots)] = 0.0
             yield replace(self.rows, weight=weight).settled()
-            return
+            if not self.plan.domain.adjacency.cuts:
+                return
         known = np.nan_to_num(X[self.rows.weight > 0] if self.rows.weight.any() else X)
         usual = float(row_norms(known).max(initial=0.0)) or 1.0
         length = self.plan.domain.row_norm or usual * rng.choice([1.0, FAR])

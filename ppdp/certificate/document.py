@@ -17,6 +17,7 @@ from ppdp.certificate.pages.shown import add_to_card, render_card
 from ppdp.certificate.pages.view import printable_view
 from ppdp.certificate.record import Issued, Record, read_as, written
 from ppdp.certificate.replay.rules import refuse_unsafe
+from ppdp.certificate.replay.under import Under, under
 from ppdp.certificate.replay.verify import Verification, verify
 from ppdp.certificate.share.files import MOST_BYTES, Saved, write_atomically
 from ppdp.certificate.share.registry_record import registry_record
@@ -27,6 +28,7 @@ from ppdp.privacy.loss import PrivacyLoss
 
 if TYPE_CHECKING:
     from ppdp.certificate.share.signature import PrivateKey, PublicKey
+    from ppdp.core.adjacency import Adjacency
 
 SCHEMA_NAME = "ppdp-certificate/2"
 ASK_WHY = "ask `ppdp verify` why."
@@ -154,6 +156,29 @@ class Certificate(Saved):
         """
         record = self._held(": it guarantees nothing")
         return epsilon_at(loss_of(record), draws_of(record), delta)
+
+    def under(self, adjacency: Adjacency) -> Under:
+        """What the same run guarantees, with the noise that it had, where neighbours are others.
+
+        Parameters
+        ----------
+        adjacency : Adjacency
+            Which datasets are neighbours. What it needs, the run must have done: secret slots for rows that are added
+            or removed, and the cut for persons.
+
+        Returns
+        -------
+        Under
+            Its epsilon at the delta of the certificate; infinite where nothing is promised.
+
+        Raises
+        ------
+        InvalidParameter
+            If the run did not do that, or no bound of it holds there.
+        CertificateError
+            If the certificate does not hold.
+        """
+        return under(self._held(": it guarantees nothing"), adjacency)
 
     def claim(self) -> dict[str, Any]:
         """What is guaranteed, and of what: the document without the block ``issued`` and the digest, as a copy.

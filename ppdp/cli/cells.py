@@ -52,7 +52,13 @@ class Layout:
         if kind is not None and not _is_number(kind) and not _is_text(kind):
             fix = "a column of numbers or text."
             refuse(f"the column {rules.label!r} holds {kind}, no labels.", place=str(source.path), fix=fix)
-        columns = tuple(name for name in source.types if name != rules.label and name not in rules.drop)
+        if rules.groups is not None:
+            source.require(rules.groups, place("groups"))
+            kind = source.types[rules.groups]
+            if kind is not None and not _is_whole(kind) and not _is_text(kind):
+                fix = "a column of whole numbers or text."
+                refuse(f"the column {rules.groups!r} holds {kind}, no ids.", place=str(source.path), fix=fix)
+        columns = tuple(name for name in source.types if name not in (rules.label, rules.groups, *rules.drop))
         if not columns:
             refuse("no column is left for the features.", place=place("drop"), fix="drop fewer columns.")
         for name in columns:
@@ -97,6 +103,13 @@ class Layout:
         """The private rows as a fit takes them: in memory, or where an engine holds them with the name of the label."""
         return self.read(classes) if self.source.blocks is None else (Converted(self, classes), self.rules.label)
 
+    def ids(self) -> Any:
+        """Whose each row is: private ids, or where an engine holds the rows the name of their column."""
+        name = self.rules.groups
+        if name is None or self.source.blocks is not None:
+            return name
+        return _ids(self.source.read([name])[name], self.rules.missing)
+
     def read(self, classes: Sequence[Any] | None) -> tuple[Any, Any]:
         """Features as a frame and labels; the private rows. Labels are text if one of the public classes is."""
         return self.converted(self.source.read(self.wanted), classes)
@@ -133,18 +146,23 @@ class Converted(Blocks):
         fields = [(name, pa.float64()) for name in layout.names]
         if layout.rules.label is not None:
             fields.append((layout.rules.label, pa.large_string() if _are_words(classes) else pa.float64()))
+        self.wanted = layout.wanted
+        if (groups := layout.rules.groups) is not None:
+            kind = layout.source.types[groups]
+            fields.append((groups, pa.large_string() if _is_text(kind) else kind))
+            self.wanted = (*self.wanted, groups)
         self.schema, self.n, self.local = pa.schema(fields), self.blocks.n, self.blocks.local
 
     def tables(self, names: Sequence[str]) -> Iterator[Any]:
-        return map(self._task(_as_it_is), count(), self.blocks.tables(self.layout.wanted))
+        return map(self._task(_as_it_is), count(), self.blocks.tables(self.wanted))
 
     def over(self, task: Any, names: Sequence[str], width: int, merge: Any = None) -> Iterator[Any]:
-        found: Iterator[Any] = self.blocks.over(self._task(task), self.layout.wanted, width, merge)
+        found: Iterator[Any] = self.blocks.over(self._task(task), self.wanted, width, merge)
         return found
 
     def held(self, task: Any, names: Sequence[str], width: int) -> Any:
         """As workers hold them."""
-        return self.blocks.held(self._task(task), self.layout.wanted, width)
+        return self.blocks.held(self._task(task), self.wanted, width)
 
     def pieces(self, size: int) -> Iterator[Blocks]:
         return (Converted(self.layout, self.classes, piece) for piece in self.blocks.pieces(size))
@@ -166,6 +184,8 @@ def _converted(layout: Layout, classes: Sequence[Any] | None, schema: Any, task:
 
     X, y = layout.converted(table, classes)
     columns = [*X.to_numpy().T, *([] if y is None else [y])]
+    if layout.rules.groups is not None:
+        columns.append(_ids(table[layout.rules.groups], layout.rules.missing))
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema)]
     return task(first, pa.Table.from_arrays(arrays, schema=schema))
 
@@ -183,6 +203,12 @@ def _is_text(kind: Any) -> bool:
 
     kind = kind.value_type if types.is_dictionary(kind) else kind
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _is_whole(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_integer(kind))
 
 
 def _is_number(kind: Any) -> bool:
@@ -235,6 +261,21 @@ def _numbers(column: Any, missing: Sequence[Any]) -> Array:
     markers = [float(marker) for marker in missing if not isinstance(marker, str)]
     values[np.isin(values, markers)] = np.nan
     return values
+
+
+def _ids(column: Any, missing: Sequence[Any]) -> Any:
+    """Ids as they are written, without spaces around them; gaps are none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if _is_text(column.type):
+        text = _text(column)
+        return pc.if_else(_gaps(text, [one if isinstance(one, str) else f"{one:g}" for one in missing]), None, text)
+    room = np.iinfo(column.type.to_pandas_dtype())
+    markers = [
+        int(one) for one in missing if not isinstance(one, str) and room.min <= one <= room.max and one == int(one)
+    ]
+    return pc.if_else(pc.is_in(column, value_set=pa.array(markers, column.type)), None, column).combine_chunks()
 
 
 def _codes(column: Any, labels: Sequence[str], missing: Sequence[Any]) -> Array:

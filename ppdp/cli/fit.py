@@ -65,7 +65,7 @@ def _fit(options: Namespace, file: PipelineFile, layout: Layout) -> int:
         X, y = layout.rows(plan.domain.classes)
         try:
             with file.located():
-                pipe.fit(X, y)
+                pipe.fit(X, y, layout.ids())
         except Misuse as error:
             if isinstance(error.__context__, InvalidValue):  # its cause is in the data, not in the pipeline file
                 fix = 'invalid = "repair" in [pipeline], an imputer, or missing, categories and classes that cover it.'
@@ -217,5 +217,5 @@ def _loaded(options: Namespace) -> ReleasedPipeline:
 def _unlabelled(source: Source, file: PipelineFile) -> Layout:
     """The features alone: neither the labels nor what was dropped need be there."""
     rules: Any = file.rules
-    ignored = tuple(name for name in (*rules.drop, rules.label) if name in source.types)
-    return Layout.of(source, replace(file, rules=replace(rules, label=None, drop=ignored)))
+    ignored = tuple(name for name in (*rules.drop, rules.label, rules.groups) if name in source.types)
+    return Layout.of(source, replace(file, rules=replace(rules, label=None, groups=None, drop=ignored)))

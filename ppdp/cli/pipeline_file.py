@@ -28,6 +28,7 @@ class DataRules:
     """How a data file is read: public rules, for every cell by itself."""
 
     label: str | None  # column of labels
+    groups: str | None  # column of ids: whose each row is
     drop: tuple[str, ...]  # columns that are not read
     missing: tuple[str | float, ...]  # what stands for a gap, beside empty cells
     categories: Mapping[str, tuple[str, ...]]  # public ones of columns of text
@@ -46,7 +47,7 @@ class PipelineFile:
     @property
     def hides_number(self) -> bool:
         """Whether the number of rows is private."""
-        return "add_remove" in self.content.get("domain", {}).get("adjacency", {})
+        return not {"add_remove", "person"}.isdisjoint(self.content.get("domain", {}).get("adjacency", {}))
 
     def pipeline(self, *, ledger: Any = None, dataset: str | None = None) -> Any:
         """The pipeline, not fitted, for a ledger and a public name of the data instead of the one in the file."""
@@ -152,8 +153,8 @@ def _rules(given: Mapping[str, Any], path: Path) -> DataRules:
                 place=place_of(path, ["data", "one_hot", i]),
                 fix=f"add {name} = [...] to [data.categories].",
             )
-    label, drop = given.get("label"), tuple(given.get("drop", ()))
-    for name in [label, *drop]:
+    label, groups, drop = given.get("label"), given.get("groups"), tuple(given.get("drop", ()))
+    for name in [label, groups, *drop]:
         if name in categories:
             refuse(
                 f"the column {name!r} is no feature, so it needs no categories.",
@@ -162,8 +163,11 @@ def _rules(given: Mapping[str, Any], path: Path) -> DataRules:
             )
     if label in drop:
         refuse("the column of labels is dropped.", place=place_of(path, ["data", "drop"]), fix="leave it out here.")
+    if groups is not None and groups in (label, *drop):
+        what = "the column of ids is that of labels, or dropped."
+        refuse(what, place=place_of(path, ["data", "groups"]), fix="name it there only: it is no feature.")
     missing = tuple(given.get("missing", _DEFAULT_MARKERS))
-    return DataRules(label, drop, missing, categories, tuple(given.get("one_hot", ())))
+    return DataRules(label, groups, drop, missing, categories, tuple(given.get("one_hot", ())))
 
 
 def _step(given: Mapping[str, Any], position: int, path: Path, known: Mapping[str, type[Any]]) -> tuple[str, Any]:
@@ -211,6 +215,14 @@ def _check_steps(made: PipelineFile) -> None:
             )
     with made.located():
         _, mechanism = check_steps(list(made.steps), Pipeline)
+    persons = "person" in made.content.get("domain", {}).get("adjacency", {})
+    if persons != (made.rules.groups is not None):
+        what = (
+            "persons are protected, and no column says whose each row is." if persons else "persons are not protected."
+        )
+        fix = 'groups = "COLUMN" in [data].' if persons else "adjacency = {person = 3} and n_rows in [domain], or drop."
+        keys = ["domain", "adjacency"] if persons else ["data", "groups"]
+        refuse(what, place=place_of(made.path, keys), fix=fix)
     needs = mechanism is not None and mechanism[1].needs_y
     if needs and made.rules.label is None:
         refuse(

@@ -18,14 +18,15 @@ Limit = float | tuple[tuple[str | int, float], ...]
 class Adjacency:
     """Which datasets are neighbours, that is, what a certificate protects.
 
-    Made by :meth:`replace`, :meth:`add_remove` or :meth:`change`.
+    Made by :meth:`replace`, :meth:`add_remove`, :meth:`person` or :meth:`change`.
 
     Attributes
     ----------
     kind : str
-        ``"replace"``, ``"add_remove"``, or what is bounded of a change: ``"coordinate"``, ``"l1"`` or ``"l2"``.
+        ``"replace"``, ``"add_remove"``, ``"person"``, or what is bounded of a change: ``"coordinate"``, ``"l1"`` or
+        ``"l2"``.
     rows : int
-        Most rows in which two neighbouring datasets differ, all of one person.
+        Most rows in which two neighbouring datasets differ, all of one person; behind the cut to so many, for persons.
     limit : float or tuple of (column, float)
         How far a row may be changed, in raw units.
     count : int
@@ -39,6 +40,8 @@ class Adjacency:
     '3 replaced'
     >>> Adjacency.add_remove().distance.describe()
     '0 replaced, 1 toggled'
+    >>> Adjacency.person(rows=3).distance.describe()
+    '3 replaced'
     >>> Adjacency.change(coordinate=1.0).distance.describe()
     '0 replaced, 1 moved by <= 1 (in all 1)'
     """
@@ -60,6 +63,16 @@ class Adjacency:
         ``Domain.n_rows`` is then a public cap, which must be declared and never read off the rows.
         """
         return cls("add_remove", integer("rows", rows))
+
+    @classmethod
+    def person(cls, rows: int) -> Adjacency:
+        """All rows of one person, however many, become any number of rows of another, or none.
+
+        A fit is told whose each row is, ``fit(X, y, groups=ids)``, and keeps at most ``rows`` of everybody's, drawn in
+        secret. How many rows there are, and how many a person has, is private; ``Domain.n_rows`` is a public cap on the
+        rows that are kept, which must be declared and never read off them.
+        """
+        return cls("person", integer("rows", rows))
 
     @classmethod
     def change(
@@ -126,10 +139,8 @@ class Adjacency:
         InvalidParameter, DomainMismatch
             If a column is named that does not exist.
         """
-        if self.replaces:
-            return Distance(replaced=self.rows)
-        if self.hides_number:
-            return Distance(toggled=self.rows)
+        if self.record_level:
+            return Distance(toggled=self.rows) if self.kind == "add_remove" else Distance(replaced=self.rows)
         columns = math.inf if n_features is None else n_features
         if isinstance(self.limit, tuple):
             return _by_column(self.limit, self.count, n_features, names)
@@ -153,16 +164,23 @@ class Adjacency:
     @property
     def hides_number(self) -> bool:
         """Whether the number of rows is private, and what is declared a cap on it."""
-        return self.kind == "add_remove"
+        return self.kind == "add_remove" or self.cuts
+
+    @property
+    def cuts(self) -> bool:
+        """Whether a fit is told whose each row is, and keeps at most ``rows`` of everybody's."""
+        return self.kind == "person"
 
     @property
     def single(self) -> bool:
         """Whether neighbours differ in one row only, which stands in one of several disjoint parts of the rows."""
-        return self.rows == 1
+        return self.rows == 1 and not self.cuts
 
     @property
     def unit(self) -> str:
         """What is protected, in words."""
+        if self.cuts:
+            return "any one person with all of their rows, and the number of rows"
         if self.record_level:
             number = " and the number of rows" if self.hides_number else ""
             return ("any one row" if self.single else f"any {self.rows} rows of one person") + number
@@ -173,6 +191,12 @@ class Adjacency:
         """What neighbouring datasets are, in words."""
         if not self.record_level:
             return f"change one row {self._by}; {UNPROTECTED}"
+        if self.cuts:
+            kept = "1 row of each person is" if self.rows == 1 else f"{self.rows} rows of each person are"
+            return (
+                "all rows of one person, however many, become any number of rows of another, or none; at most"
+                f" {kept} kept, drawn in secret; the number of rows is private, and no more than n_rows are kept"
+            )
         which = "one row" if self.single else f"up to {self.rows} rows, all of one person"
         if self.hides_number:
             return f"add or remove {which}; the number of rows is private, at most the declared n_rows"
@@ -190,6 +214,8 @@ class Adjacency:
         """The same as a sentence: what happened to one of them."""
         if not self.record_level:
             return f"The values of one row are changed, {self._by}"
+        if self.cuts:
+            return "All rows of one person become any number of rows of another, or none"
         done = "added or removed" if self.hides_number else "replaced"
         return f"One row is {done}" if self.single else f"Up to {self.rows} rows of one person are {done}"
 
@@ -227,6 +253,10 @@ class Adjacency:
         """How many steps between neighbours of the other kind make one of this kind; infinite where no number does."""
         if (self != other and not other.record_level) or (self.hides_number and other.replaces):
             return math.inf  # where rows are replaced their number is public
+        if other.cuts:  # each of several new rows may be of a person who has others
+            return self.rows + 1 if self.replaces else 1
+        if self.cuts:
+            return math.inf  # for any number of rows
         once = -(-self.rows // other.rows)
         return once if self.hides_number == other.hides_number else 2 * once  # rows are removed, then others added
 
@@ -246,12 +276,13 @@ class Adjacency:
         InvalidParameter
             If there is no such adjacency.
         """
-        if "add_remove" in data and len(data) == 1:
-            return cls.add_remove(data["add_remove"])
+        for kind, made in (("add_remove", cls.add_remove), ("person", cls.person)):
+            if data.keys() == {kind}:
+                return made(data[kind])
         if unknown := sorted(map(str, set(data) - {*CHANGES, "count"})):
             raise InvalidParameter(
                 f"no change of values is bounded by {', '.join(unknown)}.",
-                fix="coordinate, l1 or l2; or add_remove alone.",
+                fix="coordinate, l1 or l2; or add_remove or person alone.",
             )
         bounds: dict[str, Any] = {
             name: dict(value) if isinstance(value, list | tuple) else value for name, value in data.items()

@@ -26,7 +26,7 @@ class Domain:
     ----------
     n_rows : int, optional
         Number of rows, at most 2^40; public and fixed where neighbouring datasets differ by *replaced* rows. Under
-        ``Adjacency.add_remove`` it is a cap: there may be fewer rows, and how many is private.
+        ``Adjacency.add_remove`` and ``Adjacency.person`` it is a cap: there may be fewer rows, and how many is private.
     n_features : int, optional
         Number of columns; a plan counts ``feature_names`` where it is not declared.
     feature_names : tuple of str, optional
@@ -39,7 +39,7 @@ class Domain:
         At most this many rows have gaps: a count, or a fraction of ``n_rows`` if it is a float
         of at most 1. ``None``: any row may have gaps.
     min_present : int, default=0
-        Public floor on the number of rows with weight; refused under ``Adjacency.add_remove``, which knows none.
+        Public floor on the number of rows with weight; refused where ``n_rows`` is a cap, which knows none.
     classes : tuple, optional
         Every label is one of these.
     y_range : tuple of two floats, optional
@@ -49,7 +49,7 @@ class Domain:
         that this was assumed and declared by nobody: ``unit_declared`` is False.
     adjacency : Adjacency, optional
         Which datasets are neighbours, where they do not differ by replaced rows: :meth:`Adjacency.add_remove`,
-        :meth:`Adjacency.change`.
+        :meth:`Adjacency.person`, :meth:`Adjacency.change`.
 
     Examples
     --------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,27 +22,40 @@ MOST_CLASSES = 1000  # labels that are told apart where none are declared
 
 
 @contextmanager
-def delivered(X: Any, y: Any) -> Iterator[tuple[Any, Any]]:
-    """What was passed to a fit, labels apart where they are a column; rows of an engine as :class:`Delivered`."""
-    if type(X).__module__.startswith("pyarrow") and isinstance(y, str) and hasattr(X, "drop_columns"):
-        _check_label(y, X.schema.names)
-        X, y = X.drop_columns([y]), X[y]
+def delivered(X: Any, y: Any, groups: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """What was passed to a fit, labels and ids apart where they are columns; of an engine :class:`Delivered`."""
+    beside = {"y": y, "groups": groups}
+    if type(X).__module__.startswith("pyarrow") and hasattr(X, "drop_columns"):
+        named = _named(beside, X.schema.names)
+        beside |= {which: X[name] for which, name in named.items()}
+        X = X.drop_columns(list(named.values()))
     source = opened_source(X)
     if source is None:
-        yield X, y
+        yield X, *beside.values()
         return
     with source:
-        if y is not None and not isinstance(y, str):
-            raise InvalidInput("rows are read in blocks, so labels must be a column of them.", fix="y='its name'.")
-        if y is not None:
-            _check_label(y, source.schema.names)
-        given = Delivered(source, tuple(name for name in source.schema.names if name != y), y)
-        yield given, given.labels
+        for which, what in (("y", "labels"), ("groups", "ids")):
+            if not isinstance(beside[which], str | None):
+                raise InvalidInput(
+                    f"rows are read in blocks, so {what} must be a column of them.", fix=f"{which}='its name'."
+                )
+        named = _named(beside, source.schema.names)
+        names = tuple(name for name in source.schema.names if name not in named.values())
+        given = Delivered(source, names, named.get("y"))
+        yield given, given.labels, groups
 
 
-def _check_label(name: str, names: Sequence[str]) -> None:
-    if list(names).count(name) != 1:
-        raise InvalidInput(f"no column, or more than one, is called {name!r}, as y says.", fix="y='its name'.")
+def _named(beside: Mapping[str, Any], names: Sequence[str]) -> dict[str, str]:
+    """What is the name of a column, of what stands beside the features."""
+    found = {which: value for which, value in beside.items() if isinstance(value, str)}
+    for which, name in found.items():
+        if list(names).count(name) != 1:
+            raise InvalidInput(
+                f"no column, or more than one, is called {name!r}, as {which} says.", fix=f"{which}='its name'."
+            )
+    if len(set(found.values())) < len(found):
+        raise InvalidInput("y and groups name the same column.", fix="labels in one, ids in another.")
+    return found
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -61,7 +74,11 @@ class Delivered:
     @property
     def labels(self) -> Any:
         """The column of labels without its rows."""
-        return None if self.label is None else column(self.source.schema.empty_table()[self.label])
+        return None if self.label is None else self.empty(self.label)
+
+    def empty(self, name: str) -> Any:
+        """Any column without its rows."""
+        return column(self.source.schema.empty_table()[name])
 
     @property
     def shape(self) -> tuple[int, int]:

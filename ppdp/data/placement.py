@@ -1,4 +1,4 @@
-"""Where rows stand whose number is private: ``docs/theory/distance.md``, Theorem P."""
+"""Which rows stay, and where, if their number is private: ``docs/theory/distance.md``, Theorems P and K."""
 
 from __future__ import annotations
 
@@ -17,49 +17,67 @@ from ppdp.data.stream import Stream
 from ppdp.exceptions import DomainMismatch
 from ppdp.privacy.noise.sampler import Noise
 
+Positions = NDArray[np.intp]
 
-def placed(rows: Rows, domain: Domain, noise: Noise) -> Rows:
+
+def placed(rows: Rows, domain: Domain, noise: Noise, persons: Positions | None = None) -> Rows:
     """The rows in secret slots, if their number is private; the other slots are those of deleted rows.
 
     Every injection of rows into slots is equally likely, so a dataset with one row more stands in the same slots but
     for one. What is drawn does not depend on the rows, nor on how many there are. :class:`DomainMismatch` if there are
     more rows than slots; not told is how many.
+
+    ``persons`` says whose each row is, by codes; of everybody only so many rows have a slot as the adjacency keeps, and
+    none of a negative code.
     """
     if not domain.adjacency.hides_number:
         return rows
-    n_slots, slots = domain.n, _slots(rows.n, domain, noise)
+    which, slots = _stays(rows.n, domain, noise, persons)
 
     def spread(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        out = np.zeros((n_slots, *values.shape[1:]))
-        out[slots] = values
+        out = np.zeros((domain.n, *values.shape[1:]))
+        out[slots] = values[which]
         return out
 
     if issparse(rows.X):
-        X = csr_array((np.ones(rows.n), (slots, np.arange(rows.n))), shape=(n_slots, rows.n)) @ rows.X
+        X = csr_array((np.ones(len(slots)), (slots, which)), shape=(domain.n, rows.n)) @ rows.X
     else:
         X = spread(rows.X)
     return Rows(X, None if rows.y is None else spread(rows.y), spread(rows.weight))
 
 
 @contextmanager
-def standing(rows: Rows | Stream, domain: Domain, noise: Noise) -> Iterator[Any]:
+def standing(rows: Rows | Stream, domain: Domain, noise: Noise, persons: Positions | None = None) -> Iterator[Any]:
     """The same, also of rows that are read in blocks: a private file holds them at their slots, in this context."""
     if isinstance(rows, Rows) or not domain.adjacency.hides_number:
-        yield rows if isinstance(rows, Stream) else placed(rows, domain, noise)
+        yield rows if isinstance(rows, Stream) else placed(rows, domain, noise, persons)
         return
-    with scattered(rows, _slots(rows.n, domain, noise), domain.n) as stream:
+    which, slots = _stays(rows.n, domain, noise, persons)
+    places = np.full(rows.n, -1)
+    places[which] = slots
+    with scattered(rows, places, domain.n) as stream:
         yield stream
 
 
-def _slots(n: int, domain: Domain, noise: Noise) -> NDArray[np.intp]:
-    if n > domain.n:
+def _stays(n: int, domain: Domain, noise: Noise, persons: Positions | None) -> tuple[Positions, Positions]:
+    """Which rows have a slot, and which one."""
+    which = np.arange(n) if persons is None else _cut(persons, domain.adjacency.rows, noise)
+    if len(which) > domain.n:
         raise DomainMismatch(
             "there are more rows than n_rows declares.", fix="declare a cap that no such table exceeds; never len(X)."
         )
-    return _secret_order(noise, domain.n)[:n]
+    return which, _secret_order(noise, domain.n)[: len(which)]
 
 
-def _secret_order(noise: Noise, count: int) -> NDArray[np.intp]:
+def _cut(persons: Positions, most: int, noise: Noise) -> Positions:
+    """At most so many rows of everybody: the first of theirs in a secret order of all rows."""
+    order = _secret_order(noise, len(persons))
+    order = order[np.argsort(persons[order], kind="stable")]
+    own = persons[order]
+    return order[(own >= 0) & (np.arange(len(own)) - np.searchsorted(own, own) < most)]
+
+
+def _secret_order(noise: Noise, count: int) -> Positions:
     """A uniform order: that of random words, all drawn again if two are equal, once in 2^64 / count² tries."""
     while True:
         words = noise.words(count)

@@ -27,7 +27,8 @@ from ppdp.core.progress import unseen
 from ppdp.data import intake as entrance
 from ppdp.data.delivered import Delivered, delivered
 from ppdp.data.facts import Fact, check_promised, complete, merged, of_neighbours
-from ppdp.data.placement import standing
+from ppdp.data.persons import check_groups, persons_of
+from ppdp.data.placement import placed, standing
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, NoRoute, PpdpError, PrivacyRefusal
 from ppdp.interop.sklearn import FromSklearn
@@ -170,6 +171,12 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         stages, mechanism = self.checked_steps()
         return complete(of_neighbours(declared, self.adjacency), stages, mechanism and mechanism[1], **seen)
 
+    @property
+    def neighbours(self) -> Adjacency:
+        """Which datasets are neighbours, whoever said so."""
+        self._check_kinds(domain=Domain, adjacency=Adjacency)
+        return (of_neighbours(self.domain, self.adjacency) or Domain()).adjacency
+
     def _charges_a_ledger(self) -> bool:
         return self.ledger is not None or open_ledger() is not None
 
@@ -182,7 +189,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         return check_steps(self.steps, type(self))
 
     @discreet
-    def fit(self, X: Any, y: Any = None) -> Pipeline:
+    def fit(self, X: Any, y: Any = None, groups: Any = None) -> Pipeline:
         """Run the plan on private rows, and certify what leaves.
 
         Parameters
@@ -192,6 +199,10 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             ``RecordBatchReader`` is read once for every statistic and never held in memory.
         y : array-like of shape (n_samples,) or str, optional
             Private labels, if the last step needs them; of an Arrow table and of rows in blocks the name of a column.
+        groups : array-like of shape (n_samples,) or str, optional
+            Whose each row is, for ``Adjacency.person``: private ids, whole numbers or text, or the name of their
+            column as for ``y``. Rows of equal ids are one person's. A row without an id is an invalid value: an error,
+            or left out where ``invalid="repair"``.
 
         Raises
         ------
@@ -200,11 +211,11 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             checked first and cost nothing. Cells are looked at behind the ledger's reservation: whatever is raised
             then, also for a value that is no number, counts as spent. No variable of a frame leaves with it.
         """
-        with delivered(X, y) as given:
+        with delivered(X, y, groups) as given:
             return self._fit(*given)
 
-    def _fit(self, X: Any, y: Any) -> Pipeline:
-        plan, X, labels = self._received(X, y)
+    def _fit(self, X: Any, y: Any, groups: Any) -> Pipeline:
+        plan, X, labels = self._received(X, y, groups)
         noise = Noise(self.random_state)
         self._rehearse(plan, noise)
         charged = self._charge(plan)
@@ -213,7 +224,8 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             with ExitStack() as files:
                 with at_step("entrance"), unseen(plan.domain.adjacency.hides_number):
                     plan, rows = self._rows(plan, X, labels)
-                    rows = files.enter_context(standing(rows, plan.domain, noise))
+                    persons = persons_of(X, groups, self.invalid)
+                    rows = files.enter_context(standing(rows, plan.domain, noise, persons))
                 outcome = execute(plan, rows, noise)
             status = "released"
         except PpdpError as error:
@@ -224,13 +236,14 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         self._keep(plan.on(outcome.rung), outcome, charged, seeded=noise.seeded)
         return self
 
-    def _received(self, X: Any, y: Any) -> tuple[Plan, Any, Any]:
+    def _received(self, X: Any, y: Any, groups: Any) -> tuple[Plan, Any, Any]:
         """The plan for these data, and the data, of which only the form was looked at."""
         self._forget()
         _, mechanism = self.checked_steps()
         self._refuse_to_owe()
-        hidden = (of_neighbours(self.domain, self.adjacency) or Domain()).adjacency.hides_number
+        hidden = self.neighbours.hides_number
         X, names = self._form_of(X, self.coded, hides_number=hidden)
+        check_groups(X, groups, self.neighbours)
         supervised = mechanism is not None and mechanism[1].needs_y
         labels = entrance.check_labels(X, y, self, hides_number=hidden) if supervised else None
         if isinstance(X, Delivered) and not supervised:
@@ -325,17 +338,25 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
 
     @available_if(lambda self: self._answers("transform"))
     @discreet
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
+    def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
         """Fit, then map the same rows with released statistics: private rows, which no certificate covers."""
-        return self.fit(X, y).transform(X)
+        return self.fit(X, y, groups).transform(X)
 
 
-def rows_to_fit(pipeline: Pipeline, X: Any, y: Any = None) -> tuple[Plan, Rows]:
-    """What a fit would execute, and on which rows, which are private; nothing is charged, released or changed."""
+def rows_to_fit(
+    pipeline: Pipeline, X: Any, y: Any = None, groups: Any = None, noise: Noise | None = None
+) -> tuple[Plan, Rows]:
+    """What a fit would execute, and on which rows, which are private; nothing is charged, released or changed.
+
+    Where their number is private they stand in slots that are drawn by ``noise``, if that is given.
+    """
     twin = copy(pipeline)
-    plan, table, labels = twin._received(X, y)
+    plan, table, labels = twin._received(X, y, groups)
     with at_step("entrance"):
-        return twin._rows(plan, table, labels)
+        plan, rows = twin._rows(plan, table, labels)
+        if noise is None:
+            return plan, rows
+        return plan, placed(rows, plan.domain, noise, persons_of(table, groups, twin.invalid))
 
 
 def _steps_of(plan: Plan) -> list[tuple[str, Any]]:

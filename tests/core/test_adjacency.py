@@ -206,3 +206,28 @@ def test_a_replaced_row_is_removed_and_added_but_no_number_of_replaced_rows_adds
     assert [Adjacency.replace(k).steps_of(added(2)) for k in (1, 3)] == [2, 4]
     assert Adjacency.change(l2=1.0).steps_of(added()) == 2
     assert added().steps_of(Adjacency.replace()) == added().steps_of(Adjacency.change(l2=1.0)) == math.inf
+
+
+def test_persons_are_replaced_rows_behind_a_cut_and_any_number_of_rows_in_front_of_it():
+    person = Adjacency.person
+    assert person(3).distance == Adjacency.replace(3).distance
+    assert person(3).record_level
+    assert person(3).hides_number
+    assert not person(3).replaces
+    assert not person(1).single  # their rows may stand in several parts
+    facts = Domain(n_rows=9, n_features=2, adjacency=person(3))
+    assert facts.to_dict()["adjacency"] == person(3).to_dict() == {"person": 3}
+    assert Domain.from_dict(json.loads(json.dumps(facts.to_dict()))) == facts
+    assert "at most 1 row of each person is kept" in person(1).words
+    for wrong in ({"person": 0}, {"person": 1.5}, {"person": 1, "count": 2}, {"person": 1, "add_remove": 1}):
+        with pytest.raises(InvalidParameter):
+            Adjacency.from_dict(wrong)
+
+
+def test_one_step_of_persons_covers_any_rows_of_one_and_no_number_of_other_steps_covers_it():
+    person, added = Adjacency.person(2), Adjacency.add_remove
+    assert [added(j).steps_of(person) for j in (1, 7)] == [1, 1]
+    assert [Adjacency.replace(j).steps_of(person) for j in (1, 3)] == [2, 4]
+    assert Adjacency.change(l2=1.0).steps_of(person) == Adjacency.person(5).steps_of(person) == 1
+    for other in (added(), Adjacency.replace(), Adjacency.change(l2=1.0)):
+        assert person.steps_of(other) == math.inf

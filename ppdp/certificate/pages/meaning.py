@@ -293,6 +293,8 @@ def _unit(c: Record) -> str:
     """Rows of one person, and whether anybody said so."""
     if not c.neighbours.record_level:
         return f"Nothing else needs protection: {c.neighbours.words}."
+    if c.neighbours.cuts:
+        return "Rows of one id are one person's, and nobody has more than one: declared, not checked."
     if not c.neighbours.single:
         return f"Nobody has more than {c.rows_per_unit} rows: declared, not checked."
     if c.neighbours.hides_number or any(fact.name == "rows_per_unit" and fact.origin == "declared" for fact in c.facts):

@@ -257,7 +257,7 @@ def gate(c: Record) -> Sequence[Element]:
     if g is None:
         return h2("The gate"), p(f"There was none: {conditions} assumed and not tested.")
     further = g.ladder.rungs[g.ladder.rung].further if g.ladder else 0
-    done = "added or removed" if c.neighbours.hides_number else "replaced"
+    done = "replaced" if c.neighbours.replaces or c.neighbours.cuts else "added or removed"
     steps = f"that many rows at least must be {done}" if c.neighbours.record_level else "that many changes it takes"
     rung = g.ladder and (
         f" The same noisy margin was compared with {len(g.ladder.rungs)} public thresholds; the bounds on this page are"

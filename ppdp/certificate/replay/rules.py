@@ -49,6 +49,9 @@ CAP = (
 )
 
 
+NO_ID = "that a run stops because a row has no id: invalid='error' stops there, invalid='repair' leaves the row out"
+
+
 def stated(adjacency: Adjacency) -> str:
     """Which datasets are neighbours, in the words of a certificate; where rows are replaced, those for one row."""
     return ADJACENCY if adjacency.replaces else adjacency.words
@@ -57,7 +60,8 @@ def stated(adjacency: Adjacency) -> str:
 def not_covered(invalid: str, adjacency: Adjacency) -> list[str]:
     """What a certificate does not promise, in words."""
     capped = [CAP] if adjacency.hides_number else []
-    return [*([EXCEPTIONS] if invalid == "error" else []), *capped, *NOT_COVERED]
+    stops = [EXCEPTIONS, *([NO_ID] if adjacency.cuts else [])] if invalid == "error" else []
+    return [*stops, *capped, *NOT_COVERED]
 
 
 def step_rules(step: Step, domain: Domain, distance: Distance, where: str) -> Iterator[str]:

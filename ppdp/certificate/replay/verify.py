@@ -89,7 +89,7 @@ class Differences(list[str]):
 
     def same(self, what: str, recorded: float | None, computed: float | None) -> None:
         """Compare two numbers."""
-        if not _close(recorded, computed):
+        if not close(recorded, computed):
             self.append(f"{what}: {recorded!r} is recorded, {computed!r} follows.")
 
 
@@ -129,12 +129,12 @@ def _replay(c: Record) -> list[str]:
         ]
         squares.append(max(loss.mu for loss in losses) ** 2)
         failure = failure / certain_share(math.sqrt(sum(squares)))
-        draws += max(_draws(rung.mechanism, *r.end) for r, rung in zip(rungs, ladder.rungs))
+        draws += max(draws_at(rung.mechanism, *r.end) for r, rung in zip(rungs, ladder.rungs))
     elif c.mechanism is not None:
         loss = _of_mechanism("mechanism", c.mechanism, domain, distance, found)
         squares.append(loss.mu**2)
         parts += loss.parts
-        draws += _draws(c.mechanism, domain, distance)
+        draws += draws_at(c.mechanism, domain, distance)
     spent = PrivacyLoss(math.sqrt(sum(squares)), failure, front, parts)
     if c.search is None:
         _check_total(c, spent, draws, found)
@@ -147,7 +147,8 @@ def _replay(c: Record) -> list[str]:
     return found
 
 
-def _draws(mechanism: Mechanism, domain: Domain, distance: Distance) -> int:
+def draws_at(mechanism: Mechanism, domain: Domain, distance: Distance) -> int:
+    """How many numbers it draws that count."""
     m = mechanism
     return draws_that_count(m.formula, domain, distance, steps=m.steps, size=m.size, parameters=m.parameters)
 
@@ -177,18 +178,18 @@ def _derive(c: Record, found: Differences) -> tuple[list[Point], Domain, Distanc
     domain = Domain.from_dict(c.entrance.domain)
     distance = Distance.from_dict(c.entrance.distance)
     neighbours = domain.neighbours.to_dict()
-    if not _close(neighbours, c.entrance.distance) or c.rows_per_unit != domain.adjacency.rows:
+    if not close(neighbours, c.entrance.distance) or c.rows_per_unit != domain.adjacency.rows:
         found.append("entrance.distance: neighbouring datasets differ otherwise.")
-    if not _close(domain.to_dict(), c.entrance.domain):
+    if not close(domain.to_dict(), c.entrance.domain):
         found.append("entrance.domain: it is not written as it is read.")
     points = []
     for i, step in enumerate(c.steps):
         points.append((domain, distance))
         found += step_rules(step, domain, distance, f"steps[{i}]")
         domain, distance = lookup(step.formula, "stability")(domain, distance, **step.parameters)
-        if not _close(domain.to_dict(), step.domain):
+        if not close(domain.to_dict(), step.domain):
             found.append(f"steps[{i}].domain: another domain follows.")
-        if not _close(distance.to_dict(), step.distance):
+        if not close(distance.to_dict(), step.distance):
             found.append(f"steps[{i}].distance: another distance follows.")
     return points, domain, distance
 
@@ -197,7 +198,7 @@ def _check_total(c: Record, loss: PrivacyLoss, draws: int, found: Differences) -
     total = c.total
     found.same("total.mu", total.mu, loss.mu)
     found.same("total.failure", total.failure, loss.failure)
-    if not _close(total.parts, [part.to_dict() for part in loss.parts]):
+    if not close(total.parts, [part.to_dict() for part in loss.parts]):
         found.append("total.parts: other parts follow.")
     least = (1 + math.exp(c.epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
     if not least * (1 - TOLERANCE) <= total.allowance < (c.delta or math.inf):
@@ -211,12 +212,12 @@ def _check_total(c: Record, loss: PrivacyLoss, draws: int, found: Differences) -
         found.append("epsilon: the releases cost more than (epsilon, delta).")
 
 
-def _close(a: Any, b: Any) -> bool:
+def close(a: Any, b: Any) -> bool:
     """Equality of plain documents up to rounding."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
-        return a.keys() == b.keys() and all(_close(a[k], b[k]) for k in a)
+        return a.keys() == b.keys() and all(close(a[k], b[k]) for k in a)
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
-        return len(a) == len(b) and all(_close(x, y) for x, y in zip(a, b))
+        return len(a) == len(b) and all(close(x, y) for x, y in zip(a, b))
     if isinstance(a, bool) or isinstance(b, bool) or not isinstance(a, (int, float)) or not isinstance(b, (int, float)):
         return bool(a == b)
     return math.isclose(a, b, rel_tol=TOLERANCE)

@@ -124,13 +124,17 @@ def kept(rows: Any, passes: int, *, last: bool = False) -> Iterator[Any]:
 
 @contextmanager
 def scattered(rows: Stream, slots: Positions, n: int) -> Iterator[Stream]:
-    """Rows as they came in, each at its slot among n of a private file; where none stands is a deleted row."""
+    """Rows as they came in, each at its slot among n of a private file; where none stands is a deleted row.
+
+    A row whose slot is negative is left out.
+    """
     with _file(n, rows.d) as own:
         for first in range(0, n, PIECE):  # whole before any row is read: a full disk tells of n only
             size = min(PIECE, n - first)
             own.write(Rows(np.zeros((size, rows.d)), np.zeros(size), np.zeros(size), first=first))
         for block in rows.over(Rows.bare):
-            own.scatter(block, slots[block.first : block.first + block.n])
+            places = slots[block.first : block.first + block.n]
+            own.scatter(block.part(places >= 0), places[places >= 0])
         yield Stream(replace(own, labelled=len(rows.names) > rows.d), (), n, rows.d, ())
 
 

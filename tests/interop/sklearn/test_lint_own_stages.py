@@ -88,6 +88,15 @@ class TestOwn:
         assert lint(search.set_params(random_state=None)).severity == "none"
         assert lint(inside(gate=None)).severity == "declared"
 
+    def test_splits_must_keep_persons_whole(self):
+        persons = ppdp.Adjacency.person(3)
+        for pipe in (inside(adjacency=persons), inside(domain=ppdp.Domain(n_rows=9, adjacency=persons))):
+            first = lint(pipe).findings[0]
+            assert (first.estimator, first.severity) == ("Pipeline", "declared")
+            assert "splits for training and testing keep persons whole" in first.leaks
+            assert "GroupKFold" in first.fix
+        assert lint(inside(adjacency=ppdp.Adjacency.add_remove())).severity == "none"
+
     def test_what_is_declared_to_be_public(self):
         public = transformers.Public(StandardScaler(), row_norm=1.0)
         assert [(found.estimator, found.severity) for found in lint(public)] == [("Public", "declared")]

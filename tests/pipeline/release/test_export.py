@@ -54,7 +54,7 @@ def fitted(name):
         X = X.fillna(0.0)
     for _ in range(20):  # a gate may refuse
         try:
-            return Pipeline(steps, epsilon=3.0, **parameters).fit(X, y), X
+            return zoo.fitted(Pipeline(steps, epsilon=3.0, **parameters), X, y), X
         except PrivacyRefusal:
             continue
     raise AssertionError("these data should pass")

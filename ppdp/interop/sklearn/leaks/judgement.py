@@ -45,6 +45,11 @@ _UNTESTED = Leak(
     "nothing, if what its bounds assume of the rows holds: gate=None, so nobody tests it",
     fix="leave gate out, and it is tested.",
 )
+_PERSONS = Leak(
+    "declared",
+    "nothing, if rows of one id are one person's, and splits for training and testing keep persons whole",
+    fix="GroupKFold or another group-wise splitter, with the ids as groups of splits and fits.",
+)
 _DIFFPRIVLIB = Leak(
     "declared",
     "nothing, if diffprivlib's model does what it says: nobody checked, and the certificate is CONDITIONAL",
@@ -148,4 +153,11 @@ def leak_of_container(estimator: Any) -> Leak | None:
         return None
     if given.get("random_state") is not None:
         return _SEEDED
-    return _UNTESTED if given.get("gate", "auto") is None else None
+    if given.get("gate", "auto") is None:
+        return _UNTESTED
+    return _PERSONS if any(_cuts(given.get(name)) for name in ("adjacency", "domain")) else None
+
+
+def _cuts(said: Any) -> bool:
+    """Whether an adjacency, or that of public facts, protects persons."""
+    return bool(getattr(getattr(said, "adjacency", said), "cuts", False))

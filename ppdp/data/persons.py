@@ -1,0 +1,95 @@
+"""Whose rows are whose: ids, each read by itself, become codes; what they were is kept nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ppdp.core.adjacency import Adjacency
+from ppdp.data.delivered import Delivered
+from ppdp.data.frames import cells, column
+from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue
+
+NOBODY = -1  # code of a row without an id
+_ROUTED = (
+    "fit(X, y, groups=ids); within scikit-learn set_config(enable_metadata_routing=True), then"
+    " pipeline.set_fit_request(groups=True), and params={'groups': ids} for cross_validate."
+)
+
+
+def check_groups(X: Any, groups: Any, adjacency: Adjacency) -> None:
+    """One id per row of ``X`` where persons are protected, and none elsewhere; only the form is looked at."""
+    if groups is None:
+        if adjacency.cuts:
+            raise InvalidParameter("persons are protected, and nobody says whose each row is.", fix=_ROUTED)
+        return
+    if not adjacency.cuts:
+        raise InvalidParameter(
+            f"groups say whose each row is, and what is protected is {adjacency.unit}.",
+            fix="adjacency=Adjacency.person(rows=...), or leave groups out.",
+        )
+    try:
+        ids = X.empty(groups) if isinstance(X, Delivered) else column(groups)
+        kind, sized = ids.dtype, ids.ndim == 1
+        matched = isinstance(X, Delivered) or len(ids) == np.shape(X)[0]
+    except Exception:  # of a container that does not keep to its own form
+        kind, sized, matched = None, False, False
+    if not sized:
+        raise InvalidInput("groups must be a column of ids.", fix="one id for every row of X.")
+    if getattr(kind, "kind", "O") not in "iuOUS":
+        raise InvalidInput(
+            "groups must hold whole numbers or text: other numbers are rounded, and two persons would be one.",
+            fix="ids.astype('Int64'), or text.",
+        )
+    if not matched:
+        raise InvalidInput("groups must have one id for every row of X.", fix="ids of the same rows.")
+
+
+def persons_of(X: Any, groups: Any, invalid: str) -> NDArray[np.intp] | None:
+    """A code for whose each row is, in the order of the rows: equal where ids are; None where nobody says.
+
+    A row without an id stops the fit ("error"), or has the code of nobody ("repair"): were all such rows one person's,
+    or each another's, somebody with many of them would change more rows than are certified.
+    """
+    if groups is None:
+        return None
+    blocks: Iterable[Any] = (
+        [_coded(column(groups))]
+        if not isinstance(X, Delivered)
+        else (X.source.over(lambda _, table: _coded(column(table[groups])), [groups], 1))
+    )
+    known: dict[Any, int] = {}
+    codes = [np.full(0, NOBODY)]
+    for own, ids in blocks:
+        places = np.array([*(known.setdefault(one, len(known)) for one in ids), NOBODY])
+        codes.append(places[own])
+    found = np.concatenate(codes)
+    if invalid == "error" and (found == NOBODY).any():
+        raise InvalidValue(
+            "a row has no id that is a whole number or text, so nobody knows whose it is.",
+            fix="an id for every row, or invalid='repair' leaves it out.",
+        )
+    return found
+
+
+def _coded(values: Any) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Codes of ids among the different ones, which come with them; the last of these for what is no id."""
+    import pandas as pd
+
+    ids = cells(values)
+    if ids.dtype.kind in "iu":
+        return pd.factorize(ids)
+    ids = ids.astype(object)
+    ids[~np.frompyfunc(_is_id, 1, 1)(ids).astype(bool)] = None
+    return pd.factorize(ids)
+
+
+def _is_id(cell: Any) -> bool:
+    """Whether it is a whole number, or text that is not blank."""
+    if isinstance(cell, (str, bytes)):
+        return bool(cell.strip())
+    return isinstance(cell, Integral) and not isinstance(cell, (bool, np.bool_))
