@@ -53,6 +53,7 @@ GAPPY = 0.1  # share of the rows that may have gaps
 
 STAGES: tuple[tuple[str, Callable[[], Any], bool], ...] = (
     ("MinMaxScaler(ranges=...)", lambda: MinMaxScaler((-1, 1)), False),
+    ('MinMaxScaler(ranges="private")', lambda: MinMaxScaler("private"), False),
     ("NormClipper()", NormClipper, False),
     ("RowMap(f, out_ranges=...)", lambda: RowMap(out_ranges=(-1, 1)), False),
     ("RandomProjection(10)", lambda: RandomProjection(10), False),

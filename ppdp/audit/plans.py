@@ -177,9 +177,9 @@ def _release_target(plan: Plan, release: PlannedRelease) -> StabilityTarget:
 
 def _released(release: PlannedRelease, domain: Domain, pair: Pair) -> tuple[float, float]:
     """How far apart the exact answers to a release are, and what is claimed."""
-    measure = STATISTICS[release.statistic].measure
-    one, other = (measure(rows, domain, release.parameters) for rows in pair)
-    return float(np.linalg.norm(one - other)), release.sensitivity
+    statistic = STATISTICS[release.statistic]
+    one, other = (statistic.measure(rows, domain, release.parameters) for rows in pair)
+    return statistic.apart(one, other), release.sensitivity
 
 
 def answer_target(plan: Plan, margin: float = 0.0) -> StabilityTarget:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -51,6 +51,11 @@ class _Expected(NamedTuple):
     form: tuple[str, float, float, int]
     claimed: float
     at: int | None
+    apart: Callable[[Array, Array], float]
+
+
+def _distance(one: Array, other: Array) -> float:
+    return float(np.linalg.norm(one - other))
 
 
 @dataclass
@@ -266,12 +271,15 @@ class _Replay:
             for release in (release for release in plan.releases if release.at == position):
                 statistic = STATISTICS[release.statistic]
                 waits = position <= last and (release.purpose == "predict" or position > first)
-                for size in statistic.sizes(step.domain, release.parameters):
-                    form = "gaussian", release.noise_scale, statistic.bound(step.domain), size
-                    one = _Expected(f"{step.name}, release of {release.statistic}", form, release.sensitivity, position)
+                name = f"{step.name}, release of {release.statistic}"
+                for law, size in statistic.asked(step.domain, release.parameters):
+                    form = law, release.noise_scale, statistic.bound(step.domain), size
+                    one = _Expected(name, form, release.sensitivity, position, statistic.apart)
                     (waiting if waits else found).append(one)
             if position == last and gate is not None:
-                found += [_Expected("gate", (LAWS[gate.kind], gate.noise_scale, float(gate.n_rows), 1), 1.0, None)]
+                found += [
+                    _Expected("gate", (LAWS[gate.kind], gate.noise_scale, float(gate.n_rows), 1), 1.0, None, _distance)
+                ]
                 found += waiting
         return found
 
@@ -309,7 +317,7 @@ class _Replay:
         expected = self._expected()
         for told, a, b in zip(expected, one.asked, other.asked):
             if told.at is None or told.at <= holding:
-                apart = float(np.linalg.norm(a.value - b.value))
+                apart = told.apart(a.value, b.value)
                 excess = EXCESS if told.at is not None else MARGIN_EXCESS
                 self._note(told.name, "exact answer", share(apart, told.claimed), excess)
         if holding < len(plan.steps):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.exponential import CELLS
+from ppdp.bounds.exponential import CELLS, GAUSSIAN_SHARE
 from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.counting import cell_scores, middles
@@ -51,6 +51,18 @@ class Statistic:
     def size(self, domain: Domain, parameters: Parameters) -> int:
         """How many numbers it has."""
         return sum(self.sizes(domain, parameters))
+
+    def asked(self, domain: Domain, parameters: Parameters) -> list[tuple[str, int]]:
+        """By which law noise is drawn, and how many numbers that takes, one answer after the other."""
+        if self.chosen:
+            return [("choice", CELLS)] * self.size(domain, parameters)
+        return [("gaussian", size) for size in self.sizes(domain, parameters)]
+
+    def apart(self, one: Array, other: Array) -> float:
+        """How far apart exact vectors are, in units of the sensitivity."""
+        if self.chosen:
+            return GAUSSIAN_SHARE * float(np.linalg.norm(np.ptp((one - other).reshape(-1, CELLS), axis=1)))
+        return float(np.linalg.norm(one - other))
 
     def answer(self, exact: Array, rows: Any, domain: Domain, release: Any, noise: Noise) -> Array:
         """All of it with the noise of a release, of rows of which the exact vector, or its first part, is known."""
