@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ppdp.pipeline.search.search import PrivateSearchCV
     from ppdp.privacy.ledger.ledger import Ledger
     from ppdp.privacy.loss import PrivacyLoss
+    from ppdp.transformers.columns.make import make_column_map
     from ppdp.transformers.way import Condition
 
 __version__ = "0.2.0"
@@ -50,6 +51,7 @@ __all__ = [
     "engine",
     "lint",
     "load",
+    "make_column_map",
     "make_pipeline",
     "read_parquet",
 ]
@@ -74,6 +76,7 @@ _HOMES = {
     "engine": "data.engine.opening",
     "lint": "interop.sklearn.lint",
     "load": "pipeline.release.load",
+    "make_column_map": "transformers.columns.make",
     "make_pipeline": "pipeline.pipeline",
     "read_parquet": "pipeline.release.table",
 }

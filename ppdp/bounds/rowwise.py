@@ -62,7 +62,7 @@ def range_scaling(
     return out, replace(found, radius=radius, total=min(found.total, found.moved * radius)).moving(moves)
 
 
-@_row_by_row("row-wise.row-map", used_by=("RowMap", "ColumnMap"))
+@_row_by_row("row-wise.row-map", used_by=("RowMap", "ColumnMap", "CategoryEncoder", "DateEncoder"))
 def row_map(
     domain: Domain,
     distance: Distance,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap
+from ppdp.transformers.columns.readings import Labels, Reading
 
 
 def labels_only(categories: Sequence[Any]) -> tuple[Any, ...]:
@@ -42,6 +43,16 @@ class Categorical(PublicMap):
     expects: bool = False
     step: str = ""
     bounds = True
+    reads = True
+
+    def reading(self, position: int) -> Reading | None:
+        labels = labels_only(self.categories[position]) if position < len(self.categories) else ()
+        return Labels(labels) if any(isinstance(label, str) for label in labels) else None
+
+    @property
+    def declares(self) -> str | None:
+        shown = "; ".join(", ".join(map(str, labels)) for labels in self.categories)
+        return f"the categories of {self.step!r} are public: {shown}" if self.step else None
 
     def _of(self, given: ColumnFacts) -> tuple[tuple[Any, ...], ...]:
         if len(self.categories) != len(given.names):
@@ -126,3 +137,52 @@ class Encoded(Categorical):
             code = np.where(same.any(axis=1), same.argmax(axis=1), self.unknown)
             out.append(np.where(np.isnan(column) & ~same.any(axis=1), self.missing, code))
         return np.column_stack(out)
+
+
+@dataclass(frozen=True)
+class Labelled(PublicMap):
+    """The position of every label; anything else is one further category or -1, and so are gaps.
+
+    Unlike :class:`Encoded` it reads numbers as labels, too, and leaves no gap whatever a cell holds.
+    """
+
+    labels: tuple[tuple[Any, ...], ...]
+    other: str | None = None  # name of the category that anything else is
+    missing: str | None = None  # name of the category that gaps are
+    bounds = True
+    fills = True
+    reads = True
+
+    @property
+    def categories(self) -> tuple[tuple[str, ...], ...]:
+        """What the positions stand for, by column."""
+        return tuple(self._of(labels) for labels in self.labels)
+
+    def _of(self, labels: tuple[Any, ...]) -> tuple[str, ...]:
+        further = (name for name in (self.other, self.missing) if name is not None)
+        return tuple(dict.fromkeys((*map(str, labels), *further)))
+
+    def _position(self, name: str | None, categories: tuple[str, ...]) -> float:
+        return -1.0 if name is None else float(categories.index(name))
+
+    def reading(self, position: int) -> Reading | None:
+        if position >= len(self.labels):
+            return None
+        made = self._of(self.labels[position])
+        gap, other = self._position(self.missing, made), self._position(self.other, made)
+        return Labels(self.labels[position], gap, other, typed=True)
+
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
+        if len(self.labels) != len(given.names):
+            raise InvalidParameter(
+                f"categories of {len(self.labels)} columns are declared for {len(given.names)} columns.",
+                stage="CategoryEncoder",
+                fix="a list of labels for every column, or by name.",
+            )
+        return ColumnFacts.within(given.names, np.array([(-1.0, max(1.0, len(c) - 1.0)) for c in self.categories]))
+
+    def told(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
+        return [(f"categories of {name}", ", ".join(map(str, labels))) for name, labels in zip(names, self.labels)]
+
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
+        return np.where(np.isnan(X), [self._position(self.missing, made) for made in self.categories], X)
