@@ -40,6 +40,11 @@ class Block:
         return first if first is not None and first.reads else None
 
     @property
+    def reads_cells(self) -> bool:
+        """Whether its columns hold no numbers."""
+        return self.encoder is not None and self.encoder.reads_cells
+
+    @property
     def described(self) -> str:
         """Its columns in words."""
         if isinstance(self.columns, (list, tuple)):

@@ -45,9 +45,13 @@ class Categorical(PublicMap):
     bounds = True
     reads = True
 
+    @property
+    def reads_cells(self) -> bool:
+        return any(map(_is_text, self.categories))
+
     def reading(self, position: int) -> Reading | None:
         labels = labels_only(self.categories[position]) if position < len(self.categories) else ()
-        return Labels(labels) if any(isinstance(label, str) for label in labels) else None
+        return Labels(labels) if _is_text(labels) else None
 
     @property
     def declares(self) -> str | None:
@@ -143,7 +147,7 @@ class Encoded(Categorical):
 class Labelled(PublicMap):
     """The position of every label; anything else is one further category or -1, and so are gaps.
 
-    Unlike :class:`Encoded` it reads numbers as labels, too, and leaves no gap whatever a cell holds.
+    Labels of a column are text, of which it gets codes, or numbers.
     """
 
     labels: tuple[tuple[Any, ...], ...]
@@ -154,23 +158,32 @@ class Labelled(PublicMap):
     reads = True
 
     @property
+    def expects(self) -> bool:  # type: ignore[override]
+        """Whether gaps among numbers are declared to come in; those of text are codes like any other."""
+        return self.missing is not None and not all(map(_is_text, self.labels))
+
+    @property
     def categories(self) -> tuple[tuple[str, ...], ...]:
         """What the positions stand for, by column."""
-        return tuple(self._of(labels) for labels in self.labels)
+        further = [name for name in (self.other, self.missing) if name is not None]
+        return tuple(tuple(dict.fromkeys((*map(str, labels), *further))) for labels in self.labels)
 
-    def _of(self, labels: tuple[Any, ...]) -> tuple[str, ...]:
-        further = (name for name in (self.other, self.missing) if name is not None)
-        return tuple(dict.fromkeys((*map(str, labels), *further)))
+    @property
+    def reads_cells(self) -> bool:
+        return any(map(_is_text, self.labels))
 
     def _position(self, name: str | None, categories: tuple[str, ...]) -> float:
         return -1.0 if name is None else float(categories.index(name))
 
     def reading(self, position: int) -> Reading | None:
-        if position >= len(self.labels):
+        if position >= len(self.labels) or not _is_text(self.labels[position]):
             return None
-        made = self._of(self.labels[position])
+        made = self.categories[position]
         gap, other = self._position(self.missing, made), self._position(self.other, made)
         return Labels(self.labels[position], gap, other, typed=True)
+
+    def told(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
+        return [(f"categories of {name}", ", ".join(map(str, labels))) for name, labels in zip(names, self.labels)]
 
     def facts(self, given: ColumnFacts) -> ColumnFacts:
         if len(self.labels) != len(given.names):
@@ -181,8 +194,22 @@ class Labelled(PublicMap):
             )
         return ColumnFacts.within(given.names, np.array([(-1.0, max(1.0, len(c) - 1.0)) for c in self.categories]))
 
-    def told(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
-        return [(f"categories of {name}", ", ".join(map(str, labels))) for name, labels in zip(names, self.labels)]
-
     def apply(self, X: Array, given: ColumnFacts) -> Array:
-        return np.where(np.isnan(X), [self._position(self.missing, made) for made in self.categories], X)
+        out = []
+        for column, labels, made in zip(X.T, self.labels, self.categories):
+            other, gap = self._position(self.other, made), self._position(self.missing, made)
+            code = column if _is_text(labels) else _found(column, np.array(labels, dtype=np.float64), other)
+            out.append(np.where(np.isnan(column), gap, code))
+        return np.column_stack(out)
+
+
+def _is_text(labels: Sequence[Any]) -> bool:
+    """Whether labels are read as codes: numbers are known by themselves."""
+    return any(isinstance(label, str) for label in labels)
+
+
+def _found(column: Array, values: Array, other: float) -> Array:
+    """The position of every entry among distinct values; ``other`` for any other entry."""
+    order = np.argsort(values)
+    at = np.minimum(np.searchsorted(values[order], column), len(values) - 1)
+    return np.where(values[order][at] == column, order[at], other)

@@ -60,6 +60,8 @@ class CategoryEncoder(Encoder):
     other: str | None = "other"
     add_indicator: bool = False
 
+    fills_gaps = True
+
     @classmethod
     def example(cls) -> Any:
         return cls([0, 1, 2])
@@ -80,9 +82,16 @@ class CategoryEncoder(Encoder):
                 stage=_NAME,
                 fix="declare those that matter; all others count as `other`.",
             )
-        if any(len(one) < len(set(map(str, given))) for one, given in zip(made, read.labels)) or not all(made):
-            raise InvalidParameter("every column needs categories that differ as text, too.", stage=_NAME)
+        if not all(_are_distinct(one) for one in read.labels):
+            raise InvalidParameter("every column needs categories, distinct as text and as numbers.", stage=_NAME)
         return (read, OneHot(made)) if hot else (read,)
+
+    @property
+    def reads_cells(self) -> bool:
+        """Whether some categories are text, so that it must come first."""
+        given = self.categories.values() if isinstance(self.categories, Mapping) else self.categories
+        lists = [] if isinstance(given, str) or not isinstance(given, Iterable) else given
+        return any(_has_text(one) for one in lists)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -107,6 +116,17 @@ class CategoryEncoder(Encoder):
         else:
             raise InvalidParameter(f"categories must be lists of labels, got {shown(given)}.", stage=_NAME, fix=_FIX)
         return tuple(labels("categories", one, self) for one in lists)
+
+
+def _has_text(given: Any) -> bool:
+    """Whether it is text, or holds some."""
+    return isinstance(given, str) or (isinstance(given, Iterable) and any(isinstance(one, str) for one in given))
+
+
+def _are_distinct(given: Sequence[Any]) -> bool:
+    """Whether labels are some, and differ by name and, where they are numbers, by value."""
+    text = any(isinstance(label, str) for label in given)
+    return 0 < len(given) == len(set(map(str, given))) == len(given if text else set(map(float, given)))
 
 
 _NAME = "CategoryEncoder"

@@ -93,6 +93,11 @@ class ColumnMap(RowWiseTransformer):
         """Whether columns may have gaps, all of which it fills."""
         return any(block.expects for block in self.blocks) and all(block.fills for block in self.blocks)
 
+    @property
+    def reads_cells(self) -> bool:
+        """Whether some columns hold no numbers, so that it must come first."""
+        return any(block.reads_cells for block in self.blocks)
+
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         parts = self._parts(domain.feature_names, domain.d, _reach(domain))
         norm, entry, width = self._bounds(parts)

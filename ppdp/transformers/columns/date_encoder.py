@@ -29,6 +29,7 @@ class Dated(PublicMap):
     step: str = ""
     bounds = True
     reads = True
+    reads_cells = True
 
     def reading(self, position: int) -> Reading | None:
         return Dates(self.unit, self.epoch, self.format)

@@ -35,6 +35,11 @@ class Encoder(RowWiseTransformer):
         """The public maps that it is for columns of these names, or positions."""
         raise NotImplementedError
 
+    @property
+    def reads_cells(self) -> bool:
+        """Whether some columns hold no numbers, so that it must come first."""
+        return True
+
     def _as_map(self, names: Sequence[str] | None, count: int) -> ColumnMap:
         return ColumnMap((Block(None, self.column_maps(list(names) if names is not None else list(range(count)))),))
 

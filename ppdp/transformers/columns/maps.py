@@ -82,6 +82,11 @@ class PublicMap:
     reads = False  # whether it takes cells that are no numbers, if it comes first
     step = ""  # name of the step that it stands for
 
+    @property
+    def reads_cells(self) -> bool:
+        """Whether some of its columns then hold no numbers."""
+        return False
+
     def reading(self, position: int) -> Reading | None:
         """How it reads the cells of one of its columns, if they are no numbers."""
         return None

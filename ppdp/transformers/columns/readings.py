@@ -71,13 +71,10 @@ class Labels:
 
     def _check(self, dtype: Any, name: Any) -> None:
         """Refuse a type that can hold none of the labels: every cell would count as another one."""
-        text = {isinstance(label, str) for label in self.labels}
-        kind = kind_of(getattr(getattr(dtype, "categories", None), "dtype", dtype))
-        wrong = {"number": True, "boolean": True, "text": False}.get(kind)
-        if kind in ("date", "none") or (wrong is not None and text == {wrong}):
-            has = "text" if text == {True} else "numbers"
+        own = getattr(getattr(dtype, "categories", None), "dtype", dtype)
+        if kind_of(own) not in ("text", "unknown") and all(isinstance(label, str) for label in self.labels):
             raise NonNumericData(
-                f"the column {name!r} holds {_described(dtype)}, and its declared categories are {has}.",
+                f"the column {name!r} holds {_described(own)}, and its declared categories are text.",
                 fix="declare the categories as the column has them, or convert the column.",
             )
 
@@ -108,7 +105,7 @@ class Dates:
 
     def _seconds_of(self, cell: Any) -> float:
         if isinstance(cell, (int, float, np.integer, np.floating)) and not isinstance(cell, bool):
-            return self.epoch + min(max(cell, -_FARTHEST), _FARTHEST) * SECONDS[self.unit]
+            return self.epoch + float(min(max(cell, -_FARTHEST), _FARTHEST)) * SECONDS[self.unit]
         return seconds_of(cell, self.format)
 
 
