@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ppdp.pipeline.search.search import PrivateSearchCV
     from ppdp.privacy.ledger.ledger import Ledger
     from ppdp.privacy.loss import PrivacyLoss
+    from ppdp.transformers.columns.declaration import declare
     from ppdp.transformers.columns.make import make_column_map
     from ppdp.transformers.way import Condition
 
@@ -48,6 +49,7 @@ __all__ = [
     "PrivateSearchCV",
     "Sensitivity",
     "SketchTable",
+    "declare",
     "engine",
     "lint",
     "load",
@@ -73,6 +75,7 @@ _HOMES = {
     "PrivateSearchCV": "pipeline.search.search",
     "Sensitivity": "core.distance",
     "SketchTable": "pipeline.release.sketches",
+    "declare": "transformers.columns.declaration",
     "engine": "data.engine.opening",
     "lint": "interop.sklearn.lint",
     "load": "pipeline.release.load",

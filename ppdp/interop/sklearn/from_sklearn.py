@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline as SklearnPipeline
 
 from ppdp.core.checks import check_budget
 from ppdp.core.domain import Domain, check_domain
-from ppdp.exceptions import InvalidParameter, PpdpError, UnknownStage
+from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.interop.sklearn.convert import convert
 from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.flatten import is_named
@@ -125,8 +125,8 @@ def _with_line(error: PpdpError) -> PpdpError:
     """The error of a step that stands in ppdp's pipeline, with what to write there."""
     line, fix = "Pipeline.from_sklearn(sklearn.pipeline.Pipeline(steps), ", error.fix or ""
     fix = fix.replace("Pipeline.from_sklearn(pipe, ", line)
-    if not isinstance(error, UnknownStage) and line not in fix:
-        fix = f"{fix} {line}...) takes ranges, categories, classes, y_range and functions."
+    if line not in fix and any(word in fix for word in ("categories={", "functions={")):
+        fix = f"{fix} {line}...) takes it."
     return type(error)(error.message, stage=error.stage, fix=fix.strip() or None)
 
 
