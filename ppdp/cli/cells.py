@@ -187,7 +187,8 @@ def _converted(layout: Layout, classes: Sequence[Any] | None, schema: Any, task:
 
     X, y = layout.converted(table, classes)
     columns = [*(X[name].to_numpy() for name in X), *([] if y is None else [y])]
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema)]
+    gaps = [not pa.types.is_floating(field.type) for field in schema]  # among text and dates; those of numbers are NaN
+    arrays = [pa.array(one, field.type, from_pandas=gap) for one, field, gap in zip(columns, schema, gaps)]
     return task(first, pa.Table.from_arrays(arrays, schema=schema))
 
 

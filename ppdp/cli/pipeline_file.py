@@ -159,7 +159,7 @@ def _refuse_blanks(content: Mapping[str, Any], path: Path) -> None:
     left = [place_of(path, keys).removeprefix(f"{path}: ") for keys in _blanks(content)]
     if left:
         refuse(
-            f"{len(left)} blanks are left: {', '.join(left)}.",
+            f"blanks are left: {'; '.join(left)}.",
             place=str(path),
             fix="write what the column means, as the line says, never what the data hold.",
         )

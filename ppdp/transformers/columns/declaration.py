@@ -155,7 +155,7 @@ def _form(column: str, value: Any) -> tuple[str, Any]:
         return "date", DateEncoder({column: tuple(given)})
     if len(given) == 2 and all(isinstance(end, Real) and not isinstance(end, bool) for end in given):
         return "number", MinMaxScaler({column: pair(f"the range of {column!r}", given)})
-    if not given:
+    if not given or (len(given) == 1 and not isinstance(given[0], str)):
         raise InvalidParameter(
             f"{shown(value)} is declared for {column!r}.", fix=f'{column} = {_FORMS["unknown"]}, or "drop".'
         )
