@@ -19,7 +19,7 @@ from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.date_encoder import DateEncoder
 from ppdp.transformers.columns.encoder import PRIVATE
 from ppdp.transformers.columns.make import make_column_map
-from ppdp.transformers.columns.readings import is_date, kind_of, seconds_of
+from ppdp.transformers.columns.readings import described, is_date, kind_of, seconds_of
 from ppdp.transformers.scale.quantile_scalers import MinMaxScaler
 
 BLANK, DROP = "?", "drop"
@@ -80,8 +80,9 @@ class Declaration(UserDict[str, Any]):
     """
 
     def __init__(self, types: Mapping[str, Any], declared: Mapping[str, Any] | None = None) -> None:
-        self.types = {str(name): kind for name, kind in types.items()}
-        self.kinds = {name: "unknown" if kind is None else kind_of(kind) for name, kind in self.types.items()}
+        # in words: some types list values of their columns
+        self.types = {str(name): "no type" if kind is None else described(kind) for name, kind in types.items()}
+        self.kinds = {str(name): "unknown" if kind is None else kind_of(kind) for name, kind in types.items()}
         super().__init__({name: _of_type(kind) for name, kind in self.kinds.items()})
         self.update(declared or {})
 
@@ -128,8 +129,7 @@ class Declaration(UserDict[str, Any]):
     def lines(self) -> Iterator[str]:
         """A line of TOML for every column, with what may stand there."""
         for column, value in self.items():
-            kind, dtype = self.kinds[column], self.types[column]
-            name = "text, of no type" if dtype is None else re.split(r"[\[<]", str(dtype))[0]
+            kind, name = self.kinds[column], self.types[column]
             told = {"none": f"{name}: no step reads it", "boolean": name}.get(
                 kind, f'{name}: {_FORMS.get(kind, "")}, or "drop"'
             )

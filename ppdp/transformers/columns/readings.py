@@ -7,6 +7,7 @@ at. A gap is NaN; a cell that is none of the things that its column may hold is 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from typing import Any
@@ -74,7 +75,7 @@ class Labels:
         own = getattr(getattr(dtype, "categories", None), "dtype", dtype)
         if kind_of(own) not in ("text", "unknown") and all(isinstance(label, str) for label in self.labels):
             raise NonNumericData(
-                f"the column {name!r} holds {_described(own)}, and its declared categories are text.",
+                f"the column {name!r} holds {described(own)}, and its declared categories are text.",
                 fix="declare the categories as the column has them, or convert the column.",
             )
 
@@ -92,7 +93,7 @@ class Dates:
         kind = kind_of(column.dtype)
         if kind in ("boolean", "none"):
             raise NonNumericData(
-                f"the column {name!r} holds {_described(column.dtype)}, and dates are declared.",
+                f"the column {name!r} holds {described(column.dtype)}, and dates are declared.",
                 fix="dates, times with a date, text, or numbers of units since the epoch.",
             )
         if kind == "number":
@@ -104,6 +105,8 @@ class Dates:
         return np.asarray((seconds - self.epoch) / SECONDS[self.unit])
 
     def _seconds_of(self, cell: Any) -> float:
+        if is_gap(cell):
+            return math.nan
         if isinstance(cell, (int, float, np.integer, np.floating)) and not isinstance(cell, bool):
             return self.epoch + float(min(max(cell, -_FARTHEST), _FARTHEST)) * SECONDS[self.unit]
         return seconds_of(cell, self.format)
@@ -112,9 +115,9 @@ class Dates:
 Reading = Labels | Dates
 
 
-def _described(dtype: Any) -> str:
+def described(dtype: Any) -> str:
     """A type in a few letters: one of categories would list them."""
-    return str(dtype).partition("[pyarrow]")[0].partition("<")[0]
+    return re.split(r"[\[<]", str(dtype))[0]
 
 
 def _seconds(column: Any) -> Array:
