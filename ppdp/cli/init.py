@@ -8,6 +8,7 @@ from typing import Any
 
 from ppdp.cli.output import say
 from ppdp.cli.tables import open_rows
+from ppdp.exceptions import escaped
 
 _HEAD = """\
 # Written from the names and types of the columns of {name}; no value was looked at.
@@ -65,10 +66,10 @@ def _study(path: Path, declared: Any, label: str | None, kind: Any) -> str:
     from ppdp.transformers.columns.readings import kind_of
 
     head = [] if label is None else ["[data]", f"label = {in_toml(label)}", ""]
-    lines = [_HEAD.format(name=path.name), "", *head, "[columns]", str(declared), _REST]
+    lines = [_HEAD.format(name=escaped(path.name)), "", *head, "[columns]", str(declared), _REST]
     if label is None:
         return "\n".join([*lines, _RELEASE])
-    if kind is not None and kind.kind == "f":
+    if kind is not None and kind_of(kind) == "number" and kind.kind not in "iu":
         return "\n".join([*lines, _REGRESSION])
     known = "[0, 1]" if kind is not None and kind_of(kind) == "boolean" else '"?"  # [0, 1], or ["no", "yes"]'
     return "\n".join([*lines, _CLASSIFIER.format(classes=known)])

@@ -97,11 +97,24 @@ def test_six_files_plan_or_name_each_blank(name, init, capsys):
     assert all(blank.replace('"', "") in line.replace('"', "").replace("\\", "") for blank in blanks)
 
 
-def test_a_value_changes_nothing(init, tmp_path):
+def test_a_value_changes_nothing(init, tmp_path, capsys):
     text = init("text.csv")
     (tmp_path / "text.csv").write_text("id,age,sex,born,dose,outcome\n1,1,1,1,1,1\n")
     assert main(["init", "text.csv"]) == 0
-    assert "text.csv" in text
+    assert capsys.readouterr().out == text
+
+
+@pytest.mark.parametrize(("kind", "model"), [("float64", "Ridge"), ("int64", "Logistic"), ("bool", "Logistic")])
+def test_the_type_of_the_labels_tells_the_model(kind, model, tmp_path, capsys):
+    pd.DataFrame({"a": [True, False], "y": np.array([0, 1], kind)}).to_parquet(tmp_path / "rows.parquet")
+    assert main(["init", str(tmp_path / "rows.parquet"), "--label", "y"]) == 0
+    assert f'use = "{model}' in capsys.readouterr().out
+
+
+def test_a_name_of_a_file_is_a_comment(tmp_path, capsys):
+    people().to_csv(tmp_path / "a\n[steps].csv", index=False)
+    assert main(["init", str(tmp_path / "a\n[steps].csv")]) == 0
+    assert "steps" not in [line.strip("[]") for line in capsys.readouterr().out.splitlines()[:3]]
 
 
 def fill(text, **lines):

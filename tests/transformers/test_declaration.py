@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
 import pytest
 
 import ppdp
@@ -37,6 +38,13 @@ def test_no_value_shows_not_even_one_of_a_type(table):
     assert facts["notes"] == "drop" or type(table).__module__.startswith("polars")  # whose lists become objects
     assert SECRET not in f"{facts}{facts!r}{facts.types}"
     assert "[low, high]" in str(facts).splitlines()[0]
+
+
+def test_the_form_of_files_is_enough(tmp_path):
+    TYPED.to_parquet(tmp_path / "rows.parquet")
+    facts = ppdp.declare(pyarrow.dataset.dataset(tmp_path / "rows.parquet"))
+    assert list(facts) == list(TYPED)
+    assert SECRET not in str(facts)
 
 
 def test_what_a_table_holds_changes_nothing():

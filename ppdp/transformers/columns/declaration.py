@@ -13,7 +13,7 @@ from typing import Any
 from ppdp.core.checks import labels, pair, shown
 from ppdp.core.names import nearest
 from ppdp.data.frames import named, opened
-from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, MissingBound
+from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, MissingBound, escaped
 from ppdp.transformers.columns.category_encoder import CategoryEncoder
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.date_encoder import DateEncoder
@@ -58,11 +58,12 @@ def declare(X: Any) -> Declaration:
     >>> facts.column_map().fit_transform(pd.DataFrame({"age": [90], "sex": ["F"], "smoker": [True]}))
     array([[1., 1., 0., 0., 1.]])
     """
-    form = X[:0] if hasattr(X, "columns") or hasattr(X, "schema") else None
-    names = None if form is None else named(opened(form))
-    if names is None:
+    schema: Any = getattr(X, "schema", None)
+    rows = schema.empty_table() if hasattr(schema, "empty_table") else X[:0] if hasattr(X, "columns") else None
+    form = opened(rows)
+    if named(form) is None:
         raise InvalidInput("a declaration goes by names of columns, and there are none.", fix="pass a frame.")
-    return Declaration(dict(opened(form).dtypes))
+    return Declaration(dict(form.dtypes))
 
 
 class Declaration(UserDict[str, Any]):
@@ -81,7 +82,7 @@ class Declaration(UserDict[str, Any]):
 
     def __init__(self, types: Mapping[str, Any], declared: Mapping[str, Any] | None = None) -> None:
         # in words: some types list values of their columns
-        self.types = {str(name): "no type" if kind is None else described(kind) for name, kind in types.items()}
+        self.types = {str(name): "no type" if kind is None else escaped(described(kind)) for name, kind in types.items()}
         self.kinds = {str(name): "unknown" if kind is None else kind_of(kind) for name, kind in types.items()}
         super().__init__({name: _of_type(kind) for name, kind in self.kinds.items()})
         self.update(declared or {})
