@@ -76,12 +76,6 @@ class CategoryEncoder(Encoder):
             raise InvalidParameter(f"other={shown(self.other)} is no name of a category of its own.", stage=_NAME)
         read = Labelled(self._lists(columns), self.other, missing)
         made = read.categories
-        if sum(map(len, made)) > MOST_COLUMNS:
-            raise InvalidParameter(
-                f"more than {MOST_COLUMNS} categories are declared.",
-                stage=_NAME,
-                fix="declare those that matter; all others count as `other`.",
-            )
         if not all(_are_distinct(one) for one in read.labels):
             raise InvalidParameter("every column needs categories, distinct as text and as numbers.", stage=_NAME)
         return (read, OneHot(made)) if hot else (read,)
@@ -115,6 +109,12 @@ class CategoryEncoder(Encoder):
                 lists = [lists] * len(columns)
         else:
             raise InvalidParameter(f"categories must be lists of labels, got {shown(given)}.", stage=_NAME, fix=_FIX)
+        if sum(len(one) for one in lists if hasattr(one, "__len__")) > MOST_COLUMNS:
+            raise InvalidParameter(
+                f"more than {MOST_COLUMNS} categories are declared.",
+                stage=_NAME,
+                fix="declare those that matter; all others count as `other`.",
+            )
         return tuple(labels("categories", one, self) for one in lists)
 
 

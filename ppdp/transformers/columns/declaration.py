@@ -82,7 +82,8 @@ class Declaration(UserDict[str, Any]):
 
     def __init__(self, types: Mapping[str, Any], declared: Mapping[str, Any] | None = None) -> None:
         # in words: some types list values of their columns
-        self.types = {str(name): "no type" if kind is None else escaped(described(kind)) for name, kind in types.items()}
+        words = {name: "no type" if kind is None else escaped(described(kind)) for name, kind in types.items()}
+        self.types = {str(name): word for name, word in words.items()}
         self.kinds = {str(name): "unknown" if kind is None else kind_of(kind) for name, kind in types.items()}
         super().__init__({name: _of_type(kind) for name, kind in self.kinds.items()})
         self.update(declared or {})
