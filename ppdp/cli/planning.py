@@ -73,7 +73,9 @@ def public_facts(file: PipelineFile, domain: Any, options: Namespace, *, needed:
     given = {"n_rows": ("--rows", options.rows), "n_features": ("--columns", options.columns or named)}
     if named is not None and options.columns not in (None, named):
         refuse(
-            f"{options.columns} is given, and lines of the file name {named} columns.", place="--columns", fix="leave it out."
+            f"{options.columns} is given, and lines of the file name {named} columns.",
+            place="--columns",
+            fix="leave it out.",
         )
     for fact, (option, value) in given.items():
         known = getattr(domain, fact)
