@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ppdp.pipeline.search.search import PrivateSearchCV
     from ppdp.privacy.ledger.ledger import Ledger
     from ppdp.privacy.loss import PrivacyLoss
+    from ppdp.transformers.columns.declaration import declare
+    from ppdp.transformers.columns.make import make_column_map
     from ppdp.transformers.way import Condition
 
 __version__ = "0.2.0"
@@ -47,9 +49,11 @@ __all__ = [
     "PrivateSearchCV",
     "Sensitivity",
     "SketchTable",
+    "declare",
     "engine",
     "lint",
     "load",
+    "make_column_map",
     "make_pipeline",
     "read_parquet",
 ]
@@ -71,9 +75,11 @@ _HOMES = {
     "PrivateSearchCV": "pipeline.search.search",
     "Sensitivity": "core.distance",
     "SketchTable": "pipeline.release.sketches",
+    "declare": "transformers.columns.declaration",
     "engine": "data.engine.opening",
     "lint": "interop.sklearn.lint",
     "load": "pipeline.release.load",
+    "make_column_map": "transformers.columns.make",
     "make_pipeline": "pipeline.pipeline",
     "read_parquet": "pipeline.release.table",
 }

@@ -84,7 +84,7 @@ def released_range_scaling(
     return out, distance.moved_as_replaced()
 
 
-@_row_by_row("row-wise.row-map", used_by=("RowMap", "ColumnMap"))
+@_row_by_row("row-wise.row-map", used_by=("RowMap", "ColumnMap", "CategoryEncoder", "DateEncoder"))
 def row_map(
     domain: Domain,
     distance: Distance,

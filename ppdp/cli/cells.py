@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ppdp.cli.documents import place_of
-from ppdp.cli.output import refuse
-from ppdp.cli.pipeline_file import DataRules, PipelineFile
+from ppdp.cli.output import refuse, words_of
+from ppdp.cli.pipeline_file import COLUMNS, DataRules, PipelineFile
 from ppdp.cli.tables import Source
 from ppdp.data.engine.source import Source as Blocks
 from ppdp.data.rows import Array
@@ -59,6 +59,8 @@ class Layout:
                 fix = "a column of whole numbers or text."
                 refuse(f"the column {rules.groups!r} holds {kind}, no ids.", place=str(source.path), fix=fix)
         columns = tuple(name for name in source.types if name not in (rules.label, rules.groups, *rules.drop))
+        if rules.declared is not None:
+            return cls(source, rules, _declared(source, file))
         if not columns:
             refuse("no column is left for the features.", place=place("drop"), fix="drop fewer columns.")
         for name in columns:
@@ -83,6 +85,8 @@ class Layout:
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the features."""
+        if self.rules.declared is not None:
+            return self.columns
         found: list[str] = []
         for name in self.columns:
             hot = name in self.rules.one_hot
@@ -119,6 +123,8 @@ class Layout:
         import pandas as pd
 
         label = self.rules.label
+        if self.rules.declared is not None:
+            return self._as_declared(table), None if label is None else self._labels(table[label], classes)
         found: list[Array] = []
         for name in self.columns:
             if name not in self.rules.categories:
@@ -129,11 +135,26 @@ class Layout:
             hot = name in self.rules.one_hot
             found += [np.where(np.isfinite(codes), codes == k, codes) for k in range(len(labels))] if hot else [codes]
         X = pd.DataFrame(dict(zip(self.names, found)))
-        if label is None:
-            return X, None
-        if _are_words(classes):
-            return X, _text(table[label]).to_numpy(zero_copy_only=False)
-        return X, _numbers(table[label], ())
+        return X, None if label is None else self._labels(table[label], classes)
+
+    @staticmethod
+    def _labels(column: Any, classes: Sequence[Any] | None) -> Any:
+        return _text(column).to_numpy(zero_copy_only=False) if _are_words(classes) else _numbers(column, ())
+
+    def _as_declared(self, table: Any) -> Any:
+        """The features as the step reads them that is made of their declaration: numbers, text, dates."""
+        import pandas as pd
+
+        forms, missing = self.rules.declared.forms, self.rules.missing
+        return pd.DataFrame({name: _cells(table[name], forms[name], missing) for name in self.columns})
+
+    def arrow_types(self) -> list[Any]:
+        """Types in which blocks of the features are handed on."""
+        import pyarrow as pa
+
+        forms = {} if self.rules.declared is None else self.rules.declared.forms
+        kinds = {"number": pa.float64(), "text": pa.large_string()}
+        return [kinds.get(forms.get(name, "number")) or _date_type(self.source.types[name]) for name in self.names]
 
 
 class Converted(Blocks):
@@ -143,7 +164,7 @@ class Converted(Blocks):
         import pyarrow as pa
 
         self.layout, self.classes, self.blocks = layout, classes, blocks or layout.source.blocks
-        fields = [(name, pa.float64()) for name in layout.names]
+        fields = list(zip(layout.names, layout.arrow_types()))
         if layout.rules.label is not None:
             fields.append((layout.rules.label, pa.large_string() if _are_words(classes) else pa.float64()))
         self.wanted = layout.wanted
@@ -183,15 +204,67 @@ def _converted(layout: Layout, classes: Sequence[Any] | None, schema: Any, task:
     import pyarrow as pa
 
     X, y = layout.converted(table, classes)
-    columns = [*X.to_numpy().T, *([] if y is None else [y])]
+    columns = [*(X[name].to_numpy() for name in X), *([] if y is None else [y])]
     if layout.rules.groups is not None:
         columns.append(_ids(table[layout.rules.groups], layout.rules.missing))
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema)]
+    gaps = [not pa.types.is_floating(field.type) for field in schema]  # among text and dates; those of numbers are NaN
+    arrays = [pa.array(one, field.type, from_pandas=gap) for one, field, gap in zip(columns, schema, gaps)]
     return task(first, pa.Table.from_arrays(arrays, schema=schema))
 
 
 def _as_it_is(_: int, table: Any) -> Any:
     return table
+
+
+def _declared(source: Source, file: PipelineFile) -> tuple[str, ...]:
+    """The columns that are read, in the order of the declaration; all columns are declared, and their types fit."""
+    rules: DataRules = file.rules
+    unknown = [name for name in source.types if name not in (*rules.declared, *rules.drop, rules.label, rules.groups)]
+    if unknown:
+        shown = f'add {unknown[0]} = "drop", or what it holds.'
+        refuse(f"the columns {words_of(unknown)} are not declared.", place=place_of(file.path, [COLUMNS]), fix=shown)
+    for name, form in rules.declared.forms.items():
+        place = place_of(file.path, [COLUMNS, name])
+        source.require(name, place)
+        kind = source.types[name]
+        if kind is not None and not _fits(kind, form):
+            what = {"number": "numbers are", "text": "text is", "date": "dates are"}[form]
+            refuse(f"the column {name!r} holds {_short(kind)}, and {what} declared.", place=place, fix='"drop".')
+    return tuple(rules.declared.forms)
+
+
+def _fits(kind: Any, form: str) -> bool:
+    """Whether a column of this type can hold what is declared."""
+    from pyarrow import types
+
+    if form == "date":
+        return bool(_is_text(kind) or types.is_timestamp(kind) or types.is_date(kind))
+    return _is_text(kind) or (types.is_integer(kind) or types.is_boolean(kind) if form == "text" else _is_number(kind))
+
+
+def _short(kind: Any) -> str:
+    """A type without what is in it."""
+    return str(kind).partition("<")[0]
+
+
+def _date_type(kind: Any) -> Any:
+    """The type in which dates are handed on: text as it is."""
+    import pyarrow as pa
+
+    return pa.large_string() if kind is None or _is_text(kind) else pa.timestamp("us")
+
+
+def _cells(column: Any, form: str, missing: Sequence[Any]) -> Any:
+    """A column as it is declared, with NaN, None or NaT for gaps."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if form == "number":
+        return _numbers(column, missing)
+    if form == "date" and not _is_text(column.type):
+        return column.cast(pa.timestamp("us"), safe=False).to_numpy()
+    text = _text(column)
+    return np.asarray(pc.if_else(_gaps(text, missing), None, text).to_numpy(zero_copy_only=False), dtype=object)
 
 
 def _are_words(classes: Sequence[Any] | None) -> bool:

@@ -14,6 +14,7 @@ _OF_MODULES = {
     "auditing": ("audit",),
     "certificates": ("card", "record", "show", "sign", "verify"),
     "fit": ("fit", "predict"),
+    "init": ("init",),
     "ledgers": ("ledger",),
     "planning": ("compare", "plan"),
     "workflows": ("completion", "demo", "lint"),
@@ -64,6 +65,10 @@ def make_parser() -> Parser:
     demo = command("demo", "run the main job on bundled real data and write its certificate")
     demo.add_argument("--data", choices=("flchain", "randhie"), default="flchain", help="which data (default: flchain)")
     demo.add_argument("--out", type=Path, help="folder for what is written (default: artifacts/DATA)")
+
+    init = command("init", "print a pipeline file for a data file, from the names and types of its columns alone")
+    init.add_argument("data", type=Path, metavar="DATA", help="data file, of which no value is looked at")
+    init.add_argument("--label", type=_name, metavar="COLUMN", help="column of labels or targets of a model")
 
     plan = command("plan", "say what a fit would cost and how each stage would be fitted, without any private row")
     plan.add_argument("file", type=Path, metavar="FILE", help="pipeline file")

@@ -33,6 +33,7 @@ class DataRules:
     missing: tuple[str | float, ...]  # what stands for a gap, beside empty cells
     categories: Mapping[str, tuple[str, ...]]  # public ones of columns of text
     one_hot: tuple[str, ...]  # which of them become a column for every category
+    declared: Any = None  # a Declaration of every column, if the file has one
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,12 @@ class PipelineFile:
             given["dataset"] = dataset
         with self.located():
             domain = Domain.from_dict(self.content.get("domain", {}))
-            return Pipeline(list(self.steps), domain=domain, ledger=ledger, **given)
+            return Pipeline(self.all_steps(), domain=domain, ledger=ledger, **given)
+
+    def all_steps(self) -> list[tuple[str, Any]]:
+        """The steps of the file, behind the one that reads the columns as they are declared."""
+        declared = self.rules.declared
+        return [*([] if declared is None else [(COLUMNS, declared.column_map())]), *self.steps]
 
     @contextmanager
     def located(self) -> Iterator[None]:
@@ -83,6 +89,8 @@ class PipelineFile:
 
     def _keys(self, error: PpdpError) -> tuple[list[str | int], Any]:
         """Where in the file, as far as the words of an error tell, and what the default is there."""
+        if error.stage in (COLUMNS, "ColumnMap") and self.rules.declared is not None:
+            return [COLUMNS], None
         words = [word.strip(".,'") for word in error.message.split()]
         for position, (name, step) in enumerate(self.steps):
             if error.stage in (name, type(step).__name__):
@@ -97,6 +105,8 @@ class PipelineFile:
         return [], None
 
 
+COLUMNS = "columns"
+"""The table that declares every column, and the name of the step that reads them so."""
 _FIX = "change the file; `ppdp help plan` says what may stand there."
 _FIXES = {
     "classes": "labels of one kind, as in classes = [0, 1].",
@@ -134,7 +144,8 @@ def read_pipeline_file(path: Path, modules: Sequence[str] = ()) -> PipelineFile:
     own = import_modules(modules)
     from ppdp.testing import REGISTRY
 
-    rules = _rules(content.get("data", {}), path)
+    _refuse_blanks(content, path)
+    rules = _rules(content.get("data", {}), content.get(COLUMNS), path)
     steps: list[tuple[str, Any]] = []
     for i, step in enumerate(content["steps"]):
         given = with_hot_ranges(step, rules) if all(keeps_columns(before) for _, before in steps) else step
@@ -144,7 +155,29 @@ def read_pipeline_file(path: Path, modules: Sequence[str] = ()) -> PipelineFile:
     return made
 
 
-def _rules(given: Mapping[str, Any], path: Path) -> DataRules:
+def _refuse_blanks(content: Mapping[str, Any], path: Path) -> None:
+    """Name every blank that ``ppdp init`` has left and nobody has filled."""
+    left = [place_of(path, keys).removeprefix(f"{path}: ") for keys in _blanks(content)]
+    if left:
+        refuse(
+            f"blanks are left: {'; '.join(left)}.",
+            place=str(path),
+            fix="write what the column means, as the line says, never what the data hold.",
+        )
+
+
+def _blanks(value: Any, keys: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where a key has the value "?"; in lists it is a word like any other."""
+    if isinstance(value, Mapping):
+        yield from ((*keys, key) for key, inner in value.items() if inner == "?")
+    for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
+        if isinstance(inner, (Mapping, list)):
+            yield from _blanks(inner, (*keys, key))
+
+
+def _rules(given: Mapping[str, Any], columns: Mapping[str, Any] | None, path: Path) -> DataRules:
+    if columns is not None:
+        return _declared_rules(given, columns, path)
     categories = {name: tuple(labels) for name, labels in given.get("categories", {}).items()}
     for i, name in enumerate(given.get("one_hot", [])):
         if name not in categories:
@@ -168,6 +201,27 @@ def _rules(given: Mapping[str, Any], path: Path) -> DataRules:
         refuse(what, place=place_of(path, ["data", "groups"]), fix="name it there only: it is no feature.")
     missing = tuple(given.get("missing", _DEFAULT_MARKERS))
     return DataRules(label, groups, drop, missing, categories, tuple(given.get("one_hot", ())))
+
+
+def _declared_rules(given: Mapping[str, Any], columns: Mapping[str, Any], path: Path) -> DataRules:
+    """The rules of a file that declares every column."""
+    from ppdp.transformers.columns.declaration import Declaration
+
+    label, groups = given.get("label"), given.get("groups")
+    missing = tuple(given.get("missing", _DEFAULT_MARKERS))
+    for key in ("drop", "categories", "one_hot"):
+        if key in given:
+            fix = 'column = "drop", or column = ["a", "b"].'
+            refuse(f"{key} is declared in [{COLUMNS}].", place=place_of(path, ["data", key]), fix=fix)
+    for what, name in (("labels", label), ("ids", groups)):
+        if name in columns:
+            refuse(f"the column of {what} is no feature.", place=place_of(path, [COLUMNS, name]), fix="leave it out.")
+    declared = Declaration(dict.fromkeys(columns), columns)
+    try:
+        declared.column_map()
+    except PpdpError as error:
+        refuse(error.message, place=place_of(path, [COLUMNS]), fix=error.fix or _FIX)
+    return DataRules(label, groups, (), missing, {}, (), declared)
 
 
 def _step(given: Mapping[str, Any], position: int, path: Path, known: Mapping[str, type[Any]]) -> tuple[str, Any]:
@@ -214,7 +268,7 @@ def _check_steps(made: PipelineFile) -> None:
                 fix=f'name = "{name}2".',
             )
     with made.located():
-        _, mechanism = check_steps(list(made.steps), Pipeline)
+        _, mechanism = check_steps(made.all_steps(), Pipeline)
     persons = "person" in made.content.get("domain", {}).get("adjacency", {})
     if persons != (made.rules.groups is not None):
         what = (
@@ -261,7 +315,7 @@ def check_ranges(path: Path, steps: Sequence[tuple[str, Any]], rules: DataRules,
 
     Where the names of the features are not known, only what ``[data]`` tells is checked.
     """
-    for position, (_, step) in enumerate(steps):
+    for position, (_, step) in enumerate(() if rules.declared is not None else steps):
         ranges = getattr(step, "ranges", None)
         if isinstance(ranges, Mapping):
             place = place_of(path, ["steps", position, "ranges"])

@@ -68,12 +68,14 @@ def planned_of(file: PipelineFile, options: Namespace) -> Any:
 def public_facts(file: PipelineFile, domain: Any, options: Namespace, *, needed: Sequence[str] = SHAPE) -> Any:
     """The domain of a pipeline file with the numbers of the command line; those that are needed must be known."""
     check_ranges(file.path, file.steps, file.rules, domain.feature_names)
-    ranges = getattr(file.steps[0][1], "ranges", None)
-    named = len(ranges) if isinstance(ranges, Mapping) else None  # columns that the ranges of the first step name
+    ranges = file.rules.declared.forms if file.rules.declared is not None else getattr(file.steps[0][1], "ranges", None)
+    named = len(ranges) if isinstance(ranges, Mapping) else None  # columns that the file names
     given = {"n_rows": ("--rows", options.rows), "n_features": ("--columns", options.columns or named)}
     if named is not None and options.columns not in (None, named):
         refuse(
-            f"{options.columns} is given, and the ranges name {named} columns.", place="--columns", fix="leave it out."
+            f"{options.columns} is given, and lines of the file name {named} columns.",
+            place="--columns",
+            fix="leave it out.",
         )
     for fact, (option, value) in given.items():
         known = getattr(domain, fact)

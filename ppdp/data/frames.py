@@ -56,6 +56,12 @@ def opened(X: Any) -> Any:
     return X if isinstance(X, np.ndarray) or hasattr(X, "iloc") else np.asarray(X)
 
 
+def named(X: Any) -> list[str] | None:
+    """Names of the columns of an opened table; None if they have none."""
+    names = list(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
 def opened_block(table: Any) -> Any:
     """The same of an Arrow table, whose numbers become a matrix at once if it holds nothing else."""
     import pyarrow.types as kinds

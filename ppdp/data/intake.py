@@ -84,8 +84,8 @@ def read_values(X: Any, invalid: str) -> Array:
     return values
 
 
-_CODES = "encode them by a public rule first, or leave them out."
-_DAYS = "make dates numbers first, such as days since a public date: (X['born'] - pd.Timestamp('2000-01-01')).dt.days."
+_CODES = "CategoryEncoder for text, DateEncoder for dates, or leave them out."
+_DAYS = "DateEncoder(ranges=...) as the first step, or for these columns in make_column_map."
 
 
 def _refuse_cells(names: list[str], fix: str = _CODES) -> NoReturn:
@@ -197,7 +197,10 @@ def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
         return clip_norms(csr_array((held, X.indices, X.indptr), X.shape), domain.row_norm)
     if invalid == "error":
         if np.isinf(X).any():
-            raise InvalidValue("Input X contains infinity.", fix="remove it by a public rule, or use invalid='repair'.")
+            raise InvalidValue(
+                "Input X contains infinity, or what is no date.",
+                fix="remove it by a public rule, or use invalid='repair'.",
+            )
         if not gaps and np.isnan(X).any():
             raise InvalidValue(
                 "Input X contains NaN, and no step fills gaps.", fix="add MeanImputer(), or use invalid='repair'."

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
 from ppdp.data.rows import Array
-from ppdp.exceptions import InvalidParameter, UnknownStage, UnsupportedOrder
+from ppdp.exceptions import InvalidParameter, PpdpError, UnknownStage, UnsupportedOrder
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.diagram import diagram_of, spent_line
 from ppdp.pipeline.estimator import same_kind
@@ -31,6 +31,7 @@ class Composition:
     """Parameters, access and display of an estimator with ``steps``."""
 
     steps: Any
+    own_steps: Callable[[], Any]
     _inference: Callable[[Any], Array]
 
     def _named(self) -> Iterator[tuple[str, Any]]:
@@ -81,6 +82,14 @@ class Composition:
     def _current(self) -> list[tuple[str, Any]]:
         return list(getattr(self, "twins_", None) or self._named())
 
+    def _own(self) -> list[tuple[str, Any]]:
+        """The steps with twins of scikit-learn's; as they stand where one is refused, which ``fit`` says."""
+        try:
+            steps = getattr(self, "twins_", None) or self.own_steps()
+        except PpdpError:
+            steps = None
+        return list(steps) if isinstance(steps, (list, tuple)) and steps is not self.steps else self._current()
+
     def __getitem__(self, where: int | str | slice) -> Any:
         """A step by name or position, or a pipeline of a slice of the steps, fitted if this one is."""
         if isinstance(where, slice):
@@ -123,7 +132,7 @@ class Composition:
     @property
     def coding(self) -> Callable[[Any], Any] | None:
         """What puts numbers for labels, if the first step knows public labels."""
-        found: Callable[[Any], Any] | None = getattr(next(iter(self._current()), ("", None))[1], "coded", None)
+        found: Callable[[Any], Any] | None = getattr(next(iter(self._own()), ("", None))[1], "coded", None)
         return found
 
     def coded(self, X: Any) -> Any:
@@ -134,7 +143,7 @@ class Composition:
     @property
     def fills_gaps(self) -> bool:
         """Whether rows may have gaps, which some step fills."""
-        return getattr(self, "gaps_", False) or any(_fills_gaps(step) for _, step in self._named())
+        return getattr(self, "gaps_", False) or any(_fills_gaps(step) for _, step in self._own())
 
     def project(self, X: Any) -> Array:
         """New rows as they come to the mechanism, through public and released stages; no noise, and nothing is spent.
@@ -242,6 +251,12 @@ def check_steps(steps: Any, cls: type) -> tuple[list[tuple[str, Any]], tuple[str
             raise UnknownStage("a mechanism must be the last step.", stage=name, fix="move it to the end.")
         if not isinstance(step, (Stage, Mechanism)):
             raise UnknownStage(f"{_described(step)} is not a ppdp stage.", stage=name, fix=_twin(step))
+        if position and getattr(step, "reads_cells", False):
+            raise UnsupportedOrder(
+                "it reads text or dates, and behind another step there are none.",
+                stage=name,
+                fix="put it first; make_column_map((stage, columns), ...) takes several stages side by side.",
+            )
     for name, step in steps[-1:]:
         for parameter, fix in _ON_THE_PIPELINE.items():
             if getattr(step, parameter, None) is not None:
@@ -250,6 +265,18 @@ def check_steps(steps: Any, cls: type) -> tuple[list[tuple[str, Any]], tuple[str
     if isinstance(last, Mechanism):
         return [*stages[:-1], *_guarding(stages[:-1], last_name, last)], (last_name, last)
     return stages, None
+
+
+def check_unbounded(domain: Domain | None, stages: list[tuple[str, Any]]) -> None:
+    """Refuse bounds of numbers in front of a step that reads text or dates: they would cut its codes."""
+    if domain is None or not stages or not getattr(stages[0][1], "reads_cells", False):
+        return
+    if domain.row_norm is not None or domain.entry_bound is not None:
+        raise InvalidParameter(
+            "row_norm and entry_bound are bounds of numbers, and this step reads text or dates.",
+            stage=stages[0][0],
+            fix="leave them out of the domain: the step bounds its rows by itself.",
+        )
 
 
 def guard_of(mechanism: Mechanism) -> Any:

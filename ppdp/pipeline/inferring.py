@@ -26,12 +26,12 @@ from ppdp.pipeline.release.inference import Inference, as_it_is, columns_of
 class Inferring:
     """What a fitted pipeline does with new rows."""
 
-    steps: Any
     twins_: list[tuple[str, Any]]
     coded: Callable[[Any], Any]
+    _own: Callable[[], list[tuple[str, Any]]]
 
     def _answers(self, method: str) -> bool:
-        getattr(self.steps[-1][1], method)  # whose error says that it does not
+        getattr(self._own()[-1][1], method)  # whose error says that it does not
         return True
 
     def _answer(self, method: str, X: Any, *y: Any) -> Any:

@@ -32,7 +32,7 @@ from ppdp.data.placement import placed, standing
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, NoRoute, PpdpError, PrivacyRefusal
 from ppdp.interop.sklearn import FromSklearn
-from ppdp.pipeline.composition import Composition, check_steps
+from ppdp.pipeline.composition import Composition, check_steps, check_unbounded
 from ppdp.pipeline.estimator import PrivateEstimator
 from ppdp.pipeline.execute import Outcome, execute
 from ppdp.pipeline.inferring import Inferring
@@ -58,7 +58,8 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
     ----------
     steps : list of (name, step)
         Transformers of :mod:`ppdp.transformers`; the last step may be one of :mod:`ppdp.mechanisms`. A
-        pipeline that ends in a transformer releases its statistics.
+        pipeline that ends in a transformer releases its statistics. For steps of scikit-learn their twins are run, as
+        :meth:`from_sklearn` makes them and ``conversion`` tells; what has none is refused, with what to write instead.
     epsilon, delta : float, default=1.0 and 1e-6
         The guarantee for everything that leaves.
     domain : Domain, optional
@@ -169,7 +170,9 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
     def facts_for(self, declared: Domain | None, **seen: Any) -> tuple[Domain, tuple[Fact, ...]]:
         """The whole domain of such a plan, and from where its facts are."""
         stages, mechanism = self.checked_steps()
-        return complete(of_neighbours(declared, self.adjacency), stages, mechanism and mechanism[1], **seen)
+        domain = of_neighbours(declared, self.adjacency)
+        check_unbounded(domain, stages)
+        return complete(domain, stages, mechanism and mechanism[1], **seen)
 
     @property
     def neighbours(self) -> Adjacency:
@@ -186,7 +189,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             choice("gate", self.gate, ["auto", *GATE_KINDS, None])
         choice("invalid", self.invalid, ["error", "repair"])
         self._check_kinds(domain=Domain, adjacency=Adjacency)
-        return check_steps(self.steps, type(self))
+        return check_steps(self.own_steps(), type(self))
 
     @discreet
     def fit(self, X: Any, y: Any = None, groups: Any = None) -> Pipeline:

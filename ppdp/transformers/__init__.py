@@ -1,5 +1,7 @@
 """Transformers that know how far they push neighbouring datasets apart."""
 
+from ppdp.transformers.columns.category_encoder import CategoryEncoder
+from ppdp.transformers.columns.date_encoder import DateEncoder
 from ppdp.transformers.deduplicate.cluster_stages import ClusterDeduplicator, ClusterQuantizer
 from ppdp.transformers.deduplicate.deduplicator import Deduplicator
 from ppdp.transformers.deduplicate.grid_stages import GridDeduplicator, GridQuantizer
@@ -17,8 +19,10 @@ from ppdp.transformers.scale.standard_scaler import StandardScaler
 
 __all__ = [
     "PCA",
+    "CategoryEncoder",
     "ClusterDeduplicator",
     "ClusterQuantizer",
+    "DateEncoder",
     "Deduplicator",
     "GridDeduplicator",
     "GridQuantizer",

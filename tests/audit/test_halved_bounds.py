@@ -13,8 +13,10 @@ from ppdp.audit import attack_stability
 from ppdp.testing import REGISTRY
 from ppdp.transformers import (
     PCA,
+    CategoryEncoder,
     ClusterDeduplicator,
     ClusterQuantizer,
+    DateEncoder,
     Deduplicator,
     GridDeduplicator,
     GridQuantizer,
@@ -66,6 +68,8 @@ HALVED = {
     "norms": (NormClipper(), 12, 2, MOVES, "radius"),
     "public columns": (RandomProjection(2), 12, 2, MOVES, "radius"),
     "cells": (GridQuantizer(), 12, 2, MOVES, "replaced"),
+    "categories": (CategoryEncoder([0, 1, -1]), 12, 2, MOVES, "replaced"),
+    "dates": (DateEncoder((-1, 1)), 12, 2, MOVES, "replaced"),
     "maps": (REGISTRY["RowMap"].example(), 12, 2, MOVES, "radius"),
     "foreign maps": (REGISTRY["Public"].example(), 12, 2, MOVES, "radius"),
 }

@@ -16,8 +16,10 @@ from ppdp.exceptions import UnsupportedOrder
 from ppdp.testing import REGISTRY
 from ppdp.transformers import (
     PCA,
+    CategoryEncoder,
     ClusterDeduplicator,
     ClusterQuantizer,
+    DateEncoder,
     Deduplicator,
     GridDeduplicator,
     GridQuantizer,
@@ -43,6 +45,8 @@ FIRST = [
     lambda: NormClipper(0.8),
     lambda: MinMaxScaler((-0.5, 0.5)),
     lambda: RowMap(np.tanh, out_ranges=(-1, 1), lipschitz=1.0),
+    lambda: CategoryEncoder([-0.5, 0, 0.5], add_indicator=True),
+    lambda: DateEncoder((-1, 1)),
     lambda: GridQuantizer(cell=0.2),
     lambda: GridQuantizer(cell=0.3, mode="staircase"),
     lambda: GridQuantizer(cell=0.3, mode="dither"),

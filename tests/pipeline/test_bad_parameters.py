@@ -9,10 +9,8 @@ import pytest
 import refusals
 from refusals import DOMAIN, NAME, N, classifier, frame, labels, mean, quotes, rows
 from sklearn.base import BaseEstimator
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression as ForeignRegression
-from sklearn.preprocessing import OneHotEncoder
-from sklearn.preprocessing import StandardScaler as ForeignScaler
+from sklearn.impute import KNNImputer
+from sklearn.preprocessing import QuantileTransformer
 
 from ppdp import Domain, Ledger, Pipeline, make_pipeline
 from ppdp.exceptions import (
@@ -35,10 +33,8 @@ drawn, refused = refusals.drawn, refusals.refused
 
 
 FOREIGN = [
-    (ForeignScaler(), "ppdp.transformers.StandardScaler"),
-    (SimpleImputer(), "ppdp.transformers.MeanImputer"),
-    (ForeignRegression(), "ppdp.mechanisms.LogisticRegression"),
-    (OneHotEncoder(), "RowMap"),
+    (QuantileTransformer(), "RowMap"),
+    (KNNImputer(), "MeanImputer()"),
     ("passthrough", "RowMap"),
     (None, "RowMap"),
     (NormClipper, "instance"),

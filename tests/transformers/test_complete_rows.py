@@ -14,7 +14,16 @@ from ppdp import Adjacency, Domain
 from ppdp.data.rows import Rows
 from ppdp.interop.sklearn import Block, ColumnMap
 from ppdp.testing import REGISTRY
-from ppdp.transformers import GridQuantizer, MinMaxScaler, NormClipper, Public, RandomProjection, RowMap
+from ppdp.transformers import (
+    CategoryEncoder,
+    DateEncoder,
+    GridQuantizer,
+    MinMaxScaler,
+    NormClipper,
+    Public,
+    RandomProjection,
+    RowMap,
+)
 from ppdp.transformers.base import RowWiseTransformer
 from ppdp.transformers.columns.categories import OneHot
 from ppdp.transformers.columns.maps import (
@@ -75,6 +84,10 @@ STAGES = {
     "function in a ball": RowMap(overflows, out_norm=1e98),
     "quotient": RowMap(lambda X: X / X, out_ranges=(0, 1)),
     "identity": RowMap(out_norm=1.0),
+    "categories": CategoryEncoder([0, 1, 5e-324], add_indicator=True),
+    "positions": CategoryEncoder([0, 1, 1e308], encoding="ordinal"),
+    "dates": DateEncoder((-9, 9)),
+    "units": DateEncoder((-9, 9), "years", feature_range=None),
     "public scaler": Public(SMALL, row_norm=1e98),
     "public range": Public(OwnRange().fit(np.array([[0.0] * D, [5e-324] * D])), lipschitz=np.inf, row_norm=2.0),
     "public imputer": Public(SimpleImputer(strategy="constant", fill_value=1e308).fit(np.zeros((1, D))), row_norm=1e98),

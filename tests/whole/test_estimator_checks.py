@@ -64,6 +64,7 @@ NOT_FOR_USERS = (
     "base",
     "batches",
     "column_map",
+    "encoder",
     "floor",
 )  # what others inherit from; what only a conversion, or a mechanism, makes
 

@@ -6,18 +6,46 @@ from collections.abc import Mapping, Sequence
 from inspect import signature
 from typing import Any
 
+from sklearn.pipeline import Pipeline as SklearnPipeline
+
 from ppdp.core.checks import check_budget
 from ppdp.core.domain import Domain, check_domain
-from ppdp.exceptions import InvalidParameter
+from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.interop.sklearn.convert import convert
 from ppdp.interop.sklearn.facts import Facts
+from ppdp.interop.sklearn.flatten import is_named
+from ppdp.interop.sklearn.leaks.judgement import root_of
+from ppdp.interop.sklearn.report import Conversion
 
 
 class FromSklearn:
-    """Mixin for the pipeline: made from one of scikit-learn."""
+    """Mixin for the pipeline: made from one of scikit-learn, or with steps of scikit-learn among its own."""
 
-    conversion: Any = None
-    """What :meth:`from_sklearn` made of each step."""
+    steps: Any
+    domain: Any
+    _conversion: Conversion | None = None
+
+    @property
+    def conversion(self) -> Conversion | None:
+        """What became of each step of scikit-learn; None if there is none."""
+        return self._conversion or self._translated()[1]
+
+    def own_steps(self) -> Any:
+        """The steps with twins for those of scikit-learn, by the table of :meth:`from_sklearn`.
+
+        Only classes and parameters are looked at; what is declared is that of the domain and of ppdp's own steps.
+        """
+        return self._translated()[0]
+
+    def _translated(self) -> tuple[Any, Conversion | None]:
+        if not (isinstance(self.steps, (list, tuple)) and any(map(_is_foreign, self.steps))):
+            return self.steps, None
+        domain = self.domain if isinstance(self.domain, Domain) else Domain()
+        reserved = frozenset(signature(type(self)).parameters)
+        try:
+            return convert(SklearnPipeline(list(self.steps)), Facts(domain=domain), reserved)
+        except PpdpError as error:
+            raise _with_line(error) from None
 
     @classmethod
     def from_sklearn(
@@ -76,7 +104,7 @@ class FromSklearn:
         steps, conversion = convert(pipe, facts, frozenset(signature(cls).parameters))
         kind: Any = cls
         made = kind(steps, epsilon=epsilon, delta=delta, domain=domain, **options)
-        made.conversion = conversion
+        made._conversion = conversion
         return made
 
 
@@ -91,3 +119,17 @@ def _with_units(domain: Domain | None, rows_per_unit: int | None) -> Domain | No
             fix="declare it once.",
         )
     return (domain or Domain()).but(rows_per_unit=declared)
+
+
+def _with_line(error: PpdpError) -> PpdpError:
+    """The error of a step that stands in ppdp's pipeline, with what to write there."""
+    line, fix = "Pipeline.from_sklearn(sklearn.pipeline.Pipeline(steps), ", error.fix or ""
+    fix = fix.replace("Pipeline.from_sklearn(pipe, ", line)
+    if line not in fix and any(word in fix for word in ("categories={", "functions={")):
+        fix = f"{fix} {line}...) takes it."
+    return type(error)(error.message, stage=error.stage, fix=fix.strip() or None)
+
+
+def _is_foreign(part: Any) -> bool:
+    """Whether it is a named step of scikit-learn or imbalanced-learn."""
+    return is_named(part, 2) and not isinstance(part[1], type) and root_of(part[1]) in ("sklearn", "imblearn")

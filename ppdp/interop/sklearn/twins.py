@@ -113,6 +113,8 @@ def refuse_unknown(step: Step) -> NoReturn:
     leak, kind = leak_of(step.estimator), type(step.estimator).__name__
     if root_of(step.estimator) == "ppdp":
         fix = f"scikit-learn's {kind} here, or ppdp.Pipeline with steps of ppdp's, each of which sees all columns."
+        if hasattr(step.estimator, "column_maps"):
+            fix = "ppdp.make_column_map((stage, columns), ...) of ppdp's stages, instead of the ColumnTransformer."
         raise UnknownStage(
             f"this {kind} is already ppdp's class; from_sklearn takes scikit-learn's here.",
             stage=step.name,

@@ -35,7 +35,7 @@ def compare(pipe: Any, domain: Domain | None) -> Comparison:
         )
     if not plan.domain.adjacency.replaces:
         raise InvalidParameter("the usual practices are compared for replaced rows only.", fix="Adjacency.replace().")
-    stages, mechanism = list(pipe.steps[:-1]), pipe.steps[-1][1]
+    *stages, (_, mechanism) = pipe.own_steps()
     table, why = _table(pipe, plan, domain)
     return Comparison(
         plan.epsilon,

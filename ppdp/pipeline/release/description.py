@@ -26,9 +26,20 @@ from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.composition import GUARDS
 from ppdp.transformers.base import Stage
 from ppdp.transformers.columns.block import Block
-from ppdp.transformers.columns.categories import Encoded, OneHot
+from ppdp.transformers.columns.categories import Encoded, Labelled, OneHot
 from ppdp.transformers.columns.column_map import ColumnMap
-from ppdp.transformers.columns.maps import RISING, Binarized, Binned, Filled, Mapped, Normalised, Powers, Scaled
+from ppdp.transformers.columns.date_encoder import Dated
+from ppdp.transformers.columns.maps import (
+    RISING,
+    Binarized,
+    Binned,
+    Filled,
+    Mapped,
+    Normalised,
+    Powers,
+    Scaled,
+    Within,
+)
 
 Steps = list[tuple[str, Any]]
 
@@ -36,7 +47,10 @@ OURS = {name: getattr(module, name) for module in (transformers, mechanisms) for
 OURS |= {"ColumnMap": ColumnMap, **GUARDS}
 PARTS: dict[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (Binarized, Binned, Block, Encoded, Filled, Mapped, Normalised, OneHot, Powers, Scaled)
+    for kind in (
+        *(Binarized, Binned, Block, Dated, Encoded, Filled, Labelled, Mapped, Normalised, OneHot, Powers, Scaled),
+        Within,
+    )
 }
 KNOWN = {function.__name__: function for function in RISING}
 PLAIN_ARRAYS = re.compile(r"[<|][bfiu][1248]|<U[1-9]\d{0,5}")

@@ -10,7 +10,6 @@ import numpy as np
 
 from ppdp.core.checks import columns_of
 from ppdp.exceptions import DomainMismatch
-from ppdp.transformers.columns.categories import Categorical
 from ppdp.transformers.columns.maps import Filled, PublicMap
 
 
@@ -35,10 +34,15 @@ class Block:
         return self.drop or any(step.fills for step in self.maps)
 
     @property
-    def encoder(self) -> Categorical | None:
-        """What reads the columns as labels; None if they are read as numbers."""
+    def encoder(self) -> PublicMap | None:
+        """What reads the columns as labels or dates; None if they are read as numbers."""
         first = next((step for step in self.maps if not isinstance(step, Filled)), None)
-        return first if isinstance(first, Categorical) else None
+        return first if first is not None and first.reads else None
+
+    @property
+    def reads_cells(self) -> bool:
+        """Whether its columns hold no numbers."""
+        return self.encoder is not None and self.encoder.reads_cells
 
     @property
     def described(self) -> str:

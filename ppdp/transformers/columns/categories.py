@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap
+from ppdp.transformers.columns.readings import Labels, Reading
 
 
 def labels_only(categories: Sequence[Any]) -> tuple[Any, ...]:
@@ -42,6 +43,20 @@ class Categorical(PublicMap):
     expects: bool = False
     step: str = ""
     bounds = True
+    reads = True
+
+    @property
+    def reads_cells(self) -> bool:
+        return any(map(_is_text, self.categories))
+
+    def reading(self, position: int) -> Reading | None:
+        labels = labels_only(self.categories[position]) if position < len(self.categories) else ()
+        return Labels(labels) if _is_text(labels) else None
+
+    @property
+    def declares(self) -> str | None:
+        shown = "; ".join(", ".join(map(str, labels)) for labels in self.categories)
+        return f"the categories of {self.step!r} are public: {shown}" if self.step else None
 
     def _of(self, given: ColumnFacts) -> tuple[tuple[Any, ...], ...]:
         if len(self.categories) != len(given.names):
@@ -126,3 +141,75 @@ class Encoded(Categorical):
             code = np.where(same.any(axis=1), same.argmax(axis=1), self.unknown)
             out.append(np.where(np.isnan(column) & ~same.any(axis=1), self.missing, code))
         return np.column_stack(out)
+
+
+@dataclass(frozen=True)
+class Labelled(PublicMap):
+    """The position of every label; anything else is one further category or -1, and so are gaps.
+
+    Labels of a column are text, of which it gets codes, or numbers.
+    """
+
+    labels: tuple[tuple[Any, ...], ...]
+    other: str | None = None  # name of the category that anything else is
+    missing: str | None = None  # name of the category that gaps are
+    bounds = True
+    fills = True
+    reads = True
+
+    @property
+    def expects(self) -> bool:  # type: ignore[override]
+        """Whether gaps among numbers are declared to come in; those of text are codes like any other."""
+        return self.missing is not None and not all(map(_is_text, self.labels))
+
+    @property
+    def categories(self) -> tuple[tuple[str, ...], ...]:
+        """What the positions stand for, by column."""
+        further = [name for name in (self.other, self.missing) if name is not None]
+        return tuple(tuple(dict.fromkeys((*map(str, labels), *further))) for labels in self.labels)
+
+    @property
+    def reads_cells(self) -> bool:
+        return any(map(_is_text, self.labels))
+
+    def _position(self, name: str | None, categories: tuple[str, ...]) -> float:
+        return -1.0 if name is None else float(categories.index(name))
+
+    def reading(self, position: int) -> Reading | None:
+        if position >= len(self.labels) or not _is_text(self.labels[position]):
+            return None
+        made = self.categories[position]
+        gap, other = self._position(self.missing, made), self._position(self.other, made)
+        return Labels(self.labels[position], gap, other, typed=True)
+
+    def told(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
+        return [(f"categories of {name}", ", ".join(map(str, labels))) for name, labels in zip(names, self.labels)]
+
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
+        if len(self.labels) != len(given.names):
+            raise InvalidParameter(
+                f"categories of {len(self.labels)} columns are declared for {len(given.names)} columns.",
+                stage="CategoryEncoder",
+                fix="a list of labels for every column, or by name.",
+            )
+        return ColumnFacts.within(given.names, np.array([(-1.0, max(1.0, len(c) - 1.0)) for c in self.categories]))
+
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
+        out = []
+        for column, labels, made in zip(X.T, self.labels, self.categories):
+            other, gap = self._position(self.other, made), self._position(self.missing, made)
+            code = column if _is_text(labels) else _found(column, np.array(labels, dtype=np.float64), other)
+            out.append(np.where(np.isnan(column), gap, code))
+        return np.column_stack(out)
+
+
+def _is_text(labels: Sequence[Any]) -> bool:
+    """Whether labels are read as codes: numbers are known by themselves."""
+    return any(isinstance(label, str) for label in labels)
+
+
+def _found(column: Array, values: Array, other: float) -> Array:
+    """The position of every entry among distinct values; ``other`` for any other entry."""
+    order = np.argsort(values)
+    at = np.minimum(np.searchsorted(values[order], column), len(values) - 1)
+    return np.where(values[order][at] == column, order[at], other)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from ppdp.core.checks import columns_of, length
 from ppdp.core.declared import Value, plain, ranges_by_column
@@ -16,13 +17,13 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.names import nearest
 from ppdp.core.rounding import inflate
-from ppdp.data.frames import is_gap, objects, opened
-from ppdp.data.rows import Array, Rows, encode_labels
+from ppdp.data.frames import named, objects, opened
+from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.columns.block import Block
-from ppdp.transformers.columns.categories import Categorical, labels_only
 from ppdp.transformers.columns.maps import ColumnFacts, Mapped
+from ppdp.transformers.columns.readings import Reading
 from ppdp.transformers.rowwise.probe import check_row_by_row, clipped_to_ball
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 from ppdp.transformers.way import Way
@@ -91,6 +92,11 @@ class ColumnMap(RowWiseTransformer):
     def fills_gaps(self) -> bool:  # type: ignore[override]
         """Whether columns may have gaps, all of which it fills."""
         return any(block.expects for block in self.blocks) and all(block.fills for block in self.blocks)
+
+    @property
+    def reads_cells(self) -> bool:
+        """Whether some columns hold no numbers, so that it must come first."""
+        return any(block.reads_cells for block in self.blocks)
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         parts = self._parts(domain.feature_names, domain.d, _reach(domain))
@@ -211,48 +217,34 @@ class ColumnMap(RowWiseTransformer):
             Rows as a user has them.
         """
         X = opened(X)
-        if getattr(X, "ndim", 0) != 2:
+        if not _has_cells(X):
             return X  # whoever checks its form says what is wrong
         framed = hasattr(X, "iloc")
-        names = list(X.columns) if framed and all(isinstance(name, str) for name in X.columns) else None
-        found = self._found(names, X.shape[1])
-        labels, used = self._labels(found), {i for _, positions in found for i in positions}
-        changed = [i for i in range(X.shape[1]) if i not in used or i in labels]
+        found = self._found(named(X), X.shape[1])
+        readings, used = _readings(found), {i for _, positions in found for i in positions}
+        changed = [i for i in range(X.shape[1]) if i not in used or i in readings]
         if not changed:
             return X
-        X = X.copy(deep=False) if framed else objects(X)
+        columns = list(X.columns) if framed else range(X.shape[1])
+        made, X = X, X.copy(deep=False) if framed else objects(X)
         for i in changed:
-            column = X.iloc[:, i] if framed else X[:, i]
-            codes = _codes(objects(column), labels[i]) if i in labels else np.zeros(len(X))
+            column = made.iloc[:, i] if framed else made[:, i]
+            codes = readings[i].codes(column, columns[i]) if i in readings else np.zeros(len(X))
             if framed:
                 X.isetitem(i, codes)
             else:
                 X[:, i] = codes
         return X
 
-    @staticmethod
-    def _labels(found: Sequence[tuple[Block, list[int]]]) -> dict[int, tuple[Any, ...]]:
-        """The public labels of every column that does not hold numbers."""
-        known: dict[int, tuple[Any, ...]] = {}
-        for block, positions in found:
-            encoder = block.encoder
-            lists = [()] * len(positions) if encoder is None else [labels_only(c) for c in encoder.categories]
-            for i, labels in zip(positions, lists):
-                labels = labels if any(isinstance(label, str) for label in labels) else ()
-                if known.setdefault(i, labels) != labels:
-                    raise InvalidParameter(
-                        "a column is encoded twice, with other categories, or read once as labels and once as numbers.",
-                        stage=block.stage,
-                        fix="declare the same categories, in the same order; drop it where it is no label.",
-                    )
-        return {i: labels for i, labels in known.items() if labels}
-
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the output columns."""
-        given = super().get_feature_names_out(input_features)
-        made = _names(self._parts(tuple(map(str, given)), len(given), self.reach_))
+        return self.names_out(super().get_feature_names_out(input_features), self.reach_)
+
+    def names_out(self, given: Sequence[str], reach: float) -> NDArray[np.object_]:
+        """Names of the columns that come out of columns of these names."""
+        made = _names(self._parts(tuple(map(str, given)), len(given), reach))
         if made is None:
-            width = self._bounds(self._parts(None, len(given), self.reach_))[2]
+            width = self._bounds(self._parts(None, len(given), reach))[2]
             made = [f"columnmap{i}" for i in range(width)]
         return np.asarray(made, dtype=object)
 
@@ -263,6 +255,7 @@ class ColumnMap(RowWiseTransformer):
             for step, given in zip(part.block.maps, part.facts):
                 if isinstance(step, Mapped) and step.out_ranges is not None:
                     values += ranges_by_column(step.out_ranges, None, f"range of what {step.step!r} returns in")
+                values += [(words, value, "declared") for words, value in step.told(given.names)]
                 for name, words in _CONSTANTS.items():
                     if getattr(step, name, None) is not None:
                         values.append((f"{words} of {', '.join(given.names)}", plain(getattr(step, name)), "declared"))
@@ -272,11 +265,27 @@ class ColumnMap(RowWiseTransformer):
         maps = [step for block in self.blocks for step in block.maps]
         functions = [step.step for step in maps if isinstance(step, Mapped)]
         words = [f"the function of {name!r} treats rows one by one (tested on made-up rows)" for name in functions]
-        for step in maps:
-            if isinstance(step, Categorical):
-                shown = "; ".join(", ".join(map(str, labels)) for labels in step.categories)
-                words.append(f"the categories of {step.step!r} are public: {shown}")
-        return tuple(words)
+        return (*words, *(step.declares for step in maps if step.declares is not None))
+
+
+def _readings(found: Sequence[tuple[Block, list[int]]]) -> dict[int, Reading]:
+    """How every column is read that does not hold numbers."""
+    known: dict[int, Reading | None] = {}
+    for block, positions in found:
+        for at, i in enumerate(positions):
+            reading = None if block.encoder is None else block.encoder.reading(at)
+            if known.setdefault(i, reading) != reading:
+                raise InvalidParameter(
+                    "a column is encoded twice, with other categories, or read once as labels and once as numbers.",
+                    stage=block.stage,
+                    fix="declare the same categories, in the same order; drop it where it is no label.",
+                )
+    return {i: reading for i, reading in known.items() if reading is not None}
+
+
+def _has_cells(X: Any) -> bool:
+    """Whether it is a table whose cells may be anything."""
+    return getattr(X, "ndim", 0) == 2 and not issparse(X) and getattr(getattr(X, "dtype", None), "kind", "") != "c"
 
 
 def _by_order(ranges: Any) -> bool:
@@ -311,10 +320,3 @@ def _check_filled(parts: Sequence[_Part]) -> None:
 def _mapped_by(parts: Sequence[_Part], X: Array, norm: float) -> Array:
     out = np.concatenate([part.apply(X) for part in parts], axis=1)
     return clipped_to_ball(X, out, norm, fills=all(part.block.fills for part in parts))
-
-
-def _codes(column: NDArray[Any], labels: Sequence[Any]) -> Array:
-    """Position of every label; -1 for any other, NaN for a gap."""
-    codes = encode_labels(column, labels)
-    gaps = np.frompyfunc(is_gap, 1, 1)(column).astype(bool)
-    return np.where(np.isnan(codes) & ~gaps, -1.0, codes)

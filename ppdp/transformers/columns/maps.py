@@ -5,7 +5,7 @@ They are what scikit-learn's transformers do once nothing is read off the data: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import chain, combinations, combinations_with_replacement, groupby
@@ -17,8 +17,10 @@ from sklearn.preprocessing import PolynomialFeatures
 
 from ppdp.core.callables import refuse_fitted
 from ppdp.core.checks import integer, number
+from ppdp.core.declared import ranges_by_column
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, MissingBound
+from ppdp.transformers.columns.readings import Reading
 from ppdp.transformers.rowwise.probe import call_surely, output_width
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 
@@ -77,7 +79,26 @@ class PublicMap:
     bounds = False  # whether what comes out is bounded, whatever comes in
     fills = False  # whether no gap is left
     expects = False  # whether gaps are declared to come in
+    reads = False  # whether it takes cells that are no numbers, if it comes first
     step = ""  # name of the step that it stands for
+
+    @property
+    def reads_cells(self) -> bool:
+        """Whether some of its columns then hold no numbers."""
+        return False
+
+    def reading(self, position: int) -> Reading | None:
+        """How it reads the cells of one of its columns, if they are no numbers."""
+        return None
+
+    @property
+    def declares(self) -> str | None:
+        """What it takes from the user's word, in public words."""
+        return None
+
+    def told(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
+        """What is declared of each of its columns: name and value, in public words."""
+        return ()
 
     def facts(self, given: ColumnFacts) -> ColumnFacts:
         """What is known of the columns that come out."""
@@ -110,6 +131,24 @@ class Filled(PublicMap):
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         return np.where(np.isnan(X), given.middle if self.value is None else self.value, X)
+
+
+@dataclass(frozen=True)
+class Within(PublicMap):
+    """Columns are clipped to public ranges of their own."""
+
+    ranges: tuple[tuple[float, float], ...]
+    step: str = ""
+    bounds = True
+
+    def told(self, names: Sequence[str]) -> Iterable[tuple[str, str]]:
+        return [(words, value) for words, value, _ in ranges_by_column(self.ranges, names)]
+
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
+        return ColumnFacts.within(given.names, resolve_ranges(self.ranges, len(given.names), None, self.step))
+
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
+        return X
 
 
 @dataclass(frozen=True)

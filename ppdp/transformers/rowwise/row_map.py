@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,9 @@ from ppdp.core.checks import length, positive, shown
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
-from ppdp.exceptions import InvalidParameter
+from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics
+from ppdp.transformers.columns.maps import Mapped, PublicMap
 from ppdp.transformers.rowwise.probe import call_surely, check_row_by_row, clipped_to_ball, output_width
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 from ppdp.transformers.way import Way
@@ -90,6 +91,16 @@ class RowMap(RowWiseTransformer):
             feature_names=list(names) if names else None,
         )
         return (way,)
+
+    def column_maps(self, columns: Sequence[Any]) -> tuple[PublicMap, ...]:
+        """The public map that it is for some columns of a table, by public ranges of what comes out."""
+        if self.out_ranges is None or self.out_norm is not None or not callable(self.function):
+            raise MissingBound(
+                "a function of some of the columns needs out_ranges.",
+                stage="RowMap",
+                fix="RowMap(function, out_ranges=(low, high)).",
+            )
+        return (Mapped(self.function, out_ranges=self.out_ranges, step="RowMap"),)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the output columns: the keys of ``out_ranges``, else those of the input."""

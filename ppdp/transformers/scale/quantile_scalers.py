@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,8 @@ from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics, Transformer, chosen
 from ppdp.transformers.batches import InBatches
-from ppdp.transformers.rowwise.ranges import has_private, with_private
+from ppdp.transformers.columns.maps import PublicMap, Scaled, Within
+from ppdp.transformers.rowwise.ranges import has_private, resolve_ranges, with_private
 from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
 from ppdp.transformers.way import Ask, Way
 
@@ -156,6 +158,20 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
         ask = Ask("quantile-choices", choices)
         noisy = Way.by("scaling.quantile-public", domain, distance, ask=ask, **choices, **own)
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
+
+    def column_maps(self, columns: Sequence[Any]) -> tuple[PublicMap, ...]:
+        """The public maps that it is for some columns of a table, by public ranges."""
+        if self.quantiles is not None:
+            raise InvalidParameter(
+                "quantiles of some of the columns have no route.", stage="MinMaxScaler", fix="ranges=(low, high)."
+            )
+        if has_private(self.ranges):
+            fix = 'RowMap() for these columns, and a step MinMaxScaler(ranges={column: "private", ...}) behind the map.'
+            raise InvalidParameter("beside other stages ranges must be public.", stage="MinMaxScaler", fix=fix)
+        names = tuple(map(str, columns))
+        ranges = resolve_ranges(self.ranges, len(columns), names, "MinMaxScaler")
+        own = tuple((float(low), float(high)) for low, high in ranges)
+        return Within(own), Scaled(pair("feature_range", self.feature_range, self))
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         if way.name == "exact":

@@ -29,7 +29,7 @@ from ppdp.mechanisms import (
 )
 from ppdp.pipeline.release.load import ReleasedPipeline
 from ppdp.testing import REGISTRY
-from ppdp.transformers import MinMaxScaler, NormClipper, Public, RowMap, StandardScaler
+from ppdp.transformers import CategoryEncoder, DateEncoder, MinMaxScaler, NormClipper, Public, RowMap, StandardScaler
 from ppdp.transformers.base import RowWiseTransformer
 from ppdp.transformers.way import Way
 
@@ -42,6 +42,8 @@ METHODS = ("predict", "predict_proba", "decision_function", "transform")
 PIPELINES = {
     **zoo.ZOO,
     "ordinary least squares": ([zoo.CLIP, ("model", LinearRegression(y_range=(0, 1), max_iter=10))], {}),
+    "categories": ([("codes", CategoryEncoder([-1, 0, 1])), ("mean", GaussianMechanism())], {}),
+    "dates": ([("days", DateEncoder((-2, 2))), ("mean", GaussianMechanism())], {}),
     "waiting times": ([zoo.CLIP, ("model", GammaRegressor(y_range=(0, 2), max_iter=10))], {}),
 }
 

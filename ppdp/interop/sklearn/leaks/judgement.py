@@ -20,7 +20,7 @@ _ALONE: dict[str, Leak] = {
         ("Deduplicator", "GridDeduplicator", "LSHDeduplicator", "ClusterDeduplicator"),
         Leak("high", "which rows repeat each other, or lie close to each other"),
     ),
-    **dict.fromkeys(("NormClipper", "RowMap"), Leak("none", NOTHING)),
+    **dict.fromkeys(("CategoryEncoder", "DateEncoder", "NormClipper", "RowMap"), Leak("none", NOTHING)),
     **dict.fromkeys(("MeanImputer", "TrimmedMeanImputer"), TABLE["SimpleImputer"].leak),
     **dict.fromkeys(("PCA", "SoftPCA"), TABLE["PCA"].leak),
     **dict.fromkeys(("MinMaxScaler", "RobustScaler"), TABLE["RobustScaler"].leak),

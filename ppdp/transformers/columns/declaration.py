@@ -1,0 +1,184 @@
+"""A declaration of every column of a table, from names and types alone, with blanks for what only people know."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import UserDict
+from collections.abc import Iterable, Iterator, Mapping
+from numbers import Real
+from typing import Any
+
+from ppdp.core.checks import labels, pair, shown
+from ppdp.core.names import nearest
+from ppdp.data.frames import named, opened
+from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, MissingBound, escaped
+from ppdp.transformers.columns.category_encoder import CategoryEncoder
+from ppdp.transformers.columns.column_map import ColumnMap
+from ppdp.transformers.columns.date_encoder import DateEncoder
+from ppdp.transformers.columns.encoder import PRIVATE
+from ppdp.transformers.columns.make import make_column_map
+from ppdp.transformers.columns.readings import described, is_date, kind_of, seconds_of
+from ppdp.transformers.scale.quantile_scalers import MinMaxScaler
+
+BLANK, DROP = "?", "drop"
+
+_FORMS = {
+    "number": "[low, high]",
+    "text": '["a", "b"]',
+    "date": "[1990-01-01, 2030-12-31]",
+    "unknown": '[low, high], ["a", "b"] or [1990-01-01, 2030-12-31]',
+}
+"""What may stand for a blank, by the kind of the column."""
+
+
+def declare(X: Any) -> Declaration:
+    """What must be declared of a table, from the names and types of its columns; no cell is looked at.
+
+    Parameters
+    ----------
+    X : pandas, polars or Arrow table
+        Whose categories, if a type has some, are not looked at either: somebody may have read them off the rows.
+
+    Returns
+    -------
+    Declaration
+        A mapping of columns, in which "?" is a blank.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> facts = declare(pd.DataFrame({"age": [50], "sex": pd.array(["F"], "string"), "smoker": [True]}))
+    >>> print(facts)
+    age = "?"  # int64: [low, high], or "drop"
+    sex = "?"  # string: ["a", "b"], or "drop"
+    smoker = [0, 1]  # bool
+    >>> facts.update(age=(18, 90), sex=["F", "M"])
+    >>> facts.column_map().fit_transform(pd.DataFrame({"age": [90], "sex": ["F"], "smoker": [True]}))
+    array([[1., 1., 0., 0., 1.]])
+    """
+    schema: Any = getattr(X, "schema", None)
+    rows = schema.empty_table() if hasattr(schema, "empty_table") else X[:0] if hasattr(X, "columns") else None
+    form = opened(rows)
+    if named(form) is None:
+        raise InvalidInput("a declaration goes by names of columns, and there are none.", fix="pass a frame.")
+    return Declaration(dict(form.dtypes))
+
+
+class Declaration(UserDict[str, Any]):
+    """What is declared of every column: a blank, or how it is read.
+
+    A pair of numbers or of dates is a public range; a list of text, or of three and more numbers, holds public
+    categories; "drop" leaves the column out.
+
+    Parameters
+    ----------
+    types : mapping
+        The type of every column; None where nothing is known of it.
+    declared : mapping, optional
+        What is declared so far. Default: blanks, but where the type says it all.
+    """
+
+    def __init__(self, types: Mapping[str, Any], declared: Mapping[str, Any] | None = None) -> None:
+        # in words: some types list values of their columns
+        words = {name: "no type" if kind is None else escaped(described(kind)) for name, kind in types.items()}
+        self.types = {str(name): word for name, word in words.items()}
+        self.kinds = {str(name): "unknown" if kind is None else kind_of(kind) for name, kind in types.items()}
+        super().__init__({name: _of_type(kind) for name, kind in self.kinds.items()})
+        self.update(declared or {})
+
+    def __setitem__(self, column: str, value: Any) -> None:
+        if column not in self.types:
+            meant = nearest(column, self.types)
+            raise DomainMismatch(
+                f"there is no column {shown(column)}.",
+                fix=f"did you mean {meant!r}?" if meant else f"one of {', '.join(map(repr, self.types))}.",
+            )
+        self.data[column] = value
+
+    @property
+    def forms(self) -> dict[str, str]:
+        """Every column that is read, and as what it is declared: "number", "date" or "text"."""
+        return {column: _form(column, value)[0] for column, value in self.items() if not _is(value, DROP)}
+
+    @property
+    def blanks(self) -> tuple[str, ...]:
+        """Columns of which nobody has said yet what they may hold."""
+        return tuple(column for column, value in self.items() if _is(value, BLANK))
+
+    def column_map(self) -> ColumnMap:
+        """The public stage that reads the columns as declared: the first step of a pipeline.
+
+        Ranges are mapped to [-1, 1]; categories become columns of 0 and 1, one of them for all others.
+
+        Raises
+        ------
+        MissingBound
+            Naming every blank that is left, and every column that is to stay private.
+        """
+        for word, what in ((BLANK, "blanks are left"), (PRIVATE, "private columns cannot be released yet")):
+            left = [column for column, value in self.items() if _is(value, word)]
+            if left:
+                told = "; ".join(f"{column} = {_FORMS.get(self.kinds[column], _FORMS['unknown'])}" for column in left)
+                raise MissingBound(f"{what}: {', '.join(map(repr, left))}.", fix=f"{told}; from public knowledge.")
+        read = {column: value for column, value in self.items() if not _is(value, DROP)}
+        parts = [(_form(column, value)[1], [column]) for column, value in read.items()]
+        if not parts:
+            raise InvalidParameter("no column is left.", fix="declare at least one.")
+        return make_column_map(*parts)
+
+    def lines(self) -> Iterator[str]:
+        """A line of TOML for every column, with what may stand there."""
+        for column, value in self.items():
+            kind, name = self.kinds[column], self.types[column]
+            told = {"none": f"{name}: no step reads it", "boolean": name}.get(
+                kind, f'{name}: {_FORMS.get(kind, "")}, or "drop"'
+            )
+            yield f"{_key(column)} = {in_toml(value)}  # {told}"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+def _of_type(kind: str) -> Any:
+    """What a type alone says of a column."""
+    return {"boolean": [0, 1], "none": DROP}.get(kind, BLANK)
+
+
+def _is(value: Any, word: str) -> bool:
+    return isinstance(value, str) and value == word
+
+
+def _form(column: str, value: Any) -> tuple[str, Any]:
+    """As what a column is declared, and the stage that reads it."""
+    given = list(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)) else []
+    if len(given) == 2 and all(map(is_date, given)):
+        return "date", DateEncoder({column: tuple(given)})
+    if len(given) == 2 and all(isinstance(end, Real) and not isinstance(end, bool) for end in given):
+        return "number", MinMaxScaler({column: pair(f"the range of {column!r}", given)})
+    if not given or (len(given) == 1 and not isinstance(given[0], str)):
+        raise InvalidParameter(
+            f"{shown(value)} is declared for {column!r}.", fix=f'{column} = {_FORMS["unknown"]}, or "drop".'
+        )
+    known = labels(f"the categories of {column!r}", given)
+    if all(isinstance(label, str) and math.isfinite(seconds_of(label)) for label in known):
+        raise InvalidParameter(
+            f"the categories of {column!r} are dates written as text.",
+            fix=f"{column} = [1990-01-01, 2030-12-31] without quotes; in Python two datetime.date.",
+        )
+    text = any(isinstance(label, str) for label in known)
+    return "text" if text else "number", CategoryEncoder({column: known})
+
+
+def _key(column: str) -> str:
+    return column if re.fullmatch(r"[A-Za-z0-9_-]+", column) else in_toml(column)
+
+
+def in_toml(value: Any) -> str:
+    """A value in TOML."""
+    if is_date(value):
+        return str(value)
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(in_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,103 @@
+"""A declaration is written from names and types alone, and names every blank that is left."""
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pytest
+
+import ppdp
+from ppdp import Domain, Pipeline
+from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, MissingBound
+
+SECRET = "ward-of-one-person"
+X = pd.DataFrame(
+    {
+        "age": pd.array([50, None], "Int64"),
+        "sex": pd.array(["F", SECRET], "string"),
+        "ward": pd.Categorical(["A", SECRET]),
+        "born": pd.to_datetime(["1970-01-01", None]),
+        "smoker": [True, False],
+        "notes": pd.Series([["a"], ["b"]], dtype=pd.ArrowDtype(pa.list_(pa.string()))),
+        "mixed": pd.Series([1, SECRET], dtype=object),
+    }
+)
+
+
+TYPED = X.drop(columns="mixed")
+
+
+@pytest.mark.parametrize("table", [X, pa.Table.from_pandas(TYPED), pl.from_pandas(TYPED)])
+def test_no_value_shows_not_even_one_of_a_type(table):
+    facts = ppdp.declare(table)
+    assert facts.blanks[:4] == ("age", "sex", "ward", "born")
+    assert facts["smoker"] == [0, 1]
+    assert facts["notes"] == "drop" or type(table).__module__.startswith("polars")  # whose lists become objects
+    assert SECRET not in f"{facts}{facts!r}{facts.types}"
+    assert "[low, high]" in str(facts).splitlines()[0]
+
+
+def test_the_form_of_files_is_enough(tmp_path):
+    TYPED.to_parquet(tmp_path / "rows.parquet")
+    facts = ppdp.declare(pyarrow.dataset.dataset(tmp_path / "rows.parquet"))
+    assert list(facts) == list(TYPED)
+    assert SECRET not in str(facts)
+
+
+def test_what_a_table_holds_changes_nothing():
+    assert str(ppdp.declare(X)) == str(ppdp.declare(X[:0])) == str(ppdp.declare(X.iloc[[1, 0]]))
+
+
+def test_every_blank_is_named():
+    facts = ppdp.declare(X)
+    with pytest.raises(MissingBound, match="'age', 'sex', 'ward', 'born', 'mixed'"):
+        facts.column_map()
+
+
+def test_a_filled_one_is_the_first_step_of_a_pipeline():
+    facts = ppdp.declare(X)
+    facts.update(age=(18, 90), sex=["F", "M"], ward=["A", "B"], born=(dt.date(1920, 1, 1), pd.Timestamp("2010-01-01")))
+    facts["mixed"] = "drop"
+    pipe = Pipeline([("columns", facts.column_map()), ("gaps", ppdp.transformers.MeanImputer())])
+    assert pipe.plan(Domain(n_rows=1000, feature_names=tuple(X.columns))).end[0].d == 9
+    first, second = facts.column_map().fit_transform(X).round(2)
+    np.testing.assert_array_equal(first, [-0.11, 1, 0, 0, 1, 0, 0, 0.11, 1])
+    np.testing.assert_array_equal(second, [np.nan, 0, 0, 1, 0, 0, 1, np.nan, -1])
+
+
+def test_private_is_refused_until_it_is_paid_for():
+    facts = ppdp.declare(X[["age"]])
+    facts["age"] = "private"
+    with pytest.raises(MissingBound, match="cannot be released yet: 'age'"):
+        facts.column_map()
+
+
+@pytest.mark.parametrize(
+    "value", [5, None, [], "everything", [3], [9, 1], [1, float("nan")], ["2020-01-01", "2021-01-01"], {"a": 1}]
+)
+def test_what_declares_nothing(value):
+    facts = ppdp.declare(X[["age"]])
+    facts["age"] = value
+    with pytest.raises(InvalidParameter, match="'age'"):
+        facts.column_map()
+
+
+def test_all_columns_may_not_be_dropped():
+    facts = ppdp.declare(X[["age"]])
+    facts["age"] = "drop"
+    with pytest.raises(InvalidParameter, match="no column is left"):
+        facts.column_map()
+
+
+def test_a_slip_in_a_name():
+    with pytest.raises(DomainMismatch, match="did you mean 'age'"):
+        ppdp.declare(X)["agee"] = (0, 1)
+
+
+@pytest.mark.parametrize("table", [np.ones((2, 2)), [[1, 2]], pd.DataFrame([[1, 2]]), None, "rows.parquet"])
+def test_columns_without_names(table):
+    with pytest.raises(InvalidInput, match="names of columns"):
+        ppdp.declare(table)
