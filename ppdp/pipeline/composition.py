@@ -161,14 +161,14 @@ class Composition:
         return compare(self, domain)
 
     def _repr_html_(self) -> str:
-        """Diagram of the steps and, once fitted, the certificate."""
+        """Diagram of the steps and, once fitted, what was released and the certificate."""
         from sklearn.pipeline import Pipeline as SklearnPipeline
         from sklearn.utils import estimator_html_repr
 
         steps = [(name, step) for name, step in self._named() if isinstance(step, BaseEstimator)]
         diagram = estimator_html_repr(SklearnPipeline(steps)) if steps else ""
-        certificate = getattr(self, "certificate_", None)
-        return str(diagram) + (certificate._repr_html_() if certificate is not None else "")
+        fitted = (getattr(self, name, None) for name in ("release_", "certificate_"))
+        return str(diagram) + "".join(one._repr_html_() for one in fitted if one is not None)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}

@@ -317,7 +317,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         if hasattr(self.twins_[-1][1], "classes_"):
             self.classes_ = self.twins_[-1][1].classes_
         self.row_norm_, self.entry_bound_ = domain.get("row_norm"), domain.get("entry_bound")
-        self.release_, self.certificate_ = release, release.certificate
+        self.release_, self.certificate_ = replace(release, twins=tuple(self.twins_)), release.certificate
 
     def _leaving(self) -> Pipeline:
         check_is_fitted(self)

@@ -22,6 +22,7 @@ from ppdp.data.parallel import PIECE, blocks, in_parallel
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments
 from ppdp.data.summary import Extent
+from ppdp.data.units import Columns
 from ppdp.exceptions import MissingBudget, UnsupportedOrder
 from ppdp.transformers.alone import Alone, check_rows, declared_facts
 from ppdp.transformers.way import Condition, Way
@@ -54,6 +55,8 @@ class Stage(BaseEstimator):
         Whether its public map takes a sparse array of rows, and what it makes of it: a sparse or a dense one.
     relief : str
         What to use instead where the gate refuses a condition of this stage.
+    keeps_units : bool
+        Whether values keep their units whatever was fitted on the rows.
     """
 
     allows_gaps = False
@@ -63,6 +66,7 @@ class Stage(BaseEstimator):
     compares = False
     takes_sparse = ""
     relief = "statistics='noisy'"
+    keeps_units = False
 
     @classmethod
     def example(cls) -> Any:
@@ -167,6 +171,10 @@ class Stage(BaseEstimator):
     def carry(self, values: Moments, statistics: Statistics) -> Moments:
         """Released moments as they are behind this stage, for ways that are affine."""
         raise NotImplementedError
+
+    def units(self, columns: Columns) -> Columns | None:
+        """Columns behind the stage, as it was released; None if they are not scaled and shifted one by one."""
+        return None
 
     def without_release(self, way: Way) -> Statistics:
         """What the twin of an exact way predicts with if nothing was released for it."""

@@ -14,6 +14,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.quantiles import column_quantiles
 from ppdp.data.rows import Array, Rows
+from ppdp.data.units import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics, Transformer, chosen
 from ppdp.transformers.batches import InBatches
@@ -155,6 +156,11 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
         bound = largest_entry(domain)
         return _ranges(np.clip(values, -bound, bound), way)
 
+    def units(self, columns: Columns) -> Columns:
+        low, high = pair("feature_range", self.feature_range, self)
+        slope = (self.high_ - self.low_) / (high - low)
+        return columns.clipped(self.low_, self.high_).scaled(slope, self.low_ - low * slope)
+
     def map_rows(self, X: Any, statistics: Statistics) -> Any:
         low, high = pair("feature_range", self.feature_range, self)
         start, end = statistics["low"], statistics["high"]
@@ -266,6 +272,10 @@ class RobustScaler(Transformer):
         low, median, high = quantiles
         scale = np.maximum(high - low, way.parameters["min_width"])
         return {"center": median, "scale": scale, "clip": way.parameters["clip"]}
+
+    def units(self, columns: Columns) -> Columns:
+        scaled = columns.scaled(self.scale_, self.center_)
+        return scaled.clipped(-self.clip_, self.clip_)
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         clip = statistics["clip"]

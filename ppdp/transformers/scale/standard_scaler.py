@@ -16,6 +16,7 @@ from ppdp.core.rounding import UNIT
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, clip_norms
 from ppdp.data.summary import joint_sums
+from ppdp.data.units import Columns
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.transformers.base import Statistics, chosen
 from ppdp.transformers.batches import InBatches
@@ -150,6 +151,10 @@ class StandardScaler(InBatches):
     def carry(self, values: Moments, statistics: Statistics) -> Moments:
         scale = 1 / statistics["scale"]
         return values.affine(np.diag(scale), -statistics["mean"] * scale)
+
+    def units(self, columns: Columns) -> Columns:
+        scaled = columns.scaled(self.scale_, self.mean_)
+        return scaled if self.clip_ is None else scaled.noted(f"scaled rows clipped to norm {self.clip_:.6g}")
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         scaled = X - statistics["mean"]
