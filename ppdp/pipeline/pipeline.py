@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,13 +30,21 @@ from ppdp.data.delivered import Delivered, delivered
 from ppdp.data.facts import Fact, check_promised, complete, merged, of_neighbours
 from ppdp.data.placement import standing
 from ppdp.data.rows import Array, Rows
-from ppdp.exceptions import InvalidParameter, NoRoute, PpdpError, PrivacyRefusal
+from ppdp.exceptions import (
+    ImpossibleBudget,
+    InvalidParameter,
+    NoRoute,
+    PpdpError,
+    PrivacyRefusal,
+    UnsupportedOrder,
+)
 from ppdp.interop.sklearn import FromSklearn
 from ppdp.pipeline.composition import Composition, check_steps
 from ppdp.pipeline.estimator import PrivateEstimator
 from ppdp.pipeline.execute import Outcome, execute
 from ppdp.pipeline.inferring import Inferring
 from ppdp.pipeline.issue import issue
+from ppdp.pipeline.planning.advice import Advice
 from ppdp.pipeline.planning.laddering import ladder_plan
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.solve import Solver, make_plan
@@ -160,10 +169,26 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         """Plan with the declared facts and what may be ``seen`` of the data: shape, names, classes."""
         stages, mechanism = self.checked_steps()
         full, facts = self.facts_for(declared, **seen)
-        gate, adding = self.gate, self._charges_a_ledger()
+        gate, adding, begun = self.gate, self._charges_a_ledger(), time.monotonic()
         kind = "gaussian" if isinstance(gate, Ladder) else gate
         solver = Solver(mechanism, full, facts, self.epsilon, self.delta, kind, self.budget, adding)
-        return ladder_plan(solver, stages, gate) if isinstance(gate, Ladder) else make_plan(solver, stages)
+        try:
+            plan = ladder_plan(solver, stages, gate) if isinstance(gate, Ladder) else make_plan(solver, stages)
+        except (NoRoute, ImpossibleBudget, UnsupportedOrder) as error:
+            error.advice = self._advice(declared, full, False, begun, **seen)
+            raise
+        return replace(plan, advice=self._advice(declared, full, True, begun, **seen)) if plan.strained else plan
+
+    def _advice(
+        self, declared: Domain | None, full: Domain, route: bool, begun: float, read_classes: Any = None, **_: Any
+    ) -> Advice | None:
+        """Advice for these steps as they are now; none where classes were read, for plans then know private labels."""
+        if read_classes is not None:
+            return None
+        table = {name: getattr(full, name) for name in ("n_rows", "n_features", "feature_names")}
+        steps = [(name, clone(step)) for name, step in self.steps]
+        twin = type(self)(**{**super().get_params(deep=False), "steps": steps})
+        return Advice(twin, (declared or Domain()).but(**table), route, time.monotonic() - begun)
 
     def facts_for(self, declared: Domain | None, **seen: Any) -> tuple[Domain, tuple[Fact, ...]]:
         """The whole domain of such a plan, and from where its facts are."""
@@ -242,10 +267,12 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         if isinstance(X, Delivered):
             check_streams(plan, X.source)
         if plan.hopeless:
-            raise NoRoute(
+            error = NoRoute(
                 f"no data could pass the gate of {', '.join(plan.hopeless)}, so a fit would only spend.",
                 fix="statistics='auto', looser thresholds, more rows or a larger epsilon.",
             )
+            error.advice = plan.advice
+            raise error
         return plan, X, labels
 
     def _rehearse(self, plan: Plan, noise: Noise) -> None:

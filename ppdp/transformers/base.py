@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -175,6 +175,11 @@ class Stage(BaseEstimator):
     def units(self, columns: Columns) -> Columns | None:
         """Columns behind the stage, as it was released; None if they are not scaled and shifted one by one."""
         return None
+
+    def instead(self) -> Iterator[tuple[str, Any]]:
+        """What may take its place where no route leads through it, in words and as a stage with public parameters."""
+        if not self.chooses:
+            yield "statistics='auto'", clone(self).set_params(statistics="auto")
 
     def without_release(self, way: Way) -> Statistics:
         """What the twin of an exact way predicts with if nothing was released for it."""

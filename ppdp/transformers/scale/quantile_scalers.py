@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from ppdp.transformers.base import RowWiseTransformer, Statistics, Transformer, 
 from ppdp.transformers.batches import InBatches
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
+from ppdp.transformers.scale.standard_scaler import StandardScaler
 from ppdp.transformers.way import Ask, Way
 
 
@@ -146,6 +148,10 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
         )
         return chosen({"exact": exact}, self.statistics, self)
 
+    def instead(self) -> Iterator[tuple[str, Any]]:
+        if self.quantiles is not None:
+            yield "public ranges", MinMaxScaler(ranges=(-1, 1), feature_range=self.feature_range)
+
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         if way.name == "exact":
             return _ranges(column_quantiles(rows, (way.parameters["lower"], way.parameters["upper"])), way)
@@ -259,6 +265,9 @@ class RobustScaler(Transformer):
             clip=number("clip", self.clip, self, least=1e-3, most=1e6),
         )
         return chosen({"exact": exact}, self.statistics, self)
+
+    def instead(self) -> Iterator[tuple[str, Any]]:
+        yield "StandardScaler", StandardScaler()
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         quantiles = way.parameters["lower"], 0.5, way.parameters["upper"]

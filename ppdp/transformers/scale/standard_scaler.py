@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from ppdp.bounds.deduplication import nobody_absent
 from ppdp.core.checks import flag, number, positive
@@ -120,6 +122,12 @@ class StandardScaler(InBatches):
                 per_column=per_column,
             )
         return chosen(offered, self.statistics, self)
+
+    def instead(self) -> Iterator[tuple[str, Any]]:
+        if not self.floor:
+            yield "floor=True", clone(self).set_params(floor=True, statistics="auto")
+        else:
+            yield from super().instead()
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return self._of_sums(self._sums(rows, domain), way, domain)
