@@ -246,7 +246,8 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             raise (error if charged.ledger is None else error.charged()) from None
         finally:
             charged.settle(status)
-        self._keep(plan.on(outcome.rung), outcome, charged, seeded=noise.seeded)
+        self._keep(plan.on(outcome.rung), outcome, charged.issued(plan.delta), seeded=noise.seeded)
+        self.mark(charged=charged)
         return self
 
     def _received(self, X: Any, y: Any) -> tuple[Plan, Any, Any]:
@@ -311,14 +312,23 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             return plan, table.stream(read, as_numbers=self.coding is None)
         return plan, read(table, labels)
 
-    def _keep(self, plan: Plan, outcome: Outcome, charged: Charge, *, seeded: bool) -> None:
+    def _rehearsed(self, X: Any, y: Any, noise: Noise) -> Pipeline:
+        """A copy that is fitted on simulated rows: nothing is charged, and no certificate of it leaves."""
+        twin = copy(self)
+        plan, table, labels = twin._received(X, y)
+        with ExitStack() as files:
+            plan, rows = twin._rows(plan, table, labels)
+            outcome = execute(plan, files.enter_context(standing(rows, plan.domain, noise)), noise)
+        twin._keep(plan.on(outcome.rung), outcome, {}, seeded=True)
+        return twin
+
+    def _keep(self, plan: Plan, outcome: Outcome, issued: Mapping[str, Any], *, seeded: bool) -> None:
         """Keep what was released, the twins and the certificate; nothing else."""
         arrays = {name: np.array(array, dtype=np.float64) for name, array in outcome.released.items()}
         for array in arrays.values():
             array.setflags(write=False)
-        inference, certificate = self._written(plan, arrays, charged.issued(plan.delta), seeded=seeded)
+        inference, certificate = self._written(plan, arrays, issued, seeded=seeded)
         record = read_as(Record, certificate.to_dict())  # which was just written, so its form needs no check
-        self.mark(charged=charged)
         self.hold(Released.of(record, arrays, inference, certificate), record, _steps_of(plan))
 
     def _written(

@@ -176,6 +176,10 @@ class Stage(BaseEstimator):
         """Columns behind the stage, as it was released; None if they are not scaled and shifted one by one."""
         return None
 
+    def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
+        """So many rows as they could come in by what is declared here; None if nothing is."""
+        return None
+
     def instead(self) -> Iterator[tuple[str, Any]]:
         """What may take its place where no route leads through it, in words and as a stage with public parameters."""
         if not self.chooses:

@@ -201,6 +201,14 @@ class ColumnMap(RowWiseTransformer):
         parts = self._parts(statistics["names"], X.shape[1], statistics["reach"])
         return _mapped_by(parts, X, statistics["norm"])
 
+    def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
+        names, reach = domain.feature_names, _reach(domain)
+        low, high = np.nan_to_num(self._start(names, domain.d, reach), nan=0.0).T
+        X = (low + (high - low) * rng.beta(2.0, 2.0, (n, domain.d))).astype(object)
+        for i, labels in self._labels(self._found(names, domain.d)).items():
+            X[:, i] = np.asarray(labels, dtype=object)[rng.integers(len(labels), size=n)]
+        return X
+
     def units(self, columns: Columns) -> Columns:
         parts = self._parts(self.names_, len(columns.names), self.reach_)
         found = Columns.beside([part.units(columns) for part in parts])

@@ -148,6 +148,12 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
         )
         return chosen({"exact": exact}, self.statistics, self)
 
+    def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
+        if self.quantiles is not None:
+            return None
+        low, high = self._table(domain).T
+        return low + (high - low) * rng.beta(2.0, 2.0, (n, domain.d))
+
     def instead(self) -> Iterator[tuple[str, Any]]:
         if self.quantiles is not None:
             yield "public ranges", MinMaxScaler(ranges=(-1, 1), feature_range=self.feature_range)
