@@ -15,9 +15,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from ppdp.core.checks import integer, number
 from ppdp.core.domain import Domain
@@ -125,7 +124,7 @@ def forecast(
     if not known:
         raise NoRoute("no epsilon of the forecast has a route.", fix="larger ones, or what pipe.plan(domain) advises.")
     predicts = _predicts(known[-1])
-    draw = simulate or partial(_simulated, pipe, known[-1])
+    draw = partial(_simulated, pipe, known[-1]) if simulate is None else partial(_checked, simulate)
     points, refused = [], []
     jobs = [(epsilon, repeat) for epsilon in epsilons for repeat in range(repeats)]
     exact = _result(pipe, epsilons[-1], known[-1], run, draw, seed, _Silent(seed), predicts)
@@ -215,8 +214,21 @@ def _error(found: Array, exact: Array, plan: Plan) -> float:
     return float(np.sqrt(np.mean((found - exact) ** 2)) / largest)
 
 
+def _checked(simulate: Callable[..., Any], rng: np.random.Generator, n: int) -> Rows:
+    """What a user's function gives, if that is so many rows."""
+    drawn = simulate(rng, n) if callable(simulate) else None
+    fix = "simulate(rng, n) -> (X, y), of n public rows; y is None without labels."
+    if not isinstance(drawn, tuple) or len(drawn) != 2 or not hasattr(drawn[0], "__len__"):
+        raise InvalidParameter("simulate must be a function that gives a pair.", fix=fix)
+    if any(one is not None and len(one) != n for one in drawn):
+        raise InvalidParameter("simulate must give n rows, and as many labels.", fix=fix)
+    return drawn
+
+
 def _simulated(pipe: Any, plan: Plan, rng: np.random.Generator, n: int) -> Rows:
     """A table as the first step expects it, and a target that follows its columns."""
+    import pandas as pd
+
     domain = plan.domain
     X = pipe.steps[0][1].simulated(n, domain, rng)
     X = rng.standard_normal((n, domain.d)) * _spread(domain) if X is None else X
@@ -237,14 +249,13 @@ def _spread(domain: Domain) -> float:
 
 def _target(table: Any, plan: Plan, rng: np.random.Generator) -> Any:
     """Labels or targets whose normal scores have this correlation with a weighted sum of standardised columns."""
-    columns = [
-        column if column.dtype.kind == "f" else pd.factorize(column, sort=True)[0] for _, column in table.items()
-    ]
-    Z = np.column_stack(columns).astype(np.float64)
+    columns = [column.to_numpy() for _, column in table.items()]
+    codes = (one if one.dtype.kind == "f" else np.unique(one.astype(str), return_inverse=True)[1] for one in columns)
+    Z = np.column_stack(list(codes)).astype(np.float64)
     Z = (Z - Z.mean(axis=0)) / np.maximum(Z.std(axis=0), 1e-12)
     weight = np.random.default_rng(0).standard_normal(Z.shape[1])
     signal = Z @ (weight / np.linalg.norm(weight))
-    own = norm.cdf(_CORRELATION * signal + math.sqrt(1 - _CORRELATION**2) * rng.standard_normal(len(Z)))
+    own = ndtr(_CORRELATION * signal + math.sqrt(1 - _CORRELATION**2) * rng.standard_normal(len(Z)))
     if plan.domain.y_range is not None:
         low, high = plan.domain.y_range
         return low + (high - low) * own

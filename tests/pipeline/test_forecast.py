@@ -120,6 +120,13 @@ class TestWhereThereIsNone:
         with pytest.raises(InvalidParameter):
             pipeline(GaussianMechanism()).forecast(SHAPE, **wrong)
 
+    @pytest.mark.parametrize(
+        "wrong", ["rows", lambda rng, n: None, lambda rng, n: (np.zeros((n - 1, 2)), None), lambda rng, n: (None, None)]
+    )
+    def test_a_simulator_that_gives_no_rows(self, wrong):
+        with pytest.raises(InvalidParameter, match="simulate must"):
+            pipeline(GaussianMechanism()).forecast(SHAPE, epsilons=[1.0], simulate=wrong)
+
 
 class TestShown:
     def test_a_table_and_a_picture(self):
