@@ -69,6 +69,8 @@ class PpdpError(BaseException):
     """
 
     code = "error"
+    advice: Any = None
+    """What would help, of a plan that failed: worked out when it is read, from public facts."""
 
     def __init_subclass__(cls, *, code: str | None = None) -> None:
         cls.code = code or cls.code
@@ -77,6 +79,10 @@ class PpdpError(BaseException):
         self.message, self.stage, self.fix = escaped(message), stage, fix and escaped(fix)
         text = f"stage {stage!r}: {self.message}" if stage else self.message
         super().__init__(f"{text} Fix: {self.fix}" if fix else text)
+
+    def __str__(self) -> str:
+        own = super().__str__()
+        return own if self.advice is None else f"{own} {escaped(str(self.advice))}"
 
     def charged(self) -> Self:
         """The same error of a fit that a ledger has on its account."""

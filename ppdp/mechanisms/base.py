@@ -18,6 +18,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.pages import Documented
 from ppdp.data.rows import Array, Rows
+from ppdp.data.units import Answers, Columns
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter, MissingBudget
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import Noise, gaussian_scale, lattice_allowance
@@ -333,6 +334,20 @@ class Mechanism(Documented, BaseEstimator):
     def read(self, released: Mapping[str, Array], domain: Domain, question: Question) -> None:
         """Set fitted attributes from what was released, and from nothing else."""
         raise NotImplementedError
+
+    def answers(self, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
+        """What it has read, number by number; what is not told here is shown as it was released.
+
+        Parameters
+        ----------
+        columns : Columns
+            What columns at its input mean in raw units.
+        domain : Domain
+            Public facts there.
+        question : Question
+            What was asked.
+        """
+        return []
 
     def queries(self, X: Array) -> Array:
         """New rows as they stand beside released ones; without noise, and only of a fitted mechanism."""

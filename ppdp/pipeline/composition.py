@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator
@@ -15,6 +15,7 @@ from ppdp.exceptions import InvalidParameter, PpdpError, UnknownStage, Unsupport
 from ppdp.mechanisms.base import Mechanism
 from ppdp.pipeline.diagram import diagram_of, spent_line
 from ppdp.pipeline.estimator import same_kind
+from ppdp.pipeline.forecast import EPSILONS, Forecast, forecast
 from ppdp.transformers.base import Stage
 from ppdp.transformers.floor import EigenvalueFloor, MeanFloor
 
@@ -33,6 +34,7 @@ class Composition:
     steps: Any
     own_steps: Callable[[], Any]
     _inference: Callable[[Any], Array]
+    _rehearsed: Callable[..., Any]
 
     def _named(self) -> Iterator[tuple[str, Any]]:
         """The steps that look like (name, estimator); tolerant, because parameters are checked in ``fit``."""
@@ -191,13 +193,53 @@ class Composition:
 
         return compare(self, domain)
 
+    def forecast(
+        self,
+        domain: Domain | None = None,
+        *,
+        epsilons: Sequence[float] = EPSILONS,
+        repeats: int = 3,
+        random_state: int = 0,
+        simulate: Callable[[Any, int], tuple[Any, Any]] | None = None,
+    ) -> Forecast:
+        """Accuracy to expect at several epsilons, before any data: from fits of simulated rows, which cost nothing.
+
+        Rows are drawn from what is declared (within ranges, among categories, inside the norm), in independent columns;
+        a target follows a weighted sum of them. Real rows may be easier or harder: ``simulate`` takes your own.
+
+        Parameters
+        ----------
+        domain : Domain, optional
+            Public facts, as for ``plan``.
+        epsilons : sequence of float
+            Where to look.
+        repeats : int, default=3
+            Runs at every epsilon, with the same rows and other noise.
+        random_state : int, default=0
+            Seed of rows and noise.
+        simulate : callable, optional
+            ``simulate(rng, n) -> (X, y)``, public rows; y is None without labels. Never draw from private ones.
+
+        Returns
+        -------
+        Forecast
+            Scores of a model, or errors of an answer: a table and a picture.
+
+        Raises
+        ------
+        NoRoute
+            If none of these epsilons has a route, or simulated rows do not pass the gate.
+        """
+        return forecast(self, type(self)._rehearsed, domain, epsilons, repeats, random_state, simulate)
+
     def _repr_html_(self) -> str:
-        """What was spent, a diagram of the steps and, once fitted, the certificate."""
+        """What was spent, a diagram of the steps and, once fitted, what was released and the certificate."""
         steps = [(name, step) for name, step in self._current() if isinstance(step, BaseEstimator)]
         certificate = getattr(self, "certificate_", None)
         spent = "" if certificate is None else spent_line(certificate)
         diagram = diagram_of(steps, type(self)) if steps else ""
-        return spent + diagram + (certificate._repr_html_() if certificate is not None else "")
+        fitted = (getattr(self, name, None) for name in ("release_", "certificate_"))
+        return spent + diagram + "".join(one._repr_html_() for one in fitted if one is not None)
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         return {"text/plain": repr(self), "text/html": self._repr_html_()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, is_regressor
+from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -30,13 +31,21 @@ from ppdp.data.facts import Fact, check_promised, complete, merged, of_neighbour
 from ppdp.data.persons import check_groups, persons_of
 from ppdp.data.placement import placed, standing
 from ppdp.data.rows import Array, Rows
-from ppdp.exceptions import InvalidParameter, NoRoute, PpdpError, PrivacyRefusal
+from ppdp.exceptions import (
+    ImpossibleBudget,
+    InvalidParameter,
+    NoRoute,
+    PpdpError,
+    PrivacyRefusal,
+    UnsupportedOrder,
+)
 from ppdp.interop.sklearn import FromSklearn
 from ppdp.pipeline.composition import Composition, check_steps, check_unbounded
 from ppdp.pipeline.estimator import PrivateEstimator
 from ppdp.pipeline.execute import Outcome, execute
 from ppdp.pipeline.inferring import Inferring
 from ppdp.pipeline.issue import issue
+from ppdp.pipeline.planning.advice import Advice
 from ppdp.pipeline.planning.laddering import ladder_plan
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.solve import Solver, make_plan
@@ -162,10 +171,26 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         """Plan with the declared facts and what may be ``seen`` of the data: shape, names, classes."""
         stages, mechanism = self.checked_steps()
         full, facts = self.facts_for(declared, **seen)
-        gate, adding = self.gate, self._charges_a_ledger()
+        gate, adding, begun = self.gate, self._charges_a_ledger(), time.monotonic()
         kind = "gaussian" if isinstance(gate, Ladder) else gate
         solver = Solver(mechanism, full, facts, self.epsilon, self.delta, kind, self.budget, adding)
-        return ladder_plan(solver, stages, gate) if isinstance(gate, Ladder) else make_plan(solver, stages)
+        try:
+            plan = ladder_plan(solver, stages, gate) if isinstance(gate, Ladder) else make_plan(solver, stages)
+        except (NoRoute, ImpossibleBudget, UnsupportedOrder) as error:
+            error.advice = self._advice(declared, full, False, begun, **seen)
+            raise
+        return replace(plan, advice=self._advice(declared, full, True, begun, **seen)) if plan.strained else plan
+
+    def _advice(
+        self, declared: Domain | None, full: Domain, route: bool, begun: float, read_classes: Any = None, **_: Any
+    ) -> Advice | None:
+        """Advice for these steps as they are now; none where classes were read, for plans then know private labels."""
+        if read_classes is not None:
+            return None
+        table = {name: getattr(full, name) for name in ("n_rows", "n_features", "feature_names")}
+        steps = [(name, clone(step)) for name, step in self.steps]
+        twin = type(self)(**{**super().get_params(deep=False), "steps": steps})
+        return Advice(twin, (declared or Domain()).but(**table), route, time.monotonic() - begun)
 
     def facts_for(self, declared: Domain | None, **seen: Any) -> tuple[Domain, tuple[Fact, ...]]:
         """The whole domain of such a plan, and from where its facts are."""
@@ -236,7 +261,8 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             raise (error if charged.ledger is None else error.charged()) from None
         finally:
             charged.settle(status)
-        self._keep(plan.on(outcome.rung), outcome, charged, seeded=noise.seeded)
+        self._keep(plan.on(outcome.rung), outcome, charged.issued(plan.delta), seeded=noise.seeded)
+        self.mark(charged=charged)
         return self
 
     def _received(self, X: Any, y: Any, groups: Any) -> tuple[Plan, Any, Any]:
@@ -258,10 +284,12 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         if isinstance(X, Delivered):
             check_streams(plan, X.source)
         if plan.hopeless:
-            raise NoRoute(
+            error = NoRoute(
                 f"no data could pass the gate of {', '.join(plan.hopeless)}, so a fit would only spend.",
                 fix="statistics='auto', looser thresholds, more rows or a larger epsilon.",
             )
+            error.advice = plan.advice
+            raise error
         return plan, X, labels
 
     def _rehearse(self, plan: Plan, noise: Noise) -> None:
@@ -300,14 +328,25 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             return plan, table.stream(read, as_numbers=self.coding is None)
         return plan, read(table, labels)
 
-    def _keep(self, plan: Plan, outcome: Outcome, charged: Charge, *, seeded: bool) -> None:
+    def _rehearsed(self, X: Any, y: Any, noise: Noise) -> Pipeline:
+        """A copy that is fitted on simulated rows: nothing is charged, and no certificate of it leaves."""
+        twin = copy(self)
+        everybody = np.arange(len(X)) if self.neighbours.cuts else None  # one row each
+        plan, table, labels = twin._received(X, y, everybody)
+        with ExitStack() as files:
+            plan, rows = twin._rows(plan, table, labels)
+            persons = persons_of(table, everybody, self.invalid)
+            outcome = execute(plan, files.enter_context(standing(rows, plan.domain, noise, persons)), noise)
+        twin._keep(plan.on(outcome.rung), outcome, {}, seeded=True)
+        return twin
+
+    def _keep(self, plan: Plan, outcome: Outcome, issued: Mapping[str, Any], *, seeded: bool) -> None:
         """Keep what was released, the twins and the certificate; nothing else."""
         arrays = {name: np.array(array, dtype=np.float64) for name, array in outcome.released.items()}
         for array in arrays.values():
             array.setflags(write=False)
-        inference, certificate = self._written(plan, arrays, charged.issued(plan.delta), seeded=seeded)
+        inference, certificate = self._written(plan, arrays, issued, seeded=seeded)
         record = read_as(Record, certificate.to_dict())  # which was just written, so its form needs no check
-        self.mark(charged=charged)
         self.hold(Released.of(record, arrays, inference, certificate), record, _steps_of(plan))
 
     def _written(
@@ -333,7 +372,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         if hasattr(self.twins_[-1][1], "classes_"):
             self.classes_ = self.twins_[-1][1].classes_
         self.row_norm_, self.entry_bound_ = domain.get("row_norm"), domain.get("entry_bound")
-        self.release_, self.certificate_ = release, release.certificate
+        self.release_, self.certificate_ = replace(release, twins=tuple(self.twins_)), release.certificate
 
     def _leaving(self) -> Pipeline:
         check_is_fitted(self)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import io
+from collections.abc import Callable, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ppdp.certificate.pages.view import spreads
@@ -29,6 +32,19 @@ def axes(ax: Axes | None, width: float, height: float) -> Axes:
     except ImportError:
         raise InvalidParameter("matplotlib is not installed.", fix='pip install "ppdp[plot]"') from None
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def embedded(draw: Callable[[Axes], Any], title: str, size: tuple[float, float]) -> str:
+    """A picture of so many inches inside a page; nothing where matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return ""
+    canvas, png = Figure(figsize=size, layout="constrained"), io.BytesIO()
+    draw(canvas.subplots())
+    canvas.savefig(png, format="png", dpi=160, metadata={"Software": None})
+    data = base64.b64encode(png.getvalue()).decode()
+    return f'<img alt="{escape(title)}" style="width:100%;max-width:50rem" src="data:image/png;base64,{data}">'
 
 
 def plain(ax: Axes) -> None:

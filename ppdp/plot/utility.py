@@ -23,7 +23,13 @@ _WANTED = (
 )
 
 
-def privacy_utility(results: Any, ax: Axes | None = None, *, baseline: float | None = None) -> Axes:
+def privacy_utility(
+    results: Any,
+    ax: Axes | None = None,
+    *,
+    baseline: float | Mapping[str, float] | None = None,
+    score: str = "score",
+) -> Axes:
     """Draw scores against epsilon: a line through the means, a band from the least to the greatest of each epsilon.
 
     Scores of private rows are private: no certificate covers them, unless a
@@ -36,8 +42,10 @@ def privacy_utility(results: Any, ax: Axes | None = None, *, baseline: float | N
         labels to either; or a table with columns "epsilon", "score" and perhaps "label".
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-    baseline : float, optional
-        Score without privacy, as a dashed line.
+    baseline : float or mapping of labels to floats, optional
+        Score without privacy, or of something else that is named, as a dashed line.
+    score : str, default="score"
+        What the scores are.
 
     Returns
     -------
@@ -66,11 +74,12 @@ def privacy_utility(results: Any, ax: Axes | None = None, *, baseline: float | N
             ax.set_xticks(every)
             ax.minorticks_off()
         ax.xaxis.set_major_formatter("{x:g}")
-    if baseline is not None:
-        ax.axhline(baseline, color=FAINT, linestyle=(0, (4, 3)), linewidth=1.0, label="without privacy")
+    lines = baseline if isinstance(baseline, Mapping) else {} if baseline is None else {"without privacy": baseline}
+    for label, level in lines.items():
+        ax.axhline(level, color=FAINT, linestyle=(0, (4, 3)), linewidth=1.0, label=words(label))
     ax.set_xlabel("ε")
-    ax.set_ylabel("score")
-    if any(curves) or baseline is not None:
+    ax.set_ylabel(words(score))
+    if any(curves) or lines:
         ax.legend(frameon=False, loc="lower right")
     plain(ax)
     return ax

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin, clone
 from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -23,6 +23,7 @@ from ppdp.data.parallel import PIECE, blocks, in_parallel
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments
 from ppdp.data.summary import Extent
+from ppdp.data.units import Columns
 from ppdp.exceptions import MissingBudget, UnsupportedOrder
 from ppdp.transformers.alone import Alone, check_rows, declared_facts
 from ppdp.transformers.way import Condition, Way
@@ -55,6 +56,8 @@ class Stage(Documented, BaseEstimator):
         Whether its public map takes a sparse array of rows, and what it makes of it: a sparse or a dense one.
     relief : str
         What to use instead where the gate refuses a condition of this stage.
+    keeps_units : bool
+        Whether values keep their units whatever was fitted on the rows.
     """
 
     allows_gaps = False
@@ -64,6 +67,7 @@ class Stage(Documented, BaseEstimator):
     compares = False
     takes_sparse = ""
     relief = "statistics='noisy'"
+    keeps_units = False
 
     @classmethod
     def example(cls) -> Any:
@@ -168,6 +172,19 @@ class Stage(Documented, BaseEstimator):
     def carry(self, values: Moments, statistics: Statistics) -> Moments:
         """Released moments as they are behind this stage, for ways that are affine."""
         raise NotImplementedError
+
+    def units(self, columns: Columns) -> Columns | None:
+        """Columns behind the stage, as it was released; None if they are not scaled and shifted one by one."""
+        return None
+
+    def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
+        """So many rows as they could come in by what is declared here; None if nothing is."""
+        return None
+
+    def instead(self) -> Iterator[tuple[str, Any]]:
+        """What may take its place where no route leads through it, in words and as a stage with public parameters."""
+        if not self.chooses:
+            yield "statistics='auto'", clone(self).set_params(statistics="auto")
 
     def without_release(self, way: Way) -> Statistics:
         """What the twin of an exact way predicts with if nothing was released for it."""

@@ -12,6 +12,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.data.summary import column_sums
+from ppdp.data.units import Columns
 from ppdp.transformers.base import Stage, Statistics
 from ppdp.transformers.impute.regression_imputer import EigenvalueMargin
 from ppdp.transformers.way import Way
@@ -32,6 +33,7 @@ class MeanFloor(Stage):
 
     min_cosine: float
 
+    keeps_units = True
     relief = "GaussianMechanism('mean'), which needs no floor, in place of the mechanism behind it, or a smaller cosine"
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
@@ -44,6 +46,9 @@ class MeanFloor(Stage):
 
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         return rows
+
+    def units(self, columns: Columns) -> Columns:
+        return columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,7 @@ class EigenvalueFloor(Stage):
 
     min_eigenvalue: float
 
+    keeps_units = True
     relief = "GaussianSketch without min_eigenvalue"
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
@@ -87,3 +93,6 @@ class EigenvalueFloor(Stage):
 
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         return rows
+
+    def units(self, columns: Columns) -> Columns:
+        return columns

@@ -22,6 +22,7 @@ from ppdp.core.rounding import BLOCK
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import multiplied
 from ppdp.data.stream import Stream
+from ppdp.data.units import Answers, Columns
 from ppdp.mechanisms.base import Question, SharedDocstring
 from ppdp.mechanisms.learn.batches import batches, poisson_sample, secret_one
 from ppdp.mechanisms.learn.descent import (
@@ -39,6 +40,7 @@ from ppdp.mechanisms.learn.moments import fitted_by_moments, fitted_by_sketch
 from ppdp.mechanisms.learn.secants import Secants, clear
 from ppdp.mechanisms.learn.solvers import SOLVERS, Training, in_few_steps, question
 from ppdp.mechanisms.learn.supervised import Supervised
+from ppdp.mechanisms.learn.told import told
 from ppdp.privacy.noise.sampler import Noise
 
 ONE_MODEL = ("output", "hidden", "moments", "sketch", "auto")  # solvers that release nothing but the last model
@@ -259,6 +261,11 @@ class LinearModel(SharedDocstring, Supervised):
         if self.solver == "lora-fa":
             return coef @ public_basis(d, coef.shape[-1]).T, intercept
         return coef.copy(), intercept
+
+    def answers(self: Any, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
+        own, _ = self._in_units(np.ones((1, 1)), np.zeros(1), question)
+        added = self.solver == "output"  # noise on the model itself, and none before
+        return told(self, columns, self.own_noise_scale() * own.item() if added else math.nan)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")

@@ -17,8 +17,10 @@ from ppdp.core.domain import Domain
 from ppdp.data.counting import histograms, present
 from ppdp.data.rows import Array, Rows
 from ppdp.data.summary import Extent, column_sums, second_moment
+from ppdp.data.units import Answers, Columns
 from ppdp.mechanisms.base import Question, SharedDocstring
 from ppdp.mechanisms.query.grids import public_grid
+from ppdp.mechanisms.query.told import told
 from ppdp.privacy.noise.sampler import Noise
 
 
@@ -125,6 +127,14 @@ class Query(SharedDocstring, FitsAlone):
         else:
             count_weight = question.bound if parameters["weighted"] else None
             self.mean_, self.present_ = read_mean(answer, domain, count_weight)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise on every number."""
+        raise NotImplementedError
+
+    def answers(self, columns: Columns, domain: Domain, question: Question) -> list[Answers]:
+        return told(self, columns, domain, question)
 
 
 def mean(rows: Rows, bound: float, count_weight: float | None = None) -> Array:

@@ -52,6 +52,10 @@ class GaussianMechanism(Query, Mechanism):
     }
     _share = math.sqrt(3)
 
+    @property
+    def deviation(self) -> float:
+        return self.own_noise_scale()
+
     def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         return {"answer": noise.release(self.answer(rows, question), noise_scale, question.bound)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -42,6 +43,11 @@ class LaplaceMechanism(Query, Mechanism):
     @property
     def _whole(self) -> bool:
         return self.query in ("count", "histogram")
+
+    @property
+    def deviation(self) -> float:
+        scale = self.own_noise_scale()
+        return math.sqrt(0.5) / math.sinh(0.5 / scale) if self._whole else math.sqrt(2) * scale
 
     def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         answer = self.answer(rows, question)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import math
 from dataclasses import asdict, dataclass
 from html import escape
@@ -98,23 +96,14 @@ class Comparison:
         return "\n  ".join(["COMPARISON: nothing has been certified", self.title, *lines, self.footnote])
 
     def _repr_html_(self) -> str:
+        from ppdp.plot.canvas import embedded
+
         chosen = [practice.status for practice in self.practices].index("chosen")
         table = html_table(
             f"COMPARISON: nothing has been certified\n{self.title}", _HEAD, map(_cells, self.practices), bold=chosen
         )
-        return f"<div>{table}<div>{escape(visible(self.footnote))}</div>{self._picture()}</div>"
-
-    def _picture(self) -> str:
-        """The plot inside the page; nothing where matplotlib is not installed."""
-        try:
-            from matplotlib.figure import Figure
-        except ImportError:
-            return ""
-        canvas, png = Figure(figsize=(8, 2.9), layout="constrained"), io.BytesIO()
-        self.plot(canvas.subplots())
-        canvas.savefig(png, format="png", dpi=160, metadata={"Software": None})
-        data = base64.b64encode(png.getvalue()).decode()
-        return f'<img alt="{escape(self.title)}" style="width:100%;max-width:50rem" src="data:image/png;base64,{data}">'
+        picture = embedded(self.plot, self.title, (8, 2.9))
+        return f"<div>{table}<div>{escape(visible(self.footnote))}</div>{picture}</div>"
 
 
 def _cells(practice: Practice) -> tuple[str, ...]:

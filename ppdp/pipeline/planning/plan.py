@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Any
 
@@ -21,6 +21,7 @@ from ppdp.transformers.way import Condition
 
 TITLE = "PLAN: nothing has been certified"
 MOST = 12  # routes in a notebook
+NOTHING_BETTER = "nothing better can be had"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,8 @@ class Plan:
         Of a ladder, the tightest first; the plan itself shows the last one. () without.
     rung : int
         Which of them the plan shows.
+    advice : Advice or None
+        What would help where it is strained: a larger epsilon, another step.
     """
 
     epsilon: float
@@ -107,6 +110,7 @@ class Plan:
     warnings: tuple[str, ...]
     rungs: tuple[Rung, ...] = ()
     rung: int = -1
+    advice: Any = field(default=None, compare=False)
 
     def on(self, rung: int) -> Plan:
         """The plan on a rung of its ladder, or itself without one."""
@@ -143,6 +147,11 @@ class Plan:
         return self.mechanism is not None and self.mechanism.drowns
 
     @property
+    def strained(self) -> bool:
+        """Whether it warns that the noise drowns the signal, that no data could pass, or that nothing is better."""
+        return self.drowned or bool(self.hopeless) or any(NOTHING_BETTER in warning for warning in self.warnings)
+
+    @property
     def ungated(self) -> bool:
         """Whether conditions are assumed instead of tested."""
         return self.gate is None and bool(self.conditions)
@@ -168,7 +177,7 @@ class Plan:
     def __repr__(self) -> str:
         """The plan for a terminal."""
         steps = [f"{s.name:<12} {s.way.name:<7} -> {s.way.distance.describe()}" for s in self.steps]
-        warnings = [f"warning: {warning}" for warning in self.warnings]
+        warnings = [f"warning: {warning}" for warning in self._warned()]
         return "\n  ".join([TITLE, self._promise(), *steps, *self._noise(), *self._trusted(), *self._held(), *warnings])
 
     def _repr_html_(self) -> str:
@@ -188,7 +197,7 @@ class Plan:
         )
         below = *self._noise(), *self._trusted(), *self._held()
         lines = "".join(f"<div>{escape(visible(line.strip()))}</div>" for line in below)
-        warnings = "".join(f"<div>⚠ {escape(visible(warning))}</div>" for warning in self.warnings)
+        warnings = "".join(f"<div>⚠ {escape(visible(warning))}</div>" for warning in self._warned())
         best = self.ranked()[:MOST]
         routes = html_table(
             "routes" if len(self.alternatives) <= MOST else f"the best {MOST} of {len(self.alternatives)} routes",
@@ -205,6 +214,10 @@ class Plan:
             return route.status != "chosen", math.inf if route.noise_scale is None else route.noise_scale
 
         return sorted(self.alternatives, key=order)
+
+    def _warned(self) -> list[str]:
+        """Warnings, with what would help."""
+        return [*self.warnings, *([str(self.advice)] if self.advice is not None else [])]
 
     def _promise(self) -> str:
         return f"(epsilon, delta) = ({self.epsilon:g}, {self.delta:g}), {self.domain.describe()}"

@@ -15,7 +15,7 @@ from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
 from ppdp.pipeline.planning.budget import Deltas, Split, check_shares, gate_share, gated_split, release_shares, rivals
 from ppdp.pipeline.planning.frontier import LISTED, Frontier
-from ppdp.pipeline.planning.plan import Plan, PlannedMechanism, loss_before, out_of_reach
+from ppdp.pipeline.planning.plan import NOTHING_BETTER, Plan, PlannedMechanism, loss_before, out_of_reach
 from ppdp.pipeline.planning.route import Alternative, Paths, PlannedStep, Route
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_mu
@@ -45,7 +45,7 @@ def make_plan(solver: Solver, stages: Sequence[tuple[str, Any]]) -> Plan:
         plans = _eligible(tried, mechanism is not None)
     table = (*(_line(t, chosen, offered=t in plans) for t in tried), *others)
     plan = chosen.kept_plan
-    warnings = (*plan.warnings, *([f"{chosen.reason}: nothing better can be had."] if chosen.reason else []))
+    warnings = (*plan.warnings, *([f"{chosen.reason}: {NOTHING_BETTER}."] if chosen.reason else []))
     return replace(plan, alternatives=table, warnings=warnings).with_declared()
 
 

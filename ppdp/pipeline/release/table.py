@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,10 @@ from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.core.domain import Domain
 from ppdp.core.formula import FORMULAS
 from ppdp.data.rows import Array
+from ppdp.data.units import Answers
 from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn.to_sklearn import to_sklearn
+from ppdp.pipeline.release.answers import answers_of, frame_of, html_of
 from ppdp.pipeline.release.description import restore
 from ppdp.pipeline.release.parquet import Certified, WithParquet, described, malformed, unpacked
 from ppdp.pipeline.release.sketches import SketchTable
@@ -45,6 +48,8 @@ class Released(WithParquet, Mapping[str, Array]):
         predicting needs; the certificate holds its hash as well.
     certificate : Certificate
         What is guaranteed for all of it.
+    twins : sequence of (str, step)
+        Released copies of the steps, with which numbers are told in raw units.
     """
 
     arrays: Mapping[str, Array]
@@ -52,6 +57,7 @@ class Released(WithParquet, Mapping[str, Array]):
     sha256: str
     inference: str
     certificate: Certificate
+    twins: Sequence[tuple[str, Any]] = ()
 
     @classmethod
     def of(cls, record: Record, arrays: Mapping[str, Array], inference: str, certificate: Certificate) -> Released:
@@ -64,6 +70,34 @@ class Released(WithParquet, Mapping[str, Array]):
 
     def _columns(self) -> Any:
         return _tabulated(self.certificate, self.arrays)
+
+    def to_pandas(self) -> Any:
+        """Every released number with its column, its standard error, and both in raw units.
+
+        Raw are the units of the table that came in. Standard errors are of the noise alone, before numbers are moved to
+        where they could lie. Where a map behind a number was fitted without noise, or is no scale and shift of each
+        column, raw values are NaN; ``note`` says why, or of which values they are: clipped ones, filled ones.
+
+        Returns
+        -------
+        DataFrame
+            A line for every number: ``step``, ``statistic``, ``column``, ``value``, ``standard_error``, ``raw_value``,
+            ``raw_standard_error``, ``note``; of histograms also the ends of cells, ``low``, ``high``, ``raw_low`` and
+            ``raw_high``, of which the outer ones take what lies beyond. Released rows are a table like the one that
+            came in, as from ``to_arrow``.
+        """
+        if _wide(self.certificate.record) is not None:
+            return self._columns().to_pandas()
+        return frame_of(self._answers())
+
+    def _answers(self) -> list[tuple[str, Answers]]:
+        return list(answers_of(self.certificate.record, self.arrays, self.twins))
+
+    def _repr_html_(self) -> str:
+        """The first released numbers for a notebook; of released rows nothing but how many."""
+        if _wide(self.certificate.record) is not None:
+            return f"<div>{escape(repr(self))}</div>"
+        return html_of(self._answers())
 
     @property
     def table(self) -> SketchTable:

@@ -72,10 +72,15 @@ def _statistics(stage: Any, way: Way, domain: Domain, released: Any) -> Any:
     return stage.prepare(Rows.of(np.empty((0, domain.d))), way, domain)
 
 
+def question_of(record: LastStep) -> Question:
+    """What the last step has asked."""
+    kind = "privacy" if record.mu is None else "mechanism"
+    return Question(record.formula, record.parameters, record.steps, record.size, record.bound, kind)
+
+
 def _mechanism(record: LastStep, mechanism: Mechanism, domain: Domain, arrays: Mapping[str, Array]) -> Any:
     """The last step, with its noise and what it released."""
-    kind = "privacy" if record.mu is None else "mechanism"
-    question = Question(record.formula, record.parameters, record.steps, record.size, record.bound, kind)
+    question = question_of(record)
     twin: Any = clone(mechanism).set_params(noise_scale=record.noise_scale)
     twin.settle(question)
     prefix = f"{record.name}."

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.data.rows import Array
+from ppdp.data.units import Columns
 from ppdp.exceptions import InvalidParameter
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap
 from ppdp.transformers.columns.readings import Labels, Reading
@@ -111,6 +112,9 @@ class OneHot(Categorical):
         names = [f"{name}_{self.categories[j][i]}" for j, name in enumerate(given.names) for i in self._kept(j)]
         return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(len(given.names)))
 
+    def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
+        return Columns.raw(out.names, "1 for this category")
+
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         parts = [self._same(column, c)[:, self._kept(j)] for j, (column, c) in enumerate(zip(X.T, self._of(given)))]
         return np.concatenate(parts, axis=1).astype(np.float64)
@@ -133,6 +137,9 @@ class Encoded(Categorical):
         extra = [self.unknown, *([] if math.isnan(self.missing) else [self.missing])]
         ends = [(min(0.0, *extra), max(len(c) - 1.0, *extra)) for c in self._of(given)]
         return ColumnFacts.within(given.names, np.array(ends))
+
+    def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
+        return Columns.raw(out.names, "codes of categories")
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         out = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from ppdp.core.names import nearest
 from ppdp.core.rounding import inflate
 from ppdp.data.frames import named, objects, opened
 from ppdp.data.rows import Array, Rows
+from ppdp.data.units import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.columns.block import Block
@@ -48,6 +49,12 @@ class _Part:
         for step, given, out in zip(self.block.maps, self.facts, self.facts[1:]):
             values = _clipped(step.apply(values, given), out)
         return values
+
+    def units(self, columns: Columns) -> Columns:
+        found = columns.at(self.positions).clipped(*self.facts[0].ranges.T)
+        for step, given, out in zip(self.block.maps, self.facts, self.facts[1:]):
+            found = step.units(found, given, out)
+        return replace(found, names=tuple(f"{self.block.prefix}{name}" for name in found.names))
 
 
 def _clipped(X: Array, facts: ColumnFacts) -> Array:
@@ -204,6 +211,19 @@ class ColumnMap(RowWiseTransformer):
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         parts = self._parts(statistics["names"], X.shape[1], statistics["reach"])
         return _mapped_by(parts, X, statistics["norm"])
+
+    def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
+        names, reach = domain.feature_names, _reach(domain)
+        low, high = np.nan_to_num(self._start(names, domain.d, reach), nan=0.0).T
+        X = (low + (high - low) * rng.beta(2.0, 2.0, (n, domain.d))).astype(object)
+        for i, labels in self._labels(self._found(names, domain.d)).items():
+            X[:, i] = np.asarray(labels, dtype=object)[rng.integers(len(labels), size=n)]
+        return X
+
+    def units(self, columns: Columns) -> Columns:
+        parts = self._parts(self.names_, len(columns.names), self.reach_)
+        found = Columns.beside([part.units(columns) for part in parts])
+        return found if self.max_norm is None else found.noted(f"rows clipped to norm {self.norm_:.6g}")
 
     def _checked(self, X: Any, *, reset: bool) -> Array:
         return super()._checked(self.coded(X), reset=reset)

@@ -19,6 +19,7 @@ from ppdp.core.callables import refuse_fitted
 from ppdp.core.checks import integer, number
 from ppdp.core.declared import ranges_by_column
 from ppdp.data.rows import Array
+from ppdp.data.units import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.columns.readings import Reading
 from ppdp.transformers.rowwise.probe import call_surely, output_width
@@ -108,6 +109,10 @@ class PublicMap:
         """Map rows."""
         raise NotImplementedError
 
+    def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
+        """Columns behind the map."""
+        return Columns.lost(out.names, f"{self.step or type(self).__name__!r} is no scale and shift of each column")
+
 
 @dataclass(frozen=True)
 class Filled(PublicMap):
@@ -131,6 +136,9 @@ class Filled(PublicMap):
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         return np.where(np.isnan(X), given.middle if self.value is None else self.value, X)
+
+    def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
+        return columns.noted("gaps filled")
 
 
 @dataclass(frozen=True)
@@ -171,6 +179,11 @@ class Scaled(PublicMap):
         (start, end), (low, high) = self.target, given.ranges.T
         width = np.where(high > low, high - low, 1.0)
         return start + np.where(high > low, (X - low) / width, np.where(np.isnan(X), np.nan, 0.5)) * (end - start)
+
+    def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
+        zero, one = (self.apply(np.full((1, len(columns.names)), end), given)[0] for end in (0.0, 1.0))
+        slope = np.where(one > zero, one - zero, np.nan)  # a range without width is one number
+        return columns.scaled(1 / slope, -zero / slope)
 
     @staticmethod
     def _largest(given: ColumnFacts) -> Array:
@@ -267,6 +280,9 @@ class Binarized(PublicMap):
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         return np.where(np.isnan(X), np.nan, self.threshold < X)
 
+    def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
+        return Columns.raw(out.names, f"1 above {self.threshold:.6g} in front of {self.step!r}")
+
 
 def _few(width: int, step: str) -> None:
     """Refuse a table that is too wide."""
@@ -353,6 +369,9 @@ class Binned(PublicMap):
             return ColumnFacts.within(given.names, np.tile([0.0, self.n_bins - 1.0], (width, 1)))
         names = [f"{name}_{i}" for name in given.names for i in range(self.n_bins)]
         return ColumnFacts(tuple(names), np.tile([0.0, 1.0], (len(names), 1)), float(width))
+
+    def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
+        return Columns.raw(out.names, "1 in this bin" if self.hot else "numbers of bins")
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         low, high = given.ranges.T

@@ -19,6 +19,7 @@ from ppdp.data.frames import arrow_table
 from ppdp.data.parallel import blocks
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
+from ppdp.data.units import Columns
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
 from ppdp.transformers.base import Stage, Statistics
 from ppdp.transformers.deduplicate.records import Bits, compared
@@ -38,6 +39,7 @@ class Resampler(OneToOneFeatureMixin, Stage):
     in_memory = True
     compares = True
     keys = "current"
+    keeps_units = True
 
     _rewrites = False  # whether kept rows have other values than they came with
     _weighs = False  # whether weights lie between 0 and 1, so that shortening is impossible
@@ -102,6 +104,9 @@ class Resampler(OneToOneFeatureMixin, Stage):
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
         weight = statistics["staying"].of(rows) if "staying" in statistics else self._weight(rows, statistics)
         return replace(rows, weight=weight).settled()
+
+    def units(self, columns: Columns) -> Columns:
+        return columns.noted("rows moved onto near ones" if self._rewrites else "duplicates count less")
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Check parameters and data; nothing is learned.

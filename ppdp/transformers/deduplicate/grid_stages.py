@@ -14,6 +14,7 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms
+from ppdp.data.units import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.deduplicate.base import Resampler
@@ -242,6 +243,9 @@ class GridQuantizer(RowWiseTransformer):
         return rows.with_X(
             _within(statistics["cell"] * (np.rint(rows.X / statistics["cell"] + shift) - shift), statistics)
         )
+
+    def units(self, columns: Columns) -> Columns:
+        return columns.noted("rounded to cells")
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         places = X / statistics["cell"]

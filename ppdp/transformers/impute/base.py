@@ -14,6 +14,7 @@ from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms
 from ppdp.data.summary import incomplete
+from ppdp.data.units import Columns
 from ppdp.transformers.base import Statistics, Transformer, chosen
 from ppdp.transformers.way import Way
 
@@ -26,6 +27,10 @@ class Imputer(Transformer):
 
     allows_gaps = True
     fills_gaps = True
+    keeps_units = True
+
+    def units(self, columns: Columns) -> Columns:
+        return columns.noted("gaps filled")
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """Exact (moves the rows with gaps) and, if there is one, noisy (moves nothing but what had moved)."""

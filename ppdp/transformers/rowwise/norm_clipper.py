@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from ppdp.core.checks import length
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Rows
 from ppdp.data.statistics import clip_norms
+from ppdp.data.units import Columns
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.way import Way
 
@@ -47,6 +51,12 @@ class NormClipper(RowWiseTransformer):
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return {"max_norm": way.parameters["max_norm"]}
+
+    def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
+        return rng.standard_normal((n, domain.d)) * (0.7 * self.max_norm / math.sqrt(domain.d))
+
+    def units(self, columns: Columns) -> Columns:
+        return columns.noted(f"rows clipped to norm {self.max_norm_:.6g}")
 
     def map_rows(self, X: Any, statistics: Statistics) -> Any:
         return clip_norms(X, statistics["max_norm"])

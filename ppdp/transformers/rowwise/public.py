@@ -24,6 +24,7 @@ from ppdp.core.rounding import apply_error, inflate
 from ppdp.data.product import product
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms
+from ppdp.data.units import Columns
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.rowwise.probe import call_surely, check_row_by_row, clipped_to_ball, made_up_rows, output_width
@@ -203,6 +204,15 @@ class Public(RowWiseTransformer):
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         out = call_surely(function_of(self._inner()), X, statistics["width"])
         return clipped_to_ball(X, out, statistics["norm"], fills=statistics["fills"])
+
+    def units(self, columns: Columns) -> Columns | None:
+        inner = self._inner()
+        if _own_name(inner) not in (*SUBTRACTS, "MinMaxScaler"):
+            return None
+        zero, one = (inner.inverse_transform(np.full((1, len(columns.names)), end))[0] for end in (0.0, 1.0))
+        if getattr(inner, "clip", False):
+            columns = columns.clipped(inner.data_min_, inner.data_max_)
+        return columns.scaled(one - zero, zero).noted(f"scaled rows clipped to norm {self.norm_:.6g}")
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names that the transformer gives, else ``public0``, ``public1`` and so on."""

@@ -14,6 +14,7 @@ from ppdp.core.checks import length, positive, shown
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
+from ppdp.data.units import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.columns.maps import Mapped, PublicMap
@@ -138,6 +139,13 @@ class RowMap(RowWiseTransformer):
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         table = self._table(domain)
         return {"low": table[:, 0], "high": table[:, 1]}
+
+    def units(self, columns: Columns) -> Columns | None:
+        if self.function is not None:
+            return None
+        if self.out_norm is not None:
+            return columns.noted(f"rows clipped to norm {self.out_norm:.6g}")
+        return columns.clipped(self.low_, self.high_)
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         low, high = statistics["low"], statistics["high"]

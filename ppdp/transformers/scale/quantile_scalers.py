@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +15,14 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.quantiles import column_quantiles
 from ppdp.data.rows import Array, Rows
+from ppdp.data.units import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.base import RowWiseTransformer, Statistics, Transformer, chosen
 from ppdp.transformers.batches import InBatches
 from ppdp.transformers.columns.maps import PublicMap, Scaled, Within
 from ppdp.transformers.rowwise.ranges import has_private, resolve_ranges, with_private
 from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
+from ppdp.transformers.scale.standard_scaler import StandardScaler
 from ppdp.transformers.way import Ask, Way
 
 
@@ -173,6 +175,16 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
         own = tuple((float(low), float(high)) for low, high in ranges)
         return Within(own), Scaled(pair("feature_range", self.feature_range, self))
 
+    def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
+        if self.quantiles is not None:
+            return None
+        low, high = self._table(domain)[0].T
+        return low + (high - low) * rng.beta(2.0, 2.0, (n, domain.d))
+
+    def instead(self) -> Iterator[tuple[str, Any]]:
+        if self.quantiles is not None:
+            yield "public ranges", MinMaxScaler(ranges=(-1, 1), feature_range=self.feature_range)
+
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         if way.name == "exact":
             return _ranges(column_quantiles(rows, (way.parameters["lower"], way.parameters["upper"])), way)
@@ -186,6 +198,11 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
             return {"low": table[:, 0], "high": table[:, 1]}
         bound = largest_entry(domain)
         return _ranges(np.clip(values, -bound, bound), way)
+
+    def units(self, columns: Columns) -> Columns:
+        low, high = pair("feature_range", self.feature_range, self)
+        slope = (self.high_ - self.low_) / (high - low)
+        return columns.clipped(self.low_, self.high_).scaled(slope, self.low_ - low * slope)
 
     def map_rows(self, X: Any, statistics: Statistics) -> Any:
         low, high = pair("feature_range", self.feature_range, self)
@@ -291,6 +308,9 @@ class RobustScaler(Transformer):
         noisy = Way.by("scaling.robust-public", domain, distance, ask=ask, **choices, **own)
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
 
+    def instead(self) -> Iterator[tuple[str, Any]]:
+        yield "StandardScaler", StandardScaler()
+
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         quantiles = way.parameters["lower"], 0.5, way.parameters["upper"]
         return self._scaled_by(column_quantiles(rows, quantiles), way)
@@ -303,6 +323,10 @@ class RobustScaler(Transformer):
         low, median, high = quantiles
         scale = np.maximum(high - low, way.parameters["min_width"])
         return {"center": median, "scale": scale, "clip": way.parameters["clip"]}
+
+    def units(self, columns: Columns) -> Columns:
+        scaled = columns.scaled(self.scale_, self.center_)
+        return scaled.clipped(-self.clip_, self.clip_)
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         clip = statistics["clip"]

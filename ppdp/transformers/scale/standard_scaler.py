@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from ppdp.bounds.deduplication import nobody_absent
 from ppdp.core.checks import flag, number, positive
@@ -16,6 +18,7 @@ from ppdp.core.rounding import UNIT
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments, clip_norms
 from ppdp.data.summary import joint_sums
+from ppdp.data.units import Columns
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.transformers.base import Statistics, chosen
 from ppdp.transformers.batches import InBatches
@@ -120,6 +123,12 @@ class StandardScaler(InBatches):
             )
         return chosen(offered, self.statistics, self)
 
+    def instead(self) -> Iterator[tuple[str, Any]]:
+        if not self.floor:
+            yield "floor=True", clone(self).set_params(floor=True, statistics="auto")
+        else:
+            yield from super().instead()
+
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
         return self._of_sums(self._sums(rows, domain), way, domain)
 
@@ -150,6 +159,10 @@ class StandardScaler(InBatches):
     def carry(self, values: Moments, statistics: Statistics) -> Moments:
         scale = 1 / statistics["scale"]
         return values.affine(np.diag(scale), -statistics["mean"] * scale)
+
+    def units(self, columns: Columns) -> Columns:
+        scaled = columns.scaled(self.scale_, self.mean_)
+        return scaled if self.clip_ is None else scaled.noted(f"scaled rows clipped to norm {self.clip_:.6g}")
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         scaled = X - statistics["mean"]

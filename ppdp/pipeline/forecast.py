@@ -1,0 +1,263 @@
+"""Which accuracy to expect at which epsilon, before any data: a pipeline is rehearsed on simulated rows of their shape.
+
+Rows are drawn from what is declared: within ranges, among categories, inside the norm; columns are independent, and the
+target follows a weighted sum of them. Real rows may be easier or harder.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr
+
+from ppdp.core.checks import integer, number
+from ppdp.core.domain import Domain
+from ppdp.core.figures import figure
+from ppdp.core.progress import progress
+from ppdp.core.tables import aligned, html_table
+from ppdp.data.facts import merged
+from ppdp.data.rows import Array
+from ppdp.data.units import Columns
+from ppdp.exceptions import InvalidParameter, NoRoute, PpdpError, PrivacyRefusal
+from ppdp.pipeline.planning.plan import Plan
+from ppdp.privacy.noise.sampler import Noise
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Run = Callable[[Any, Any, Any, Noise], Any]
+Rows = tuple[Any, Any]
+
+EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
+SCORED = 5000  # further rows that a model is scored on
+_HEAD = ("ε", "mean", "least", "greatest", "refused")
+_CORRELATION = 0.8  # of a target with the weighted sum of its columns
+_GAPS = 0.05  # of the rows, where any may have one
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Forecast:
+    """Accuracy on simulated rows, for several epsilons; shows itself as a table and a picture.
+
+    Attributes
+    ----------
+    measure : str
+        What was measured: the score of a model, or the error of an answer.
+    domain : str
+        The public facts, in words.
+    points : tuple of (float, float)
+        Epsilon and result of every run that released.
+    without_noise : float or None
+        Score of the same steps without any noise; None of errors.
+    refused : tuple of (float, int)
+        For every epsilon the runs that ended without a release: no route, or a gate that did not pass.
+    """
+
+    measure: str
+    domain: str
+    points: tuple[tuple[float, float], ...]
+    without_noise: float | None
+    refused: tuple[tuple[float, int], ...]
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw results against epsilon, with a dashed line for the same without noise.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """
+        from ppdp import plot
+
+        best = {} if self.without_noise is None else {"the same without noise": self.without_noise}
+        return plot.privacy_utility(self.points, ax, baseline=best, score=self.measure)
+
+    @property
+    def title(self) -> str:
+        """What it is, in one line."""
+        return f"FORECAST on simulated rows: {self.measure}, {self.domain}"
+
+    @property
+    def _lines(self) -> list[tuple[str, ...]]:
+        found = []
+        for epsilon, refused in self.refused:
+            results = [result for at, result in self.points if at == epsilon]
+            told = map(figure, (fmean(results), min(results), max(results))) if results else ("", "", "")
+            found.append((figure(epsilon), *told, str(refused)))
+        return found if self.without_noise is None else [*found, ("no noise", figure(self.without_noise), "", "", "")]
+
+    def __repr__(self) -> str:
+        return "\n  ".join([self.title, *aligned([_HEAD, *self._lines])])
+
+    def _repr_html_(self) -> str:
+        from ppdp.plot.canvas import embedded
+
+        picture = embedded(self.plot, self.title, (6, 3.4)) if self.points else ""
+        return f"<div>{html_table(self.title, _HEAD, self._lines)}{picture}</div>"
+
+
+def forecast(
+    pipe: Any,
+    run: Run,
+    domain: Domain | None,
+    epsilons: Sequence[float],
+    repeats: int,
+    random_state: int,
+    simulate: Callable[[np.random.Generator, int], Rows] | None,
+) -> Forecast:
+    """Rehearse a pipeline by ``run``; see :meth:`ppdp.Pipeline.forecast`."""
+    epsilons = sorted({number("epsilons", epsilon, above=0) for epsilon in np.atleast_1d(epsilons).tolist()})
+    repeats, seed = integer("repeats", repeats), integer("random_state", random_state, least=0)
+    pipe = copy(pipe).set_params(domain=merged(domain, pipe.domain))
+    plans = {epsilon: _planned(pipe, epsilon) for epsilon in epsilons}
+    if not plans:
+        raise InvalidParameter("epsilons holds none.", fix="epsilons=(0.3, 1, 3).")
+    known = [plan for plan in plans.values() if plan is not None]
+    if not known:
+        raise NoRoute("no epsilon of the forecast has a route.", fix="larger ones, or what pipe.plan(domain) advises.")
+    predicts = _predicts(known[-1])
+    draw = partial(_simulated, pipe, known[-1]) if simulate is None else partial(_checked, simulate)
+    points, refused = [], []
+    jobs = [(epsilon, repeat) for epsilon in epsilons for repeat in range(repeats)]
+    exact = _result(pipe, epsilons[-1], known[-1], run, draw, seed, _Silent(seed), predicts)
+    if exact is None:
+        raise NoRoute("simulated rows do not pass the gate.", fix="gate=None assumes the conditions, for a forecast.")
+    reference, score = exact
+    for epsilon, repeat in progress(jobs, "fits of simulated rows"):
+        plan = plans[epsilon]
+        noise = Noise(np.random.default_rng([seed, repeat]))
+        found = None if plan is None else _result(pipe, epsilon, plan, run, draw, seed, noise, predicts)
+        if found is None:
+            refused.append(epsilon)
+        else:
+            own = found[1] if predicts else _error(found[0], reference, known[-1])
+            points.append((epsilon, own))
+    measure = "score of the model" if predicts else "error (share of the largest value)"
+    counts = tuple((epsilon, refused.count(epsilon)) for epsilon in epsilons)
+    return Forecast(measure, known[-1].domain.describe(), tuple(points), score if predicts else None, counts)
+
+
+class _Silent(Noise):
+    """No noise: for simulated rows."""
+
+    def answer(self, law: str, value: ArrayLike, noise_scale: float, bound: float, draw: Any) -> Any:
+        """The exact value, or the best candidate of a choice."""
+        exact = np.array(value, dtype=np.float64)
+        return int(exact.argmax()) if law == "choice" else exact
+
+
+def _planned(pipe: Any, epsilon: float) -> Plan | None:
+    """The plan at an epsilon; None if there is no route."""
+    try:
+        plan: Plan = copy(pipe).set_params(epsilon=epsilon).plan()
+    except PpdpError as error:
+        if getattr(error, "advice", None) is None:
+            raise
+        return None
+    return plan if not plan.hopeless else None
+
+
+def _predicts(plan: Plan) -> bool:
+    """Whether models are scored; else answers are compared with exact ones."""
+    if plan.mechanism is None:
+        raise InvalidParameter("a pipeline that ends in a transformer has no last answer.", fix="add a mechanism.")
+    query = getattr(plan.mechanism.stage, "query", "rows")
+    if not plan.mechanism.stage.predicts and query in ("rows", "utility", "direction"):
+        raise InvalidParameter(
+            f"nothing is known by which {type(plan.mechanism.stage).__name__} could be scored.",
+            stage=plan.mechanism.name,
+            fix="a model, or a query for means, counts, histograms or quantiles.",
+        )
+    return bool(plan.mechanism.stage.predicts)
+
+
+def _result(
+    pipe: Any,
+    epsilon: float,
+    plan: Plan,
+    run: Run,
+    draw: Callable[[np.random.Generator, int], Rows],
+    seed: int,
+    noise: Noise,
+    predicts: bool,
+) -> tuple[Array, float] | None:
+    """Answers and score of one run; None if its gate does not pass."""
+    n = plan.domain.n
+    X, y = draw(np.random.default_rng(seed), n + (min(n, SCORED) if predicts else 0))
+    twin = copy(pipe).set_params(epsilon=epsilon)
+    try:
+        fitted = run(twin, X[:n], None if y is None else y[:n], noise)
+    except PrivacyRefusal:
+        return None
+    if predicts:
+        return np.empty(0), float(fitted.score(X[n:], y[n:]))
+    mechanism = plan.mechanism
+    assert mechanism is not None
+    here = Columns.raw([str(i) for i in range(plan.end[0].d)])
+    answers = fitted.twins_[-1][1].answers(here, plan.end[0], mechanism.question)
+    return np.concatenate([one.value for one in answers]), math.nan
+
+
+def _error(found: Array, exact: Array, plan: Plan) -> float:
+    """Root mean square error, as a share of the largest value that an answer may have."""
+    assert plan.mechanism is not None
+    question = plan.mechanism.question
+    largest = np.max(np.abs(question.parameters.get("candidates", question.bound)))
+    return float(np.sqrt(np.mean((found - exact) ** 2)) / largest)
+
+
+def _checked(simulate: Callable[..., Any], rng: np.random.Generator, n: int) -> Rows:
+    """What a user's function gives, if that is so many rows."""
+    drawn = simulate(rng, n) if callable(simulate) else None
+    fix = "simulate(rng, n) -> (X, y), of n public rows; y is None without labels."
+    if not isinstance(drawn, tuple) or len(drawn) != 2 or not hasattr(drawn[0], "__len__"):
+        raise InvalidParameter("simulate must be a function that gives a pair.", fix=fix)
+    if any(one is not None and len(one) != n for one in drawn):
+        raise InvalidParameter("simulate must give n rows, and as many labels.", fix=fix)
+    return drawn
+
+
+def _simulated(pipe: Any, plan: Plan, rng: np.random.Generator, n: int) -> Rows:
+    """A table as the first step expects it, and a target that follows its columns."""
+    import pandas as pd
+
+    domain = plan.domain
+    X = pipe.steps[0][1].simulated(n, domain, rng)
+    X = rng.standard_normal((n, domain.d)) * _spread(domain) if X is None else X
+    table = pd.DataFrame(X, columns=domain.feature_names).infer_objects()
+    y = _target(table, plan, rng) if plan.mechanism is not None and plan.mechanism.stage.needs_y else None
+    if domain.missing_rows:
+        few = rng.permutation(n)[: int(n * min(_GAPS, domain.missing_rows / domain.n))]
+        numeric = np.flatnonzero([kind.kind == "f" for kind in table.dtypes])
+        for row_block, column in zip(np.array_split(few, len(numeric)), numeric):
+            table.iloc[row_block, column] = np.nan
+    return (table if domain.feature_names is not None else table.to_numpy()), y
+
+
+def _spread(domain: Domain) -> float:
+    """Of entries, so that rows are mostly inside their norm."""
+    return 1.0 if domain.row_norm is None else 0.7 * domain.row_norm / math.sqrt(domain.d)
+
+
+def _target(table: Any, plan: Plan, rng: np.random.Generator) -> Any:
+    """Labels or targets whose normal scores have this correlation with a weighted sum of standardised columns."""
+    columns = [column.to_numpy() for _, column in table.items()]
+    codes = (one if one.dtype.kind == "f" else np.unique(one.astype(str), return_inverse=True)[1] for one in columns)
+    Z = np.column_stack(list(codes)).astype(np.float64)
+    Z = (Z - Z.mean(axis=0)) / np.maximum(Z.std(axis=0), 1e-12)
+    weight = np.random.default_rng(0).standard_normal(Z.shape[1])
+    signal = Z @ (weight / np.linalg.norm(weight))
+    own = ndtr(_CORRELATION * signal + math.sqrt(1 - _CORRELATION**2) * rng.standard_normal(len(Z)))
+    if plan.domain.y_range is not None:
+        low, high = plan.domain.y_range
+        return low + (high - low) * own
+    classes = np.asarray(plan.domain.classes or (0, 1))
+    return classes[np.minimum((own * len(classes)).astype(np.intp), len(classes) - 1)]

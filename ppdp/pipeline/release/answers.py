@@ -1,0 +1,179 @@
+"""Everything that a fit released as one table of numbers: with names of columns, raw units and standard errors.
+
+It is made of the certificate and of released twins, so nothing else that was learned from private rows can be in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ppdp.certificate.record import Record
+from ppdp.certificate.record import Release as Statistic
+from ppdp.core.domain import Domain
+from ppdp.core.figures import figure
+from ppdp.core.formula import FORMULAS
+from ppdp.core.tables import html_table
+from ppdp.data.releases import STATISTICS
+from ppdp.data.rows import Array
+from ppdp.data.statistics import Moments
+from ppdp.data.units import Answers, Columns
+from ppdp.pipeline.release.twins import question_of
+
+MOST = 24  # lines in a notebook
+NO_UNITS = "a number that belongs to no column"
+_QUANTILES: dict[str, tuple[str, ...]] = {
+    "means": ("mean of observed values",),
+    "trimmed-means": ("trimmed mean",),
+    "medians": ("median",),
+    "quantile-pairs": ("lower quantile", "upper quantile"),
+    "quantile-triples": ("lower quantile", "median", "upper quantile"),
+}
+
+
+def answers_of(
+    record: Record, arrays: Mapping[str, Array], twins: Sequence[tuple[str, Any]]
+) -> Iterator[tuple[str, Answers]]:
+    """Every released number with the name of its step, in the order of the steps."""
+    domain, columns = Domain.from_dict(record.entrance.domain), _entrance(record)
+    for at, (step, (name, twin)) in enumerate(zip(record.steps, twins)):
+        for release in record.releases:
+            if release.at == at:
+                answer = arrays[f"{name}.{release.statistic}"]
+                yield from ((name, one) for one in _statistics(release, answer, columns, domain))
+        domain = Domain.from_dict(step.domain)
+        columns = _behind(step, twin, columns, domain)
+    if record.mechanism is not None:
+        name, twin = twins[-1]
+        told = twin.answers(columns, domain, question_of(record.mechanism))
+        yield from ((name, one) for one in told)
+        if not told:
+            noise = record.mechanism.noise_scale if record.mechanism.mu is not None else math.nan
+            own = (array for array in arrays if array.startswith(f"{name}."))
+            yield from ((name, _bare(array, arrays[array], noise)) for array in own)
+
+
+def frame_of(answers: Sequence[tuple[str, Answers]]) -> Any:
+    """As a DataFrame, a line for every number; the ends of cells where there are histograms."""
+    import pandas as pd
+
+    lines = {
+        "step": [name for name, one in answers for _ in one.columns],
+        "statistic": [one.statistic for _, one in answers for _ in one.columns],
+        "column": [column for _, one in answers for column in one.columns],
+    }
+    fields = {"value": "value", "standard_error": "error", "raw_value": "raw", "raw_standard_error": "raw_error"}
+    numbers = {name: [getattr(one, field) for _, one in answers] for name, field in fields.items()}
+    if any(one.cells is not None for _, one in answers):
+        none = [np.full((4, len(one.columns)), np.nan) if one.cells is None else one.cells for _, one in answers]
+        numbers |= {name: [cells[i] for cells in none] for i, name in enumerate(("low", "high", "raw_low", "raw_high"))}
+    joined = {name: np.concatenate([np.empty(0), *parts]) for name, parts in numbers.items()}
+    return pd.DataFrame({**lines, **joined, "note": [note for _, one in answers for note in one.notes]})
+
+
+def html_of(answers: Sequence[tuple[str, Answers]]) -> str:
+    """The first lines as a table for a notebook."""
+    frame = frame_of(answers)
+    cells = "raw_low" in frame
+    head = (
+        "",
+        "column",
+        *(["from", "to"] if cells else []),
+        "raw value",
+        "± its error",
+        "as released",
+        "± its error",
+        "",
+    )
+    shown = [
+        (
+            line.statistic,
+            line.column,
+            *((_figure(line.raw_low), _figure(line.raw_high)) if cells else ()),
+            *map(_figure, (line.raw_value, line.raw_standard_error, line.value, line.standard_error)),
+            line.note,
+        )
+        for line in frame.head(MOST).itertuples()
+    ]
+    more = f", the first {MOST} of {len(frame)} numbers" if len(frame) > MOST else ""
+    return html_table(f"Released{more}; errors are standard errors of the noise", head, shown)
+
+
+def _figure(value: float) -> str:
+    return "" if math.isnan(value) else figure(value)
+
+
+def _entrance(record: Record) -> Columns:
+    """Raw columns, and what the entrance does to them."""
+    facts = record.entrance.domain
+    columns = Columns.raw(_names(facts))
+    for fact, words in (("entry_bound", "clipped to ±{:.6g}"), ("row_norm", "rows clipped to norm {:.6g}")):
+        columns = columns.noted(words.format(facts[fact])) if facts.get(fact) is not None else columns
+    return columns
+
+
+def _names(facts: Mapping[str, Any]) -> list[str]:
+    return list(facts.get("feature_names") or [f"x{i}" for i in range(facts["n_features"])])
+
+
+def _behind(step: Any, twin: Any, columns: Columns, domain: Domain) -> Columns:
+    """Columns behind a step. What was fitted without noise leads nowhere: the map of the rows stays private."""
+    names = _names(step.domain)
+    found = FORMULAS[step.formula]
+    if getattr(found, "fitted", True) and step.way == "exact" and not twin.keeps_units:
+        return Columns.lost(names, f"{step.name!r} was fitted without noise and stays private")
+    made = twin.units(columns)
+    if made is None:
+        lost = [note for note, slope in zip(columns.notes, columns.slope) if math.isnan(slope)]
+        return Columns.lost(names, lost[0] if lost else f"{step.title} is no scale and shift of each column")
+    return Columns(tuple(names), made.slope, made.offset, made.notes)
+
+
+def _bare(name: str, array: Array, noise: float) -> Answers:
+    """Numbers of which nothing more is known."""
+    told = Columns.lost([""] * array.size, NO_UNITS)
+    return Answers.of(name.partition(".")[2], told, array.ravel(), noise)
+
+
+def _statistics(release: Statistic, answer: Array, columns: Columns, domain: Domain) -> list[Answers]:
+    """What a stage was fitted from, in the units of its columns."""
+    sigma, found = release.noise_scale, STATISTICS[release.statistic].read(answer, domain, release)
+    if release.statistic == "quantile-choices":
+        note = f"its rank misses by some {2 * sigma:.3g} rows"
+        return [
+            Answers.of(f"quantile {q:g}", columns, row, math.nan, note)
+            for q, row in zip(release.parameters["quantiles"], found)
+        ]
+    if release.statistic == "ranges":
+        own = columns.at(release.parameters["columns"])
+        ends = ("low end of the range", "high end of the range")
+        return [Answers.of(word, own, end, math.nan, "from noisy histograms") for word, end in zip(ends, found.T)]
+    if release.statistic in _QUANTILES:
+        rows = found.mean[None] if isinstance(found, Moments) else found
+        served = release.parameters.get("columns")
+        where = list(range(domain.d)) if served is None else list(served)
+        least = release.parameters.get("min_observed")
+        note = "" if least is None else f"over at least {least} values"
+        words = zip(_QUANTILES[release.statistic], rows)
+        return [Answers.of(word, columns.at(where), row[where], sigma, note) for word, row in words]
+    if not isinstance(found, Moments) or np.isnan(found.mean).any():
+        return [_bare(f".{release.statistic}", answer, sigma)]
+    unsure = _squares_error(release, domain)
+    if domain.min_present < domain.n:
+        columns = Columns.lost(columns.names, "over all places, absent rows as zeros")
+    variance = found.squares - found.mean**2
+    with np.errstate(all="ignore"):
+        spread = np.where(variance > 0, np.sqrt(variance), np.nan)
+        error = np.hypot(unsure, 2 * found.mean * sigma) / (2 * spread)
+    deviation = Answers.linear("standard deviation", columns, spread, error, np.abs(columns.slope))
+    return [Answers.of("mean", columns, found.mean, sigma), deviation]
+
+
+def _squares_error(release: Statistic, domain: Domain) -> float:
+    """Standard deviation of the noise on a mean square: the same as read from an answer with that of one number."""
+    statistic = STATISTICS[release.statistic]
+    one = np.full(release.size, release.noise_scale)
+    return float(statistic.read(one, domain, release).squares[0])

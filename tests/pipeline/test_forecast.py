@@ -1,0 +1,145 @@
+"""Accuracy to expect, before any data: fits of simulated rows, which nobody pays for."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ppdp
+from ppdp import Domain, Ledger, make_pipeline
+from ppdp.exceptions import InvalidParameter, MissingBound, NoRoute
+from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LinearRegression, LogisticRegression, SignMechanism
+from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper, RobustScaler, StandardScaler
+
+RANGES = {"age": (0, 100), "income": (0, 200_000)}
+SHAPE = Domain(n_rows=1000, n_features=2)
+
+
+def pipeline(last, *steps, **parameters):
+    return make_pipeline(MinMaxScaler(ranges=RANGES), *steps, last, **parameters)
+
+
+class TestWhatIsExpected:
+    def test_scores_rise_towards_those_without_noise(self):
+        found = pipeline(LogisticRegression((0, 1)), StandardScaler()).forecast(SHAPE, epsilons=(0.1, 10.0))
+        low, high = (np.mean([score for at, score in found.points if at == epsilon]) for epsilon in (0.1, 10.0))
+        assert low < high - 0.03
+        assert abs(high - found.without_noise) < 0.02
+
+    def test_errors_of_answers_fall_as_the_noise_does(self):
+        found = pipeline(GaussianMechanism()).forecast(SHAPE, epsilons=(0.1, 10.0), repeats=20)
+        assert found.without_noise is None
+        for epsilon in (0.1, 10.0):
+            plan = pipeline(GaussianMechanism(), epsilon=epsilon).plan(SHAPE)
+            errors = np.array([error for at, error in found.points if at == epsilon])
+            expected = plan.mechanism.noise_scale / plan.mechanism.question.bound
+            assert np.sqrt((errors**2).mean()) == pytest.approx(expected, rel=0.4)
+
+    @pytest.mark.parametrize("last", [GaussianMechanism("histogram", bins=3), ExponentialMechanism(candidates=20)])
+    def test_other_answers(self, last):
+        found = pipeline(last).forecast(SHAPE, epsilons=(0.5, 10.0), repeats=1)
+        assert [epsilon for epsilon, _ in found.points] == [0.5, 10.0]
+        assert 0 <= found.points[1][1] <= found.points[0][1] < 1
+
+    def test_targets_in_their_range_and_gaps(self):
+        pipe = pipeline(LinearRegression(y_range=(0, 7)), MeanImputer())
+        found = pipe.forecast(SHAPE.but(max_missing=50), epsilons=[10.0], repeats=1)
+        assert found.points[0][1] > 0.3
+
+    def test_labels_of_categories_are_drawn_among_those_that_are_declared(self):
+        from sklearn.compose import ColumnTransformer
+        from sklearn.linear_model import LogisticRegression as Theirs
+        from sklearn.pipeline import make_pipeline as their_pipeline
+        from sklearn.preprocessing import OneHotEncoder
+
+        encoder = OneHotEncoder(categories=[["f", "m"]])
+        table = ColumnTransformer([("n", "passthrough", ["age"]), ("c", encoder, ["sex"])])
+        pipe = ppdp.Pipeline.from_sklearn(
+            their_pipeline(table, Theirs()), ranges={"age": (0, 100)}, classes=("no", "yes")
+        )
+        drawn = pipe.steps[0][1].simulated(
+            50, Domain(n_features=2, feature_names=("age", "sex")), np.random.default_rng(0)
+        )
+        assert set(drawn[:, 1]) == {"f", "m"}
+        assert pipe.forecast(Domain(n_rows=500, feature_names=("age", "sex")), epsilons=[5.0], repeats=1).points
+
+    def test_rows_of_your_own(self):
+        def simulate(rng, n):
+            X = pd.DataFrame({name: rng.uniform(0, high, n) for name, (_, high) in RANGES.items()})
+            return X, rng.permutation(np.arange(n) % 2)
+
+        found = pipeline(LogisticRegression((0, 1))).forecast(SHAPE, epsilons=[5.0], repeats=2, simulate=simulate)
+        assert all(0.4 < score < 0.6 for _, score in found.points)
+
+    def test_the_same_seed_gives_the_same(self):
+        one, other = (pipeline(GaussianMechanism()).forecast(SHAPE, epsilons=[1.0], repeats=2) for _ in range(2))
+        assert one.points == other.points
+        assert one.points[0] != one.points[1]
+
+
+class TestNobodyPays:
+    def test_neither_a_ledger_nor_the_count_of_fits(self):
+        ledger = Ledger(epsilon=1.0, delta=1e-6)
+        pipe = pipeline(GaussianMechanism(), ledger=ledger, dataset="forecast")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            pipe.forecast(SHAPE, epsilons=(1.0, 10.0))
+        assert len(ledger.entries()) == 0
+        assert not hasattr(pipe, "certificate_")
+
+    def test_the_pipeline_stays_as_it_is(self):
+        pipe = pipeline(GaussianMechanism(), epsilon=0.7)
+        pipe.forecast(SHAPE, epsilons=[5.0], repeats=1)
+        assert (pipe.epsilon, pipe.domain, pipe.marks.promised) == (0.7, None, None)
+
+
+class TestWhereThereIsNone:
+    def test_epsilons_without_a_route_are_counted(self):
+        pipe = make_pipeline(NormClipper(), PCA(2), GaussianMechanism())
+        found = pipe.forecast(Domain(n_rows=60, n_features=10), epsilons=(0.1, 10.0), repeats=2)
+        assert found.refused == ((0.1, 2), (10.0, 0))
+        assert {epsilon for epsilon, _ in found.points} == {10.0}
+
+    def test_no_route_at_all(self):
+        pipe = make_pipeline(NormClipper(), PCA(2), GaussianMechanism())
+        with pytest.raises(NoRoute, match="no epsilon of the forecast"):
+            pipe.forecast(Domain(n_rows=60, n_features=10), epsilons=[0.1])
+
+    def test_what_is_not_declared_is_named(self):
+        with pytest.raises(MissingBound):
+            pipeline(GaussianMechanism()).forecast(epsilons=[1.0])
+
+    @pytest.mark.parametrize("last", [SignMechanism(), GaussianMechanism("rows"), StandardScaler(statistics="noisy")])
+    def test_what_nobody_can_score_is_refused(self, last):
+        with pytest.raises(InvalidParameter):
+            pipeline(last).forecast(SHAPE, epsilons=[1.0])
+
+    @pytest.mark.parametrize("wrong", [{"epsilons": (0.0,)}, {"epsilons": ("much",)}, {"epsilons": ()}, {"repeats": 0}])
+    def test_bad_parameters(self, wrong):
+        with pytest.raises(InvalidParameter):
+            pipeline(GaussianMechanism()).forecast(SHAPE, **wrong)
+
+    @pytest.mark.parametrize(
+        "wrong", ["rows", lambda rng, n: None, lambda rng, n: (np.zeros((n - 1, 2)), None), lambda rng, n: (None, None)]
+    )
+    def test_a_simulator_that_gives_no_rows(self, wrong):
+        with pytest.raises(InvalidParameter, match="simulate must"):
+            pipeline(GaussianMechanism()).forecast(SHAPE, epsilons=[1.0], simulate=wrong)
+
+
+class TestShown:
+    def test_a_table_and_a_picture(self):
+        found = pipeline(LogisticRegression((0, 1))).forecast(SHAPE, epsilons=(0.3, 3.0), repeats=2)
+        assert "FORECAST on simulated rows" in repr(found)
+        assert "no noise" in repr(found)
+        page = found._repr_html_()
+        assert "<table>" in page
+        assert "data:image/png;base64," in page
+        ax = found.plot()
+        assert ax.get_ylabel() == "score of the model"
+        assert [line.get_label() for line in ax.lines][-1] == "the same without noise"
+
+    def test_stages_that_declare_nothing_get_rows_inside_the_norm(self):
+        pipe = make_pipeline(RobustScaler(min_width=0.01), GaussianMechanism(), gate=None)
+        assert pipe.forecast(Domain(n_rows=500, n_features=3, row_norm=2.0), epsilons=[5.0], repeats=1).points
