@@ -67,7 +67,7 @@ class PipelineFile:
     def all_steps(self) -> list[tuple[str, Any]]:
         """The steps of the file, behind the one that reads the columns as they are declared."""
         declared = self.rules.declared
-        return [*([] if declared is None else [(COLUMNS, declared.column_map())]), *self.steps]
+        return [*([] if declared is None else declared.steps()), *self.steps]
 
     @contextmanager
     def located(self) -> Iterator[None]:

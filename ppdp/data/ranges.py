@@ -18,6 +18,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 
 LEAST, MOST = -30, 40  # powers of two: values beyond the larger are clipped, those within the smaller are as good as 0
+LARGEST = 2.0**MOST
 FALSE = 2e-3  # probability that an empty run of cells is taken for a full one, over all columns
 RUNS = (1, 2, 4)  # cells in a row that are looked at together, for values that are few in each
 COARSE, NEARLY = (
@@ -26,7 +27,7 @@ COARSE, NEARLY = (
 )  # cells of the second histogram that make the first coarse if nearly all rows are there
 UNKNOWN = (-1.0, 1.0)  # the range of a column in which nothing was found
 
-_POWERS = [math.ldexp(root, power) for power in range(LEAST, MOST) for root in (1.0, math.sqrt(2))] + [2.0**MOST]
+_POWERS = [math.ldexp(root, power) for power in range(LEAST, MOST) for root in (1.0, math.sqrt(2))] + [LARGEST]
 EDGES: Array = np.array([*(-power for power in reversed(_POWERS)), *_POWERS])
 assert len(EDGES) + 1 == RANGE_CELLS
 

@@ -21,6 +21,7 @@ from scipy.special import ndtr
 from ppdp.core.checks import integer, number
 from ppdp.core.domain import Domain
 from ppdp.core.figures import figure
+from ppdp.core.formula import FORMULAS
 from ppdp.core.progress import progress
 from ppdp.core.tables import aligned, html_table
 from ppdp.data.facts import merged
@@ -125,15 +126,15 @@ def forecast(
         raise NoRoute("no epsilon of the forecast has a route.", fix="larger ones, or what pipe.plan(domain) advises.")
     predicts = _predicts(known[-1])
     draw = partial(_simulated, pipe, known[-1]) if simulate is None else partial(_checked, simulate)
-    points, refused = [], []
+    points, refused, source = [], [], _source(known[-1], seed)
     jobs = [(epsilon, repeat) for epsilon in epsilons for repeat in range(repeats)]
-    exact = _result(pipe, epsilons[-1], known[-1], run, draw, seed, _Silent(seed), predicts)
+    exact = _result(pipe, epsilons[-1], known[-1], run, draw, seed, _Silent(source(0)), predicts)
     if exact is None:
         raise NoRoute("simulated rows do not pass the gate.", fix="gate=None assumes the conditions, for a forecast.")
     reference, score = exact
     for epsilon, repeat in progress(jobs, "fits of simulated rows"):
         plan = plans[epsilon]
-        noise = Noise(np.random.default_rng([seed, repeat]))
+        noise = Noise(source(repeat))
         found = None if plan is None else _result(pipe, epsilon, plan, run, draw, seed, noise, predicts)
         if found is None:
             refused.append(epsilon)
@@ -143,6 +144,14 @@ def forecast(
     measure = "score of the model" if predicts else "error (share of the largest value)"
     counts = tuple((epsilon, refused.count(epsilon)) for epsilon in epsilons)
     return Forecast(measure, known[-1].domain.describe(), tuple(points), score if predicts else None, counts)
+
+
+def _source(plan: Plan, seed: int) -> Callable[[int], Any]:
+    """Random bits of every run: from the seed, but for a mechanism whose bits nobody may know beforehand."""
+    question = plan.mechanism and plan.mechanism.question
+    if getattr(FORMULAS.get(question.formula if question else ""), "unseeded", False):
+        return lambda run: None
+    return lambda run: np.random.default_rng([seed, run])
 
 
 class _Silent(Noise):

@@ -337,7 +337,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             plan, rows = twin._rows(plan, table, labels)
             persons = persons_of(table, everybody, self.invalid)
             outcome = execute(plan, files.enter_context(standing(rows, plan.domain, noise, persons)), noise)
-        twin._keep(plan.on(outcome.rung), outcome, {}, seeded=True)
+        twin._keep(plan.on(outcome.rung), outcome, {}, seeded=noise.seeded)
         return twin
 
     def _keep(self, plan: Plan, outcome: Outcome, issued: Mapping[str, Any], *, seeded: bool) -> None:

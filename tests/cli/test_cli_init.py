@@ -135,10 +135,11 @@ FILLED = {
 }
 
 
+@pytest.mark.parametrize("dose", ["[0, 10]", '"private"'], ids=["public", "private"])
 @pytest.mark.parametrize("engine", ["memory", "arrow"])
-def test_from_a_raw_file_to_a_verified_release_that_predicts(init, engine, tmp_path, capsys):
+def test_from_a_raw_file_to_a_verified_release_that_predicts(init, engine, dose, tmp_path, capsys):
     data = "text.csv"
-    (tmp_path / "study.toml").write_text(fill(init(data, "--label", "outcome"), **FILLED), "utf-8")
+    (tmp_path / "study.toml").write_text(fill(init(data, "--label", "outcome"), **FILLED | {"dose": dose}), "utf-8")
     if engine == "arrow":
         data = "rows.parquet"
         people().to_parquet(tmp_path / data)
@@ -156,7 +157,6 @@ def test_from_a_raw_file_to_a_verified_release_that_predicts(init, engine, tmp_p
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ({"sex": '"private"'}, "private columns cannot be released yet: 'sex'"),
         ({"sex": "[]"}, "'sex'"),
         ({"sex": '"drap"'}, "'drap' is declared for 'sex'"),
         ({"born": '["1920-01-01", "2010-12-31"]'}, "dates written as text"),

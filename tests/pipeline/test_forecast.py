@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import ppdp
-from ppdp import Domain, Ledger, make_pipeline
+from ppdp import Adjacency, Domain, Ledger, make_pipeline
 from ppdp.exceptions import InvalidParameter, MissingBound, NoRoute
 from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism, LinearRegression, LogisticRegression, SignMechanism
 from ppdp.transformers import PCA, MeanImputer, MinMaxScaler, NormClipper, RobustScaler, StandardScaler
@@ -63,6 +63,10 @@ class TestWhatIsExpected:
         )
         assert set(drawn[:, 1]) == {"f", "m"}
         assert pipe.forecast(Domain(n_rows=500, feature_names=("age", "sex")), epsilons=[5.0], repeats=1).points
+
+    def test_a_model_whose_randomness_must_be_nobodys(self):
+        pipe = make_pipeline(NormClipper(), LogisticRegression((0, 1), solver="m2"), adjacency=Adjacency.add_remove())
+        assert pipe.forecast(Domain(n_rows=300, n_features=16), epsilons=[2.0], repeats=1).points
 
     def test_rows_of_your_own(self):
         def simulate(rng, n):

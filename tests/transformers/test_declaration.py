@@ -12,6 +12,7 @@ import pytest
 import ppdp
 from ppdp import Domain, Pipeline
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, MissingBound
+from ppdp.mechanisms import LogisticRegression
 
 SECRET = "ward-of-one-person"
 X = pd.DataFrame(
@@ -68,11 +69,26 @@ def test_a_filled_one_is_the_first_step_of_a_pipeline():
     np.testing.assert_array_equal(second, [np.nan, 0, 0, 1, 0, 0, 1, np.nan, -1])
 
 
-def test_private_is_refused_until_it_is_paid_for():
-    facts = ppdp.declare(X[["age"]])
-    facts["age"] = "private"
-    with pytest.raises(MissingBound, match="cannot be released yet: 'age'"):
-        facts.column_map()
+def test_a_private_range_of_numbers_is_released_behind_the_map():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.integers(18, 90, 4000), "sex": rng.choice(["F", "M"], 4000)})
+    facts = ppdp.declare(table)
+    facts.update(age="private", sex=["F", "M"])
+    last = ("model", LogisticRegression(classes=(0, 1), max_iter=5))
+    pipe = Pipeline([*facts.steps(), last], epsilon=1.0, delta=1e-6, random_state=0)
+    pipe.fit(table, (table["age"] > 50).astype(int))
+    assert pipe["ranges"].low_.tolist()[1:] == [-1.0] * 3
+    assert 10 <= pipe["ranges"].low_[0] < 30 < 80 < pipe["ranges"].high_[0] < 140
+    assert [f.value for f in pipe.certificate_.record.facts if f.name == "range of age"] == []
+    assert pipe.certificate_.verify()
+    assert pipe.score(table, (table["age"] > 50).astype(int)) > 0.8
+
+
+def test_only_ranges_of_numbers_are_released():
+    facts = ppdp.declare(X[["age", "sex"]])
+    facts.update(age="private", sex="private")
+    with pytest.raises(MissingBound, match="only ranges of numbers can be released: 'sex'"):
+        facts.steps()
 
 
 @pytest.mark.parametrize(

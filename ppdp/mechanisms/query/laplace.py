@@ -47,7 +47,9 @@ class LaplaceMechanism(Query, Mechanism):
     @property
     def deviation(self) -> float:
         scale = self.own_noise_scale()
-        return math.sqrt(0.5) / math.sinh(0.5 / scale) if self._whole else math.sqrt(2) * scale
+        if not self._whole:
+            return math.sqrt(2) * scale
+        return math.sqrt(2 * math.exp(-1 / scale)) / -math.expm1(-1 / scale)
 
     def release(self, rows: Rows, question: Question, noise: Noise, noise_scale: float) -> dict[str, Array]:
         answer = self.answer(rows, question)

@@ -31,6 +31,7 @@ from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.date_encoder import Dated
 from ppdp.transformers.columns.maps import (
     RISING,
+    AnySize,
     Binarized,
     Binned,
     Filled,
@@ -48,8 +49,8 @@ OURS |= {"ColumnMap": ColumnMap, **GUARDS}
 PARTS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
-        *(Binarized, Binned, Block, Dated, Encoded, Filled, Labelled, Mapped, Normalised, OneHot, Powers, Scaled),
-        Within,
+        *(AnySize, Binarized, Binned, Block, Dated, Encoded, Filled, Labelled, Mapped, Normalised, OneHot, Powers),
+        *(Scaled, Within),
     )
 }
 KNOWN = {function.__name__: function for function in RISING}

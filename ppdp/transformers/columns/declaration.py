@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import UserDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -17,9 +17,10 @@ from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, Miss
 from ppdp.transformers.columns.category_encoder import CategoryEncoder
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.date_encoder import DateEncoder
-from ppdp.transformers.columns.encoder import PRIVATE
 from ppdp.transformers.columns.make import make_column_map
+from ppdp.transformers.columns.maps import AnySize, PublicMap
 from ppdp.transformers.columns.readings import described, is_date, kind_of, seconds_of
+from ppdp.transformers.rowwise.ranges import PRIVATE
 from ppdp.transformers.scale.quantile_scalers import MinMaxScaler
 
 BLANK, DROP = "?", "drop"
@@ -51,7 +52,7 @@ def declare(X: Any) -> Declaration:
     >>> import pandas as pd
     >>> facts = declare(pd.DataFrame({"age": [50], "sex": pd.array(["F"], "string"), "smoker": [True]}))
     >>> print(facts)
-    age = "?"  # int64: [low, high], or "drop"
+    age = "?"  # int64: [low, high], or "private" or "drop"
     sex = "?"  # string: ["a", "b"], or "drop"
     smoker = [0, 1]  # bool
     >>> facts.update(age=(18, 90), sex=["F", "M"])
@@ -70,7 +71,8 @@ class Declaration(UserDict[str, Any]):
     """What is declared of every column: a blank, or how it is read.
 
     A pair of numbers or of dates is a public range; a list of text, or of three and more numbers, holds public
-    categories; "drop" leaves the column out.
+    categories; "drop" leaves the column out. "private" is for numbers of which nobody knows a range: it is released
+    with noise.
 
     Parameters
     ----------
@@ -107,18 +109,39 @@ class Declaration(UserDict[str, Any]):
         """Columns of which nobody has said yet what they may hold."""
         return tuple(column for column, value in self.items() if _is(value, BLANK))
 
-    def column_map(self) -> ColumnMap:
-        """The public stage that reads the columns as declared: the first step of a pipeline.
+    @property
+    def private(self) -> tuple[str, ...]:
+        """Columns whose range is to be released."""
+        return tuple(column for column, value in self.items() if _is(value, PRIVATE))
 
-        Ranges are mapped to [-1, 1]; categories become columns of 0 and 1, one of them for all others.
+    def steps(self) -> list[tuple[str, Any]]:
+        """The first steps of a pipeline: :meth:`column_map`, and behind it what releases ranges that nobody knows.
 
         Raises
         ------
         MissingBound
-            Naming every blank that is left, and every column that is to stay private.
+            As :meth:`column_map`.
         """
-        for word, what in ((BLANK, "blanks are left"), (PRIVATE, "private columns cannot be released yet")):
-            left = [column for column, value in self.items() if _is(value, word)]
+        first = self.column_map()
+        if not self.private:
+            return [("columns", first)]
+        names = first.names_out(tuple(self), math.nan)
+        ranges = {name: PRIVATE if name in self.private else (-1.0, 1.0) for name in map(str, names)}
+        return [("columns", first), ("ranges", MinMaxScaler(ranges))]
+
+    def column_map(self) -> ColumnMap:
+        """The public stage that reads the columns as declared: the first step of a pipeline.
+
+        Ranges are mapped to [-1, 1]; categories become columns of 0 and 1, one of them for all others. Numbers of which
+        no range is known stay as they are, for :meth:`steps`.
+
+        Raises
+        ------
+        MissingBound
+            Naming every blank that is left, and every private column that holds no numbers.
+        """
+        unread = [column for column in self.private if self.kinds[column] not in ("number", "unknown")]
+        for left, what in ((self.blanks, "blanks are left"), (unread, "only ranges of numbers can be released")):
             if left:
                 told = "; ".join(f"{column} = {_FORMS.get(self.kinds[column], _FORMS['unknown'])}" for column in left)
                 raise MissingBound(f"{what}: {', '.join(map(repr, left))}.", fix=f"{told}; from public knowledge.")
@@ -132,8 +155,9 @@ class Declaration(UserDict[str, Any]):
         """A line of TOML for every column, with what may stand there."""
         for column, value in self.items():
             kind, name = self.kinds[column], self.types[column]
+            other = '"private" or "drop"' if kind in ("number", "unknown") else '"drop"'
             told = {"none": f"{name}: no step reads it", "boolean": name}.get(
-                kind, f'{name}: {_FORMS.get(kind, "")}, or "drop"'
+                kind, f"{name}: {_FORMS.get(kind, '')}, or {other}"
             )
             yield f"{_key(column)} = {in_toml(value)}  # {told}"
 
@@ -150,8 +174,17 @@ def _is(value: Any, word: str) -> bool:
     return isinstance(value, str) and value == word
 
 
+class _AsNumbers:
+    """In place of a stage: numbers as they are."""
+
+    def column_maps(self, columns: Sequence[Any]) -> tuple[PublicMap, ...]:
+        return (AnySize(),)
+
+
 def _form(column: str, value: Any) -> tuple[str, Any]:
     """As what a column is declared, and the stage that reads it."""
+    if _is(value, PRIVATE):
+        return "number", _AsNumbers()
     given = list(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)) else []
     if len(given) == 2 and all(map(is_date, given)):
         return "date", DateEncoder({column: tuple(given)})

@@ -21,9 +21,6 @@ from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.maps import PublicMap
 from ppdp.transformers.way import Way
 
-PRIVATE = "private"
-"""What stands for a public fact that nobody knows."""
-
 
 class Encoder(RowWiseTransformer):
     """Base of encoders: a subclass gives :meth:`column_maps`, and everything else is that of a :class:`ColumnMap`."""

@@ -18,6 +18,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from ppdp.core.callables import refuse_fitted
 from ppdp.core.checks import integer, number
 from ppdp.core.declared import ranges_by_column
+from ppdp.data.ranges import LARGEST
 from ppdp.data.rows import Array
 from ppdp.data.units import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
@@ -157,6 +158,22 @@ class Within(PublicMap):
 
     def apply(self, X: Array, given: ColumnFacts) -> Array:
         return X
+
+
+@dataclass(frozen=True)
+class AnySize(PublicMap):
+    """Numbers of which nothing is known: only what no released range can hold is clipped."""
+
+    bounds = True
+
+    def facts(self, given: ColumnFacts) -> ColumnFacts:
+        return ColumnFacts.within(given.names, np.tile([-LARGEST, LARGEST], (len(given.names), 1)))
+
+    def apply(self, X: Array, given: ColumnFacts) -> Array:
+        return X
+
+    def units(self, columns: Columns, given: ColumnFacts, out: ColumnFacts) -> Columns:
+        return columns
 
 
 @dataclass(frozen=True)
