@@ -61,7 +61,7 @@ def rank_shift(distance: Distance, q: float) -> float:
     return paired + max(q, 1 - q) * single + moving(distance)
 
 
-CELLS = 1000
+CELLS = 4000
 """Equal cells between the bounds on entries, of which one is chosen for a quantile of a column."""
 
 GAUSSIAN_SHARE = math.sqrt(math.pi / 8) * (1 + 1e-12)
