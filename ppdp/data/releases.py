@@ -45,6 +45,7 @@ class Statistic:
     moments: bool = False  # of complete rows: one release, with the mean, serves all stages that affine maps connect
     # The other part, where the answer to the first decides what is asked: of the rows, that answer and the release.
     further: Callable[[Rows, Array, Any], Array] | None = None
+    sorts: bool = False  # whether all rows are needed in memory
     # Whether each number is chosen among equal cells: the rows' scores of them stand in place of the exact vector.
     chosen: bool = False
 
@@ -163,6 +164,11 @@ def _columnwise(formula: str, count: int, measure: Callable[[Rows, Domain, Param
     )
 
 
+def _sorted(formula: str, count: int, measure: Callable[[Rows, Domain, Parameters], Array]) -> Statistic:
+    """The same of columns that are sorted."""
+    return replace(_columnwise(formula, count, measure), sorts=True)
+
+
 _MOMENT = Statistic(
     formula="release.complete-moment",
     sizes=lambda domain, _: (domain.d * (domain.d + 1) // 2,),
@@ -200,16 +206,16 @@ STATISTICS = {
     ),
     "moment": _MOMENT,
     "complete-matrix": replace(_MOMENT, read=_read_moment, moments=False),
-    "trimmed-means": _columnwise(
+    "trimmed-means": _sorted(
         "release.trimmed-means",
         1,
         lambda rows, domain, p: trimmed_means(rows, p["min_observed"], p["trimmed"], largest_entry(domain)),
     ),
-    "medians": _columnwise("release.medians", 1, lambda rows, _, __: column_quantiles(rows, (0.5,))),
-    "quantile-pairs": _columnwise(
+    "medians": _sorted("release.medians", 1, lambda rows, _, __: column_quantiles(rows, (0.5,))),
+    "quantile-pairs": _sorted(
         "release.quantile-pairs", 2, lambda rows, _, p: column_quantiles(rows, (p["lower"], p["upper"]))
     ),
-    "quantile-triples": _columnwise(
+    "quantile-triples": _sorted(
         "release.quantile-triples", 3, lambda rows, _, p: column_quantiles(rows, (p["lower"], 0.5, p["upper"]))
     ),
     "quantile-choices": Statistic(

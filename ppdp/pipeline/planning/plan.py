@@ -13,6 +13,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import lookup
 from ppdp.core.tables import html_table, visible
 from ppdp.data.facts import Fact, taken_on_trust
+from ppdp.data.releases import STATISTICS
 from ppdp.mechanisms.base import Question, behind
 from ppdp.pipeline.planning.route import Alternative, PlannedRelease, PlannedStep
 from ppdp.privacy.gate import Gate, certain_share
@@ -22,6 +23,14 @@ from ppdp.transformers.way import Condition
 TITLE = "PLAN: nothing has been certified"
 MOST = 12  # routes in a notebook
 NOTHING_BETTER = "nothing better can be had"
+
+
+def _all_at_once(step: PlannedStep) -> bool:
+    """Whether a step, going this way, needs all rows in memory."""
+    ask = step.way.ask
+    if step.way.name == "noisy":
+        return ask is not None and STATISTICS[ask.statistic].sorts
+    return step.way.name == "exact" and getattr(step.stage, "in_memory", True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +148,8 @@ class Plan:
     def in_memory(self) -> tuple[str, ...]:
         """Steps that need all rows in memory: without one, rows may be read in blocks."""
         last = (self.mechanism,) if self.mechanism is not None else ()
-        return tuple(step.name for step in (*self.steps, *last) if getattr(step.stage, "in_memory", True))
+        stages = [step.name for step in self.steps if _all_at_once(step)]
+        return (*stages, *(m.name for m in last if getattr(m.stage, "in_memory", True)))
 
     @property
     def drowned(self) -> bool:

@@ -17,9 +17,9 @@ from ppdp import make_pipeline
 from ppdp.core.boundary import at_step
 from ppdp.data.engine import spilled
 from ppdp.data.parallel import PIECE
-from ppdp.exceptions import StageFailed
-from ppdp.mechanisms import LogisticRegression
-from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler
+from ppdp.exceptions import PrivacyRefusal, StageFailed
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.transformers import Deduplicator, MeanImputer, MedianImputer, MinMaxScaler
 
 engine = pytest.importorskip("ppdp.data.engine.dask")
 dd = pytest.importorskip("dask.dataframe")
@@ -76,6 +76,27 @@ def test_batches_are_those_of_memory(solver, tmp_path, chosen):
 def test_empty_batches_are_batches(tmp_path, chosen):
     pipe = make_pipeline(*front("noisy"), *last(solver="poisson", batch_size=1, max_iter=4), random_state=5)
     table = table_of(N, D)
+    assert left(pipe.fit(written(tmp_path, table), "y")) == left(pipe.fit(table, "y"))
+
+
+@pytest.mark.parametrize("few", [0.2, 0.02], ids=["passes", "refuses"])
+def test_a_gate_decides_as_in_memory(few, tmp_path, chosen):
+    """It measures rows with gaps, a thirtieth of all, where they are."""
+    table, found = table_of(N, D), []
+    imputer = MeanImputer(max_missing=few, statistics="exact")
+    for X in (written(tmp_path, table), table):
+        pipe = make_pipeline(MinMaxScaler(ranges=(-3, 3)), imputer, GaussianMechanism(), random_state=5)
+        try:
+            found.append(left(pipe.fit(X, "y")))
+        except PrivacyRefusal as refusal:
+            found.append(str(refusal))
+    assert found[0] == found[1]
+    assert isinstance(found[0], str) == (few < 0.1)
+
+
+def test_ranges_that_nobody_knows_are_found_where_rows_are(tmp_path, chosen):
+    table = table_of(N, D)
+    pipe = make_pipeline(MinMaxScaler(ranges="private"), MedianImputer(), *last(max_iter=2), random_state=5)
     assert left(pipe.fit(written(tmp_path, table), "y")) == left(pipe.fit(table, "y"))
 
 
