@@ -16,6 +16,8 @@ Value = tuple[str, str, str]
 """Name, value, and "declared" or "default"."""
 
 EVERY_COLUMN = "every column"
+PRIVATE = "private"
+"""What stands for a public fact that nobody knows."""
 
 RANGES = {"ranges": "range of", "out_ranges": "range of what comes out in"}
 WORDS = {
@@ -79,7 +81,7 @@ def ranges_by_column(ranges: Any, names: Sequence[str] | None, words: str = "ran
     >>> list(ranges_by_column("private", None)), list(ranges_by_column({"age": "private", "sex": (0, 1)}, None))
     ([], [('range of sex', '0 to 1', 'declared')])
     """
-    if isinstance(ranges, str):
+    if isinstance(ranges, str) and ranges == PRIVATE:
         return
     if isinstance(ranges, Mapping):
         pairs = [(_column(key, names), pair) for key, pair in ranges.items()]
@@ -88,7 +90,9 @@ def ranges_by_column(ranges: Any, names: Sequence[str] | None, words: str = "ran
     else:
         pairs = [(_column(position, names), pair) for position, pair in enumerate(ranges)]
     for column, pair in pairs:
-        if pair is not None and not isinstance(pair, str) and not np.isnan(np.asarray(pair, dtype=np.float64)).any():
+        if isinstance(pair, str) and pair == PRIVATE:
+            continue
+        if pair is not None and not np.isnan(np.asarray(pair, dtype=np.float64)).any():
             low, high = pair
             yield f"{words} {column}", f"{plain(low)} to {plain(high)}", "declared"
 

@@ -31,10 +31,10 @@ from ppdp.transformers import (
     PCA,
     GridDeduplicator,
     MeanImputer,
-    MedianImputer,
     MinMaxScaler,
     RandomProjection,
     RegressionImputer,
+    RobustScaler,
     RowMap,
     StandardScaler,
 )
@@ -125,8 +125,8 @@ def test_a_reader_is_fitted_and_nothing_stays(tmp_path, monkeypatch):
     ("stage", "name"),
     [
         (GridDeduplicator(keep="soft"), "griddeduplicator"),
-        (MedianImputer(), "medianimputer"),
-        (StandardScaler(floor=False), "standardscaler"),
+        (RobustScaler(statistics="exact"), "robustscaler"),
+        (StandardScaler(floor=False, statistics="exact"), "standardscaler"),
     ],
 )
 def test_what_needs_rows_in_memory_says_so_before_any_is_read(stage, name):

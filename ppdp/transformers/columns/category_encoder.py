@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ppdp.core.checks import choice, flag, labels, shown
+from ppdp.core.declared import PRIVATE
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.columns.categories import Labelled, OneHot
 from ppdp.transformers.columns.encoder import Encoder, by_column
 from ppdp.transformers.columns.maps import MOST_COLUMNS, PublicMap
-from ppdp.transformers.rowwise.ranges import PRIVATE
 
 MISSING = "missing"
 """Name of the category of gaps."""

@@ -216,8 +216,15 @@ class ColumnMap(RowWiseTransformer):
         names, reach = domain.feature_names, _reach(domain)
         low, high = np.nan_to_num(self._start(names, domain.d, reach), nan=0.0).T
         X = (low + (high - low) * rng.beta(2.0, 2.0, (n, domain.d))).astype(object)
-        for i, labels in self._labels(self._found(names, domain.d)).items():
-            X[:, i] = np.asarray(labels, dtype=object)[rng.integers(len(labels), size=n)]
+        for part in self._parts(names, domain.d, reach):
+            encoder = part.block.encoder
+            for at, i in enumerate(part.positions if encoder is not None else ()):
+                labels = getattr(encoder and encoder.reading(at), "labels", None)
+                if labels is None:  # dates, in units since their epoch
+                    low, high = part.facts[1].ranges[at]
+                    X[:, i] = low + (high - low) * rng.beta(2.0, 2.0, n)
+                else:
+                    X[:, i] = np.asarray(labels, dtype=object)[rng.integers(len(labels), size=n)]
         return X
 
     def units(self, columns: Columns) -> Columns:

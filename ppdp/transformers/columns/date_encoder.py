@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from ppdp.core.checks import choice, pair, shown
+from ppdp.core.declared import PRIVATE
 from ppdp.data.rows import Array
 from ppdp.exceptions import InvalidParameter, MissingBound, NonNumericData
 from ppdp.transformers.columns.encoder import Encoder, by_column
 from ppdp.transformers.columns.maps import ColumnFacts, PublicMap, Scaled
 from ppdp.transformers.columns.readings import SECONDS, Dates, Reading, seconds_of
-from ppdp.transformers.rowwise.ranges import PRIVATE, resolve_ranges
+from ppdp.transformers.rowwise.ranges import resolve_ranges
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from numbers import Real
 from typing import Any
 
 from ppdp.core.checks import labels, pair, shown
+from ppdp.core.declared import PRIVATE
 from ppdp.core.names import nearest
 from ppdp.data.frames import named, opened
 from ppdp.exceptions import DomainMismatch, InvalidInput, InvalidParameter, MissingBound, escaped
@@ -20,7 +21,6 @@ from ppdp.transformers.columns.date_encoder import DateEncoder
 from ppdp.transformers.columns.make import make_column_map
 from ppdp.transformers.columns.maps import AnySize, PublicMap
 from ppdp.transformers.columns.readings import described, is_date, kind_of, seconds_of
-from ppdp.transformers.rowwise.ranges import PRIVATE
 from ppdp.transformers.scale.quantile_scalers import MinMaxScaler
 
 BLANK, DROP = "?", "drop"

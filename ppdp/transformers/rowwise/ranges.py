@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ppdp.core.declared import PRIVATE
 from ppdp.data.rows import Array
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
-
-PRIVATE = "private"
 
 
 def with_private(ranges: Any, n_features: int, names: tuple[str, ...] | None, stage: str) -> tuple[Array, list[int]]:
