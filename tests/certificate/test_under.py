@@ -1,6 +1,7 @@
 """What a run guarantees where neighbours are others: what a plan with that noise is certified for, or a refusal."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +10,13 @@ from issue_golden import FIGURES, FOLDER
 
 from ppdp import Adjacency, Domain, PrivateSearchCV, make_pipeline
 from ppdp.certificate.document import Certificate
+from ppdp.certificate.replay.verify import release_cost
+from ppdp.core.distance import Distance
 from ppdp.exceptions import CertificateError, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism, LogisticRegression
-from ppdp.transformers import Deduplicator, MinMaxScaler, StandardScaler
+from ppdp.privacy.noise.laplace import score_allowance
+from ppdp.privacy.noise.sampler import lattice_allowance
+from ppdp.transformers import Deduplicator, MinMaxScaler, RobustScaler, StandardScaler
 
 pytestmark = pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarning")
 
@@ -35,6 +40,19 @@ def pipeline(last, adjacency, **parameters):
 def certificate(last, adjacency, **parameters):
     pipe = pipeline(last, adjacency, **parameters)
     return pipe.fit(X, Y, groups=IDS if adjacency.cuts else None).certificate_
+
+
+def test_choices_cost_their_own_rounding():
+    """Beside counts so large that it is no small part: more than that of as many numbers, and all that is proved."""
+    steps = MinMaxScaler(ranges=(0, 1)), RobustScaler(statistics="noisy"), GaussianMechanism("sum")
+    c = make_pipeline(*steps, epsilon=1.0, delta=1e-6).fit(X).certificate_.record
+    domain, distance = Domain.from_dict(c.steps[0].domain), Distance.from_dict(c.steps[0].distance)
+    coarse = replace(c.releases[0], bound=c.releases[0].noise_scale * 2.0**25)
+    s, mu = release_cost(coarse, domain, distance)
+    plain = lattice_allowance(coarse.bound, coarse.noise_scale, coarse.size)
+    assert mu - s / coarse.noise_scale == pytest.approx(2 * plain)
+    proved = math.sqrt(math.pi / 8 * coarse.size) * score_allowance(coarse.bound, coarse.noise_scale)
+    assert 1.5 * plain < proved < 2 * plain
 
 
 @pytest.mark.parametrize("last", LAST)

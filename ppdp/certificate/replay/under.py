@@ -10,7 +10,7 @@ from typing import Any
 from ppdp.bounds import lookup
 from ppdp.certificate.numbers import epsilon_at
 from ppdp.certificate.record import Mechanism, Record, Step
-from ppdp.certificate.replay.verify import Point, close, draws_at
+from ppdp.certificate.replay.verify import Point, close, draws_at, release_cost
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -101,8 +101,7 @@ def _derived(c: Record, domain: Domain, distance: Distance) -> tuple[PrivacyLoss
             raise _not_covered(f"other facts would follow behind {step.name!r}")
     squares, draws = [], 0
     for release in c.releases:
-        s = lookup(release.formula, "release")(*points[release.at], **release.parameters)
-        squares.append(s / release.noise_scale + lattice_allowance(release.bound, release.noise_scale, release.size))
+        squares.append(release_cost(release, *points[release.at])[1])
         draws += release.size
     parts: tuple[Part, ...] = ()
     failure = front = 0.0

@@ -18,7 +18,7 @@ import numpy as np
 from ppdp.bounds import lookup
 from ppdp.certificate.canonical import digest, parse
 from ppdp.certificate.issued import issued_rules
-from ppdp.certificate.record import Gate, Ladder, Mechanism, Record, Rung
+from ppdp.certificate.record import Gate, Ladder, Mechanism, Record, Release, Rung
 from ppdp.certificate.replay.rules import broken_rules, part_rules, restated, search_rules, step_rules
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -93,18 +93,22 @@ class Differences(list[str]):
             self.append(f"{what}: {recorded!r} is recorded, {computed!r} follows.")
 
 
+def release_cost(release: Release, domain: Domain, distance: Distance) -> tuple[float, float]:
+    """Sensitivity of a release at this domain and distance, and the mu that it costs with its noise."""
+    formula = lookup(release.formula, "release")
+    s = float(formula(domain, distance, **release.parameters))
+    rounding = lattice_allowance(release.bound, release.noise_scale, release.size * formula.rounded)
+    return s, s / release.noise_scale + rounding
+
+
 def _replay(c: Record) -> list[str]:
     found = Differences()
     points, domain, distance = _derive(c, found)
     squares, draws = [], 0
     for i, release in enumerate(c.releases):
         here, far = points[release.at]
-        formula = lookup(release.formula, "release")
-        s = formula(here, far, **release.parameters)
+        s, mu = release_cost(release, here, far)
         found.same(f"releases[{i}].sensitivity", release.sensitivity, s)
-        mu = s / release.noise_scale + lattice_allowance(
-            release.bound, release.noise_scale, release.size * formula.rounded
-        )
         if not mu <= release.mu * (1 + TOLERANCE):
             found.append(f"releases[{i}]: its noise costs more than is recorded.")
         squares.append(release.mu**2)
