@@ -324,7 +324,8 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
             raise MissingBudget(
                 "noisy statistics need a budget.",
                 stage=type(self).__name__,
-                fix="use it inside ppdp.Pipeline(..., epsilon=...); alone, statistics='auto' is exact and private.",
+                fix="use it inside ppdp.Pipeline(..., epsilon=...)."
+                + ("" if self.chooses else " Alone, statistics='auto' is exact and private."),
             )
         return way
 
