@@ -90,12 +90,30 @@ def threads_for(d: int) -> AbstractContextManager[Any]:
 
     Threads that waited for each other over a small matrix go on spinning, and the next pass over all rows is slower.
     """
-    return _libraries().limit(limits=1, user_api="blas") if d <= NARROW else nullcontext()
+    return _Single() if d <= NARROW else nullcontext()
+
+
+class _Single:
+    """One thread for linear algebra; nearly free where it has no more, as within a step of many."""
+
+    def __enter__(self) -> None:
+        self._before = [(library, count) for library in _of_algebra() if (count := library.num_threads) != 1]
+        for library, _ in self._before:
+            library.set_num_threads(1)
+
+    def __exit__(self, *_: object) -> None:
+        for library, count in self._before:
+            library.set_num_threads(count)
 
 
 def kinds() -> list[str]:
     """Processors for which the libraries of linear algebra chose their products."""
     return sorted({str(found.get("architecture")) for found in _libraries().info() if found["user_api"] == "blas"})
+
+
+@functools.cache
+def _of_algebra() -> list[Any]:
+    return [library for library in _libraries().lib_controllers if library.user_api == "blas"]
 
 
 @functools.cache
