@@ -1,4 +1,4 @@
-# make demo: install and run the main job.  make test: install and run every check (8 minutes on two cores).
+# make demo: install and run the main job.  make test: install and run every check (9 minutes on two cores, twice that on two slow ones).
 # make quick: style, types and a part of the tests, while one writes (1 minute).
 # make attack: every test with all its repetitions, before a release (an hour); writes benchmarks/attack_summary.md.
 PYTHON ?= python3
