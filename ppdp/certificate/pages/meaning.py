@@ -75,7 +75,16 @@ TRAINING = {
 READ_OFF = "If they were read off these rows, the promise fails."
 ORDER = "The order of the rows: if it comes from what they hold (sorted by a column, say), the promise fails."
 OF_THE_TABLE = ("n_rows", "n_features", "feature_names", "rows_per_unit", "adjacency")
-NOBODYS_WORD = ("default", "not declared", "read from y", "stage ", "imputer ", "no imputer", "the columns that")
+NOBODYS_WORD = (
+    "released",
+    "default",
+    "not declared",
+    "read from y",
+    "stage ",
+    "imputer ",
+    "no imputer",
+    "the columns that",
+)
 CHOSEN = ("declared, step", "declared, loosest", "declared, the last")
 LIMITS = {
     "row_norm": "longest row",
@@ -294,7 +303,7 @@ def _unit(c: Record) -> str:
     if not c.neighbours.record_level:
         return f"Nothing else needs protection: {c.neighbours.words}."
     if c.neighbours.cuts:
-        return "Rows of one id are one person's, and nobody has more than one: declared, not checked."
+        return "Rows of one id are one person's, and nobody has more than one id: declared, not checked."
     if not c.neighbours.single:
         return f"Nobody has more than {c.rows_per_unit} rows: declared, not checked."
     if c.neighbours.hides_number or any(fact.name == "rows_per_unit" and fact.origin == "declared" for fact in c.facts):

@@ -27,7 +27,7 @@ BLANK, DROP = "?", "drop"
 
 _FORMS = {
     "number": "[low, high]",
-    "text": '["a", "b"]',
+    "text": '["a", "b"], or of dates [1990-01-01, 2030-12-31]',
     "date": "[1990-01-01, 2030-12-31]",
     "unknown": '[low, high], ["a", "b"] or [1990-01-01, 2030-12-31]',
 }
@@ -53,7 +53,7 @@ def declare(X: Any) -> Declaration:
     >>> facts = declare(pd.DataFrame({"age": [50], "sex": pd.array(["F"], "string"), "smoker": [True]}))
     >>> print(facts)
     age = "?"  # int64: [low, high], or "private" or "drop"
-    sex = "?"  # string: ["a", "b"], or "drop"
+    sex = "?"  # string: ["a", "b"], or of dates [1990-01-01, 2030-12-31], or "drop"
     smoker = [0, 1]  # bool
     >>> facts.update(age=(18, 90), sex=["F", "M"])
     >>> facts.column_map().fit_transform(pd.DataFrame({"age": [90], "sex": ["F"], "smoker": [True]}))
@@ -155,7 +155,9 @@ class Declaration(UserDict[str, Any]):
         """A line of TOML for every column, with what may stand there."""
         for column, value in self.items():
             kind, name = self.kinds[column], self.types[column]
-            other = '"private" or "drop"' if kind in ("number", "unknown") else '"drop"'
+            other = {"number": '"private" or "drop"', "unknown": '"private" (numbers only) or "drop"'}.get(
+                kind, '"drop"'
+            )
             told = {"none": f"{name}: no step reads it", "boolean": name}.get(
                 kind, f"{name}: {_FORMS.get(kind, '')}, or {other}"
             )

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array, issparse
 
 from ppdp.bounds.order_statistics import one_way
 from ppdp.core.checks import number, pair
+from ppdp.core.declared import Value, plain
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.quantiles import column_quantiles
@@ -24,6 +25,8 @@ from ppdp.transformers.rowwise.ranges import has_private, resolve_ranges, with_p
 from ppdp.transformers.scale.rank_gaps import gap_margin, public_gap, public_width, refuse_weights
 from ppdp.transformers.scale.standard_scaler import StandardScaler
 from ppdp.transformers.way import Ask, Way
+
+RELEASED = "found in the rows, with noise"
 
 
 @dataclass(eq=False, repr=False)
@@ -160,6 +163,16 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
         ask = Ask("quantile-choices", choices)
         noisy = Way.by("scaling.quantile-public", domain, distance, ask=ask, **choices, **own)
         return chosen({"noisy": noisy, "exact": exact}, self.statistics, self)
+
+    def declared(self, domain: Domain) -> tuple[Value, ...]:
+        """With private ranges those, and of the others what clips further than the interval that all are mapped to."""
+        told = super().declared(domain)
+        if not has_private(self.ranges):
+            return told
+        names = domain.feature_names or tuple(f"column {i}" for i in range(domain.d))
+        found = [(f"range of {names[i]}", RELEASED, "released") for i in self._table(domain)[1]]
+        idle = " to ".join(map(plain, self.feature_range))
+        return (*found, *(one for one in told if one[1] != idle))
 
     def column_maps(self, columns: Sequence[Any]) -> tuple[PublicMap, ...]:
         """The public maps that it is for some columns of a table, by public ranges."""
