@@ -12,7 +12,8 @@ from ppdp.exceptions import escaped
 
 _HEAD = """\
 # Written from the names and types of the columns of {name}; no value was looked at.
-# Fill in every "?" from what the column means, never from the data: `ppdp plan` names those that are left."""
+# Fill in every "?" from what the column means, never from the data: `ppdp plan` names those that are left.
+# Several rows of one person? groups = "COLUMN" in [data]; adjacency = {{person = 3}} and n_rows = CAP in [domain]."""
 
 _REST = """
 [pipeline]
