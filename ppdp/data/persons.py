@@ -77,19 +77,24 @@ def persons_of(X: Any, groups: Any, invalid: str) -> NDArray[np.intp] | None:
 
 
 def _coded(values: Any) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Codes of ids among the different ones, which come with them; the last of these for what is no id."""
+    """Codes of ids among the different ones, which come with them; the last of these for what is no id.
+
+    Readers make numbers of some ids of a column and text of others, so both are text here: 7, "7" and " 7" are one id.
+    Two persons who become one are protected together; one who became two would not be.
+    """
     import pandas as pd
 
     ids = cells(values)
     if ids.dtype.kind in "iu":
         return pd.factorize(ids)
-    ids = ids.astype(object)
-    ids[~np.frompyfunc(_is_id, 1, 1)(ids).astype(bool)] = None
-    return pd.factorize(ids)
+    return pd.factorize(np.frompyfunc(_as_text, 1, 1)(ids.astype(object)))
 
 
-def _is_id(cell: Any) -> bool:
-    """Whether it is a whole number, or text that is not blank."""
-    if isinstance(cell, (str, bytes)):
-        return bool(cell.strip())
-    return isinstance(cell, Integral) and not isinstance(cell, (bool, np.bool_))
+def _as_text(cell: Any) -> str | None:
+    """A whole number or text as text, None for what is neither, or blank."""
+    if isinstance(cell, bytes):
+        cell = cell.decode("utf-8", "backslashreplace")
+    if isinstance(cell, str):
+        return cell.strip() or None
+    whole = isinstance(cell, Integral) and not isinstance(cell, (bool, np.bool_))
+    return str(int(cell)) if whole else None

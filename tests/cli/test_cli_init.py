@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
 import ppdp

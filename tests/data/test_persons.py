@@ -1,4 +1,4 @@
-"""Ids become codes, each read by itself: no two persons become one, and what is no id is nobody's."""
+"""Ids become codes, each read by itself: nobody becomes two persons, and what is no id is nobody's."""
 
 import numpy as np
 import pandas as pd
@@ -6,9 +6,13 @@ import pandas as pd
 from ppdp.data.persons import NOBODY, persons_of
 
 
-def test_large_numbers_and_text_that_looks_like_a_number_are_persons_of_their_own():
-    for ids in ([2**53, 2**53 + 1, 2**80, 2**80 + 1, -1], [1, "1", b"1", "01", " 1"]):
-        assert persons_of(None, ids, "error").tolist() == [0, 1, 2, 3, 4]
+def test_a_reader_that_makes_numbers_of_some_ids_makes_no_two_persons_of_one():
+    """As pandas does of a long column without a type."""
+    assert persons_of(None, [7, "7", b"7", " 7", "07", 2**80, str(2**80)], "error").tolist() == [0, 0, 0, 0, 1, 2, 2]
+
+
+def test_large_numbers_are_persons_of_their_own():
+    assert persons_of(None, [2**53, 2**53 + 1, 2**80, 2**80 + 1, -1], "error").tolist() == [0, 1, 2, 3, 4]
     assert persons_of(None, np.array([2**53, 2**53 + 1]), "error").tolist() == [0, 1]
 
 
