@@ -34,6 +34,15 @@ def test_every_certificate_verifies(name):
     assert repr(result) == "Verification: the derivation holds and the digest matches."
 
 
+@pytest.mark.parametrize("name", ["nothing known", "medians"])
+def test_noise_is_no_more_than_what_it_is_recorded_to_cost(name):
+    """Else another adjacency would be computed from noise that nobody added."""
+    forged = document(name)
+    forged["releases"][0]["noise_scale"] *= 1.001
+    result = Certificate.from_json(json.dumps(sealed(forged))).verify()
+    assert "costs less than is recorded" in " ".join(result.problems)
+
+
 def test_the_zoo_shows_every_kind():
     documents = [document(name) for name in ZOO]
     assert {d["status"] for d in documents} == {"UNCONDITIONAL", "CONDITIONAL", "SEEDED"}

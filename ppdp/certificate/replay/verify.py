@@ -27,7 +27,7 @@ from ppdp.exceptions import PpdpError
 from ppdp.privacy.gate import certain_share, gate_noise
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Part
-from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, lattice_allowance
+from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, WORST_ALLOWANCE_PER_ENTRY, lattice_allowance
 
 Point = tuple[Domain, Distance]
 
@@ -111,6 +111,9 @@ def _replay(c: Record) -> list[str]:
         found.same(f"releases[{i}].sensitivity", release.sensitivity, s)
         if not mu <= release.mu * (1 + TOLERANCE):
             found.append(f"releases[{i}]: its noise costs more than is recorded.")
+        spare = WORST_ALLOWANCE_PER_ENTRY * math.sqrt(release.size * lookup(release.formula, "release").rounded)
+        if not release.mu <= mu * (1 + TOLERANCE) + 2 * spare:  # a plan sets that aside before it knows the lattice
+            found.append(f"releases[{i}]: its noise costs less than is recorded, so it was less.")
         squares.append(release.mu**2)
         draws += release.size
     gate = c.gate
