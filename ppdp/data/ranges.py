@@ -21,10 +21,8 @@ LEAST, MOST = -30, 40  # powers of two: values beyond the larger are clipped, th
 LARGEST = 2.0**MOST
 FALSE = 2e-3  # probability that an empty run of cells is taken for a full one, over all columns
 RUNS = (1, 2, 4)  # cells in a row that are looked at together, for values that are few in each
-COARSE, NEARLY = (
-    FINER // 4,
-    0.9,
-)  # cells of the second histogram that make the first coarse if nearly all rows are there
+COARSE = FINER // 4  # the first histogram was coarse if so few cells of the second hold nearly all rows,
+NEARLY = 0.9  # that is, this share of them
 UNKNOWN = (-1.0, 1.0)  # the range of a column in which nothing was found
 
 _POWERS = [math.ldexp(root, power) for power in range(LEAST, MOST) for root in (1.0, math.sqrt(2))] + [LARGEST]

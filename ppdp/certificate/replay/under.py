@@ -10,7 +10,7 @@ from typing import Any
 from ppdp.bounds import lookup
 from ppdp.certificate.numbers import epsilon_at
 from ppdp.certificate.record import Mechanism, Record, Step
-from ppdp.certificate.replay.verify import Point, close, draws_at, release_cost
+from ppdp.certificate.replay.verify import Point, answers_cost, close, draws_at, release_cost
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -18,7 +18,7 @@ from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.privacy.gate import gate_noise
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.losses import Part
-from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, lattice_allowance
+from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW
 
 _UNIT = ("adjacency", "rows_per_unit")
 
@@ -131,7 +131,7 @@ def _of_mechanism(m: Mechanism, domain: Domain, distance: Distance) -> PrivacyLo
             raise _not_covered(f"the privacy map of {m.name!r} fails")
         return loss
     s = lookup(m.formula, "mechanism")(domain, distance, **m.parameters)
-    return PrivacyLoss(math.sqrt(m.steps) * (s / m.noise_scale + lattice_allowance(m.bound, m.noise_scale, m.size)))
+    return PrivacyLoss(answers_cost(m, s))
 
 
 def _facts(domain: Mapping[str, Any]) -> dict[str, Any]:

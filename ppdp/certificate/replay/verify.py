@@ -101,6 +101,12 @@ def release_cost(release: Release, domain: Domain, distance: Distance) -> tuple[
     return s, s / release.noise_scale + rounding
 
 
+def answers_cost(mechanism: Mechanism, sensitivity: float) -> float:
+    """The mu that all Gaussian answers of a mechanism cost with its noise."""
+    lattice = lattice_allowance(mechanism.bound, mechanism.noise_scale, mechanism.size)
+    return math.sqrt(mechanism.steps) * (sensitivity / mechanism.noise_scale + lattice)
+
+
 def _replay(c: Record) -> list[str]:
     found = Differences()
     points, domain, distance = _derive(c, found)
@@ -174,9 +180,7 @@ def _of_mechanism(
         return loss
     s = lookup(mechanism.formula, "mechanism")(domain, distance, **mechanism.parameters)
     found.same(f"{where}.sensitivity", mechanism.sensitivity, s)
-    lattice = lattice_allowance(mechanism.bound, mechanism.noise_scale, mechanism.size)
-    mu = math.sqrt(mechanism.steps) * (s / mechanism.noise_scale + lattice)
-    found.same(f"{where}.mu", mechanism.mu, mu)
+    found.same(f"{where}.mu", mechanism.mu, answers_cost(mechanism, s))
     return PrivacyLoss(mechanism.mu)
 
 

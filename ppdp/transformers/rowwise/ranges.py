@@ -14,23 +14,17 @@ from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 
 def with_private(ranges: Any, n_features: int, names: tuple[str, ...] | None, stage: str) -> tuple[Array, list[int]]:
     """The table of :func:`resolve_ranges`, and the positions of columns whose range is ``"private"``, 0 to 1 in it."""
-    unknown = (0.0, 1.0)
     if isinstance(ranges, str):
         if ranges != PRIVATE:
             raise InvalidParameter('ranges must hold (low, high) pairs, or be "private".', stage=stage)
-        ranges = dict.fromkeys(range(n_features), PRIVATE) if names is None else dict.fromkeys(names, PRIVATE)
-    known: Any = ranges
-    if isinstance(ranges, Mapping):
-        known = {key: unknown if _private(value) else value for key, value in ranges.items()}
-        marks: Any = {key: (0.0, 2.0 if _private(value) else 1.0) for key, value in ranges.items()}
-    elif isinstance(ranges, (list, tuple)) and any(map(_private, ranges)):
-        known = [unknown if _private(value) else value for value in ranges]
-        marks = [(0.0, 2.0 if _private(value) else 1.0) for value in ranges]
-    else:
+        ranges = [PRIVATE] * n_features
+    if not has_private(ranges):
         return resolve_ranges(ranges, n_features, names, stage), []
-    table = resolve_ranges(known, n_features, names, stage)
-    marked = resolve_ranges(marks, n_features, names, stage)[:, 1] > 1
-    return table, np.flatnonzero(marked).tolist()
+    if isinstance(ranges, Mapping):
+        ranges = _by_column(ranges, n_features, names, stage, "ranges")
+    known = [(0.0, 1.0) if _private(value) else value for value in ranges]
+    columns = [position for position, value in enumerate(ranges) if _private(value)]
+    return resolve_ranges(known, n_features, names, stage), columns
 
 
 def has_private(ranges: Any) -> bool:
