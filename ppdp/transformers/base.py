@@ -48,8 +48,8 @@ class Stage(Documented, BaseEstimator):
     fills_gaps : bool
         Whether rows may have gaps before it and have none behind it.
     in_memory : bool
-        Whether its exact way needs all rows in memory, because it sorts columns or compares rows. What other stages fit on rows is
-        a :class:`~ppdp.data.summary.Summary`, which can be taken block by block.
+        Whether its exact way needs all rows in memory, because it sorts columns or compares rows. What other stages fit
+        on rows is a :class:`~ppdp.data.summary.Summary`, which can be taken block by block.
     compares : bool
         Whether it compares rows: in memory, on the disk of this process or where an engine holds them.
     takes_sparse : {"", "keeps", "projects"}
