@@ -23,7 +23,7 @@ from ppdp.data.statistics import row_norms
 from ppdp.data.stream import Stream
 from ppdp.mechanisms.learn.secants import Secants
 
-ROOM = 2**18  # entries that are read again before they have left a processor's cache
+ROOM = 2**20  # entries that are read again before they have left a processor's cache
 _WORD = 32  # bits of the lower of two words
 
 
