@@ -19,7 +19,7 @@ X = rng.normal(size=(2000, 3))
 y = (X[:, 0] > 0).astype(int)
 
 fits, spent = np.arange(11), [0.0]
-pipe = make_pipeline(NormClipper(), LogisticRegression(classes=(0, 1)), epsilon=0.5, delta=1e-6)
+pipe = make_pipeline(NormClipper(), LogisticRegression(classes=(0, 1)), epsilon=0.5, delta=1e-6, dataset="ten models")
 with Ledger() as ledger:
     for _ in fits[1:]:
         pipe.fit(X, y)

@@ -28,6 +28,9 @@ ax.text(margins[-1] / 2, 0.004, "may be refused", rotation=90, ha="center", va="
 for gap, margin, noise in zip(gaps, margins, noises):
     ax.annotate(f"gap {gap:g}", (margin, noise), xytext=(6, 5), textcoords="offset points")
 ax.set(xlim=(0, 2000), ylim=(0, 0.014))
-ax.set(xlabel="margin of the data: rows to replace before the gap is below 0.05", ylabel="noise of each mean (norm of a row: 1)")
+ax.set(
+    xlabel="margin of the data: rows to replace before the gap is below 0.05",
+    ylabel="noise of each mean (norm of a row: 1)",
+)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -23,7 +23,9 @@ for epsilon, color, style in ((0.5, "#d08a4e", "-"), (1.0, "#3b6690", "--"), (3.
         plans.append(pipe.plan(Domain(n_rows=5000, n_features=3)))
     noises = [10 / 2 * plan.mechanism.noise_scale for plan in plans]  # the scaler maps 0 ... 10 to -1 ... 1
     ax.plot(kept, noises, style, color=color, marker="o", label=f"ε = {epsilon:g}")
-ax.set(xlabel="rows kept of every person", ylabel="noise of each mean (columns from 0 to 10)", xticks=kept, ylim=(0, None))
+ax.set(
+    xlabel="rows kept of every person", ylabel="noise of each mean (columns from 0 to 10)", xticks=kept, ylim=(0, None)
+)
 ax.legend(frameon=False)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

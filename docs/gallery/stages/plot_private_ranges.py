@@ -1,0 +1,40 @@
+"""
+Ranges that nobody knows
+========================
+
+The mean of 5,000 made-up incomes at ε = 1. A range that is declared far too wide, to be safe, makes the noise as wide. With
+``ranges="private"`` the range is found with noise, and the mean is almost as exact as with a good guess. It is a little too small,
+because the largest incomes are clipped. Whiskers are two standard errors of the noise; the dashed line is the true mean.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from ppdp import Ledger, make_pipeline
+from ppdp.mechanisms import GaussianMechanism
+from ppdp.transformers import MinMaxScaler
+
+incomes = np.random.default_rng(0).lognormal(10.3, 0.6, (5000, 1))
+choices = {
+    'ranges="private"': "private",
+    "0 to 100,000": (0, 1e5),
+    "0 to 1 million": (0, 1e6),
+    "0 to 10 million": (0, 1e7),
+}
+
+_, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+with Ledger():
+    for row, ranges in enumerate(choices.values()):
+        steps = MinMaxScaler(ranges=ranges), GaussianMechanism("mean")
+        pipe = make_pipeline(*steps, epsilon=1.0, delta=1e-6, dataset="incomes").fit(incomes)
+        mean = pipe.release_.to_pandas().iloc[-1]
+        color = "#3b6690" if ranges == "private" else "0.5"
+        ax.errorbar(
+            mean["raw_value"] / 1000, row, xerr=2 * mean["raw_standard_error"] / 1000, fmt="o", color=color, capsize=5
+        )
+ax.axvline(incomes.mean() / 1000, color="black", linestyle="--", linewidth=1)
+ax.set_yticks(range(4), choices)
+ax.invert_yaxis()
+ax.set(xlabel="released mean of the incomes, in thousand dollars")
+ax.spines[["top", "right"]].set_visible(False)
+plt.show()
