@@ -2,10 +2,10 @@
 An attack on a true and on a false claim
 ========================================
 
-Both programs release a mean with noise and claim the ε on the lower axis. One divides by a public maximum. The other first
-scales the rows by their own largest value, and accounts only for the mean. Each is run thousands of times on two datasets
-that differ in one row, and from the outcomes the audit proves a lower bound on ε. It stays below the dashed line where the
-claim is true, and rises far above it where the claim is false.
+Both programs release a mean with noise and claim the ε on the lower axis. One divides by a public maximum. The
+other first scales the rows by their own largest value, and accounts only for the mean. Each is run thousands of
+times on two datasets that differ in one row, and from the outcomes the audit proves a lower bound on ε. It stays
+below the dashed line where the claim is true, and rises far above it where the claim is false.
 """
 
 import matplotlib.pyplot as plt

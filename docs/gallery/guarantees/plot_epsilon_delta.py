@@ -2,9 +2,9 @@
 The guarantee at every δ
 ========================
 
-A certificate states one pair (ε, δ), the dot; it holds the whole curve. A smaller δ means that the guarantee fails less often, and
-costs a larger ε. Below some δ nothing is promised: the test that this pipeline makes of its data may itself
-fail with that probability.
+A certificate states one pair (ε, δ), the dot; it holds the whole curve. A smaller δ means that the guarantee fails
+less often, and costs a larger ε. Below some δ nothing is promised: the test that this pipeline makes of its data
+may itself fail with that probability.
 """
 
 import matplotlib.pyplot as plt

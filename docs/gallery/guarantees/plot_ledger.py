@@ -2,9 +2,10 @@
 What several fits cost together
 ===============================
 
-Ten models are fitted on the same rows, each with a certificate of ε = 0.5 for itself. The dots are what the ledger counts
-after each fit, that is, what everybody who sees all models so far may learn of one row. The total is far more than the
-last certificate says, and less than the sum of all of them, because the ledger adds up the noise instead of the ε.
+Ten models are fitted on the same rows, each with a certificate of ε = 0.5 for itself. The dots are what the ledger
+counts after each fit, that is, what everybody who sees all models so far may learn of one row. The total is far
+more than the last certificate says, and less than the sum of all of them, because the ledger adds up the noise
+instead of the ε.
 """
 
 import matplotlib.pyplot as plt

@@ -2,10 +2,10 @@
 Was this row in the training data?
 ==================================
 
-Hundreds of models are trained with one row and as many with the opposite row in its place. The solid line shows how well
-somebody who sees only how a model scores the row tells the two kinds apart. The certificate forbids the grey area above
-the dashed line, and the attack stays below it but for the error of its counts. That it does proves nothing; an attack
-that is clearly above the line would prove that the certificate is false.
+Hundreds of models are trained with one row and as many with the opposite row in its place. The solid line shows how
+well somebody who sees only how a model scores the row tells the two kinds apart. The certificate forbids the grey
+area above the dashed line, and the attack stays below it but for the error of its counts. That it does proves
+nothing; an attack that is clearly above the line would prove that the certificate is false.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Where ordinary cleaning pushes datasets apart
 =============================================
 
-Two datasets that differ in one row enter the pipeline. Fitted without noise, the imputer and the scaler move every other
-row as well, so that behind the scaler the datasets are as far apart as if dozens of rows had been replaced. On the route
-that ``ppdp`` chooses, both are fitted from noisy statistics, and the datasets stay one row apart.
+Two datasets that differ in one row enter the pipeline. Fitted without noise, the imputer and the scaler move every
+other row as well, so that behind the scaler the datasets are as far apart as if dozens of rows had been replaced.
+On the route that ``ppdp`` chooses, both are fitted from noisy statistics, and the datasets stay one row apart.
 
 The noise that the model needs grows with the last bar. No data are read for this picture, only the plan.
 """

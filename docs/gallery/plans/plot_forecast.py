@@ -2,9 +2,9 @@
 Which accuracy can be expected, before any data?
 ================================================
 
-``pipe.forecast`` rehearses the pipeline on simulated rows of the declared shape, several times for each ε. Nothing is charged,
-because no private row is read. Here the model is as good as the one without noise from about ε = 1 on; at ε = 0.1 the
-result depends on the draw of the noise, which the height of the band shows.
+``pipe.forecast`` rehearses the pipeline on simulated rows of the declared shape, several times for each ε. Nothing
+is charged, because no private row is read. Here the model is nearly as good as the one without noise from about ε =
+1 on; at ε = 0.1 the result depends on the draw of the noise, which the height of the band shows.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,10 @@
 Will the gate pass?
 ===================
 
-An exact PCA keeps neighbouring datasets close only if the data have a clear gap between two eigenvalues. A gate tests this with
-noise. It passes with a probability that depends on the margin: how many rows would have to be replaced before the gap is too
-small. From the dashed line on, 99 of 100 runs pass; far below it, ``fit`` refuses, and nothing but the refusal is released.
+An exact PCA keeps neighbouring datasets close only if the data have a clear gap between two eigenvalues. A gate
+tests this with noise. It passes with a probability that depends on the margin: how many rows would have to be
+replaced before the gap is too small. From the dashed line on, 99 of 100 runs pass; far below it, ``fit`` refuses,
+and nothing but the refusal is released.
 """
 
 import matplotlib.pyplot as plt

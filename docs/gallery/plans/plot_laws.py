@@ -2,9 +2,9 @@
 Gaussian or Laplace noise?
 ==========================
 
-Laplace noise needs no δ. Its size grows with the number of columns, that of Gaussian noise only with the square root of
-that number. For the means of 10,000 rows Laplace noise is the smaller one up to about ten columns; from there on it pays
-to allow a δ of one in a million.
+Laplace noise needs no δ. Its size grows with the number of columns, that of Gaussian noise only with the square
+root of that number. For the means of 10,000 rows Laplace noise is the smaller one up to about ten columns; from
+there on it pays to allow a δ of one in a million.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 When one person has several rows
 ================================
 
-To protect all rows of a person, a fit keeps at most so many of everybody's. The noise grows in proportion, whatever the ε. Keeping one
-or two rows of each person is therefore often better than keeping all of them: what it takes away is only repetition.
+To protect all rows of a person, a fit keeps at most so many of everybody's, and the noise grows in proportion.
+Where the rows of one person resemble each other, keeping one or two of them is therefore better than keeping all.
 Noise is shown for the mean of three columns with values from 0 to 10 and a cap of 5,000 kept rows.
 """
 

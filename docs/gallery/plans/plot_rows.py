@@ -2,9 +2,10 @@
 How many rows does a mean need?
 ===============================
 
-Each line is the standard deviation of the noise on the released means of five columns with values from 0 to 10. Ten times the
-rows need a tenth of the noise, and so does an ε that is about ten times as large. Choose the error that you can live with on the left
-axis, go to the line of your ε, and read below how many rows that takes. Only plans are made: no data are read.
+Each line is the standard deviation of the noise on the released means of five columns with values from 0 to 10. Ten
+times the rows need a tenth of the noise; an ε that is ten times as large needs about an eighth. Choose the error
+that you can live with on the left axis, go to the line of your ε, and read below how many rows that takes. Only
+plans are made: no data are read.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 A released correlation matrix
 =============================
 
-``GaussianMechanism("covariance")`` releases the means and all covariances of the columns at once, and whatever is computed
-from them costs nothing more. On the left are the correlations of five columns of the flchain data, on the right those of the
-release at ε = 3: large correlations can be trusted, small ones are within the noise.
+``GaussianMechanism("covariance")`` releases the means and all covariances of the columns at once, and whatever is
+computed from them costs nothing more. On the left are the correlations of five columns of the flchain data, on the
+right those of the release at ε = 3: large correlations can be trusted, small ones may be noise.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 The average of a handwritten digit
 ==================================
 
-The mean of 183 handwritten threes, 64 pixels each, without noise and released at three values of ε. The smaller ε is, the more
-speckles are there. The noise falls with the number of rows: with ten times as many pictures, ε = 1 would look nearly like ε = 10 does
-here. What is protected is one picture, not the shape of a three.
+The mean of 183 handwritten threes, 64 pixels each, without noise and released at three values of ε. The smaller ε
+is, the more speckles there are. The noise falls with the number of rows: with ten times as many pictures, ε = 1
+would look about as clear as ε = 10 does here. What is protected is one picture, not the shape of a three.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,9 @@
 What privacy costs in accuracy
 ==============================
 
-The whole pipeline of the README, fitted five times for each ε and scored on rows that were held out. From about ε = 0.3 on it is as good as the
-pipeline without privacy. The flchain data are public, so their scores may be shown: scores of private rows are private themselves.
+The whole pipeline of the README, fitted five times for each ε and scored on rows that were held out. From about ε =
+0.3 on it is as good as the pipeline without privacy. The flchain data are public, so their scores may be shown:
+scores of private rows are private themselves.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Choosing a parameter by noisy scores
 ====================================
 
-``PrivateSearchCV`` fits one model for each of six values and chooses by scores that carry noise; the ring is the choice, the
-whiskers are two standard deviations of the noise. Between values whose whiskers overlap the noise decides, and there it
-matters little. The fits, the choice and the final model cost one ε = 1 in all.
+``PrivateSearchCV`` fits one model for each of six values and chooses by scores that carry noise; the ring is the
+choice, the whiskers are two standard deviations of the noise. Between values whose whiskers overlap the noise
+decides, and there it matters little. The fits, the choice and the final model cost one ε = 1 in all.
 """
 
 import matplotlib.pyplot as plt

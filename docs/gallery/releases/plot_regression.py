@@ -2,9 +2,9 @@
 Regression lines at three values of ε
 =====================================
 
-The same 1,000 rows, and 20 private regression lines at each ε. The cloud is never released; only the two numbers of each
-line are. At ε = 0.1 the noise decides where the line lies, at ε = 1 the trend is right and at ε = 10 the lines can
-hardly be told apart.
+The same 1,000 rows, and 20 private regression lines at each ε. The cloud is never released; only the two numbers of
+each line are. At ε = 0.1 the noise decides where the line lies, at ε = 1 the trend is right and at ε = 10 the lines
+can hardly be told apart.
 """
 
 import matplotlib.pyplot as plt

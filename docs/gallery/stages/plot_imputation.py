@@ -2,9 +2,9 @@
 Filling missing values privately
 ================================
 
-A tenth of 5,000 made-up weights is missing. Filled with the released mean they are all the same; filled by regression on the
-height, from a released second moment, they follow the true weights. Each of the two costs (ε, δ) = (1, 10⁻⁶), and neither
-moves a row when another row is replaced.
+A tenth of 5,000 made-up weights is missing. Filled with the released mean they are all the same; filled by
+regression on the height, from a released second moment, they follow the true weights. Each of the two costs (ε, δ)
+= (1, 10⁻⁶), and replacing one row moves no other.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,10 @@
 Which near-copies does hashing find?
 ====================================
 
-Pairs of texts of 40 words, some of which were replaced in the copy. The lines show how many of the copies ``LSHDeduplicator``
-drops, against the share of words that both texts have. More bands find more copies, and cost more, because each band may switch one row when
-one is replaced; more hashes in each band leave texts alone that are less alike.
+Pairs of texts of 40 words, some of which were replaced in the copy. The lines show how many of the copies
+``LSHDeduplicator`` drops, against the share of all their words that both texts have. More bands find more copies,
+and cost more, because in each band one replaced row may switch another; more hashes in each band leave texts alone
+that are less alike.
 """
 
 import matplotlib.pyplot as plt

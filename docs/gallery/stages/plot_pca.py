@@ -2,9 +2,10 @@
 Which PCA for how many rows?
 ============================
 
-The noise of a mean behind three ways to reduce ten columns. Exact components move every row: behind ``PCA`` the mean needs
-about eleven times the noise, and the eigengap must be tested; ``SoftPCA`` assumes nothing and needs two and a half times.
-Components that are released with noise move no row, so that the mean gets the least noise; but then the components are noisy.
+The noise of a mean behind three ways to reduce ten columns. Exact components move every row: behind ``PCA`` the
+mean needs about eleven times the noise, and the eigengap must be tested; ``SoftPCA`` assumes nothing and needs two
+and a half times. Components that are released with noise move no row, so that the mean gets the least noise; but
+then the components are noisy.
 """
 
 import matplotlib.pyplot as plt

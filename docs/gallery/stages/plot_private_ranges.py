@@ -2,9 +2,10 @@
 Ranges that nobody knows
 ========================
 
-The mean of 5,000 made-up incomes at ε = 1. A range that is declared far too wide, to be safe, makes the noise as wide. With
-``ranges="private"`` the range is found with noise, and the mean is almost as exact as with a good guess. It is a little too small,
-because the largest incomes are clipped. Whiskers are two standard errors of the noise; the dashed line is the true mean.
+The mean of 5,000 made-up incomes at ε = 1. A range that is declared far too wide, to be safe, makes the noise as
+wide. With ``ranges="private"`` the range is found with noise, and the noise of the mean is as small as with a good
+guess. Both are a little too low, because the largest incomes are clipped. Whiskers are two standard errors of the
+noise; the dashed line is the true mean.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Quartiles of a heavy-tailed column
 ==================================
 
-Made-up incomes of 2,000 people, a few of them very large, within a public range from 0 to a million. Each dot is one of 20 releases at
-ε = 0.1, the black lines are the exact values. The noise on the mean is that of the whole range. A quantile misses by a few
-ranks only, and its dots lie close together where many people are.
+Made-up incomes of 2,000 people, a few of them very large, within a public range from 0 to a million. Each dot is
+one of 20 releases at ε = 0.1, the black lines are the exact values. The noise on the mean is that of the whole
+range. A quantile misses by a few ranks only, and its dots lie close together where many people are.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 Distances under a random projection
 ===================================
 
-The distances between 200 images of digits, 64 pixels each, before and after public random projections. With 4 columns most
-of them are off by more than a fifth, with 64 nearly none. A projection looks at no row: it costs no noise, and hides
-nothing by itself. What it saves is noise further on, where every column has to carry some.
+The distances between 200 images of digits, 64 pixels each, before and after public random projections. With 4
+columns most of them are off by more than a fifth, with 64 nearly none. A projection looks at no row: it costs no
+noise, and hides nothing by itself. What it saves is noise further on, where every column has to carry some.
 """
 
 import matplotlib.pyplot as plt

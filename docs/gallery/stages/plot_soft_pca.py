@@ -2,10 +2,11 @@
 PCA with a soft edge
 ====================
 
-How much of each principal direction of the digits is left behind the stage. ``PCA`` keeps ten directions and drops the others,
-and which ones those are can turn on a single row where two eigenvalues are close. ``SoftPCA`` shrinks every direction by a
-factor that follows its eigenvalue smoothly, so that one row changes little, whatever the data are. The smaller its
-``regularization``, the further to the right the edge lies, and the more noise an exact fit needs.
+How much of each principal direction of the digits is left behind the stage. ``PCA`` keeps ten directions and drops
+the others, and which ones those are can turn on a single row where two eigenvalues are close. ``SoftPCA`` shrinks
+every direction by a factor that follows its eigenvalue smoothly, so that one row changes little, whatever the data
+are. The smaller its ``regularization``, the further to the right the edge lies, and the more noise an exact fit
+needs.
 """
 
 import matplotlib.pyplot as plt
