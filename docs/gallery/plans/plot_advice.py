@@ -2,9 +2,10 @@
 What other ways through the same stages would cost
 ==================================================
 
-Each stage can be fitted in more than one way, and ``pipe.plan(domain)`` compares all combinations before any data
-are read. Here the chosen route releases both the means and the scales with noise. The routes below it would work
-too, with more noise on the coefficients of the model.
+Each stage can be fitted in more than one way, and ``pipe.plan(domain)`` compares all
+combinations before any data are read. Here the chosen route releases both the means and
+the scales with noise. The routes below it would work too, with more noise on the
+coefficients of the model.
 """
 
 import matplotlib.pyplot as plt

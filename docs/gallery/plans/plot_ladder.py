@@ -2,11 +2,12 @@
 A ladder of thresholds
 ======================
 
-A strict threshold needs less noise at the end, but fewer datasets pass its test. A ladder tests several public
-thresholds with one noisy margin and takes the strictest one that passes, so that nobody has to guess. Read the
-picture from left to right: the more rows would have to be replaced before the eigengap of the data falls below
-0.05, the less noise the released mean gets in 99 of 100 runs. In the shaded part the fit is refused more often than
-that.
+A strict threshold needs less noise at the end, but fewer datasets pass its test. A
+ladder tests several public thresholds with one noisy margin and takes the strictest one
+that passes, so that nobody has to guess. Read the picture from left to right: the more
+rows would have to be replaced before the eigengap of the data falls below 0.05, the
+less noise the released mean gets in 99 of 100 runs. In the shaded part the fit is
+refused more often than that.
 """
 
 import matplotlib.pyplot as plt
@@ -23,11 +24,19 @@ margins = [plan.gate.needed_margin(0.99, rung) for rung in range(4)]
 noises = [rung.mechanism.noise_scale for rung in plan.rungs]
 
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-ax.step([*margins[::-1], 2000], [*noises[::-1], noises[0]], where="post", color="#3b6690", linewidth=2)
+ax.step(
+    [*margins[::-1], 2000],
+    [*noises[::-1], noises[0]],
+    where="post",
+    color="#3b6690",
+    linewidth=2,
+)
 ax.axvspan(0, margins[-1], color="#d08a4e", alpha=0.2, linewidth=0)
 ax.text(margins[-1] / 2, 0.004, "may be refused", rotation=90, ha="center", va="center")
 for gap, margin, noise in zip(gaps, margins, noises):
-    ax.annotate(f"gap {gap:g}", (margin, noise), xytext=(6, 5), textcoords="offset points")
+    ax.annotate(
+        f"gap {gap:g}", (margin, noise), xytext=(6, 5), textcoords="offset points"
+    )
 ax.set(xlim=(0, 2000), ylim=(0, 0.014))
 ax.set(
     xlabel="margin of the data: rows to replace before the gap is below 0.05",

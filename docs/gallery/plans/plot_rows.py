@@ -2,10 +2,11 @@
 How many rows does a mean need?
 ===============================
 
-Each line is the standard deviation of the noise on the released means of five columns with values from 0 to 10. Ten
-times the rows need a tenth of the noise; an ε that is ten times as large needs about an eighth. Choose the error
-that you can live with on the left axis, go to the line of your ε, and read below how many rows that takes. Only
-plans are made: no data are read.
+Each line is the standard deviation of the noise on the released means of five columns
+with values from 0 to 10. Ten times the rows need a tenth of the noise; an ε that is ten
+times as large needs about an eighth. Choose the error that you can live with on the
+left axis, go to the line of your ε, and read below how many rows that takes. Only plans
+are made: no data are read.
 """
 
 import matplotlib.pyplot as plt
@@ -16,10 +17,21 @@ from ppdp.transformers import MinMaxScaler
 
 sizes = [100, 1000, 10_000, 100_000]
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-for epsilon, color, style in ((0.1, "#d08a4e", "-"), (1.0, "#3b6690", "--"), (10.0, "#2f7f79", ":")):
-    pipe = make_pipeline(MinMaxScaler(ranges=(0, 10)), GaussianMechanism("mean"), epsilon=epsilon, delta=1e-6)
+for epsilon, color, style in (
+    (0.1, "#d08a4e", "-"),
+    (1.0, "#3b6690", "--"),
+    (10.0, "#2f7f79", ":"),
+):
+    pipe = make_pipeline(
+        MinMaxScaler(ranges=(0, 10)),
+        GaussianMechanism("mean"),
+        epsilon=epsilon,
+        delta=1e-6,
+    )
     plans = [pipe.plan(Domain(n_rows=n, n_features=5)) for n in sizes]
-    noises = [10 / 2 * plan.mechanism.noise_scale for plan in plans]  # the scaler maps 0 ... 10 to -1 ... 1
+    noises = [
+        10 / 2 * plan.mechanism.noise_scale for plan in plans
+    ]  # the scaler maps 0 ... 10 to -1 ... 1
     ax.loglog(sizes, noises, style, color=color, marker="o", label=f"ε = {epsilon:g}")
 ax.set(xlabel="rows", ylabel="noise of each mean (columns from 0 to 10)")
 ax.legend(frameon=False)

@@ -2,9 +2,10 @@
 What privacy costs in accuracy
 ==============================
 
-The whole pipeline of the README, fitted five times for each ε and scored on rows that were held out. From about ε =
-0.3 on it is as good as the pipeline without privacy. The flchain data are public, so their scores may be shown:
-scores of private rows are private themselves.
+The whole pipeline of the README, fitted five times for each ε and scored on rows that
+were held out. From about ε = 0.3 on it is as good as the pipeline without privacy. The
+flchain data are public, so their scores may be shown: scores of private rows are
+private themselves.
 """
 
 import matplotlib.pyplot as plt
@@ -29,14 +30,21 @@ results = []
 with Ledger():  # counts all the fits in this block
     for epsilon in (0.03, 0.1, 0.3, 1.0, 3.0):
         for _ in range(5):
-            pipe = Pipeline(steps, epsilon=epsilon, delta=1e-6, dataset="flchain").fit(X_train, y_train)
+            pipe = Pipeline(steps, epsilon=epsilon, delta=1e-6, dataset="flchain").fit(
+                X_train, y_train
+            )
             results.append((epsilon, pipe.score(X_test, y_test)))
 usual = pipeline.make_pipeline(
-    impute.SimpleImputer(), preprocessing.StandardScaler(), linear_model.LogisticRegression()
+    impute.SimpleImputer(),
+    preprocessing.StandardScaler(),
+    linear_model.LogisticRegression(),
 )
 
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 plot.privacy_utility(
-    results, ax=ax, baseline=usual.fit(X_train, y_train).score(X_test, y_test), score="accuracy on held-out rows"
+    results,
+    ax=ax,
+    baseline=usual.fit(X_train, y_train).score(X_test, y_test),
+    score="accuracy on held-out rows",
 )
 plt.show()

@@ -2,9 +2,10 @@
 Choosing a parameter by noisy scores
 ====================================
 
-``PrivateSearchCV`` fits one model for each of six values and chooses by scores that carry noise; the ring is the
-choice, the whiskers are two standard deviations of the noise. Between values whose whiskers overlap the noise
-decides, and there it matters little. The fits, the choice and the final model cost one ε = 1 in all.
+``PrivateSearchCV`` fits one model for each of six values and chooses by scores that
+carry noise; the ring is the choice, the whiskers are two standard deviations of the
+noise. Between values whose whiskers overlap the noise decides, and there it matters
+little. The fits, the choice and the final model cost one ε = 1 in all.
 """
 
 import matplotlib.pyplot as plt
@@ -16,9 +17,13 @@ from ppdp.transformers import MeanImputer, MinMaxScaler
 
 X, y, ranges = load_flchain()
 values = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0]
-pipe = make_pipeline(MinMaxScaler(ranges=ranges), MeanImputer(), LogisticRegression(classes=(0, 1)))
+pipe = make_pipeline(
+    MinMaxScaler(ranges=ranges), MeanImputer(), LogisticRegression(classes=(0, 1))
+)
 grid = {"logisticregression__clip": values}
-search = PrivateSearchCV(pipe, grid, epsilon=1.0, delta=1e-6, scores="all", dataset="six values").fit(X, y)
+search = PrivateSearchCV(
+    pipe, grid, epsilon=1.0, delta=1e-6, scores="all", dataset="six values"
+).fit(X, y)
 scores = search.cv_results_["noisy_test_score"]
 error = 2 * search.summary_.plan.selection.noise_scale
 

@@ -2,9 +2,9 @@
 Regression lines at three values of ε
 =====================================
 
-The same 1,000 rows, and 20 private regression lines at each ε. The cloud is never released; only the two numbers of
-each line are. At ε = 0.1 the noise decides where the line lies, at ε = 1 the trend is right and at ε = 10 the lines
-can hardly be told apart.
+The same 1,000 rows, and 20 private regression lines at each ε. The cloud is never
+released; only the two numbers of each line are. At ε = 0.1 the noise decides where the
+line lies, at ε = 1 the trend is right and at ε = 10 the lines can hardly be told apart.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,9 @@ _, axes = plt.subplots(1, 3, figsize=(7.0, 3.0), layout="constrained", sharey=Tr
 with Ledger():
     for ax, epsilon in zip(axes, (0.1, 1.0, 10.0)):
         ax.scatter(age, pressure, s=2, color="0.75")
-        pipe = make_pipeline(*steps, epsilon=epsilon, delta=1e-6, dataset="blood pressure")
+        pipe = make_pipeline(
+            *steps, epsilon=epsilon, delta=1e-6, dataset="blood pressure"
+        )
         for _ in range(20):
             line = pipe.fit(age[:, None], pressure).predict(ends[:, None])
             ax.plot(ends, line, color="#3b6690", linewidth=0.8)

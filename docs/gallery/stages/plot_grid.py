@@ -2,10 +2,11 @@
 Near-duplicates on a grid
 =========================
 
-Twenty measurements (dots), each entered six times with small errors. ``GridDeduplicator`` keeps one row for each
-occupied cell of a public grid, at the centre of the cell (rings). One replaced row changes one row behind it, so
-the stage costs no noise. Copies that lie on both sides of a line are kept twice: a larger cell drops more of them,
-and merges more of what is different.
+Twenty measurements (dots), each entered six times with small errors.
+``GridDeduplicator`` keeps one row for each occupied cell of a public grid, at the
+centre of the cell (rings). One replaced row changes one row behind it, so the stage
+costs no noise. Copies that lie on both sides of a line are kept twice: a larger cell
+drops more of them, and merges more of what is different.
 """
 
 import matplotlib.pyplot as plt
@@ -21,10 +22,27 @@ _, axes = plt.subplots(1, 2, figsize=(6.6, 3.6), layout="constrained", sharey=Tr
 for ax, cell in zip(axes, (0.1, 0.25)):
     kept, _ = GridDeduplicator(cell=cell).fit_resample(rows)
     ax.plot(*rows.T, ".", color="#d08a4e", markersize=5)
-    ax.plot(*kept.T, "o", markersize=10, markerfacecolor="none", markeredgecolor="#3b6690", markeredgewidth=1.5)
+    ax.plot(
+        *kept.T,
+        "o",
+        markersize=10,
+        markerfacecolor="none",
+        markeredgecolor="#3b6690",
+        markeredgewidth=1.5,
+    )
     left, low = kept.min(axis=0) - cell * 1.5
-    ax.set(xticks=np.arange(left, 1.3, cell), yticks=np.arange(low, 1.3, cell), xlim=(-0.1, 1.1), ylim=(-0.1, 1.1))
-    ax.set(title=f"cell {cell:g}: {len(kept)} of {len(rows)} rows", xticklabels=[], yticklabels=[], aspect="equal")
+    ax.set(
+        xticks=np.arange(left, 1.3, cell),
+        yticks=np.arange(low, 1.3, cell),
+        xlim=(-0.1, 1.1),
+        ylim=(-0.1, 1.1),
+    )
+    ax.set(
+        title=f"cell {cell:g}: {len(kept)} of {len(rows)} rows",
+        xticklabels=[],
+        yticklabels=[],
+        aspect="equal",
+    )
     ax.grid(color="0.85")
     ax.tick_params(length=0)
     ax.set_xlabel("first column")

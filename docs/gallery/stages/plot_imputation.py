@@ -2,9 +2,10 @@
 Filling missing values privately
 ================================
 
-A tenth of 5,000 made-up weights is missing. Filled with the released mean they are all the same; filled by
-regression on the height, from a released second moment, they follow the true weights. Each of the two costs (ε, δ)
-= (1, 10⁻⁶), and replacing one row moves no other.
+A tenth of 5,000 made-up weights is missing. Filled with the released mean they are all
+the same; filled by regression on the height, from a released second moment, they follow
+the true weights. Each of the two costs (ε, δ) = (1, 10⁻⁶), and replacing one row moves
+no other.
 """
 
 import matplotlib.pyplot as plt
@@ -22,14 +23,30 @@ ranges = [(130, 210), (30, 130)]
 
 _, ax = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
 with Ledger():
-    for stage, color in ((MeanImputer(), "#d08a4e"), (RegressionImputer(regularization=0.002), "#3b6690")):
+    for stage, color in (
+        (MeanImputer(), "#d08a4e"),
+        (RegressionImputer(regularization=0.002), "#3b6690"),
+    ):
         stage.set_params(statistics="noisy")
-        pipe = make_pipeline(MinMaxScaler(ranges=ranges), stage, epsilon=1.0, delta=1e-6, dataset="weights")
+        pipe = make_pipeline(
+            MinMaxScaler(ranges=ranges),
+            stage,
+            epsilon=1.0,
+            delta=1e-6,
+            dataset="weights",
+        )
         filled = pipe.fit(table).transform(table)[missing, 1]
         kilograms = 80 + 50 * filled  # the scaler maps 30 ... 130 to -1 ... 1
-        ax.plot(weight[missing], kilograms, ".", color=color, label=type(stage).__name__)
+        ax.plot(
+            weight[missing], kilograms, ".", color=color, label=type(stage).__name__
+        )
 ax.plot([50, 110], [50, 110], color="0.6", linewidth=1, label="no error")
-ax.set(xlabel="true weight in kg", ylabel="filled in, in kg", xlim=(45, 115), ylim=(45, 115))
+ax.set(
+    xlabel="true weight in kg",
+    ylabel="filled in, in kg",
+    xlim=(45, 115),
+    ylim=(45, 115),
+)
 ax.legend(frameon=False)
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

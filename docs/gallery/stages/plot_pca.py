@@ -2,10 +2,11 @@
 Which PCA for how many rows?
 ============================
 
-The noise of a mean behind three ways to reduce ten columns. Exact components move every row: behind ``PCA`` the
-mean needs about eleven times the noise, and the eigengap must be tested; ``SoftPCA`` assumes nothing and needs two
-and a half times. Components that are released with noise move no row, so that the mean gets the least noise; but
-then the components are noisy.
+The noise of a mean behind three ways to reduce ten columns. Exact components move every
+row: behind ``PCA`` the mean needs about eleven times the noise, and the eigengap must
+be tested; ``SoftPCA`` assumes nothing and needs two and a half times. Components that
+are released with noise move no row, so that the mean gets the least noise; but then the
+components are noisy.
 """
 
 import matplotlib.pyplot as plt
@@ -22,8 +23,12 @@ ways = {
 sizes = [1000, 3000, 10_000, 30_000, 100_000]
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 for name, (stage, color, style) in ways.items():
-    pipe = make_pipeline(NormClipper(), stage, GaussianMechanism("mean"), epsilon=1.0, delta=1e-6)
-    noises = [pipe.plan(Domain(n_rows=n, n_features=10)).mechanism.noise_scale for n in sizes]
+    pipe = make_pipeline(
+        NormClipper(), stage, GaussianMechanism("mean"), epsilon=1.0, delta=1e-6
+    )
+    noises = [
+        pipe.plan(Domain(n_rows=n, n_features=10)).mechanism.noise_scale for n in sizes
+    ]
     ax.loglog(sizes, noises, style, color=color, marker="o", label=name)
 ax.set(xlabel="rows", ylabel="noise of each mean (norm of a row: 1)")
 ax.legend(frameon=False)

@@ -2,10 +2,11 @@
 Ranges that nobody knows
 ========================
 
-The mean of 5,000 made-up incomes at ε = 1. A range that is declared far too wide, to be safe, makes the noise as
-wide. With ``ranges="private"`` the range is found with noise, and the noise of the mean is as small as with a good
-guess. Both are a little too low, because the largest incomes are clipped. Whiskers are two standard errors of the
-noise; the dashed line is the true mean.
+The mean of 5,000 made-up incomes at ε = 1. A range that is declared far too wide, to be
+safe, makes the noise as wide. With ``ranges="private"`` the range is found with noise,
+and the noise of the mean is as small as with a good guess. Both are a little too low,
+because the largest incomes are clipped. Whiskers are two standard errors of the noise;
+the dashed line is the true mean.
 """
 
 import matplotlib.pyplot as plt
@@ -27,11 +28,18 @@ _, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
 with Ledger():
     for row, ranges in enumerate(choices.values()):
         steps = MinMaxScaler(ranges=ranges), GaussianMechanism("mean")
-        pipe = make_pipeline(*steps, epsilon=1.0, delta=1e-6, dataset="incomes").fit(incomes)
+        pipe = make_pipeline(*steps, epsilon=1.0, delta=1e-6, dataset="incomes").fit(
+            incomes
+        )
         mean = pipe.release_.to_pandas().iloc[-1]
         color = "#3b6690" if ranges == "private" else "0.5"
         ax.errorbar(
-            mean["raw_value"] / 1000, row, xerr=2 * mean["raw_standard_error"] / 1000, fmt="o", color=color, capsize=5
+            mean["raw_value"] / 1000,
+            row,
+            xerr=2 * mean["raw_standard_error"] / 1000,
+            fmt="o",
+            color=color,
+            capsize=5,
         )
 ax.axvline(incomes.mean() / 1000, color="black", linestyle="--", linewidth=1)
 ax.set_yticks(range(4), choices)

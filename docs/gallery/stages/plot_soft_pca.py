@@ -2,11 +2,12 @@
 PCA with a soft edge
 ====================
 
-How much of each principal direction of the digits is left behind the stage. ``PCA`` keeps ten directions and drops
-the others, and which ones those are can turn on a single row where two eigenvalues are close. ``SoftPCA`` shrinks
-every direction by a factor that follows its eigenvalue smoothly, so that one row changes little, whatever the data
-are. The smaller its ``regularization``, the further to the right the edge lies, and the more noise an exact fit
-needs.
+How much of each principal direction of the digits is left behind the stage. ``PCA``
+keeps ten directions and drops the others, and which ones those are can turn on a single
+row where two eigenvalues are close. ``SoftPCA`` shrinks every direction by a factor
+that follows its eigenvalue smoothly, so that one row changes little, whatever the data
+are. The smaller its ``regularization``, the further to the right the edge lies, and the
+more noise an exact fit needs.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +17,9 @@ from sklearn.datasets import load_digits
 from ppdp.transformers import PCA, SoftPCA
 
 digits = load_digits().data
-rows = (digits - digits.mean(axis=0)) / 64  # the digits are public: nothing here has to be noisy
+rows = (
+    digits - digits.mean(axis=0)
+) / 64  # the digits are public: nothing here has to be noisy
 directions = np.linalg.eigh(rows.T @ rows)[1][:, :-31:-1]  # the first thirty
 stages = {
     "PCA(10)": (PCA(10), "#d08a4e", "s--"),
@@ -26,7 +29,9 @@ stages = {
 
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 for name, (stage, color, style) in stages.items():
-    left = np.linalg.norm(stage.fit_transform(rows) @ directions, axis=0) / np.linalg.norm(rows @ directions, axis=0)
+    left = np.linalg.norm(
+        stage.fit_transform(rows) @ directions, axis=0
+    ) / np.linalg.norm(rows @ directions, axis=0)
     ax.plot(np.arange(1, 31), left, style, color=color, markersize=4, label=name)
 ax.set(xlabel="principal direction", ylabel="share that is left", ylim=(-0.03, 1.05))
 ax.legend(frameon=False)
