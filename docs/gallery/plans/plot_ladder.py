@@ -23,24 +23,14 @@ plan = pipe.plan(Domain(n_rows=8000, n_features=3))
 margins = [plan.gate.needed_margin(0.99, rung) for rung in range(4)]
 noises = [rung.mechanism.noise_scale for rung in plan.rungs]
 
+plt.style.use("tableau-colorblind10")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-ax.step(
-    [*margins[::-1], 2000],
-    [*noises[::-1], noises[0]],
-    where="post",
-    color="#3b6690",
-    linewidth=2,
-)
-ax.axvspan(0, margins[-1], color="#d08a4e", alpha=0.2, linewidth=0)
+ax.step([*margins[::-1], 2000], [*noises[::-1], noises[0]], where="post", linewidth=2)
+ax.axvspan(0, margins[-1], color="C1", alpha=0.2)
 ax.text(margins[-1] / 2, 0.004, "may be refused", rotation=90, ha="center", va="center")
 for gap, margin, noise in zip(gaps, margins, noises):
-    ax.annotate(
-        f"gap {gap:g}", (margin, noise), xytext=(6, 5), textcoords="offset points"
-    )
+    ax.text(margin + 20, noise + 0.0003, f"gap {gap:g}")
 ax.set(xlim=(0, 2000), ylim=(0, 0.014))
-ax.set(
-    xlabel="margin of the data: rows to replace before the gap is below 0.05",
-    ylabel="noise of each mean (norm of a row: 1)",
-)
-ax.spines[["top", "right"]].set_visible(False)
+ax.set_xlabel("margin of the data: rows to replace before the gap is below 0.05")
+ax.set_ylabel("noise of each mean (norm of a row: 1)")
 plt.show()

@@ -17,42 +17,24 @@ from ppdp.transformers import MinMaxScaler
 
 
 def noise(mechanism, delta, columns):
-    pipe = make_pipeline(
-        MinMaxScaler(ranges=(0, 10)), mechanism, epsilon=1.0, delta=delta
+    stage = MinMaxScaler(ranges=(0, 10))
+    plan = make_pipeline(stage, mechanism, epsilon=1.0, delta=delta).plan(
+        Domain(n_rows=10_000, n_features=columns)
     )
-    scale = pipe.plan(Domain(n_rows=10_000, n_features=columns)).mechanism.noise_scale
-    return 10 / 2 * scale  # the scaler maps 0 ... 10 to -1 ... 1
+    return 10 / 2 * plan.mechanism.noise_scale  # the scaler maps 0 ... 10 to -1 ... 1
 
 
 columns = [1, 2, 5, 10, 20, 50, 100, 200]
-# The standard deviation of Laplace noise is the square root of 2 times its scale.
-laplace = [
-    np.sqrt(2) * noise(LaplaceMechanism("mean"), 0.0, count) for count in columns
-]
 gauss = [noise(GaussianMechanism("mean"), 1e-6, count) for count in columns]
+scales = [noise(LaplaceMechanism("mean"), 0.0, count) for count in columns]
+laplace = np.sqrt(2) * np.array(scales)  # its standard deviation
 
+plt.style.use("tableau-colorblind10")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-ax.loglog(
-    columns,
-    laplace,
-    "--",
-    color="#d08a4e",
-    marker="o",
-    label="Laplace, (ε, δ) = (1, 0)",
-)
-ax.loglog(
-    columns,
-    gauss,
-    "-",
-    color="#3b6690",
-    marker="o",
-    label="Gaussian, (ε, δ) = (1, 10⁻⁶)",
-)
-ax.set(
-    xlabel="number of columns",
-    ylabel="standard deviation of the noise\n(means of columns from 0 to 10)",
-)
-ax.legend(frameon=False)
+ax.loglog(columns, laplace, "s--", label="Laplace, (ε, δ) = (1, 0)")
+ax.loglog(columns, gauss, "o-", label="Gaussian, (ε, δ) = (1, 10⁻⁶)")
+ax.set_xlabel("number of columns")
+ax.set_ylabel("standard deviation of the noise\n(means of columns from 0 to 10)")
+ax.legend()
 ax.grid(alpha=0.3)
-ax.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -10,34 +10,29 @@ three columns with values from 0 to 10 and a cap of 5,000 kept rows.
 
 import matplotlib.pyplot as plt
 
-from ppdp import Adjacency, Domain, Pipeline
+from ppdp import Adjacency, Domain, make_pipeline
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler
 
-steps = [("range", MinMaxScaler(ranges=(0, 10))), ("mean", GaussianMechanism("mean"))]
+stage, mechanism = MinMaxScaler(ranges=(0, 10)), GaussianMechanism("mean")
 kept = [1, 2, 3, 5, 10, 20]
+
+
+def noise(epsilon, rows):
+    person = Adjacency.person(rows=rows)
+    pipe = make_pipeline(
+        stage, mechanism, epsilon=epsilon, delta=1e-6, adjacency=person
+    )
+    plan = pipe.plan(Domain(n_rows=5000, n_features=3))
+    return 10 / 2 * plan.mechanism.noise_scale  # the scaler maps 0 ... 10 to -1 ... 1
+
+
+plt.style.use("tableau-colorblind10")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-for epsilon, color, style in (
-    (0.5, "#d08a4e", "-"),
-    (1.0, "#3b6690", "--"),
-    (3.0, "#2f7f79", ":"),
-):
-    plans = []
-    for rows in kept:
-        pipe = Pipeline(
-            steps, epsilon=epsilon, delta=1e-6, adjacency=Adjacency.person(rows=rows)
-        )
-        plans.append(pipe.plan(Domain(n_rows=5000, n_features=3)))
-    noises = [
-        10 / 2 * plan.mechanism.noise_scale for plan in plans
-    ]  # the scaler maps 0 ... 10 to -1 ... 1
-    ax.plot(kept, noises, style, color=color, marker="o", label=f"ε = {epsilon:g}")
-ax.set(
-    xlabel="rows kept of every person",
-    ylabel="noise of each mean (columns from 0 to 10)",
-    xticks=kept,
-    ylim=(0, None),
-)
-ax.legend(frameon=False)
-ax.spines[["top", "right"]].set_visible(False)
+for epsilon, style in ((0.5, "s-"), (1.0, "o--"), (3.0, "^:")):
+    noises = [noise(epsilon, rows) for rows in kept]
+    ax.plot(kept, noises, style, label=f"ε = {epsilon:g}")
+ax.set(xlabel="rows kept of every person", xticks=kept, ylim=(0, None))
+ax.set_ylabel("noise of each mean (columns from 0 to 10)")
+ax.legend()
 plt.show()

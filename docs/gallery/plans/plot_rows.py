@@ -16,25 +16,17 @@ from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler
 
 sizes = [100, 1000, 10_000, 100_000]
+steps = MinMaxScaler(ranges=(0, 10)), GaussianMechanism("mean")
+
+plt.style.use("tableau-colorblind10")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-for epsilon, color, style in (
-    (0.1, "#d08a4e", "-"),
-    (1.0, "#3b6690", "--"),
-    (10.0, "#2f7f79", ":"),
-):
-    pipe = make_pipeline(
-        MinMaxScaler(ranges=(0, 10)),
-        GaussianMechanism("mean"),
-        epsilon=epsilon,
-        delta=1e-6,
-    )
+for epsilon, style in ((0.1, "s-"), (1.0, "o--"), (10.0, "^:")):
+    pipe = make_pipeline(*steps, epsilon=epsilon, delta=1e-6)
     plans = [pipe.plan(Domain(n_rows=n, n_features=5)) for n in sizes]
-    noises = [
-        10 / 2 * plan.mechanism.noise_scale for plan in plans
-    ]  # the scaler maps 0 ... 10 to -1 ... 1
-    ax.loglog(sizes, noises, style, color=color, marker="o", label=f"ε = {epsilon:g}")
+    # The scaler maps 0 ... 10 to -1 ... 1, so that a unit behind it is 5 before it.
+    noises = [10 / 2 * plan.mechanism.noise_scale for plan in plans]
+    ax.loglog(sizes, noises, style, label=f"ε = {epsilon:g}")
 ax.set(xlabel="rows", ylabel="noise of each mean (columns from 0 to 10)")
-ax.legend(frameon=False)
+ax.legend()
 ax.grid(alpha=0.3)
-ax.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -22,36 +22,26 @@ y = X @ [3.0, 2.0, 1.0, 0.5, -1.0] + rng.normal(0, 5, 5000)
 exact = linear_model.LinearRegression().fit(X, y).coef_
 steps = MinMaxScaler(ranges=(0, 10)), LinearRegression(y_range=(-20, 80))
 
+places = np.arange(5)
+
+plt.style.use("tableau-colorblind10")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-ax.hlines(
-    exact,
-    np.arange(5) - 0.42,
-    np.arange(5) + 0.42,
-    color="black",
-    linewidth=1.5,
-    label="without privacy",
-)
+ax.hlines(exact, places - 0.4, places + 0.4, "black", label="without privacy")
 with Ledger():
-    for place, (epsilon, color, mark) in enumerate(
-        [(0.1, "#d08a4e", "v"), (1.0, "#2f7f79", "o"), (10.0, "#3b6690", "s")]
+    for shift, epsilon, mark in (
+        (-0.27, 0.1, "C1v"),
+        (0, 1.0, "C3o"),
+        (0.27, 10.0, "C0s"),
     ):
-        pipe = make_pipeline(
-            *steps, epsilon=epsilon, delta=1e-6, dataset="coefficients"
+        pipe = make_pipeline(*steps, epsilon=epsilon, delta=1e-6, dataset="slopes")
+        tables = [pipe.fit(X, y).release_.to_pandas() for _ in range(20)]
+        found = [table["raw_value"][:5] for table in tables]  # in the units of X and y
+        lines = ax.plot(
+            places + shift, np.transpose(found), mark, markersize=4, alpha=0.5
         )
-        for _ in range(20):
-            coefficients = pipe.fit(X, y).release_.to_pandas()["raw_value"][
-                :5
-            ]  # in the units of the table
-            at = np.arange(5) + 0.28 * (place - 1)
-            ax.plot(at, coefficients, mark, color=color, markersize=4, alpha=0.5)
-        ax.plot([], [], mark, color=color, label=f"ε = {epsilon:g}")
-ax.axhline(0, color="0.7", linewidth=0.8, zorder=0)
-ax.set(
-    xticks=range(5),
-    xticklabels=[f"column {k}" for k in range(1, 6)],
-    ylabel="coefficient",
-    ylim=(-4, 6),
-)
-ax.legend(frameon=False, ncols=2)
-ax.spines[["top", "right"]].set_visible(False)
+        lines[0].set_label(f"ε = {epsilon:g}")
+ax.axhline(0, color="0.7", linewidth=0.8)
+ax.set_xticks(places, [f"column {k}" for k in range(1, 6)])
+ax.set(ylabel="coefficient", ylim=(-4, 7))
+ax.legend(ncols=2, loc="upper right")
 plt.show()

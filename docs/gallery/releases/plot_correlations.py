@@ -18,34 +18,22 @@ from ppdp.transformers import MinMaxScaler
 
 X, _, ranges = load_flchain()
 names = ["age", "sex", "log_kappa", "log_lambda", "flc.grp"]
-steps = (
-    MinMaxScaler(ranges={name: ranges[name] for name in names}),
-    GaussianMechanism("covariance"),
-)
-pipe = make_pipeline(*steps, epsilon=3.0, delta=1e-6, dataset="correlations").fit(
-    X[names]
-)
-covariance = pipe[-1].covariance_
+scaler = MinMaxScaler(ranges={name: ranges[name] for name in names})
+mechanism = GaussianMechanism("covariance")
+pipe = make_pipeline(scaler, mechanism, epsilon=3.0, delta=1e-6, dataset="five columns")
+covariance = pipe.fit(X[names])[-1].covariance_
 deviations = np.sqrt(np.diag(covariance))
-matrices = {
-    "without privacy": X[names].corr().to_numpy(),
-    "ε = 3": covariance / np.outer(deviations, deviations),
-}
+released = covariance / np.outer(deviations, deviations)
 
 _, axes = plt.subplots(1, 2, figsize=(6.8, 3.4), layout="constrained", sharey=True)
-for ax, (title, matrix) in zip(axes, matrices.items()):
+for ax, matrix in zip(axes, (X[names].corr().to_numpy(), released)):
     shown = ax.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1)
-    ax.set_title(title)
     ax.set_xticks(range(5), names, rotation=40, ha="right")
     ax.set_yticks(range(5), names)
     for (row, column), value in np.ndenumerate(matrix):
-        ax.text(
-            column,
-            row,
-            f"{value:.2f}",
-            ha="center",
-            va="center",
-            color="white" if abs(value) > 0.6 else "black",
-        )
+        color = "white" if abs(value) > 0.6 else "black"
+        ax.text(column, row, f"{value:.2f}", ha="center", va="center", color=color)
+axes[0].set_title("without privacy")
+axes[1].set_title("ε = 3")
 plt.colorbar(shown, ax=axes, label="correlation")
 plt.show()

@@ -17,34 +17,17 @@ from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler
 
 X, _, ranges = load_flchain()
-steps = (
-    MinMaxScaler(ranges={"age": ranges["age"]}),
-    GaussianMechanism("histogram", bins=11),
-)
-pipe = make_pipeline(*steps, epsilon=0.1, delta=1e-6, dataset="ages").fit(X[["age"]])
-counts = pipe.release_.to_pandas()
-
-_, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-width = counts["raw_high"] - counts["raw_low"]
+scaler = MinMaxScaler(ranges={"age": ranges["age"]})
+mechanism = GaussianMechanism("histogram", bins=11)
+pipe = make_pipeline(scaler, mechanism, epsilon=0.1, delta=1e-6, dataset="ages")
+counts = pipe.fit(X[["age"]]).release_.to_pandas()
+middle = (counts["raw_low"] + counts["raw_high"]) / 2
 error = 2 * counts["raw_standard_error"]
-ax.bar(
-    counts["raw_low"],
-    counts["raw_value"],
-    width,
-    align="edge",
-    color="#3b6690",
-    edgecolor="white",
-)
-ax.errorbar(
-    counts["raw_low"] + width / 2,
-    counts["raw_value"],
-    error,
-    fmt="none",
-    ecolor="#d08a4e",
-    capsize=4,
-    linewidth=2,
-)
+
+plt.style.use("tableau-colorblind10")
+_, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+ax.bar(middle, counts["raw_value"], width=4.8)
+ax.errorbar(middle, counts["raw_value"], error, fmt="none", ecolor="C1", capsize=4)
 ax.axhline(0, color="black", linewidth=0.8)
 ax.set(xlabel="age in years", ylabel="people, noisy count", xlim=(50, 105))
-ax.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -26,22 +26,14 @@ search = PrivateSearchCV(
 ).fit(X, y)
 scores = search.cv_results_["noisy_test_score"]
 error = 2 * search.summary_.plan.selection.noise_scale
-
-_, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-ax.errorbar(values, scores, error, fmt="o", color="#3b6690", capsize=4)
 chosen = search.best_index_
-ax.plot(
-    values[chosen],
-    scores[chosen],
-    "o",
-    markersize=16,
-    markerfacecolor="none",
-    markeredgecolor="#d08a4e",
-    markeredgewidth=2,
-)
+
+plt.style.use("tableau-colorblind10")
+_, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+ax.errorbar(values, scores, error, fmt="o", capsize=4)
+ax.plot(values[chosen], scores[chosen], "C1o", markersize=16, fillstyle="none")
 ax.set_xscale("log")
 ax.set_xticks(values, values)
 ax.minorticks_off()
 ax.set(xlabel="where gradients are clipped", ylabel="share of right labels, noisy")
-ax.spines[["top", "right"]].set_visible(False)
 plt.show()

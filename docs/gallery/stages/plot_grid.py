@@ -21,30 +21,13 @@ rows = (measured + rng.normal(0, 0.008, (20, 6, 2))).reshape(-1, 2)
 _, axes = plt.subplots(1, 2, figsize=(6.6, 3.6), layout="constrained", sharey=True)
 for ax, cell in zip(axes, (0.1, 0.25)):
     kept, _ = GridDeduplicator(cell=cell).fit_resample(rows)
-    ax.plot(*rows.T, ".", color="#d08a4e", markersize=5)
-    ax.plot(
-        *kept.T,
-        "o",
-        markersize=10,
-        markerfacecolor="none",
-        markeredgecolor="#3b6690",
-        markeredgewidth=1.5,
-    )
-    left, low = kept.min(axis=0) - cell * 1.5
-    ax.set(
-        xticks=np.arange(left, 1.3, cell),
-        yticks=np.arange(low, 1.3, cell),
-        xlim=(-0.1, 1.1),
-        ylim=(-0.1, 1.1),
-    )
-    ax.set(
-        title=f"cell {cell:g}: {len(kept)} of {len(rows)} rows",
-        xticklabels=[],
-        yticklabels=[],
-        aspect="equal",
-    )
-    ax.grid(color="0.85")
-    ax.tick_params(length=0)
+    ax.plot(*rows.T, "C1.", label="rows")
+    ax.plot(*kept.T, "C0o", markersize=10, fillstyle="none", label="kept")
+    left, low = kept.min(axis=0) - 1.5 * cell
+    ax.set(xticks=np.arange(left, 1.3, cell), yticks=np.arange(low, 1.3, cell))
+    ax.set(xticklabels=[], yticklabels=[], xlim=(-0.1, 1.1), ylim=(-0.1, 1.1))
+    ax.set_title(f"cell {cell:g}: {len(kept)} of {len(rows)} rows are kept")
     ax.set_xlabel("first column")
+    ax.grid(color="0.85")
 axes[0].set_ylabel("second column")
 plt.show()

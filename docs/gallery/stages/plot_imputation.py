@@ -19,34 +19,18 @@ height = rng.normal(170, 10, 5000)
 weight = 80 + 1.2 * (height - 170) + rng.normal(0, 5, 5000)
 missing = rng.random(5000) < 0.1
 table = np.column_stack([height, np.where(missing, np.nan, weight)])
-ranges = [(130, 210), (30, 130)]
+scaler = MinMaxScaler(ranges=[(130, 210), (30, 130)])
+stages = RegressionImputer(0.002, statistics="noisy"), MeanImputer(statistics="noisy")
 
+plt.style.use("tableau-colorblind10")
 _, ax = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
 with Ledger():
-    for stage, color in (
-        (MeanImputer(), "#d08a4e"),
-        (RegressionImputer(regularization=0.002), "#3b6690"),
-    ):
-        stage.set_params(statistics="noisy")
-        pipe = make_pipeline(
-            MinMaxScaler(ranges=ranges),
-            stage,
-            epsilon=1.0,
-            delta=1e-6,
-            dataset="weights",
-        )
+    for stage in stages:
+        pipe = make_pipeline(scaler, stage, epsilon=1.0, delta=1e-6, dataset="weights")
         filled = pipe.fit(table).transform(table)[missing, 1]
         kilograms = 80 + 50 * filled  # the scaler maps 30 ... 130 to -1 ... 1
-        ax.plot(
-            weight[missing], kilograms, ".", color=color, label=type(stage).__name__
-        )
-ax.plot([50, 110], [50, 110], color="0.6", linewidth=1, label="no error")
-ax.set(
-    xlabel="true weight in kg",
-    ylabel="filled in, in kg",
-    xlim=(45, 115),
-    ylim=(45, 115),
-)
-ax.legend(frameon=False)
-ax.spines[["top", "right"]].set_visible(False)
+        ax.plot(weight[missing], kilograms, ".", label=type(stage).__name__)
+ax.plot([50, 110], [50, 110], color="0.6", label="no error")
+ax.set(xlabel="true weight in kg", ylabel="filled in, in kg")
+ax.legend()
 plt.show()

@@ -24,31 +24,15 @@ def pairs(count):
         yield " ".join([*rng.integers(100_000, size=count).astype(str), *text[count:]])
 
 
+plt.style.use("tableau-colorblind10")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-for bands, hashes, color, style in (
-    (20, 4, "#2f7f79", ":"),
-    (10, 6, "#3b6690", "-"),
-    (3, 6, "#d08a4e", "--"),
-):
+for bands, hashes, style in ((20, 4, "^:"), (10, 6, "o-"), (3, 6, "s--")):
     stage = LSHDeduplicator(bands=bands, rows=hashes)
-    dropped = [
-        400 - len(stage.fit_resample(list(pairs(count)))[0]) for count in replaced
-    ]
-    shared = (40 - replaced) / (40 + replaced)  # Jaccard similarity
-    ax.plot(
-        shared,
-        np.divide(dropped, 200),
-        style,
-        color=color,
-        marker="o",
-        label=f"{bands} bands of {hashes} hashes",
-    )
-ax.set(
-    xlabel="similarity of the two texts (Jaccard)",
-    ylabel="share of copies dropped",
-    xlim=(0, 1.02),
-    ylim=(0, 1.05),
-)
-ax.legend(frameon=False)
-ax.spines[["top", "right"]].set_visible(False)
+    texts = [list(pairs(count)) for count in replaced]
+    dropped = np.array([400 - len(stage.fit_resample(both)[0]) for both in texts])
+    jaccard = (40 - replaced) / (40 + replaced)
+    ax.plot(jaccard, dropped / 200, style, label=f"{bands} bands of {hashes} hashes")
+ax.set_xlabel("similarity of the two texts (Jaccard)")
+ax.set_ylabel("share of copies dropped")
+ax.legend()
 plt.show()

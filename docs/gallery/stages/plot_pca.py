@@ -16,22 +16,20 @@ from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import PCA, NormClipper, SoftPCA
 
 ways = {
-    "PCA, exact": (PCA(2, statistics="exact"), "#d08a4e", "-"),
-    "SoftPCA, exact": (SoftPCA(statistics="exact"), "#2f7f79", "--"),
-    "PCA, noisy": (PCA(2, statistics="noisy"), "#3b6690", ":"),
+    "PCA, exact": PCA(2, statistics="exact"),
+    "SoftPCA, exact": SoftPCA(statistics="exact"),
+    "PCA, noisy": PCA(2, statistics="noisy"),
 }
 sizes = [1000, 3000, 10_000, 30_000, 100_000]
+
+plt.style.use("tableau-colorblind10")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-for name, (stage, color, style) in ways.items():
-    pipe = make_pipeline(
-        NormClipper(), stage, GaussianMechanism("mean"), epsilon=1.0, delta=1e-6
-    )
-    noises = [
-        pipe.plan(Domain(n_rows=n, n_features=10)).mechanism.noise_scale for n in sizes
-    ]
-    ax.loglog(sizes, noises, style, color=color, marker="o", label=name)
+for (name, stage), style in zip(ways.items(), ("s-", "o--", "^:")):
+    steps = NormClipper(), stage, GaussianMechanism("mean")
+    pipe = make_pipeline(*steps, epsilon=1.0, delta=1e-6)
+    plans = [pipe.plan(Domain(n_rows=n, n_features=10)) for n in sizes]
+    ax.loglog(sizes, [plan.mechanism.noise_scale for plan in plans], style, label=name)
 ax.set(xlabel="rows", ylabel="noise of each mean (norm of a row: 1)")
-ax.legend(frameon=False)
+ax.legend()
 ax.grid(alpha=0.3)
-ax.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -24,26 +24,18 @@ choices = {
     "0 to 10 million": (0, 1e7),
 }
 
+plt.style.use("tableau-colorblind10")
 _, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
 with Ledger():
     for row, ranges in enumerate(choices.values()):
         steps = MinMaxScaler(ranges=ranges), GaussianMechanism("mean")
-        pipe = make_pipeline(*steps, epsilon=1.0, delta=1e-6, dataset="incomes").fit(
-            incomes
-        )
-        mean = pipe.release_.to_pandas().iloc[-1]
-        color = "#3b6690" if ranges == "private" else "0.5"
-        ax.errorbar(
-            mean["raw_value"] / 1000,
-            row,
-            xerr=2 * mean["raw_standard_error"] / 1000,
-            fmt="o",
-            color=color,
-            capsize=5,
-        )
-ax.axvline(incomes.mean() / 1000, color="black", linestyle="--", linewidth=1)
+        pipe = make_pipeline(*steps, epsilon=1.0, delta=1e-6, dataset="incomes")
+        mean = pipe.fit(incomes).release_.to_pandas().iloc[-1]
+        error = 2 * mean["raw_standard_error"]
+        ax.errorbar(mean["raw_value"], row, xerr=error, fmt="C0o", capsize=5)
+ax.axvline(incomes.mean(), color="black", linestyle="--", linewidth=1)
 ax.set_yticks(range(4), choices)
 ax.invert_yaxis()
-ax.set(xlabel="released mean of the incomes, in thousand dollars")
-ax.spines[["top", "right"]].set_visible(False)
+ax.xaxis.set_major_formatter("{x:,.0f}")
+ax.set_xlabel("released mean of the incomes, in dollars")
 plt.show()

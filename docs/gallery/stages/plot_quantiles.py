@@ -16,36 +16,22 @@ from ppdp.mechanisms import ExponentialMechanism, GaussianMechanism
 from ppdp.transformers import MinMaxScaler
 
 incomes = np.random.default_rng(0).lognormal(10.3, 0.8, (2000, 1))
-answers = {
-    "lower quartile": (
-        ExponentialMechanism(q=0.25, candidates=1001),
-        np.quantile(incomes, 0.25),
-    ),
-    "median": (ExponentialMechanism(q=0.5, candidates=1001), np.median(incomes)),
-    "upper quartile": (
-        ExponentialMechanism(q=0.75, candidates=1001),
-        np.quantile(incomes, 0.75),
-    ),
-    "mean": (GaussianMechanism("mean"), incomes.mean()),
-}
+names = ["lower quartile", "median", "upper quartile", "mean"]
+exact = [*np.quantile(incomes, (0.25, 0.5, 0.75)), incomes.mean()]
+mechanisms = [ExponentialMechanism(q=q, candidates=1001) for q in (0.25, 0.5, 0.75)]
+scaler = MinMaxScaler(ranges=(0, 1e6))
 
+plt.style.use("tableau-colorblind10")
 _, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
 with Ledger(accounting="gaussian"):
-    for row, (mechanism, exact) in enumerate(answers.values()):
-        pipe = make_pipeline(
-            MinMaxScaler(ranges=(0, 1e6)),
-            mechanism,
-            epsilon=0.1,
-            delta=1e-6,
-            dataset="quartiles",
-        )
-        released = [
-            pipe.fit(incomes).release_.to_pandas()["raw_value"][0] for _ in range(20)
-        ]
-        ax.plot(np.divide(released, 1000), [row] * 20, "o", color="#3b6690", alpha=0.4)
-        ax.plot([exact / 1000] * 2, [row - 0.3, row + 0.3], color="black", linewidth=2)
-ax.set_yticks(range(4), answers)
+    for row, last in enumerate([*mechanisms, GaussianMechanism("mean")]):
+        pipe = make_pipeline(scaler, last, epsilon=0.1, delta=1e-6, dataset="quartiles")
+        tables = [pipe.fit(incomes).release_.to_pandas() for _ in range(20)]
+        released = [table["raw_value"][0] for table in tables]
+        ax.plot(released, [row] * 20, "C0o", alpha=0.4)
+ax.plot(exact, range(4), "k|", markersize=30, markeredgewidth=2)
+ax.set_yticks(range(4), names)
 ax.invert_yaxis()
-ax.set(xlabel="income in thousand dollars", xlim=(0, 80))
-ax.spines[["top", "right"]].set_visible(False)
+ax.xaxis.set_major_formatter("{x:,.0f}")
+ax.set(xlabel="income in dollars", xlim=(0, 80_000))
 plt.show()

@@ -18,32 +18,17 @@ from ppdp.transformers import RandomProjection
 images = load_digits().data[:200]
 before = pdist(images)
 
+bins = np.linspace(0, 2, 81)
+
+plt.style.use("tableau-colorblind10")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-for columns, color, style in (
-    (4, "#d08a4e", "--"),
-    (16, "#2f7f79", "-."),
-    (64, "#3b6690", "-"),
-):
-    projections = [RandomProjection(columns, seed=seed) for seed in range(20)]
-    ratios = np.concatenate(
-        [pdist(projection.fit_transform(images)) / before for projection in projections]
-    )
-    height, edges = np.histogram(ratios, bins=np.linspace(0, 2, 81))
-    ax.stairs(
-        100 * height / ratios.size,
-        edges,
-        color=color,
-        linestyle=style,
-        linewidth=2,
-        label=f"{columns} columns",
-    )
+for columns, style in ((4, "--"), (16, "-."), (64, "-")):
+    stages = [RandomProjection(columns, seed=seed) for seed in range(20)]
+    ratios = np.array([pdist(stage.fit_transform(images)) / before for stage in stages])
+    pairs = 100 / ratios.size * np.histogram(ratios, bins)[0]
+    ax.plot(bins[:-1], pairs, style, drawstyle="steps-post", label=f"{columns} columns")
 ax.axvline(1, color="0.6", linewidth=0.8)
-ax.set(
-    xlabel="distance after the projection / distance before",
-    ylabel="pairs, % in each bin",
-    xlim=(0, 2),
-    ylim=(0, None),
-)
-ax.legend(frameon=False)
-ax.spines[["top", "right"]].set_visible(False)
+ax.set_xlabel("distance after the projection / distance before")
+ax.set(ylabel="pairs, % in each bin", xlim=(0, 2), ylim=(0, None))
+ax.legend()
 plt.show()

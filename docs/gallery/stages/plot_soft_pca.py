@@ -21,19 +21,13 @@ rows = (
     digits - digits.mean(axis=0)
 ) / 64  # the digits are public: nothing here has to be noisy
 directions = np.linalg.eigh(rows.T @ rows)[1][:, :-31:-1]  # the first thirty
-stages = {
-    "PCA(10)": (PCA(10), "#d08a4e", "s--"),
-    "SoftPCA(0.01)": (SoftPCA(0.01), "#2f7f79", "v:"),
-    "SoftPCA(0.001)": (SoftPCA(0.001), "#3b6690", "o-"),
-}
+before = np.linalg.norm(rows @ directions, axis=0)
 
+plt.style.use("tableau-colorblind10")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-for name, (stage, color, style) in stages.items():
-    left = np.linalg.norm(
-        stage.fit_transform(rows) @ directions, axis=0
-    ) / np.linalg.norm(rows @ directions, axis=0)
-    ax.plot(np.arange(1, 31), left, style, color=color, markersize=4, label=name)
-ax.set(xlabel="principal direction", ylabel="share that is left", ylim=(-0.03, 1.05))
-ax.legend(frameon=False)
-ax.spines[["top", "right"]].set_visible(False)
+for stage, style in ((PCA(10), "s--"), (SoftPCA(0.01), "v:"), (SoftPCA(0.001), "o-")):
+    after = np.linalg.norm(stage.fit_transform(rows) @ directions, axis=0)
+    ax.plot(range(1, 31), after / before, style, markersize=4, label=str(stage))
+ax.set(xlabel="principal direction", ylabel="share that is left", ylim=(0, 1.05))
+ax.legend()
 plt.show()

@@ -18,35 +18,17 @@ from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import NormClipper
 
 false_alarms = np.linspace(0, 1, 401)
+steps = NormClipper(), GaussianMechanism("mean")
+
+plt.style.use("tableau-colorblind10")
 _, ax = plt.subplots(figsize=(5.2, 4.2), layout="constrained")
-for epsilon, color, style in (
-    (10, "#93699f", "-."),
-    (3, "#d08a4e", "-"),
-    (1, "#3b6690", "--"),
-    (0.1, "#2f7f79", ":"),
-):
-    pipe = make_pipeline(
-        NormClipper(), GaussianMechanism(), epsilon=epsilon, delta=1e-6
-    )
+for epsilon, style in ((10, "-"), (3, "--"), (1, "-."), (0.1, ":")):
+    pipe = make_pipeline(*steps, epsilon=epsilon, delta=1e-6)
     mu = pipe.plan(Domain(n_rows=1000, n_features=2)).loss.mu
-    true_alarms = norm.cdf(
-        norm.ppf(false_alarms) + mu
-    )  # nobody can do better against Gaussian noise
-    ax.plot(
-        false_alarms,
-        true_alarms,
-        style,
-        color=color,
-        linewidth=2,
-        label=f"ε = {epsilon:g}",
-    )
-ax.plot([0, 1], [0, 1], color="0.6", linewidth=1, label="guessing")
-ax.set(
-    xlim=(0, 1),
-    ylim=(0, 1),
-    xlabel="share of false alarms",
-    ylabel="share of true alarms, at most",
-)
-ax.legend(frameon=False, loc="lower right")
-ax.spines[["top", "right"]].set_visible(False)
+    # Nobody can do better against Gaussian noise.
+    true_alarms = norm.cdf(norm.ppf(false_alarms) + mu)
+    ax.plot(false_alarms, true_alarms, style, linewidth=2, label=f"ε = {epsilon:g}")
+ax.plot([0, 1], [0, 1], color="black", linewidth=0.8, label="guessing")
+ax.set(xlabel="share of false alarms", ylabel="share of true alarms, at most")
+ax.legend(loc="lower right")
 plt.show()
