@@ -23,10 +23,10 @@ plan = pipe.plan(Domain(n_rows=8000, n_features=3))
 margins = [plan.gate.needed_margin(0.99, rung) for rung in range(4)]
 noises = [rung.mechanism.noise_scale for rung in plan.rungs]
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 ax.step([*margins[::-1], 2000], [*noises[::-1], noises[0]], where="post", linewidth=2)
-ax.axvspan(0, margins[-1], color="C1", alpha=0.2)
+ax.axvspan(0, margins[-1], color="C2", alpha=0.2)
 ax.text(margins[-1] / 2, 0.004, "may be refused", rotation=90, ha="center", va="center")
 for gap, margin, noise in zip(gaps, margins, noises):
     ax.text(margin + 20, noise + 0.0003, f"gap {gap:g}")

@@ -29,7 +29,7 @@ gauss = [noise(GaussianMechanism("mean"), 1e-6, count) for count in columns]
 scales = [noise(LaplaceMechanism("mean"), 0.0, count) for count in columns]
 laplace = np.sqrt(2) * np.array(scales)  # its standard deviation
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 ax.loglog(columns, laplace, "s--", label="Laplace, (ε, δ) = (1, 0)")
 ax.loglog(columns, gauss, "o-", label="Gaussian, (ε, δ) = (1, 10⁻⁶)")

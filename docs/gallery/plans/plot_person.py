@@ -27,7 +27,7 @@ def noise(epsilon, rows):
     return 10 / 2 * plan.mechanism.noise_scale  # the scaler maps 0 ... 10 to -1 ... 1
 
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 for epsilon, style in ((0.5, "s-"), (1.0, "o--"), (3.0, "^:")):
     noises = [noise(epsilon, rows) for rows in kept]

@@ -18,7 +18,7 @@ from ppdp.transformers import MinMaxScaler
 sizes = [100, 1000, 10_000, 100_000]
 steps = MinMaxScaler(ranges=(0, 10)), GaussianMechanism("mean")
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 for epsilon, style in ((0.1, "s-"), (1.0, "o--"), (10.0, "^:")):
     pipe = make_pipeline(*steps, epsilon=epsilon, delta=1e-6)

@@ -21,25 +21,18 @@ X = rng.uniform(0, 10, (5000, 5))
 y = X @ [3.0, 2.0, 1.0, 0.5, -1.0] + rng.normal(0, 5, 5000)
 exact = linear_model.LinearRegression().fit(X, y).coef_
 steps = MinMaxScaler(ranges=(0, 10)), LinearRegression(y_range=(-20, 80))
-
 places = np.arange(5)
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 ax.hlines(exact, places - 0.4, places + 0.4, "black", label="without privacy")
 with Ledger():
-    for shift, epsilon, mark in (
-        (-0.27, 0.1, "C1v"),
-        (0, 1.0, "C3o"),
-        (0.27, 10.0, "C0s"),
-    ):
+    for shift, epsilon, mark in ((-0.27, 0.1, "v"), (0, 1.0, "o"), (0.27, 10.0, "s")):
         pipe = make_pipeline(*steps, epsilon=epsilon, delta=1e-6, dataset="slopes")
         tables = [pipe.fit(X, y).release_.to_pandas() for _ in range(20)]
         found = [table["raw_value"][:5] for table in tables]  # in the units of X and y
-        lines = ax.plot(
-            places + shift, np.transpose(found), mark, markersize=4, alpha=0.5
-        )
-        lines[0].set_label(f"ε = {epsilon:g}")
+        at = np.tile(places + shift, 20)
+        ax.plot(at, np.ravel(found), mark, markersize=4, label=f"ε = {epsilon:g}")
 ax.axhline(0, color="0.7", linewidth=0.8)
 ax.set_xticks(places, [f"column {k}" for k in range(1, 6)])
 ax.set(ylabel="coefficient", ylim=(-4, 7))

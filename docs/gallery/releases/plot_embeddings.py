@@ -37,7 +37,7 @@ with Ledger():
     numbers = [found(LaplaceMechanism("rows"), epsilon) for epsilon in epsilons]
     signs = [found(SignMechanism(), epsilon) for epsilon in epsilons]
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 ax.plot(epsilons, numbers, "o-", label="64 numbers with Laplace noise")
 ax.plot(epsilons, signs, "s--", label="64 random signs")

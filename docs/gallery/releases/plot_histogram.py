@@ -24,10 +24,10 @@ counts = pipe.fit(X[["age"]]).release_.to_pandas()
 middle = (counts["raw_low"] + counts["raw_high"]) / 2
 error = 2 * counts["raw_standard_error"]
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 ax.bar(middle, counts["raw_value"], width=4.8)
-ax.errorbar(middle, counts["raw_value"], error, fmt="none", ecolor="C1", capsize=4)
+ax.errorbar(middle, counts["raw_value"], error, fmt="none", ecolor="C2", capsize=4)
 ax.axhline(0, color="black", linewidth=0.8)
 ax.set(xlabel="age in years", ylabel="people, noisy count", xlim=(50, 105))
 plt.show()

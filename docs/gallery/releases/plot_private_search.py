@@ -28,10 +28,10 @@ scores = search.cv_results_["noisy_test_score"]
 error = 2 * search.summary_.plan.selection.noise_scale
 chosen = search.best_index_
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 ax.errorbar(values, scores, error, fmt="o", capsize=4)
-ax.plot(values[chosen], scores[chosen], "C1o", markersize=16, fillstyle="none")
+ax.plot(values[chosen], scores[chosen], "C2o", markersize=16, fillstyle="none")
 ax.set_xscale("log")
 ax.set_xticks(values, values)
 ax.minorticks_off()

@@ -18,10 +18,11 @@ rng = np.random.default_rng(5)
 measured = rng.uniform(0, 1, (20, 1, 2))
 rows = (measured + rng.normal(0, 0.008, (20, 6, 2))).reshape(-1, 2)
 
+plt.style.use("seaborn-v0_8-colorblind")
 _, axes = plt.subplots(1, 2, figsize=(6.6, 3.6), layout="constrained", sharey=True)
 for ax, cell in zip(axes, (0.1, 0.25)):
     kept, _ = GridDeduplicator(cell=cell).fit_resample(rows)
-    ax.plot(*rows.T, "C1.", label="rows")
+    ax.plot(*rows.T, "C2.", label="rows")
     ax.plot(*kept.T, "C0o", markersize=10, fillstyle="none", label="kept")
     left, low = kept.min(axis=0) - 1.5 * cell
     ax.set(xticks=np.arange(left, 1.3, cell), yticks=np.arange(low, 1.3, cell))

@@ -22,7 +22,7 @@ table = np.column_stack([height, np.where(missing, np.nan, weight)])
 scaler = MinMaxScaler(ranges=[(130, 210), (30, 130)])
 stages = RegressionImputer(0.002, statistics="noisy"), MeanImputer(statistics="noisy")
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
 with Ledger():
     for stage in stages:

@@ -24,7 +24,7 @@ def pairs(count):
         yield " ".join([*rng.integers(100_000, size=count).astype(str), *text[count:]])
 
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 for bands, hashes, style in ((20, 4, "^:"), (10, 6, "o-"), (3, 6, "s--")):
     stage = LSHDeduplicator(bands=bands, rows=hashes)

@@ -22,7 +22,7 @@ ways = {
 }
 sizes = [1000, 3000, 10_000, 30_000, 100_000]
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 for (name, stage), style in zip(ways.items(), ("s-", "o--", "^:")):
     steps = NormClipper(), stage, GaussianMechanism("mean")

@@ -24,7 +24,7 @@ choices = {
     "0 to 10 million": (0, 1e7),
 }
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
 with Ledger():
     for row, ranges in enumerate(choices.values()):
@@ -35,7 +35,7 @@ with Ledger():
         ax.errorbar(mean["raw_value"], row, xerr=error, fmt="C0o", capsize=5)
 ax.axvline(incomes.mean(), color="black", linestyle="--", linewidth=1)
 ax.set_yticks(range(4), choices)
-ax.invert_yaxis()
+ax.set_ylim(3.5, -0.5)
 ax.xaxis.set_major_formatter("{x:,.0f}")
 ax.set_xlabel("released mean of the incomes, in dollars")
 plt.show()

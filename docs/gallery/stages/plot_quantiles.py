@@ -21,7 +21,7 @@ exact = [*np.quantile(incomes, (0.25, 0.5, 0.75)), incomes.mean()]
 mechanisms = [ExponentialMechanism(q=q, candidates=1001) for q in (0.25, 0.5, 0.75)]
 scaler = MinMaxScaler(ranges=(0, 1e6))
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
 with Ledger(accounting="gaussian"):
     for row, last in enumerate([*mechanisms, GaussianMechanism("mean")]):
@@ -31,7 +31,7 @@ with Ledger(accounting="gaussian"):
         ax.plot(released, [row] * 20, "C0o", alpha=0.4)
 ax.plot(exact, range(4), "k|", markersize=30, markeredgewidth=2)
 ax.set_yticks(range(4), names)
-ax.invert_yaxis()
+ax.set_ylim(3.5, -0.5)
 ax.xaxis.set_major_formatter("{x:,.0f}")
 ax.set(xlabel="income in dollars", xlim=(0, 80_000))
 plt.show()

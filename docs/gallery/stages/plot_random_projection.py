@@ -20,7 +20,7 @@ before = pdist(images)
 
 bins = np.linspace(0, 2, 81)
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 for columns, style in ((4, "--"), (16, "-."), (64, "-")):
     stages = [RandomProjection(columns, seed=seed) for seed in range(20)]

@@ -23,7 +23,7 @@ rows = (
 directions = np.linalg.eigh(rows.T @ rows)[1][:, :-31:-1]  # the first thirty
 before = np.linalg.norm(rows @ directions, axis=0)
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 for stage, style in ((PCA(10), "s--"), (SoftPCA(0.01), "v:"), (SoftPCA(0.001), "o-")):
     after = np.linalg.norm(stage.fit_transform(rows) @ directions, axis=0)

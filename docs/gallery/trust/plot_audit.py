@@ -33,7 +33,7 @@ claimed = [loss.epsilon(1e-6) for loss in losses]
 public = [proved(loss, np.r_[1, zeros], np.r_[0, zeros], 1.0) for loss in losses]
 private = [proved(loss, np.r_[1, small], np.r_[0.01, small]) for loss in losses]
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 ax.plot(claimed, public, "o-", label="proved by attack: public maximum")
 ax.plot(claimed, private, "s-", label="proved by attack: maximum of the data")

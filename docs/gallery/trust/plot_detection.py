@@ -20,7 +20,7 @@ from ppdp.transformers import NormClipper
 false_alarms = np.linspace(0, 1, 401)
 steps = NormClipper(), GaussianMechanism("mean")
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(5.2, 4.2), layout="constrained")
 for epsilon, style in ((10, "-"), (3, "--"), (1, "-."), (0.1, ":")):
     pipe = make_pipeline(*steps, epsilon=epsilon, delta=1e-6)

@@ -29,7 +29,7 @@ with Ledger() as ledger:
         spent.append(ledger.epsilon(1e-5))
 fits = np.arange(11)
 
-plt.style.use("tableau-colorblind10")
+plt.style.use("seaborn-v0_8-colorblind")
 _, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
 ax.plot(fits, spent, "o-", label="the ledger, at δ = 10⁻⁵")
 ax.plot(fits, 0.5 * fits, "--", label="sum of the certificates")
