@@ -3,7 +3,7 @@ Coefficients with and without privacy
 =====================================
 
 A linear regression on 5,000 made-up rows, fitted 20 times at each ε to show how much
-its coefficients depend on the noise. The black lines are least squares without privacy.
+its coefficients depend on the noise. The black bars are least squares without privacy.
 At ε = 10 the fits agree with them. At ε = 0.1 small coefficients change their sign from
 fit to fit: to interpret coefficients takes a larger ε than to predict.
 """

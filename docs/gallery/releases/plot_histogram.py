@@ -6,7 +6,7 @@ The ages of 7,874 people, counted in a public grid of bins and released with noi
 = 0.1. ``release_.to_pandas()`` has a line for every released number, with the standard
 error of its noise; the whiskers are two of them in either direction. Where many
 hundreds are counted the noise hardly matters. In the last bins it is larger than the
-count, so that the release does not tell whether anybody is that old.
+true count, so that the release does not tell whether anybody is that old.
 """
 
 import matplotlib.pyplot as plt

@@ -4,9 +4,9 @@ Ranges that nobody knows
 
 The mean of 5,000 made-up incomes at ε = 1. A range that is declared far too wide, to be
 safe, makes the noise as wide. With ``ranges="private"`` the range is found with noise,
-and the noise of the mean is as small as with a good guess. Both are a little too low,
-because the largest incomes are clipped. Whiskers are two standard errors of the noise;
-the dashed line is the true mean.
+and the noise of the mean is about as small as with a good guess. Where the largest
+incomes are clipped the mean is a little too low. Whiskers are two standard errors of
+the noise; the dashed line is the true mean.
 """
 
 import matplotlib.pyplot as plt
