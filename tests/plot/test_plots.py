@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import math
 import sys
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -28,6 +29,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 
 DOMAIN = Domain(n_rows=6000, n_features=4)
+GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
 OURS, OTHER, BROKEN = "#3b6690", "#adb5bb", "#d08a4e"
 
 
@@ -122,6 +124,12 @@ def texts(ax):
 class TestAll:
     def test_these_are_all(self):
         assert sorted(figures()) == ppdp.plot.__all__
+
+    def test_the_gallery_shows_each(self):
+        scripts = [path.read_text(encoding="utf-8") for path in GALLERY.glob("*/plot_*.py")]
+        assert len(scripts) >= 16
+        missing = [name for name in ppdp.plot.__all__ if not any(f"plot.{name}(" in text for text in scripts)]
+        assert missing == []
 
     @pytest.mark.parametrize("name", ppdp.plot.__all__)
     def test_returns_a_labelled_axis_on_a_new_figure(self, name):
