@@ -7,7 +7,7 @@ OLDEST := .venv-oldest
 OLDER := tests/whole/test_estimator_checks.py tests/transformers/test_containers.py tests/pipeline/test_pipeline.py \
 	tests/pipeline/test_prediction.py tests/pipeline/test_gated_pipeline.py tests/interop/diffprivlib \
 	tests/mechanisms/lora "tests/whole/test_documentation.py::test_code_blocks_run[lora.md]" \
-	"tests/whole/test_documentation.py::test_notebooks_run[private-lora.ipynb]"
+	"tests/whole/test_documentation.py::test_notebooks_run[09-private-lora.ipynb]"
 # A build for processors only: on other machines PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu finds it.
 TORCH := torch==2.13.0
 # Rooms whose tests are quick.

@@ -95,7 +95,7 @@ class Report:
             table.add_column(name, overflow="fold")
         for cells in self._cells():
             table.add_row(*cells)
-        console = Console(width=140, color_system=None)
+        console = Console(width=140, color_system=None, force_jupyter=False)
         with console.capture() as captured:
             console.print(table, markup=False)
         return captured.get().rstrip()

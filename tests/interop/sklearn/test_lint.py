@@ -250,6 +250,13 @@ class TestReport:
         assert "smallest and largest values" in text
         assert max(map(len, text.splitlines())) <= 140
 
+    def test_its_text_leaves_nothing_else_in_a_notebook(self, monkeypatch):
+        shown = []
+        monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+        monkeypatch.setattr("rich.jupyter.display", lambda *told: shown.append(told))
+        assert "worst: high" in repr(self.report)
+        assert shown == []
+
     def test_a_table_in_a_notebook_escapes_what_others_named(self):
         assert "<td>minmaxscaler</td>" in self.report._repr_html_()
         crafted = Report((Finding("<b>", "", "none", "", "", ""),))
