@@ -89,9 +89,14 @@ def groups(entries: Sequence[Entry]) -> list[tuple[Entry, ...]]:
 def refuse_other_units(earlier: Sequence[Entry], spend: Entry) -> None:
     """Units do not add up, and one person's rows may be in several blocks."""
     if any(entry.adjacency != spend.adjacency for entry in earlier):
+        asked, other = spend.adjacency, earlier[0].adjacency
+        differ = (
+            f"keeps {other.rows} rows of each person, not {asked.rows}"
+            if asked.cuts and other.cuts
+            else f"does not protect {asked.unit}: it protects {other.unit}"
+        )
         raise LedgerError(
-            f"the account of {spend.dataset!r} does not protect {spend.adjacency.unit}: it protects"
-            f" {earlier[0].adjacency.unit}.",
+            f"the account of {spend.dataset!r} {differ}.",
             fix="declare the same adjacency (or rows_per_unit) for every fit, or open another ledger.",
         )
     if spend.block and not spend.adjacency.single:
