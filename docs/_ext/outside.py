@@ -18,6 +18,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import TextLexer, get_lexer_for_filename
 from pygments.util import ClassNotFound
 from sphinx.application import Sphinx
+from sphinx.errors import SphinxError
 
 DOCS = Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
@@ -148,6 +149,13 @@ def source_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
         yield f"source/{name}", {"title": name, "body": body, "up": "../" * name.count("/") + "../"}, "source.html"
 
 
+def all_are_there(app: Sphinx, error: Exception | None) -> None:
+    """Sphinx says nothing when one of the processes that write pages fails."""
+    missing = sorted(one for one in app.env.found_docs if not Path(app.builder.get_outfilename(one)).exists())
+    if error is None and missing:
+        raise SphinxError(f"pages were not written: {missing}. Fix: build with -j 1, which says why.")
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     app.config.linkcode_resolve = linkcode_resolve
@@ -155,4 +163,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", rewrite)
     app.connect("autodoc-process-docstring", mention_pages, priority=400)
     app.connect("html-collect-pages", source_pages)
+    app.connect("build-finished", all_are_there)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
