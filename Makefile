@@ -11,6 +11,8 @@ OLDER := tests/whole/test_estimator_checks.py tests/transformers/test_containers
 	"tests/whole/test_documentation.py::test_notebooks_run[private-lora.ipynb]"
 # A build for processors only: on other machines PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu finds it.
 TORCH := torch==2.13.0
+# The site runs them all, but for the one that needs torch.
+NOTEBOOKS := tests/whole/test_documentation.py::test_notebooks_run
 # Rooms whose tests are quick.
 QUICK := $(addprefix tests/,core data privacy bounds transformers mechanisms certificate interop/sklearn pipeline plot)
 # Packages have thousands of files of which few are imported: those are compiled then, once, and kept.
@@ -49,7 +51,7 @@ types: $(NEWEST)/.dev
 
 # Asserts are plain, which is faster to import; what has failed is run once more, to say why.
 unit: $(NEWEST)/.dev
-	$(ALONE) $(NEWEST)/bin/python -m pytest -n 2 --assert=plain || \
+	$(ALONE) $(NEWEST)/bin/python -m pytest -n 2 --assert=plain --deselect $(NOTEBOOKS) || \
 	{ $(ALONE) $(NEWEST)/bin/python -m pytest --last-failed --last-failed-no-failures none; false; }
 
 # The estimator checks once more on the oldest supported scikit-learn; diffprivlib, which needs an old one; and adapters of

@@ -74,6 +74,7 @@ html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"index": [], "search": []}
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "ppdp"},
     "navbar_align": "left",
