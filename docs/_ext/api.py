@@ -1,4 +1,4 @@
-"""The API reference, written when the site is built: a table for each public package, a page for each name it exports."""
+"""The API reference, written when the site is built: a table for each public package, a page for each name."""
 
 import sys
 from importlib import import_module
@@ -32,7 +32,7 @@ FIRST = """\
 API
 ===
 
-Every public name, by the package that exports it. ``from ppdp.transformers import StandardScaler`` is how each is imported.
+Every public name, by the package that exports it: ``from ppdp.transformers import StandardScaler``.
 Names that are not listed here may move in any version (:doc:`/reference/versions`).
 
 """

@@ -1,7 +1,8 @@
 """What lies outside this folder, on the site: links of pages to it, other Markdown pages, and sources.
 
-Pages are written for a reader of the repository: their links are relative paths of files. Those into this folder are left to
-MyST. Markdown files outside become pages under ``project/``; every other file that a page links becomes a page under ``source/``.
+Pages are written for a reader of the repository: their links are relative paths of files. Those into this folder are
+left to MyST. Markdown files outside become pages under ``project/``; every other file that a page links becomes a page
+under ``source/``.
 """
 
 import html
@@ -26,7 +27,11 @@ PAGES = (
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
-    *(str(page.relative_to(ROOT)) for room in ("benchmarks", "reproductions") for page in sorted((ROOT / room).glob("*.md"))),
+    *(
+        str(page.relative_to(ROOT))
+        for room in ("benchmarks", "reproductions")
+        for page in sorted((ROOT / room).glob("*.md"))
+    ),
 )
 """Markdown files outside, which are pages of the site as well."""
 
@@ -50,7 +55,7 @@ def home_of(docname: str) -> Path:
 
 
 def on_the_site(target: str, docname: str) -> tuple[str, str] | None:
-    """Where a linked file stands, as a path from the page: a page, or a file of the built site; None leaves the link as it is."""
+    """Where a linked file stands on the site, as a path from the page; None leaves the link as it is."""
     file = Path(os.path.normpath(home_of(docname) / target))
     if ":" in target or not file.exists() or not file.is_relative_to(ROOT):
         return None
@@ -124,7 +129,9 @@ def linked() -> set[Path]:
 def inside(folder: Path) -> list[Path]:
     """What a reader of a folder is shown."""
     return sorted(
-        file for file in folder.iterdir() if file.name[0] not in "._" and file.suffix in ("", ".py", ".json", ".toml") and file.name != "__pycache__"
+        file
+        for file in folder.iterdir()
+        if file.name[0] not in "._" and file.suffix in ("", ".py", ".json", ".toml") and file.name != "__pycache__"
     )
 
 
@@ -132,7 +139,9 @@ def source_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
     """A plain page for each file or folder, without the frame of the site, so that hundreds are made in seconds."""
     form = HtmlFormatter(nowrap=False, linenos=False, lineanchors="L", cssclass="highlight")
     found = linked()
-    for file in sorted(found | {folder for one in found for folder in one.parents if folder.is_relative_to(ROOT / "ppdp")}):
+    for file in sorted(
+        found | {folder for one in found for folder in one.parents if folder.is_relative_to(ROOT / "ppdp")}
+    ):
         name = file.relative_to(ROOT).as_posix()
         if file.is_dir():
             rows = "".join(

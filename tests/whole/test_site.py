@@ -1,4 +1,4 @@
-"""The site of the documentation, as ``make docs`` has built it: what it links, what it loads, and how a browser shows it."""
+"""The site of the documentation, as ``make docs`` has built it: what it links and loads, and how a browser shows it."""
 
 import functools
 import json
@@ -49,13 +49,15 @@ def _a_built_site():
 
 
 LINKS = re.compile(r'<a\s[^>]*?\bhref="([^"]*)"')
-LOADS = re.compile(r'<(?:img|script|iframe|source|video|audio|embed|object)\s[^>]*?\b(?:src|srcset|data|poster)="([^"]*)"')
+LOADS = re.compile(
+    r'<(?:img|script|iframe|source|video|audio|embed|object)\s[^>]*?\b(?:src|srcset|data|poster)="([^"]*)"'
+)
 STYLES = re.compile(r'<link\s(?=[^>]*\brel="(?:stylesheet|preload|icon|manifest|prefetch)")[^>]*?\bhref="([^"]*)"')
 ANCHORS = re.compile(r'\bid="([^"]+)"')
 
 
 class Page:
-    """What a page links, what it loads, and which anchors it has. Expressions, since a parser takes a minute for all."""
+    """What a page links, what it loads, and which anchors it has. Expressions: a parser is ten times slower."""
 
     def __init__(self, path):
         text = path.read_text("utf-8")
@@ -102,7 +104,9 @@ def test_every_page_of_the_repository_is_reached_from_the_first():
             links = filter(is_local, pages()[path].links)
             waiting += [Path(os.path.normpath(path.parent / urlsplit(link).path)) for link in links if link[0] != "#"]
     written = [path for path in (ROOT / "docs").rglob("*") if path.suffix in (".md", ".ipynb")]
-    wanted = {SITE / path.relative_to(ROOT / "docs").with_suffix(".html") for path in written if "_build" not in path.parts}
+    wanted = {
+        SITE / path.relative_to(ROOT / "docs").with_suffix(".html") for path in written if "_build" not in path.parts
+    }
     assert wanted - seen == set()
 
 
@@ -137,8 +141,7 @@ const frame = (src, scripts) => new Promise(done => {
   document.body.append(made);
 });
 const until = async test => {
-  for (let i = 0; i < 400; i++) { const found = test(); if (found) return found; await new Promise(r => setTimeout(r, 50)); }
-  return null;
+  for (let i = 0; i < 400 && !test(); i++) await new Promise(later => setTimeout(later, 50));
 };
 const width = made => made.contentDocument.documentElement.scrollWidth;
 (async () => {
@@ -164,13 +167,20 @@ const width = made => made.contentDocument.documentElement.scrollWidth;
     const first = await frame("/index.html", true), root = first.contentDocument.documentElement;
     for (const mode of ["light", "dark"]) {
       root.querySelector(`.theme-change-button[data-mode="${mode}"]`).click();
-      report.themes.push([root.dataset.theme, first.contentWindow.getComputedStyle(root.querySelector("body")).backgroundColor]);
+      const style = first.contentWindow.getComputedStyle(root.querySelector("body"));
+      report.themes.push([root.dataset.theme, style.backgroundColor]);
     }
   } catch (error) { report.error = String(error); }
   await fetch("/report", {method: "POST", body: JSON.stringify(report)});
 })();
 </script>"""
-WITH_SCRIPTS = ["/index.html", "/theory/README.html", "/errata.html", "/reference/api/index.html", "/examples/index.html"]
+WITH_SCRIPTS = [
+    "/index.html",
+    "/theory/README.html",
+    "/errata.html",
+    "/reference/api/index.html",
+    "/examples/index.html",
+]
 
 
 def looked_at():
@@ -211,7 +221,13 @@ def test_a_browser_shows_it_on_a_phone_searches_and_turns_dark(tmp_path):
     server.reported, server.report = threading.Event(), {}
     threading.Thread(target=server.serve_forever, daemon=True).start()
     log = tmp_path / "log"
-    options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--enable-logging=stderr"]
+    options = [
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--enable-logging=stderr",
+    ]
     options += ["--disable-dev-shm-usage", f"--user-data-dir={tmp_path / 'profile'}", "--remote-debugging-port=0"]
     with log.open("w") as written:
         address = f"http://127.0.0.1:{server.server_port}/look"
