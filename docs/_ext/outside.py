@@ -7,10 +7,12 @@ under ``source/``.
 
 import html
 import inspect
+import json
 import os
 import re
 import sys
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ PAGES = (
 )
 """Markdown files outside, which are pages of the site as well."""
 
+NOT_RUN = '\n\nThis page shows no results: the site was built without PyTorch. Run it after `pip install "ppdp[lora]"`.'
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s#]+)(#[^()\s]*)?\)")
 ANCHOR = re.compile(r'^(#+ )<a id="([^"]+)"></a>', flags=re.M)
 MENTION = re.compile(r"``docs/([\w/-]+)\.md``")
@@ -90,6 +93,11 @@ def rewrite(app: Sphinx, docname: str, source: list[str]) -> None:
         return f"{mark}[{words}]({path}{anchor or ''})"
 
     source[0] = LINK.sub(replaced, ANCHOR.sub(r"(\2)=\n\1", source[0]))
+    if any(fnmatch(docname, pattern) for pattern in app.config.nb_execution_excludepatterns):
+        notebook = json.loads(source[0])
+        first = notebook["cells"][0]
+        first["source"] = "".join(first["source"]) + NOT_RUN
+        source[0] = json.dumps(notebook)
 
 
 def mention_pages(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
