@@ -1,4 +1,5 @@
 # make demo: install and run the main job.  make test: install and run every check (9 minutes on two cores, twice that on two slow ones).
+# make docs: the site of the documentation, docs/_build/html/index.html, without the network.
 # make quick: style, types and a part of the tests, while one writes (1 minute).
 # make attack: every test with all its repetitions, before a release (an hour); writes benchmarks/attack_summary.md.
 PYTHON ?= python3
@@ -10,6 +11,8 @@ OLDER := tests/whole/test_estimator_checks.py tests/transformers/test_containers
 	"tests/whole/test_documentation.py::test_notebooks_run[09-private-lora.ipynb]"
 # A build for processors only: on other machines PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu finds it.
 TORCH := torch==2.13.0
+# The site runs them all, but for the one that needs torch.
+NOTEBOOKS := tests/whole/test_documentation.py::test_notebooks_run
 # Rooms whose tests are quick.
 QUICK := $(addprefix tests/,core data privacy bounds transformers mechanisms certificate interop/sklearn pipeline plot)
 # Packages have thousands of files of which few are imported: those are compiled then, once, and kept.
@@ -18,7 +21,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Two workers have one processor each: threads of linear algebra would wait for those of the other one.
 ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
-.PHONY: demo test quick attack lint types unit oldest python clean
+.PHONY: demo docs test quick attack lint types unit oldest python clean
 
 demo: $(NEWEST)/.demo
 	$(NEWEST)/bin/ppdp demo
@@ -26,7 +29,12 @@ demo: $(NEWEST)/.demo
 # Both environments are made at once, and types are checked meanwhile; then the tests have the machine for themselves.
 test:
 	$(MAKE) -j 2 types $(OLDEST)/.test
-	$(MAKE) lint unit oldest
+	$(MAKE) docs lint unit oldest
+
+# A notebook that has not changed is not run again. Tests of the site ask whether it is newer than what it is made from.
+docs: $(NEWEST)/.dev
+	$(ALONE) $(NEWEST)/bin/python -m sphinx -q -j 2 -W --keep-going -d docs/_build/doctrees docs docs/_build/html
+	touch docs/_build/html/index.html
 
 quick: lint types
 	$(ALONE) $(NEWEST)/bin/python -m pytest --quick -n 2 $(QUICK)
@@ -43,7 +51,7 @@ types: $(NEWEST)/.dev
 
 # Asserts are plain, which is faster to import; what has failed is run once more, to say why.
 unit: $(NEWEST)/.dev
-	$(ALONE) $(NEWEST)/bin/python -m pytest -n 2 --assert=plain || \
+	$(ALONE) $(NEWEST)/bin/python -m pytest -n 2 --assert=plain --deselect $(NOTEBOOKS) || \
 	{ $(ALONE) $(NEWEST)/bin/python -m pytest --last-failed --last-failed-no-failures none; false; }
 
 # The estimator checks once more on the oldest supported scikit-learn; diffprivlib, which needs an old one; and adapters of
@@ -70,4 +78,4 @@ python:
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || (echo "ppdp needs Python 3.11 or newer: make PYTHON=python3.11 ..." && exit 1)
 
 clean:
-	rm -rf $(NEWEST) $(OLDEST) artifacts
+	rm -rf $(NEWEST) $(OLDEST) artifacts docs/_build docs/examples docs/project docs/reference/api

@@ -26,7 +26,7 @@ def pipeline() -> tuple[Any, Domain]:
     code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)[0]
     names: dict[str, Any] = {}
     exec(code.partition("pipe.fit(")[0], names)
-    rows = names["X_train"]
+    rows = names["X"]
     return names["pipe"], Domain(n_rows=len(rows), feature_names=tuple(rows.columns))
 
 

@@ -130,6 +130,7 @@ class PrivacyMap(Answer):
 KINDS = {record.kind: record for record in (Stability, Release, Margin, Sensitivity, PrivacyMap)}
 
 FORMULAS: dict[str, Formula] = {}
+"""Every formula that a certificate may name, by its id."""
 
 
 def formula(name: str, /, *, kind: str, page: str, **facts: Any) -> Callable[[F], F]:

@@ -101,7 +101,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         Everything that left the rows.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Column names, if X has any.
     classes_ : ndarray of shape (n_classes,)
         Labels, if the last step is a classifier.

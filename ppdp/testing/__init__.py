@@ -14,6 +14,7 @@ __all__ = ["REGISTRY", "check_mechanism", "check_stage", "examples", "register"]
 REGISTRY: dict[str, type[Any]] = {
     name: getattr(module, name) for module in (ppdp.transformers, ppdp.mechanisms) for name in module.__all__
 }
+"""Stages and mechanisms that contract tests check, by name."""
 
 
 def register(kind: type[Any]) -> type[Any]:

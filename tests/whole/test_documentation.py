@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# The site's copies of pages that stand elsewhere.
+PAGES = [page for page in PAGES if "project" not in page.relative_to(ROOT).parts]
 
 
 @pytest.fixture(autouse=True)

@@ -95,7 +95,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         What was released, and what all of it costs together.
     n_features_in_ : int
         Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Column names, if X has any.
     classes_ : ndarray of shape (n_classes,)
         Labels, of a classifier.

@@ -148,3 +148,4 @@ class Part(Loss, ABC):
 
 
 KINDS: dict[str, type[Part]] = {}
+"""Classes of losses by the word that a certificate names them with."""
