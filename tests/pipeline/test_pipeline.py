@@ -166,7 +166,7 @@ class TestCertificate:
         def fail(*_, **__):
             raise TypeError("a certificate cannot hold this")
 
-        monkeypatch.setattr("ppdp.pipeline.pipeline.issue", fail)
+        monkeypatch.setattr("ppdp.pipeline.issue.issue", fail)
         pipe = classifier()
         with pytest.raises(TypeError):
             pipe.fit(*patients)
