@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ppdp.certificate.record import Record, read_as
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.boundary import at_step, discreet
+from ppdp.core.boundary import at_step, discreet, outside
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain, check_domain
 from ppdp.core.ladder import Ladder
@@ -31,6 +32,7 @@ from ppdp.data.rows import Rows
 from ppdp.exceptions import (
     ImpossibleBudget,
     InvalidParameter,
+    NoiseWarning,
     NoRoute,
     PpdpError,
     PrivacyRefusal,
@@ -222,11 +224,11 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             Private rows. A path, a glob or a folder of Parquet or Arrow files, a ``pyarrow.dataset.Dataset`` or a
             ``RecordBatchReader`` is read once for every statistic and never held in memory.
         y : array-like of shape (n_samples,) or str, optional
-            Private labels, if the last step needs them; of an Arrow table and of rows in blocks the name of a column.
+            Private labels, if the last step needs them, or the name of their column in X, which is then no feature.
         groups : array-like of shape (n_samples,) or str, optional
             Whose each row is, for ``Adjacency.person``: private ids, whole numbers or text, or the name of their
-            column as for ``y``. Rows of equal ids are one person's. A row without an id is an invalid value: an error,
-            or left out where ``invalid="repair"``.
+            column in X as for ``y``. Rows of equal ids are one person's. A row without an id is an invalid value: an
+            error, or left out where ``invalid="repair"``.
 
         Raises
         ------
@@ -241,6 +243,8 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
     def _fit(self, X: Any, y: Any, groups: Any) -> Pipeline:
         plan, X, labels = self._received(X, y, groups)
         noise = Noise(self.random_state)
+        if plan.strained:
+            warnings.warn(" ".join(plan.warnings), NoiseWarning, stacklevel=outside())
         rehearse(self, plan, seeded=noise.seeded)
         charged = self._charge(plan)
         status = "failed"
@@ -277,6 +281,8 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         check_promised(self.marks.promised, plan.domain)
         if issparse(X):
             check_sparse_plan(plan)
+        elif plan.found_ranges != set():
+            entrance.check_released(X, plan.found_ranges, self.coded)
         if isinstance(X, Delivered):
             check_streams(plan, X.source)
         if plan.hopeless:
