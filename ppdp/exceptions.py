@@ -31,6 +31,7 @@ __all__ = [
     "MissingBound",
     "MissingBudget",
     "NoRoute",
+    "NoiseWarning",
     "NonNumericData",
     "PpdpError",
     "PrivacyRefusal",
@@ -202,3 +203,7 @@ class SignatureError(CertificateError, code="signature"):
 
 class CompositionWarning(UserWarning):
     """Several fits of this process looked at the same data, and no ledger adds them up."""
+
+
+class NoiseWarning(UserWarning):
+    """The plan of a fit says that what it releases is of little use: its noise is too large for so few rows."""

@@ -6,6 +6,7 @@ invalid value, after the ledger was charged, so that not even an error comes for
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +19,7 @@ from ppdp.cli.documents import place_of
 from ppdp.cli.output import refuse, words_of
 from ppdp.cli.pipeline_file import COLUMNS, DataRules, PipelineFile
 from ppdp.cli.tables import Source
+from ppdp.core.names import slips
 from ppdp.data.engine.source import Source as Blocks
 from ppdp.data.rows import Array
 
@@ -221,12 +223,19 @@ def _declared(source: Source, file: PipelineFile) -> tuple[str, ...]:
     rules: DataRules = file.rules
     unknown = [name for name in source.types if name not in (*rules.declared, *rules.drop, rules.label, rules.groups)]
     if unknown:
-        shown = f'add {unknown[0]} = "drop", or what it holds.'
+        absent = [name for name in rules.declared if name not in source.types]
+        shown = slips(absent, unknown) or f'add {unknown[0]} = "drop", or what it holds.'
         refuse(f"the columns {words_of(unknown)} are not declared.", place=place_of(file.path, [COLUMNS]), fix=shown)
     for name, form in rules.declared.forms.items():
         place = place_of(file.path, [COLUMNS, name])
         source.require(name, place)
         kind = source.types[name]
+        if form == "number" and name in rules.declared.private and kind is not None and _is_text(kind):
+            what = f'the column {name!r} holds text, and only a range of numbers can be "private".'
+            refuse(what, place=place, fix=f'{name} = ["a", "b"] with its categories, or "drop".')
+        if form == "text" and kind is not None and not _may_be(kind, rules.declared[name]):
+            what = f"the column {name!r} holds {_short(kind)}, and none of its declared categories is one."
+            refuse(what, place=place, fix="the categories as the column has them.")
         if kind is not None and not _fits(kind, form):
             what = {"number": "numbers are", "text": "text is", "date": "dates are"}[form]
             refuse(f"the column {name!r} holds {_short(kind)}, and {what} declared.", place=place, fix='"drop".')
@@ -240,6 +249,15 @@ def _fits(kind: Any, form: str) -> bool:
     if form == "date":
         return bool(_is_text(kind) or types.is_timestamp(kind) or types.is_date(kind))
     return _is_text(kind) or (types.is_integer(kind) or types.is_boolean(kind) if form == "text" else _is_number(kind))
+
+
+def _may_be(kind: Any, labels: Sequence[Any]) -> bool:
+    """Whether a column of this type can hold one of these categories, as it is read as text."""
+    from pyarrow import types
+
+    if types.is_boolean(kind):
+        return not {"true", "false"}.isdisjoint(labels)
+    return not types.is_integer(kind) or any(re.fullmatch(r"-?[0-9]+", str(label).strip()) for label in labels)
 
 
 def _short(kind: Any) -> str:

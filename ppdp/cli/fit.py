@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import tempfile
+import warnings
 from argparse import Namespace
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, replace
@@ -21,7 +22,7 @@ from ppdp.cli.output import Misuse, refuse, refuse_taken, say, words_of
 from ppdp.cli.pipeline_file import PipelineFile, import_modules, read_pipeline_file
 from ppdp.cli.planning import planned
 from ppdp.cli.tables import Source, open_rows
-from ppdp.exceptions import ExportError, InvalidValue
+from ppdp.exceptions import ExportError, InvalidValue, NoiseWarning
 
 if TYPE_CHECKING:
     from ppdp.pipeline.release.load import ReleasedPipeline
@@ -64,12 +65,13 @@ def _fit(options: Namespace, file: PipelineFile, layout: Layout) -> int:
     with _busy(quiet=options.quiet or layout.source.blocks is not None):
         X, y = layout.rows(plan.domain.classes)
         try:
-            with file.located():
+            with file.located(), warnings.catch_warnings():
+                warnings.simplefilter("ignore", NoiseWarning)  # the certificate says it, which is printed
                 pipe.fit(X, y, layout.ids())
         except Misuse as error:
             if isinstance(error.__context__, InvalidValue):  # its cause is in the data, not in the pipeline file
-                fix = 'invalid = "repair" in [pipeline], an imputer, or missing, categories and classes that cover it.'
-                refuse(_CELL, place=str(layout.source.path), fix=fix)
+                what, fix = _undeclared(error.__context__.message, file)
+                refuse(what, place=str(layout.source.path), fix=fix)
             raise
         sha256 = _write(pipe, options.out, conditional=options.conditional)
     certificate = pipe.certificate_
@@ -84,6 +86,30 @@ def _fit(options: Namespace, file: PipelineFile, layout: Layout) -> int:
             lines.append(f"charged to {options.ledger}: ({certificate.epsilon:g}, {certificate.delta:g})\n{after}")
         say("\n".join([certificate.to_text(), *lines]))
     return 0
+
+
+def _undeclared(message: str, file: PipelineFile) -> tuple[str, str]:
+    """What a file does not declare of a value that stopped a fit, in its own words, and what to write there."""
+    from ppdp.transformers.rowwise.ranges import has_private
+
+    rules = file.rules
+    spent = " The ledger counts this fit as spent." if message.endswith("as spent.") else ""
+    if message.startswith("a label"):
+        fix = (
+            'classes = [...] with all labels that there may be; invalid = "repair" takes any other as the first class.'
+        )
+        return f"a label in {rules.label!r} is none of the declared classes.{spent}", fix
+    if message.startswith("Input y"):
+        fix = 'invalid = "repair" in [pipeline], which takes it as the centre of y_range.'
+        return f"a target in {rules.label!r} is missing, infinite or no number.{spent}", fix
+    if message.startswith("a row has no id"):
+        return f"a row has no id in {rules.groups!r}.{spent}", 'invalid = "repair" in [pipeline], which leaves it out.'
+    fix = 'invalid = "repair" in [pipeline], an imputer, or missing and categories that cover it.'
+    if rules.declared is not None and rules.declared.private:
+        fix += f' "private" is for numbers only: {words_of(rules.declared.private)}; text needs ["a", "b"] or "drop".'
+    elif any(has_private(getattr(step, "ranges", None)) for _, step in file.steps):
+        fix += ' "private" is for numbers only; text needs [data.categories], or drop in [data].'
+    return f"{_CELL}{spent}", fix
 
 
 def _check_out(out: Path, ledger: Path | None) -> None:

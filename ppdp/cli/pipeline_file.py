@@ -162,7 +162,8 @@ def _refuse_blanks(content: Mapping[str, Any], path: Path) -> None:
         refuse(
             f"blanks are left: {'; '.join(left)}.",
             place=str(path),
-            fix="write what the column means, as the line says, never what the data hold.",
+            fix="write what the column means, as the line says, never what the data hold; where nobody knows it,"
+            ' "private" for numbers, or "drop".',
         )
 
 
@@ -269,6 +270,12 @@ def _check_steps(made: PipelineFile) -> None:
             )
     with made.located():
         _, mechanism = check_steps(made.all_steps(), Pipeline)
+    if made.hides_number and "n_rows" not in made.content["domain"]:
+        refuse(
+            "the number of rows is private, and no cap on it is declared.",
+            place=place_of(made.path, ["domain", "n_rows"]),
+            fix="n_rows = CAP in [domain], which no such file exceeds; never the number of rows in this one.",
+        )
     persons = "person" in made.content.get("domain", {}).get("adjacency", {})
     if persons != (made.rules.groups is not None):
         what = (

@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from types import FrameType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -50,6 +51,15 @@ def _bare(error: BaseException, handled: BaseException | None) -> BaseException:
     traceback.clear_frames(error.__traceback__)
     error.__cause__, error.__context__ = None, handled
     return error
+
+
+def outside() -> int:
+    """How many frames a warning stands above: the first that is not ppdp's."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and str(frame.f_globals.get("__name__")).startswith(("ppdp.", "numpy", "contextlib")):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 @contextmanager

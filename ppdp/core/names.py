@@ -40,6 +40,19 @@ def public_name(parameter: str, value: Any) -> str:
     return name
 
 
+def slips(written: Iterable[Any], known: Iterable[Any]) -> str:
+    """Which known names were probably meant by written ones, in a sentence; empty if none is near.
+
+    Examples
+    --------
+    >>> slips(["bim", "x"], ["bmi", "age"])
+    "did you mean 'bmi' by 'bim'?"
+    """
+    known = list(known)
+    pairs = [(nearest(one, known), one) for one in written]
+    return " ".join(f"did you mean {meant!r} by {one!r}?" for meant, one in pairs if meant is not None)
+
+
 def nearest(name: Any, known: Iterable[Any]) -> str | None:
     """The known name that was probably meant.
 

@@ -25,12 +25,10 @@ MOST_CLASSES = 1000  # labels that are told apart where none are declared
 def delivered(X: Any, y: Any, groups: Any) -> Iterator[tuple[Any, Any, Any]]:
     """What was passed to a fit, labels and ids apart where they are columns; of an engine :class:`Delivered`."""
     beside = {"y": y, "groups": groups}
-    if type(X).__module__.startswith("pyarrow") and hasattr(X, "drop_columns"):
-        named = _named(beside, X.schema.names)
-        beside |= {which: X[name] for which, name in named.items()}
-        X = X.drop_columns(list(named.values()))
     source = opened_source(X)
     if source is None:
+        if any(isinstance(value, str) for value in beside.values()) and type(X).__name__ != "LazyFrame":
+            X, beside = _parted(X, beside)
         yield X, *beside.values()
         return
     with source:
@@ -45,7 +43,23 @@ def delivered(X: Any, y: Any, groups: Any) -> Iterator[tuple[Any, Any, Any]]:
         yield given, given.labels, groups
 
 
-def _named(beside: Mapping[str, Any], names: Sequence[str]) -> dict[str, str]:
+def _parted(X: Any, beside: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A frame without the columns that are named beside it, and these; no cell is looked at."""
+    names = getattr(X, "column_names", getattr(X, "columns", None))  # Arrow's, or those of pandas and polars
+    if names is None:
+        which = next(which for which, value in beside.items() if isinstance(value, str))
+        raise InvalidInput(
+            f"{which} is the name of a column, and the columns of X have no names.",
+            fix=f"{which}=one value for every row of X, or X as a frame.",
+        )
+    named = _named(beside, list(names))
+    if not named:
+        return X, dict(beside)
+    left = [name for name in names if name not in named.values()]
+    return (X.select(left) if hasattr(X, "select") else X[left]), {**beside, **{k: X[v] for k, v in named.items()}}
+
+
+def _named(beside: Mapping[str, Any], names: Sequence[Any]) -> dict[str, str]:
     """What is the name of a column, of what stands beside the features."""
     found = {which: value for which, value in beside.items() if isinstance(value, str)}
     for which, name in found.items():

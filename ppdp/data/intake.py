@@ -6,7 +6,7 @@ cost nothing. Cells are looked at behind the reservation, and never show in an e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -73,7 +73,7 @@ def check_form(estimator: Any, X: Any, coded: Callable[[Any], Any], *, reset: bo
         raise InvalidInput("Complex data not supported: X must hold real numbers.")
     times = [name for name, kind in kinds.items() if _is_time(kind)]
     if times:
-        _refuse_cells(times, _DAYS)
+        _refuse_cells(times, _DAYS.format(names=times))
 
 
 def read_values(X: Any, invalid: str) -> Array:
@@ -84,8 +84,23 @@ def read_values(X: Any, invalid: str) -> Array:
     return values
 
 
+def check_released(table: Any, names: Collection[str] | None, coded: Callable[[Any], Any]) -> None:
+    """Refuse columns of text, by their type, among those whose range is found in the rows; None stands for all."""
+    form = coded((table.form if isinstance(table, Delivered) else table)[:0])
+    kinds = dict(form.dtypes.items()) if hasattr(form, "columns") else {"": form.dtype}
+    texts = [str(name) for name, kind in kinds.items() if (names is None or name in names) and _is_text(kind)]
+    if texts:
+        where = f"the column(s) {', '.join(texts)} hold" if any(texts) else "X holds"
+        raise NonNumericData(
+            f"{where} text, and only ranges of numbers can be found in the rows.",
+            fix=f'CategoryEncoder({{{texts[0]!r}: ["a", "b"]}}) for text, in make_column_map; or leave it out.',
+        )
+
+
 _CODES = "CategoryEncoder for text, DateEncoder for dates, or leave them out."
-_DAYS = "DateEncoder(ranges=...) as the first step, or for these columns in make_column_map."
+_DAYS = (
+    'in the first step, make_column_map((DateEncoder(("1990-01-01", "2030-12-31")), {names}), ...) for these columns.'
+)
 
 
 def _refuse_cells(names: list[str], fix: str = _CODES) -> NoReturn:
@@ -131,6 +146,12 @@ def _is_time(kind: Any) -> bool:
     """Whether a type is one of dates or durations, which would silently become numbers, or labels."""
     name = str(kind).lower()
     return name.startswith(("date", "time", "duration", "period", "month")) or name[1:3] == "m8"
+
+
+def _is_text(kind: Any) -> bool:
+    """Whether a type is one of text, which may stand for numbers; categories are what their names are."""
+    own = getattr(getattr(kind, "categories", None), "dtype", kind)
+    return getattr(own, "kind", "O") == "U" or "str" in str(own).lower()
 
 
 def _filler(shape: tuple[int, ...], *, hides_number: bool) -> Array:

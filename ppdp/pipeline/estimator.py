@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -10,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.utils.metaestimators import available_if
 
 from ppdp.core.domain import Domain
@@ -60,6 +62,16 @@ class PrivateEstimator(Documented):
     def mark(self, **marks: Any) -> None:
         """Change some of what it remembers."""
         self._marks = replace(self._marks, **marks)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """As scikit-learn writes it, but never without the guarantee."""
+        text: str = super().__repr__(N_CHAR_MAX)  # type: ignore[call-arg]
+        defaults = inspect.signature(type(self)).parameters
+        known = {name: getattr(self, name) for name in ("epsilon", "delta") if name in defaults}
+        silent = [f"{name}={value!r}" for name, value in known.items() if repr(value) == repr(defaults[name].default)]
+        if not silent or not get_config()["print_changed_only"]:
+            return text
+        return f"{text.removesuffix(')')}, {', '.join(silent)})"
 
     def __copy__(self) -> Self:
         return self._twin(self.__dict__)

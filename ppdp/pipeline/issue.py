@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ppdp.bounds import FORMULAS, lookup
 from ppdp.certificate.document import SCHEMA_NAME, Certificate
+from ppdp.certificate.issued import issuer_words
 from ppdp.certificate.issuing import standing, total, versions, what_left
 from ppdp.certificate.record import (
     Alternative,
@@ -29,12 +30,52 @@ from ppdp.certificate.record import (
     written,
 )
 from ppdp.certificate.replay.rules import not_covered, stated
+from ppdp.certificate.share.files import hashed
 from ppdp.core.names import dataset_name
 from ppdp.data.releases import STATISTICS
-from ppdp.exceptions import InvalidParameter
+from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.pipeline.planning.plan import Plan, PlannedMechanism
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
+from ppdp.pipeline.release.description import describe
 from ppdp.privacy.gate import Gate as PlannedGate
+
+
+def rehearse(pipe: Any, plan: Plan, *, seeded: bool) -> None:
+    """Write all that will be written but for the released numbers: no public word may fail after the spend."""
+    try:
+        certified(pipe, plan.on(-1), {}, {}, seeded=seeded)
+        return
+    except PpdpError:
+        raise
+    except ValueError:  # a name with half a character, a number that is none
+        pass
+    raise InvalidParameter(
+        "a public name, label or parameter cannot be written into a certificate.",
+        fix="names and labels in whole characters, finite numbers.",
+    )
+
+
+def certified(
+    pipe: Any, plan: Plan, arrays: Mapping[str, NDArray[np.float64]], issued: Mapping[str, Any], *, seeded: bool
+) -> tuple[str, Certificate]:
+    """The description of a pipeline's steps, and the certificate of what was released."""
+    inference, words = describe(steps_of(plan), getattr(pipe, "feature_names_in_", None)), issuer_words(pipe)
+    certificate = issue(
+        plan,
+        arrays,
+        inference=hashed(inference.encode()),
+        invalid=pipe.invalid,
+        seeded=seeded,
+        dataset=pipe.dataset,
+        issued={**issued, **words} if issued else {},
+    )
+    return inference, certificate
+
+
+def steps_of(plan: Plan) -> list[tuple[str, Any]]:
+    """Every step with its name, the mechanism last."""
+    last = [(plan.mechanism.name, plan.mechanism.stage)] if plan.mechanism is not None else []
+    return [*((step.name, step.stage) for step in plan.steps), *last]
 
 
 def issue(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from copy import copy
@@ -15,12 +16,9 @@ from sklearn.base import BaseEstimator, clone, is_regressor
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ppdp.certificate.document import Certificate
-from ppdp.certificate.issued import issuer_words
 from ppdp.certificate.record import Record, read_as
-from ppdp.certificate.share.files import hashed
 from ppdp.core.adjacency import Adjacency
-from ppdp.core.boundary import at_step, discreet
+from ppdp.core.boundary import at_step, discreet, outside
 from ppdp.core.checks import choice
 from ppdp.core.domain import Domain, check_domain
 from ppdp.core.ladder import Ladder
@@ -30,10 +28,11 @@ from ppdp.data.delivered import Delivered, delivered
 from ppdp.data.facts import Fact, check_promised, complete, merged, of_neighbours
 from ppdp.data.persons import check_groups, persons_of
 from ppdp.data.placement import placed, standing
-from ppdp.data.rows import Array, Rows
+from ppdp.data.rows import Rows
 from ppdp.exceptions import (
     ImpossibleBudget,
     InvalidParameter,
+    NoiseWarning,
     NoRoute,
     PpdpError,
     PrivacyRefusal,
@@ -44,12 +43,11 @@ from ppdp.pipeline.composition import Composition, check_steps, check_unbounded
 from ppdp.pipeline.estimator import PrivateEstimator
 from ppdp.pipeline.execute import Outcome, execute
 from ppdp.pipeline.inferring import Inferring
-from ppdp.pipeline.issue import issue
+from ppdp.pipeline.issue import certified, rehearse, steps_of
 from ppdp.pipeline.planning.advice import Advice
 from ppdp.pipeline.planning.laddering import ladder_plan
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.solve import Solver, make_plan
-from ppdp.pipeline.release.description import describe
 from ppdp.pipeline.release.table import Released
 from ppdp.pipeline.release.twins import released_twins
 from ppdp.pipeline.sparse import check_sparse_plan
@@ -226,11 +224,11 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             Private rows. A path, a glob or a folder of Parquet or Arrow files, a ``pyarrow.dataset.Dataset`` or a
             ``RecordBatchReader`` is read once for every statistic and never held in memory.
         y : array-like of shape (n_samples,) or str, optional
-            Private labels, if the last step needs them; of an Arrow table and of rows in blocks the name of a column.
+            Private labels, if the last step needs them, or the name of their column in X, which is then no feature.
         groups : array-like of shape (n_samples,) or str, optional
             Whose each row is, for ``Adjacency.person``: private ids, whole numbers or text, or the name of their
-            column as for ``y``. Rows of equal ids are one person's. A row without an id is an invalid value: an error,
-            or left out where ``invalid="repair"``.
+            column in X as for ``y``. Rows of equal ids are one person's. A row without an id is an invalid value: an
+            error, or left out where ``invalid="repair"``.
 
         Raises
         ------
@@ -245,7 +243,9 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
     def _fit(self, X: Any, y: Any, groups: Any) -> Pipeline:
         plan, X, labels = self._received(X, y, groups)
         noise = Noise(self.random_state)
-        self._rehearse(plan, noise)
+        if plan.strained:
+            warnings.warn(" ".join(plan.warnings), NoiseWarning, stacklevel=outside())
+        rehearse(self, plan, seeded=noise.seeded)
         charged = self._charge(plan)
         status = "failed"
         try:
@@ -281,6 +281,8 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         check_promised(self.marks.promised, plan.domain)
         if issparse(X):
             check_sparse_plan(plan)
+        elif plan.found_ranges != set():
+            entrance.check_released(X, plan.found_ranges, self.coded)
         if isinstance(X, Delivered):
             check_streams(plan, X.source)
         if plan.hopeless:
@@ -291,20 +293,6 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
             error.advice = plan.advice
             raise error
         return plan, X, labels
-
-    def _rehearse(self, plan: Plan, noise: Noise) -> None:
-        """Write all that will be written but for the released numbers: no public word may fail after the spend."""
-        try:
-            self._written(plan.on(-1), {}, {}, seeded=noise.seeded)
-            return
-        except PpdpError:
-            raise
-        except ValueError:  # a name with half a character, a number that is none
-            pass
-        raise InvalidParameter(
-            "a public name, label or parameter cannot be written into a certificate.",
-            fix="names and labels in whole characters, finite numbers.",
-        )
 
     def _charge(self, plan: Plan) -> Charge:
         """Charge a ledger, or count, before any value is looked at."""
@@ -345,25 +333,9 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         arrays = {name: np.array(array, dtype=np.float64) for name, array in outcome.released.items()}
         for array in arrays.values():
             array.setflags(write=False)
-        inference, certificate = self._written(plan, arrays, issued, seeded=seeded)
+        inference, certificate = certified(self, plan, arrays, issued, seeded=seeded)
         record = read_as(Record, certificate.to_dict())  # which was just written, so its form needs no check
-        self.hold(Released.of(record, arrays, inference, certificate), record, _steps_of(plan))
-
-    def _written(
-        self, plan: Plan, arrays: Mapping[str, Array], issued: Mapping[str, Any], *, seeded: bool
-    ) -> tuple[str, Certificate]:
-        """The description of the steps, and the certificate."""
-        inference, words = describe(_steps_of(plan), getattr(self, "feature_names_in_", None)), issuer_words(self)
-        certificate = issue(
-            plan,
-            arrays,
-            inference=hashed(inference.encode()),
-            invalid=self.invalid,
-            seeded=seeded,
-            dataset=self.dataset,
-            issued={**issued, **words} if issued else {},
-        )
-        return inference, certificate
+        self.hold(Released.of(record, arrays, inference, certificate), record, steps_of(plan))
 
     def hold(self, release: Released, record: Record, steps: Sequence[tuple[str, Any]]) -> None:
         """Predict with a release, the one of this fit or one that was loaded; ``record`` is that of its certificate."""
@@ -399,12 +371,6 @@ def rows_to_fit(
         if noise is None:
             return plan, rows
         return plan, placed(rows, plan.domain, noise, persons_of(table, groups, twin.invalid))
-
-
-def _steps_of(plan: Plan) -> list[tuple[str, Any]]:
-    """Every step with its name, the mechanism last."""
-    last = [(plan.mechanism.name, plan.mechanism.stage)] if plan.mechanism is not None else []
-    return [*((step.name, step.stage) for step in plan.steps), *last]
 
 
 def make_pipeline(*steps: Any, **parameters: Any) -> Pipeline:

@@ -160,7 +160,7 @@ def test_from_a_raw_file_to_a_verified_release_that_predicts(init, engine, dose,
     [
         ({"sex": "[]"}, "'sex'"),
         ({"sex": '"drap"'}, "'drap' is declared for 'sex'"),
-        ({"born": '["1920-01-01", "2010-12-31"]'}, "dates written as text"),
+        ({"born": '["19200101", "20101231"]'}, "dates written as text"),
         ({"age": "[90, 18]"}, "low < high"),
         ({"age": "5"}, "must be a list or text"),
         ({"age": "[18, 90]\nextra = [0, 1]"}, "has no column 'extra'"),
@@ -183,6 +183,38 @@ def test_every_column_of_the_file_is_declared(init, tmp_path, capsys):
     assert main(["plan", "study.toml", "--data", "text.csv"]) == 2
     assert "the columns 'dose' are not declared" in capsys.readouterr().err
     assert main(["plan", "study.toml", "--rows", "1500"]) == 0
+
+
+def test_a_slip_in_the_name_of_a_column(init, tmp_path, capsys):
+    text = fill(init("text.csv", "--label", "outcome"), **FILLED).replace("dose = ", "dosse = ")
+    (tmp_path / "study.toml").write_text(text, "utf-8")
+    assert main(["plan", "study.toml", "--data", "text.csv"]) == 2
+    assert "Fix: did you mean 'dose' by 'dosse'?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ({"sex": '"private"'}, "columns.sex: the column 'sex' holds text, and only a range of numbers"),
+        ({"age": '["young", "old"]'}, "'age' holds int64, and none of its declared categories is one"),
+        ({"age": '["18", "old"]'}, None),
+    ],
+)
+def test_a_type_that_no_row_can_match_is_refused_before_anything_is_spent(line, words, init, tmp_path, capsys):
+    (tmp_path / "study.toml").write_text(fill(init("text.csv", "--label", "outcome"), **FILLED | line), "utf-8")
+    people().to_parquet(tmp_path / "rows.parquet")
+    assert main(["plan", "study.toml", "--data", "rows.parquet"]) == (0 if words is None else 2)
+    assert (words or "") in capsys.readouterr().err
+
+
+def test_private_text_of_a_file_without_types_is_told_with_what_to_write(init, tmp_path, capsys):
+    text = fill(init("text.csv", "--label", "outcome"), **FILLED | {"sex": '"private"'})
+    (tmp_path / "study.toml").write_text(text, "utf-8")
+    account = ["--ledger", "spent.db", "--limit", "9", "1e-3"]
+    assert main(["fit", "study.toml", "--data", "text.csv", "--out", "release", *account]) == 2
+    line = capsys.readouterr().err
+    assert "The ledger counts this fit as spent." in line
+    assert "\"private\" is for numbers only: 'sex'; text needs" in line
 
 
 @pytest.mark.parametrize("declared", ["[0, 1]", '["a", "b"]', "[1990-01-01, 2030-12-31]"])

@@ -78,7 +78,7 @@ def test_ids_are_read_each_by_itself(name, study):
         ('groups = "patient"\ndrop = [', 'drop = ["patient", ', 'groups = "COLUMN"'),
         ('drop = ["number"', 'drop = ["patient"', "that of labels, or dropped"),
         ("adjacency = {person = 3}", "adjacency = {add_remove = 3}", "persons are not protected"),
-        ("n_rows = 40", "", "a cap on it must be declared"),
+        ("n_rows = 40", "", "domain.n_rows: the number of rows is private, and no cap on it is declared"),
         ("n_rows = 40", "n_rows = 20", "more rows than n_rows declares"),
     ],
 )
@@ -89,6 +89,9 @@ def test_what_cannot_be_is_refused_in_one_line(before, after, says, study, capsy
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1
+    if not after:
+        assert main(["plan", "study.toml", "--rows", "40"]) == 2
+        assert capsys.readouterr().err == error
 
 
 def test_a_row_without_an_id_is_told_of_no_further_than_that(study, capsys):

@@ -97,6 +97,16 @@ class TestCells:
         one, other = (mean(NormClipper(1.0), invalid="repair").fit(X) for X in (texts, zeros))
         assert one.release_.sha256 == other.release_.sha256
 
+    @pytest.mark.parametrize("dtype", ["string", "category", "string[pyarrow]", "U"])
+    def test_text_whose_range_is_private_is_refused_by_its_type(self, dtype):
+        ledger, texts = Ledger(epsilon=9.0, delta=0.1), np.array(["a", NAME] * (N // 2))
+        X = texts[:, None] if dtype == "U" else frame(pd.Series(texts, dtype="string").astype(dtype))
+        with pytest.raises(NonNumericData, match="text, and only ranges of numbers") as caught:
+            mean(MinMaxScaler("private"), ledger=ledger).fit(X)
+        assert ledger.entries() == ()
+        assert not quotes(caught.value)
+        assert mean(MinMaxScaler("private")).fit(frame(pd.Categorical([1.0, 2.0] * (N // 2)))).certificate_
+
     def test_text_that_is_no_utf8_is_no_number(self):
         offsets, data = pa.py_buffer(np.arange(N + 1, dtype=np.int32)), pa.py_buffer(b"1" * (N - 1) + b"\xff")
         X = pa.table({"a": rows()[:, 0], "b": pa.Array.from_buffers(pa.string(), N, [None, offsets, data])})

@@ -200,7 +200,7 @@ def broken(X, ids):
     yield pipeline(), X, ids > 3, InvalidInput, "whole numbers or text"
     yield pipeline(), X, ids.astype("M8[s]"), InvalidInput, "whole numbers or text"
     yield pipeline(), X, np.column_stack([ids, ids]), InvalidInput, "a column of ids"
-    yield pipeline(), X, "id", InvalidInput, "a column of ids"
+    yield pipeline(), X, "id", InvalidInput, "columns of X have no names"
     yield pipeline(), X, 5, InvalidInput, "a column of ids"
     yield pipeline(), X, None, InvalidParameter, "nobody says whose each row is.*set_fit_request"
     yield pipeline(domain=FACTS.but(n_rows=4)), X, ids, DomainMismatch, "more rows than n_rows"
@@ -285,6 +285,8 @@ def test_rows_in_blocks_are_cut_by_a_column_as_in_memory(cuts, tmp_path):
         pq.write_table(ROWS.slice(a, b - a), tmp_path / f"{i}.parquet")
     assert left(seeded.fit(tmp_path, "y", "id")) == whole
     assert left(seeded.fit(pd.DataFrame(TABLE, columns=["a", "b"]), LABELS, WORDS)) == whole
+    for frame in (ROWS.to_pandas(), pl.from_arrow(ROWS)):
+        assert left(seeded.fit(frame, "y", groups="id")) == whole
 
 
 def test_ids_of_rows_in_blocks_are_a_column_of_them():

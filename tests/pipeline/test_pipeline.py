@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from clinic import N, classifier, fitted_state, scaling
 from effort import rounds
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -166,7 +167,7 @@ class TestCertificate:
         def fail(*_, **__):
             raise TypeError("a certificate cannot hold this")
 
-        monkeypatch.setattr("ppdp.pipeline.pipeline.issue", fail)
+        monkeypatch.setattr("ppdp.pipeline.issue.issue", fail)
         pipe = classifier()
         with pytest.raises(TypeError):
             pipe.fit(*patients)
@@ -256,6 +257,15 @@ class TestParameters:
         assert len(pipe.named_steps) <= 1
         with pytest.raises(InvalidParameter):
             pipe.fit(np.zeros((10, 2)))
+
+    def test_a_representation_always_shows_the_guarantee(self):
+        steps = [("mean", GaussianMechanism())]
+        assert repr(Pipeline(steps)) == "Pipeline(steps=[('mean', GaussianMechanism())], epsilon=1.0, delta=1e-06)"
+        assert repr(Pipeline(steps, epsilon=2.0)).endswith(
+            "epsilon=2.0, steps=[('mean', GaussianMechanism())], delta=1e-06)"
+        )
+        with config_context(print_changed_only=False):
+            assert repr(Pipeline(steps)).count("epsilon=") == 1
 
     def test_clone_copies_parameters_and_nothing_fitted(self, patients):
         pipe = classifier().fit(*patients)

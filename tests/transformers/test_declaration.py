@@ -93,8 +93,15 @@ def test_only_ranges_of_numbers_are_released():
         facts.steps()
 
 
+def test_what_a_line_hints_at_is_also_python():
+    facts = ppdp.declare(X[["born"]])
+    assert str(facts) == 'born = "?"  # datetime64: ["1990-01-01", "2030-12-31"], or "drop"'
+    facts["born"] = ["1990-01-01", "2030-12-31"]
+    assert facts.forms == {"born": "date"}
+
+
 @pytest.mark.parametrize(
-    "value", [5, None, [], "everything", [3], [9, 1], [1, float("nan")], ["2020-01-01", "2021-01-01"], {"a": 1}]
+    "value", [5, None, [], "everything", [3], [9, 1], [1, float("nan")], ["20200101", "20210101"], {"a": 1}]
 )
 def test_what_declares_nothing(value):
     facts = ppdp.declare(X[["age"]])

@@ -152,6 +152,17 @@ class Plan:
         return (*stages, *(m.name for m in last if getattr(m.stage, "in_memory", True)))
 
     @property
+    def found_ranges(self) -> set[str] | None:
+        """Columns whose range is found in the rows, by name; None if these may be all, since they have no names."""
+        found: set[str] = set()
+        for step in self.steps:
+            if step.way.ask is not None and step.way.ask.statistic == "ranges":
+                if step.domain.feature_names is None:
+                    return None
+                found |= {step.domain.feature_names[i] for i in step.way.parameters["columns"]}
+        return found
+
+    @property
     def drowned(self) -> bool:
         """Whether the noise of the mechanism is larger than half of what it asks for."""
         return self.mechanism is not None and self.mechanism.drowns

@@ -233,7 +233,7 @@ class Solver:
             (route.domain, route.distance),
             allowance,
             (),
-            _warnings(gate, planned, route, self.domain.n),
+            (*_warnings(gate, planned, route, self.domain.n), *_undeclared(self.facts)),
         )
         return plan, shares
 
@@ -280,6 +280,16 @@ def _warnings(gate: Gate | None, mechanism: PlannedMechanism | None, route: Rout
             "the noise drowns the signal at this n: more rows, a larger epsilon or fewer moved rows would help."
         )
     return (*found, *(mechanism.question.warnings if mechanism is not None else ()))
+
+
+def _undeclared(facts: Sequence[Fact]) -> list[str]:
+    """What makes a certificate conditional only because nobody has said it."""
+    told = "classes are not declared, so labels are read from y, and the certificate will be CONDITIONAL on that:"
+    return (
+        [f"{told} pass classes=(...) to the last step."]
+        if any(f.name == "classes" and not f.public for f in facts)
+        else []
+    )
 
 
 def _noise(plan: Plan) -> float:

@@ -23,6 +23,7 @@ from ppdp.core.boundary import discreet
 from ppdp.core.checks import check_budget, choice, flag, integer, number
 from ppdp.core.domain import Domain
 from ppdp.core.names import dataset_name
+from ppdp.core.progress import progress
 from ppdp.data import intake as entrance
 from ppdp.data.facts import check_promised, merged, of_neighbours
 from ppdp.data.frames import cells
@@ -174,7 +175,11 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
     def _candidates(self) -> list[Candidate]:
         """All combinations of parameters, each with its pipeline."""
         if not isinstance(self.estimator, Pipeline):
-            raise InvalidParameter(f"estimator must be a ppdp.Pipeline, got {type(self.estimator).__name__}.")
+            kind = type(self.estimator)
+            raise InvalidParameter(
+                f"estimator must be a ppdp.Pipeline, got {kind.__module__.partition('.')[0]}'s {kind.__name__}.",
+                fix="ppdp.Pipeline.from_sklearn(estimator, ranges=..., classes=...) makes one of scikit-learn's.",
+            )
         for name in ("ledger", "random_state", "dataset"):
             if getattr(self.estimator, name) is not None:
                 raise InvalidParameter(
@@ -326,7 +331,7 @@ class PrivateSearchCV(PrivateEstimator, MetaEstimatorMixin, BaseEstimator):
         train, held_out = self._split(len(labels))
         facts = [c.plan(len(train), spend.epsilon, spend.delta, setting) for c, spend in zip(candidates, plan.fits)]
         sums = np.full(len(candidates), np.nan)
-        for i, (candidate, spend, known) in enumerate(zip(candidates, plan.fits, facts)):
+        for i, (candidate, spend, known) in enumerate(zip(progress(candidates, "candidates"), plan.fits, facts)):
             try:
                 pipeline = candidate.fit(spend, setting, _rows(table, train), labels[train], seeds[i])
             except PrivacyRefusal:

@@ -21,6 +21,7 @@ from types import FrameType
 from typing import Any, Protocol
 
 from ppdp.core.adjacency import Adjacency
+from ppdp.core.boundary import outside
 from ppdp.core.names import DEFAULT_DATASET, dataset_name
 from ppdp.exceptions import CompositionWarning, LedgerError
 from ppdp.privacy.ledger.adaptive import MOST, Entry, total_epsilon
@@ -305,17 +306,8 @@ def _warn(found: Charge) -> None:
         " Fix: make all fits in one `with ppdp.Ledger(epsilon=..., delta=...):`, search with PrivateSearchCV, and give"
         " data of other people another dataset= name.",
         CompositionWarning,
-        stacklevel=_outside(),
+        stacklevel=outside(),
     )
-
-
-def _outside() -> int:
-    """How many frames a warning stands above: the first that is not ppdp's."""
-    frame: FrameType | None = sys._getframe(1)
-    level = 1
-    while frame is not None and str(frame.f_globals.get("__name__")).startswith(("ppdp.", "numpy", "contextlib")):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def _around(frame: FrameType | None) -> str | None:

@@ -15,7 +15,7 @@ from ppdp.core.checks import columns_of, length
 from ppdp.core.declared import Value, plain, ranges_by_column
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
-from ppdp.core.names import nearest
+from ppdp.core.names import slips
 from ppdp.core.rounding import inflate
 from ppdp.data.frames import named, objects, opened
 from ppdp.data.rows import Array, Rows
@@ -176,10 +176,8 @@ class ColumnMap(RowWiseTransformer):
             told = f"columns are taken by name ({', '.join(map(repr, asked))}), and there are no names of columns."
         else:
             told = f"X lacks the column(s) {', '.join(map(repr, missing))}, taken by name."
-        slips = [(name, nearest(name, known - set(asked))) for name in missing]
-        meant = " ".join(f"did you mean {near!r} by {name!r}?" for name, near in slips if near is not None)
         fix = f"pass a frame with {', '.join(map(repr, asked))}; to plan, Domain(feature_names=(...)) with all columns."
-        raise DomainMismatch(told, fix=meant or fix)
+        raise DomainMismatch(told, fix=slips(missing, sorted(known - set(asked))) or fix)
 
     def _found(self, names: Sequence[str] | None, count: int) -> list[tuple[Block, list[int]]]:
         """Blocks that have columns, with their positions."""

@@ -27,9 +27,9 @@ BLANK, DROP = "?", "drop"
 
 _FORMS = {
     "number": "[low, high]",
-    "text": '["a", "b"], or of dates [1990-01-01, 2030-12-31]',
-    "date": "[1990-01-01, 2030-12-31]",
-    "unknown": '[low, high], ["a", "b"] or [1990-01-01, 2030-12-31]',
+    "text": '["a", "b"], or of dates ["1990-01-01", "2030-12-31"]',
+    "date": '["1990-01-01", "2030-12-31"]',
+    "unknown": '[low, high], ["a", "b"] or of dates ["1990-01-01", "2030-12-31"]',
 }
 """What may stand for a blank, by the kind of the column."""
 
@@ -53,7 +53,7 @@ def declare(X: Any) -> Declaration:
     >>> facts = declare(pd.DataFrame({"age": [50], "sex": pd.array(["F"], "string"), "smoker": [True]}))
     >>> print(facts)
     age = "?"  # int64: [low, high], or "private" or "drop"
-    sex = "?"  # string: ["a", "b"], or of dates [1990-01-01, 2030-12-31], or "drop"
+    sex = "?"  # string: ["a", "b"], or of dates ["1990-01-01", "2030-12-31"], or "drop"
     smoker = [0, 1]  # bool
     >>> facts.update(age=(18, 90), sex=["F", "M"])
     >>> facts.column_map().fit_transform(pd.DataFrame({"age": [90], "sex": ["F"], "smoker": [True]}))
@@ -144,7 +144,9 @@ class Declaration(UserDict[str, Any]):
         for left, what in ((self.blanks, "blanks are left"), (unread, "only ranges of numbers can be released")):
             if left:
                 told = "; ".join(f"{column} = {_FORMS.get(self.kinds[column], _FORMS['unknown'])}" for column in left)
-                raise MissingBound(f"{what}: {', '.join(map(repr, left))}.", fix=f"{told}; from public knowledge.")
+                other = '"drop", or "private" for numbers of which nobody knows a range'
+                fix = f"{told}; from public knowledge. Else {other}."
+                raise MissingBound(f"{what}: {', '.join(map(repr, left))}.", fix=fix)
         read = {column: value for column, value in self.items() if not _is(value, DROP)}
         parts = [(_form(column, value)[1], [column]) for column, value in read.items()]
         if not parts:
@@ -188,7 +190,7 @@ def _form(column: str, value: Any) -> tuple[str, Any]:
     if _is(value, PRIVATE):
         return "number", _AsNumbers()
     given = list(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)) else []
-    if len(given) == 2 and all(map(is_date, given)):
+    if len(given) == 2 and all(is_date(end) or _is_day(end) for end in given):
         return "date", DateEncoder({column: tuple(given)})
     if len(given) == 2 and all(isinstance(end, Real) and not isinstance(end, bool) for end in given):
         return "number", MinMaxScaler({column: pair(f"the range of {column!r}", given)})
@@ -200,10 +202,15 @@ def _form(column: str, value: Any) -> tuple[str, Any]:
     if all(isinstance(label, str) and math.isfinite(seconds_of(label)) for label in known):
         raise InvalidParameter(
             f"the categories of {column!r} are dates written as text.",
-            fix=f"{column} = [1990-01-01, 2030-12-31] without quotes; in Python two datetime.date.",
+            fix=f'{column} = ["1990-01-01", "2030-12-31"], the first and the last one that there may be.',
         )
     text = any(isinstance(label, str) for label in known)
     return "text" if text else "number", CategoryEncoder({column: known})
+
+
+def _is_day(value: Any) -> bool:
+    """Whether it is a date as text, with its hyphens: without, it may be a code."""
+    return isinstance(value, str) and value[4:5] == "-" and math.isfinite(seconds_of(value))
 
 
 def _key(column: str) -> str:

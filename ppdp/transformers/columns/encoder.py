@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ppdp.core.declared import Value
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
+from ppdp.core.names import slips
 from ppdp.data.frames import named, opened
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import DomainMismatch, InvalidParameter
@@ -81,5 +82,9 @@ def by_column(given: Any, columns: Sequence[Any], stage: str, parameter: str) ->
     missing = [column for column in columns if column not in given]
     if missing or unknown:
         what = f"lacks the columns {missing}" if missing else f"declares the columns {unknown}, which it does not get"
-        raise DomainMismatch(f"{parameter} {what}.", stage=stage, fix="declare every column once, by its name.")
+        raise DomainMismatch(
+            f"{parameter} {what}.",
+            stage=stage,
+            fix=slips(unknown, missing) or "declare every column once, by its name.",
+        )
     return [given[column] for column in columns]

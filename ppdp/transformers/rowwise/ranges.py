@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ppdp.core.declared import PRIVATE
+from ppdp.core.names import slips
 from ppdp.data.rows import Array
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 
@@ -94,6 +95,6 @@ def _by_column(
         raise DomainMismatch(
             f"{parameter} lacks the columns {missing or 'of unnamed data'}.",
             stage=stage,
-            fix="give every column a range.",
+            fix=slips([name for name in named if name not in names], missing) or "give every column a range.",
         )
     return [named[name] for name in names]

@@ -8,7 +8,7 @@ import pytest
 from plans import classifier, data, plan
 
 from ppdp import Adjacency, Domain, make_pipeline
-from ppdp.exceptions import DomainMismatch, MissingBound
+from ppdp.exceptions import DomainMismatch, MissingBound, NoiseWarning
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.pipeline.planning.plan import Plan
 from ppdp.transformers import MeanImputer, MinMaxScaler, NormClipper, StandardScaler
@@ -63,9 +63,24 @@ class TestFacts:
     def test_classes_read_from_y_are_not_public(self):
         X, y = data("different")
         pipe = make_pipeline(MinMaxScaler(ranges=(0, 1)), LogisticRegression(), delta=1e-5)
-        (fact,) = [f for f in pipe.plan(Domain(n_rows=400, n_features=3)).facts if not f.public]
+        made = pipe.plan(Domain(n_rows=400, n_features=3))
+        (fact,) = [f for f in made.facts if not f.public]
         assert fact.name == "classes"
-        assert pipe.fit(X, y).certificate_.status == "CONDITIONAL"
+        (told,) = made.warnings
+        assert told.endswith("CONDITIONAL on that: pass classes=(...) to the last step.")
+        certificate = pipe.fit(X, y).certificate_
+        assert certificate.status == "CONDITIONAL"
+        assert all(told in " ".join(text.split()) for text in (certificate.to_text(), certificate.to_html()))
+        assert plan(NormClipper(), LogisticRegression(classes=(0, 1))).warnings == ()
+
+    def test_a_fit_of_little_use_says_so_once_in_the_words_of_its_plan(self):
+        X, pipe = data("different")[0][:60], make_pipeline(MinMaxScaler(ranges="private"), GaussianMechanism())
+        with pytest.warns(NoiseWarning) as caught:
+            pipe.fit(X)
+        (warning,) = [one for one in caught if one.category is NoiseWarning]
+        assert "nothing better can be had" in str(warning.message)
+        assert str(warning.message) == " ".join(pipe.certificate_.record.warnings)
+        assert warning.filename == __file__
 
     def test_the_smaller_of_two_bounds_on_gaps_counts(self):
         for declared, own in ((7, 12), (12, 7), (None, 7), (7, None), (7, 0.5)):

@@ -6,6 +6,7 @@ import pytest
 import searches
 from searches import N, pipeline, search
 from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.pipeline import Pipeline as SklearnPipeline
 
 import ppdp.pipeline.search.search
 from ppdp import Adjacency, Domain, Ledger, Pipeline, PrivateSearchCV
@@ -56,7 +57,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("parameters", "says"),
         [
-            ({"estimator": LogisticRegression()}, "ppdp.Pipeline"),
+            ({"estimator": LogisticRegression()}, "ppdp.Pipeline, got ppdp's LogisticRegression"),
+            ({"estimator": SklearnPipeline([])}, "got sklearn's Pipeline.*from_sklearn"),
             ({"estimator": Pipeline([("mean", GaussianMechanism())])}, "predict"),
             ({"estimator": pipeline(random_state=0)}, "random_state"),
             ({"estimator": pipeline(ledger=Ledger())}, "ledger"),
