@@ -16,6 +16,7 @@ from ppdp.transformers import ClusterDeduplicator, ClusterQuantizer, MinMaxScale
 from ppdp.transformers.base import Stage
 
 ROOT = Path(__file__).parents[2]
+GUIDES = sorted(page for page in (ROOT / "docs" / "guides").glob("*.md") if page.stem not in ("index", "review"))
 
 
 def cost():
@@ -58,6 +59,15 @@ def noise(stage, domain):
 def test_the_guide_names_every_stage():
     text = cost().GUIDE.read_text("utf-8")
     assert [name for name, kind in REGISTRY.items() if issubclass(kind, Stage) and f"`{name}(" not in text] == []
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda page: page.stem)
+def test_a_guide_begins_with_whom_it_is_for_and_what_they_have_at_the_end(guide):
+    title, first = guide.read_text("utf-8").split("\n\n")[:2]
+    words = " ".join(first.split())
+    assert title.startswith("# ")
+    assert words.startswith("For ")
+    assert "At the end you " in words
 
 
 def test_the_guide_to_what_is_supported_names_every_class_that_is_known():
