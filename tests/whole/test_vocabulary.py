@@ -33,9 +33,9 @@ TERMS = {
     r"\b[Pp]reprocess": ("pre-processing", ""),
     r"\b[Dd]e-dup|\bdedup(ed|ing)\b": ("deduplication", ""),
     r"\b(missings|NaNs)\b": ("missing values", ""),
-    r"\baccountants?\b": (
+    r"\baccount(s|ants?)?\b": (
         "ledger",
-        r"(diffprivlib's|default) accountants?|accountant( without| of diff|=)",
+        r"(diffprivlib's|default) accountants?|accountant( without| of diff|=)|accounts (for|the same way)",
     ),
     r"\blists of labels\b|\blabels? of (a|the) categor": ("category, for a value of a column of text", ""),
 }

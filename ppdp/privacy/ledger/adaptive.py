@@ -90,7 +90,7 @@ def refuse_other_units(earlier: Sequence[Entry], spend: Entry) -> None:
     """Units do not add up, and one person's rows may be in several blocks."""
     if any(entry.adjacency != spend.adjacency for entry in earlier):
         raise LedgerError(
-            f"the account of {spend.dataset!r} does not protect {spend.adjacency.unit}: it protects"
+            f"the ledger of {spend.dataset!r} does not protect {spend.adjacency.unit}: it protects"
             f" {earlier[0].adjacency.unit}.",
             fix="declare the same adjacency (or rows_per_unit) for every fit, or open another ledger.",
         )
@@ -320,6 +320,6 @@ def refuse_overspend(entries: Sequence[Entry], epsilon: float, delta: float, acc
 
 def _refusal(which: str, name: str, others: str) -> LedgerError:
     return LedgerError(
-        f"{which} cannot share a {name} account when each may depend on the outcome of the last.",
+        f"{which} cannot share a {name} ledger when each may depend on the outcome of the last.",
         fix=f"a ledger of its own for each kind, or one opened with accounting={others}.",
     )
