@@ -99,7 +99,7 @@ class Distance:
         The same on one side; ``replaced + toggled`` unless a stage proves less. Fitted stages use
         ``mass`` and ``one_sided``, never ``replaced``.
     reordered : float, default=0
-        Toggles to add if rows must be matched position by position (see :meth:`by_position`).
+        How many more rows count as toggled if rows are matched place by place (see :meth:`by_position`).
     reweighted : float, default=0
         Count; the weight by which they differ is part of ``mass`` and ``one_sided``.
 

@@ -91,7 +91,7 @@ def complete(
     imputer = next((name for name, stage in stages if getattr(stage, "fills_gaps", False)), None)
     if imputer is None:
         domain = domain.but(max_missing=0)
-        facts.append(Fact("gaps", "none", "no imputer in the steps; a gap is an invalid value"))
+        facts.append(Fact("gaps", "none", "no imputer in the steps; a missing value is an invalid one"))
     else:
         shown = "any row may have gaps" if domain.max_missing is None else f"at most {_shown(domain.max_missing)} rows"
         shown = "none" if domain.max_missing == 0 else shown

@@ -224,7 +224,8 @@ def repaired_values(X: Any, domain: Domain, *, gaps: bool, invalid: str) -> Any:
             )
         if not gaps and np.isnan(X).any():
             raise InvalidValue(
-                "Input X contains NaN, and no step fills gaps.", fix="add MeanImputer(), or use invalid='repair'."
+                "Input X contains NaN, and no step fills missing values.",
+                fix="add MeanImputer(), or use invalid='repair'.",
             )
     else:
         X = np.where(np.isfinite(X), X, np.nan if gaps else 0.0)

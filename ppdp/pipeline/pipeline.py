@@ -68,7 +68,8 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
         pipeline that ends in a transformer releases its statistics. For steps of scikit-learn their twins are run, as
         :meth:`from_sklearn` makes them and ``conversion`` tells; what has none is refused, with what to write instead.
     epsilon, delta : float, default=1.0 and 1e-6
-        The guarantee for everything that leaves.
+        The guarantee for everything that leaves. epsilon is at most 500. delta must be below one over the number of
+        rows, so the default is refused from a million rows on; 0 is allowed where nothing needs a delta.
     domain : Domain, optional
         Public facts; completed from the steps and from the shape and schema of X.
     adjacency : Adjacency, optional
@@ -76,7 +77,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
     gate : {"auto", "gaussian", "laplace", "discrete-laplace", None} or Ladder, default="auto"
         The noise of the test of all conditions of the chosen route; "auto" takes what leaves the mechanism the least
         noise. None assumes the conditions, and the certificate says CONDITIONAL. A :class:`~ppdp.Ladder` tests several
-        public thresholds of one condition.
+        public thresholds of one condition, in Python only: a pipeline file cannot hold one.
     invalid : {"error", "repair"}, default="error"
         What to do with undeclared NaN, infinity and unknown labels: stop (the certificate says that exceptions are not
         covered), or repair row by row (covered).

@@ -46,7 +46,7 @@ def check_rows(stage: Any, X: Array, domain: Domain) -> None:
         )
     if incomplete(Rows.of(X)) > domain.missing_rows:
         raise InvalidValue(
-            "more rows have gaps than max_missing declares.", stage=name, fix="declare what holds for all."
+            "more rows have missing values than max_missing declares.", stage=name, fix="declare what holds for all."
         )
 
 

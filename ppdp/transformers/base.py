@@ -204,7 +204,7 @@ class Stage(Documented, BaseEstimator):
         """The public norm of rows that have no gaps; refuses rows that may have any."""
         stage = type(self).__name__
         if domain.missing_rows:
-            raise UnsupportedOrder("rows may have gaps here.", stage=stage, fix="put an imputer before it.")
+            raise UnsupportedOrder("rows may have missing values here.", stage=stage, fix="put an imputer before it.")
         return float(domain.require("row_norm", stage))
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -119,7 +119,7 @@ class TestGapsAtTheMechanism:
     def test_is_refused_before_any_data(self):
         stage = self.Careless(np.tanh, out_ranges=(-1, 1))
         pipe = Pipeline([("map", stage), ("clip", NormClipper(1.0)), ("mean", GaussianMechanism())])
-        with pytest.raises(UnsupportedOrder, match="may have gaps") as caught:
+        with pytest.raises(UnsupportedOrder, match="may have missing values") as caught:
             pipe.plan(Domain(n_rows=100, n_features=2))
         assert caught.value.stage == "mean"
 

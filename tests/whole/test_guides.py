@@ -1,18 +1,22 @@
 """The guides say what the code says."""
 
 import importlib.util
+import re
+from itertools import product
 from pathlib import Path
 
 import pytest
 
-from ppdp import Domain, make_pipeline
-from ppdp.exceptions import NoRoute
+from ppdp import Domain, exceptions, make_pipeline
+from ppdp.exceptions import NoRoute, PpdpError
+from ppdp.interop.sklearn.table import TABLE
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.testing import REGISTRY
-from ppdp.transformers import ClusterDeduplicator, MinMaxScaler, StandardScaler
+from ppdp.transformers import ClusterDeduplicator, ClusterQuantizer, MinMaxScaler, StandardScaler
 from ppdp.transformers.base import Stage
 
 ROOT = Path(__file__).parents[2]
+GUIDES = sorted(page for page in (ROOT / "docs" / "guides").glob("*.md") if page.stem not in ("index", "review"))
 
 
 def cost():
@@ -37,9 +41,9 @@ def test_the_figures_beside_the_table_are_what_the_plans_say():
     domain = Domain(n_rows=1000, n_features=5)
     assert noise(StandardScaler(statistics="exact"), domain) / noise(None, domain) == pytest.approx(18.5, rel=1e-3)
     assert "by default no data pass it at ε = 1 or 2" in text
-    for epsilon in (1.0, 2.0):
+    for stage, epsilon in product((ClusterDeduplicator(), ClusterQuantizer()), (1.0, 2.0)):
         with pytest.raises(NoRoute):
-            made(ClusterDeduplicator(), LogisticRegression((0, 1)), domain, epsilon)
+            made(stage, LogisticRegression((0, 1)), domain, epsilon)
 
 
 def made(stage, last, domain, epsilon=1.0):
@@ -55,3 +59,41 @@ def noise(stage, domain):
 def test_the_guide_names_every_stage():
     text = cost().GUIDE.read_text("utf-8")
     assert [name for name, kind in REGISTRY.items() if issubclass(kind, Stage) and f"`{name}(" not in text] == []
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda page: page.stem)
+def test_a_guide_begins_with_whom_it_is_for_and_what_they_have_at_the_end(guide):
+    title, first = guide.read_text("utf-8").split("\n\n")[:2]
+    words = " ".join(first.split())
+    assert title.startswith("# ")
+    assert words.startswith("For ")
+    assert "At the end you " in words
+
+
+def test_the_guide_to_what_is_supported_names_every_class_that_is_known():
+    """In the table of twins those that are converted, in the other one all others."""
+    text = (ROOT / "docs" / "guides" / "supported.md").read_text("utf-8")
+    _, converted, refused = text.split("\n## ", 3)[1:]
+    named = [
+        {
+            name
+            for line in part.splitlines()
+            if line.startswith("| `")
+            for name in re.findall(r"`(\w+)`", line.split("|")[1])
+        }
+        for part in (converted, refused)
+    ]
+    twins = {name for name, known in TABLE.items() if known.make}
+    assert named == [twins, set(TABLE) - twins]
+
+
+def test_the_reference_of_errors_has_every_class_with_its_code():
+    rows = re.findall(
+        r"^\| `(\w+)` \| (?:`([\w-]+)` \|)?", (ROOT / "docs/reference/errors.md").read_text("utf-8"), flags=re.M
+    )
+    kinds = [
+        kind for kind in vars(exceptions).values() if isinstance(kind, type) and kind.__module__ == exceptions.__name__
+    ]
+    codes = {kind.__name__: kind.code if issubclass(kind, PpdpError) else "" for kind in kinds}
+    assert {name: code for name, code in rows if name in codes} == codes
+    assert {name for name, _ in rows} - set(codes) == {"reserved", "released", "refused", "failed"}

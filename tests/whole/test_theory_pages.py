@@ -82,3 +82,31 @@ def test_stages_and_mechanisms_say_where_their_formulas_are_proved(kind: type) -
     assert formulas
     named = set(re.findall(r"docs/theory/([\w-]+)\.md", kind.__doc__ or ""))
     assert {FORMULAS[name].page for name in formulas} <= named
+
+
+LETTERS = re.compile(r"[αβγδεηκλμνπρστφψωΔΣΦ‖≤≥√∑]|\b[nd] =|\w_\d")
+
+
+@every_page
+def test_page_begins_with_plain_sentences(page: Path) -> None:
+    """What it shows, for whom, and what follows for a user, before any letter."""
+    title, opening = text(page).split("\n\n")[:2]
+    words = opening.split()
+    assert title.startswith("# ")
+    assert opening[0].isalpha()
+    assert 30 <= len(words) <= 90
+    assert 2 <= len(re.findall(r"[.](?:\s|$)", opening)) <= 5
+    assert "for" in words
+    assert not LETTERS.search(opening)
+
+
+def test_the_map_of_lemmas_is_that_of_the_pages() -> None:
+    """A page that uses a lemma of another one stands behind its name in the index, and no other does."""
+    entries = re.findall(r"^\* (.*(?:\n  .*)*)", text(INDEX).split("## Which page uses which lemma")[1], flags=re.M)
+    for entry in entries:
+        homes, users = entry.split(":")[0], entry.split(":", 1)[1]
+        for name in re.findall(r"\*\*((?:Lemma|Theorem) [A-Z])\*\*", homes):
+            uses = re.compile(rf"\b{name}\b")
+            named = {page.name for page in PAGES if uses.search(" ".join(text(page).split()))}
+            proved = {page.name for page in PAGES if f"**{name}" in text(page)}
+            assert set(re.findall(r"\]\((.*?)\)", users)) == named - proved, name

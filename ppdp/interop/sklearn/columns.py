@@ -73,7 +73,7 @@ def split_columns(step: Step, facts: Facts, front: list[Step]) -> Split:
             late = next(one for one in steps if not is_public(one))
             public[-1].refuse(
                 f"it stands behind {late.name!r}, which looks at the rows, so that units are not public here.",
-                "put it first: gaps stay gaps in it.",
+                "put it first: missing values pass through it.",
             )
         block = Block(branch.columns, public_map(public, branch.columns, facts), branch.prefix, branch.rest)
         blocks.append(block)

@@ -135,7 +135,7 @@ class _Made:
             )
             self.uneven = split.scaler
         if split.imputer is not None and split.gappy:
-            split.imputer.changed.append("gaps of all columns are filled, also of those that had no imputer")
+            split.imputer.changed.append("missing values of all columns are filled, also of those that had no imputer")
         tail = [s for s in (split.imputer, split.scaler) if s is not None]
         rest = [*tail, *behind]
         self.front([s for s in split.inside if is_public(s)], split.blocks, rest, step)
@@ -215,7 +215,7 @@ class _Made:
         if gaps and not block.fills:
             added.append(Filled(None))
             notes.append(
-                f"{block.described}: a gap becomes the middle of the public range, since nothing else fills it"
+                f"{block.described}: a missing value becomes the middle of the public range: nothing else fills it"
             )
         return replace(block, maps=(*block.maps, *added))
 
@@ -268,7 +268,7 @@ class _Made:
             raise UnsupportedOrder(
                 "it stands behind a stage that looks at the rows, and the units of the columns are not public here.",
                 stage=step.name,
-                fix="put it first: gaps stay gaps in it.",
+                fix="put it first: missing values pass through it.",
             )
         if self.projected is not None:
             raise UnsupportedOrder(

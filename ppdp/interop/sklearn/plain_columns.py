@@ -66,7 +66,8 @@ def _map(name: str, step: PublicMap, given: ColumnFacts) -> Any:
     _refuse(
         step.step or name,
         f"{type(step).__name__} does with some cells what no object of scikit-learn does.",
-        "numbers with ranges and constants for gaps, and OneHotEncoder without a category for gaps, have plain twins.",
+        "numbers with ranges and constants for missing values, and OneHotEncoder without a category for them, "
+        "have plain twins.",
     )
 
 
@@ -76,7 +77,11 @@ def _one_hot(name: str, step: OneHot) -> Any:
     categories = [list(labels) for labels in step.categories]
     gone = step.dropped
     if step.gap is not None or any(map(is_gap, chain.from_iterable(categories))):
-        _refuse(name, "gaps count as a category, and scikit-learn knows several kinds of gaps.", "fill them first.")
+        _refuse(
+            name,
+            "missing values are a category, and scikit-learn knows several kinds of them.",
+            "fill them first.",
+        )
     if not all(map(_is_usual, categories)):
         _refuse(name, "scikit-learn takes text, or numbers in ascending order, as categories.", "declare them so.")
     if any(i is None for i in gone) and any(i is not None for i in gone):

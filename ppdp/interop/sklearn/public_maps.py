@@ -59,14 +59,14 @@ def _writes_number(category: Any) -> bool:
         return False
 
 
-_ONE_GAP = "None, NaN and NA are one and the same gap"
+_ONE_GAP = "None, NaN and NA are one and the same"
 
 
 def _listed(step: Step, given: Any) -> list[Any]:
     """What is declared for each column, or for one."""
     if isinstance(given, (list, tuple, np.ndarray)):
         return list(given)
-    step.refuse("categories are no lists of labels.", "one list for each column: categories=[['a', 'b']].")
+    step.refuse("categories are no lists of values.", "one list for each column: categories=[['a', 'b']].")
 
 
 def _category_list(step: Step, given: Any) -> tuple[Any, ...]:
@@ -76,8 +76,8 @@ def _category_list(step: Step, given: Any) -> tuple[Any, ...]:
     if found is not None and all(isinstance(category, str | int | float | None) for category in found):
         return found
     step.refuse(
-        "categories are no lists of labels.",
-        "one list for each column: categories=[['a', 'b']]; a label is text, a number, or None or NaN for a gap.",
+        "categories are no lists of values.",
+        "one list for each column: categories=[['a', 'b']]; each is text, a number, or None or NaN for missing values.",
     )
 
 
@@ -96,7 +96,7 @@ def one_hot(step: Step, facts: Facts, columns: Any) -> PublicMap:
     unknown = choice("handle_unknown", given["handle_unknown"], ("error", *_ZEROS), step.name)
     categories = _lists(step, given["categories"], facts, columns)
     if unknown == "error":
-        step.changed.append("another category, or a gap that is none, is a row of zeros: an error would tell of a row")
+        step.changed.append("what is no category, missing values too, is a row of zeros: an error would tell of a row")
     expects = unknown != "error" or any(_has_gap(c) for c in categories)
     return OneHot(categories, expects=expects, step=step.name, dropped=_dropped(step, given["drop"], categories))
 
@@ -139,14 +139,14 @@ def ordinal(step: Step, facts: Facts, columns: Any) -> PublicMap:
     if how == "use_encoded_value" and not _is_nan(given["unknown_value"]):
         unknown = missing = number("unknown_value", given["unknown_value"], step.name)
     else:
-        step.changed.append("another category counts as the first: an error or a gap would tell of a row")
-        step.changed.append("a gap that is no category stays a gap")
+        step.changed.append("another category counts as the first: an error or a missing value would tell of a row")
+        step.changed.append("a missing value that is no category stays missing")
     if any(named):
         code = given["encoded_missing_value"]
         code = math.nan if _is_nan(code) else number("encoded_missing_value", code, step.name)
         if not all(named) and not (code == missing or (math.isnan(code) and math.isnan(missing))):
             step.refuse(
-                "a gap is a category in some of its columns, and has another code in the others.",
+                "missing is a category in some of its columns, and has another code in the others.",
                 "an OrdinalEncoder for each of these sets of columns.",
             )
         missing = code
@@ -177,7 +177,7 @@ def bins(step: Step, facts: Facts, columns: Any) -> PublicMap:
     encode = choice("encode", given["encode"], ("onehot", "onehot-dense", "ordinal"), step.name)
     step.changed.append("bins of the public ranges instead of those between the smallest and largest values")
     if encode != "ordinal":
-        step.changed.append("a gap is a row of zeros")
+        step.changed.append("a missing value is a row of zeros")
     return Binned(bins, hot=encode != "ordinal", step=step.name)
 
 
@@ -211,10 +211,11 @@ class Constant(PublicMap):
         """The map of columns that hold numbers."""
         if isinstance(self.value, str):
             self.imputer.refuse(
-                f"gaps become the label {self.value!r}, and rows hold numbers.", "put an encoder directly behind it."
+                f"missing values become the category {self.value!r}, and rows hold numbers.",
+                "put an encoder directly behind it.",
             )
         if self.value is None:
-            self.imputer.changed.append("gaps become 0")
+            self.imputer.changed.append("missing values become 0")
         return Filled(0.0 if self.value is None else self.value, self.imputer.name)
 
     def label(self, encoder: Categorical) -> Any:
@@ -222,10 +223,10 @@ class Constant(PublicMap):
         label = "missing_value" if self.value is None else self.value  # scikit-learn's default for text
         if any(label not in one for one in encoder.categories):
             self.imputer.refuse(
-                f"gaps become {label!r}, which is no category of {encoder.step!r}.",
+                f"missing values become {label!r}, which is no category of {encoder.step!r}.",
                 f"add {label!r} to its categories, or fill_value='a category'.",
             )
-        self.imputer.changed += [f"gaps become {label!r}", _ONE_GAP]
+        self.imputer.changed += [f"missing values become {label!r}", _ONE_GAP]
         return label
 
 
@@ -233,7 +234,10 @@ def constant(step: Step, facts: Facts, columns: Any) -> PublicMap:
     """A constant for gaps."""
     given = step.read("strategy", "fill_value", "missing_values", fixes={"add_indicator": "leave it out."})
     if not is_gap(given["missing_values"]):
-        step.refuse(f"missing_values={given['missing_values']!r} has no twin.", "put NaN for gaps before the pipeline.")
+        step.refuse(
+            f"missing_values={given['missing_values']!r} has no twin.",
+            "put NaN for missing values before the pipeline.",
+        )
     fill = _plain(given["fill_value"])
     if fill is None or isinstance(fill, str):
         return Constant(fill, step)

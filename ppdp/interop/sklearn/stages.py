@@ -20,10 +20,13 @@ def imputer(step: Step, facts: Facts) -> Any:
         "strategy",
         "missing_values",
         "fill_value",
-        fixes={"add_indicator": "leave it out: which columns have gaps is read off the rows."},
+        fixes={"add_indicator": "leave it out: which columns have missing values is read off the rows."},
     )
     if not (isinstance(given["missing_values"], float) and math.isnan(given["missing_values"])):
-        step.refuse(f"missing_values={given['missing_values']!r} has no twin.", "put NaN for gaps before the pipeline.")
+        step.refuse(
+            f"missing_values={given['missing_values']!r} has no twin.",
+            "put NaN for missing values before the pipeline.",
+        )
     if is_word(given["strategy"], "mean"):
         return transformers.MeanImputer()
     if is_word(given["strategy"], "median"):

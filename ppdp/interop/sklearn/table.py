@@ -130,7 +130,7 @@ _CLASSES: dict[str, Known] = {
             _constant: Leak("low", "which columns are empty: they are dropped", "RowMap", _CONSTANT),
             lambda given: given.get("strategy") != "mean" or bool(given.get("add_indicator")): Leak(
                 "high",
-                "medians or most frequent values, which are values of single rows, or which columns have gaps",
+                "medians or most frequent values, which are values of single rows, or where values are missing",
                 "TrimmedMeanImputer",
                 f"TrimmedMeanImputer(), or {_CONSTANT}",
             ),
@@ -158,7 +158,7 @@ _CLASSES: dict[str, Known] = {
         otherwise={
             _shows_gaps: Leak(
                 "high",
-                "which columns have gaps, or values of single rows, besides a regression of every column",
+                "which columns have missing values, or values of single rows, besides a regression of every column",
                 "RegressionImputer",
                 "RegressionImputer().",
             ),
@@ -207,7 +207,11 @@ _CLASSES: dict[str, Known] = {
     "DictVectorizer": Known(_WORDS),
     "KNNImputer": Known(Leak("high", _ROWS, "MeanImputer", "MeanImputer(), or RegressionImputer().")),
     "MissingIndicator": Known(
-        Leak("high", "which columns have gaps: one row with a gap decides", fix="MissingIndicator(features='all')."),
+        Leak(
+            "high",
+            "which columns have missing values: one row decides",
+            fix="MissingIndicator(features='all').",
+        ),
         harmless=lambda given: given.get("features") == "all",
     ),
     "SelectKBest": Known(_CHOICE, otherwise={lambda given: given.get("k") == "all": _SCORES}),

@@ -71,7 +71,7 @@ class Flow:
         if radius is None or self.reach <= radius * _SLACK:
             return self
         if self.gaps or self.d > MOST_COLUMNS:
-            why = "rows may have gaps here" if self.gaps else f"there are more than {MOST_COLUMNS} columns"
+            why = "rows may have missing values here" if self.gaps else f"there are more than {MOST_COLUMNS} columns"
             refuse(
                 f"it clips rows to a norm, and {why}: scikit-learn's objects cannot clip them so.",
                 stage,

@@ -306,14 +306,16 @@ class BatchModel(LinearModel):
         :class:`LogisticRegression` and :class:`Ridge`.
     max_iter : int or "auto", default="auto"
         Number of steps T, or of passes over the rows under "epochs"; "hidden" makes one pass. "auto":
-        ``6 (n μ / √d)^0.275``, between 10 and 80, but 20 to 40 of many rows (``docs/theory/noisy-gradient-descent.md``,
-        *How many steps*); where batches are sampled ``4 √(n μ / √d)``, between 10 and 400, and at least
-        ``(0.4 n / B)²``, up to 1000; under "epochs" 1 to 10 passes; under "output" as many as leave an error that is
-        small beside what one row does (the sensitivity is that of the last iterate, however far it is).
+        ``6 (n μ / √(d + 1))^0.275``, between 10 and 80, but 20 to 40 of many rows
+        (``docs/theory/noisy-gradient-descent.md``, *How many steps*), for n rows, d columns and the share μ of the
+        budget, k (d + 1) in place of d + 1 for k > 2 classes; where batches are sampled ``4 √(n μ / √(d + 1))``,
+        between 10 and 400, and at least ``(0.4 n / B)²``, up to 1000; under "epochs" 1 to 10 passes; under "output" as
+        many as leave an error that is small beside what one row does (the sensitivity is that of the last iterate,
+        however far it is).
     batch_size : int or "auto", default="auto"
         Rows in a batch B, their expected number under "poisson"; of no effect under "dpgd" and "output". "auto": the
-        larger of 256 and ``n / 50`` where batches are sampled; under "epochs" ``√(n μ / √d) / 2`` batches hold all
-        rows, 4 to 100; under "hidden" 100 do.
+        larger of 256 and ``n / 50`` where batches are sampled; under "epochs" ``√(n μ / √(d + 1)) / 2`` batches hold
+        all rows, 4 to 100; under "hidden" 100 do.
     coef_norm : float or "auto", default="auto"
         Radius D of the ball of coefficients, intercept included; of k > 2 classes all together, ``D √k``.
         "auto": ``5 max(1, √d / R)`` for classes and ``2 max(1, √d / R)`` for targets, R the norm of the rows.

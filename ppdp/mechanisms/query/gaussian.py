@@ -23,7 +23,7 @@ class GaussianMechanism(Query, Mechanism):
     ----------
     query : {"mean", "sum", "count", "covariance", "histogram", "rows"}, default="mean"
         What is released. "count": weight of the rows that are present. "covariance": mean and covariance, together at
-        the price of the mean. "histogram": rows in the cells of a public grid, column by column. "rows": every row in
+        the cost of the mean. "histogram": rows in the cells of a public grid, column by column. "rows": every row in
         its place; each carries the noise of a whole row, so only averages over many mean something.
     noise_scale : float, optional
         Standard deviation on each released number; a pipeline sets it.
@@ -37,8 +37,8 @@ class GaussianMechanism(Query, Mechanism):
     -----
     **Guarantee** (``docs/theory/releases.md``, ``docs/theory/queries.md``): ``mu = sensitivity / noise_scale`` exactly.
     For one replaced row the sensitivity is 2R/n (mean, covariance), 2R (sum, rows), 1 (count), √(2c) (histograms
-    of c columns). What is read from an answer is moved to the nearest that rows could have,
-    but for "rows".
+    of c columns), with n the public number of rows and R the public bound on the norm of a row. What is read from an
+    answer is moved to the nearest that rows could have, but for "rows".
     """
 
     _kind = "mechanism"

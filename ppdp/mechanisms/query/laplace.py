@@ -33,7 +33,8 @@ class LaplaceMechanism(Query, Mechanism):
     -----
     **Guarantee** (``docs/theory/laplace.md``): ``epsilon = shift / noise_scale``, delta 0. For one replaced row the L1
     shift is 2B/n (mean), 2B (sum; B = √d R, or d b for entries up to b if that is less), 1 (count), 2c (histograms of
-    c columns), 2B (rows); for one changed row what its entries change together.
+    c columns), 2B (rows); for one changed row what its entries change together. n is the public number of rows, d that
+    of columns, R the public bound on the norm of a row.
     """
 
     _kind = "privacy"

@@ -198,7 +198,9 @@ class Solver:
         """The plan of a route with this kind of gate; several rungs are those of a ladder."""
         if self.mechanism is not None and route.domain.missing_rows:
             raise UnsupportedOrder(
-                "rows may have gaps here.", stage=self.mechanism[0], fix="fill the gaps of every column before it."
+                "rows may have missing values here.",
+                stage=self.mechanism[0],
+                fix="fill those of every column before it.",
             )
         allowance = self._allowance(route)
         if self.delta == 0 and allowance:

@@ -96,7 +96,7 @@ def refuse_other_units(earlier: Sequence[Entry], spend: Entry) -> None:
             else f"does not protect {asked.unit}: it protects {other.unit}"
         )
         raise LedgerError(
-            f"the account of {spend.dataset!r} {differ}.",
+            f"the ledger of {spend.dataset!r} {differ}.",
             fix="declare the same adjacency (or rows_per_unit) for every fit, or open another ledger.",
         )
     if spend.block and not spend.adjacency.single:
@@ -325,6 +325,6 @@ def refuse_overspend(entries: Sequence[Entry], epsilon: float, delta: float, acc
 
 def _refusal(which: str, name: str, others: str) -> LedgerError:
     return LedgerError(
-        f"{which} cannot share a {name} account when each may depend on the outcome of the last.",
+        f"{which} cannot share a {name} ledger when each may depend on the outcome of the last.",
         fix=f"a ledger of its own for each kind, or one opened with accounting={others}.",
     )

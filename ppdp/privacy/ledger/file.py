@@ -172,7 +172,7 @@ def _at_work() -> Iterator[None]:
 
 def _unusable(path: Path | None, error: Exception) -> LedgerError:
     return LedgerError(
-        f"the account at {str(path)!r} cannot be used: {getattr(error, 'strerror', error)}.",
+        f"the ledger at {str(path)!r} cannot be used: {getattr(error, 'strerror', error)}.",
         fix="give the path of a ledger, or of a new file, on a local disk that can be written.",
     )
 
@@ -205,7 +205,7 @@ def _open(database: sqlite3.Connection, given: Terms, accounting: str | None) ->
     """Check an existing account, bring it up to date, and take over its terms."""
     if database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
         raise LedgerError(
-            "the file is empty: what was spent may have stood in it, so no account is begun in its place.",
+            "the file is empty: what was spent may have stood in it, so no ledger is begun in its place.",
             fix="restore it from a backup; if it never was a ledger, remove it or give another path.",
         )
     if database.execute("PRAGMA application_id").fetchone()[0] != _FILE_KIND:
@@ -247,8 +247,8 @@ def agreed(terms: Terms, account: str) -> None:
     """Refuse another account than the one that was opened: a file that was swapped."""
     if terms.account != account:
         raise LedgerError(
-            f"the file now holds another account ({terms.account}) than the one that was opened ({account}).",
-            fix="bring the file back; one account has one path for as long as anybody uses it.",
+            f"the file now holds another ledger ({terms.account}) than the one that was opened ({account}).",
+            fix="bring the file back; one ledger has one path for as long as anybody uses it.",
         )
 
 

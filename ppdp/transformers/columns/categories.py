@@ -78,7 +78,7 @@ class Categorical(PublicMap):
             distinct = False
         if not distinct or sum(self._is_fallback(c) for c in categories) > 1:
             raise InvalidParameter(
-                "categories must be distinct, whole numbers also as floats, and at most one stands for gaps.",
+                "categories must be distinct, whole numbers also as floats, and at most one stands for missing values.",
                 stage=self.step,
                 fix="name every category once, larger numbers than 2**53 as text.",
             )
@@ -197,7 +197,7 @@ class Labelled(PublicMap):
             raise InvalidParameter(
                 f"categories of {len(self.labels)} columns are declared for {len(given.names)} columns.",
                 stage="CategoryEncoder",
-                fix="a list of labels for every column, or by name.",
+                fix="a list of categories for every column, or by name.",
             )
         return ColumnFacts.within(given.names, np.array([(-1.0, max(1.0, len(c) - 1.0)) for c in self.categories]))
 

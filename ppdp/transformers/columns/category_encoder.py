@@ -101,7 +101,7 @@ class CategoryEncoder(Encoder):
         if isinstance(given, str):
             if given == PRIVATE:
                 raise MissingBound("categories that nobody declared cannot be released yet.", stage=_NAME, fix=_FIX)
-            raise InvalidParameter(f"categories must be lists of labels, got {shown(given)}.", stage=_NAME, fix=_FIX)
+            raise InvalidParameter(f"categories must be lists of values, got {shown(given)}.", stage=_NAME, fix=_FIX)
         if isinstance(given, Mapping):
             lists = by_column(given, columns, _NAME, "categories")
         elif isinstance(given, Iterable):
@@ -109,7 +109,7 @@ class CategoryEncoder(Encoder):
             if not any(isinstance(one, Iterable) and not isinstance(one, (str, bytes)) for one in lists):
                 lists = [lists] * len(columns)
         else:
-            raise InvalidParameter(f"categories must be lists of labels, got {shown(given)}.", stage=_NAME, fix=_FIX)
+            raise InvalidParameter(f"categories must be lists of values, got {shown(given)}.", stage=_NAME, fix=_FIX)
         if sum(len(one) for one in lists if hasattr(one, "__len__")) > MOST_COLUMNS:
             raise InvalidParameter(
                 f"more than {MOST_COLUMNS} categories are declared.",

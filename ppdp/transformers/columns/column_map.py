@@ -301,9 +301,9 @@ def _readings(found: Sequence[tuple[Block, list[int]]]) -> dict[int, Reading]:
             reading = None if block.encoder is None else block.encoder.reading(at)
             if known.setdefault(i, reading) != reading:
                 raise InvalidParameter(
-                    "a column is encoded twice, with other categories, or read once as labels and once as numbers.",
+                    "a column is encoded twice, with other categories, or read once as categories and once as numbers.",
                     stage=block.stage,
-                    fix="declare the same categories, in the same order; drop it where it is no label.",
+                    fix="declare the same categories, in the same order; drop it where it is no category.",
                 )
     return {i: reading for i, reading in known.items() if reading is not None}
 
@@ -335,7 +335,7 @@ def _check_filled(parts: Sequence[_Part]) -> None:
     bare = [name for part in parts if not part.block.fills for name in part.facts[0].names]
     if bare and any(part.block.expects for part in parts):
         raise InvalidParameter(
-            f"no gap may come in: those of {', '.join(map(repr, bare))} are not filled, those of other columns are.",
+            f"no value may be missing: those of {', '.join(map(repr, bare))} are not filled, others are.",
             stage="ColumnMap",
             fix="fill these columns as well, or put an imputer behind it.",
         )

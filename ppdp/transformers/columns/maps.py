@@ -131,7 +131,7 @@ class Filled(PublicMap):
     def facts(self, given: ColumnFacts) -> ColumnFacts:
         if self.value is None:
             return given.bounded(self.step)
-        value = number("the constant for gaps", self.value, self.step)
+        value = number("the constant for missing values", self.value, self.step)
         ranges = np.column_stack([np.minimum(given.ranges[:, 0], value), np.maximum(given.ranges[:, 1], value)])
         return ColumnFacts.within(given.names, ranges)
 

@@ -125,7 +125,7 @@ def _fails(error: Exception | None, stage: str) -> InvalidParameter:
     return InvalidParameter(
         f"the function of {stage} fails on every made-up row: {type(error).__name__}: {error}.",
         stage=stage,
-        fix="it must take a float64 array of shape (n, d), NaN for gaps.",
+        fix="it must take a float64 array of shape (n, d), NaN for missing values.",
     )
 
 

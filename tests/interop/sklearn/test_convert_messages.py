@@ -253,7 +253,7 @@ DIGITS = OneHotEncoder(categories=[["1", "2"]], handle_unknown="ignore")
             [columns(where=NUMBERS[:3], remainder="passthrough"), MODEL],
             "the remaining columns: what comes out is scaled",
         ),
-        ([columns(where=NUMBERS[:3], remainder="passthrough"), MODEL], "gaps of all columns are filled, also of those"),
+        ([columns(where=NUMBERS[:3], remainder="passthrough"), MODEL], "missing values of all columns are filled"),
         ([FunctionTransformer(np.round), MODEL], "dates and text must be numbers before"),
         ([StandardScaler(), PCA(2), StandardScaler(), MODEL], "it scales the projected columns, not the components"),
         ([PCA(2), LogisticRegression(fit_intercept=False)], "rows that are not centred"),
@@ -282,7 +282,7 @@ class TestLabelsAndNumbers:
     def test_a_column_is_labels_or_numbers(self, table):
         both = ColumnTransformer([("hot", OneHotEncoder(), ["ward"]), ("own", "passthrough", ["ward", *NUMBERS])])
         ranges = {**RANGES, "ward": (0, 1)}
-        with pytest.raises(InvalidParameter, match="once as labels and once as numbers"):
+        with pytest.raises(InvalidParameter, match="once as categories and once as numbers"):
             convert(both, MODEL, categories={"ward": WARDS["ward"]}, ranges=ranges).fit(*table)
 
     @pytest.mark.parametrize("order", [1, -1])
@@ -317,7 +317,7 @@ def test_gaps_of_text_become_scikit_learns_own_label(table):
     filled = make_pipeline(SimpleImputer(strategy="constant"), OneHotEncoder(categories=[labels]))
     pipe = convert(ColumnTransformer([("ward", filled, ["ward"])]), MODEL, categories=None, ranges=None)
     assert (pipe[0].fit_transform(X)[:, 1] == X["ward"].isna()).all()
-    assert "gaps become 'missing_value'" in repr(pipe.conversion)
+    assert "missing values become 'missing_value'" in repr(pipe.conversion)
 
 
 @pytest.mark.parametrize("code", [np.nan, -2, 12])
@@ -336,8 +336,8 @@ def test_the_code_of_a_gap_is_scikit_learns(code, unknown, gap):
     known = ~np.isnan(wanted)
     assert np.array_equal(found[known], wanted[known])
     report = repr(pipe.conversion)
-    assert known.all() or "a gap becomes the middle of the public range" in report
-    assert ("None, NaN and NA are one and the same gap" in report) == bool(gap)
+    assert known.all() or "a missing value becomes the middle of the public range" in report
+    assert ("None, NaN and NA are one and the same" in report) == bool(gap)
 
 
 class TestRowsPerUnit:

@@ -92,7 +92,7 @@ REFUSALS = {
     "two bounds": ([MODEL], {"ranges": RANGES, "max_norm": 1.0}, InvalidParameter, "one bound"),
     "minimum": ([MinMaxScaler(), MODEL], {"max_norm": 3.0}, MissingBound, "ranges"),
     "minimum later": ([StandardScaler(), MinMaxScaler()], {}, UnsupportedOrder, "put it first"),
-    "function later": ([SimpleImputer(), FunctionTransformer(np.sqrt)], {}, UnsupportedOrder, "gaps stay gaps"),
+    "function later": ([SimpleImputer(), FunctionTransformer(np.sqrt)], {}, UnsupportedOrder, "missing values pass"),
     "most frequent": ([SimpleImputer(strategy="most_frequent")], {}, InvalidParameter, "strategy='constant'"),
     "indicators": ([SimpleImputer(add_indicator=True)], {}, InvalidParameter, "leave it out"),
     "other gaps": ([SimpleImputer(missing_values=-1)], {}, InvalidParameter, "put NaN"),

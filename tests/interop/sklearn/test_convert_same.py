@@ -171,8 +171,8 @@ ALLOWED = {
 SEEDS = rounds(6)
 ALL = "all columns"
 SCALED = "what comes out is scaled from its public range to [-1, 1]"
-FIRST = "another category counts as the first: an error or a gap would tell of a row"
-FILLED = "a gap becomes the middle of the public range"
+FIRST = "another category counts as the first: an error or a missing value would tell of a row"
+FILLED = "a missing value becomes the middle of the public range"
 
 
 def ours(steps, X, names):

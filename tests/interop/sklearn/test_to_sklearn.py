@@ -234,7 +234,7 @@ class TestTables:
 
     def test_a_step_that_reads_cells_otherwise_is_named(self):
         pipe = self.made(categories={"ward": ["b", "a", None], "smokes": [0.0, 1.0]})
-        with pytest.raises(ExportError, match=r"'labels'.*gaps") as caught:
+        with pytest.raises(ExportError, match=r"'labels'.*missing values") as caught:
             pipe.release_.to_sklearn()
         assert caught.value.fix
 
@@ -332,7 +332,7 @@ class TestRefused:
 
     def test_a_norm_of_rows_with_gaps(self):
         pipe = fit(NormClipper(9.0), MeanImputer(), MODEL, X=with_gaps(X))
-        with pytest.raises(ExportError, match=r"'normclipper'.*gaps"):
+        with pytest.raises(ExportError, match=r"'normclipper'.*missing values"):
             pipe.release_.to_sklearn()
 
     def test_a_norm_of_very_many_columns(self):

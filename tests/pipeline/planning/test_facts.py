@@ -57,7 +57,7 @@ class TestFacts:
 
     def test_without_an_imputer_there_are_no_gaps(self):
         p = plan(NormClipper(), GaussianMechanism())
-        assert self.facts(p)["gaps"] == ("none", "no imputer in the steps; a gap is an invalid value")
+        assert self.facts(p)["gaps"] == ("none", "no imputer in the steps; a missing value is an invalid one")
         assert p.domain.max_missing == 0
 
     def test_classes_read_from_y_are_not_public(self):

@@ -194,7 +194,7 @@ def test_an_invalid_cell_ends_it_and_is_not_told(rows, tmp_path):
     steps = MinMaxScaler(ranges=(-4, 4)), StandardScaler()
     clean = TABLE.select(NAMES).slice(0, 1000).to_pandas().fillna(0.0)
     pipe = make_pipeline(*steps, domain=Domain(n_rows=1000)).fit(clean)
-    with pytest.raises(InvalidValue, match="Input X contains NaN, and no step fills gaps"):
+    with pytest.raises(InvalidValue, match="Input X contains NaN, and no step fills missing values"):
         pipe.write_parquet(rows, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -43,9 +43,9 @@ def test_a_file_that_was_swapped_is_refused_by_whoever_had_opened_the_other(path
     travelling = pickle.dumps(ledger)
     other.path.replace(path)
     for use in (lambda: ledger.settle(entry, "released"), lambda: ledger.reserve(mu=0.1), ledger.entries):
-        with pytest.raises(LedgerError, match="another account"):
+        with pytest.raises(LedgerError, match="another ledger"):
             use()
-    with pytest.raises(LedgerError, match="another account"):
+    with pytest.raises(LedgerError, match="another ledger"):
         pickle.loads(travelling)
     assert [(e.mu, e.status) for e in Ledger(path).entries()] == [(0.2, "reserved")]
 

@@ -39,7 +39,7 @@ class TestPureSpends:
         for first, second in ((gaussian, pure), (pure, gaussian)):
             ledger = Ledger()
             ledger.reserve(**first)
-            with pytest.raises(LedgerError, match="account"):
+            with pytest.raises(LedgerError, match="ledger"):
                 ledger.reserve(**second)
             assert len(ledger) == 1
 

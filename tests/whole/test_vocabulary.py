@@ -1,0 +1,86 @@
+"""One term for one thing: in the README, the guides, the reference, the manual of the command line and every error."""
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+from ppdp import exceptions
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "docs/limitations.md", "docs/architecture.md")),
+    *sorted((ROOT / "docs" / "guides").glob("*.md")),
+    *sorted((ROOT / "docs" / "reference").glob("*.md")),
+]
+
+TERMS = {
+    # what is not said: (what is said instead, where the word may stand all the same)
+    r"\bgaps?\b": (
+        "missing value",
+        r"gaps? (between|wider)|declared gap|and gap \||on gap|\*gap\*|filling gaps|leave gaps out",  # of quantiles
+    ),
+    r"\bpric(e|es|ed|ing)\b": (
+        "cost",
+        r"prices every|[Tt]hat price|a price|their price|the price in the table|were priced|\*Price\*",  # of a plan
+    ),
+    r"\b(row owners?|data subjects?|participants?|individuals?)\b": ("person", r"individual fields"),
+    r"\bdata sets?\b": ("dataset", ""),
+    r"\bneighbor|\bbehavior|\bnormaliz": ("neighbour, behaviour, normalise", ""),
+    r"\b[Pp]reprocess": ("pre-processing", ""),
+    r"\b[Dd]e-dup|\bdedup(ed|ing)\b": ("deduplication", ""),
+    r"\b(missings|NaNs)\b": ("missing values", ""),
+    r"\baccount(s|ants?)?\b": (
+        "ledger",
+        r"(diffprivlib's|default) accountants?|accountant( without| of diff|=)|accounts (for|the same way)",
+    ),
+    r"\blists of labels\b|\blabels? of (a|the) categor": ("category, for a value of a column of text", ""),
+}
+RAISED = {*exceptions.__all__} - {"escaped"}
+
+
+def prose(page: Path) -> str:
+    """Without code, which has names that users know from elsewhere."""
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.S)
+    return re.sub(r"`[^`\n]*`", "`code`", text)
+
+
+def errors(source: Path) -> Iterator[str]:
+    """What its errors say: literals in calls of their classes, in refusals, and every ``fix``."""
+    for node in ast.walk(ast.parse(source.read_text("utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        whole = name in RAISED or "refuse" in name
+        given = [*node.args] if whole else []
+        given += [word.value for word in node.keywords if word.arg == "fix" or (whole and word.arg != "stage")]
+        for part in (part for value in given for part in ast.walk(value)):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield part.value
+
+
+def said() -> dict[str, str]:
+    manual = tomllib.loads((ROOT / "ppdp" / "cli" / "manual.toml").read_text("utf-8"))
+    parts = [manual["overview"], *manual["shared"].values(), *manual["commands"].values()]
+    sources = sorted((ROOT / "ppdp").rglob("*.py"))
+    return {
+        **{page.relative_to(ROOT).as_posix(): prose(page) for page in PAGES},
+        "ppdp help": "\n".join(parts),
+        **{source.relative_to(ROOT).as_posix(): "\n".join(errors(source)) for source in sources},
+    }
+
+
+def test_one_thing_has_one_name() -> None:
+    """All terms in one test: reading every error of the package takes longest."""
+    texts = said()
+    assert "a mechanism must be the last step." in "\n".join(texts.values()), "errors are read"
+    found = [
+        f"{where}: say {term!r}: {line.strip()}"
+        for where, text in texts.items()
+        for banned, (term, allowed) in TERMS.items()
+        if re.search(banned, text)
+        for line in text.splitlines()
+        if re.search(banned, re.sub(allowed, "", line) if allowed else line)
+    ]
+    assert found == []
