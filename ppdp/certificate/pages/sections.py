@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from ppdp.certificate.issued import UNPROVED
 from ppdp.certificate.numbers import privacy_profile
 from ppdp.certificate.pages.drawing import budget_bar, distance_bars, epsilon_curve, power_curve
 from ppdp.certificate.pages.markup import (
@@ -25,6 +24,7 @@ from ppdp.certificate.pages.markup import (
     table,
 )
 from ppdp.certificate.pages.meaning import DIGEST, FACTS, ON_TRUST, RULES, WAYS, rounded_up, slack_in_words, terms
+from ppdp.certificate.pages.summary import first_page
 from ppdp.certificate.pages.view import ASKED, Noise, View, law_of, only_the_last, spreads
 from ppdp.certificate.record import Mechanism, Record, Step
 from ppdp.core.figures import figure
@@ -37,7 +37,7 @@ OTHER_DELTAS = (1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
 MOST = 10  # values of a list that are shown one by one
 
 
-def render_page(view: View) -> str:
+def render_page(view: View, signer: str | None = None) -> str:
     """The page of a certificate that holds; whatever text it has is shown as text."""
     c = view.record
     pair = f"({c.epsilon:g}, {c.delta:g})" + ("" if c.neighbours.record_level else " (for bounded changes only)")
@@ -47,7 +47,7 @@ def render_page(view: View) -> str:
         "SEEDED": "SEEDED certificate: nothing is protected",
     }[c.status]
     parts = (
-        opening(view),
+        first_page(view, signer),
         *meaning(view),
         *coverage(view),
         *stages(view),
@@ -57,33 +57,10 @@ def render_page(view: View) -> str:
         *curve(c),
         *facts(view),
         *routes(c),
-        closing(c),
+        closing(view),
     )
     main = element("main", *parts, class_=c.status.lower())
     return html_page(f"{title}: {c.dataset}" if c.dataset else title, main)
-
-
-def opening(view: View) -> Element:
-    """What the claim leaves out if anything, status, guarantee, and what everything else hangs on."""
-    c = view.record
-    claim = (view.before, "(ε, δ) = (", bound(c.epsilon), ", ", bound(c.delta), f"){view.after}")
-    return element(
-        "header",
-        items(view.beside, class_="beside") if view.beside else None,
-        element("h1", element("span", c.status, class_="status"), " ", *claim),
-        p(view.meaning, class_="lede"),
-        items(c.reasons, class_="reasons") if c.reasons else None,
-        p("It rests on:", class_="lede"),
-        items(view.rests_on, class_="rests"),
-        items([f"Warning: {warning}" for warning in c.warnings], class_="warnings") if c.warnings else None,
-        pairs(
-            ("Issued", view.issued) if view.issued else None,
-            *((name.title(), (words, small(f" ({UNPROVED})"))) for name, words in view.said),
-            ("Data", c.dataset) if c.dataset else None,
-            ("Neighbouring datasets", view.neighbours),
-            ("Protected", view.protected),
-        ),
-    )
 
 
 def meaning(view: View) -> Sequence[Element]:
@@ -377,8 +354,9 @@ def _decided(c: Record) -> str:
     return f"{before}{'; the least final noise was chosen' if least else ''}."
 
 
-def closing(c: Record) -> Element:
+def closing(view: View) -> Element:
     """How to check all this."""
+    c = view.record
     return element(
         "footer",
         h2("How to verify"),
@@ -388,6 +366,7 @@ def closing(c: Record) -> Element:
             f" not check free text: names, origins of facts, versions. This page only shows that document. {DIGEST}",
         ),
         pairs(
+            ("Issued", view.issued) if view.issued else None,
             ("Digest of the document", element("span", c.digest, class_="hash")),
             ("SHA-256 of what was released", element("span", c.released.sha256, class_="hash")),
             ("SHA-256 of the steps and their parameters", element("span", c.released.inference, class_="hash")),

@@ -92,3 +92,11 @@ def _least_mu(pairs: list[tuple[float, float]], slack: float) -> float:
     bound = (detected > 0) & (alarms + slack < 1)
     found = ndtri(np.minimum(detected[bound], 1.0)) - ndtri(alarms[bound] + slack)
     return float(max(0.0, *found)) * _UP if len(found) else 0.0
+
+
+def guess_in_words(c: Record) -> str:
+    """What everything together means for one person, without what must precede it."""
+    times = math.ceil(100 * right_guesses(c))
+    choice = c.neighbours.alternatives.replace("that person", "one person").replace("that row", "one row")
+    right = "may be right every time" if times >= 100 else f"is right at most {times} times in 100"
+    return f"choosing between {choice}, both equally likely, an attacker {right}; without this release, 50 times"
