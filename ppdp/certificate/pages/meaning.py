@@ -150,6 +150,17 @@ def rounded_up(share: float) -> str:
     return f"{min(math.ceil(share * 10_000), 10_000) / 100:.2f}\u00a0%"
 
 
+def rounded_down(share: float) -> str:
+    """A share as a percentage with two decimals, never rounded up.
+
+    Examples
+    --------
+    >>> rounded_down(0.98169).split()
+    ['98.16', '%']
+    """
+    return f"{math.floor(share * 10_000) / 100:.2f}\u00a0%"
+
+
 def status_in_words(content: Record) -> str:
     """One sentence for the status."""
     if content.status == "SEEDED":
@@ -326,8 +337,13 @@ def unit_on_trust(c: Record) -> str:
 def _limits(facts: Sequence[Fact]) -> Iterator[str]:
     """Ranges and norms: rows are clipped to them, but where they come from nobody can tell."""
     if facts:
-        shown = _listed([f"{LIMITS.get(fact.name, fact.name)} ({shortened(fact)})" for fact in facts])
+        named = [f"{LIMITS.get(name, name)} ({shortened(fact)})" for fact in facts for name in [_column_of(fact)]]
+        shown = _listed([*dict.fromkeys(named)])  # a range that one stage gives and the next one takes is one limit
         yield f"Declared limits: {shown}. If one was read off these rows, the promise fails; nothing can check that."
+
+
+def _column_of(fact: Fact) -> str:
+    return fact.name.replace("range of what comes out in ", "range of ")
 
 
 def _word(c: Record, facts: Sequence[Fact]) -> Iterator[str]:
@@ -347,16 +363,16 @@ def shortened(fact: Fact) -> str:
     Examples
     --------
     >>> shortened(Fact(name="range of age", value="-0.5228787452803376 to 1.1760912590556813", origin="declared"))
-    '-0.5229 to 1.177 (rounded outwards)'
+    '-0.5229 to 1.177, rounded outwards'
     >>> shortened(Fact(name="row_norm", value="1.7320508075688772", origin="declared"))
-    '1.733 (rounded up)'
+    '1.733, rounded up'
     """
     limits = _RANGE.fullmatch(fact.value)
     if limits and any(_digits(end) > MOST_DIGITS for end in limits.groups()):
         low, high = limits.groups()
-        return f"{_rounded(low, ROUND_FLOOR)} to {_rounded(high, ROUND_CEILING)} (rounded outwards)"
+        return f"{_rounded(low, ROUND_FLOOR)} to {_rounded(high, ROUND_CEILING)}, rounded outwards"
     if fact.name in LIMITS and _NUMBER.fullmatch(fact.value) and _digits(fact.value) > MOST_DIGITS:
-        return f"{_rounded(fact.value, ROUND_CEILING)} (rounded up)"
+        return f"{_rounded(fact.value, ROUND_CEILING)}, rounded up"
     return fact.value
 
 

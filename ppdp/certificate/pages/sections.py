@@ -8,7 +8,9 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from ppdp.certificate.numbers import privacy_profile
-from ppdp.certificate.pages.drawing import budget_bar, distance_bars, epsilon_curve, power_curve
+from ppdp.certificate.pages.checklist import answers
+from ppdp.certificate.pages.drawing import budget_bar, distance_bars, epsilon_curve, power_curve, tradeoff_curve
+from ppdp.certificate.pages.glossary import used
 from ppdp.certificate.pages.markup import (
     Cell,
     bound,
@@ -25,6 +27,7 @@ from ppdp.certificate.pages.markup import (
 )
 from ppdp.certificate.pages.meaning import DIGEST, FACTS, ON_TRUST, RULES, WAYS, rounded_up, slack_in_words, terms
 from ppdp.certificate.pages.summary import first_page
+from ppdp.certificate.pages.tradeoff import gaussian_summary, right_guesses
 from ppdp.certificate.pages.view import ASKED, Noise, View, law_of, only_the_last, spreads
 from ppdp.certificate.record import Mechanism, Record, Step
 from ppdp.core.figures import figure
@@ -55,11 +58,14 @@ def render_page(view: View, signer: str | None = None) -> str:
         *gate(c),
         *mechanism(c),
         *curve(c),
+        *tradeoff(view),
         *facts(view),
         *routes(c),
+        *checklist(view),
         closing(view),
     )
-    main = element("main", *parts, class_=c.status.lower())
+    words = " ".join(text for part in parts if part is not None for text in part.itertext())
+    main = element("main", *parts, *glossary(words), class_=c.status.lower())
     return html_page(f"{title}: {c.dataset}" if c.dataset else title, main)
 
 
@@ -109,7 +115,7 @@ def stages(view: View) -> Sequence[Element | None]:
     lines: list[tuple[Cell, ...]] = []
     for point, bar, step in zip(points, distance_bars(points), [None, *c.steps]):
         name, way, page = ("At the entrance", None, None) if step is None else (_stage(step), step.way, code(step.page))
-        lines.append((name, way, (bar, small(", ".join(point.labels))), number(point.rows), page))
+        lines.append((name, way, (bar, small(", ".join(point.labels))), bound(point.rows), page))
     scale = " The bars are logarithmic." if spreads([point.rows for point in points]) else ""
     moved = any(point.distance.moved for point in points)
     return (
@@ -173,7 +179,7 @@ def releases(view: View) -> Sequence[Element | None]:
     laws = {noise.law for noise in view.noises} | {GAUSSIAN}
     heads = [("Released", ""), ("Numbers", "n"), ("Sensitivity (L2)", "n")]
     heads += [("Noise σ" if laws == {GAUSSIAN} else "Noise scale", "n"), ("Cost μ", "n")]
-    heads += [] if view.parts else [("Share of μ²", "")]
+    heads += [] if view.parts else [("Share of cost", "")]
     arrays = ", ".join(f"{name} ({' × '.join(map(str, shape)) or '1'})" for name, shape in names.items())
     tables = [shape for shape in names.values() if len(shape) == 2]
     sizes = " {0} × {1}: {0} rows of {1} numbers.".format(*tables[0]) if tables else ""
@@ -203,7 +209,7 @@ def _noise(view: View, laws: set[str]) -> Iterator[Element | str]:
     elif c.total.mu:
         yield "The rounding of noise costs μ = "
     if c.total.mu or not c.total.parts:
-        yield number(c.total.mu, 6)
+        yield number(c.total.mu, 6, upward=True)
         yield ". "
     if c.total.parts:
         yield "What costs something else than a μ is listed below the table; ε and δ are those of everything together."
@@ -215,9 +221,9 @@ def _line(c: Record, noise: Noise, laws: set[str]) -> tuple[Cell, ...]:
     cells: list[Cell] = [
         (noise.name, small(noise.note)),
         size if noise.times == 1 else (number(noise.times), " × ", size),
-        number(noise.sensitivity) if noise.sensitivity is not None else "-",
+        bound(noise.sensitivity) if noise.sensitivity is not None else "-",
         (number(one.noise_scale), small(noise.law) if len(laws) > 1 else None),
-        number(one.mu) if one.mu is not None else "below",
+        bound(one.mu) if one.mu is not None else "below",
     ]
     if not c.total.parts:
         share = (one.mu or 0.0) ** 2 / (c.total.mu**2 or 1.0)
@@ -265,7 +271,7 @@ def mechanism(c: Record) -> Sequence[Element | None]:
         title,
         p(f"{m.name} ({m.class_}) {_asks(m)}"),
         pairs(
-            ("Utilities" if law == CHOICE else "Values without noise", ("at most ", number(m.bound), " each")),
+            ("Utilities" if law == CHOICE else "Values without noise", ("at most ", bound(m.bound), " each")),
             ("Noise σ on each" if law == GAUSSIAN else "Noise scale", number(m.noise_scale)),
             *((name, _plain(value)) for name, value in m.parameters.items()),
         ),
@@ -298,6 +304,37 @@ def curve(c: Record) -> Sequence[Element]:
     ]
     epsilons = table([("δ", "n"), ("ε, at most", "n")], lines)
     return h2("The same guarantee at another δ"), element("div", epsilon_curve(c), epsilons, class_="side")
+
+
+def tradeoff(view: View) -> Sequence[Element]:
+    """The whole trade-off between false alarms and misses, and one number for it with its errors."""
+    c = view.record
+    summary, right = gaussian_summary(c), right_guesses(c)
+    lines = pairs(
+        ("μ", number(summary.mu, 4, upward=True)),
+        ("Error of μ", number(summary.error, 2, upward=True)),
+        ("Left out by μ, s", number(summary.slack, 2, upward=True)),
+        ("Right guesses, at most", element("data", rounded_up(right), value=repr(right))),
+    )
+    exact = "The error is 0: all noise is Gaussian, and what is left out is the sampler's tiny error"
+    exact += " and the chance that a gate passes wrongly." if c.gate is not None else "."
+    near = (
+        "Not all of it is Gaussian, so μ stands for the whole curve with an error: what the certificate promises (line)"
+        " is better than what μ says (dotted), but by no more than the error in false alarms and misses. What is left"
+        " out is the δ of the certificate."
+    )
+    return (
+        h2("The whole trade-off, and μ"),
+        p(
+            "A test that decides between two neighbouring datasets raises false alarms and misses. No test misses less"
+            " than the line says, at any rate of false alarms. One number tells all of it: with Φ for the normal"
+            " distribution, a test with false alarms a misses at least Φ(Φ⁻¹(1 − a − s) − μ) − s (Gaussian differential"
+            " privacy)."
+        ),
+        p(f"{view.proviso[:-2]}:") if view.proviso else None,
+        element("div", tradeoff_curve(c), lines, class_="side"),
+        p(near if summary.error else exact, " The figures are rounded up.", class_="note"),
+    )
 
 
 def facts(view: View) -> Sequence[Element]:
@@ -352,6 +389,28 @@ def _decided(c: Record) -> str:
     priced = [a.noise_scale for a in c.alternatives if a.status != "not offered" and a.noise_scale is not None]
     least = c.mechanism is not None and len(priced) > 1 and chosen == [min(priced)]
     return f"{before}{'; the least final noise was chosen' if least else ''}."
+
+
+def checklist(view: View) -> Sequence[Element]:
+    """What SP 800-226 asks of a guarantee, answered or left to the organisation."""
+    lines = [(one.topic, one.certificate or "Not covered.", one.organisation or "Nothing further.") for one in answers(view)]
+    return (
+        h2("Checklist after NIST SP 800-226"),
+        p(
+            "What the guidelines for evaluating differential privacy guarantees (March 2025) ask, in our words: what the"
+            " certificate answers, and what only the organisation can answer."
+        ),
+        table(
+            [("Point", ""), ("Answered by the certificate", "wide"), ("The organisation answers", "wide")],
+            lines,
+            class_="checklist cards",
+        ),
+    )
+
+
+def glossary(words: str) -> Sequence[Element]:
+    """The terms of the page."""
+    return h2("Words on this page"), pairs(*used(words))
 
 
 def closing(view: View) -> Element:

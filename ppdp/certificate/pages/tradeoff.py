@@ -28,7 +28,7 @@ class GaussianSummary:
     ----------
     mu : float
         At every rate a of false alarms a test misses at least ``f(a + slack) - slack``, where ``f(x)`` is
-        ``Φ(Φ⁻¹(1 - x) - mu)``; infinite if no number does that.
+        ``Φ(Φ⁻¹(1 - x) - mu)``.
     slack : float
         What no Gaussian curve covers: the sampler's error and chances of failure, or the certificate's delta.
     error : float
@@ -43,12 +43,13 @@ class GaussianSummary:
 
 def missed(c: Record, false_alarm: float) -> float:
     """How often a test misses at least, at this rate of false alarms."""
-    return max(0.0, 1 - detection_power(c, false_alarm))
+    return max(0.0, 1 - detection_power(c, false_alarm), 2 - 2 * right_guesses(c) - false_alarm)
 
 
-def gaussian_missed(mu: float, false_alarm: float) -> float:
-    """The same where everything is Gaussian, without any error."""
-    return float(ndtr(-ndtri(false_alarm) - mu))
+def gaussian_missed(summary: GaussianSummary, false_alarm: float) -> float:
+    """The same as the Gaussian parameter tells it, with what it leaves out."""
+    level = min(1.0, false_alarm + summary.slack)
+    return max(0.0, float(ndtr(-ndtri(level) - summary.mu)) - summary.slack)
 
 
 def right_guesses(c: Record) -> float:
@@ -66,10 +67,9 @@ def gaussian_summary(c: Record) -> GaussianSummary:
     if not loss.parts:
         return GaussianSummary(loss.mu, min(1.0, loss.failure + loss.gate + draws_of(c)), 0.0)
     pairs = [(delta, epsilon) for delta, epsilon in privacy_profile(c) if epsilon < 700]
+    pairs += [(2 * right_guesses(c) - 1, 0.0)]
     slack = float(c.delta)
     mu = _least_mu(pairs, slack)
-    if not math.isfinite(mu):
-        return GaussianSummary(math.inf, slack, 1.0)
     excess = ((gaussian_delta(mu, epsilon) - delta) / (1 + math.exp(epsilon)) for delta, epsilon in pairs)
     return GaussianSummary(mu, slack, max(0.0, *excess))
 
@@ -80,8 +80,6 @@ def _least_mu(pairs: list[tuple[float, float]], slack: float) -> float:
     Between its corners the curve of the pairs is straight, and a Gaussian one convex, so that corners decide; it is its
     own mirror image, so that half of them do.
     """
-    if not pairs:
-        return math.inf
     delta, factor = np.array([d for d, _ in pairs]), np.exp([e for _, e in pairs])
     middle = np.max((1 - delta) / (1 + factor))
     first, second = np.triu_indices(len(pairs), 1)
