@@ -13,6 +13,7 @@ from ppdp.certificate.pages.meaning import ASSUMED_UNIT, unit_on_trust
 from ppdp.certificate.pages.view import View
 from ppdp.core.figures import figure
 from ppdp.core.formula import EXACT_LAWS, GAUSSIAN
+from ppdp.privacy.losses import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +96,14 @@ def _deployment(view: View) -> Iterator[Answer]:
         "Who that was, and whether people may trust them.",
     )
     yield Answer("Randomness", _randomness(view))
-    exact = all(noise.law == GAUSSIAN or noise.law in EXACT_LAWS for noise in view.noises)
+    laws = sorted({noise.law for noise in view.noises})
+    exact = all(law in (GAUSSIAN, *EXACT_LAWS) for law in laws) and not any(Part.from_dict(part).idealised for part in c.total.parts)
     yield Answer(
         "Floating point",
-        "Bounds include rounding; Gaussian and Laplace noise is drawn on a public lattice, choices and flips exactly."
+        f"Bounds include rounding, and all chance ({', '.join(laws)}) is drawn so that floats are part of the guarantee."
         if exact
-        else "Bounds include rounding; the law of some noise is another library's or proved for real numbers, as stated.",
+        else "Bounds include rounding; some chance is drawn by another library, or its law is proved for real numbers"
+        " only, as the page says.",
     )
     stops = "that a run stops at an invalid value, " if c.invalid == "error" else ""
     yield Answer(

@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 
 GLOSSARY: Mapping[str, str] = {
-    "adversary": "Another word for attacker.",
     "attacker": "Whoever tries to learn something about one person from what was released, with any method and any"
     " other knowledge.",
     "certificate": "The document that says what is guaranteed and how it follows from public numbers, so that anybody"
@@ -24,7 +23,7 @@ GLOSSARY: Mapping[str, str] = {
     "gate": "A noisy test of what a bound needs of the rows; if it does not pass, nothing is released.",
     "ledger": "An account of everything that was released about the same people, which refuses what exceeds its limit.",
     "mechanism": "The last step of a pipeline, which answers with noise.",
-    "μ": "Mu: the strength of everything Gaussian in one number; telling two records apart is as hard as telling a"
+    "μ": "Mu: the strength of the whole guarantee in one number; telling two records apart is as hard as telling a"
     " normal distribution from the same one shifted by μ standard deviations.",
     "neighbouring datasets": "Two possible tables that differ in what is protected, such as one person's rows.",
     "noise": "Chance that is put in before anything leaves, so that one person's rows change little of what can be"

@@ -311,15 +311,15 @@ def tradeoff(view: View) -> Sequence[Element]:
     c = view.record
     summary, right = gaussian_summary(c), right_guesses(c)
     lines = pairs(
-        ("μ", number(summary.mu, 4, upward=True)),
-        ("Error of μ", number(summary.error, 2, upward=True)),
-        ("Left out by μ, s", number(summary.slack, 2, upward=True)),
+        ("μ", bound(summary.mu)),
+        ("Error of μ", bound(summary.error)),
+        ("Left out by μ, s", bound(summary.slack)),
         ("Right guesses, at most", element("data", rounded_up(right), value=repr(right))),
     )
     exact = "The error is 0: all noise is Gaussian, and what is left out is the sampler's tiny error"
     exact += " and the chance that a gate passes wrongly." if c.gate is not None else "."
     near = (
-        "Not all of it is Gaussian, so μ stands for the whole curve with an error: what the certificate promises (line)"
+        "The curve has not quite the shape that μ gives it, so μ has an error: what the certificate promises (line)"
         " is better than what μ says (dotted), but by no more than the error in false alarms and misses. What is left"
         " out is the δ of the certificate."
     )

@@ -22,7 +22,6 @@ IN_SHORT = {
     "that a run stops because a row has no id": "that a run stopped at a row without an id",
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
 }
-NOBODY = "nobody is named"
 NO_LEDGER = "Unknown: no ledger."
 
 
@@ -43,7 +42,7 @@ def first_page(view: View, signer: str | None) -> Element:
             ("For one person", _for_one(view)),
             ("Who is protected", (_protected(c), small(f" Neighbouring datasets: {view.neighbours}."))),
             ("Against whom", _against(c)),
-            ("What was released", _released(view)),
+            ("Released", _released(view)),
             ("Taken on trust", (_stated_by(view), items(view.rests_on, class_="rests"))),
             ("Spent on these people so far", _spent(c)),
             ("Again next month?", _again(c)),
@@ -102,7 +101,7 @@ def _responsible(view: View) -> str | None:
 
 def _stated_by(view: View) -> str:
     name = _responsible(view)
-    who = f"{name} answers for it ({UNPROVED})" if name else "the certificate names nobody who answers for it"
+    who = f"{name} is named as responsible" if name else "the certificate names nobody who answers for it"
     return f"Stated by whoever ran the fit; {who}."
 
 
@@ -160,7 +159,7 @@ def _responsible(view: View) -> str | None:
 
 def _stated_by(view: View) -> str:
     name = _responsible(view)
-    who = f"{name} answers for it ({UNPROVED})" if name else "the certificate names nobody who answers for it"
+    who = f"{name} is named as responsible" if name else "the certificate names nobody who answers for it"
     return f"Stated by whoever ran the fit; {who}."
 
 

@@ -58,7 +58,7 @@ def right_guesses(c: Record) -> float:
     found = [loss.delta(0.0) + 2 * sampler]
     for delta, epsilon in privacy_profile(c) if loss.parts else ():
         found.append(delta + (1 - delta) * math.tanh(epsilon / 2))
-    return min(1.0, 0.5 + min(found) / 2)
+    return float(min(1.0, 0.5 + min(found) / 2))
 
 
 def gaussian_summary(c: Record) -> GaussianSummary:
@@ -70,8 +70,8 @@ def gaussian_summary(c: Record) -> GaussianSummary:
     pairs += [(2 * right_guesses(c) - 1, 0.0)]
     slack = float(c.delta)
     mu = _least_mu(pairs, slack)
-    excess = ((gaussian_delta(mu, epsilon) - delta) / (1 + math.exp(epsilon)) for delta, epsilon in pairs)
-    return GaussianSummary(mu, slack, max(0.0, *excess))
+    excess = ((gaussian_delta(mu, float(epsilon)) - delta) / (1 + math.exp(epsilon)) for delta, epsilon in pairs)
+    return GaussianSummary(mu, slack, float(max(0.0, *excess)))
 
 
 def _least_mu(pairs: list[tuple[float, float]], slack: float) -> float:
