@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from ppdp.certificate.numbers import draws_of, loss_of, privacy_profile
 from ppdp.certificate.pages.meaning import detection_power
 from ppdp.certificate.record import Record
 from ppdp.privacy.gaussian import gaussian_delta
+from ppdp.privacy.loss import PrivacyLoss
+
+Array = NDArray[np.float64]
 
 _UP = 1 + 1e-9  # more than what rounding takes away
+_STEPS, _MOST = 32, 700.0  # of the grid of epsilons, and the largest of them that can be told
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,11 @@ class GaussianSummary:
 
 def missed(c: Record, false_alarm: float) -> float:
     """How often a test misses at least, at this rate of false alarms."""
-    return max(0.0, 1 - detection_power(c, false_alarm), 2 - 2 * right_guesses(c) - false_alarm)
+    if not c.total.parts:
+        return max(0.0, 1 - detection_power(c, false_alarm))
+    delta, factor = _pairs(c)
+    lines = 1 - delta - factor * false_alarm, (1 - delta - false_alarm) / factor
+    return float(max(0.0, np.max(lines)))
 
 
 def gaussian_missed(summary: GaussianSummary, false_alarm: float) -> float:
@@ -54,11 +64,11 @@ def gaussian_missed(summary: GaussianSummary, false_alarm: float) -> float:
 
 def right_guesses(c: Record) -> float:
     """Probability, at most, of choosing rightly between two neighbouring datasets that are equally likely."""
-    loss, sampler = loss_of(c), draws_of(c)
-    found = [loss.delta(0.0) + 2 * sampler]
-    for delta, epsilon in privacy_profile(c) if loss.parts else ():
-        found.append(delta + (1 - delta) * math.tanh(epsilon / 2))
-    return float(min(1.0, 0.5 + min(found) / 2))
+    apart = _apart(loss_of(c), draws_of(c))
+    if c.total.parts:
+        delta, factor = _pairs(c)
+        apart = min(apart, float(np.min((factor - 1 + 2 * delta) / (factor + 1))))
+    return min(1.0, 0.5 + apart / 2)
 
 
 def gaussian_summary(c: Record) -> GaussianSummary:
@@ -66,23 +76,41 @@ def gaussian_summary(c: Record) -> GaussianSummary:
     loss = loss_of(c)
     if not loss.parts:
         return GaussianSummary(loss.mu, min(1.0, loss.failure + loss.gate + draws_of(c)), 0.0)
-    pairs = [(delta, epsilon) for delta, epsilon in privacy_profile(c) if epsilon < 700]
-    pairs += [(2 * right_guesses(c) - 1, 0.0)]
-    slack = float(c.delta)
-    mu = _least_mu(pairs, slack)
-    excess = ((gaussian_delta(mu, float(epsilon)) - delta) / (1 + math.exp(epsilon)) for delta, epsilon in pairs)
-    return GaussianSummary(mu, slack, float(max(0.0, *excess)))
+    delta, factor = _pairs(c)
+    mu = _least_mu(delta, factor, float(c.delta))
+    ideal = np.array([gaussian_delta(mu, float(epsilon)) for epsilon in np.log(factor)])
+    return GaussianSummary(mu, float(c.delta), float(max(0.0, np.max((ideal - delta) / (1 + factor)))))
 
 
-def _least_mu(pairs: list[tuple[float, float]], slack: float) -> float:
+def _pairs(c: Record) -> tuple[Array, Array]:
+    """Every delta with the exp(epsilon) that is promised there: the profile, a grid of epsilons, and epsilon 0."""
+    promised = ((delta, epsilon) for delta, epsilon in privacy_profile(c) if epsilon < _MOST)
+    grid = _grid(loss_of(c), draws_of(c), float(c.epsilon))
+    delta, epsilon = np.transpose([*promised, *grid])
+    return delta, np.exp(epsilon)
+
+
+@lru_cache(maxsize=8)
+def _grid(loss: PrivacyLoss, draws: float, epsilon: float) -> tuple[tuple[float, float], ...]:
+    """Pairs (delta, epsilon) up to twice the epsilon that is claimed."""
+    epsilons = [i * 2 * min(epsilon, _MOST / 2) / _STEPS for i in range(1, _STEPS + 1)]
+    return (_apart(loss, draws), 0.0), *((min(1.0, loss.delta(e) + (1 + math.exp(e)) * draws), e) for e in epsilons)
+
+
+@lru_cache(maxsize=8)
+def _apart(loss: PrivacyLoss, draws: float) -> float:
+    """Total variation distance, at most, of what is released of two neighbouring datasets."""
+    return min(1.0, loss.delta(0.0) + 2 * draws)
+
+
+def _least_mu(delta: Array, factor: Array, slack: float) -> float:
     """Least mu whose curve, moved by ``slack`` both ways, lies nowhere above that of the pairs.
 
     Between its corners the curve of the pairs is straight, and a Gaussian one convex, so that corners decide; it is its
     own mirror image, so that half of them do.
     """
-    delta, factor = np.array([d for d, _ in pairs]), np.exp([e for _, e in pairs])
     middle = np.max((1 - delta) / (1 + factor))
-    first, second = np.triu_indices(len(pairs), 1)
+    first, second = np.triu_indices(len(delta), 1)
     apart = factor[first] != factor[second]
     corners = (delta[second] - delta[first])[apart] / (factor[first] - factor[second])[apart]
     alarms = np.array([middle, *corners[(corners >= 0) & (corners < middle)]])
