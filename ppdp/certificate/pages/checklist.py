@@ -48,7 +48,9 @@ def _parameters(view: View) -> Iterator[Answer]:
         limit = "Assumed." if unit_on_trust(c) == ASSUMED_UNIT else unit_on_trust(c)
     yield Answer("How much one person can contribute", limit, "" if c.neighbours.cuts else "Whether that is true.")
     kind = "approximate" if c.delta > 0 else "pure"
-    yield Answer("Variant", f"{kind.title()} differential privacy; also μ of Gaussian differential privacy, with its error.")
+    yield Answer(
+        "Variant", f"{kind.title()} differential privacy; also μ of Gaussian differential privacy, with its error."
+    )
     yield Answer(
         "Several releases",
         "Everything that this run released is added up in ε and δ. "
@@ -97,7 +99,9 @@ def _deployment(view: View) -> Iterator[Answer]:
     )
     yield Answer("Randomness", _randomness(view))
     laws = sorted({noise.law for noise in view.noises})
-    exact = all(law in (GAUSSIAN, *EXACT_LAWS) for law in laws) and not any(Part.from_dict(part).idealised for part in c.total.parts)
+    exact = all(law in (GAUSSIAN, *EXACT_LAWS) for law in laws) and not any(
+        Part.from_dict(part).idealised for part in c.total.parts
+    )
     yield Answer(
         "Floating point",
         f"Bounds include rounding, and all chance ({', '.join(laws)}) is drawn so that floats are part of the guarantee."
@@ -111,14 +115,18 @@ def _deployment(view: View) -> Iterator[Answer]:
         "" if c.invalid == "error" else "Invalid values are repaired, so no error tells of them.",
         f"{stops}running time and memory.".capitalize(),
     )
-    yield Answer("Security and access to the rows", "", "Where the rows lie, who can read them and the machine's memory.")
+    yield Answer(
+        "Security and access to the rows", "", "Where the rows lie, who can read them and the machine's memory."
+    )
     yield Answer(
         "Collection of the data",
         "",
         "Consent, how much is collected and kept, and what leaked before: the guarantee begins with the table.",
     )
     others = "The other releases that the top of this page names are not included." if view.beside else ""
-    yield Answer("Other statistics of the same data", others, "Whatever was published without noise or from other runs.")
+    yield Answer(
+        "Other statistics of the same data", others, "Whatever was published without noise or from other runs."
+    )
 
 
 def _randomness(view: View) -> str:

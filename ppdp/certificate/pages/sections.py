@@ -393,7 +393,9 @@ def _decided(c: Record) -> str:
 
 def checklist(view: View) -> Sequence[Element]:
     """What SP 800-226 asks of a guarantee, answered or left to the organisation."""
-    lines = [(one.topic, one.certificate or "Not covered.", one.organisation or "Nothing further.") for one in answers(view)]
+    lines = [
+        (one.topic, one.certificate or "Not covered.", one.organisation or "Nothing further.") for one in answers(view)
+    ]
     return (
         h2("Checklist after NIST SP 800-226"),
         p(

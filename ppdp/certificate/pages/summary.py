@@ -134,64 +134,6 @@ def _spent(c: Record) -> str:
     )
 
 
-def _against(c: Record) -> str:
-    """The attacker; of what protects nobody, that there is none."""
-    if c.status == "SEEDED":
-        return "Nobody: whoever knows the seed of the noise can take the noise away."
-    return (
-        f"Anyone, even whoever knows {c.neighbours.known}, the method, all public facts and everything that was"
-        " released. Not against whoever holds the table or can read the machine's memory during the fit."
-    )
-
-
-def _released(view: View) -> str:
-    """What left, of which data and for which purpose."""
-    c = view.record
-    of_data = f" of the data “{c.dataset}”" if c.dataset else ""
-    purpose = "".join(f" Purpose: {words} ({UNPROVED})." for name, words in view.said if name == "purpose")
-    left = what_left(c)
-    return f"Of the table{of_data}: {', '.join(left)}{', ' if left else ''}and this certificate.{purpose}"
-
-
-def _responsible(view: View) -> str | None:
-    return next((words for name, words in view.said if name == "responsible"), None)
-
-
-def _stated_by(view: View) -> str:
-    name = _responsible(view)
-    who = f"{name} is named as responsible" if name else "the certificate names nobody who answers for it"
-    return f"Stated by whoever ran the fit; {who}."
-
-
-def _spent(c: Record) -> str:
-    """What all releases about these people come to, as far as a ledger or the process knows."""
-    issued = c.issued
-    if issued is None:
-        return "Unknown: the certificate has an earlier form, which does not say."
-    if issued.ledger is None:
-        together = issued.together
-        known = (
-            "This release alone costs what stands in the headline."
-            if together is None or together.delta >= 1
-            else f"The {issued.fit} fits of its process come to ε = {figure(together.epsilon, upward=True)} at"
-            f" δ = {figure(together.delta, upward=True)}."
-        )
-        return f"{NO_LEDGER} {known} Nothing is known of releases by anybody else."
-    ledger = issued.ledger
-    of_limit = f" of at most {figure(ledger.limit.epsilon)}" if ledger.limit else ""
-    total = (
-        "No ε covers them"
-        if ledger.epsilon is None
-        else f"ε = {figure(ledger.epsilon, upward=True)}{of_limit} at δ = {figure(ledger.delta, upward=True)}"
-    )
-    releases = "1 release" if ledger.position == 1 else f"{ledger.position} releases"
-    return (
-        f"{total}: {releases} on “{ledger.dataset}” up to {_day(issued)}, this one included, as ledger"
-        f" {ledger.account} has counted them{'' if ledger.limit else ', which has no limit'}. Releases that were not"
-        " charged to it are not in it."
-    )
-
-
 def _again(c: Record) -> str:
     """Whether the same may be run once more."""
     ledger = None if c.issued is None else c.issued.ledger
@@ -234,7 +176,11 @@ def _made(view: View, signer: str | None) -> Sequence[Element | str]:
     who = f"{name} ({UNPROVED})" if name else "The certificate does not say who"
     when = "at an unknown time" if c.issued is None else f"on {_day(c.issued)}"
     signed = (
-        ("Signature: the key ", element("span", signer, class_="hash"), " has signed it, checked when this page was made.")
+        (
+            "Signature: the key ",
+            element("span", signer, class_="hash"),
+            " has signed it, checked when this page was made.",
+        )
         if signer
         else ("Signature: none was checked when this page was made, so who wrote the certificate is unproven.",)
     )
