@@ -6,9 +6,11 @@ happens to data before and around it. What a certificate cannot know, the organi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from xml.etree.ElementTree import Element
 
+from ppdp.certificate.pages.markup import h2, p, table
 from ppdp.certificate.pages.meaning import ASSUMED_UNIT, unit_on_trust
 from ppdp.certificate.pages.view import View
 from ppdp.core.figures import figure
@@ -23,6 +25,25 @@ class Answer:
     topic: str
     certificate: str = ""
     organisation: str = ""
+
+
+def checklist(view: View) -> Sequence[Element]:
+    """The points as a section of the page."""
+    lines = [
+        (one.topic, one.certificate or "Not covered.", one.organisation or "Nothing further.") for one in answers(view)
+    ]
+    return (
+        h2("Checklist after NIST SP 800-226"),
+        p(
+            "What the guidelines for evaluating differential privacy guarantees (March 2025) ask, in our words: what"
+            " the certificate answers, and what only the organisation can answer."
+        ),
+        table(
+            [("Point", ""), ("Answered by the certificate", "wide"), ("The organisation answers", "wide")],
+            lines,
+            class_="checklist cards",
+        ),
+    )
 
 
 def answers(view: View) -> Iterator[Answer]:
@@ -104,7 +125,7 @@ def _deployment(view: View) -> Iterator[Answer]:
     )
     yield Answer(
         "Floating point",
-        f"Bounds include rounding, and all chance ({', '.join(laws)}) is drawn so that floats are part of the guarantee."
+        f"Bounds include rounding, and all chance ({', '.join(laws)}) is drawn so that floats are covered."
         if exact
         else "Bounds include rounding; some chance is drawn by another library, or its law is proved for real numbers"
         " only, as the page says.",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from xml.etree.ElementTree import Element
+
+from ppdp.certificate.pages.markup import h2, pairs
 
 GLOSSARY: Mapping[str, str] = {
     "attacker": "Whoever tries to learn something about one person from what was released, with any method and any"
@@ -50,3 +53,8 @@ def used(words: str) -> Sequence[tuple[str, str]]:
     ['gate', 'ledger']
     """
     return [(term, said) for term, said in GLOSSARY.items() if re.search(rf"(?<!\w){re.escape(term)}", words)]
+
+
+def glossary(words: str) -> Sequence[Element]:
+    """The terms of a page as a section of it."""
+    return h2("Words on this page"), pairs(*used(words))

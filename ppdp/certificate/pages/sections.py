@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from ppdp.certificate.numbers import privacy_profile
-from ppdp.certificate.pages.checklist import answers
-from ppdp.certificate.pages.drawing import budget_bar, distance_bars, epsilon_curve, power_curve, tradeoff_curve
-from ppdp.certificate.pages.glossary import used
+from ppdp.certificate.pages.checklist import checklist
+from ppdp.certificate.pages.curves import curve, tradeoff
+from ppdp.certificate.pages.drawing import budget_bar, distance_bars, power_curve
+from ppdp.certificate.pages.glossary import glossary
 from ppdp.certificate.pages.markup import (
     Cell,
     bound,
@@ -27,7 +26,6 @@ from ppdp.certificate.pages.markup import (
 )
 from ppdp.certificate.pages.meaning import DIGEST, FACTS, ON_TRUST, RULES, WAYS, rounded_up, slack_in_words, terms
 from ppdp.certificate.pages.summary import first_page
-from ppdp.certificate.pages.tradeoff import gaussian_summary, right_guesses
 from ppdp.certificate.pages.view import ASKED, Noise, View, law_of, only_the_last, spreads
 from ppdp.certificate.record import Mechanism, Record, Step
 from ppdp.core.figures import figure
@@ -36,7 +34,6 @@ from ppdp.privacy.gate import GATE_KINDS
 
 STATUSES = ("chosen", "offered", "not offered")
 RUNGS = ("did not pass", "passed, used", "not needed")
-OTHER_DELTAS = (1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
 MOST = 10  # values of a list that are shown one by one
 
 
@@ -295,48 +292,6 @@ def _asks(m: Mechanism) -> str:
     )
 
 
-def curve(c: Record) -> Sequence[Element]:
-    """The guarantee at every delta."""
-    promised = dict(privacy_profile(c)) | {c.delta: c.epsilon}
-    lines = [
-        (number(delta), bound(promised[delta]) if math.isfinite(promised[delta]) else "nothing promised")
-        for delta in sorted({*OTHER_DELTAS, c.delta}, reverse=True)
-    ]
-    epsilons = table([("δ", "n"), ("ε, at most", "n")], lines)
-    return h2("The same guarantee at another δ"), element("div", epsilon_curve(c), epsilons, class_="side")
-
-
-def tradeoff(view: View) -> Sequence[Element]:
-    """The whole trade-off between false alarms and misses, and one number for it with its errors."""
-    c = view.record
-    summary, right = gaussian_summary(c), right_guesses(c)
-    lines = pairs(
-        ("μ", bound(summary.mu)),
-        ("Error of μ", bound(summary.error)),
-        ("Left out by μ, s", bound(summary.slack)),
-        ("Right guesses, at most", element("data", rounded_up(right), value=repr(right))),
-    )
-    exact = "The error is 0: all noise is Gaussian, and what is left out is the sampler's tiny error"
-    exact += " and the chance that a gate passes wrongly." if c.gate is not None else "."
-    near = (
-        "The curve has not quite the shape that μ gives it, so μ has an error: what the certificate promises (line)"
-        " is better than what μ says (dotted), but by no more than the error in false alarms and misses. What is left"
-        " out is the δ of the certificate."
-    )
-    return (
-        h2("The whole trade-off, and μ"),
-        p(
-            "A test that decides between two neighbouring datasets raises false alarms and misses. No test misses less"
-            " than the line says, at any rate of false alarms. One number tells all of it: with Φ for the normal"
-            " distribution, a test with false alarms a misses at least Φ(Φ⁻¹(1 − a − s) − μ) − s (Gaussian differential"
-            " privacy)."
-        ),
-        p(f"{view.proviso[:-2]}:") if view.proviso else None,
-        element("div", tradeoff_curve(c), lines, class_="side"),
-        p(near if summary.error else exact, " The figures are rounded up.", class_="note"),
-    )
-
-
 def facts(view: View) -> Sequence[Element]:
     """Public facts with their origins."""
     names = {**FACTS, **({"n_rows": "rows, at most"} if view.record.neighbours.hides_number else {})}
@@ -389,30 +344,6 @@ def _decided(c: Record) -> str:
     priced = [a.noise_scale for a in c.alternatives if a.status != "not offered" and a.noise_scale is not None]
     least = c.mechanism is not None and len(priced) > 1 and chosen == [min(priced)]
     return f"{before}{'; the least final noise was chosen' if least else ''}."
-
-
-def checklist(view: View) -> Sequence[Element]:
-    """What SP 800-226 asks of a guarantee, answered or left to the organisation."""
-    lines = [
-        (one.topic, one.certificate or "Not covered.", one.organisation or "Nothing further.") for one in answers(view)
-    ]
-    return (
-        h2("Checklist after NIST SP 800-226"),
-        p(
-            "What the guidelines for evaluating differential privacy guarantees (March 2025) ask, in our words: what the"
-            " certificate answers, and what only the organisation can answer."
-        ),
-        table(
-            [("Point", ""), ("Answered by the certificate", "wide"), ("The organisation answers", "wide")],
-            lines,
-            class_="checklist cards",
-        ),
-    )
-
-
-def glossary(words: str) -> Sequence[Element]:
-    """The terms of the page."""
-    return h2("Words on this page"), pairs(*used(words))
 
 
 def closing(view: View) -> Element:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from ppdp.certificate.issued import UNPROVED
@@ -147,7 +146,7 @@ def _again(c: Record) -> str:
         )
     if ledger.limit is None:
         return f"{adds}. Charge it to the same ledger, and give that a limit."
-    return f"{adds}. Charge it to the same ledger, which refuses, before it looks at a row, whatever would exceed the limit."
+    return f"{adds}. Charge it to the same ledger: it refuses, before a row is read, whatever would exceed the limit."
 
 
 def _publishing(view: View) -> str:
@@ -160,9 +159,9 @@ def _publishing(view: View) -> str:
     if c.status == "SEEDED":
         return "No. Nothing of it is protected."
     first = (
-        "As far as this promise goes, yes: what was released, in the files that ppdp exports (model.zip, or a table that"
-        " carries this certificate), certificate.json and this page; and whatever is made of them without the private"
-        " rows, such as predictions for other people."
+        "As far as this promise goes, yes: what was released, in the files that ppdp exports (model.zip, or a table"
+        " that carries this certificate), certificate.json and this page; and whatever is made of them without the"
+        " private rows, such as predictions for other people."
     )
     if c.status == "CONDITIONAL":
         first = f"Only if what is assumed holds, which nothing has tested. {first}"
@@ -170,7 +169,7 @@ def _publishing(view: View) -> str:
     return f"{first} The promise says nothing of this: {left_out}.{others}"
 
 
-def _made(view: View, signer: str | None) -> Sequence[Element | str]:
+def _made(view: View, signer: str | None) -> Cell:
     c = view.record
     name = _responsible(view)
     who = f"{name} ({UNPROVED})" if name else "The certificate does not say who"
@@ -191,7 +190,7 @@ def _day(issued: Issued) -> str:
     return issued.date[:10]
 
 
-def _check(c: Record) -> Sequence[Element | str]:
+def _check(c: Record) -> Cell:
     return (
         f"Install ppdp {c.versions['ppdp']} or newer from its source, which you get from somebody you trust (there: ",
         code("pip install ."),

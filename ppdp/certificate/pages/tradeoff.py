@@ -1,4 +1,4 @@
-"""The whole trade-off that a certificate promises, as one Gaussian parameter with its errors: ``accounting.md``, 9 and 10.
+"""The whole trade-off that a certificate promises, and one Gaussian parameter for it: ``accounting.md``, 9 and 10.
 
 A test that decides between two neighbouring datasets raises false alarms and misses. The trade-off function says how
 often it misses at least, at each rate of false alarms; what is computed here is never above the true one.
@@ -100,7 +100,7 @@ def _grid(loss: PrivacyLoss, draws: float, epsilon: float) -> tuple[tuple[float,
 @lru_cache(maxsize=8)
 def _apart(loss: PrivacyLoss, draws: float) -> float:
     """Total variation distance, at most, of what is released of two neighbouring datasets."""
-    return min(1.0, loss.delta(0.0) + 2 * draws)
+    return min(1.0, float(loss.delta(0.0)) + 2 * draws)
 
 
 def _least_mu(delta: Array, factor: Array, slack: float) -> float:
