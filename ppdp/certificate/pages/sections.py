@@ -246,9 +246,9 @@ def gate(c: Record) -> Sequence[Element]:
     return (
         h2("The gate"),
         p(
-            f"Before anything that rests on {conditions} ran, the smallest margin ({steps}"
-            " before a condition fails) was compared, with noise, with a threshold."
-            f" It passed. {RULES[g.rule]}{rung or ''}"
+            f"A noisy test came first, and everything that needs {conditions} only after it. The smallest margin"
+            f" ({steps} before a condition fails) was compared, with noise, with a threshold. It passed."
+            f" {RULES[g.rule]}{rung or ''}"
         ),
         pairs(
             ("Threshold", number(float(g.threshold + further), 5, " rows")),
