@@ -66,7 +66,7 @@ def _parameters(view: View) -> Iterator[Answer]:
     if c.neighbours.cuts:
         limit = "Enforced: of each person only so many rows were kept. Whose a row is, is declared."
     else:
-        limit = "Assumed." if unit_on_trust(c) == ASSUMED_UNIT else unit_on_trust(c)
+        limit = "One row: assumed, nobody declared it." if unit_on_trust(c) == ASSUMED_UNIT else unit_on_trust(c)
     yield Answer("How much one person can contribute", limit, "" if c.neighbours.cuts else "Whether that is true.")
     kind = "approximate" if c.delta > 0 else "pure"
     yield Answer(

@@ -127,6 +127,7 @@ def _spent(c: Record) -> str:
     )
     releases = "1 release" if ledger.position == 1 else f"{ledger.position} releases"
     counted = "" if ledger.limit else " The ledger has no limit."
+    total += "" if ledger.delta == c.delta else " (the headline has another δ)"
     return (
         f"{total}: {releases} on “{ledger.dataset}” in ledger {ledger.account}, counted on {_day(issued)}, this one"
         f" included.{counted} Later releases, and those that were not charged to that ledger, are not in it."
