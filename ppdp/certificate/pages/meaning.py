@@ -72,7 +72,6 @@ TERMS = {
     "coef_norm": "the coefficients together are no longer than this",
     "smoothing": "half the width in which the loss is rounded off",
 }
-FOLLOWS = "follows from the stages"
 MOST_NAMED = 4  # of one kind, on the first screen; the table of facts has all of them
 TRAINING = {
     "learning.hidden": "Of the training nobody may have seen anything but the model that was released: no other"
@@ -262,7 +261,7 @@ def shown_facts(c: Record) -> list[tuple[str, str, str]]:
     for fact in (fact for i, fact in enumerate(c.facts) if i not in left_out):
         long = len(fact.value) > MOST_LETTERS
         value = f"{fact.value[:MOST_LETTERS]}... (in full in the JSON document)" if long else shortened(fact)
-        shown.append((fact.name, FOLLOWS if value == "see the steps" else value, fact.origin))
+        shown.append((fact.name, value, fact.origin))
     more = ("further", f"{len(left_out)} more that are declared", "see the JSON document")
     return [*shown, more] if left_out else shown
 
