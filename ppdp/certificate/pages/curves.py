@@ -28,9 +28,9 @@ def curve(c: Record) -> Sequence[Element]:
     return h2("The same guarantee at another δ"), element("div", epsilon_curve(c), epsilons, class_="side")
 
 
-def tradeoff(view: View) -> Sequence[Element | None]:
+def tradeoff(view: View) -> Sequence[Element]:
     """The whole trade-off between false alarms and misses, and one number for it with its errors."""
-    c = view.record
+    c, promise = view.record, f"{view.proviso}no test misses less than the line says"
     summary, right = gaussian_summary(c), right_guesses(c)
     lines = pairs(
         ("μ", bound(summary.mu)),
@@ -48,12 +48,11 @@ def tradeoff(view: View) -> Sequence[Element | None]:
     return (
         h2("The whole trade-off, and μ"),
         p(
-            "A test that decides between two neighbouring datasets raises false alarms and misses. No test misses less"
-            " than the line says, at any rate of false alarms. One number tells all of it: with Φ for the normal"
+            f"A test that decides between two neighbouring datasets raises false alarms and misses. {promise[0].upper()}"
+            f"{promise[1:]}, at any rate of false alarms. One number tells all of it: with Φ for the normal"
             " distribution, a test with false alarms a misses at least Φ(Φ⁻¹(1 − a − s) − μ) − s (Gaussian differential"
             " privacy)."
         ),
-        p(f"{view.proviso[:-2]}:") if view.proviso else None,
         element("div", tradeoff_curve(c), lines, class_="side"),
         p(near if summary.error else exact, " The figures are rounded up.", class_="note"),
     )
