@@ -48,10 +48,10 @@ def tradeoff(view: View) -> Sequence[Element]:
     return (
         h2("The whole trade-off, and μ"),
         p(
-            f"A test that decides between two neighbouring datasets raises false alarms and misses. {promise[0].upper()}"
-            f"{promise[1:]}, at any rate of false alarms. One number tells all of it: with Φ for the normal"
-            " distribution, a test with false alarms a misses at least Φ(Φ⁻¹(1 − a − s) − μ) − s (Gaussian differential"
-            " privacy)."
+            "A test that decides between two neighbouring datasets raises false alarms and misses."
+            f" {promise[0].upper()}{promise[1:]}, at any rate of false alarms. One number tells all of it: with Φ for"
+            " the normal distribution, a test with false alarms a misses at least Φ(Φ⁻¹(1 − a − s) − μ) − s (Gaussian"
+            " differential privacy)."
         ),
         element("div", tradeoff_curve(c), lines, class_="side"),
         p(near if summary.error else exact, " The figures are rounded up.", class_="note"),
