@@ -20,6 +20,7 @@ from ppdp.certificate.replay.rules import refuse_unsafe
 from ppdp.certificate.replay.under import Under, under
 from ppdp.certificate.replay.verify import Verification, verify
 from ppdp.certificate.share.files import MOST_BYTES, Saved, write_atomically
+from ppdp.certificate.share.paper import printed
 from ppdp.certificate.share.registry_record import registry_record
 from ppdp.certificate.share.signature import Signature, checked, sign
 from ppdp.core.checks import path_of
@@ -197,17 +198,23 @@ class Certificate(Saved):
             return json.dumps(self._content, indent=2, ensure_ascii=False, allow_nan=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the JSON document, or the page for people if the path ends in ``.html``, atomically.
+        """Write the JSON document; or the page for people, if the path ends in ``.html`` or ``.pdf``; atomically.
+
+        A PDF is printed by a Chromium or Chrome on PATH.
 
         Raises
         ------
         InvalidParameter
             If the path is none.
+        ExportError
+            If there is no such browser, or it does not print.
         """
         place = path_of("path", path)
-        if place.suffix.lower() not in (".html", ".htm"):
+        suffix = place.suffix.lower()
+        if suffix not in (".html", ".htm", ".pdf"):
             return super().save(place)
-        write_atomically(place, self.to_html())
+        page = self.to_html()
+        write_atomically(place, printed(page) if suffix == ".pdf" else page)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Certificate:
@@ -307,9 +314,21 @@ class Certificate(Saved):
         """The certificate for a terminal; of one that does not hold, only that and why."""
         return shown.text(self._found())
 
-    def to_html(self) -> str:
-        """The certificate as one self-contained page; of one that does not hold, only that and why."""
-        return shown.page(self._found())
+    def to_html(
+        self, *, signature: Signature | str | os.PathLike[str] | None = None, public_key: PublicKey | None = None
+    ) -> str:
+        """The certificate as one self-contained page; of one that does not hold, only that and why.
+
+        Parameters
+        ----------
+        signature : Signature or path-like, optional
+            A signature that must hold as well, and is then named on the page; needs ``public_key``.
+        public_key : path-like or Ed25519PublicKey, optional
+            PEM file, or the key, of whoever is trusted to have signed.
+        """
+        if signature is None and public_key is None:
+            return shown.page(self._found())
+        return shown.page(self.verify(signature=signature, public_key=public_key))
 
     def to_model_card(self, card: Any = None) -> str:
         """The certificate as the section "Privacy" of a model card, in Markdown.

@@ -33,7 +33,7 @@ def content_hash(arrays: Mapping[str, NDArray[np.float64]]) -> str:
 def standing(reasons: Sequence[str], *, seeded: bool) -> tuple[str, tuple[str, ...]]:
     """Status of what was released, and every reason why it is not UNCONDITIONAL."""
     if seeded:
-        seed = "the noise came from a seed, so it protects nobody who knows it; for tests only"
+        seed = "the noise came from a seed, and anyone who has the seed can take it away; for tests only"
         return "SEEDED", (seed, *reasons)
     return "CONDITIONAL" if reasons else "UNCONDITIONAL", tuple(reasons)
 

@@ -96,16 +96,25 @@ def _unmet(certificate: Certificate, options: Namespace) -> list[str]:
 
 def show(options: Namespace) -> int:
     """Print a certificate that holds, or write its page: 1 if it does not hold."""
-    if options.html is not None:
-        refuse_taken(options.html, "--html")
-    certificate = held(options)
-    if options.html is not None:
-        from ppdp.certificate.share.files import write_atomically
-
-        write_atomically(options.html, certificate.to_html())
-        say(f"written: {options.html}")
-    else:
+    target = options.html or options.pdf
+    if target is not None:
+        refuse_taken(target, "--html" if options.html else "--pdf")
+    signed = asked_signature(options.signature, options.public_key)
+    if signed and target is None:
+        refuse("a signature is named on a page.", place="--signature", fix="--html or --pdf; or `ppdp verify`.")
+    certificate = held(options, **signed)
+    if target is None:
         say(certificate.to_json() if options.json else certificate.to_text())
+        return 0
+    from ppdp.certificate.share.files import write_atomically
+    from ppdp.certificate.share.paper import printed
+
+    page = certificate.to_html(**signed)
+    try:
+        write_atomically(target, printed(page) if options.pdf else page)
+    except ExportError as error:
+        refuse(error.message, place="--pdf", fix=str(error.fix))
+    say(f"written: {target}")
     return 0
 
 
@@ -115,11 +124,11 @@ def card(options: Namespace) -> int:
     return 0
 
 
-def held(options: Namespace) -> Certificate:
-    """A certificate that holds."""
+def held(options: Namespace, **signed: Any) -> Certificate:
+    """A certificate that holds, and its signature if there is one to check."""
     import_modules(options.imports)
     certificate = carried(options.path)
-    result = certificate.verify()
+    result = certificate.verify(**signed)
     if not result:
         problems = " ".join(escaped(problem) for problem in result.problems)
         raise CertificateError(f"{options.path}: {problems}", fix="the certificate as it was issued.")

@@ -23,6 +23,7 @@ from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, RowMap, StandardScaler
 
 DATASETS = ("flchain", "randhie")
+PURPOSE, NAME = "to show ppdp on public research data", "nobody: this is a demo"
 
 
 def build(
@@ -48,7 +49,7 @@ def build(
         ("scale", StandardScaler(statistics=statistics)),
         ("model", LogisticRegression(classes=(0, 1))),
     ]
-    return Pipeline(steps, epsilon=epsilon, delta=delta, dataset=data), X, y
+    return Pipeline(steps, epsilon=epsilon, delta=delta, dataset=data, purpose=PURPOSE, responsible=NAME), X, y
 
 
 def run(data: str, out: Path, console: Console) -> None:
@@ -57,7 +58,7 @@ def run(data: str, out: Path, console: Console) -> None:
         pipe, X, y = build(data)
         X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
     console.print(f"[bold]{data}[/]: {len(X_train)} private rows, {len(X_test)} rows to test on, {X.shape[1]} columns")
-    with console.status("fitting with and without privacy"), Ledger() as account:
+    with console.status("fitting with and without privacy"), Ledger(epsilon=3.0, delta=1e-5) as account:
         pipe.fit(X_train, y_train)
         exact, _, _ = build(data, statistics="exact")
         exact.fit(X_train, y_train)

@@ -123,7 +123,10 @@ def make_parser() -> Parser:
     show.add_argument("path", type=Path, metavar="PATH", help=_CARRIERS)
     form = show.add_mutually_exclusive_group()
     form.add_argument("--html", type=Path, metavar="OUT", help="write a page instead")
+    form.add_argument("--pdf", type=Path, metavar="OUT", help="print that page, with a Chromium or Chrome on PATH")
     form.add_argument("--json", action="store_true", help="print JSON")
+    show.add_argument("--signature", type=Path, metavar="FILE", help="a signature that must hold, for the page to name")
+    show.add_argument("--public-key", type=Path, metavar="PEM", help="public key of whoever must have signed")
     _imports(show)
 
     card = command("card", "print a certificate that holds as the section Privacy of a model card, in Markdown")

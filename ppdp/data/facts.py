@@ -83,7 +83,7 @@ def complete(
         facts.append(Fact("row_norm", _shown(domain.row_norm), "declared; rows above it are clipped"))
     else:
         bounding = next((name for name, stage in stages if getattr(stage, "bounds_rows", False)), None)
-        facts.append(Fact("row_norm", "see the steps", f"stage {bounding!r}" if bounding else "not declared"))
+        facts.append(Fact("row_norm", "follows from the stages", f"stage {bounding!r}" if bounding else "not declared"))
     if domain.entry_bound is not None:
         facts.append(Fact("entry_bound", _shown(domain.entry_bound), "declared; entries above it are clipped"))
     if domain.min_present:

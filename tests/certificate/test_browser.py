@@ -96,13 +96,13 @@ def test_figures_have_a_size_and_a_name(browser, folder):
     assert len(sizes) >= 6
     assert min(sizes) > 5
     drawn = browser.value("[...document.querySelectorAll('svg path')].map(p => p.getTotalLength())")
-    assert len(drawn) == 2
-    assert min(drawn) > 50, "the guarantee, and what a test detects"
+    assert len(drawn) == 3
+    assert min(drawn) > 50, "the guarantee, what a test detects, and what it misses"
     named = browser.value(
         "[...document.querySelectorAll('svg[role=img]')].map(s => s.querySelector('title').textContent.length"
         " * s.querySelector('desc').textContent.length)"
     )
-    assert len(named) == 2
+    assert len(named) == 3
     assert min(named) > 0
 
 

@@ -9,7 +9,8 @@ from xml.etree.ElementTree import Element
 
 from ppdp.certificate.numbers import privacy_profile
 from ppdp.certificate.pages.markup import element
-from ppdp.certificate.pages.meaning import FALSE_ALARMS, detection_power, powers_in_words
+from ppdp.certificate.pages.meaning import FALSE_ALARMS, detection_power, powers_in_words, rounded_down
+from ppdp.certificate.pages.tradeoff import gaussian_missed, gaussian_summary, missed
 from ppdp.certificate.pages.view import Point, spreads
 from ppdp.certificate.record import Record
 from ppdp.core.figures import figure, power_of_ten
@@ -119,6 +120,25 @@ def power_curve(content: Record) -> Element:
         element("line", class_="blind", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=TOP),
         element("path", class_="power", d=_path((_across(a), _up(detection_power(content, a))) for a in alarms)),
         *(element("circle", class_="mark", cx=_short(x), cy=_short(y), r=3) for x, y in marks),
+    )
+
+
+def tradeoff_curve(content: Record) -> Element:
+    """What a test misses at least, against its false alarms; dashed: blind guessing, dotted: the Gaussian parameter."""
+    summary = gaussian_summary(content)
+    alarms = [(i / SAMPLES) ** 2 for i in range(SAMPLES + 1)]
+    shares = {f"{25 * i}\u00a0%": i / 4 for i in range(5)}
+    told = ", ".join(f"{figure(100 * alarm)}\u00a0%: {rounded_down(missed(content, alarm))}" for alarm in FALSE_ALARMS)
+    gauss = _path((_across(a), _up(gaussian_missed(summary, a))) for a in alarms) if summary.error else None
+    return _figure(
+        "What a test misses at least, against its false alarms",
+        f"At these rates of false alarms at least so much is missed: {told}. Blind guessing misses whatever it does not"
+        " call an alarm.",
+        ("false alarms", {words: _across(share) for words, share in shares.items()}),
+        ("misses", {words: _up(share) for words, share in shares.items()}),
+        element("line", class_="blind", x1=LEFT, y1=TOP, x2=RIGHT, y2=BOTTOM),
+        element("path", class_="gauss", d=gauss) if gauss else None,
+        element("path", class_="power", d=_path((_across(a), _up(missed(content, a))) for a in alarms)),
     )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from scipy.special import ndtr, ndtri
 
@@ -15,6 +17,9 @@ from ppdp.core.figures import figure
 FALSE_ALARMS = (0.01, 0.05)
 MOST_FACTS = 50  # declared ranges and constants that are shown; the document has all of them
 MOST_LETTERS = 800  # of one value
+MOST_DIGITS = 6  # of a range's end that is shown as it is
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+_RANGE = re.compile(rf"({_NUMBER.pattern}) to ({_NUMBER.pattern})")
 ON_TRUST = (
     "What is “declared” was taken from the user's word, and nothing has checked it. Ask of each, first of the ranges,"
     " where it comes from: the promise does not hold if it was read off these rows."
@@ -73,6 +78,7 @@ TRAINING = {
     " iterate, loss or log, and not at which step it stopped. solver='hidden' is experimental."
 }
 READ_OFF = "If they were read off these rows, the promise fails."
+ASSUMED_UNIT = "Each person is assumed to have one row: nobody declared it, and nothing has checked it."
 ORDER = "The order of the rows: if it comes from what they hold (sorted by a column, say), the promise fails."
 OF_THE_TABLE = ("n_rows", "n_features", "feature_names", "rows_per_unit", "adjacency")
 NOBODYS_WORD = (
@@ -144,6 +150,17 @@ def rounded_up(share: float) -> str:
     return f"{min(math.ceil(share * 10_000), 10_000) / 100:.2f}\u00a0%"
 
 
+def rounded_down(share: float) -> str:
+    """A share as a percentage with two decimals, never rounded up.
+
+    Examples
+    --------
+    >>> rounded_down(0.98169).split()
+    ['98.16', '%']
+    """
+    return f"{math.floor(share * 10_000) / 100:.2f}\u00a0%"
+
+
 def status_in_words(content: Record) -> str:
     """One sentence for the status."""
     if content.status == "SEEDED":
@@ -157,10 +174,7 @@ def status_in_words(content: Record) -> str:
 
 def covered_in_words(content: Record) -> tuple[str, ...]:
     """What the promise speaks of, one line each."""
-    gate, mechanism, search = content.gate, content.mechanism, content.search
-    left = [f"the noisy {release.statistic} for {_quoted(release.serves)}" for release in content.releases]
-    left += [f"the gate's answer ({told(gate)})"] if gate is not None else []
-    left += [f"what {_quoted([mechanism.name])} answered"] if mechanism is not None else []
+    gate, search, left = content.gate, content.search, what_left(content)
     words, settled = [], "settled from the certificate's facts alone, before any row was seen"
     if search is not None:
         count = search.selection.candidates
@@ -182,6 +196,15 @@ def covered_in_words(content: Record) -> tuple[str, ...]:
     if content.invalid == "repair":
         words.append("invalid values: they are repaired row by row, so that no error tells of them")
     return tuple(words)
+
+
+def what_left(content: Record) -> list[str]:
+    """Everything that left the run but the document itself."""
+    gate, mechanism = content.gate, content.mechanism
+    left = [f"the noisy {release.statistic} for {_quoted(release.serves)}" for release in content.releases]
+    left += [f"the gate's answer ({told(gate)})"] if gate is not None else []
+    left += [f"what {_quoted([mechanism.name])} answered"] if mechanism is not None else []
+    return left
 
 
 def _quoted(names: Sequence[str]) -> str:
@@ -237,7 +260,7 @@ def shown_facts(c: Record) -> list[tuple[str, str, str]]:
     shown = []
     for fact in (fact for i, fact in enumerate(c.facts) if i not in left_out):
         long = len(fact.value) > MOST_LETTERS
-        value = f"{fact.value[:MOST_LETTERS]}... (in full in the JSON document)" if long else fact.value
+        value = f"{fact.value[:MOST_LETTERS]}... (in full in the JSON document)" if long else shortened(fact)
         shown.append((fact.name, value, fact.origin))
     more = ("further", f"{len(left_out)} more that are declared", "see the JSON document")
     return [*shown, more] if left_out else shown
@@ -264,7 +287,7 @@ def rests_on(c: Record) -> Sequence[str]:
     return (
         *([TRAINING[last]] if last in TRAINING else []),
         *_bounds(c),
-        _unit(c),
+        unit_on_trust(c),
         *_limits(by_kind["limit"]),
         *(f"Declared labels: {fact.value}. {READ_OFF}" for fact in by_kind["labels"]),
         *([ORDER] if getattr(FORMULAS.get(last), "by_position", False) and not c.neighbours.hides_number else []),
@@ -298,7 +321,7 @@ def _bounds(c: Record) -> Iterator[str]:
             yield f"The bound '{name}' is right: it is none of ppdp's, and only who wrote its module vouches for it."
 
 
-def _unit(c: Record) -> str:
+def unit_on_trust(c: Record) -> str:
     """Rows of one person, and whether anybody said so."""
     if not c.neighbours.record_level:
         return f"Nothing else needs protection: {c.neighbours.words}."
@@ -308,14 +331,19 @@ def _unit(c: Record) -> str:
         return f"Nobody has more than {c.rows_per_unit} rows: declared, not checked."
     if c.neighbours.hides_number or any(fact.name == "rows_per_unit" and fact.origin == "declared" for fact in c.facts):
         return "Nobody has more than one row: declared, not checked."
-    return "Each person is assumed to have one row: nobody declared it, and nothing has checked it."
+    return ASSUMED_UNIT
 
 
 def _limits(facts: Sequence[Fact]) -> Iterator[str]:
     """Ranges and norms: rows are clipped to them, but where they come from nobody can tell."""
     if facts:
-        shown = _listed([f"{LIMITS.get(fact.name, fact.name)} ({fact.value})" for fact in facts])
+        named = [f"{LIMITS.get(name, name)} ({shortened(fact)})" for fact in facts for name in [_column_of(fact)]]
+        shown = _listed([*dict.fromkeys(named)])  # a range that one stage gives and the next one takes is one limit
         yield f"Declared limits: {shown}. If one was read off these rows, the promise fails; nothing can check that."
+
+
+def _column_of(fact: Fact) -> str:
+    return fact.name.replace("range of what comes out in ", "range of ")
 
 
 def _word(c: Record, facts: Sequence[Fact]) -> Iterator[str]:
@@ -327,6 +355,35 @@ def _word(c: Record, facts: Sequence[Fact]) -> Iterator[str]:
         if fact.origin not in twice:
             who = "" if fact.origin.startswith("declared") else f" ({fact.origin})"
             yield f"Declared of {place}, not checked on these rows: {fact.value}{who}."
+
+
+def shortened(fact: Fact) -> str:
+    """The value of a range or a limit with few digits, rounded so that what it says is still true; any other as it is.
+
+    Examples
+    --------
+    >>> shortened(Fact(name="range of age", value="-0.5228787452803376 to 1.1760912590556813", origin="declared"))
+    '-0.5229 to 1.177, rounded outwards'
+    >>> shortened(Fact(name="row_norm", value="1.7320508075688772", origin="declared"))
+    '1.733, rounded up'
+    """
+    limits = _RANGE.fullmatch(fact.value)
+    if limits and any(_digits(end) > MOST_DIGITS for end in limits.groups()):
+        low, high = limits.groups()
+        return f"{_rounded(low, ROUND_FLOOR)} to {_rounded(high, ROUND_CEILING)}, rounded outwards"
+    if fact.name in LIMITS and _NUMBER.fullmatch(fact.value) and _digits(fact.value) > MOST_DIGITS:
+        return f"{_rounded(fact.value, ROUND_CEILING)}, rounded up"
+    return fact.value
+
+
+def _digits(number: str) -> int:
+    return len(Decimal(number).normalize().as_tuple().digits)
+
+
+def _rounded(number: str, rounding: str) -> str:
+    exact = Decimal(number)
+    whole = exact == exact.to_integral_value() or _digits(number) <= MOST_DIGITS
+    return number if whole else str(Context(prec=4, rounding=rounding).create_decimal(exact))
 
 
 def _listed(words: Sequence[str]) -> str:

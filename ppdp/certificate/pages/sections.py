@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from ppdp.certificate.issued import UNPROVED
-from ppdp.certificate.numbers import privacy_profile
-from ppdp.certificate.pages.drawing import budget_bar, distance_bars, epsilon_curve, power_curve
+from ppdp.certificate.pages.checklist import checklist
+from ppdp.certificate.pages.curves import curve, tradeoff
+from ppdp.certificate.pages.drawing import budget_bar, distance_bars, power_curve
+from ppdp.certificate.pages.glossary import glossary
 from ppdp.certificate.pages.markup import (
     Cell,
     bound,
@@ -25,6 +25,7 @@ from ppdp.certificate.pages.markup import (
     table,
 )
 from ppdp.certificate.pages.meaning import DIGEST, FACTS, ON_TRUST, RULES, WAYS, rounded_up, slack_in_words, terms
+from ppdp.certificate.pages.summary import first_page
 from ppdp.certificate.pages.view import ASKED, Noise, View, law_of, only_the_last, spreads
 from ppdp.certificate.record import Mechanism, Record, Step
 from ppdp.core.figures import figure
@@ -33,11 +34,10 @@ from ppdp.privacy.gate import GATE_KINDS
 
 STATUSES = ("chosen", "offered", "not offered")
 RUNGS = ("did not pass", "passed, used", "not needed")
-OTHER_DELTAS = (1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
 MOST = 10  # values of a list that are shown one by one
 
 
-def render_page(view: View) -> str:
+def render_page(view: View, signer: str | None = None) -> str:
     """The page of a certificate that holds; whatever text it has is shown as text."""
     c = view.record
     pair = f"({c.epsilon:g}, {c.delta:g})" + ("" if c.neighbours.record_level else " (for bounded changes only)")
@@ -47,7 +47,7 @@ def render_page(view: View) -> str:
         "SEEDED": "SEEDED certificate: nothing is protected",
     }[c.status]
     parts = (
-        opening(view),
+        first_page(view, signer),
         *meaning(view),
         *coverage(view),
         *stages(view),
@@ -55,35 +55,15 @@ def render_page(view: View) -> str:
         *gate(c),
         *mechanism(c),
         *curve(c),
+        *tradeoff(view),
         *facts(view),
         *routes(c),
-        closing(c),
+        *checklist(view),
+        closing(view),
     )
-    main = element("main", *parts, class_=c.status.lower())
+    words = " ".join(text for part in parts if part is not None for text in part.itertext())
+    main = element("main", *parts, *glossary(words), class_=c.status.lower())
     return html_page(f"{title}: {c.dataset}" if c.dataset else title, main)
-
-
-def opening(view: View) -> Element:
-    """What the claim leaves out if anything, status, guarantee, and what everything else hangs on."""
-    c = view.record
-    claim = (view.before, "(ε, δ) = (", bound(c.epsilon), ", ", bound(c.delta), f"){view.after}")
-    return element(
-        "header",
-        items(view.beside, class_="beside") if view.beside else None,
-        element("h1", element("span", c.status, class_="status"), " ", *claim),
-        p(view.meaning, class_="lede"),
-        items(c.reasons, class_="reasons") if c.reasons else None,
-        p("It rests on:", class_="lede"),
-        items(view.rests_on, class_="rests"),
-        items([f"Warning: {warning}" for warning in c.warnings], class_="warnings") if c.warnings else None,
-        pairs(
-            ("Issued", view.issued) if view.issued else None,
-            *((name.title(), (words, small(f" ({UNPROVED})"))) for name, words in view.said),
-            ("Data", c.dataset) if c.dataset else None,
-            ("Neighbouring datasets", view.neighbours),
-            ("Protected", view.protected),
-        ),
-    )
 
 
 def meaning(view: View) -> Sequence[Element]:
@@ -132,7 +112,7 @@ def stages(view: View) -> Sequence[Element | None]:
     lines: list[tuple[Cell, ...]] = []
     for point, bar, step in zip(points, distance_bars(points), [None, *c.steps]):
         name, way, page = ("At the entrance", None, None) if step is None else (_stage(step), step.way, code(step.page))
-        lines.append((name, way, (bar, small(", ".join(point.labels))), number(point.rows), page))
+        lines.append((name, way, (bar, small(", ".join(point.labels))), bound(point.rows), page))
     scale = " The bars are logarithmic." if spreads([point.rows for point in points]) else ""
     moved = any(point.distance.moved for point in points)
     return (
@@ -196,7 +176,7 @@ def releases(view: View) -> Sequence[Element | None]:
     laws = {noise.law for noise in view.noises} | {GAUSSIAN}
     heads = [("Released", ""), ("Numbers", "n"), ("Sensitivity (L2)", "n")]
     heads += [("Noise σ" if laws == {GAUSSIAN} else "Noise scale", "n"), ("Cost μ", "n")]
-    heads += [] if view.parts else [("Share of μ²", "")]
+    heads += [] if view.parts else [("Share of cost", "")]
     arrays = ", ".join(f"{name} ({' × '.join(map(str, shape)) or '1'})" for name, shape in names.items())
     tables = [shape for shape in names.values() if len(shape) == 2]
     sizes = " {0} × {1}: {0} rows of {1} numbers.".format(*tables[0]) if tables else ""
@@ -226,7 +206,7 @@ def _noise(view: View, laws: set[str]) -> Iterator[Element | str]:
     elif c.total.mu:
         yield "The rounding of noise costs μ = "
     if c.total.mu or not c.total.parts:
-        yield number(c.total.mu, 6)
+        yield number(c.total.mu, 6, upward=True)
         yield ". "
     if c.total.parts:
         yield "What costs something else than a μ is listed below the table; ε and δ are those of everything together."
@@ -238,9 +218,9 @@ def _line(c: Record, noise: Noise, laws: set[str]) -> tuple[Cell, ...]:
     cells: list[Cell] = [
         (noise.name, small(noise.note)),
         size if noise.times == 1 else (number(noise.times), " × ", size),
-        number(noise.sensitivity) if noise.sensitivity is not None else "-",
+        bound(noise.sensitivity) if noise.sensitivity is not None else "-",
         (number(one.noise_scale), small(noise.law) if len(laws) > 1 else None),
-        number(one.mu) if one.mu is not None else "below",
+        bound(one.mu) if one.mu is not None else "below",
     ]
     if not c.total.parts:
         share = (one.mu or 0.0) ** 2 / (c.total.mu**2 or 1.0)
@@ -266,9 +246,9 @@ def gate(c: Record) -> Sequence[Element]:
     return (
         h2("The gate"),
         p(
-            f"Before anything that rests on {conditions} ran, the smallest margin ({steps}"
-            " before a condition fails) was compared, with noise, with a threshold."
-            f" It passed. {RULES[g.rule]}{rung or ''}"
+            f"A noisy test came first, and everything that needs {conditions} only after it. The smallest margin"
+            f" ({steps} before a condition fails) was compared, with noise, with a threshold. It passed."
+            f" {RULES[g.rule]}{rung or ''}"
         ),
         pairs(
             ("Threshold", number(float(g.threshold + further), 5, " rows")),
@@ -288,7 +268,7 @@ def mechanism(c: Record) -> Sequence[Element | None]:
         title,
         p(f"{m.name} ({m.class_}) {_asks(m)}"),
         pairs(
-            ("Utilities" if law == CHOICE else "Values without noise", ("at most ", number(m.bound), " each")),
+            ("Utilities" if law == CHOICE else "Values without noise", ("at most ", bound(m.bound), " each")),
             ("Noise σ on each" if law == GAUSSIAN else "Noise scale", number(m.noise_scale)),
             *((name, _plain(value)) for name, value in m.parameters.items()),
         ),
@@ -310,17 +290,6 @@ def _asks(m: Mechanism) -> str:
         f"asks the prepared rows for {m.steps} answers, each on what the ones before it gave; only the noisy answers"
         f" were used, and {used}."
     )
-
-
-def curve(c: Record) -> Sequence[Element]:
-    """The guarantee at every delta."""
-    promised = dict(privacy_profile(c)) | {c.delta: c.epsilon}
-    lines = [
-        (number(delta), bound(promised[delta]) if math.isfinite(promised[delta]) else "nothing promised")
-        for delta in sorted({*OTHER_DELTAS, c.delta}, reverse=True)
-    ]
-    epsilons = table([("δ", "n"), ("ε, at most", "n")], lines)
-    return h2("The same guarantee at another δ"), element("div", epsilon_curve(c), epsilons, class_="side")
 
 
 def facts(view: View) -> Sequence[Element]:
@@ -377,8 +346,9 @@ def _decided(c: Record) -> str:
     return f"{before}{'; the least final noise was chosen' if least else ''}."
 
 
-def closing(c: Record) -> Element:
+def closing(view: View) -> Element:
     """How to check all this."""
+    c = view.record
     return element(
         "footer",
         h2("How to verify"),
@@ -388,6 +358,7 @@ def closing(c: Record) -> Element:
             f" not check free text: names, origins of facts, versions. This page only shows that document. {DIGEST}",
         ),
         pairs(
+            ("Issued", view.issued) if view.issued else None,
             ("Digest of the document", element("span", c.digest, class_="hash")),
             ("SHA-256 of what was released", element("span", c.released.sha256, class_="hash")),
             ("SHA-256 of the steps and their parameters", element("span", c.released.inference, class_="hash")),

@@ -78,7 +78,7 @@ def fragment(found: Verification) -> str:
 def page(found: Verification) -> str:
     """As one self-contained page, without scripts and without anything to load."""
     if found.record is not None:
-        return render_page(printable_view(found.record))
+        return render_page(printable_view(found.record), found.signer)
     title, lede = element("h1", element("span", REFUSED, class_="status")), p(MEANING, class_="lede")
     header = element("header", title, lede, items(_problems(found), class_="reasons"))
     return html_page("A certificate that DOES NOT HOLD", element("main", header, class_="refused"))

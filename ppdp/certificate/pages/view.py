@@ -9,6 +9,7 @@ from ppdp.bounds import FORMULAS
 from ppdp.certificate.issued import account_in_words, left_out, said
 from ppdp.certificate.pages import meaning
 from ppdp.certificate.pages.markup import printable
+from ppdp.certificate.pages.tradeoff import guess_in_words
 from ppdp.certificate.record import Entrance, Gate, Mechanism, Record, Release, Step, read_as, written
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
@@ -89,6 +90,7 @@ class View:
     protected: str
     proviso: str  # before every promise; empty for an unconditional one
     powers: Sequence[tuple[float, float]]  # false alarms of a test with what it detects at most
+    guess: str  # the promise as how often an attacker chooses rightly
     promise: str
     facts: Sequence[tuple[str, str, str]]  # name, value, origin
     points: Sequence[Point]
@@ -128,6 +130,7 @@ def view_of(c: Record) -> View:
         protected=meaning.protected_in_words(c),
         proviso=proviso,
         powers=[(alarm, meaning.detection_power(c, alarm)) for alarm in meaning.FALSE_ALARMS],
+        guess=guess_in_words(c),
         promise=f"{proviso}a test for {c.neighbours.secret} detects at most {meaning.powers_in_words(c)}",
         facts=meaning.shown_facts(c),
         points=points_of(c),

@@ -207,9 +207,9 @@ class Saved:
             raise kind(f"cannot read it: {error.message}", fix=fix) from None
 
 
-def write_atomically(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text file so that it is there whole or not at all."""
-    _replace(Path(path), text.encode())
+def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a file so that it is there whole or not at all."""
+    _replace(Path(path), content.encode() if isinstance(content, str) else content)
 
 
 def _replace(path: Path, data: bytes) -> None:

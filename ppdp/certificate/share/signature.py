@@ -180,7 +180,7 @@ def checked(
         found.check(certificate, public_key)
     except CertificateError as error:
         return Verification((*derivation.problems, f"the signature: {error.message}"))
-    return Verification(derivation.problems, found.key if derivation else None)
+    return Verification(derivation.problems, found.key if derivation else None, derivation.record)
 
 
 def fingerprint(key: Ed25519PublicKey) -> str:

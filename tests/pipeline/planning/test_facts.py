@@ -50,7 +50,7 @@ class TestFacts:
         assert facts["n_rows"] == ("400", "shape of X")
         assert facts["n_features"] == ("3", "shape of X")
         assert facts["feature_names"] == ("a, b, c", "schema of X")
-        assert facts["row_norm"] == ("see the steps", "stage 'minmaxscaler'")
+        assert facts["row_norm"] == ("follows from the stages", "stage 'minmaxscaler'")
         assert facts["gaps"] == ("any row may have gaps", "imputer 'meanimputer'")
         assert facts["rows_per_unit"] == ("1", "default")
         assert facts["classes"] == ("0, 1", "parameter of the model")

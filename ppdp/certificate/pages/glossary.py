@@ -1,0 +1,60 @@
+"""The terms of certificates and their pages, one plain sentence each: the only place where they are explained."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from xml.etree.ElementTree import Element
+
+from ppdp.certificate.pages.markup import h2, pairs
+
+GLOSSARY: Mapping[str, str] = {
+    "attacker": "Whoever tries to learn something about one person from what was released, with any method and any"
+    " other knowledge.",
+    "certificate": "The document that says what is guaranteed and how it follows from public numbers, so that anybody"
+    " can compute it again without the data.",
+    "CONDITIONAL": "The guarantee holds only if something is true of the rows that nothing has tested.",
+    "declared": "Said by whoever ran the fit, and not checked by anything.",
+    "δ": "Delta: a small probability that the bound ε does not cover.",
+    "detection": "An alarm of the attacker's test that is right.",
+    "differential privacy": "Whatever one person's rows hold, what is released comes out with nearly the same"
+    " probability.",
+    "digest": "A fingerprint (SHA-256) of what the certificate claims; a document with another claim has another one.",
+    "ε": "Epsilon: how much more likely any outcome can be with one record of a person than with another, as a factor"
+    " exp(ε); smaller protects more.",
+    "false alarm": "An alarm of the attacker's test that is wrong.",
+    "gate": "A noisy test of what a bound needs of the rows; if it does not pass, nothing is released.",
+    "ledger": "An account of everything that was released about the same people, which refuses what exceeds its limit.",
+    "mechanism": "The last step of a pipeline, which answers with noise.",
+    "μ": "Mu: the strength of the whole guarantee in one number; telling two records apart is as hard as telling a"
+    " normal distribution from the same one shifted by μ standard deviations.",
+    "neighbouring datasets": "Two possible tables that differ in what is protected, such as one person's rows.",
+    "noise": "Chance that is put in before anything leaves, so that one person's rows change little of what can be"
+    " learned from it.",
+    "person": "Whom the guarantee protects; a person owns one or more rows.",
+    "public": "Known to everybody, or fixed without looking at the private rows.",
+    "row": "One record of the table.",
+    "SEEDED": "The noise can be computed again from a seed, so nothing is protected; for tests.",
+    "sensitivity": "The most by which an answer can change if one table is exchanged for a neighbouring one.",
+    "signature": "A mark that only the owner of a secret key can make, and that anybody can check: it says who vouches"
+    " for the certificate.",
+    "stage": "One step of preparing the rows, such as filling missing values or scaling.",
+    "trade-off": "How rare misses can be at each rate of false alarms; the guarantee keeps both from being rare.",
+    "UNCONDITIONAL": "The guarantee holds whatever the private rows contain, if what was declared is true.",
+}
+
+
+def used(words: str) -> Sequence[tuple[str, str]]:
+    """The terms that stand in these words, with their sentences.
+
+    Examples
+    --------
+    >>> [term for term, _ in used("The gate passed, and the ledgers agree.")]
+    ['gate', 'ledger']
+    """
+    return [(term, said) for term, said in GLOSSARY.items() if re.search(rf"(?<!\w){re.escape(term)}", words)]
+
+
+def glossary(words: str) -> Sequence[Element]:
+    """The terms of a page as a section of it."""
+    return h2("Words on this page"), pairs(*used(words))

@@ -1,0 +1,203 @@
+"""Page one: what a privacy reviewer asks first, answered in plain words from the certificate alone."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element
+
+from ppdp.certificate.issued import UNPROVED
+from ppdp.certificate.pages.markup import Cell, bound, code, element, items, p, pairs, small
+from ppdp.certificate.pages.meaning import ASSUMED_UNIT, unit_on_trust, what_left
+from ppdp.certificate.pages.view import View
+from ppdp.certificate.record import Issued, Record
+from ppdp.core.adjacency import UNPROTECTED
+from ppdp.core.figures import figure
+
+IN_SHORT = {
+    "exceptions raised on invalid values": "that a run stopped at an invalid value",
+    "evaluation on private rows": "scores, plots and tuning on these rows",
+    "that a column holds text": "which columns hold text",
+    "statistics of the private data": "statistics of these data that were made elsewhere",
+    "that a run stops because there are more": "that a run stopped because there were more rows than declared",
+    "that a run stops because a row has no id": "that a run stopped at a row without an id",
+    "the sensitivities of the other fits": "the derivation of the other fits of the search",
+}
+NO_LEDGER = "Unknown: no ledger."
+
+
+def first_page(view: View, signer: str | None) -> Element:
+    """Status, what it means for one person, and all else that somebody who signs must know."""
+    c = view.record
+    claim = (view.before, "(ε, δ) = (", bound(c.epsilon), ", ", bound(c.delta), f"){view.after}")
+    count = len(view.rests_on)
+    open_ = f"{count} things are" if count > 1 else "One thing is"
+    return element(
+        "header",
+        items(view.beside, class_="beside") if view.beside else None,
+        element("h1", element("span", c.status, class_="status"), " ", *claim),
+        p(view.meaning, " ", element("b", f"{open_} taken on trust, listed below."), class_="lede"),
+        items(c.reasons, class_="reasons") if c.reasons else None,
+        items([f"Warning: {warning}" for warning in c.warnings], class_="warnings") if c.warnings else None,
+        pairs(
+            ("For one person", _for_one(view)),
+            ("Who is protected", (_protected(c), small(f" Neighbouring datasets: {view.neighbours}."))),
+            ("Against whom", _against(c)),
+            ("Released", _released(view)),
+            ("Taken on trust", (_stated_by(view), items(view.rests_on, class_="rests"))),
+            ("Spent on these people so far", _spent(c)),
+            ("Again next month?", _again(c)),
+            ("May it be published?", _publishing(view)),
+            ("Made by", _made(view, signer)),
+            ("How to check it", _check(c)),
+        ),
+        class_="first",
+    )
+
+
+def _for_one(view: View) -> Cell:
+    sentence = f"{view.proviso}{view.guess}."
+    return element("b", sentence[0].upper() + sentence[1:])
+
+
+def _protected(c: Record) -> str:
+    """People, their rows, and on whose word."""
+    neighbours, n = c.neighbours, figure(c.entrance.domain["n_rows"])
+    word = "assumed: nobody declared it" if unit_on_trust(c) == ASSUMED_UNIT else "declared, not checked"
+    each = "one row each" if neighbours.rows == 1 else f"at most {neighbours.rows} rows each"
+    if not neighbours.record_level:
+        return f"Only {neighbours.unit}; {UNPROTECTED}."
+    if neighbours.cuts:
+        kept = "1 row" if neighbours.rows == 1 else f"{neighbours.rows} rows"
+        return f"Each person with all of their rows, of which at most {kept} were kept, and how many rows there are."
+    if neighbours.hides_number:
+        return f"Each person, in the table or not, {each} ({word}), and how many rows there are, at most {n}."
+    if neighbours.single:
+        return f"Each of the {n} people in the table, {each} ({word})."
+    return f"Each person in the table of {n} rows, {each} ({word})."
+
+
+def _against(c: Record) -> str:
+    """The attacker; of what protects nobody, that there is none."""
+    if c.status == "SEEDED":
+        return "Nobody: whoever knows the seed of the noise can take the noise away."
+    return (
+        f"Anyone, even whoever knows {c.neighbours.known}, the method, all public facts and everything that was"
+        " released. Not against whoever holds the table or can read the machine's memory during the fit."
+    )
+
+
+def _released(view: View) -> str:
+    """What left, of which data and for which purpose."""
+    c = view.record
+    of_data = f" of the data “{c.dataset}”" if c.dataset else ""
+    purpose = "".join(f" Purpose: {words} ({UNPROVED})." for name, words in view.said if name == "purpose")
+    left = what_left(c)
+    return f"Of the table{of_data}: {', '.join(left)}{', ' if left else ''}and this certificate.{purpose}"
+
+
+def _responsible(view: View) -> str | None:
+    return next((words for name, words in view.said if name == "responsible"), None)
+
+
+def _stated_by(view: View) -> str:
+    name = _responsible(view)
+    who = f"{name} is named as responsible" if name else "the certificate names nobody who answers for it"
+    return f"Stated by whoever ran the fit; {who}."
+
+
+def _spent(c: Record) -> str:
+    """What all releases about these people come to, as far as a ledger or the process knows."""
+    issued = c.issued
+    if issued is None:
+        return "Unknown: the certificate has an earlier form, which does not say."
+    if issued.ledger is None:
+        together = issued.together
+        known = (
+            "This release alone costs what stands in the headline."
+            if together is None or together.delta >= 1
+            else f"The {issued.fit} fits of its process come to ε = {figure(together.epsilon, upward=True)} at"
+            f" δ = {figure(together.delta, upward=True)}."
+        )
+        return f"{NO_LEDGER} {known} Nothing is known of releases by anybody else."
+    ledger = issued.ledger
+    of_limit = f" of at most {figure(ledger.limit.epsilon)}" if ledger.limit else ""
+    total = (
+        "No ε covers them"
+        if ledger.epsilon is None
+        else f"ε = {figure(ledger.epsilon, upward=True)}{of_limit} at δ = {figure(ledger.delta, upward=True)}"
+    )
+    releases = "1 release" if ledger.position == 1 else f"{ledger.position} releases"
+    counted = "" if ledger.limit else " The ledger has no limit."
+    total += "" if ledger.delta == c.delta else " (the headline has another δ)"
+    return (
+        f"{total}: {releases} on “{ledger.dataset}” in ledger {ledger.account}, counted on {_day(issued)}, this one"
+        f" included.{counted} Later releases, and those that were not charged to that ledger, are not in it."
+    )
+
+
+def _again(c: Record) -> str:
+    """Whether the same may be run once more."""
+    ledger = None if c.issued is None else c.issued.ledger
+    adds = "Each further release about these people adds to that total"
+    if c.status == "SEEDED":
+        return "No: give it secret noise first (no random_state)."
+    if ledger is None:
+        return (
+            f"{adds}, and nothing counts it: a second one like this at most doubles ε and δ. Charge all of them to one"
+            " ledger with a limit."
+        )
+    if ledger.limit is None:
+        return f"{adds}. Charge it to the same ledger, and give that a limit."
+    return f"{adds}. Charge it to the same ledger: it refuses, before a row is read, whatever would exceed the limit."
+
+
+def _publishing(view: View) -> str:
+    """What is covered, and what is not, in a sentence each."""
+    c = view.record
+    left_out = "; ".join(
+        next((short for start, short in IN_SHORT.items() if words.startswith(start)), words)
+        for words, _ in view.not_covered
+    )
+    if c.status == "SEEDED":
+        return "No. Nothing of it is protected."
+    first = (
+        "As far as this promise goes, yes: what was released, in the files that ppdp exports (model.zip, or a table"
+        " that carries this certificate), certificate.json and this page; and whatever is made of them without the"
+        " private rows, such as predictions for other people."
+    )
+    if c.status == "CONDITIONAL":
+        first = f"Only if what is assumed holds, which nothing has tested. {first}"
+    others = " What the other releases named at the top cost is not in it." if view.beside else ""
+    return f"{first} The promise says nothing of this: {left_out}.{others}"
+
+
+def _made(view: View, signer: str | None) -> Cell:
+    c = view.record
+    name = _responsible(view)
+    who = f"{name} ({UNPROVED})" if name else "The certificate does not say who"
+    when = "at an unknown time" if c.issued is None else f"on {_day(c.issued)}"
+    signed = (
+        (
+            "Signature: the key ",
+            element("span", signer, class_="hash"),
+            " has signed it, checked when this page was made.",
+        )
+        if signer
+        else ("Signature: none was checked when this page was made, so who wrote the certificate is unproven.",)
+    )
+    return (f"{who}, {when}, with ppdp {c.versions['ppdp']}. ", *signed)
+
+
+def _day(issued: Issued) -> str:
+    return issued.date[:10]
+
+
+def _check(c: Record) -> Cell:
+    return (
+        f"Install ppdp {c.versions['ppdp']} or newer from its source, which you get from somebody you trust (there: ",
+        code("pip install ."),
+        "), and ask for certificate.json. ",
+        code("ppdp verify certificate.json"),
+        " must print “the derivation holds and the digest matches”, and this digest: ",
+        element("span", c.digest, class_="hash"),
+        ". It does not check names, words and origins of facts.",
+    )

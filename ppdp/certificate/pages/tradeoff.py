@@ -1,0 +1,128 @@
+"""The whole trade-off that a certificate promises, and one Gaussian parameter for it: ``accounting.md``, 9 and 10.
+
+A test that decides between two neighbouring datasets raises false alarms and misses. The trade-off function says how
+often it misses at least, at each rate of false alarms; what is computed here is never above the true one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from ppdp.certificate.numbers import draws_of, loss_of, privacy_profile
+from ppdp.certificate.pages.meaning import detection_power
+from ppdp.certificate.record import Record
+from ppdp.privacy.gaussian import gaussian_delta
+from ppdp.privacy.loss import PrivacyLoss
+
+Array = NDArray[np.float64]
+
+_UP = 1 + 1e-9  # more than what rounding takes away
+_STEPS, _MOST = 32, 700.0  # of the grid of epsilons, and the largest of them that can be told
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianSummary:
+    """One number for the whole trade-off, with what it leaves out.
+
+    Attributes
+    ----------
+    mu : float
+        At every rate a of false alarms a test misses at least ``f(a + slack) - slack``, where ``f(x)`` is
+        ``Φ(Φ⁻¹(1 - x) - mu)``.
+    slack : float
+        What no Gaussian curve covers: the sampler's error and chances of failure, or the certificate's delta.
+    error : float
+        How far the trade-off that the certificate promises is better than that of ``mu``, at most: the least e with
+        ``T(a + e) - e <= f(a)`` for all a. 0 if everything released is Gaussian.
+    """
+
+    mu: float
+    slack: float
+    error: float
+
+
+def missed(c: Record, false_alarm: float) -> float:
+    """How often a test misses at least, at this rate of false alarms."""
+    if not c.total.parts:
+        return max(0.0, 1 - detection_power(c, false_alarm))
+    delta, factor = _pairs(c)
+    lines = 1 - delta - factor * false_alarm, (1 - delta - false_alarm) / factor
+    return float(max(0.0, np.max(lines)))
+
+
+def gaussian_missed(summary: GaussianSummary, false_alarm: float) -> float:
+    """The same as the Gaussian parameter tells it, with what it leaves out."""
+    level = min(1.0, false_alarm + summary.slack)
+    return max(0.0, float(ndtr(-ndtri(level) - summary.mu)) - summary.slack)
+
+
+def right_guesses(c: Record) -> float:
+    """Probability, at most, of choosing rightly between two neighbouring datasets that are equally likely."""
+    apart = _apart(loss_of(c), draws_of(c))
+    if c.total.parts:
+        delta, factor = _pairs(c)
+        apart = min(apart, float(np.min((factor - 1 + 2 * delta) / (factor + 1))))
+    return min(1.0, 0.5 + apart / 2)
+
+
+def gaussian_summary(c: Record) -> GaussianSummary:
+    """The parameter of Gaussian differential privacy of everything that was released, and its errors."""
+    loss = loss_of(c)
+    if not loss.parts:
+        return GaussianSummary(loss.mu, min(1.0, loss.failure + loss.gate + draws_of(c)), 0.0)
+    delta, factor = _pairs(c)
+    mu = _least_mu(delta, factor, float(c.delta))
+    ideal = np.array([gaussian_delta(mu, float(epsilon)) for epsilon in np.log(factor)])
+    return GaussianSummary(mu, float(c.delta), float(max(0.0, np.max((ideal - delta) / (1 + factor)))))
+
+
+def _pairs(c: Record) -> tuple[Array, Array]:
+    """Every delta with the exp(epsilon) that is promised there: the profile, a grid of epsilons, and epsilon 0."""
+    promised = ((delta, epsilon) for delta, epsilon in privacy_profile(c) if epsilon < _MOST)
+    grid = _grid(loss_of(c), draws_of(c), float(c.epsilon))
+    delta, epsilon = np.transpose([*promised, *grid])
+    return delta, np.exp(epsilon)
+
+
+@lru_cache(maxsize=8)
+def _grid(loss: PrivacyLoss, draws: float, epsilon: float) -> tuple[tuple[float, float], ...]:
+    """Pairs (delta, epsilon) up to twice the epsilon that is claimed."""
+    epsilons = [i * 2 * min(epsilon, _MOST / 2) / _STEPS for i in range(1, _STEPS + 1)]
+    return (_apart(loss, draws), 0.0), *((min(1.0, loss.delta(e) + (1 + math.exp(e)) * draws), e) for e in epsilons)
+
+
+@lru_cache(maxsize=8)
+def _apart(loss: PrivacyLoss, draws: float) -> float:
+    """Total variation distance, at most, of what is released of two neighbouring datasets."""
+    return min(1.0, float(loss.delta(0.0)) + 2 * draws)
+
+
+def _least_mu(delta: Array, factor: Array, slack: float) -> float:
+    """Least mu whose curve, moved by ``slack`` both ways, lies nowhere above that of the pairs.
+
+    Between its corners the curve of the pairs is straight, and a Gaussian one convex, so that corners decide; it is its
+    own mirror image, so that half of them do.
+    """
+    middle = np.max((1 - delta) / (1 + factor))
+    first, second = np.triu_indices(len(delta), 1)
+    apart = factor[first] != factor[second]
+    corners = (delta[second] - delta[first])[apart] / (factor[first] - factor[second])[apart]
+    alarms = np.array([middle, *corners[(corners >= 0) & (corners < middle)]])
+    detected = np.min(factor[:, None] * alarms + (delta - slack)[:, None], axis=0)
+    bound = (detected > 0) & (alarms + slack < 1)
+    found = ndtri(np.minimum(detected[bound], 1.0)) - ndtri(alarms[bound] + slack)
+    return float(max(0.0, *found)) * _UP if len(found) else 0.0
+
+
+def guess_in_words(c: Record) -> str:
+    """What everything together means for one person, without what must precede it."""
+    times = math.ceil(100 * right_guesses(c))
+    choice = c.neighbours.alternatives.replace("that person", "one person").replace("that row", "one row")
+    right = "may be right every time" if times >= 100 else f"is right at most {times} times in 100"
+    return f"choosing between {choice}, both equally likely, an attacker {right}; without this release, 50 times"

@@ -1,0 +1,43 @@
+"""The page of a certificate on paper: a PDF, printed by a browser that is already on the machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from ppdp.exceptions import ExportError
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+PATIENCE = 120  # seconds
+_FIX = "print the page from any browser, or put Chromium or Chrome on PATH."
+
+
+def printed(page: str) -> bytes:
+    """A self-contained page as a PDF.
+
+    Raises
+    ------
+    ExportError
+        If no browser is on PATH, or it does not print.
+    """
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        raise ExportError("there is no Chromium or Chrome on PATH that could print the page.", fix=_FIX)
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "page.html"), Path(folder, "page.pdf")
+        source.write_text(page, encoding="utf-8")
+        line = [browser, "--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
+        line += [f"--user-data-dir={folder}/profile", "--no-pdf-header-footer", f"--print-to-pdf={target}"]
+        if hasattr(os, "geteuid") and os.geteuid() == 0:  # for root there is no sandbox; the page has no script
+            line.append("--no-sandbox")
+        try:
+            subprocess.run([*line, source.as_uri()], capture_output=True, check=True, timeout=PATIENCE)
+            found = target.read_bytes()
+        except (OSError, subprocess.SubprocessError):
+            found = b""
+    if not found.startswith(b"%PDF-"):
+        raise ExportError(f"{Path(browser).name} did not print the page.", fix=_FIX)
+    return found

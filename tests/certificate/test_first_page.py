@@ -1,0 +1,213 @@
+"""Page one, the checklist and the glossary: what a reviewer asks is answered, and nothing more than is known."""
+
+import re
+
+import pytest
+from documents import record_of, render_page
+from pages import Reader
+from zoo import certificate, document
+
+from ppdp import Certificate, Ledger, Pipeline
+from ppdp.certificate.pages.glossary import GLOSSARY, used
+from ppdp.certificate.pages.meaning import shortened
+from ppdp.certificate.record import Fact
+from ppdp.certificate.share import paper
+from ppdp.exceptions import ExportError, InvalidParameter
+from ppdp.mechanisms import GaussianMechanism
+from ppdp.transformers import MinMaxScaler
+
+QUESTIONS = (
+    "For one person",
+    "Who is protected",
+    "Against whom",
+    "Released",
+    "Taken on trust",
+    "Spent on these people so far",
+    "Again next month?",
+    "May it be published?",
+    "Made by",
+    "How to check it",
+)
+ROWS = [[i / 500] for i in range(500)]
+
+
+def answers(page):
+    """What stands beside each question of page one."""
+    first = page[page.index("<header") : page.index("</header>")]
+    found = re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", first, re.S)
+    return {name: Reader(f"<div>{words}</div>").text for name, words in found}
+
+
+def of(name):
+    return answers(render_page(document(name)))
+
+
+def mean(**parameters):
+    steps = [("range", MinMaxScaler(ranges=(0, 1 / 3))), ("mean", GaussianMechanism())]
+    return Pipeline(steps, epsilon=1.0, delta=1e-6, dataset="visits", **parameters).fit(ROWS).certificate_
+
+
+# ---------------------------------------------------------------- ten questions
+
+
+@pytest.mark.parametrize(
+    "name", ["unconditional", "conditional", "seeded", "three rows each", "added rows", "persons", "changed signs"]
+)
+def test_every_question_has_an_answer_the_detection_sentence_first(name):
+    found = of(name)
+    assert tuple(found) == QUESTIONS
+    assert all(found.values())
+    assert re.search(r"choosing between .* times? in 100|right every time", found["For one person"], re.I)
+
+
+def test_no_promise_without_its_if():
+    assert of("conditional")["For one person"].startswith("Provided that the assumptions hold, choosing")
+    assert of("conditional")["May it be published?"].startswith("Only if what is assumed holds")
+    seeded = of("seeded")
+    assert seeded["For one person"].startswith("Provided that nobody can predict the noise, choosing")
+    assert seeded["Against whom"].startswith("Nobody")
+    assert seeded["May it be published?"].startswith("No.")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("unconditional", "Each of the 3000 people in the table, one row each (assumed: nobody declared it)."),
+        ("three rows each", "Each person in the table of 3000 rows, at most 3 rows each (declared, not checked)."),
+        ("added rows", "Each person, in the table or not, at most 2 rows each (declared, not checked), and how many"),
+        ("persons", "Each person with all of their rows, of which at most"),
+        ("changed signs", "Only how far the values of any one row are off"),
+    ],
+)
+def test_who_is_protected_on_whose_word(name, words):
+    assert of(name)["Who is protected"].startswith(words)
+
+
+def test_what_was_spent_is_what_the_ledger_says_or_unknown():
+    assert of("unconditional")["Spent on these people so far"].startswith("Unknown: no ledger.")
+    assert "nothing counts it" in of("unconditional")["Again next month?"]
+    with Ledger(epsilon=3.0, delta=1e-5):
+        mean()
+        second = mean()
+    spent, total = answers(second.to_html()), second.record.issued.ledger.epsilon
+    shown = re.match(
+        r"ε = ([\d.]+) of at most 3 at δ = 10⁻⁵ \(the headline has another δ\): 2 releases on “visits”",
+        spent["Spent on these people so far"],
+    )
+    assert total <= float(shown[1]) <= total * 1.001
+    assert "refuses" in spent["Again next month?"]
+    with Ledger():
+        assert "The ledger has no limit." in answers(mean().to_html())["Spent on these people so far"]
+
+
+def test_who_made_it_when_and_how_to_check_it(tmp_path):
+    plain = answers(mean().to_html())
+    assert plain["Made by"].startswith("The certificate does not say who, on ")
+    assert "who wrote the certificate is unproven" in plain["Made by"]
+    assert "names nobody who answers for it" in plain["Taken on trust"]
+    named = mean(responsible="Ann Author, Clinic", purpose="Planning")
+    found = answers(named.to_html())
+    assert found["Made by"].startswith("Ann Author, Clinic (in the words of the issuer, which the certificate does not")
+    assert f"on {named['issued']['date'][:10]}, with ppdp {named['versions']['ppdp']}." in found["Made by"]
+    assert "Ann Author, Clinic is named as responsible" in found["Taken on trust"]
+    assert "Purpose: Planning" in found["Released"]
+    assert named.digest in found["How to check it"]
+
+
+def test_a_signature_is_named_only_if_it_was_checked():
+    keys = pytest.importorskip("cryptography.hazmat.primitives.asymmetric.ed25519")
+    one, key = mean(), keys.Ed25519PrivateKey.generate()
+    signature = one.sign(key)
+    page = one.to_html(signature=signature, public_key=key.public_key())
+    assert f"the key {signature.key} has signed it" in answers(page)["Made by"]
+    content = one.to_dict()
+    content["issued"]["date"] = "2020-01-01T00:00:00+00:00"
+    other = Certificate(content).to_html(signature=signature, public_key=key.public_key())
+    assert "DOES NOT HOLD" in other
+    with pytest.raises(InvalidParameter, match="public key"):
+        one.to_html(signature=signature)
+
+
+def test_what_people_say_is_text():
+    content = document("unconditional")
+    content["issued"] |= {"responsible": "<script>x</script>", "purpose": "<b>y"}
+    page = render_page(content)
+    assert "script" not in Reader(page).tags
+    assert "<script>x</script>" in answers(page)["Made by"]
+
+
+# ---------------------------------------------------------------- digits
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("range of a", "0.1 to 42.25", "0.1 to 42.25"),
+        ("range of a", "-1.23456789 to 1.23456789", "-1.235 to 1.235, rounded outwards"),
+        ("range of a", "-0.00012345678 to 123456.789", "-0.0001235 to 1.235E+5, rounded outwards"),
+        ("range of a", "12345678 to 0.3333333333333333", "12345678 to 0.3334, rounded outwards"),
+        ("range of a", "2019-01-01 to 2020-12-31", "2019-01-01 to 2020-12-31"),
+        ("row_norm", "1.7320508075688772", "1.733, rounded up"),
+        ("bins", "1.7320508075688772", "1.7320508075688772"),
+    ],
+)
+def test_few_digits_that_stay_true(name, value, shown):
+    assert shortened(Fact(name=name, value=value, origin="declared")) == shown
+
+
+def test_the_page_shows_few_digits_and_the_document_has_all():
+    issued = mean()
+    assert "0 to 0.3333333333333333" in issued.to_json()
+    assert "0.3333333333333333" not in issued.to_html() + issued.to_text() + issued.to_model_card()
+    assert "range of every column 0 to 0.3334, rounded outwards" in Reader(issued.to_html()).text
+
+
+# ---------------------------------------------------------------- checklist, glossary, paper
+
+
+def test_the_checklist_says_what_only_the_organisation_can_answer():
+    text = Reader(render_page(document("unconditional"))).text
+    asked = text[text.index("Checklist after NIST SP 800-226") :]
+    for topic in ("Unit of privacy", "Bias", "Side channels", "Collection of the data", "Floating point", "Randomness"):
+        assert topic in asked
+    assert "Bias Not covered." in asked
+    assert "That a run stops at an invalid value, running time and memory." in asked
+    assert "No seed was given" in asked
+    seeded = Reader(render_page(document("seeded"))).text
+    assert "The noise came from a seed: nothing is protected." in seeded
+    theirs = Reader(render_page(document("diffprivlib's naive Bayes"))).text
+    assert "drawn by another library" in theirs
+
+
+def test_the_glossary_has_the_words_of_the_page_and_no_others():
+    page = Reader(render_page(document("unconditional"))).text
+    words, told = page.split("Words on this page ")
+    assert [term for term, _ in used(words)] == [term for term, said in GLOSSARY.items() if said in told]
+    assert "The guarantee holds only if" not in told
+    assert "gate A noisy" not in told
+    assert all(said.endswith(".") and "\n" not in said for said in GLOSSARY.values())
+
+
+def test_a_pdf_is_printed_by_a_browser_or_refused_with_what_to_do(tmp_path, monkeypatch):
+    one = certificate("unconditional")
+    if any(map(paper.shutil.which, paper.BROWSERS)):
+        one.save(tmp_path / "page.pdf")
+        assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF-")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ExportError, match="no Chromium or Chrome on PATH") as refused:
+        one.save(tmp_path / "other.pdf")
+    assert "from any browser" in refused.value.fix
+    assert not (tmp_path / "other.pdf").exists()
+    broken = tmp_path / "chromium"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    with pytest.raises(ExportError, match="did not print"):
+        one.save(tmp_path / "other.pdf")
+
+
+def test_records_of_the_first_form_say_that_they_do_not_know():
+    first = record_of({**document("unconditional"), "issued": None})
+    assert first.issued is None
+    found = answers(render_page({**document("unconditional"), "issued": None}))
+    assert found["Spent on these people so far"].startswith("Unknown: the certificate has an earlier form")
+    assert "at an unknown time" in found["Made by"]

@@ -1,0 +1,126 @@
+"""The trade-off and its Gaussian parameter: no attack does better, and what is said to be left out is all that is."""
+
+import math
+
+import numpy as np
+import pytest
+from documents import record_of
+from pages import real_documents
+from scipy.stats import norm
+from zoo import document
+
+from ppdp.certificate.pages.tradeoff import gaussian_missed, gaussian_summary, guess_in_words, missed, right_guesses
+
+ALARMS = np.concatenate([10.0 ** np.arange(-9, -1, 0.5), np.linspace(0.05, 1, 60)])
+NOT_GAUSSIAN = ("a Laplace mean", "a whole count", "Poisson samples", "a vote", "gated, Laplace")
+
+
+def changed(mu, failure=0.0, gate_delta=0.0, allowance=0.0):
+    documents = real_documents()
+    gate = {**documents["gated"]["gate"], "delta": gate_delta, "rule": "max"} if gate_delta else None
+    total = {"mu": mu, "failure": failure, "allowance": allowance, "parts": []}
+    return record_of({**documents["unconditional"], "total": total, "gate": gate})
+
+
+def exact_laplace(c):
+    """How often the best test of one number with Laplace noise misses."""
+    (part,) = c.total.parts
+    theta = part["shift"] / part["scale"]
+
+    def misses(alarm):
+        if alarm < math.exp(-theta) / 2:
+            return 1 - math.exp(theta) * alarm
+        return math.exp(-theta) / (4 * alarm) if alarm <= 0.5 else math.exp(-theta) * (1 - alarm)
+
+    return misses, 0.5 + (1 - math.exp(-theta / 2)) / 2
+
+
+# ---------------------------------------------------------------- Gaussian
+
+
+@pytest.mark.parametrize("kind", ["unconditional", "gated", "deltas add"])
+def test_what_is_gaussian_has_its_own_mu_and_no_error(kind):
+    c = record_of(real_documents()[kind])
+    summary = gaussian_summary(c)
+    assert (summary.mu, summary.error) == (c.total.mu, 0.0)
+    assert summary.slack == pytest.approx(c.total.failure + (c.gate.delta if kind == "gated" else 0.0), abs=1e-14)
+    for alarm in ALARMS:
+        exact = norm.cdf(norm.isf(alarm) - summary.mu)
+        assert gaussian_missed(summary, alarm) <= missed(c, alarm) * (1 + 1e-9) + 1e-15
+        assert missed(c, alarm) <= exact * (1 + 1e-9)
+        assert missed(c, alarm) == pytest.approx(exact, abs=4e-6)
+    assert norm.cdf(summary.mu / 2) <= right_guesses(c) <= norm.cdf(summary.mu / 2) + 2e-6
+
+
+def test_a_mechanism_that_fails_outright_is_guessed_no_better():
+    """Reveals all with the gate's delta or with the chance of failure, and a Gaussian number otherwise."""
+    for mu, fails in ((0.1, 0.2), (1.0, 1e-3)):
+        attack = fails + (1 - fails) * norm.cdf(mu / 2)
+        c = changed(mu, failure=fails)
+        assert attack <= right_guesses(c) == pytest.approx(attack, abs=fails)
+        assert (1 - fails) * norm.cdf(norm.isf(0.05 / (1 - fails)) - mu) >= gaussian_missed(gaussian_summary(c), 0.05)
+        gated = changed(mu, gate_delta=fails)  # either is (0, fails) or Gaussian
+        assert max(0.5 + fails / 2, norm.cdf(mu / 2)) <= right_guesses(gated)
+
+
+def test_the_samplers_error_is_in_it():
+    c = changed(0.5, allowance=0.01 * (1 + math.e))
+    assert right_guesses(c) == pytest.approx(norm.cdf(0.25) + 0.01)
+    assert gaussian_summary(c).slack == pytest.approx(0.01)
+
+
+# ---------------------------------------------------------------- not Gaussian
+
+
+def test_laplace_noise_is_never_told_apart_better_than_said():
+    c = record_of(document("a Laplace mean"))
+    misses, guesses = exact_laplace(c)
+    summary = gaussian_summary(c)
+    assert guesses <= right_guesses(c) < guesses + 1e-3
+    for alarm in ALARMS:
+        assert misses(alarm) >= missed(c, alarm) - 1e-12
+        assert misses(alarm) >= gaussian_missed(summary, alarm) - 1e-12
+    smaller = type(summary)(0.95 * summary.mu, summary.slack, summary.error)
+    assert any(misses(alarm) < gaussian_missed(smaller, alarm) for alarm in ALARMS), "no smaller mu would do"
+
+
+def test_an_attack_on_sampled_steps_guesses_no_better_but_comes_close():
+    """One row that pulls one way or the other in every step that draws it."""
+    c = record_of(document("Poisson samples"))
+    (part,) = c.total.parts
+    rng = np.random.default_rng(0)
+    drawn = rng.uniform(size=(200_000, part["count"])) < part["rate"]
+    seen = drawn + rng.normal(scale=part["noise_scale"], size=drawn.shape)
+    for_it, against = (
+        1 - part["rate"] + part["rate"] * np.exp((sign * seen - 0.5) / part["noise_scale"] ** 2) for sign in (1, -1)
+    )
+    right = np.mean(np.log(for_it / against).sum(axis=1) > 0)
+    assert right - 5e-3 <= right_guesses(c) <= right + 0.02
+
+
+@pytest.mark.parametrize("name", NOT_GAUSSIAN)
+def test_the_error_is_how_far_both_curves_are_apart(name):
+    c = record_of(document(name))
+    summary = gaussian_summary(c)
+    assert 0 < summary.error < 0.1
+    assert summary.slack == c.delta
+
+    def apart(error):
+        ideal = norm.cdf(norm.isf(ALARMS) - summary.mu)
+        moved = np.array([missed(c, min(1.0, alarm + error)) for alarm in ALARMS]) - error
+        return np.max(moved - ideal)
+
+    assert apart(summary.error) <= 1e-9
+    assert apart(0.8 * summary.error) > 0
+    for alarm in ALARMS:
+        assert gaussian_missed(summary, alarm) <= missed(c, alarm) + 1e-9
+
+
+def test_the_sentence_for_one_person_rounds_up_and_names_the_choice():
+    told = guess_in_words(changed(0.2367))
+    assert told == (
+        "choosing between two possible records of one person, both equally likely, an attacker is right at most"
+        " 55 times in 100; without this release, 50 times"
+    )
+    assert "51 times" in guess_in_words(changed(1e-3))
+    assert "may be right every time" in guess_in_words(changed(9.0))
