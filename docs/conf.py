@@ -27,7 +27,7 @@ extensions = [
     "outside",
     "api",
 ]
-exclude_patterns = ["_build", "gallery", "**/.ipynb_checkpoints"]
+exclude_patterns = ["_build", "gallery", "examples/**/*.ipynb", "**/.ipynb_checkpoints"]
 templates_path = ["_templates"]
 nitpicky = False
 highlight_language = "python"
