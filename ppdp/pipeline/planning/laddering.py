@@ -71,6 +71,8 @@ def _hindrance(route: Route, ladder: Ladder) -> str:
         return _NOT_ALONE
     if not route.offered:
         return _NO_WAY
+    if route.fails:
+        return "categories that nobody declared are released in front of it."
     if conditional and any(release.at > conditional[0] for release in route.releases):
         return _RELEASED_BEHIND
     passed = any(step.name == ladder.step for step in route.steps)
