@@ -17,6 +17,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.figures import figure
 from ppdp.core.formula import FORMULAS
 from ppdp.core.tables import html_table
+from ppdp.data.categories import released_weights
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Array
 from ppdp.data.statistics import Moments
@@ -151,6 +152,13 @@ def _statistics(release: Statistic, answer: Array, columns: Columns, domain: Dom
         own = columns.at(release.parameters["columns"])
         ends = ("low end of the range", "high end of the range")
         return [Answers.of(word, own, end, math.nan, "from noisy histograms") for word, end in zip(ends, found.T)]
+    if release.statistic == "categories":
+        weights = released_weights(answer, release.parameters["max_categories"])
+        own = ((columns.names[i], texts) for i, texts in found.items())
+        return [
+            Answers.of("rows of the category", Columns.raw([f"{name} = {text}" for text in texts]), weight, sigma)
+            for (name, texts), weight in zip(own, weights)
+        ]
     if release.statistic in _QUANTILES:
         rows = found.mean[None] if isinstance(found, Moments) else found
         served = release.parameters.get("columns")
