@@ -228,11 +228,11 @@ class ColumnMap(RowWiseTransformer):
         return {**known, "found": values}
 
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
-        found = statistics["found"]
+        found = statistics.get("found", {})
         return super().apply(among(rows, found) if found else rows, statistics)
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
-        parts = self._parts(statistics["names"], X.shape[1], statistics["reach"], statistics["found"])
+        parts = self._parts(statistics["names"], X.shape[1], statistics["reach"], statistics.get("found", {}))
         return _mapped_by(parts, X, statistics["norm"])
 
     def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:

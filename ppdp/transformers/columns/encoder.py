@@ -51,7 +51,7 @@ class Encoder(RowWiseTransformer):
         return {"names": domain.feature_names, "norm": way.parameters["row_norm"], "found": values}
 
     def apply(self, rows: Rows, statistics: Statistics) -> Rows:
-        found = statistics["found"]
+        found = statistics.get("found", {})
         return super().apply(among(rows, found) if found else rows, statistics)
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
