@@ -116,13 +116,13 @@ class ColumnMap(RowWiseTransformer):
             _check_filled(parts)
         check_row_by_row(lambda X: _mapped_by(parts, X, norm), domain.d, width, "ColumnMap", gaps=gaps)
         fills = gaps and all(part.block.fills for part in parts)
-        facts: dict[str, Any] = {"n_features": width, "row_norm": norm, "entry_bound": entry, "lipschitz": None}
+        facts: dict[str, Any] = {"n_features": width, "row_norm": norm, "entry_bound": entry}
         facts["feature_names"] = _names(parts) if domain.feature_names is not None else None
         if fills:
             facts["fills_gaps"] = True
         unlisted = _unlisted(_readings([(part.block, part.positions) for part in parts]))
         if not unlisted:
-            return (Way.by("row-wise.row-map", domain, distance, **facts),)
+            return (Way.by("row-wise.row-map", domain, distance, lipschitz=None, **facts),)
         if sum(unlisted.values()) > MOST_CATEGORIES:
             fix = "a smaller max_categories."
             raise InvalidParameter(f"at most {MOST_CATEGORIES} categories can be released.", stage="ColumnMap", fix=fix)
