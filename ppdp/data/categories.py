@@ -48,6 +48,8 @@ def text_of(cell: Any) -> str | None:
             text = str(int(cell))
         elif isinstance(cell, (Real, Decimal)):
             number = float(cell)
+            if math.isinf(number):
+                return ""
             text = str(int(number)) if number.is_integer() else repr(number)
         else:
             return ""
@@ -173,7 +175,7 @@ def _texts(table: Array, threshold: float) -> tuple[str, ...]:
 def _unpacked(numbers: Array) -> str:
     sane(bool(((numbers >= 0) & (numbers < 2.0 ** (8 * _PACKED)) & (numbers == np.floor(numbers))).all()))
     data = b"".join(int(number).to_bytes(_PACKED, "big") for number in numbers).rstrip(b"\0")
-    text = data.decode(errors="replace")
-    sane(text_of(text) == text)
-    return text
+    text = text_of(data)
+    sane(bool(text) and text is not None and text.encode() == data)
+    return text or ""
 

@@ -42,7 +42,7 @@ def test_no_pair_exceeds_the_sensitivity(distance):
         return rows.with_X(np.where(rows.X > 0, 1.0, 0.0))
 
     reached, _ = attack(World(DOMAIN, distance), ratio, draws=40, steps=40)
-    assert 0.5 < reached <= ROUNDING
+    assert 0.3 < reached <= ROUNDING
 
 
 def test_it_is_attained_by_a_row_that_is_replaced():

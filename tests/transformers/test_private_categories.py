@@ -43,13 +43,17 @@ def pipeline(*stages, **parameters):
     [
         *[(cell, "7") for cell in (7, 7.0, np.int8(7), np.float32(7), "7", b"7", decimal.Decimal(7))],
         *[(gap, None) for gap in (None, np.nan, "", b"", pd.NA, pd.NaT)],
-        *[(nothing, "") for nothing in ([7], {}, np.inf, b"\xff", "\ud800", "a\n", "x" * 61, "é" * 31, 10**5000)],
+        *[(nothing, "") for nothing in ([7], {}, np.inf, b"\xff", "\ud800", "a\n", "x" * 61, "é" * 31)],
         *[(np.datetime64("2000-01-01"), ""), (1j, ""), (object(), "")],
         *[(True, "True"), (np.bool_(False), "False"), (0.5, "0.5"), (-0.0, "0"), (" a ", " a "), ("é" * 30, "é" * 30)],
     ],
 )
 def test_every_cell_is_read_by_itself(cell, text):
     assert text_of(cell) == text
+
+
+def test_a_number_that_python_does_not_write_is_one_of_the_others():
+    assert text_of(10**5000) == ""
 
 
 def test_accents_and_case_tell_categories_apart():
@@ -110,9 +114,8 @@ def test_a_changed_release_is_refused(change):
     forged = copy.deepcopy(document("private categories"))
     forged["releases"][0].update(change)
     assert not verify(sealed(forged))
-    if "threshold" not in change:  # a forger who computes everything again claims less, or another epsilon
-        again = rederived(forged)
-        assert again["releases"][0]["threshold"] != document("private categories")["releases"][0]["threshold"]
+    if "failure" in change:  # who computes everything again claims that less was released
+        assert rederived(forged)["releases"][0]["threshold"] > document("private categories")["releases"][0]["threshold"]
     forged = copy.deepcopy(document("private categories"))
     forged["releases"][0]["parameters"]["max_categories"] = [9, 9, 9]
     assert not verify(sealed(forged))
@@ -199,7 +202,7 @@ REFUSED = {
     ),
     "a ladder": (
         lambda: pipeline(encoder(), PCA(1, statistics="exact"), gate=Ladder("s1__min_gap", (0.5, 0.1))).fit(*X_Y),
-        Exception,
+        UnsupportedOrder,
         "nobody declared",
     ),
 }
