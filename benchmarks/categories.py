@@ -1,8 +1,8 @@
 """How often a category is released that only one of two neighbouring datasets has, against what is charged for that.
 
-Every pair is a dataset with categories that its neighbour lacks, held by the rows in which the two differ: all of them the
-same one, or each its own. The noise and the threshold are those of the library. Of a tenth of a per cent of the pairs
-the whole release is made, and what leaves is compared with what the datasets hold.
+Every pair is a dataset with categories that its neighbour lacks, held by the rows in which the two differ: all of them
+the same one, or each its own. The noise and the threshold are those of the library. Of every thousandth pair the whole
+release is made, and what leaves is compared with what the datasets hold.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def main() -> None:
                 rate, whole = exceeding(pairs, weights, limit, noise) / pairs, max(1, pairs // 1000)
                 unknown = strangers(whole, weights, limit, noise)
                 print(
-                    f"{rows} row(s) in {len(weights)} categories: charged {failure:g}, released in {rate:.3e} of {pairs}"
-                    f" pairs; {unknown} categories that neither dataset has, in {whole} releases"
+                    f"{rows} row(s) in {len(weights)} categories: charged {failure:g}, released in {rate:.3e} of"
+                    f" {pairs} pairs; {unknown} categories that neither dataset has, in {whole} releases"
                 )
 
 

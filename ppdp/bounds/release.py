@@ -101,7 +101,7 @@ def category_weights(
     """
     sane(bool(columns) and whole(*columns) and 0 <= min(columns) <= max(columns) < domain.d)
     sane(len(set(columns)) == len(columns) == len(max_categories) and distance.reweighted == 0)
-    sane(whole(*max_categories) and 1 <= min(max_categories) and sum(max_categories) <= MOST_CATEGORIES)
+    sane(whole(*max_categories) and min(max_categories) >= 1 and sum(max_categories) <= MOST_CATEGORIES)
     return inflate(histograms_apart(domain, distance, len(columns)))
 
 

@@ -60,7 +60,8 @@ def text_of(cell: Any) -> str | None:
 
 def texts_of(column: Any, reserved: Mapping[str, float]) -> list[str | float]:
     """The text of every cell of a column, or the code of what is no category; so are texts that are ``reserved``."""
-    known: dict[str | None, str | float] = {None: MISSING, "": OTHER, **reserved}
+    known: dict[str | None, float] = {None: MISSING, "": OTHER}
+    known.update(reserved)
     found = (text_of(cell) for cell in objects(column))
     return [known.get(text, text or OTHER) for text in found]
 
@@ -110,14 +111,15 @@ class Tally:
     def of(cls, rows: Rows, columns: Sequence[int]) -> Tally:
         """Those of rows; exact, whatever their order."""
         rows, step = with_texts(rows, columns), counting_step(rows.n)
-        texts, weights = [], []
+        texts: list[tuple[str, ...]] = []
+        weights: list[Array] = []
         for i in columns:
             own = (rows.texts or {})[i]
             which = (rows.X[:, i] >= 0) & (rows.weight > 0)
             steps = np.floor(rows.weight[which] / step)
             found = np.bincount(rows.X[which, i].astype(np.intp), steps, len(own)) * step
             texts.append(tuple(text for text, weight in zip(own, found) if weight > 0))
-            weights.append(found[found > 0])
+            weights.append(np.asarray(found[found > 0], dtype=np.float64))
         return cls(tuple(texts), tuple(weights))
 
     def apart(self, other: Tally) -> float:
@@ -178,4 +180,3 @@ def _unpacked(numbers: Array) -> str:
     text = text_of(data)
     sane(bool(text) and text is not None and text.encode() == data)
     return text or ""
-

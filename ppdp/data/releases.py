@@ -56,12 +56,10 @@ class Statistic:
         """How many numbers it has."""
         return sum(self.sizes(domain, parameters))
 
-    def asked(self, domain: Domain, parameters: Parameters) -> list[tuple[str, int | None]]:
-        """By which law noise is drawn, and how many numbers that takes, one answer after the other; None is private."""
+    def asked(self, domain: Domain, parameters: Parameters) -> list[tuple[str, int]]:
+        """By which law noise is drawn, and how many numbers that takes, one answer after the other."""
         if self.chosen:
             return [("choice", CELLS)] * self.size(domain, parameters)
-        if self.listed:
-            return [("gaussian", None)]
         return [("gaussian", size) for size in self.sizes(domain, parameters)]
 
     def apart(self, one: Any, other: Any) -> float:

@@ -94,11 +94,14 @@ def test_private_categories_of_text_are_released_beside_private_ranges():
     assert facts.forms == {"age": "number", "sex": "text"}
     last = ("model", LogisticRegression(classes=(0, 1), max_iter=5))
     pipe = Pipeline([*facts.steps(), last], epsilon=2.0, random_state=0).fit(table, y)
-    assert pipe["columns"].found_ == {1: ("F", "M")} and 10 <= pipe["ranges"].low_[0] < 30
-    assert len(pipe.certificate_.record.releases) == 2 and pipe.certificate_.verify()
+    assert pipe["columns"].found_ == {1: ("F", "M")}
+    assert 10 <= pipe["ranges"].low_[0] < 30
+    assert len(pipe.certificate_.record.releases) == 2
+    assert pipe.certificate_.verify()
     assert pipe.score(table, y) > 0.9
     facts["sex"] = {"private": 3}
-    assert "sex = {private = 3}" in str(facts) and len(facts.column_map().names_out(("age", "sex"), 1.0)) == 5
+    assert "sex = {private = 3}" in str(facts)
+    assert len(facts.column_map().names_out(("age", "sex"), 1.0)) == 5
 
 
 def test_only_ranges_of_numbers_and_categories_of_text_are_released():
@@ -109,7 +112,8 @@ def test_only_ranges_of_numbers_and_categories_of_text_are_released():
 
 
 @pytest.mark.parametrize(
-    "value", [5, None, [], "everything", [3], [9, 1], [1, float("nan")], ["2020-01-01", "2021-01-01"], {"a": 1}, {"private": 0}]
+    "value",
+    [5, None, [], "everything", [3], [9, 1], [1, float("nan")], ["2020-01-01", "2021-01-01"], {"a": 1}, {"private": 0}],
 )
 def test_what_declares_nothing(value):
     facts = ppdp.declare(X[["age"]])

@@ -67,13 +67,15 @@ def test_a_fit_releases_what_many_rows_hold_and_nothing_else():
     names = ["city_Oslo", "city_Paris", "city_Rome", "city_unused_4", "city_unused_5", "city_other", "city_missing"]
     assert pipe["s0"].get_feature_names_out().tolist() == names
     rows = pipe["s0"].transform(pd.DataFrame({"city": ["Rome", "nowhere", None, ""]}))
-    assert rows.argmax(axis=1).tolist() == [2, 5, 6, 6] and rows.sum(axis=1).tolist() == [1] * 4
+    assert rows.argmax(axis=1).tolist() == [2, 5, 6, 6]
+    assert rows.sum(axis=1).tolist() == [1] * 4
     assert pipe.score(X, y) > 0.95
     answers = pipe.release_.to_pandas().query("statistic == 'rows of the category'")
     assert answers["column"].tolist() == ["city = Oslo", "city = Paris", "city = Rome"]
     np.testing.assert_allclose(answers["value"], X["city"].value_counts()[["Oslo", "Paris", "Rome"]], atol=300)
     for text in ("rare", "x" * 61):  # also in nothing that is kept
-        assert text.encode() not in pickle.dumps(pipe) and text not in repr(pipe) + pipe.certificate_.to_html()
+        assert text.encode() not in pickle.dumps(pipe)
+        assert text not in repr(pipe) + pipe.certificate_.to_html()
 
 
 def test_its_certificate_verifies_and_a_release_that_was_loaded_predicts_the_same(tmp_path):
@@ -82,7 +84,8 @@ def test_its_certificate_verifies_and_a_release_that_was_loaded_predicts_the_sam
     X["i"] = range(N)
     pipe.fit(X, y).export(tmp_path / "model.zip")
     record = pipe.certificate_.record
-    assert pipe.certificate_.verify() and pipe.certificate_.status == "UNCONDITIONAL"
+    assert pipe.certificate_.verify()
+    assert pipe.certificate_.status == "UNCONDITIONAL"
     assert record.total.failure == record.releases[0].failure == pytest.approx(1e-7)
     loaded = ppdp.load(tmp_path / "model.zip")
     np.testing.assert_array_equal(loaded.predict_proba(X), pipe.predict_proba(X))
@@ -96,7 +99,8 @@ def test_other_adjacencies_have_their_own_threshold(adjacency):
     groups = np.arange(N) // 2 if adjacency.cuts else None
     domain = Domain(n_rows=N + 500) if adjacency.hides_number else None
     pipe = pipeline(adjacency=adjacency, domain=domain, epsilon=4.0).fit(X, y, groups)
-    assert pipe.certificate_.verify() and pipe["s0"].found_ == {0: ("Oslo", "Paris", "Rome")}
+    assert pipe.certificate_.verify()
+    assert pipe["s0"].found_ == {0: ("Oslo", "Paris", "Rome")}
     assert pipe.certificate_.under(adjacency).epsilon <= 4.0 * (1 + 1e-6)
     own = pipe.certificate_.under(Adjacency.replace())
     assert own.epsilon < 4.0 or adjacency.kind == "add_remove"
@@ -115,7 +119,9 @@ def test_a_changed_release_is_refused(change):
     forged["releases"][0].update(change)
     assert not verify(sealed(forged))
     if "failure" in change:  # who computes everything again claims that less was released
-        assert rederived(forged)["releases"][0]["threshold"] > document("private categories")["releases"][0]["threshold"]
+        assert (
+            rederived(forged)["releases"][0]["threshold"] > document("private categories")["releases"][0]["threshold"]
+        )
     forged = copy.deepcopy(document("private categories"))
     forged["releases"][0]["parameters"]["max_categories"] = [9, 9, 9]
     assert not verify(sealed(forged))
@@ -139,25 +145,24 @@ def test_order_and_container_of_the_rows_change_no_bit():
 
 
 @pytest.mark.parametrize(
-    "column",
+    ("column", "found"),
     [
-        [None] * N,
-        [f"v{i}" for i in range(N)],
-        ["only"] * N,
-        [7, "7", None, [1], b"\xff"] * (N // 5),
-        ["other", "missing", "unused_2", "unused_2_"] * (N // 4),
+        ([None] * N, ()),
+        ([f"v{i}" for i in range(N)], ()),
+        (["only"] * N, ("only",)),
+        ([7, "7", None, [1], b"\xff"] * (N // 5), ("7",)),
+        (["other", "missing", "unused_2", "unused_2_"] * (N // 4), ("unused_2", "unused_2_")),
     ],
     ids=["missing", "all different", "one value", "mixed", "names of its own"],
 )
-def test_columns_of_any_kind_have_the_public_width(column):
+def test_columns_of_any_kind_have_the_public_width(column, found):
     X = pd.DataFrame({"a": pd.Series(column, dtype=object)})
     pipe = pipeline(encoder(max_categories=2, add_indicator=True)).fit(X, np.arange(N) % 2)
     names = pipe["s0"].get_feature_names_out()
-    assert len(set(names)) == 4 and pipe["s0"].transform(X[:9]).shape == (9, 4)
+    assert len(set(names)) == 4
+    assert pipe["s0"].transform(X[:9]).shape == (9, 4)
     assert not set(pipe["s0"].found_[0]) & {"other", "missing"}
-    assert len(pipe["s0"].found_[0]) == (0 if len(set(map(str, column))) in (1, N) and column[0] != "only" else 1) or (
-        column[0] == "other"
-    )
+    assert pipe["s0"].found_[0] == found
 
 
 def test_positions_are_within_public_bounds():
@@ -170,13 +175,15 @@ def test_a_plan_needs_no_data_and_says_what_it_pays():
     plan = pipeline().plan(Domain(n_rows=N, feature_names=("city",)))
     (release,) = plan.releases
     assert plan.end[0].feature_names == ("city_1", "city_2", "city_3", "city_4", "city_5", "city_other")
-    assert plan.loss.failure == release.failure and release.threshold > 5 * release.noise_scale
+    assert plan.loss.failure == release.failure
+    assert release.threshold > 5 * release.noise_scale
     assert "needs all rows in memory: s0" in repr(plan)
 
 
 def test_a_gate_behind_it_adds_its_delta():
     plan = pipeline(encoder(), PCA(1, statistics="exact")).plan(Domain(n_rows=N, feature_names=("city",)))
-    assert plan.gate.adding and plan.loss.gate == 0
+    assert plan.gate.adding
+    assert plan.loss.gate == 0
     assert plan.loss.failure == pytest.approx(plan.gate.delta + plan.releases[0].failure, rel=1e-6)
 
 

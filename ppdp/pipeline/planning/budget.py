@@ -141,7 +141,7 @@ class Deltas:
 
     @classmethod
     def of(cls, delta: float, *, adding: bool, fails: bool = False) -> Deltas:
-        """By the public rule: a tenth for a release that may fail, a tenth of the rest for the gate where deltas add."""
+        """By the public rule: a tenth for a release that may fail, one of the rest for the gate where deltas add."""
         failure = delta * FAILURE_SHARE if fails else 0.0
         delta = (delta - failure) / (1 - failure)
         gate = delta * (GATE_DELTA_SHARE if adding else 1.0)

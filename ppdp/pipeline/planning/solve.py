@@ -16,7 +16,7 @@ from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
 from ppdp.pipeline.planning.budget import Deltas, Split, check_shares, gate_share, gated_split, release_shares, rivals
 from ppdp.pipeline.planning.frontier import LISTED, Frontier
 from ppdp.pipeline.planning.plan import NOTHING_BETTER, Plan, PlannedMechanism, loss_before, out_of_reach
-from ppdp.pipeline.planning.route import Alternative, Paths, PlannedStep, Route
+from ppdp.pipeline.planning.route import Alternative, Paths, PlannedRelease, PlannedStep, Route
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss

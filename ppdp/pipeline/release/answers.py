@@ -154,11 +154,9 @@ def _statistics(release: Statistic, answer: Array, columns: Columns, domain: Dom
         return [Answers.of(word, own, end, math.nan, "from noisy histograms") for word, end in zip(ends, found.T)]
     if release.statistic == "categories":
         weights = released_weights(answer, release.parameters["max_categories"])
-        own = ((columns.names[i], texts) for i, texts in found.items())
-        return [
-            Answers.of("rows of the category", Columns.raw([f"{name} = {text}" for text in texts]), weight, sigma)
-            for (name, texts), weight in zip(own, weights)
-        ]
+        labels = ([f"{columns.names[i]} = {text}" for text in texts] for i, texts in found.items())
+        word = "rows of the category"
+        return [Answers.of(word, Columns.raw(names), weight, sigma) for names, weight in zip(labels, weights)]
     if release.statistic in _QUANTILES:
         rows = found.mean[None] if isinstance(found, Moments) else found
         served = release.parameters.get("columns")

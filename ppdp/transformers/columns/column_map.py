@@ -26,8 +26,8 @@ from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.maps import ColumnFacts, Mapped
-from ppdp.transformers.columns.readings import Reading
-from ppdp.transformers.columns.unlisted import FOUND, AsText, Unlisted
+from ppdp.transformers.columns.readings import AsText, Reading
+from ppdp.transformers.columns.unlisted import FOUND, Unlisted
 from ppdp.transformers.rowwise.probe import check_row_by_row, clipped_to_ball
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 from ppdp.transformers.way import Ask, Way
@@ -124,9 +124,9 @@ class ColumnMap(RowWiseTransformer):
         if not unlisted:
             return (Way.by("row-wise.row-map", domain, distance, lipschitz=None, **facts),)
         if sum(unlisted.values()) > MOST_CATEGORIES:
-            fix = "a smaller max_categories."
-            raise InvalidParameter(f"at most {MOST_CATEGORIES} categories can be released.", stage="ColumnMap", fix=fix)
-        asked = {"columns": list(unlisted), "max_categories": list(unlisted.values())}
+            too_many = f"at most {MOST_CATEGORIES} categories can be released."
+            raise InvalidParameter(too_many, stage="ColumnMap", fix="a smaller max_categories.")
+        asked: dict[str, Any] = {"columns": list(unlisted), "max_categories": list(unlisted.values())}
         ask = Ask("categories", asked)
         return (Way.by("row-wise.released-categories", domain, distance, ask=ask, **asked, **facts),)
 
@@ -204,7 +204,7 @@ class ColumnMap(RowWiseTransformer):
         found = [
             (block, rest if block.rest else block.positions(names, count)) for block in self.blocks if not block.drop
         ]
-        return [(_knowing(block, positions, released or {}), positions) for block, positions in found if positions]
+        return [(block.knowing(positions, released or {}), positions) for block, positions in found if positions]
 
     def _start(self, names: Sequence[str] | None, count: int, reach: float) -> Array:
         """Ranges of the columns that come in, NaN where there are none."""
@@ -353,14 +353,6 @@ def _readings(found: Sequence[tuple[Block, list[int]]]) -> dict[int, Reading]:
 def _unlisted(readings: Mapping[int, Reading]) -> dict[int, int]:
     """Columns whose categories are to be released, and how many of them there may be."""
     return {i: reading.most for i, reading in sorted(readings.items()) if isinstance(reading, AsText)}
-
-
-def _knowing(block: Block, positions: Sequence[int], released: Texts) -> Block:
-    """The block with the categories that were released for its columns."""
-    if not released or not any(isinstance(step, Unlisted) for step in block.maps):
-        return block
-    own = [released.get(i, ()) for i in positions]  # a table may have other columns, which is said later
-    return replace(block, maps=tuple(replace(m, found=tuple(own)) if isinstance(m, Unlisted) else m for m in block.maps))
 
 
 def _has_cells(X: Any) -> bool:

@@ -106,7 +106,9 @@ class Declaration(UserDict[str, Any]):
     def forms(self) -> dict[str, str]:
         """Every column that is read, and as what it is declared: "number", "date" or "text"."""
         kinds = self.kinds
-        return {column: _form(column, value, kinds[column])[0] for column, value in self.items() if not _is(value, DROP)}
+        return {
+            column: _form(column, value, kinds[column])[0] for column, value in self.items() if not _is(value, DROP)
+        }
 
     @property
     def blanks(self) -> tuple[str, ...]:
