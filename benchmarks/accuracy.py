@@ -12,19 +12,24 @@ from sklearn.base import clone
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from ppdp import Pipeline
+from ppdp import Pipeline, declare
 from ppdp.cli.demo import build, without_privacy
 from ppdp.datasets import load_flchain
 from ppdp.transformers import MinMaxScaler
 
 
-def knowing_nothing(epsilon: float, draws: int) -> list[float]:
-    """AUC where every range is found with noise; only the logarithms and the number of rows are public."""
+def knowing_nothing(epsilon: float, draws: int, categories: tuple[str, ...] = ()) -> list[float]:
+    """AUC where every range is found with noise, and the categories of some columns, of which there may be 20 each.
+
+    Only the logarithms and the number of rows are public.
+    """
     known, _, _ = build("flchain", epsilon=epsilon)
     X, y, _ = load_flchain()
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    steps = [("range", MinMaxScaler(ranges="private")), *known.steps[2:]]
-    pipe = Pipeline(steps, epsilon=epsilon, delta=known.delta)
+    facts = declare(X)
+    facts.update({name: {"private": 20} if name in categories else "private" for name in X})
+    first = facts.steps() if categories else [("range", MinMaxScaler(ranges="private"))]
+    pipe = Pipeline([*first, *known.steps[2:]], epsilon=epsilon, delta=known.delta)
     return [roc_auc_score(y_test, clone(pipe).fit(X_train, y_train).decision_function(X_test)) for _ in range(draws)]
 
 
@@ -47,6 +52,8 @@ def main() -> None:
         print(f"epsilon {epsilon}: split 0, without privacy {plain:.4f}, private {spread}")
         private = knowing_nothing(epsilon, options.draws)
         print(f"epsilon {epsilon}: no range is declared, private {np.mean(private):.4f} +- {np.std(private):.4f}")
+        private = knowing_nothing(epsilon, options.draws, ("sex", "mgus"))
+        print(f"epsilon {epsilon}: and no category, private {np.mean(private):.4f} +- {np.std(private):.4f}")
         losses = []
         for split in range(options.splits):
             plain, private = auc(epsilon, split, 3)

@@ -99,6 +99,11 @@ def replay(pipeline: Any, data: Any, *, seconds: float, seed: int) -> ReplayRepo
         raise InvalidParameter(f"a {type(pipeline).__name__} cannot be replayed on data.", fix=fix)
     X, y, groups = (*data, None)[:3] if isinstance(data, tuple) and len(data) in (2, 3) else (data, None, None)
     plan, rows = rows_to_fit(pipeline, X, y, groups, Noise(seed))
+    if rows.texts is not None:
+        raise InvalidParameter(
+            "how many noisy answers there are depends on the private categories, so runs cannot be compared.",
+            fix="ppdp.audit.audit(pipeline, domain) attacks the plan, without data.",
+        )
     X = csr_array(rows.X).toarray() if issparse(rows.X) else rows.X  # made dense they give the same bits
     return _Replay(plan, replace(rows, X=X), seconds, seed).report()
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from scipy.special import ndtr
+
 from ppdp.bounds.imputation import entries_of, mean_sensitivity
-from ppdp.bounds.queries import covariance_sensitivity, histograms_apart
+from ppdp.bounds.queries import covariance_sensitivity, histograms_apart, moving
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import formula, sane, whole
 from ppdp.core.rounding import column_sum_error, inflate
+from ppdp.privacy.noise.sampler import WORST_ALLOWANCE_PER_ENTRY, lattice_allowance
 
 # Largest weight c such that t²(1 + c²(2 - t)²) <= 4 for all t in [0, 2]: c² = (11 + 5√5)/8, rounded down.
 BOX_WEIGHT = math.sqrt((11 + 5 * math.sqrt(5)) / 8) * (1 - 1e-12)
 
 RANGE_CELLS, FINER = 283, 64  # cells of a column in the two histograms that its range is found in
+MOST_CATEGORIES = 10_000  # that may be released
 
 
 @formula("release.mean-and-moment", kind="release", page="releases")
@@ -58,6 +62,47 @@ def two_histograms(domain: Domain, distance: Distance, *, columns: Sequence[int]
     sane(bool(columns) and whole(*columns) and 0 <= min(columns) <= max(columns) < domain.d)
     sane(len(set(columns)) == len(columns))
     return inflate(math.sqrt(2) * histograms_apart(domain, distance, len(columns)))
+
+
+def fresh_failure(
+    domain: Domain, distance: Distance, noise_scale: float, threshold: float, *, columns: Sequence[int], **_: object
+) -> float:
+    """Probability, at most, that in some column a category is released that one of the two datasets lacks.
+
+    In a column such categories have a weight of u at most, in J rows: ``Q((t - u) / σ) + (J - 1) Q(t / σ)``.
+    """
+    weight, rows = distance.one_sided + moving(distance), math.ceil(distance.changed)
+    lattice = max(WORST_ALLOWANCE_PER_ENTRY, lattice_allowance(float(domain.n), noise_scale, 1))
+    above = threshold / (1 + 1e-9) - noise_scale * lattice
+    if above <= weight:
+        return 1.0
+    one = ndtr((weight - above) / noise_scale) + max(rows - 1, 0) * ndtr(-above / noise_scale)
+    return float(min(1.0, inflate(len(columns) * one)))
+
+
+def _differing(distance: Distance, *, columns: Sequence[int], **_: object) -> int:
+    """Categories whose weight is another one: two for each row that differs, in every column."""
+    return 2 * len(columns) * math.ceil(distance.changed)
+
+
+@formula(
+    "release.categories",
+    kind="release",
+    page="released-categories",
+    differing=_differing,
+    failure=fresh_failure,
+)
+def category_weights(
+    domain: Domain, distance: Distance, *, columns: Sequence[int], max_categories: Sequence[int]
+) -> float:
+    """Weights of the categories that both datasets have, in c columns: those of histograms, √(2c) for one replaced row.
+
+    What only one of them has is a failure. Rows are as they came in, so that nothing has changed their weights.
+    """
+    sane(bool(columns) and whole(*columns) and 0 <= min(columns) <= max(columns) < domain.d)
+    sane(len(set(columns)) == len(columns) == len(max_categories) and distance.reweighted == 0)
+    sane(whole(*max_categories) and min(max_categories) >= 1 and sum(max_categories) <= MOST_CATEGORIES)
+    return inflate(histograms_apart(domain, distance, len(columns)))
 
 
 def answer_shape(domain: Domain, *, weighted: bool) -> tuple[int, float]:

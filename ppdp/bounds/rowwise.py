@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
@@ -111,6 +112,26 @@ def row_map(
         return out, distance.moved_as_replaced()
     # Once for the function, once for the clip.
     return out, distance.stretched(lipschitz, 2 * row_norm).jittered(2 * apply_error(n_features, row_norm))
+
+
+@formula(
+    "row-wise.released-categories",
+    kind="stability",
+    page="released-categories",
+    way="noisy",
+    releases=("categories",),
+    gaps=True,
+    used_by=("CategoryEncoder", "ColumnMap"),
+)
+def released_categories(
+    domain: Domain, distance: Distance, *, columns: Sequence[int], max_categories: Sequence[int], **facts: Any
+) -> tuple[Domain, Distance]:
+    """The same with categories of some columns that were released: as many columns come out whatever was found.
+
+    A row that moved counts as replaced.
+    """
+    sane(bool(columns) and len(columns) == len(max_categories))
+    return row_map(domain, distance.moved_as_replaced(), **facts)
 
 
 def _gaps_stay(domain: Domain, fills_gaps: bool) -> bool:

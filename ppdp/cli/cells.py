@@ -231,9 +231,10 @@ def _declared(source: Source, file: PipelineFile) -> tuple[str, ...]:
         source.require(name, place)
         kind = source.types[name]
         if form == "number" and name in rules.declared.private and kind is not None and _is_text(kind):
-            what = f'the column {name!r} holds text, and only a range of numbers can be "private".'
-            refuse(what, place=place, fix=f'{name} = ["a", "b"] with its categories, or "drop".')
-        if form == "text" and kind is not None and not _may_be(kind, rules.declared[name]):
+            what = f'the column {name!r} holds text, and "private" is a range of numbers.'
+            refuse(what, place=place, fix=f"{name} = {{private = 20}}, or its categories, or \"drop\".")
+        labels = rules.declared[name]
+        if form == "text" and isinstance(labels, list) and kind is not None and not _may_be(kind, labels):
             what = f"the column {name!r} holds {_short(kind)}, and none of its declared categories is one."
             refuse(what, place=place, fix="the categories as the column has them.")
         if kind is not None and not _fits(kind, form):

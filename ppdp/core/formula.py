@@ -71,6 +71,36 @@ class Release(Formula):
     kind: ClassVar[str] = "release"
     law: str = GAUSSIAN  # of its noise; choices cost as much as Gaussian noise of this sensitivity and scale
     rounded: int = 1  # for each number that is released, of how many the rounding is charged
+    # ``differing(distance, **parameters)``, to how many of its numbers noise is added that is not the same on both
+    # sides, where that is not all of them.
+    differing: Callable[..., int] | None = None
+    # ``failure(domain, distance, noise_scale, threshold, **parameters)``, where something is released only above a
+    # threshold: the probability that it is something of which the other dataset has nothing. None if nothing can fail.
+    failure: Callable[..., float] | None = None
+
+    def draws(self, distance: Distance, size: int, parameters: Mapping[str, Any]) -> int:
+        """How many drawn numbers can have another law on the other side, for the sampler's part of delta."""
+        return size if self.differing is None else self.differing(distance, **parameters)
+
+    def lattice(self, distance: Distance, size: int, parameters: Mapping[str, Any]) -> int:
+        """Of how many numbers the rounding is charged."""
+        return self.rounded * self.draws(distance, size, parameters)
+
+    def threshold(
+        self, domain: Domain, distance: Distance, noise_scale: float, failure: float, parameters: Mapping[str, Any]
+    ) -> float | None:
+        """The least threshold with at most this probability of a failure; None if nothing can fail."""
+        if self.failure is None:
+            return None
+        sane(0 < failure < 1)
+        low, high = 0.0, distance.one_sided + distance.moved + noise_scale
+        while self.failure(domain, distance, noise_scale, high, **parameters) > failure:
+            low, high = high, 2 * high
+        while high - low > 1e-13 * high:
+            middle = (low + high) / 2
+            fails = self.failure(domain, distance, noise_scale, middle, **parameters) > failure
+            low, high = (middle, high) if fails else (low, middle)
+        return high
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ cost nothing. Cells are looked at behind the reservation, and never show in an e
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -296,7 +296,7 @@ class Reader:
     domain : Domain
         At the entrance.
     coded : callable, optional
-        What puts numbers for labels of columns that are public.
+        What puts numbers for labels of columns that are public, and tells the texts of those that are to be released.
     gaps : bool
         Whether NaN is a declared gap.
     invalid : {"error", "repair"}
@@ -306,17 +306,20 @@ class Reader:
     """
 
     domain: Domain
-    coded: Callable[[Any], Any] | None
+    coded: Callable[[Any], tuple[Any, Any]] | None
     gaps: bool
     invalid: str
     regression: bool = False
 
     def __call__(self, table: Any, labels: Any = None) -> Rows:
         """Rows of an opened table."""
-        values = read_values(table if self.coded is None else self.coded(table), self.invalid)
-        X = repaired_values(values, self.domain, gaps=self.gaps, invalid=self.invalid)
+        table, texts = (table, None) if self.coded is None else self.coded(table)
+        X = repaired_values(read_values(table, self.invalid), self.domain, gaps=self.gaps, invalid=self.invalid)
         if labels is None:
-            return Rows.of(X)
-        if self.regression:
-            return Rows.of(X, repaired_targets(labels, self.domain.require("y_range"), self.invalid))
-        return Rows.of(X, repaired_labels(labels, self.domain.classes or (), self.invalid))
+            y = None
+        elif self.regression:
+            y = repaired_targets(labels, self.domain.require("y_range"), self.invalid)
+        else:
+            y = repaired_labels(labels, self.domain.classes or (), self.invalid)
+        rows = Rows.of(X, y)
+        return rows if texts is None else replace(rows, texts=texts)

@@ -43,7 +43,8 @@ def placed(rows: Rows, domain: Domain, noise: Noise, persons: Positions | None =
         X = csr_array((np.ones(len(slots)), (slots, which)), shape=(domain.n, rows.n)) @ rows.X
     else:
         X = spread(rows.X)
-    return Rows(X, None if rows.y is None else spread(rows.y), spread(rows.weight))
+    y = None if rows.y is None else spread(rows.y)
+    return Rows(X, y, spread(rows.weight), texts=rows.texts)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ppdp.bounds.exponential import CELLS, GAUSSIAN_SHARE
 from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS
 from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.categories import NUMBERS, Tally, released_categories
 from ppdp.data.counting import cell_scores, middles
 from ppdp.data.quantiles import column_quantiles, trimmed_means
 from ppdp.data.ranges import coarse, fine, first_ranges, released_ranges, threshold
@@ -27,6 +28,7 @@ from ppdp.privacy.noise.sampler import Noise
 
 Array = NDArray[np.float64]
 Parameters = Mapping[str, Any]
+USUAL_THRESHOLD = 6.0  # in standard deviations of the noise; what it is exactly follows from the delta of a plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Statistic:
     # How many numbers it has, in each of its parts; the parameters are those of the formula.
     sizes: Callable[[Domain, Parameters], tuple[int, ...]]
     bound: Callable[[Domain], float]  # a public bound on each
-    measure: Callable[[Rows, Domain, Parameters], Array]  # the exact vector, or its first part
+    measure: Callable[[Rows, Domain, Parameters], Any]  # the exact vector, or its first part
     # What a stage's ``read`` takes: :class:`~ppdp.data.statistics.Moments`, or whatever suits the stages. Of the
     # release it looks at parameters and noise scale.
     read: Callable[[Array, Domain, Any], Any]
@@ -48,6 +50,7 @@ class Statistic:
     sorts: bool = False  # whether all rows are needed in memory
     # Whether each number is chosen among equal cells: the rows' scores of them stand in place of the exact vector.
     chosen: bool = False
+    listed: bool = False  # whether texts are released: a :class:`Tally` stands in place of the exact vector
 
     def size(self, domain: Domain, parameters: Parameters) -> int:
         """How many numbers it has."""
@@ -59,15 +62,20 @@ class Statistic:
             return [("choice", CELLS)] * self.size(domain, parameters)
         return [("gaussian", size) for size in self.sizes(domain, parameters)]
 
-    def apart(self, one: Array, other: Array) -> float:
+    def apart(self, one: Any, other: Any) -> float:
         """How far apart exact vectors are, in units of the sensitivity."""
+        if self.listed:
+            return float(one.apart(other))
         if self.chosen:
             return GAUSSIAN_SHARE * float(np.linalg.norm(np.ptp((one - other).reshape(-1, CELLS), axis=1)))
         return float(np.linalg.norm(one - other))
 
-    def answer(self, exact: Array, rows: Any, domain: Domain, release: Any, noise: Noise) -> Array:
+    def answer(self, exact: Any, rows: Any, domain: Domain, release: Any, noise: Noise) -> Array:
         """All of it with the noise of a release, of rows of which the exact vector, or its first part, is known."""
         bound, scale = self.bound(domain), release.noise_scale
+        if self.listed:
+            most = release.parameters["max_categories"]
+            return np.asarray(exact.released(most, scale, release.threshold, bound, noise))
         if self.chosen:
             picks = [choose(noise, scores, scale, bound) for scores in exact.reshape(-1, CELLS)]
             return middles(largest_entry(domain))[picks]
@@ -239,5 +247,17 @@ STATISTICS = {
             answer, len(release.parameters["columns"]), release.noise_scale
         ),
         error=lambda sigma, domain: threshold(domain.d) * sigma / domain.n,  # rows that may be left out at an end
+    ),
+    "categories": Statistic(
+        formula="release.categories",
+        sizes=lambda _, parameters: (NUMBERS * sum(parameters["max_categories"]),),
+        bound=lambda domain: float(domain.n),
+        measure=lambda rows, _, parameters: Tally.of(rows, parameters["columns"]),
+        read=lambda answer, _, release: released_categories(
+            answer, release.parameters["columns"], release.parameters["max_categories"], release.threshold
+        ),
+        error=lambda sigma, domain: USUAL_THRESHOLD * sigma / domain.n,  # share of rows of the smallest category
+        sorts=True,
+        listed=True,
     ),
 }

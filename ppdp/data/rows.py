@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -42,6 +42,8 @@ class Rows:
         Number of the first row, where these are a block of many that are read.
     norms : ndarray of shape (n,), optional
         Euclidean norms, of rows that are read many times as they are.
+    texts : mapping of int to tuple of str, optional
+        What the codes of some columns stand for, in front of the stage that releases categories.
     """
 
     X: Array
@@ -51,6 +53,7 @@ class Rows:
     ours: bool = False
     first: int = 0
     norms: Array | None = None
+    texts: Mapping[int, tuple[str, ...]] | None = None
 
     @classmethod
     def of(cls, data: Rows | Any, y: Any = None) -> Rows:

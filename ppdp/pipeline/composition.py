@@ -137,6 +137,14 @@ class Composition:
         found: Callable[[Any], Any] | None = getattr(next(iter(self._own()), ("", None))[1], "coded", None)
         return found
 
+    @property
+    def learning(self) -> Callable[[Any], tuple[Any, Any]] | None:
+        """The same for the rows of a fit, with the texts of which some are to be released."""
+        found: Callable[[Any], tuple[Any, Any]] | None = getattr(
+            next(iter(self._own()), ("", None))[1], "learned", None
+        )
+        return found
+
     def coded(self, X: Any) -> Any:
         """The table with numbers for labels, if the first step knows public labels."""
         coding = self.coding

@@ -161,6 +161,8 @@ def _release(release: PlannedRelease, plan: Plan) -> Release:
         bound=float(statistic.bound(domain)),
         noise_scale=release.noise_scale,
         mu=release.mu,
+        failure=release.failure,
+        threshold=release.threshold,
     )
 
 

@@ -106,9 +106,14 @@ class PrivacyLoss:
 
 
 def _lost(*losses: PrivacyLoss) -> float:
-    """Probability that anything fails, without cancellation for small probabilities."""
+    """Probability that anything fails."""
+    return any_of(*(p for loss in losses for p in (loss.failure, loss.gate)))
+
+
+def any_of(*probabilities: float) -> float:
+    """Probability of any of independent events, without cancellation for small ones."""
     lost = 0.0
-    for probability in (p for loss in losses for p in (loss.failure, loss.gate)):
+    for probability in probabilities:
         lost += (1 - lost) * probability
     return lost
 

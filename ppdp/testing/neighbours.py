@@ -353,6 +353,7 @@ class NothingAdded(Noise):
     """In place of a release and of its noise: choices are made by the seed, between the best."""
 
     noise_scale = 1e-3
+    threshold = 0.5
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         super().__init__(0)

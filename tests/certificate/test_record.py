@@ -10,7 +10,17 @@ from issue_golden import FIGURES, FOLDER
 from zoo import certificate, document, of_a_search, zoo
 
 from ppdp.certificate.canonical import parse, schema
-from ppdp.certificate.record import OF_THE_ISSUER, Issued, PartOf, Record, Search, read_as, written
+from ppdp.certificate.record import (
+    OF_A_THRESHOLD,
+    OF_THE_ISSUER,
+    Issued,
+    PartOf,
+    Record,
+    Release,
+    Search,
+    read_as,
+    written,
+)
 from ppdp.exceptions import CertificateError
 
 GOLDEN = sorted(path for path in FOLDER.glob("*/*.json") if path.name != FIGURES)
@@ -48,7 +58,7 @@ def differences(kind, block, where="document"):
     """Where a record and its block of the schema do not say the same."""
     hints = get_type_hints(kind)
     names = {name.rstrip("_"): name for name in (field.name for field in dataclasses.fields(kind))}
-    unsaid = set(OF_THE_ISSUER) if kind is Issued else set()
+    unsaid = set({Issued: OF_THE_ISSUER, Release: OF_A_THRESHOLD}.get(kind, ()))
     if names.keys() != block["properties"].keys() or names.keys() - unsaid != set(block["required"]):
         yield f"{where}: {names.keys() ^ block['properties'].keys()}"
     for key, one in block["properties"].items():
@@ -58,7 +68,7 @@ def differences(kind, block, where="document"):
 def of_type(hint, one, where):
     if get_origin(hint) is UnionType:
         nullable = {"type": "null"} in one.get("oneOf", ()) or "null" in one.get("type", ())
-        said = where.removeprefix("document.issued.") in OF_THE_ISSUER
+        said = where.rpartition(".")[2] in (*OF_THE_ISSUER, *OF_A_THRESHOLD)
         if not nullable and not said and hint != Issued | None:  # since the second form
             yield f"{where}: it is never null"
         yield from of_type(get_args(hint)[0], one, where)

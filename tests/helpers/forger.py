@@ -12,7 +12,7 @@ from ppdp.bounds import lookup
 from ppdp.core.formula import draws_that_count
 from ppdp.data.releases import STATISTICS
 from ppdp.privacy.gate import certain_share, gate_noise
-from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.loss import PrivacyLoss, any_of
 from ppdp.privacy.noise.sampler import lattice_allowance
 
 
@@ -36,18 +36,22 @@ def rederived(content: Document) -> Document:
         release["sensitivity"] = lookup(statistic.formula, "release")(here, far, **release["parameters"])
         release["size"], release["bound"] = statistic.size(here, release["parameters"]), float(statistic.bound(here))
         noise = release["noise_scale"]
-        rounded = release["size"] * lookup(statistic.formula, "release").rounded
-        release["mu"] = release["sensitivity"] / noise + lattice_allowance(release["bound"], noise, rounded)
+        formula, given = lookup(statistic.formula, "release"), (release["size"], release["parameters"])
+        release["mu"] = release["sensitivity"] / noise
+        release["mu"] += lattice_allowance(release["bound"], noise, formula.lattice(far, *given))
         squares.append(release["mu"] ** 2)
-        draws += release["size"]
-    gate, mechanism, failure, parts = c["gate"], c["mechanism"], 0.0, ()
+        draws += formula.draws(far, *given)
+        if formula.failure is not None:
+            release["threshold"] = formula.threshold(here, far, noise, release["failure"], release["parameters"])
+    failed = any_of(*(release.get("failure", 0.0) for release in c["releases"]))
+    gate, mechanism, failure, parts = c["gate"], c["mechanism"], failed, ()
     if gate:
         draws += 1
         noise = gate_noise(gate["kind"], gate["noise_scale"], domain.n)
         gate["mu"] = noise.loss.mu if gate["kind"] == "gaussian" else None
         gate["threshold"] = noise.threshold(gate["delta"])
         squares.append(noise.loss.mu**2)
-        failure, parts = (gate["delta"] if gate["rule"] == "sum" else 0.0), noise.loss.parts
+        failure, parts = any_of(failed, gate["delta"] if gate["rule"] == "sum" else 0.0), noise.loss.parts
     if mechanism and mechanism["mu"] is None:
         own = lookup(mechanism["formula"], "privacy")(
             domain, distance, noise_scale=mechanism["noise_scale"], **mechanism["parameters"]

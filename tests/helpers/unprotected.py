@@ -31,6 +31,7 @@ WORDS = {
 # if they grow, less is claimed
 WEAKER = {"epsilon", "delta", "total.allowance", "releases.*.noise_scale", "gate.ladder.rungs.*.further"}
 WITHOUT_EFFECT = {
+    "entrance.domain.feature_names.*": "a step that makes other columns gives them names of its own",
     "issued.travels": "copies that only their process knows of",
     "entrance.distance.mass": "never taken above 2 replaced + toggled",
     "entrance.distance.one_sided": "never taken above replaced + toggled",

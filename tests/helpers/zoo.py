@@ -30,6 +30,7 @@ from ppdp.mechanisms import (
 )
 from ppdp.transformers import (
     PCA,
+    CategoryEncoder,
     ClusterDeduplicator,
     ClusterQuantizer,
     Deduplicator,
@@ -103,6 +104,10 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "classes read": ([CLIP, ("model", LogisticRegression(max_iter=5))], {"invalid": "repair"}),
     "transformer-ended": ([BOX, imputer(), scaler(clip=None), ("pca", PCA(2))], {}),
     "keyed": ([BOX, ("dedup", Deduplicator(key=["a"])), imputer(statistics="noisy"), MEAN], {}),
+    "private categories": (
+        [("cats", CategoryEncoder("private", max_categories=3)), EXACT_PCA, ("model", classifier())],
+        {},
+    ),
     "row map": (
         [
             BOX,

@@ -86,10 +86,28 @@ def test_a_private_range_of_numbers_is_released_behind_the_map():
     assert pipe.score(table, (table["age"] > 50).astype(int)) > 0.8
 
 
-def test_only_ranges_of_numbers_are_released():
-    facts = ppdp.declare(X[["age", "sex"]])
+def test_private_categories_of_text_are_released_beside_private_ranges():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"age": rng.integers(18, 90, 4000), "sex": rng.choice(["F", "M"], 4000)})
+    facts, y = ppdp.declare(table.astype({"sex": "string"})), (table["sex"] == "F").astype(int)
     facts.update(age="private", sex="private")
-    with pytest.raises(MissingBound, match="only ranges of numbers can be released: 'sex'"):
+    assert facts.forms == {"age": "number", "sex": "text"}
+    last = ("model", LogisticRegression(classes=(0, 1), max_iter=5))
+    pipe = Pipeline([*facts.steps(), last], epsilon=2.0, random_state=0).fit(table, y)
+    assert pipe["columns"].found_ == {1: ("F", "M")}
+    assert 10 <= pipe["ranges"].low_[0] < 30
+    assert len(pipe.certificate_.record.releases) == 2
+    assert pipe.certificate_.verify()
+    assert pipe.score(table, y) > 0.9
+    facts["sex"] = {"private": 3}
+    assert "sex = {private = 3}" in str(facts)
+    assert len(facts.column_map().names_out(("age", "sex"), 1.0)) == 5
+
+
+def test_only_ranges_of_numbers_and_categories_of_text_are_released():
+    facts = ppdp.declare(X[["age", "born"]])
+    facts.update(age="private", born="private")
+    with pytest.raises(MissingBound, match="only ranges of numbers and categories of text can be released: 'born'"):
         facts.steps()
 
 
@@ -101,7 +119,8 @@ def test_what_a_line_hints_at_is_also_python():
 
 
 @pytest.mark.parametrize(
-    "value", [5, None, [], "everything", [3], [9, 1], [1, float("nan")], ["20200101", "20210101"], {"a": 1}]
+    "value",
+    [5, None, [], "everything", [3], [9, 1], [1, float("nan")], ["20200101", "20210101"], {"a": 1}, {"private": 0}],
 )
 def test_what_declares_nothing(value):
     facts = ppdp.declare(X[["age"]])

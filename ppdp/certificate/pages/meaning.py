@@ -65,6 +65,8 @@ TERMS = {
     "medians": "of every column",
     "quantile-pairs": "a lower and an upper quantile of every column",
     "quantile-triples": "a lower quantile, the median and an upper quantile of every column",
+    "categories": "those of a column that so many rows hold that their noisy weight exceeds a public threshold, with"
+    " that weight; nothing leaves of any other",
     "replaced": "the row holds something else",
     "toggled": "the row counts in one of the two datasets only",
     "moved": "the row is there in both, with other numbers",
@@ -230,8 +232,12 @@ def reservation(content: Record) -> str:
 def slack_in_words(content: Record) -> str:
     """What the power includes beyond ideal noise."""
     gate, total = content.gate, content.total
-    chance, error = (figure(p, upward=True) for p in (gate.delta if gate else total.failure, total.allowance))
-    what = "the gate passes although a condition fails" if gate else "nothing is promised"
+    listed = any(release.failure for release in content.releases)
+    failure = max(gate.delta if gate else 0.0, total.failure)
+    chance, error = (figure(p, upward=True) for p in (failure, total.allowance))
+    what = "the gate passes although a condition fails" if gate else "" if listed else "nothing is promised"
+    fresh = "a category is released that only one person's rows hold" if listed else ""
+    what = " or ".join(filter(None, (what, fresh)))
     failing = f"the chance (at most {chance}) that {what} and " if gate or total.failure > 0 else ""
     return f"{failing}a tiny error of the sampler of the noise (δ of at most {error})"
 

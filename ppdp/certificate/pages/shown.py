@@ -237,7 +237,8 @@ def _released(noise: Noise) -> tuple[str, str]:
         paid = cost or f"{one.kind} noise {one.noise_scale:.4g}"
         return "gate", f"passed{rung}; {paid}, delta {one.delta:.3g} ({one.rule})"
     if isinstance(one, Release):
-        return "released", f"{noise.phrase}: noise {one.noise_scale:.4g}, {cost}"
+        above = "" if one.threshold is None else f", above {one.threshold:.4g}, delta {one.failure:.3g}"
+        return "released", f"{noise.phrase}: noise {one.noise_scale:.4g}, {cost}{above}"
     law = "noise" if noise.law == GAUSSIAN else f"{noise.law}, scale"
     size = f"{'' if noise.times == 1 else f'{noise.times} x '}{noise.size} number{'' if noise.size == 1 else 's'}"
     return "mechanism", f"{noise.name} ({noise.note}): {size}, {law} {one.noise_scale:.4g}{cost and f', {cost}'}"

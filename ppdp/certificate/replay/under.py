@@ -10,13 +10,13 @@ from typing import Any
 from ppdp.bounds import lookup
 from ppdp.certificate.numbers import epsilon_at
 from ppdp.certificate.record import Mechanism, Record, Step
-from ppdp.certificate.replay.verify import Point, answers_cost, close, draws_at, release_cost
+from ppdp.certificate.replay.verify import Point, answers_cost, close, draws_at, release_cost, release_failure
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.exceptions import InvalidParameter, PpdpError
 from ppdp.privacy.gate import gate_noise
-from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.loss import PrivacyLoss, any_of
 from ppdp.privacy.losses import Part
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW
 
@@ -99,17 +99,18 @@ def _derived(c: Record, domain: Domain, distance: Distance) -> tuple[PrivacyLoss
         domain, distance = lookup(step.formula, "stability")(domain, distance, **step.parameters)
         if not close(_facts(domain.to_dict()), _facts(step.domain)):
             raise _not_covered(f"other facts would follow behind {step.name!r}")
-    squares, draws = [], 0
+    squares, draws, failure, front = [], 0, 0.0, 0.0
     for release in c.releases:
-        squares.append(release_cost(release, *points[release.at])[1])
-        draws += release.size
+        here = points[release.at]
+        squares.append(release_cost(release, *here)[1])
+        draws += lookup(release.formula, "release").draws(here[1], release.size, release.parameters)
+        failure = any_of(failure, release_failure(release, *here))
     parts: tuple[Part, ...] = ()
-    failure = front = 0.0
     if c.gate is not None:
         noise = gate_noise(c.gate.kind, c.gate.noise_scale, domain.n).loss
         squares.append(noise.mu)
         parts, draws = noise.parts, draws + 1
-        failure, front = (c.gate.delta, 0.0) if c.gate.rule == "sum" else (0.0, c.gate.delta)
+        failure, front = (any_of(failure, c.gate.delta), 0.0) if c.gate.rule == "sum" else (failure, c.gate.delta)
     if c.mechanism is not None:
         last = _of_mechanism(c.mechanism, domain, distance)
         squares.append(last.mu)

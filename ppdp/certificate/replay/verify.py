@@ -25,7 +25,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.formula import draws_that_count
 from ppdp.exceptions import PpdpError
 from ppdp.privacy.gate import certain_share, gate_noise
-from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.loss import PrivacyLoss, any_of
 from ppdp.privacy.losses import Part
 from ppdp.privacy.noise.sampler import TOTAL_VARIATION_PER_DRAW, WORST_ALLOWANCE_PER_ENTRY, lattice_allowance
 
@@ -97,8 +97,17 @@ def release_cost(release: Release, domain: Domain, distance: Distance) -> tuple[
     """Sensitivity of a release at this domain and distance, and the mu that it costs with its noise."""
     formula = lookup(release.formula, "release")
     s = float(formula(domain, distance, **release.parameters))
-    rounding = lattice_allowance(release.bound, release.noise_scale, release.size * formula.rounded)
-    return s, s / release.noise_scale + rounding
+    rounded = formula.lattice(distance, release.size, release.parameters)
+    return s, s / release.noise_scale + lattice_allowance(release.bound, release.noise_scale, rounded)
+
+
+def release_failure(release: Release, domain: Domain, distance: Distance) -> float:
+    """With which probability a release fails at this domain and distance, by its threshold."""
+    formula = lookup(release.formula, "release")
+    if formula.failure is None or release.threshold is None:
+        return 0.0
+    found = formula.failure(domain, distance, release.noise_scale, release.threshold, **release.parameters)
+    return float(found)
 
 
 def answers_cost(mechanism: Mechanism, sensitivity: float) -> float:
@@ -117,14 +126,21 @@ def _replay(c: Record) -> list[str]:
         found.same(f"releases[{i}].sensitivity", release.sensitivity, s)
         if not mu <= release.mu * (1 + TOLERANCE):
             found.append(f"releases[{i}]: its noise costs more than is recorded.")
-        spare = WORST_ALLOWANCE_PER_ENTRY * math.sqrt(release.size * lookup(release.formula, "release").rounded)
+        formula = lookup(release.formula, "release")
+        spare = WORST_ALLOWANCE_PER_ENTRY * math.sqrt(formula.lattice(far, release.size, release.parameters))
         if not release.mu <= mu * (1 + TOLERANCE) + 2 * spare:  # a plan sets that aside before it knows the lattice
             found.append(f"releases[{i}]: its noise costs less than is recorded, so it was less.")
         squares.append(release.mu**2)
-        draws += release.size
+        draws += formula.draws(far, release.size, release.parameters)
+        if (formula.failure is None) != (release.failure is None):
+            found.append(f"releases[{i}].failure: what has a threshold may fail, and nothing else.")
+        elif release.failure is not None:
+            least = formula.threshold(here, far, release.noise_scale, release.failure, release.parameters)
+            found.same(f"releases[{i}].threshold", release.threshold, least)
+    failed = any_of(*(release.failure or 0.0 for release in c.releases))
     gate = c.gate
     parts: tuple[Part, ...] = ()
-    failure, front = 0.0, 0.0
+    failure, front = failed, 0.0
     if gate is not None:
         draws += 1
         noise = gate_noise(gate.kind, gate.noise_scale, domain.n)
@@ -132,7 +148,7 @@ def _replay(c: Record) -> list[str]:
         found.same("gate.threshold", gate.threshold, noise.threshold(gate.delta))
         squares.append(noise.loss.mu**2)
         parts = noise.loss.parts
-        failure, front = (gate.delta, 0.0) if gate.rule == "sum" else (0.0, gate.delta)
+        failure, front = (any_of(failed, gate.delta), 0.0) if gate.rule == "sum" else (failed, gate.delta)
     if gate is not None and gate.ladder is not None:
         ladder = gate.ladder
         rungs = [climbed(c, rung, points, f"gate.ladder.rungs[{i}]") for i, rung in enumerate(ladder.rungs)]

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ppdp.core.checks import number
+from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.formula import lookup
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
-from ppdp.pipeline.planning.route import PlannedRelease, Route
+from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep, Route
 from ppdp.privacy.gate import GATE_KINDS, Gate, certain_share
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
@@ -24,6 +25,7 @@ from ppdp.privacy.noise.sampler import gaussian_scale
 GATE_SHARE = 0.05
 RELEASE_SHARES = (0.05, 0.10, 0.15, 0.20)
 GATE_DELTA_SHARE = 0.1  # of delta, where the deltas of gate and mechanism add
+FAILURE_SHARE = 0.1  # of delta, for what is released only above a threshold
 FINEST = 1e-4  # relative, of the mu that is left beside noise that is not Gaussian
 LARGEST_ERROR = 0.05  # standard error of a released statistic, as a share of its public range
 
@@ -41,7 +43,9 @@ class Split:
     imprecise: tuple[int, ...]
 
 
-def _split(route: Route, mu: float, *, mechanism: bool, gated: bool, budget: Mapping[str, float] | None) -> Split:
+def _split(
+    route: Route, mu: float, failure: float, *, mechanism: bool, gated: bool, budget: Mapping[str, float] | None
+) -> Split:
     """Solve the budget of a route once.
 
     Shares of ``mu²``: the gate 5 % if there is one; each release point 5 %, raised in steps to 20 % until the standard
@@ -53,8 +57,11 @@ def _split(route: Route, mu: float, *, mechanism: bool, gated: bool, budget: Map
     solved: list[PlannedRelease] = []
     imprecise: list[int] = []
     for release in route.releases:
-        share, scale, error = least_share(release, route.steps[release.at].domain, mu, shares)
+        step = route.steps[release.at]
+        share, scale, error = least_share(release, step.domain, step.distance, mu, shares)
         solved.append(replace(release, mu=mu * math.sqrt(share), noise_scale=scale))
+        if failure:
+            solved[-1] = _above(solved[-1], step, failure)
         if error > LARGEST_ERROR:
             imprecise.extend(release.serves)
     rest = 1 - gate - (sum(r.mu**2 for r in solved) / mu**2 if solved else 0.0)
@@ -64,6 +71,13 @@ def _split(route: Route, mu: float, *, mechanism: bool, gated: bool, budget: Map
             fix="use fewer noisy stages or a smaller budget={'release': ...}.",
         )
     return Split(mu * math.sqrt(gate), tuple(solved), mu * math.sqrt(rest) if mechanism else 0.0, tuple(imprecise))
+
+
+def _above(release: PlannedRelease, step: PlannedStep, failure: float) -> PlannedRelease:
+    """The release with its threshold, if it has one: one in a plan, as only a first step asks for it."""
+    formula = lookup(STATISTICS[release.statistic].formula, "release")
+    found = formula.threshold(step.domain, step.distance, release.noise_scale, failure, release.parameters)
+    return release if found is None else replace(release, failure=failure, threshold=found)
 
 
 def gate_share(budget: Mapping[str, float] | None) -> float:
@@ -78,15 +92,16 @@ def release_shares(budget: Mapping[str, float] | None) -> tuple[float, ...]:
 
 
 def least_share(
-    release: PlannedRelease, domain: Domain, mu: float, shares: Sequence[float]
+    release: PlannedRelease, domain: Domain, distance: Distance, mu: float, shares: Sequence[float]
 ) -> tuple[float, float, float]:
     """The first of increasing shares of ``mu²`` that makes a release precise, else the last, with noise and error.
 
     The error is the largest standard error, as a share of the public range.
     """
     statistic = STATISTICS[release.statistic]
-    rounded = lookup(statistic.formula, "release").rounded
-    shape = statistic.bound(domain), statistic.size(domain, release.parameters) * rounded
+    size = statistic.size(domain, release.parameters)
+    rounded = lookup(statistic.formula, "release").lattice(distance, size, release.parameters)
+    shape = statistic.bound(domain), rounded
     for share in shares:
         try:
             scale = gaussian_scale(release.sensitivity, mu * math.sqrt(share), *shape)
@@ -122,12 +137,15 @@ class Deltas:
     gate: float
     rest: float
     adding: bool
+    failure: float = 0.0  # of a release that has a threshold
 
     @classmethod
-    def of(cls, delta: float, *, adding: bool) -> Deltas:
-        """By the public rule: a tenth for the gate where deltas add."""
+    def of(cls, delta: float, *, adding: bool, fails: bool = False) -> Deltas:
+        """By the public rule: a tenth for a release that may fail, one of the rest for the gate where deltas add."""
+        failure = delta * FAILURE_SHARE if fails else 0.0
+        delta = (delta - failure) / (1 - failure)
         gate = delta * (GATE_DELTA_SHARE if adding else 1.0)
-        return cls(gate, (delta - gate) / (1 - gate) if adding else delta, adding)
+        return cls(gate, (delta - gate) / (1 - gate) if adding else delta, adding, failure)
 
 
 def rivals(loss: PrivacyLoss) -> tuple[str, ...]:
@@ -161,7 +179,7 @@ def gated_split(
     Gaussian; several ``rungs`` are those of a ladder, which has Gaussian noise.
     """
     mu = gaussian_mu(epsilon, deltas.rest * (1 - 1e-9)) if deltas.rest else 0.0
-    shares = _split(route, mu, mechanism=mechanism, budget=budget, gated=kind is not None)
+    shares = _split(route, mu, deltas.failure, mechanism=mechanism, budget=budget, gated=kind is not None)
     if kind is None:
         return shares, None
     passing = deltas.gate * certain_share(mu) if len(rungs) > 1 else deltas.gate
@@ -172,7 +190,7 @@ def gated_split(
     if gaussian:
         behind = math.sqrt(max(mu**2 - shares.gate**2, 0.0))
         scaled = mu * _mu_beside(gate.loss, epsilon, deltas.rest * (1 - 1e-9), behind) / behind
-        shares = _split(route, scaled, mechanism=mechanism, budget=budget, gated=True)
+        shares = _split(route, scaled, deltas.failure, mechanism=mechanism, budget=budget, gated=True)
     return shares, gate
 
 

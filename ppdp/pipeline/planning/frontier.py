@@ -87,10 +87,11 @@ class Frontier:
         if id(release) not in self._known:
             # Statistics may be too vague to be offered only for a stage whose way the plan chooses.
             chosen = any(route.steps[i].stage.chooses for i in release.serves)
-            domain, statistic = route.steps[release.at].domain, STATISTICS[release.statistic]
+            step, statistic = route.steps[release.at], STATISTICS[release.statistic]
+            domain = step.domain
             size = float(statistic.size(domain, release.parameters))
             if self.shares:
-                found = [least_share(release, domain, mu, self.shares) for mu in self.mus]
+                found = [least_share(release, domain, step.distance, mu, self.shares) for mu in self.mus]
                 vague = (float(chosen and error > LARGEST_ERROR) for _, _, error in found)
                 price = *(share for share, _, _ in found), size, *vague
             else:

@@ -21,6 +21,7 @@ _FIX = "gate='auto' with one threshold, or a ladder of max_missing or min_gap as
 _NO_WAY = "some rung does not leave this way through the stages."
 _NOT_ALONE = "its condition must be the only one of this route."
 _RELEASED_BEHIND = "a statistic is released behind it."
+_FAILS = "categories that nobody declared are released in front of it, which may fail."
 
 
 def ladder_plan(solver: Solver, stages: Sequence[tuple[str, Any]], gate: Ladder) -> Plan:
@@ -71,6 +72,8 @@ def _hindrance(route: Route, ladder: Ladder) -> str:
         return _NOT_ALONE
     if not route.offered:
         return _NO_WAY
+    if route.fails:
+        return _FAILS
     if conditional and any(release.at > conditional[0] for release in route.releases):
         return _RELEASED_BEHIND
     passed = any(step.name == ladder.step for step in route.steps)
@@ -83,6 +86,8 @@ def _climb(climb: list[Route], ladder: Ladder, solver: Solver) -> Plan:
         raise _refused(ladder, "it needs a last step with Gaussian noise.")
     if any(not route.offered for route in climb):
         raise _refused(ladder, _NO_WAY)
+    if climb[0].fails:
+        raise _refused(ladder, _FAILS)
     if any(route.releases != climb[0].releases for route in climb):
         raise _refused(ladder, "a released statistic depends on the rung.")
     further = _further(climb, ladder)

@@ -17,7 +17,7 @@ from ppdp.data.releases import STATISTICS
 from ppdp.mechanisms.base import Question, behind
 from ppdp.pipeline.planning.route import Alternative, PlannedRelease, PlannedStep
 from ppdp.privacy.gate import Gate, certain_share
-from ppdp.privacy.loss import PrivacyLoss
+from ppdp.privacy.loss import PrivacyLoss, any_of
 from ppdp.transformers.way import Condition
 
 TITLE = "PLAN: nothing has been certified"
@@ -280,12 +280,13 @@ class Plan:
 
 
 def loss_before(releases: Sequence[PlannedRelease], gate: Gate | None) -> PrivacyLoss:
-    """Loss of the releases and the gate."""
+    """Loss of the releases and the gate; a gate behind a release that may fail is one whose delta adds."""
     test = gate.loss if gate is not None else PrivacyLoss()
     mu = math.sqrt(sum(release.mu**2 for release in releases) + test.mu**2)
     delta = gate.delta if gate is not None else 0.0
     adding = gate is not None and gate.adding
-    return PrivacyLoss(mu, delta if adding else 0.0, 0.0 if adding else delta, test.parts)
+    failures = [release.failure or 0.0 for release in releases]
+    return PrivacyLoss(mu, any_of(*failures, delta if adding else 0.0), 0.0 if adding else delta, test.parts)
 
 
 def out_of_reach(step: PlannedStep, gate: Gate) -> bool:

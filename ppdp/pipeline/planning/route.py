@@ -47,6 +47,8 @@ class PlannedRelease:
     sensitivity: float
     mu: float = 0.0
     noise_scale: float = 0.0
+    failure: float | None = None  # where only what exceeds a threshold is released, its part of delta
+    threshold: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,11 @@ class Route:
             return True
         first, last = self.conditional[0], self.conditional[-1]
         return not any(r.purpose == "fit" and first < r.at and min(r.serves) <= last for r in self.releases)
+
+    @property
+    def fails(self) -> bool:
+        """Whether something is released only above a threshold, which may fail."""
+        return any(lookup(STATISTICS[r.statistic].formula, "release").failure is not None for r in self.releases)
 
     @property
     def gate_after_release(self) -> bool:

@@ -9,14 +9,14 @@ from typing import Any
 
 from ppdp.core.checks import check_budget
 from ppdp.core.domain import Domain
-from ppdp.core.formula import draws_that_count
+from ppdp.core.formula import draws_that_count, lookup
 from ppdp.data.facts import Fact
 from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
 from ppdp.pipeline.planning.budget import Deltas, Split, check_shares, gate_share, gated_split, release_shares, rivals
 from ppdp.pipeline.planning.frontier import LISTED, Frontier
 from ppdp.pipeline.planning.plan import NOTHING_BETTER, Plan, PlannedMechanism, loss_before, out_of_reach
-from ppdp.pipeline.planning.route import Alternative, Paths, PlannedStep, Route
+from ppdp.pipeline.planning.route import Alternative, Paths, PlannedRelease, PlannedStep, Route
 from ppdp.privacy.gate import Gate
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
@@ -213,7 +213,7 @@ class Solver:
             route,
             kind,
             self.epsilon,
-            Deltas.of(delta, adding=adding),
+            Deltas.of(delta, adding=adding, fails=route.fails),
             n_rows=self.domain.n,
             mechanism=self.mechanism is not None,
             gaussian=self.mechanism is None or self.mechanism[1].question(route.domain).gaussian,
@@ -250,13 +250,20 @@ class Solver:
 
     def _allowance(self, route: Route) -> float:
         """Delta for the sampler: ``(1 + exp ε) 2^-60`` for every number drawn by a law that is not drawn exactly."""
-        draws = sum(STATISTICS[r.statistic].size(route.steps[r.at].domain, r.parameters) for r in route.releases)
+        draws = sum(_draws(route, release) for release in route.releases)
         draws += bool(route.conditional)
         if self.mechanism is not None:
             most = self.mechanism[1].question(route.domain, self.mu_at(self.delta))
             asked: dict[str, Any] = {"steps": most.steps, "size": most.size, "parameters": most.parameters}
             draws += draws_that_count(most.formula, route.domain, route.distance, **asked)
         return (1 + math.exp(self.epsilon)) * draws * TOTAL_VARIATION_PER_DRAW
+
+
+def _draws(route: Route, release: PlannedRelease) -> int:
+    """How many drawn numbers of a release count."""
+    statistic, step = STATISTICS[release.statistic], route.steps[release.at]
+    size = statistic.size(step.domain, release.parameters)
+    return lookup(statistic.formula, "release").draws(step.distance, size, release.parameters)
 
 
 def _too_noisy(imprecise: Sequence[PlannedStep]) -> str:

@@ -17,6 +17,7 @@ from ppdp.core.domain import Domain
 from ppdp.core.figures import figure
 from ppdp.core.formula import FORMULAS
 from ppdp.core.tables import html_table
+from ppdp.data.categories import released_weights
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Array
 from ppdp.data.statistics import Moments
@@ -151,6 +152,11 @@ def _statistics(release: Statistic, answer: Array, columns: Columns, domain: Dom
         own = columns.at(release.parameters["columns"])
         ends = ("low end of the range", "high end of the range")
         return [Answers.of(word, own, end, math.nan, "from noisy histograms") for word, end in zip(ends, found.T)]
+    if release.statistic == "categories":
+        weights = released_weights(answer, release.parameters["max_categories"])
+        labels = ([f"{columns.names[i]} = {text}" for text in texts] for i, texts in found.items())
+        word = "rows of the category"
+        return [Answers.of(word, Columns.raw(names), weight, sigma) for names, weight in zip(labels, weights)]
     if release.statistic in _QUANTILES:
         rows = found.mean[None] if isinstance(found, Moments) else found
         served = release.parameters.get("columns")

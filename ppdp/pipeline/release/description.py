@@ -41,6 +41,7 @@ from ppdp.transformers.columns.maps import (
     Scaled,
     Within,
 )
+from ppdp.transformers.columns.unlisted import Unlisted
 
 Steps = list[tuple[str, Any]]
 
@@ -50,7 +51,7 @@ PARTS: dict[str, type[Any]] = {
     kind.__name__: kind
     for kind in (
         *(AnySize, Binarized, Binned, Block, Dated, Encoded, Filled, Labelled, Mapped, Normalised, OneHot, Powers),
-        *(Scaled, Within),
+        *(Scaled, Unlisted, Within),
     )
 }
 KNOWN = {function.__name__: function for function in RISING}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ppdp.core.checks import columns_of
+from ppdp.data.categories import Texts
 from ppdp.exceptions import DomainMismatch
 from ppdp.transformers.columns.maps import Filled, PublicMap
+from ppdp.transformers.columns.unlisted import Unlisted
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,13 @@ class Block:
     def named(self) -> tuple[str, ...]:
         """Columns that it takes by name."""
         return tuple(str(column) for column in self._listed if isinstance(column, str))
+
+    def knowing(self, positions: Sequence[int], released: Texts) -> Block:
+        """The same with the categories that were released, by the position of their column; a table may lack some."""
+        if not released or not any(isinstance(step, Unlisted) for step in self.maps):
+            return self
+        own = tuple(released.get(i, ()) for i in positions)
+        return replace(self, maps=tuple(replace(m, found=own) if isinstance(m, Unlisted) else m for m in self.maps))
 
     @property
     def ordered(self) -> bool:

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ppdp.core.checks import choice, flag, labels, shown
+from ppdp.bounds.release import MOST_CATEGORIES
+from ppdp.core.checks import choice, flag, integer, labels, shown
 from ppdp.core.declared import PRIVATE
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.columns.categories import Labelled, OneHot
 from ppdp.transformers.columns.encoder import Encoder, by_column
 from ppdp.transformers.columns.maps import MOST_COLUMNS, PublicMap
+from ppdp.transformers.columns.unlisted import Unlisted
 
 MISSING = "missing"
 """Name of the category of gaps."""
@@ -23,9 +25,10 @@ class CategoryEncoder(Encoder):
 
     Parameters
     ----------
-    categories : mapping, sequence of sequences, or sequence of labels
+    categories : "private", mapping, sequence of sequences, or sequence of labels
         Public categories: by column, a list for every column, or one list for all. Labels are strings, numbers or
-        truth values, as the column holds them. From public knowledge: which ones occur would be read off the rows.
+        truth values, as the column holds them. From public knowledge: which ones occur would be read off the rows. With
+        ``"private"`` those that many rows hold are released with noise, so a plan pays for them.
     encoding : {"onehot", "ordinal"}, default="onehot"
         A column of 0 and 1 for every category, or one column with the position of the category, from 0.
     other : str or None, default="other"
@@ -33,13 +36,18 @@ class CategoryEncoder(Encoder):
         such a value is a row of zeros, and -1 as a position.
     add_indicator : bool, default=False
         Whether gaps are one further category, "missing". Else a gap is a row of zeros, and -1 as a position.
+    max_categories : int, optional
+        With private categories, and needed there: how many of them a column has at most. So many columns of 0 and 1
+        come out whatever is found, of which some may be unused. All rows are then needed in memory.
 
     Notes
     -----
-    **Guarantee** (``docs/theory/row-wise.md``): row-wise, moves nothing, costs nothing. No value is an error, since an
-    error would tell of a row. Of one column at most one entry of a row is 1, so that rows stay short; positions are as
-    large as there are categories, so put a scaler behind them. What is refused before any row is looked at is a column
-    whose type can hold none of its categories: numbers where text is declared.
+    **Guarantee** (``docs/theory/row-wise.md``): row-wise, moves nothing, costs nothing. Private categories
+    (``docs/theory/released-categories.md``): released, so that they move nothing. A cell is then read as text of up to
+    60 bytes (7, 7.0 and "7" are one category; case and blanks count; "" is missing), and anything else is one of the
+    others. No value is an error, since an error would tell of a row. Of one column at most one entry of a row is 1, so
+    that rows stay short; positions are as large as there are categories, so put a scaler behind them. What is refused
+    before any row is looked at is a column whose type can hold none of its categories: numbers where text is declared.
 
     Examples
     --------
@@ -60,6 +68,7 @@ class CategoryEncoder(Encoder):
     encoding: str = "onehot"
     other: str | None = "other"
     add_indicator: bool = False
+    max_categories: int | None = None
 
     fills_gaps = True
 
@@ -75,6 +84,12 @@ class CategoryEncoder(Encoder):
             labels("other", [self.other], self)
         if self.other is not None and (not isinstance(self.other, str) or self.other == missing):
             raise InvalidParameter(f"other={shown(self.other)} is no name of a category of its own.", stage=_NAME)
+        if self._private:
+            return (Unlisted(self._most, hot, self.other, missing),)
+        if self.max_categories is not None:
+            raise InvalidParameter(
+                "declared categories are as many as they are.", stage=_NAME, fix="no max_categories."
+            )
         read = Labelled(self._lists(columns), self.other, missing)
         made = read.categories
         if not all(_are_distinct(one) for one in read.labels):
@@ -82,8 +97,22 @@ class CategoryEncoder(Encoder):
         return (read, OneHot(made)) if hot else (read,)
 
     @property
+    def _private(self) -> bool:
+        return isinstance(self.categories, str) and self.categories == PRIVATE
+
+    @property
+    def _most(self) -> int:
+        """How many private categories a column has at most."""
+        if self.max_categories is None:
+            fix = "max_categories=20, from public knowledge: more are never released."
+            raise MissingBound("max_categories is not declared.", stage=_NAME, fix=fix)
+        return integer("max_categories", self.max_categories, self, most=MOST_CATEGORIES)
+
+    @property
     def reads_cells(self) -> bool:
-        """Whether some categories are text, so that it must come first."""
+        """Whether some categories are text, or may be, so that it must come first."""
+        if self._private:
+            return True
         given = self.categories.values() if isinstance(self.categories, Mapping) else self.categories
         lists = [] if isinstance(given, str) or not isinstance(given, Iterable) else given
         return any(_has_text(one) for one in lists)
@@ -99,8 +128,6 @@ class CategoryEncoder(Encoder):
         if given is None:
             raise MissingBound("categories is not declared.", stage=_NAME, fix=_FIX)
         if isinstance(given, str):
-            if given == PRIVATE:
-                raise MissingBound("categories that nobody declared cannot be released yet.", stage=_NAME, fix=_FIX)
             raise InvalidParameter(f"categories must be lists of values, got {shown(given)}.", stage=_NAME, fix=_FIX)
         if isinstance(given, Mapping):
             lists = by_column(given, columns, _NAME, "categories")
@@ -131,4 +158,4 @@ def _are_distinct(given: Sequence[Any]) -> bool:
 
 
 _NAME = "CategoryEncoder"
-_FIX = "categories={column: [labels]} from public knowledge, not from the data."
+_FIX = 'categories={column: [labels]} from public knowledge, not from the data; or "private" with max_categories=.'

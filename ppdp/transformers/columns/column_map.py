@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from ppdp.bounds.release import MOST_CATEGORIES
 from ppdp.core.checks import columns_of, length
 from ppdp.core.declared import Value, plain, ranges_by_column
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.names import slips
 from ppdp.core.rounding import inflate
+from ppdp.data.categories import Texts, among
 from ppdp.data.frames import named, objects, opened
 from ppdp.data.rows import Array, Rows
 from ppdp.data.units import Columns
@@ -24,10 +26,11 @@ from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.maps import ColumnFacts, Mapped
-from ppdp.transformers.columns.readings import Reading
+from ppdp.transformers.columns.readings import AsText, Reading
+from ppdp.transformers.columns.unlisted import FOUND, Unlisted
 from ppdp.transformers.rowwise.probe import check_row_by_row, clipped_to_ball
 from ppdp.transformers.rowwise.ranges import resolve_ranges
-from ppdp.transformers.way import Way
+from ppdp.transformers.way import Ask, Way
 
 _CONSTANTS = {"value": "what fills gaps", "threshold": "threshold", "n_bins": "number of bins"}
 
@@ -89,7 +92,7 @@ class ColumnMap(RowWiseTransformer):
     max_norm: float | None = None
 
     bounds_rows = True  # where no bound follows it is refused
-    statistic_names = ("names", "reach", "norm")
+    statistic_names = ("names", "reach", "norm", "found")
 
     @classmethod
     def example(cls) -> Any:
@@ -113,12 +116,19 @@ class ColumnMap(RowWiseTransformer):
             _check_filled(parts)
         check_row_by_row(lambda X: _mapped_by(parts, X, norm), domain.d, width, "ColumnMap", gaps=gaps)
         fills = gaps and all(part.block.fills for part in parts)
-        facts: dict[str, Any] = {"n_features": width, "row_norm": norm, "entry_bound": entry, "lipschitz": None}
+        facts: dict[str, Any] = {"n_features": width, "row_norm": norm, "entry_bound": entry}
         facts["feature_names"] = _names(parts) if domain.feature_names is not None else None
         if fills:
             facts["fills_gaps"] = True
-        way = Way.by("row-wise.row-map", domain, distance, **facts)
-        return (way,)
+        unlisted = _unlisted(_readings([(part.block, part.positions) for part in parts]))
+        if not unlisted:
+            return (Way.by("row-wise.row-map", domain, distance, lipschitz=None, **facts),)
+        if sum(unlisted.values()) > MOST_CATEGORIES:
+            too_many = f"at most {MOST_CATEGORIES} categories can be released."
+            raise InvalidParameter(too_many, stage="ColumnMap", fix="a smaller max_categories.")
+        asked: dict[str, Any] = {"columns": list(unlisted), "max_categories": list(unlisted.values())}
+        ask = Ask("categories", asked)
+        return (Way.by("row-wise.released-categories", domain, distance, ask=ask, **asked, **facts),)
 
     def _bounds(self, parts: Sequence[_Part]) -> tuple[float, float, int]:
         """Norm of rows and bound of entries that come out, and their number of columns."""
@@ -136,8 +146,11 @@ class ColumnMap(RowWiseTransformer):
         norm = min(inflate(math.sqrt(square)) or 1.0, entry * math.sqrt(len(ranges)))
         return norm, min(entry, norm), len(ranges)
 
-    def _parts(self, names: Sequence[str] | None, count: int, reach: float) -> list[_Part]:
-        found, start = self._found(names, count), self._start(names, count, reach)
+    def _parts(
+        self, names: Sequence[str] | None, count: int, reach: float, released: Texts | None = None
+    ) -> list[_Part]:
+        """Blocks that have columns, with the categories that were released by the position of their column."""
+        found, start = self._found(names, count, released), self._start(names, count, reach)
         labels = list(names) if names is not None else [f"x{i}" for i in range(count)]
         parts = []
         for block, positions in found:
@@ -151,7 +164,7 @@ class ColumnMap(RowWiseTransformer):
 
     def located(self) -> list[tuple[Block, list[int], tuple[ColumnFacts, ...]]]:
         """Once fitted: every block that has columns, where they are, and what is known around each of its maps."""
-        parts = self._parts(self.names_, self.n_features_in_, self.reach_)
+        parts = self._parts(self.names_, self.n_features_in_, self.reach_, self.found_)
         return [(part.block, part.positions, part.facts) for part in parts]
 
     @property
@@ -179,15 +192,17 @@ class ColumnMap(RowWiseTransformer):
         fix = f"pass a frame with {', '.join(map(repr, asked))}; to plan, Domain(feature_names=(...)) with all columns."
         raise DomainMismatch(told, fix=slips(missing, sorted(known - set(asked))) or fix)
 
-    def _found(self, names: Sequence[str] | None, count: int) -> list[tuple[Block, list[int]]]:
-        """Blocks that have columns, with their positions."""
+    def _found(
+        self, names: Sequence[str] | None, count: int, released: Texts | None = None
+    ) -> list[tuple[Block, list[int]]]:
+        """Blocks that have columns, with their positions and the categories that were released for them."""
         self._check_named(names)
         taken = {i for block in self.blocks if not block.rest for i in block.positions(names, count)}
         rest = [i for i in range(count) if i not in taken]
         found = [
             (block, rest if block.rest else block.positions(names, count)) for block in self.blocks if not block.drop
         ]
-        return [(block, positions) for block, positions in found if positions]
+        return [(block.knowing(positions, released or {}), positions) for block, positions in found if positions]
 
     def _start(self, names: Sequence[str] | None, count: int, reach: float) -> Array:
         """Ranges of the columns that come in, NaN where there are none."""
@@ -204,10 +219,18 @@ class ColumnMap(RowWiseTransformer):
         return np.tile([-reach, reach], (count, 1))
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
-        return {"names": domain.feature_names, "reach": _reach(domain), "norm": way.parameters["row_norm"]}
+        return self.read({}, way, domain)
+
+    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
+        known = {"names": domain.feature_names, "reach": _reach(domain), "norm": way.parameters["row_norm"]}
+        return {**known, "found": values}
+
+    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
+        found = statistics.get("found", {})
+        return super().apply(among(rows, found) if found else rows, statistics)
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
-        parts = self._parts(statistics["names"], X.shape[1], statistics["reach"])
+        parts = self._parts(statistics["names"], X.shape[1], statistics["reach"], statistics.get("found", {}))
         return _mapped_by(parts, X, statistics["norm"])
 
     def simulated(self, n: int, domain: Domain, rng: np.random.Generator) -> Any:
@@ -217,7 +240,8 @@ class ColumnMap(RowWiseTransformer):
         for part in self._parts(names, domain.d, reach):
             encoder = part.block.encoder
             for at, i in enumerate(part.positions if encoder is not None else ()):
-                labels = getattr(encoder and encoder.reading(at), "labels", None)
+                reading = encoder and encoder.reading(at)
+                labels = range(reading.most) if isinstance(reading, AsText) else getattr(reading, "labels", None)
                 if labels is None:  # dates, in units since their epoch
                     low, high = part.facts[1].ranges[at]
                     X[:, i] = low + (high - low) * rng.beta(2.0, 2.0, n)
@@ -226,7 +250,7 @@ class ColumnMap(RowWiseTransformer):
         return X
 
     def units(self, columns: Columns) -> Columns:
-        parts = self._parts(self.names_, len(columns.names), self.reach_)
+        parts = self._parts(self.names_, len(columns.names), self.reach_, self.found_)
         found = Columns.beside([part.units(columns) for part in parts])
         return found if self.max_norm is None else found.noted(f"rows clipped to norm {self.norm_:.6g}")
 
@@ -241,11 +265,21 @@ class ColumnMap(RowWiseTransformer):
         X : array or frame of shape (n_samples, n_features)
             Rows as a user has them.
         """
+        return self.coded_by(getattr(self, "found_", {}), X)
+
+    def learned(self, X: Any) -> tuple[Any, Texts | None]:
+        """The same for a fit, with the texts of columns whose categories are to be released; these are private."""
+        texts: dict[int, tuple[str, ...]] = {}
+        table = self.coded_by({}, X, texts)
+        return table, texts or None
+
+    def coded_by(self, released: Texts, X: Any, learned: dict[int, tuple[str, ...]] | None = None) -> Any:
+        """The table with codes, those of released categories; texts that are to be released are put into a mapping."""
         X = opened(X)
         if not _has_cells(X):
             return X  # whoever checks its form says what is wrong
         framed = hasattr(X, "iloc")
-        found = self._found(named(X), X.shape[1])
+        found = self._found(named(X), X.shape[1], released)
         readings, used = _readings(found), {i for _, positions in found for i in positions}
         changed = [i for i in range(X.shape[1]) if i not in used or i in readings]
         if not changed:
@@ -254,7 +288,11 @@ class ColumnMap(RowWiseTransformer):
         made, X = X, X.copy(deep=False) if framed else objects(X)
         for i in changed:
             column = made.iloc[:, i] if framed else made[:, i]
-            codes = readings[i].codes(column, columns[i]) if i in readings else np.zeros(len(X))
+            reading = readings.get(i)
+            if learned is not None and isinstance(reading, AsText):
+                codes, learned[i] = reading.learned(column, columns[i])
+            else:
+                codes = reading.codes(column, columns[i]) if reading is not None else np.zeros(len(X))
             if framed:
                 X.isetitem(i, codes)
             else:
@@ -263,11 +301,11 @@ class ColumnMap(RowWiseTransformer):
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the output columns."""
-        return self.names_out(super().get_feature_names_out(input_features), self.reach_)
+        return self.names_out(super().get_feature_names_out(input_features), self.reach_, self.found_)
 
-    def names_out(self, given: Sequence[str], reach: float) -> NDArray[np.object_]:
+    def names_out(self, given: Sequence[str], reach: float, released: Texts | None = None) -> NDArray[np.object_]:
         """Names of the columns that come out of columns of these names."""
-        made = _names(self._parts(tuple(map(str, given)), len(given), reach))
+        made = _names(self._parts(tuple(map(str, given)), len(given), reach, released))
         if made is None:
             width = self._bounds(self._parts(None, len(given), reach))[2]
             made = [f"columnmap{i}" for i in range(width)]
@@ -281,6 +319,8 @@ class ColumnMap(RowWiseTransformer):
                 if isinstance(step, Mapped) and step.out_ranges is not None:
                     values += ranges_by_column(step.out_ranges, None, f"range of what {step.step!r} returns in")
                 values += [(words, value, "declared") for words, value in step.told(given.names)]
+                if isinstance(step, Unlisted):
+                    values += [(f"categories of {name}", FOUND, "released") for name in given.names]
                 for name, words in _CONSTANTS.items():
                     if getattr(step, name, None) is not None:
                         values.append((f"{words} of {', '.join(given.names)}", plain(getattr(step, name)), "declared"))
@@ -306,6 +346,11 @@ def _readings(found: Sequence[tuple[Block, list[int]]]) -> dict[int, Reading]:
                     fix="declare the same categories, in the same order; drop it where it is no category.",
                 )
     return {i: reading for i, reading in known.items() if reading is not None}
+
+
+def _unlisted(readings: Mapping[int, Reading]) -> dict[int, int]:
+    """Columns whose categories are to be released, and how many of them there may be."""
+    return {i: reading.most for i, reading in sorted(readings.items()) if isinstance(reading, AsText)}
 
 
 def _has_cells(X: Any) -> bool:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-from ppdp.core.checks import labels, pair, shown
+from ppdp.bounds.release import MOST_CATEGORIES
+from ppdp.core.checks import integer, labels, pair, shown
 from ppdp.core.declared import PRIVATE
 from ppdp.core.names import nearest
 from ppdp.data.frames import named, opened
@@ -24,6 +25,7 @@ from ppdp.transformers.columns.readings import described, is_date, kind_of, seco
 from ppdp.transformers.scale.quantile_scalers import MinMaxScaler
 
 BLANK, DROP = "?", "drop"
+MOST = 20  # private categories of a column, where nobody says how many
 
 _FORMS = {
     "number": "[low, high]",
@@ -53,7 +55,7 @@ def declare(X: Any) -> Declaration:
     >>> facts = declare(pd.DataFrame({"age": [50], "sex": pd.array(["F"], "string"), "smoker": [True]}))
     >>> print(facts)
     age = "?"  # int64: [low, high], or "private" or "drop"
-    sex = "?"  # string: ["a", "b"], or of dates ["1990-01-01", "2030-12-31"], or "drop"
+    sex = "?"  # string: ["a", "b"], or of dates ["1990-01-01", "2030-12-31"], or "private" or "drop"
     smoker = [0, 1]  # bool
     >>> facts.update(age=(18, 90), sex=["F", "M"])
     >>> facts.column_map().fit_transform(pd.DataFrame({"age": [90], "sex": ["F"], "smoker": [True]}))
@@ -71,8 +73,9 @@ class Declaration(UserDict[str, Any]):
     """What is declared of every column: a blank, or how it is read.
 
     A pair of numbers or of dates is a public range; a list of text, or of three and more numbers, holds public
-    categories; "drop" leaves the column out. "private" is for numbers of which nobody knows a range: it is released
-    with noise.
+    categories; "drop" leaves the column out. "private" is for numbers of which nobody knows a range, and for text of
+    which nobody knows the categories: these are released with noise, up to 20 categories. ``{"private": 50}`` are up to
+    50 categories, also of a column of which the type is not known.
 
     Parameters
     ----------
@@ -102,7 +105,10 @@ class Declaration(UserDict[str, Any]):
     @property
     def forms(self) -> dict[str, str]:
         """Every column that is read, and as what it is declared: "number", "date" or "text"."""
-        return {column: _form(column, value)[0] for column, value in self.items() if not _is(value, DROP)}
+        kinds = self.kinds
+        return {
+            column: _form(column, value, kinds[column])[0] for column, value in self.items() if not _is(value, DROP)
+        }
 
     @property
     def blanks(self) -> tuple[str, ...]:
@@ -112,7 +118,7 @@ class Declaration(UserDict[str, Any]):
     @property
     def private(self) -> tuple[str, ...]:
         """Columns whose range is to be released."""
-        return tuple(column for column, value in self.items() if _is(value, PRIVATE))
+        return tuple(column for column, value in self.items() if _is(value, PRIVATE) and self.kinds[column] != "text")
 
     def steps(self) -> list[tuple[str, Any]]:
         """The first steps of a pipeline: :meth:`column_map`, and behind it what releases ranges that nobody knows.
@@ -141,14 +147,15 @@ class Declaration(UserDict[str, Any]):
             Naming every blank that is left, and every private column that holds no numbers.
         """
         unread = [column for column in self.private if self.kinds[column] not in ("number", "unknown")]
-        for left, what in ((self.blanks, "blanks are left"), (unread, "only ranges of numbers can be released")):
+        nothing = "only ranges of numbers and categories of text can be released"
+        for left, what in ((self.blanks, "blanks are left"), (unread, nothing)):
             if left:
                 told = "; ".join(f"{column} = {_FORMS.get(self.kinds[column], _FORMS['unknown'])}" for column in left)
-                other = '"drop", or "private" for numbers of which nobody knows a range'
+                other = '"drop", or "private" for numbers and text of which nobody knows a range or the categories'
                 fix = f"{told}; from public knowledge. Else {other}."
                 raise MissingBound(f"{what}: {', '.join(map(repr, left))}.", fix=fix)
         read = {column: value for column, value in self.items() if not _is(value, DROP)}
-        parts = [(_form(column, value)[1], [column]) for column, value in read.items()]
+        parts = [(_form(column, value, self.kinds[column])[1], [column]) for column, value in read.items()]
         if not parts:
             raise InvalidParameter("no column is left.", fix="declare at least one.")
         return make_column_map(*parts)
@@ -157,9 +164,9 @@ class Declaration(UserDict[str, Any]):
         """A line of TOML for every column, with what may stand there."""
         for column, value in self.items():
             kind, name = self.kinds[column], self.types[column]
-            other = {"number": '"private" or "drop"', "unknown": '"private" (numbers only) or "drop"'}.get(
-                kind, '"drop"'
-            )
+            private = '"private" or "drop"'
+            unknown = '"private" (a range), {private = 20} (up to 20 categories) or "drop"'
+            other = {"number": private, "text": private, "unknown": unknown}.get(kind, '"drop"')
             told = {"none": f"{name}: no step reads it", "boolean": name}.get(
                 kind, f"{name}: {_FORMS.get(kind, '')}, or {other}"
             )
@@ -185,10 +192,13 @@ class _AsNumbers:
         return (AnySize(),)
 
 
-def _form(column: str, value: Any) -> tuple[str, Any]:
-    """As what a column is declared, and the stage that reads it."""
+def _form(column: str, value: Any, kind: str) -> tuple[str, Any]:
+    """As what a column of this kind is declared, and the stage that reads it."""
     if _is(value, PRIVATE):
-        return "number", _AsNumbers()
+        return ("text", CategoryEncoder(PRIVATE, max_categories=MOST)) if kind == "text" else ("number", _AsNumbers())
+    if isinstance(value, Mapping) and value.keys() == {PRIVATE}:
+        most = integer(f"the number of private categories of {column!r}", value[PRIVATE], most=MOST_CATEGORIES)
+        return "text", CategoryEncoder(PRIVATE, max_categories=most)
     given = list(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)) else []
     if len(given) == 2 and all(is_date(end) or _is_day(end) for end in given):
         return "date", DateEncoder({column: tuple(given)})
@@ -223,4 +233,6 @@ def in_toml(value: Any) -> str:
         return str(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(in_toml, value))}]"
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_key(key)} = {in_toml(one)}' for key, one in value.items())}}}"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -13,6 +13,7 @@ from ppdp.core.declared import Value
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.names import slips
+from ppdp.data.categories import Texts, among
 from ppdp.data.frames import named, opened
 from ppdp.data.rows import Array, Rows
 from ppdp.exceptions import DomainMismatch, InvalidParameter
@@ -27,7 +28,7 @@ class Encoder(RowWiseTransformer):
     """Base of encoders: a subclass gives :meth:`column_maps`, and everything else is that of a :class:`ColumnMap`."""
 
     bounds_rows = True
-    statistic_names = ("names", "norm")
+    statistic_names = ("names", "norm", "found")
 
     def column_maps(self, columns: Sequence[Any]) -> tuple[PublicMap, ...]:
         """The public maps that it is for columns of these names, or positions."""
@@ -45,7 +46,14 @@ class Encoder(RowWiseTransformer):
         return self._as_map(domain.feature_names, domain.d).ways(domain, distance)
 
     def prepare(self, rows: Rows, way: Way, domain: Domain) -> Statistics:
-        return {"names": domain.feature_names, "norm": way.parameters["row_norm"]}
+        return self.read({}, way, domain)
+
+    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
+        return {"names": domain.feature_names, "norm": way.parameters["row_norm"], "found": values}
+
+    def apply(self, rows: Rows, statistics: Statistics) -> Rows:
+        found = statistics.get("found", {})
+        return super().apply(among(rows, found) if found else rows, statistics)
 
     def map_rows(self, X: Array, statistics: Statistics) -> Array:
         made = self._as_map(statistics["names"], X.shape[1])
@@ -60,7 +68,14 @@ class Encoder(RowWiseTransformer):
             Rows as a user has them.
         """
         X = opened(X)
-        return self._as_map(named(X), X.shape[1]).coded(X) if getattr(X, "ndim", 0) == 2 else X
+        if getattr(X, "ndim", 0) != 2:
+            return X
+        return self._as_map(named(X), X.shape[1]).coded_by(getattr(self, "found_", {}), X)
+
+    def learned(self, X: Any) -> tuple[Any, Texts | None]:
+        """The same for a fit, with the texts of columns whose categories are to be released; these are private."""
+        X = opened(X)
+        return self._as_map(named(X), X.shape[1]).learned(X)
 
     def _checked(self, X: Any, *, reset: bool) -> Array:
         return super()._checked(self.coded(X), reset=reset)
@@ -68,7 +83,7 @@ class Encoder(RowWiseTransformer):
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Names of the output columns."""
         given = super().get_feature_names_out(input_features)
-        return self._as_map(self.names_, len(given)).names_out(given, math.nan)
+        return self._as_map(self.names_, len(given)).names_out(given, math.nan, self.found_)
 
     def declared(self, domain: Domain) -> tuple[Value, ...]:
         return self._as_map(domain.feature_names, domain.d).declared(domain)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ppdp.data.categories import MISSING, OTHER, coded, distinct, texts_of
 from ppdp.data.frames import is_gap, numbers, objects
 from ppdp.data.rows import Array, encode_labels
 from ppdp.exceptions import NonNumericData
@@ -112,7 +113,36 @@ class Dates:
         return seconds_of(cell, self.format)
 
 
-Reading = Labels | Dates
+@dataclass(frozen=True)
+class AsText:
+    """Cells as codes of their texts: the place among those that are known, or among all that the column holds."""
+
+    most: int
+    other: str | None = None  # names of further categories, which no text has
+    missing: str | None = None
+    labels: tuple[str, ...] = ()  # those that are known
+
+    def codes(self, column: Any, name: Any) -> Array:
+        """The column as numbers; its name is for errors."""
+        return coded(self._texts(column, name), self.labels)
+
+    def learned(self, column: Any, name: Any) -> tuple[Array, tuple[str, ...]]:
+        """The column as codes of all texts that it holds, and these texts, which are private."""
+        texts = self._texts(column, name)
+        found = distinct(texts)
+        return coded(texts, found), found
+
+    def _texts(self, column: Any, name: Any) -> list[str | float]:
+        if kind_of(column.dtype) in ("date", "none"):
+            raise NonNumericData(
+                f"the column {name!r} holds {described(column.dtype)}, and categories are text, numbers or truths.",
+                fix="DateEncoder for dates, or leave the column out.",
+            )
+        further = {name: code for name, code in ((self.other, OTHER), (self.missing, MISSING)) if name is not None}
+        return texts_of(column, further)
+
+
+Reading = Labels | Dates | AsText
 
 
 def described(dtype: Any) -> str:

@@ -1,0 +1,182 @@
+"""Categories that nobody declared, found by noisy counts: ``docs/theory/released-categories.md``.
+
+Every cell is read as text by itself. While a fit lasts, a column holds codes of its texts, and the rows know the texts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from ppdp.bounds.queries import counting_step
+from ppdp.core.formula import sane
+from ppdp.data.frames import is_gap, objects
+from ppdp.data.rows import Array, Rows
+from ppdp.privacy.noise.sampler import Noise
+
+LONGEST = 60  # bytes of UTF-8: a longer text is one of the others
+_PACKED = 6  # bytes in a number that leaves
+NUMBERS = 1 + LONGEST // _PACKED  # for each category: its noisy weight and its text
+OTHER, MISSING = -1.0, -2.0  # codes of what is no category
+
+Texts = Mapping[int, tuple[str, ...]]
+"""Texts by the position of their column; the code of a text is its place."""
+
+
+def text_of(cell: Any) -> str | None:
+    """A cell as text; empty for what cannot be a category, None for a missing value.
+
+    Readers make numbers of some columns and text of others, so 7, 7.0, "7" and b"7" are one category. Nothing else is
+    done to a text: case, blanks and the ways to write an accent tell categories apart.
+    """
+    try:
+        if is_gap(cell) or (isinstance(cell, (str, bytes)) and len(cell) == 0):
+            return None
+        if isinstance(cell, bytes):
+            cell = cell.decode()
+        if isinstance(cell, str):
+            text = str.__str__(cell)
+        elif isinstance(cell, (bool, np.bool_)):
+            text = str(bool(cell))
+        elif isinstance(cell, Integral):
+            text = str(int(cell))
+        elif isinstance(cell, (Real, Decimal)):
+            number = float(cell)
+            if math.isinf(number):
+                return ""
+            text = str(int(number)) if number.is_integer() else repr(number)
+        else:
+            return ""
+        return text if text.isprintable() and len(text.encode()) <= LONGEST else ""
+    except Exception:  # a number beyond float64, half a character, a cell of a class of the user's own
+        return ""
+
+
+def texts_of(column: Any, reserved: Mapping[str, float]) -> list[str | float]:
+    """The text of every cell of a column, or the code of what is no category; so are texts that are ``reserved``."""
+    known: dict[str | None, float] = {None: MISSING, "": OTHER}
+    known.update(reserved)
+    found = (text_of(cell) for cell in objects(column))
+    return [known.get(text, text or OTHER) for text in found]
+
+
+def distinct(texts: Sequence[str | float]) -> tuple[str, ...]:
+    """The texts among them in the order of their bytes, whatever the order of the rows."""
+    return tuple(sorted({text for text in texts if isinstance(text, str)}))
+
+
+def coded(texts: Sequence[str | float], known: Sequence[str]) -> Array:
+    """The place of every text among those that are known; another one is one of the others."""
+    places: dict[str, float] = {text: float(place) for place, text in enumerate(known)}
+    return np.array([places.get(text, OTHER) if isinstance(text, str) else text for text in texts], dtype=np.float64)
+
+
+def with_texts(rows: Rows, columns: Sequence[int]) -> Rows:
+    """Rows that know the texts of these columns; where nobody has read any, their numbers are read as text."""
+    if rows.texts is not None:
+        return rows
+    X, found = rows.X.copy(), {}
+    for i in columns:
+        texts = texts_of(X[:, i], {})
+        found[i] = distinct(texts)
+        X[:, i] = coded(texts, found[i])
+    return replace(rows, X=X, texts=found, ours=False)
+
+
+def among(rows: Rows, released: Texts) -> Rows:
+    """The same rows with the places of their texts among those that were released; they know no text any more."""
+    rows = with_texts(rows, list(released))
+    X = rows.X.copy()
+    for i, texts in released.items():
+        places = np.append(coded((rows.texts or {})[i], texts), OTHER)  # behind it empty slots, where there is no text
+        which = X[:, i] >= 0
+        X[which, i] = places[X[which, i].astype(np.intp)]
+    return replace(rows, X=X, texts=None, ours=False, raw=None if rows.raw is None else X)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Tally:
+    """Weight of every text that some row with weight holds, column by column."""
+
+    texts: tuple[tuple[str, ...], ...]
+    weights: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, rows: Rows, columns: Sequence[int]) -> Tally:
+        """Those of rows; exact, whatever their order."""
+        rows, step = with_texts(rows, columns), counting_step(rows.n)
+        texts: list[tuple[str, ...]] = []
+        weights: list[Array] = []
+        for i in columns:
+            own = (rows.texts or {})[i]
+            which = (rows.X[:, i] >= 0) & (rows.weight > 0)
+            steps = np.floor(rows.weight[which] / step)
+            found = np.bincount(rows.X[which, i].astype(np.intp), steps, len(own)) * step
+            texts.append(tuple(text for text, weight in zip(own, found) if weight > 0))
+            weights.append(np.asarray(found[found > 0], dtype=np.float64))
+        return cls(tuple(texts), tuple(weights))
+
+    def apart(self, other: Tally) -> float:
+        """How far apart the weights of texts are that both have."""
+        squares = 0.0
+        for mine, own, theirs, others in zip(self.texts, self.weights, other.texts, other.weights):
+            known = dict(zip(theirs, others))
+            squares += sum((weight - known[text]) ** 2 for text, weight in zip(mine, own) if text in known)
+        return math.sqrt(squares)
+
+    def released(self, most: Sequence[int], noise_scale: float, threshold: float, bound: float, noise: Noise) -> Array:
+        """Of every column the texts whose noisy weight exceeds the threshold, at most so many, with that weight.
+
+        The heaviest are taken, of equally heavy ones the first in the order of texts, in which they leave. The rest of
+        the numbers are 0.
+        """
+        noisy = noise.release(np.concatenate([np.empty(0), *self.weights]), noise_scale, bound)
+        parts = []
+        for texts, weights, count in zip(self.texts, np.split(noisy, np.cumsum([*map(len, self.weights)])), most):
+            heaviest = np.argsort(-weights, kind="stable")[:count]
+            kept = np.sort(heaviest[weights[heaviest] > threshold])
+            table = np.zeros((count, NUMBERS))
+            for line, i in zip(table, kept):
+                line[0], line[1:] = weights[i], _packed(texts[i])
+            parts.append(table.ravel())
+        return np.concatenate(parts)
+
+
+def released_categories(answer: Array, columns: Sequence[int], most: Sequence[int], threshold: float) -> Texts:
+    """The texts of every column, from the numbers that left; refuses numbers that no release gives."""
+    tables = np.split(answer, NUMBERS * np.cumsum(most)[:-1])
+    return {i: _texts(table.reshape(-1, NUMBERS), threshold) for i, table in zip(columns, tables)}
+
+
+def released_weights(answer: Array, most: Sequence[int]) -> list[Array]:
+    """The noisy weights of the texts of every column."""
+    tables = (table.reshape(-1, NUMBERS) for table in np.split(answer, NUMBERS * np.cumsum(most)[:-1]))
+    return [table[table[:, 0] != 0, 0] for table in tables]
+
+
+def _packed(text: str) -> list[int]:
+    data = text.encode().ljust(LONGEST, b"\0")
+    return [int.from_bytes(data[i : i + _PACKED], "big") for i in range(0, LONGEST, _PACKED)]
+
+
+def _texts(table: Array, threshold: float) -> tuple[str, ...]:
+    used = table[:, 0] != 0
+    sane(bool(np.isfinite(table).all()) and not table[~used].any() and not used[np.count_nonzero(used) :].any())
+    sane(bool((table[used, 0] > threshold).all()))
+    found = tuple(_unpacked(line[1:]) for line in table[used])
+    sane(all(found) and list(found) == sorted(set(found)))
+    return found
+
+
+def _unpacked(numbers: Array) -> str:
+    sane(bool(((numbers >= 0) & (numbers < 2.0 ** (8 * _PACKED)) & (numbers == np.floor(numbers))).all()))
+    data = b"".join(int(number).to_bytes(_PACKED, "big") for number in numbers).rstrip(b"\0")
+    text = text_of(data)
+    sane(bool(text) and text is not None and text.encode() == data)
+    return text or ""

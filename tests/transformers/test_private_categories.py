@@ -1,0 +1,239 @@
+"""Private categories end to end: what is read, released, planned, certified and refused."""
+
+import copy
+import decimal
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from forger import rederived
+from zoo import document, sealed
+
+import ppdp
+from ppdp import Adjacency, Domain, Ladder, Pipeline, make_column_map
+from ppdp.certificate import verify
+from ppdp.data.categories import text_of
+from ppdp.exceptions import InvalidParameter, MissingBound, MissingBudget, NonNumericData, UnsupportedOrder
+from ppdp.mechanisms import GaussianMechanism, LogisticRegression
+from ppdp.transformers import PCA, CategoryEncoder, MinMaxScaler
+
+N = 4000
+
+
+def table(n=N):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"city": rng.choice(["Rome", "Oslo", "Paris"], n, p=[0.5, 0.3, 0.2])})
+    X.loc[:4, "city"] = [None, "", "Zwolle-7", "rarer", "x" * 61]
+    return X, (X["city"] == "Rome").astype(int)
+
+
+def encoder(**parameters):
+    return CategoryEncoder("private", **{"max_categories": 5, **parameters})
+
+
+def pipeline(*stages, **parameters):
+    stages = [(f"s{i}", stage) for i, stage in enumerate(stages or [encoder()])]
+    model = ("model", LogisticRegression(classes=(0, 1), max_iter=5))
+    return Pipeline([*stages, model], **{"epsilon": 2.0, "random_state": 0, **parameters})
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"),
+    [
+        *[(cell, "7") for cell in (7, 7.0, np.int8(7), np.float32(7), "7", b"7", decimal.Decimal(7))],
+        *[(gap, None) for gap in (None, np.nan, "", b"", pd.NA, pd.NaT)],
+        *[(nothing, "") for nothing in ([7], {}, np.inf, b"\xff", "\ud800", "a\n", "x" * 61, "é" * 31)],
+        *[(np.datetime64("2000-01-01"), ""), (1j, ""), (object(), "")],
+        *[(True, "True"), (np.bool_(False), "False"), (0.5, "0.5"), (-0.0, "0"), (" a ", " a "), ("é" * 30, "é" * 30)],
+    ],
+)
+def test_every_cell_is_read_by_itself(cell, text):
+    assert text_of(cell) == text
+
+
+def test_a_number_that_python_does_not_write_is_one_of_the_others():
+    assert text_of(10**5000) == ""
+
+
+def test_accents_and_case_tell_categories_apart():
+    assert len({text_of(one) for one in ("é", "e\u0301", "É")}) == 3
+
+
+def test_a_fit_releases_what_many_rows_hold_and_nothing_else():
+    X, y = table()
+    pipe = pipeline(encoder(add_indicator=True)).fit(X, y)
+    assert pipe["s0"].found_ == {0: ("Oslo", "Paris", "Rome")}
+    names = ["city_Oslo", "city_Paris", "city_Rome", "city_unused_4", "city_unused_5", "city_other", "city_missing"]
+    assert pipe["s0"].get_feature_names_out().tolist() == names
+    rows = pipe["s0"].transform(pd.DataFrame({"city": ["Rome", "nowhere", None, ""]}))
+    assert rows.argmax(axis=1).tolist() == [2, 5, 6, 6]
+    assert rows.sum(axis=1).tolist() == [1] * 4
+    assert pipe.score(X, y) > 0.95
+    answers = pipe.release_.to_pandas().query("statistic == 'rows of the category'")
+    assert answers["column"].tolist() == ["city = Oslo", "city = Paris", "city = Rome"]
+    np.testing.assert_allclose(answers["value"], X["city"].value_counts()[["Oslo", "Paris", "Rome"]], atol=300)
+    for text in ("Zwolle-7", "x" * 61):  # also in nothing that is kept
+        assert text.encode() not in pickle.dumps(pipe)
+        assert text not in repr(pipe) + pipe.certificate_.to_html()
+
+
+def test_its_certificate_verifies_and_a_release_that_was_loaded_predicts_the_same(tmp_path):
+    X, y = table()
+    pipe = pipeline(make_column_map((encoder(), ["city"]), (MinMaxScaler(ranges=(0, N)), ["i"])), random_state=None)
+    X["i"] = range(N)
+    pipe.fit(X, y).export(tmp_path / "model.zip")
+    record = pipe.certificate_.record
+    assert pipe.certificate_.verify()
+    assert pipe.certificate_.status == "UNCONDITIONAL"
+    assert record.total.failure == record.releases[0].failure == pytest.approx(1e-7)
+    loaded = ppdp.load(tmp_path / "model.zip")
+    np.testing.assert_array_equal(loaded.predict_proba(X), pipe.predict_proba(X))
+    assert pickle.loads(pickle.dumps(pipe))[0].found_ == loaded[0].found_ == pipe[0].found_
+    assert "a category is released that only one person's rows hold" in pipe.certificate_.to_html()
+
+
+@pytest.mark.parametrize("adjacency", [Adjacency.replace(3), Adjacency.add_remove(), Adjacency.person(2)], ids=str)
+def test_other_adjacencies_have_their_own_threshold(adjacency):
+    X, y = table()
+    groups = np.arange(N) // 2 if adjacency.cuts else None
+    domain = Domain(n_rows=N + 500) if adjacency.hides_number else None
+    pipe = pipeline(adjacency=adjacency, domain=domain, epsilon=4.0).fit(X, y, groups)
+    assert pipe.certificate_.verify()
+    assert pipe["s0"].found_ == {0: ("Oslo", "Paris", "Rome")}
+    assert pipe.certificate_.under(adjacency).epsilon <= 4.0 * (1 + 1e-6)
+    own = pipe.certificate_.under(Adjacency.replace())
+    assert own.epsilon < 4.0 or adjacency.kind == "add_remove"
+
+
+def test_under_counts_the_failure_of_more_rows():
+    certificate = pipeline().fit(*table()).certificate_
+    alone, many = (certificate.under(Adjacency.replace(k)).epsilon for k in (1, 2))
+    assert alone <= 2.0 * (1 + 1e-6) < 2 * alone < many
+    assert certificate.under(Adjacency.replace(100)).epsilon == np.inf  # its threshold hides no hundred rows
+
+
+@pytest.mark.parametrize("change", [{"failure": 1e-9}, {"noise_scale": 1e-3}, {"threshold": 5.0}])
+def test_a_changed_release_is_refused(change):
+    forged = copy.deepcopy(document("private categories"))
+    forged["releases"][0].update(change)
+    assert not verify(sealed(forged))
+    if "failure" in change:  # who computes everything again claims that less was released
+        assert (
+            rederived(forged)["releases"][0]["threshold"] > document("private categories")["releases"][0]["threshold"]
+        )
+    forged = copy.deepcopy(document("private categories"))
+    forged["releases"][0]["parameters"]["max_categories"] = [9, 9, 9]
+    assert not verify(sealed(forged))
+    del forged["releases"][0]["failure"], forged["releases"][0]["threshold"]
+    assert not verify(sealed(forged))
+
+
+def test_order_and_container_of_the_rows_change_no_bit():
+    X, y = table()
+    order = np.random.default_rng(1).permutation(N)
+    pipes = [
+        pipeline().fit(X, y),
+        pipeline().fit(X.iloc[order], y.iloc[order]),
+        pipeline().fit(X.astype("category"), y),
+        pipeline().fit(X.to_numpy(dtype=object), y),
+        pipeline().fit(X.convert_dtypes(dtype_backend="pyarrow"), y),
+    ]
+    first = pipes[0].release_.arrays["s0.categories"]
+    for pipe in pipes[1:]:
+        np.testing.assert_array_equal(pipe.release_.arrays["s0.categories"], first)
+
+
+@pytest.mark.parametrize(
+    ("column", "found"),
+    [
+        ([None] * N, ()),
+        ([f"v{i}" for i in range(N)], ()),
+        (["only"] * N, ("only",)),
+        ([7, "7", None, [1], b"\xff"] * (N // 5), ("7",)),
+        (["other", "missing", "unused_2", "unused_2_"] * (N // 4), ("unused_2", "unused_2_")),
+    ],
+    ids=["missing", "all different", "one value", "mixed", "names of its own"],
+)
+def test_columns_of_any_kind_have_the_public_width(column, found):
+    X = pd.DataFrame({"a": pd.Series(column, dtype=object)})
+    pipe = pipeline(encoder(max_categories=2, add_indicator=True)).fit(X, np.arange(N) % 2)
+    names = pipe["s0"].get_feature_names_out()
+    assert len(set(names)) == 4
+    assert pipe["s0"].transform(X[:9]).shape == (9, 4)
+    assert not set(pipe["s0"].found_[0]) & {"other", "missing"}
+    assert pipe["s0"].found_[0] == found
+
+
+def test_positions_are_within_public_bounds():
+    X, y = table()
+    pipe = pipeline(encoder(encoding="ordinal", other=None), MinMaxScaler(ranges=(-1, 5))).fit(X, y)
+    assert pipe["s0"].transform(pd.DataFrame({"city": ["Oslo", "Rome", "?", None]})).ravel().tolist() == [0, 2, -1, -1]
+
+
+def test_a_plan_needs_no_data_and_says_what_it_pays():
+    plan = pipeline().plan(Domain(n_rows=N, feature_names=("city",)))
+    (release,) = plan.releases
+    assert plan.end[0].feature_names == ("city_1", "city_2", "city_3", "city_4", "city_5", "city_other")
+    assert plan.loss.failure == release.failure
+    assert release.threshold > 5 * release.noise_scale
+    assert "needs all rows in memory: s0" in repr(plan)
+
+
+def test_a_gate_behind_it_adds_its_delta():
+    plan = pipeline(encoder(), PCA(1, statistics="exact")).plan(Domain(n_rows=N, feature_names=("city",)))
+    assert plan.gate.adding
+    assert plan.loss.gate == 0
+    assert plan.loss.failure == pytest.approx(plan.gate.delta + plan.releases[0].failure, rel=1e-6)
+
+
+X_Y = table()
+REFUSED = {
+    "no number": (lambda: pipeline(encoder(max_categories=None)).fit(*X_Y), MissingBound, "max_categories"),
+    "too many": (lambda: pipeline(encoder(max_categories=20_000)).fit(*X_Y), InvalidParameter, "10000"),
+    "declared and bounded": (
+        lambda: CategoryEncoder(["a"], max_categories=3).fit(X_Y[0]),
+        InvalidParameter,
+        "no max_categories",
+    ),
+    "alone": (lambda: encoder().fit(X_Y[0]), MissingBudget, "Pipeline"),
+    "not first": (
+        lambda: pipeline(MinMaxScaler(ranges=(0, 1)), encoder()).fit(*X_Y),
+        UnsupportedOrder,
+        "put it first",
+    ),
+    "dates": (
+        lambda: pipeline().fit(pd.DataFrame({"d": pd.date_range("2000-01-01", periods=N)}), X_Y[1]),
+        NonNumericData,
+        "DateEncoder",
+    ),
+    "a ladder": (
+        lambda: pipeline(encoder(), PCA(1, statistics="exact"), gate=Ladder("s1__min_gap", (0.5, 0.1))).fit(*X_Y),
+        UnsupportedOrder,
+        "nobody declared",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_name_the_fix(name):
+    make, kind, words = REFUSED[name]
+    with pytest.raises(kind, match=words):
+        make()
+
+
+def test_rows_in_blocks_are_refused_before_anything_is_spent(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    X, y = table()
+    pq.write_table(pa.table({"city": X["city"], "y": y}), tmp_path / "rows.parquet")
+    with pytest.raises(UnsupportedOrder, match="in memory"):
+        pipeline().fit(tmp_path / "rows.parquet", "y")
+
+
+def test_statistics_of_a_released_answer_fit_the_plan_of_a_map_without_a_model():
+    X, _ = table()
+    pipe = Pipeline([("cats", encoder()), ("mean", GaussianMechanism())]).fit(X)
+    assert pipe.certificate_.verify()
+    assert pipe.release_.arrays["cats.categories"].shape == (55,)
