@@ -130,7 +130,7 @@ class Rows:
         if y is not None:
             y = y.copy()
             y[gone] = 0.0
-        return replace(self, X=X, y=y)
+        return Rows(X, y, self.weight, self.raw, self.ours, self.first, self.norms)
 
     def __repr__(self) -> str:
         return f"Rows({self.n} x {self.X.shape[1]})"
