@@ -1,14 +1,20 @@
 """What every test begins with."""
 
+import effort
+from collecting import Collecting
 from effort import (  # noqa: F401  hooks of pytest: how many cases are run
     pytest_addoption,
     pytest_collection_modifyitems,
-    pytest_configure,
     pytest_runtest_makereport,
 )
 from entropy import in_place_of_the_system, pytest_fixture_setup, pytest_runtest_setup  # noqa: F401  hooks of pytest
 
 from ppdp.privacy.ledger import fits
+
+
+def pytest_configure(config):
+    effort.pytest_configure(config)
+    config.pluginmanager.register(Collecting())
 
 
 class Forgetful(dict):

@@ -76,12 +76,12 @@ class Rows:
     def blocks(self) -> Iterator[Rows]:
         """The rows in blocks; keys stay behind."""
         for start in range(0, self.n, PIECE):
-            yield replace(self.part(slice(start, start + PIECE)), first=start)
+            yield self.part(slice(start, start + PIECE), start)
 
-    def part(self, which: Any) -> Rows:
+    def part(self, which: Any, first: int = 0) -> Rows:
         """Some of the rows; keys stay behind."""
         y, norms = (None if own is None else own[which] for own in (self.y, self.norms))
-        return Rows(self.X[which], y, self.weight[which], norms=norms)
+        return Rows(self.X[which], y, self.weight[which], first=first, norms=norms)
 
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:
@@ -119,7 +119,9 @@ class Rows:
         if issparse(X):
             return replace(self, X=X)
         X = np.ascontiguousarray(X)  # else last bits might tell whether a stage copied, because of some other row
-        return replace(self, X=X, ours=self.ours and X is self.X).settled()
+        if X is self.X:
+            return self.settled()
+        return Rows(X, self.y, self.weight, self.raw, False, self.first, self.norms).settled()
 
     def settled(self) -> Rows:
         """Put deleted rows back to the filler, whatever a stage made of them."""
@@ -133,7 +135,7 @@ class Rows:
         if y is not None:
             y = y.copy()
             y[gone] = 0.0
-        return replace(self, X=X, y=y)
+        return Rows(X, y, self.weight, self.raw, self.ours, self.first, self.norms)
 
     def __repr__(self) -> str:
         return f"Rows({self.n} x {self.X.shape[1]})"

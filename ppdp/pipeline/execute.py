@@ -155,7 +155,7 @@ def _applied(stage: Any, fitted: Any, rows: Rows) -> Rows:
     """Rows, or a block of them, behind a stage. What a stage has made is only held here: the next may write over it."""
     result: Rows = stage.apply(rows, fitted)
     ours = rows.ours if result.X is rows.X else issparse(rows.X) or not np.may_share_memory(result.X, rows.X)
-    return replace(result, ours=ours)
+    return result if ours == result.ours else replace(result, ours=ours)
 
 
 def _advice(plan: Plan) -> str:

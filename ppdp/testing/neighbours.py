@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -53,11 +54,10 @@ class World:
         return float(self.domain.row_norm or self.unit)
 
     @property
-    def roles(self) -> list[slice]:
+    def roles(self) -> tuple[slice, ...]:
         """Slots that are replaced, toggled, reweighted, moved, equal."""
-        d, n = self.distance, self.domain.n
-        ends = np.cumsum([0, d.replaced, d.toggled, d.reweighted, d.moved, n]).clip(max=n)
-        return [slice(int(a), int(b)) for a, b in pairwise(ends)]
+        d = self.distance
+        return _roles(self.domain.n, d.replaced, d.toggled, d.reweighted, d.moved)
 
     @property
     def free(self) -> range:
@@ -157,15 +157,15 @@ class World:
         elif kind == 2:
             tables[side, slot] += step * (np.arange(d) == rng.integers(d))
         elif kind == 3:
-            tables[(np.nan_to_num(tables) == np.nan_to_num(row)).all(axis=2)] += step
+            tables[(_filled(tables) == _filled(row)).all(axis=2)] += step
         elif kind == 4:
             beside = self._scale(rng) * rng.choice(STEPS) * units(1, d, rng)[0] * rng.integers(2)
-            tables[side, slot] = rng.choice([-1, 1]) * np.nan_to_num(tables[side, other]) + beside
+            tables[side, slot] = rng.choice([-1, 1]) * _filled(tables[side, other]) + beside
             tables[side, slot, np.isnan(row)] = np.nan
         elif kind == 5 and rng.integers(2):
             tables[side, slot] = rng.choice([-1, 1]) * np.roll(row, 1)
         elif kind == 5 and slot < self.gaps:
-            column, beside = int(rng.integers(d)), np.nan_to_num(tables[1 - side, slot])
+            column, beside = int(rng.integers(d)), _filled(tables[1 - side, slot])
             tables[side, slot, column] = beside[column] if np.isnan(row[column]) else np.nan
         elif kind == 6 and self.domain.min_present < n and slot not in np.arange(n)[self.roles[2]]:
             weights[side, slot] = 1.0 - weights[side, slot]
@@ -189,7 +189,7 @@ class World:
         w, v = self._matched(*self._restored(w, v))
         u[reweighted] = y[reweighted]
         Z[equal], Z[reweighted] = X[equal], X[reweighted]
-        X[moved], Z[moved] = self._moved(X[moved], np.nan_to_num(Z[moved]) - np.nan_to_num(X[moved]))
+        X[moved], Z[moved] = self._moved(X[moved], _filled(Z[moved]) - _filled(X[moved]))
         raw = Z.copy()
         raw[moved] = X[moved]  # what moved them came after the raw rows
         return Rows(X, y, w, X).settled(), Rows(Z, u, v, raw).settled()
@@ -201,8 +201,8 @@ class World:
         """
         step, norm = confined(change, self.distance), self.domain.row_norm
         if self.distance.moves is not None and norm is not None:
-            out = row_norms(np.nan_to_num(X) + step) > norm
-            room = np.maximum(norm - row_norms(step), 0.0) / np.maximum(row_norms(np.nan_to_num(X)), 1e-300)
+            out = row_norms(_filled(X) + step) > norm
+            room = np.maximum(norm - row_norms(step), 0.0) / np.maximum(row_norms(_filled(X)), 1e-300)
             X = np.where(out[:, None], X * room[:, None], X)
         return X, self._bounded(rows_after(X, step))
 
@@ -265,6 +265,12 @@ class World:
         return float(self.length * 10.0 ** rng.uniform(-3, 0))
 
 
+@lru_cache(maxsize=1024)  # asked many times of every pair
+def _roles(n: int, *counts: float) -> tuple[slice, ...]:
+    ends = np.cumsum([0, *counts, n]).clip(max=n)
+    return tuple(slice(int(a), int(b)) for a, b in pairwise(ends))
+
+
 def inhabited(domain: Domain, distance: Distance) -> Domain:
     """The domain of datasets so far apart: nobody is absent where the distance neither toggles nor reweights rows."""
     return domain.but(min_present=domain.n) if distance.toggled == distance.reweighted == 0 else domain
@@ -294,6 +300,11 @@ def highest(world: World, ratio: Callable[[Pair], float], rng: Random, pairs: in
     return climbed(world.varied, drawn[best], ratios[best], ratio, rng, climbs)
 
 
+def _filled(X: Array) -> Array:
+    """Rows with 0 for what is missing; nothing in them is infinite."""
+    return np.where(np.isnan(X), 0.0, X)
+
+
 def _labels(rows: Rows) -> Array:
     return np.zeros(rows.n) if rows.y is None else rows.y
 
@@ -313,7 +324,8 @@ def measured(pair: Pair, free: Collection[int], moves: Moves | None = None) -> d
     left, right = pair
     w, v = left.weight, right.weight
     both = (w > 0) & (v > 0)
-    chosen = np.isin(np.arange(left.n), list(free))
+    chosen = np.zeros(left.n, dtype=bool)
+    chosen[[slot for slot in free if slot < left.n]] = True
     change = np.nan_to_num(left.X) - np.nan_to_num(right.X)
     move = np.linalg.norm(change, axis=1)
     other = (np.isnan(left.X) != np.isnan(right.X)).any(axis=1) | (_labels(left) != _labels(right))

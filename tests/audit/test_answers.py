@@ -82,7 +82,7 @@ def test_a_sensitivity_that_is_a_fifth_too_small_is_found(solver):
     assert attained(replace(plan, mechanism=claimed)) > 1.1
 
 
-def test_half_of_the_noise_on_samples_is_found_on_the_pair_that_is_found():
+def test_half_of_the_noise_on_samples_is_found_on_the_pair_that_is_found(monkeypatch):
     """Row and label may be replaced together, which leaves a logistic gradient as it was: answers are looked at.
 
     And other rows, sampled or not, may hide the one that is replaced.
@@ -92,6 +92,7 @@ def test_half_of_the_noise_on_samples_is_found_on_the_pair_that_is_found():
     left, right, ratio = worst_pair(plan, evaluations=150, seed=0)
     assert ratio > 0.99
     plan = replace(plan, mechanism=replace(plan.mechanism, noise_scale=plan.mechanism.noise_scale / 2))
+    monkeypatch.setattr("ppdp.audit.pairs.TRIAL_RUNS", 2000)  # on each of five pairs
     one, other = best_surroundings(plan, (left, right), 0.0, None)
     same = (left.X == right.X).all(axis=1)
     assert (one.X == other.X).all(axis=1)[same].all()  # still one row

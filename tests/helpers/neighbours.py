@@ -54,7 +54,8 @@ def by_position(pair: Pair, free: Collection[int] = ()) -> Distance:
     other = (np.isnan(left.X) != np.isnan(right.X)).any(axis=1)
     if left.y is not None and right.y is not None:
         other |= left.y != right.y
-    move = np.linalg.norm(np.nan_to_num(left.X) - np.nan_to_num(right.X), axis=1)
+    one, two = (np.where(np.isnan(rows.X), 0.0, rows.X) for rows in (left, right))
+    move = np.linalg.norm(one - two, axis=1)
     is_free = np.zeros(left.n, dtype=bool)
     is_free[list(free)] = True
     replaced = both & (other | (is_free & (move > 0)))

@@ -46,11 +46,9 @@ def clipped_to_ball(X: Array, out: Array, norm: float, *, fills: bool = False) -
 
     NaN stays in rows of X with gaps, unless the function ``fills`` them; elsewhere it becomes 0.
     """
-    out = np.nan_to_num(out, nan=np.nan, posinf=LARGEST, neginf=-LARGEST)
-    if fills:
-        return clip_norms(np.nan_to_num(out, nan=0.0), norm)
-    complete = ~np.isnan(X).any(axis=1, keepdims=True)
-    return clip_norms(np.where(np.isnan(out) & complete, 0.0, out), norm)
+    out = np.clip(out, -LARGEST, LARGEST)
+    lost = np.isnan(out) if fills else np.isnan(out) & ~np.isnan(X).any(axis=1, keepdims=True)
+    return clip_norms(np.where(lost, 0.0, out), norm)
 
 
 def output_width(function: Function, d: int, stage: str) -> int:

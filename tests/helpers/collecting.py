@@ -1,0 +1,28 @@
+"""Quick collection of many tests, and little that is in the way of garbage collection afterwards."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+
+import pytest
+from _pytest.doctest import DoctestModule
+
+
+class Collecting:
+    """Registered by the configuration, since hooks of a conftest are asked of the files beside it only."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path):
+        """Modules without examples are not searched for them."""
+        found = yield
+        return [one for one in found if not isinstance(one, DoctestModule) or ">>>" in file_path.read_text("utf-8")]
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collection(self):
+        """What is collected stays: no garbage is looked for in it, neither now nor later."""
+        gc.disable()
+        found = yield
+        gc.freeze()
+        gc.enable()
+        return found
