@@ -275,6 +275,7 @@ STATISTICS = {
             answer.reshape(len(release.parameters["columns"]), release.parameters["cells"], label_parts(domain)),
             release.noise_scale,
         ),
-        error=lambda sigma, domain: USUAL_THRESHOLD * sigma / domain.n,  # share of rows of a category that is told
+        # of a share among the rows of a category, were there as many of each
+        error=lambda sigma, domain: sigma * (largest_entry(domain) + 2) / domain.n,
     ),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +79,7 @@ class TargetMeanEncoder(RowWiseTransformer):
 
     bounds_rows = True
     needs_y = True
+    chooses = False  # type: ignore[assignment]  # there is one way
     statistic_names = ("means", "positions", "unit")
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
@@ -103,6 +104,9 @@ class TargetMeanEncoder(RowWiseTransformer):
         names = self._names_out(domain.feature_names, columns, domain)
         ask = Ask("label-means", asked)
         return (Way.by("row-wise.label-means", domain, distance, ask=ask, **asked, feature_names=names),)
+
+    def instead(self) -> Iterator[tuple[str, Any]]:
+        yield from ()
 
     def _positions(self, domain: Domain) -> list[int]:
         """The columns that hold categories."""
