@@ -176,4 +176,3 @@ def _unpacked(numbers: Array) -> str:
     text = data.decode(errors="replace")
     sane(text_of(text) == text)
     return text
-

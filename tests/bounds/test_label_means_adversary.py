@@ -50,7 +50,9 @@ def test_no_pair_exceeds_the_sensitivity(distance, labels):
 
 
 def rows(cells, y, weight):
-    return Rows(np.array(cells, dtype=float)[:, None] * np.ones(2), np.array(y, dtype=float), np.array(weight, dtype=float))
+    return Rows(
+        np.array(cells, dtype=float)[:, None] * np.ones(2), np.array(y, dtype=float), np.array(weight, dtype=float)
+    )
 
 
 # What differs of two datasets in which all else is equal: cells, labels and weights on both sides.

@@ -123,7 +123,9 @@ class TargetMeanEncoder(RowWiseTransformer):
             return None
         several = columns_per_category(domain) > 1
         classes = [str(one) for one in domain.classes or ()]
-        parts = ([f"{name}_{one}" for one in classes] if several and i in columns else [name] for i, name in enumerate(names))
+        parts = (
+            [f"{name}_{one}" for one in classes] if several and i in columns else [name] for i, name in enumerate(names)
+        )
         found = [name for part in parts for name in part]
         return found if len(set(found)) == len(found) else None
 
@@ -169,7 +171,9 @@ class TargetMeanEncoder(RowWiseTransformer):
             return given
         if self.names_out_ is not None:
             return np.asarray(self.names_out_, dtype=object)
-        parts = [[f"{name}_{k}" for k in range(outputs)] if i in self.positions_ else [name] for i, name in enumerate(given)]
+        parts = [
+            [f"{name}_{k}" for k in range(outputs)] if i in self.positions_ else [name] for i, name in enumerate(given)
+        ]
         return np.asarray([name for part in parts for name in part], dtype=object)
 
     def fit(self, X: Any, y: Any = None, *, domain: Domain | None = None) -> TargetMeanEncoder:
