@@ -1,7 +1,7 @@
 """Mean labels of categories, released with noise: ``docs/theory/label-means.md``.
 
-A row gives its weight to one cell of each column, the category that it has there, shared out among the parts of its label:
-all to its class, or to both ends of the range of a target by how near it is to them.
+A row gives its weight to one cell of each column, the category that it has there, shared out among the parts of its
+label: all to its class, or to both ends of the range of a target by how near it is to them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _check(domain: Domain, columns: Sequence[int], cells: int) -> None:
 
 @formula("release.label-means", kind="release", page="label-means")
 def label_weights(domain: Domain, distance: Distance, *, columns: Sequence[int], cells: int) -> float:
-    """Weights of c columns by category and label: those of histograms, √(2c) for one replaced row, √c for a toggled one.
+    """Weights by category and label in c columns: as histograms, √(2c) for one replaced row, √c for a toggled one.
 
     However many categories and classes there are. Counts come free: they are sums of the same numbers.
     """

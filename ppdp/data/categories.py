@@ -176,3 +176,4 @@ def _unpacked(numbers: Array) -> str:
     text = data.decode(errors="replace")
     sane(text_of(text) == text)
     return text
+

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ def weights_by_label(rows: Rows | Stream, domain: Domain, columns: Sequence[int]
     step, parts, classified = counting_step(rows.n), label_parts(domain), domain.classes is not None
     number = len(columns) * cells * parts
 
-    def steps(block: Rows) -> Array:
+    def steps(block: Rows) -> NDArray[Any]:
         found = (cells_of(block.X, columns, cells) + np.arange(len(columns)) * cells) * parts
         whole, y = np.floor(block.weight / step), np.zeros(block.n) if block.y is None else block.y
         if classified:
@@ -49,7 +50,7 @@ def weights_by_label(rows: Rows | Stream, domain: Domain, columns: Sequence[int]
     return np.asarray(fold(Counts(number, steps), rows) * step, dtype=np.float64)
 
 
-def _summed(places: NDArray[np.int64], weights: Array, number: int) -> Array:
+def _summed(places: NDArray[np.int64], weights: Array, number: int) -> NDArray[Any]:
     """Whole numbers of steps, added up at one place for every column."""
     return np.bincount(places.ravel(), np.repeat(weights, places.shape[1]), number)
 
@@ -64,9 +65,7 @@ def smoothed_shares(table: Array, noise_scale: float, smoothing: float) -> Array
     clear = table[rows > CLEAR * noise_scale * math.sqrt(table.shape[2])].sum(axis=0)
     parts = table.shape[2]
     overall = np.clip(clear / clear.sum(), 0.0, 1.0) if clear.sum() > 0 else np.full(parts, 1 / parts)
-    with np.errstate(all="ignore"):
-        weight = rows**2 / (rows**2 + smoothing * (rows + NOISE_ROWS * noise_scale**2))
-        own = table / rows[:, :, None]
-    known = (rows > 0)[:, :, None]
-    found = np.where(known, overall + weight[:, :, None] * (own - overall), overall)
-    return np.clip(found, 0.0, 1.0)
+    some = np.where(rows > 0, rows, 1.0)
+    weight = rows**2 / (some**2 + smoothing * (some + NOISE_ROWS * noise_scale**2))
+    own = table / some[:, :, None]
+    return np.clip(overall + weight[:, :, None] * (own - overall), 0.0, 1.0)

@@ -140,9 +140,7 @@ class Composition:
     @property
     def learning(self) -> Callable[[Any], tuple[Any, Any]] | None:
         """The same for the rows of a fit, with the texts of which some are to be released."""
-        found: Callable[[Any], tuple[Any, Any]] | None = getattr(
-            next(iter(self._own()), ("", None))[1], "learned", None
-        )
+        found: Callable[[Any], tuple[Any, Any]] | None = getattr(next(iter(self._own()), ("", None))[1], "learned", None)
         return found
 
     def coded(self, X: Any) -> Any:

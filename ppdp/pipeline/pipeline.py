@@ -323,9 +323,7 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
                     fix="pass classes=(...) to the model.",
                 )
             plan = self.plan_for(self.domain, **seen, read_classes=classes)
-        read = entrance.Reader(
-            plan.domain, self.learning, plan.domain.missing_rows > 0, self.invalid, is_regressor(self)
-        )
+        read = entrance.Reader(plan.domain, self.learning, plan.domain.missing_rows > 0, self.invalid, is_regressor(self))
         if isinstance(table, Delivered):
             return plan, table.stream(read, as_numbers=self.learning is None)
         return plan, read(table, labels)

@@ -62,6 +62,7 @@ TERMS = {
     "quantile-triples": "a lower quantile, the median and an upper quantile of every column",
     "categories": "those of a column that so many rows hold that their noisy weight exceeds a public threshold, with that"
     " weight; nothing leaves of any other",
+    "label-means": "how many rows of each category have which label; mean labels follow from it",
     "replaced": "the row holds something else",
     "toggled": "the row counts in one of the two datasets only",
     "moved": "the row is there in both, with other numbers",

@@ -146,9 +146,7 @@ def _noises(c: Record) -> Iterator[Noise]:
         served = ", ".join(one.serves)
         note, phrase = f"for {served}, {one.purpose}", f"{one.statistic} for {served}"
         if one.threshold is not None and one.failure is not None:
-            note += (
-                f"; above {figure(one.threshold)}, exceeded unduly with probability {figure(one.failure, upward=True)}"
-            )
+            note += f"; above {figure(one.threshold)}, exceeded unduly with probability {figure(one.failure, upward=True)}"
         yield Noise(one.statistic, note, phrase, 1, one.size, one.sensitivity, law_of(one), one)
     if c.gate is not None:
         yield Noise("gate", meaning.told(c.gate), "the gate's answer", 1, 1, 1.0, law_of(c.gate), c.gate)

@@ -22,7 +22,7 @@ from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Array
 from ppdp.data.statistics import Moments
 from ppdp.data.units import Answers, Columns
-from ppdp.pipeline.release.label_means import codes_behind, label_answers
+from ppdp.pipeline.release.label_means import Codes, codes_behind, label_answers
 from ppdp.pipeline.release.twins import question_of
 
 MOST = 24  # lines in a notebook
@@ -40,7 +40,8 @@ def answers_of(
     record: Record, arrays: Mapping[str, Array], twins: Sequence[tuple[str, Any]]
 ) -> Iterator[tuple[str, Answers]]:
     """Every released number with the name of its step, in the order of the steps."""
-    domain, columns, codes = Domain.from_dict(record.entrance.domain), _entrance(record), {}
+    domain, columns = Domain.from_dict(record.entrance.domain), _entrance(record)
+    codes: Codes = {}
     for at, (step, (name, twin)) in enumerate(zip(record.steps, twins)):
         for release in record.releases:
             if release.at == at:

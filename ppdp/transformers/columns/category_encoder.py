@@ -87,9 +87,7 @@ class CategoryEncoder(Encoder):
         if self._private:
             return (Unlisted(self._most, hot, self.other, missing),)
         if self.max_categories is not None:
-            raise InvalidParameter(
-                "declared categories are as many as they are.", stage=_NAME, fix="no max_categories."
-            )
+            raise InvalidParameter("declared categories are as many as they are.", stage=_NAME, fix="no max_categories.")
         read = Labelled(self._lists(columns), self.other, missing)
         made = read.categories
         if not all(_are_distinct(one) for one in read.labels):

@@ -366,9 +366,7 @@ def _knowing(block: Block, positions: Sequence[int], released: Texts) -> Block:
     if not released or not any(isinstance(step, Unlisted) for step in block.maps):
         return block
     own = [released.get(i, ()) for i in positions]  # a table may have other columns, which is said later
-    return replace(
-        block, maps=tuple(replace(m, found=tuple(own)) if isinstance(m, Unlisted) else m for m in block.maps)
-    )
+    return replace(block, maps=tuple(replace(m, found=tuple(own)) if isinstance(m, Unlisted) else m for m in block.maps))
 
 
 def _has_cells(X: Any) -> bool:

@@ -22,12 +22,12 @@ from ppdp.data.rows import Array, Rows, encode_labels, encode_targets
 from ppdp.data.units import Columns
 from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, MissingBound
 from ppdp.transformers.alone import check_rows, declared_facts
-from ppdp.transformers.base import RowWiseTransformer, Statistics
+from ppdp.transformers.base import Statistics, Transformer
 from ppdp.transformers.way import Ask, Way
 
 
 @dataclass(eq=False, repr=False)
-class TargetMeanEncoder(RowWiseTransformer):
+class TargetMeanEncoder(Transformer):
     """Replace each category by the mean label of the rows that have it, released with noise.
 
     It stands behind ``CategoryEncoder(..., encoding="ordinal")``, whose codes it takes, and in front of a model, whose
@@ -55,8 +55,8 @@ class TargetMeanEncoder(RowWiseTransformer):
 
     Notes
     -----
-    **Guarantee** (``docs/theory/label-means.md``): rows are counted by category and label, for all columns one release of
-    sensitivity √(2 n_encoded) for one replaced row. With these numbers it is a map of each row by itself, so nothing
+    **Guarantee** (``docs/theory/label-means.md``): rows are counted by category and label, for all columns one release
+    of sensitivity √(2 n_encoded) for one replaced row. With these numbers it is a map of each row by itself, so nothing
     moves. A row that had moved counts as replaced.
 
     Codes behind a bound of at most 10,000 are taken, so rows must come from an encoder and not from a scaler. All other
@@ -77,15 +77,16 @@ class TargetMeanEncoder(RowWiseTransformer):
     columns: Any = None
     smoothing: float = 10.0
 
+    allows_gaps = True
     bounds_rows = True
     needs_y = True
-    chooses = False  # type: ignore[assignment]  # there is one way
+    chooses = False  # there is one way
     statistic_names = ("means", "positions", "unit")
 
     def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
         """From a release; it moves nothing, and a row that had moved counts as replaced."""
         columns, name = self._positions(domain), type(self).__name__
-        number("smoothing", self.smoothing, self, least=0.0, most=1e9)
+        number("smoothing", self.smoothing, self, least=0.0, most=1e9, fix="smoothing=10.0.")
         if domain.classes is None and domain.y_range is None:
             raise MissingBound(
                 "neither the classes nor the range of the labels is declared.",
@@ -98,9 +99,9 @@ class TargetMeanEncoder(RowWiseTransformer):
             raise InvalidParameter(
                 f"entries reach {largest_entry(domain):.6g}: more categories than can be released.",
                 stage=name,
-                fix="CategoryEncoder(..., encoding='ordinal') in front, which counts categories from 0, or fewer of them.",
+                fix="CategoryEncoder(..., encoding='ordinal') in front, which counts them from 0, or fewer of them.",
             )
-        asked = {"columns": columns, "cells": cells}
+        asked: dict[str, Any] = {"columns": columns, "cells": cells}
         names = self._names_out(domain.feature_names, columns, domain)
         ask = Ask("label-means", asked)
         return (Way.by("row-wise.label-means", domain, distance, ask=ask, **asked, feature_names=names),)
@@ -130,7 +131,8 @@ class TargetMeanEncoder(RowWiseTransformer):
         return found if len(set(found)) == len(found) else None
 
     def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
-        shares = smoothed_shares(*values, float(self.smoothing))
+        table, noise = values
+        shares = smoothed_shares(table, noise, float(self.smoothing))
         low, high = (0.0, 1.0) if domain.classes is not None else domain.require("y_range")
         return {
             "means": 2 * (shares if columns_per_category(domain) > 1 else shares[:, :, 1:]) - 1,
@@ -227,7 +229,7 @@ class TargetMeanEncoder(RowWiseTransformer):
 
 
 def _labelled(domain: Domain, y: Any) -> tuple[Domain, Array]:
-    """For a fit alone: the domain with the classes or the range of labels, read off them where it has none, and codes."""
+    """For a fit alone: the domain with the classes or range of the labels, read off where it has none, and codes."""
     declared = domain.classes is not None or domain.y_range is not None
     if domain.classes is None and (domain.y_range is not None or type_of_target(y).startswith("continuous")):
         y = np.asarray(y, dtype=np.float64)
