@@ -93,6 +93,8 @@ class TargetMeanEncoder(Transformer):
                 stage=name,
                 fix="classes=(...) or y_range=(low, high) as a parameter of the model.",
             )
+        if label_parts(domain) < 2:
+            raise InvalidParameter("labels of one class have one mean.", stage=name, fix="declare all classes.")
         domain.require("row_norm", name)
         cells = math.floor(min(largest_entry(domain), MOST_CELLS)) + 2
         if cells > MOST_CELLS or len(columns) * cells * label_parts(domain) > MOST_NUMBERS:
