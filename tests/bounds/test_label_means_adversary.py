@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from adversary import DISTANCES, named
-from effort import rounds
+from effort import found, rounds
 from neighbours import ROUNDING
 
 from ppdp import Adjacency, Distance, Domain
@@ -47,7 +47,8 @@ def test_no_pair_exceeds_the_sensitivity(distance, labels):
     rng = np.random.default_rng(0)
     for columns in ([1], [0, 1, 2]):
         most, _ = highest(world, partial(used, facts, distance, columns), rng, rounds(20), rounds(60))
-        assert 0.4 < most <= ROUNDING
+        # Small moves rarely cross the edge of a cell; the pair below does.
+        assert (0.0 if distance.moved else 0.4) < found(most) <= ROUNDING
 
 
 def rows(cells, y, weight):
