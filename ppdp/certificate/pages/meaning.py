@@ -52,6 +52,7 @@ WAYS = {
 }
 TERMS = {
     "means": "of every column",
+    "label-means": "how many rows of each category have which label; mean labels follow from it",
     "squares": "means of every column and of its squares, from which its spread follows",
     "matrix": "means of every column and of all products of two columns",
     "moment": "means of all products of two columns",
@@ -62,7 +63,6 @@ TERMS = {
     "quantile-triples": "a lower quantile, the median and an upper quantile of every column",
     "categories": "those of a column that so many rows hold that their noisy weight exceeds a public threshold, with that"
     " weight; nothing leaves of any other",
-    "label-means": "how many rows of each category have which label; mean labels follow from it",
     "replaced": "the row holds something else",
     "toggled": "the row counts in one of the two datasets only",
     "moved": "the row is there in both, with other numbers",
