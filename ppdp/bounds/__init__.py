@@ -11,6 +11,7 @@ from ppdp.bounds import (  # noqa: F401  each registers its own
     exponential,
     glm,
     imputation,
+    label_means,
     laplace,
     learning,
     low_rank,

@@ -104,6 +104,8 @@ def complete(
     if getattr(mechanism, "needs_y", False):
         domain, fact = _answers(domain, mechanism, read_classes)
         facts.append(fact)
+        if any(getattr(stage, "needs_y", False) for _, stage in stages):  # it goes by what labels are coded with
+            domain = domain.but(**{"classes" if is_regressor(mechanism) else "y_range": None})
     if domain.n_rows is not None and domain.min_present > domain.n_rows:
         raise DomainMismatch("the domain declares more rows present than there are.", fix="leave min_present out.")
     if domain.n_rows is not None and domain.min_present == 0 and not domain.adjacency.hides_number:

@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.bounds.exponential import CELLS, GAUSSIAN_SHARE
+from ppdp.bounds.label_means import label_parts
 from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.categories import NUMBERS, Tally, released_categories
 from ppdp.data.counting import cell_scores, middles
+from ppdp.data.label_means import weights_by_label
 from ppdp.data.quantiles import column_quantiles, trimmed_means
 from ppdp.data.ranges import coarse, fine, first_ranges, released_ranges, threshold
 from ppdp.data.rows import Rows
@@ -259,5 +261,19 @@ STATISTICS = {
         error=lambda sigma, domain: USUAL_THRESHOLD * sigma / domain.n,  # share of rows of the smallest category
         sorts=True,
         listed=True,
+    ),
+    "label-means": Statistic(
+        formula="release.label-means",
+        sizes=lambda domain, parameters: (len(parameters["columns"]) * parameters["cells"] * label_parts(domain),),
+        bound=lambda domain: float(domain.n),
+        measure=lambda rows, domain, parameters: weights_by_label(
+            rows, domain, parameters["columns"], parameters["cells"]
+        ),
+        read=lambda answer, domain, release: (
+            answer.reshape(len(release.parameters["columns"]), release.parameters["cells"], label_parts(domain)),
+            release.noise_scale,
+        ),
+        # of a share among the rows of a category, were there as many of each
+        error=lambda sigma, domain: sigma * (largest_entry(domain) + 2) / domain.n,
     ),
 }

@@ -307,6 +307,13 @@ def check_steps(steps: Any, cls: type) -> tuple[list[tuple[str, Any]], tuple[str
                 stage=name,
                 fix="put it first; make_column_map((stage, columns), ...) takes several stages side by side.",
             )
+        labelled = isinstance(steps[-1][1], Mechanism) and steps[-1][1].needs_y
+        if isinstance(step, Stage) and step.needs_y and not labelled:
+            raise UnsupportedOrder(
+                "it looks at labels, and the last step learns from none.",
+                stage=name,
+                fix="a model as the last step, such as LogisticRegression(classes=...).",
+            )
     for name, step in steps[-1:]:
         for parameter, fix in _ON_THE_PIPELINE.items():
             if getattr(step, parameter, None) is not None:

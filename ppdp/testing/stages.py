@@ -119,6 +119,8 @@ def demand(holds: Any, step: Any, failure: str) -> None:
 def _worlds(domain: Domain | None) -> Iterator[World]:
     for facts in DOMAINS if domain is None else (domain,):
         known = facts.but(n_rows=facts.n_rows or 10, row_norm=facts.row_norm or 1.0)
+        if known.classes is None and known.y_range is None:
+            known = known.but(classes=(0, 1))  # those of the labels that are drawn
         changes = CHANGES if facts.adjacency.record_level else (facts.adjacency,)
         told = [change.between(facts.d, facts.feature_names) for change in changes]
         for gaps, distance in product((0, 4), (*DISTANCES, *told)):
@@ -132,7 +134,7 @@ def _check_manners(stage: Any, rng: np.random.Generator, width: int) -> None:
         return
     X = rng.uniform(-0.5, 0.5, (10, width))
     try:
-        fitted = clone(stage).fit(X)
+        fitted = clone(stage).fit(X, np.arange(10) % 2)
     except PpdpError:
         return  # other columns than it takes, which its ways will say as well
     out = np.asarray(fitted.transform(X))

@@ -2,6 +2,7 @@
 
 from ppdp.transformers.columns.category_encoder import CategoryEncoder
 from ppdp.transformers.columns.date_encoder import DateEncoder
+from ppdp.transformers.columns.target_mean_encoder import TargetMeanEncoder
 from ppdp.transformers.deduplicate.cluster_stages import ClusterDeduplicator, ClusterQuantizer
 from ppdp.transformers.deduplicate.deduplicator import Deduplicator
 from ppdp.transformers.deduplicate.grid_stages import GridDeduplicator, GridQuantizer
@@ -38,5 +39,6 @@ __all__ = [
     "RowMap",
     "SoftPCA",
     "StandardScaler",
+    "TargetMeanEncoder",
     "TrimmedMeanImputer",
 ]

@@ -58,6 +58,8 @@ class Stage(Documented, BaseEstimator):
         What to use instead where the gate refuses a condition of this stage.
     keeps_units : bool
         Whether values keep their units whatever was fitted on the rows.
+    needs_y : bool
+        Whether it looks at labels, so that the last step must be a model, whose classes or range they have.
     """
 
     allows_gaps = False
@@ -68,6 +70,7 @@ class Stage(Documented, BaseEstimator):
     takes_sparse = ""
     relief = "statistics='noisy'"
     keeps_units = False
+    needs_y = False
 
     @classmethod
     def example(cls) -> Any:

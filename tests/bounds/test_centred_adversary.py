@@ -176,7 +176,8 @@ def test_in_one_column_it_is_attained():
 
 @pytest.mark.parametrize("name", [name for name, kind in REGISTRY.items() if issubclass(kind, Stage)])
 def test_every_stage_forgets_what_was_known(name):
-    domain = Domain(n_rows=300, n_features=2, row_norm=1.0, entry_bound=1.0, max_missing=0, min_present=300)
+    known = {"row_norm": 1.0, "entry_bound": 1.0, "max_missing": 0, "classes": (0, 1)}
+    domain = Domain(n_rows=300, n_features=2, min_present=300, **known)
     for n in (300, 1):
         facts = domain.but(n_rows=n, min_present=n)
         distances = Distance(replaced=1).knowing(sums=0.0, moments=0.0), Distance(replaced=1)

@@ -48,6 +48,7 @@ from ppdp.transformers import (
     RowMap,
     SoftPCA,
     StandardScaler,
+    TargetMeanEncoder,
     TrimmedMeanImputer,
 )
 
@@ -106,6 +107,10 @@ ZOO: dict[str, tuple[list[tuple[str, Any]], dict[str, Any]]] = {
     "keyed": ([BOX, ("dedup", Deduplicator(key=["a"])), imputer(statistics="noisy"), MEAN], {}),
     "private categories": (
         [("cats", CategoryEncoder("private", max_categories=3)), EXACT_PCA, ("model", classifier())],
+        {},
+    ),
+    "mean labels": (
+        [BOX, imputer(statistics="noisy"), ("means", TargetMeanEncoder(["a"])), ("model", classifier())],
         {},
     ),
     "row map": (

@@ -15,7 +15,7 @@ from ppdp.testing import REGISTRY, check_stage
 from ppdp.transformers.base import Stage
 
 STAGES = [kind for kind in REGISTRY.values() if issubclass(kind, Stage)]
-BOX = Domain(n_rows=14, n_features=2, row_norm=math.sqrt(2), entry_bound=1.0, min_present=14)
+BOX = Domain(n_rows=14, n_features=2, row_norm=math.sqrt(2), entry_bound=1.0, min_present=14, classes=(0, 1))
 
 
 @pytest.mark.parametrize("kind", STAGES, ids=lambda kind: kind.__name__)

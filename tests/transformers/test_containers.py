@@ -13,6 +13,7 @@ from ppdp.transformers.base import Transformer
 KINDS = [kind for kind in REGISTRY.values() if issubclass(kind, Transformer)]
 COLUMNS = ["age", "height", "ph"]
 VALUES = np.random.default_rng(0).uniform(-1, 1, size=(40, 3)).astype(np.float32)
+Y = np.arange(40) % 2  # for those that look at labels
 
 FORMS = {
     "pandas": lambda X: pd.DataFrame(X, columns=COLUMNS),
@@ -40,8 +41,8 @@ def names(table):
 @EVERY
 @pytest.mark.parametrize("form", FORMS)
 def test_the_container_of_the_input_changes_nothing(kind, form):
-    expected = kind.example().fit_transform(VALUES)
-    fitted = kind.example().fit(FORMS[form](VALUES))
+    expected = kind.example().fit_transform(VALUES, Y)
+    fitted = kind.example().fit(FORMS[form](VALUES), Y)
     assert isinstance(expected, np.ndarray)
     assert expected.dtype == np.float64
     assert list(fitted.feature_names_in_) == COLUMNS
@@ -53,16 +54,16 @@ def test_the_container_of_the_input_changes_nothing(kind, form):
 def test_the_output_is_what_was_asked_for(kind, form):
     asked = clone(kind.example().set_output(transform=form))
     frame = FORMS["pandas"](VALUES)
-    for out in (asked.fit_transform(frame), asked.transform(frame)):
+    for out in (asked.fit_transform(frame, Y), asked.transform(frame)):
         assert isinstance(out, KIND_OF[form])
-        same(plain(out), kind.example().fit_transform(VALUES))
+        same(plain(out), kind.example().fit_transform(VALUES, Y))
         if form != "default":
             assert names(out) == list(asked.get_feature_names_out())
 
 
 @EVERY
 def test_single_precision_is_read_exactly_and_computed_in_double(kind):
-    single, double = kind.example().fit_transform(VALUES), kind.example().fit_transform(VALUES.astype(np.float64))
+    single, double = kind.example().fit_transform(VALUES, Y), kind.example().fit_transform(VALUES.astype(np.float64), Y)
     same(single, double)
 
 
@@ -73,7 +74,7 @@ def test_null_is_a_gap(kind, form):
     stage = kind.example()
     if not stage.__sklearn_tags__().input_tags.allow_nan:
         with pytest.raises(ValueError, match="NaN"):
-            stage.fit(with_null)
+            stage.fit(with_null, Y[:3])
         return
     with_nan = np.array([[1.0, 0.1], [np.nan, 0.2], [0.5, 0.3]])
-    same(stage.fit_transform(with_null), kind.example().fit_transform(with_nan))
+    same(stage.fit_transform(with_null, Y[:3]), kind.example().fit_transform(with_nan, Y[:3]))

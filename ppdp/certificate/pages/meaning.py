@@ -57,6 +57,7 @@ WAYS = {
 }
 TERMS = {
     "means": "of every column",
+    "label-means": "how many rows of each category have which label; mean labels follow from it",
     "squares": "means of every column and of its squares, from which its spread follows",
     "matrix": "means of every column and of all products of two columns",
     "moment": "means of all products of two columns",

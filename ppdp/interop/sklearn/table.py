@@ -196,7 +196,12 @@ _CLASSES: dict[str, Known] = {
     "LabelEncoder LabelBinarizer": Known(_CATEGORIES),
     "MultiLabelBinarizer": Known(_CATEGORIES, harmless=lambda given: given.get("classes") is not None),
     "TargetEncoder": Known(
-        Leak("high", "mean labels of categories, also of one with a single row", fix="OneHotEncoder.")
+        Leak(
+            "high",
+            "mean labels of categories, also of one with a single row",
+            "TargetMeanEncoder",
+            "CategoryEncoder(categories, encoding='ordinal') and then TargetMeanEncoder(), or OneHotEncoder.",
+        )
     ),
     "CountVectorizer": Known(_WORDS, harmless=_fixed_words),
     "TfidfVectorizer": Known(

@@ -22,6 +22,7 @@ from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Array
 from ppdp.data.statistics import Moments
 from ppdp.data.units import Answers, Columns
+from ppdp.pipeline.release.label_means import Codes, codes_behind, label_answers
 from ppdp.pipeline.release.twins import question_of
 
 MOST = 24  # lines in a notebook
@@ -40,11 +41,18 @@ def answers_of(
 ) -> Iterator[tuple[str, Answers]]:
     """Every released number with the name of its step, in the order of the steps."""
     domain, columns = Domain.from_dict(record.entrance.domain), _entrance(record)
+    codes: Codes = {}
     for at, (step, (name, twin)) in enumerate(zip(record.steps, twins)):
         for release in record.releases:
             if release.at == at:
                 answer = arrays[f"{name}.{release.statistic}"]
-                yield from ((name, one) for one in _statistics(release, answer, columns, domain))
+                if release.statistic == "label-means":
+                    table, noise = STATISTICS[release.statistic].read(answer, domain, release)
+                    told = label_answers(release, table, noise, columns, domain, codes)
+                else:
+                    told = _statistics(release, answer, columns, domain)
+                yield from ((name, one) for one in told)
+        codes = {**codes, **codes_behind(twin)}
         domain = Domain.from_dict(step.domain)
         columns = _behind(step, twin, columns, domain)
     if record.mechanism is not None:

@@ -164,7 +164,13 @@ class ColumnMap(RowWiseTransformer):
 
     def located(self) -> list[tuple[Block, list[int], tuple[ColumnFacts, ...]]]:
         """Once fitted: every block that has columns, where they are, and what is known around each of its maps."""
-        parts = self._parts(self.names_, self.n_features_in_, self.reach_, self.found_)
+        return self.located_in(self.names_, self.n_features_in_, self.reach_, self.found_)
+
+    def located_in(
+        self, names: Sequence[str] | None, count: int, reach: float, released: Texts | None
+    ) -> list[tuple[Block, list[int], tuple[ColumnFacts, ...]]]:
+        """The same for columns of these names, with the categories that were released for them."""
+        parts = self._parts(names, count, reach, released)
         return [(part.block, part.positions, part.facts) for part in parts]
 
     @property

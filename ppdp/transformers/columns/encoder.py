@@ -20,7 +20,7 @@ from ppdp.exceptions import DomainMismatch, InvalidParameter
 from ppdp.transformers.base import RowWiseTransformer, Statistics
 from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.column_map import ColumnMap
-from ppdp.transformers.columns.maps import PublicMap
+from ppdp.transformers.columns.maps import ColumnFacts, PublicMap
 from ppdp.transformers.way import Way
 
 
@@ -71,6 +71,12 @@ class Encoder(RowWiseTransformer):
         if getattr(X, "ndim", 0) != 2:
             return X
         return self._as_map(named(X), X.shape[1]).coded_by(getattr(self, "found_", {}), X)
+
+    def located(self) -> list[tuple[Block, list[int], tuple[ColumnFacts, ...]]]:
+        """Once fitted: what :meth:`ColumnMap.located` tells."""
+        return self._as_map(self.names_, self.n_features_in_).located_in(
+            self.names_, self.n_features_in_, math.nan, self.found_
+        )
 
     def learned(self, X: Any) -> tuple[Any, Texts | None]:
         """The same for a fit, with the texts of columns whose categories are to be released; these are private."""

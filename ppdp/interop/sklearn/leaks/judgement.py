@@ -30,6 +30,7 @@ _ALONE: dict[str, Leak] = {
     "RandomProjection": Leak("none", PROJECTED),
     "RegressionImputer": TABLE["IterativeImputer"].leak,
     "StandardScaler": TABLE["StandardScaler"].leak,
+    "TargetMeanEncoder": TABLE["TargetEncoder"].leak,
 }
 """What ppdp's own stages tell outside of a ppdp pipeline, where they are exact."""
 _COVERED = Leak("none", "nothing that its certificate does not cover")

@@ -1,0 +1,249 @@
+"""Categories as mean labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import validate_data
+
+from ppdp.bounds.label_means import MOST_CELLS, MOST_NUMBERS, columns_per_category, label_parts
+from ppdp.core.checks import columns_of, number
+from ppdp.core.distance import Distance
+from ppdp.core.domain import Domain, largest_entry
+from ppdp.data.frames import readable
+from ppdp.data.label_means import cells_of, smoothed_shares, weights_by_label
+from ppdp.data.rows import Array, Rows, encode_labels, encode_targets
+from ppdp.data.units import Columns
+from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, MissingBound
+from ppdp.transformers.alone import check_rows, declared_facts
+from ppdp.transformers.base import Statistics, Transformer
+from ppdp.transformers.way import Ask, Way
+
+
+@dataclass(eq=False, repr=False)
+class TargetMeanEncoder(Transformer):
+    """Replace each category by the mean label of the rows that have it, released with noise.
+
+    It stands behind ``CategoryEncoder(..., encoding="ordinal")``, whose codes it takes, and in front of a model, whose
+    labels it looks at: their classes or their range must be declared. A column of categories stays one column, however
+    many there are, and becomes one for each class where there are more than two.
+
+    Parameters
+    ----------
+    columns : sequence of str or int, optional
+        Columns that hold codes of categories, whole numbers from 0. Default: all.
+    smoothing : float, default=10.0
+        Means are pulled towards that of all rows as if so many rows more had it, and by more where there are few rows
+        beside the noise: ``(sum + m mean) / (rows + m)``, ``m = smoothing (1 + 5 noise² / rows)``.
+
+    Attributes
+    ----------
+    means_ : ndarray of shape (n_encoded, n_cells, n_outputs)
+        By column and code; the last cell is that of anything else: other values, gaps, codes below 0. Between -1 and 1:
+        the share of the second class, or of each, from 0 to 1, or where in its range the target lies. Private if fitted
+        alone, released if taken from a fitted pipeline.
+    positions_ : ndarray of int
+        Which columns are encoded.
+    unit_ : ndarray of shape (2,)
+        A mean m stands for the share or target ``unit_[0] + unit_[1] m``.
+
+    Notes
+    -----
+    **Guarantee** (``docs/theory/label-means.md``): rows are counted by category and label, for all columns one release
+    of sensitivity √(2 n_encoded) for one replaced row. With these numbers it is a map of each row by itself, so nothing
+    moves. A row that had moved counts as replaced.
+
+    Codes behind a bound of at most 10,000 are taken, so rows must come from an encoder and not from a scaler. All other
+    columns are clipped to [-1, 1]; ``MinMaxScaler(ranges=...)`` puts them there.
+
+    The label of a row is a part of its own feature, which costs no privacy beyond what is paid, but a model may fit to
+    it. scikit-learn's ``TargetEncoder`` takes means of other folds when it fits; here the noise and ``smoothing``
+    limit how much one row can say, and as many releases as folds would cost more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ward, died = np.array([[0.0], [0.0], [0.0], [1.0], [1.0], [1.0]]), [0, 0, 1, 1, 1, 1]
+    >>> TargetMeanEncoder(smoothing=0).fit_transform(ward, died).ravel().round(2)
+    array([-0.33, -0.33, -0.33,  1.  ,  1.  ,  1.  ])
+    """
+
+    columns: Any = None
+    smoothing: float = 10.0
+
+    allows_gaps = True
+    bounds_rows = True
+    needs_y = True
+    chooses = False  # there is one way
+    statistic_names = ("means", "positions", "unit")
+
+    def ways(self, domain: Domain, distance: Distance) -> tuple[Way, ...]:
+        """From a release; it moves nothing, and a row that had moved counts as replaced."""
+        columns, name = self._positions(domain), type(self).__name__
+        number("smoothing", self.smoothing, self, least=0.0, most=1e9, fix="smoothing=10.0.")
+        if domain.classes is None and domain.y_range is None:
+            raise MissingBound(
+                "neither the classes nor the range of the labels is declared.",
+                stage=name,
+                fix="classes=(...) or y_range=(low, high) as a parameter of the model.",
+            )
+        if label_parts(domain) < 2:
+            raise InvalidParameter("labels of one class have one mean.", stage=name, fix="declare all classes.")
+        domain.require("row_norm", name)
+        cells = math.floor(min(largest_entry(domain), MOST_CELLS)) + 2
+        if cells > MOST_CELLS or len(columns) * cells * label_parts(domain) > MOST_NUMBERS:
+            raise InvalidParameter(
+                f"entries reach {largest_entry(domain):.6g}: more categories than can be released.",
+                stage=name,
+                fix="CategoryEncoder(..., encoding='ordinal') in front, which counts them from 0, or fewer of them.",
+            )
+        asked: dict[str, Any] = {"columns": columns, "cells": cells}
+        names = self._names_out(domain.feature_names, columns, domain)
+        ask = Ask("label-means", asked)
+        return (Way.by("row-wise.label-means", domain, distance, ask=ask, **asked, feature_names=names),)
+
+    def instead(self) -> Iterator[tuple[str, Any]]:
+        yield from ()
+
+    def _positions(self, domain: Domain) -> list[int]:
+        """The columns that hold categories."""
+        if self.columns is None:
+            return list(range(domain.d))
+        found = columns_of("columns", self.columns, domain.feature_names, domain.d, self)
+        if len(set(found)) < len(found):
+            raise InvalidParameter("columns names a column twice.", stage=type(self).__name__, fix="name it once.")
+        return found
+
+    def _names_out(self, names: Sequence[str] | None, columns: Sequence[int], domain: Domain) -> list[str] | None:
+        """Names of the columns that come out, if there are any and they differ."""
+        if names is None:
+            return None
+        several = columns_per_category(domain) > 1
+        classes = [str(one) for one in domain.classes or ()]
+        parts = (
+            [f"{name}_{one}" for one in classes] if several and i in columns else [name] for i, name in enumerate(names)
+        )
+        found = [name for part in parts for name in part]
+        return found if len(set(found)) == len(found) else None
+
+    def read(self, values: Any, way: Way, domain: Domain) -> Statistics:
+        table, noise = values
+        shares = smoothed_shares(table, noise, float(self.smoothing))
+        low, high = (0.0, 1.0) if domain.classes is not None else domain.require("y_range")
+        return {
+            "means": 2 * (shares if columns_per_category(domain) > 1 else shares[:, :, 1:]) - 1,
+            "positions": np.array(way.parameters["columns"], dtype=np.intp),
+            "unit": np.array([low / 2 + high / 2, high / 2 - low / 2]),
+            "names_out": way.parameters["feature_names"],
+        }
+
+    def map_rows(self, X: Array, statistics: Statistics) -> Array:
+        means, positions = statistics["means"], statistics["positions"]
+        width = np.ones(X.shape[1], dtype=np.intp)
+        width[positions] = means.shape[2]
+        start = np.cumsum(width) - width
+        out = np.empty((len(X), width.sum()))
+        others = np.setdiff1d(np.arange(X.shape[1]), positions)
+        out[:, start[others]] = np.clip(X[:, others], -1.0, 1.0)
+        cells = cells_of(X, positions, means.shape[1])
+        for own, position, cell in zip(means, positions, cells.T):
+            out[:, start[position] : start[position] + means.shape[2]] = own[cell]
+        return out
+
+    def units(self, columns: Columns) -> Columns:
+        outputs, parts = self.means_.shape[2], []
+        for i, name in enumerate(columns.names):
+            if i in self.positions_:
+                note = f"mean label of the category of {name}"
+                one = Columns.raw([name] * outputs, note).scaled(self.unit_[1], self.unit_[0])
+            else:
+                one = columns.at([i]).clipped(-1.0, 1.0)
+            parts.append(one)
+        return Columns.beside(parts)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the output columns."""
+        given = super().get_feature_names_out(input_features)
+        outputs = self.means_.shape[2]
+        if outputs == 1:
+            return given
+        if self.names_out_ is not None:
+            return np.asarray(self.names_out_, dtype=object)
+        parts = [
+            [f"{name}_{k}" for k in range(outputs)] if i in self.positions_ else [name] for i, name in enumerate(given)
+        ]
+        return np.asarray([name for part in parts for name in part], dtype=object)
+
+    def fit(self, X: Any, y: Any = None, *, domain: Domain | None = None) -> TargetMeanEncoder:
+        """Fit without noise.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels or targets.
+        domain : Domain, optional
+            Public facts, as in a pipeline, and the classes or the range of the labels. Default: read off X and y.
+
+        Raises
+        ------
+        InvalidValue
+            If rows or labels are outside the domain.
+        """
+        if y is None:
+            raise InvalidInput("This TargetMeanEncoder estimator requires y to be passed, but the target y is None.")
+        X, y = validate_data(self, readable(X), y, dtype=np.float64, ensure_all_finite="allow-nan")
+        facts = self._observed(self._extent(X))
+        if domain is not None:
+            facts = declared_facts(self, domain, X.shape, self._names_in)
+            check_rows(self, X, facts)
+        facts, codes = _labelled(facts, y)
+        (way,) = self.ways(facts, facts.neighbours)
+        table, noise = weights_by_label(Rows.of(X, codes), facts, **(way.ask.parameters if way.ask else {})), 0.0
+        shape = len(way.parameters["columns"]), way.parameters["cells"], label_parts(facts)
+        self._settled(self.read((table.reshape(shape), noise), way, facts), way, facts, declared=domain is not None)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, *, domain: Domain | None = None, **_: Any) -> Any:
+        """Fit without noise, and map the same rows; takes and raises what :meth:`fit` does."""
+        return self.fit(X, y, domain=domain).transform(X)
+
+    def _claimed(self, domain: Domain, distance: Distance) -> Way:
+        if self._alone is not None:
+            raise MissingBound(
+                "it was fitted alone, with means that have no noise; what is proved is of released ones.",
+                stage=type(self).__name__,
+                fix="use it in a ppdp.Pipeline; an unfitted copy (sklearn.base.clone) tells what is proved there.",
+            )
+        return super()._claimed(domain, distance)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def _labelled(domain: Domain, y: Any) -> tuple[Domain, Array]:
+    """For a fit alone: the domain with the classes or range of the labels, read off where it has none, and codes."""
+    declared = domain.classes is not None or domain.y_range is not None
+    if domain.classes is None and (domain.y_range is not None or type_of_target(y).startswith("continuous")):
+        y = np.asarray(y, dtype=np.float64)
+        low, high = domain.y_range or (float(y.min()), float(y.max()))
+        low, high = (low, high) if low < high else (low - 1.0, high + 1.0)
+        return domain.but(y_range=(low, high)), encode_targets(y, (low, high))
+    if not declared:
+        found = np.unique(y).tolist()
+        if len(found) < 2:
+            raise InvalidInput("y must hold at least two classes, not one class.", stage="TargetMeanEncoder")
+        domain = domain.but(classes=tuple(found))
+    codes = encode_labels(y, domain.classes or ())
+    if np.isnan(codes).any():
+        raise InvalidValue("a label is not one of the declared classes.", stage="TargetMeanEncoder")
+    return domain, codes
