@@ -232,7 +232,7 @@ def _declared(source: Source, file: PipelineFile) -> tuple[str, ...]:
         kind = source.types[name]
         if form == "number" and name in rules.declared.private and kind is not None and _is_text(kind):
             what = f'the column {name!r} holds text, and "private" is a range of numbers.'
-            refuse(what, place=place, fix=f"{name} = {{private = 20}}, or its categories, or \"drop\".")
+            refuse(what, place=place, fix=f'{name} = {{private = 20}}, or its categories, or "drop".')
         labels = rules.declared[name]
         if form == "text" and isinstance(labels, list) and kind is not None and not _may_be(kind, labels):
             what = f"the column {name!r} holds {_short(kind)}, and none of its declared categories is one."

@@ -106,7 +106,8 @@ def _undeclared(message: str, file: PipelineFile) -> tuple[str, str]:
         return f"a row has no id in {rules.groups!r}.{spent}", 'invalid = "repair" in [pipeline], which leaves it out.'
     fix = 'invalid = "repair" in [pipeline], an imputer, or missing and categories that cover it.'
     if rules.declared is not None and rules.declared.private:
-        fix += f' "private" is for numbers only: {words_of(rules.declared.private)}; text needs ["a", "b"], {{private = 20}} or "drop".'
+        numbers = words_of(rules.declared.private)
+        fix += f' "private" is for numbers only: {numbers}; text needs ["a", "b"], {{private = 20}} or "drop".'
     elif any(has_private(getattr(step, "ranges", None)) for _, step in file.steps):
         fix += ' "private" is for numbers only; text needs [data.categories], or drop in [data].'
     return f"{_CELL}{spent}", fix

@@ -84,6 +84,7 @@ def test_no_release_pays_more_for_added_rows_than_for_replaced_ones(statistic):
     own = {"means": {"min_observed": 500}, "trimmed-means": {"min_observed": 500, "trimmed": 10}}.get(statistic, {})
     own |= {"quantile-choices": {"quantiles": [0.5, 0.9]}, "ranges": {"columns": [1]}}.get(statistic, {})
     own |= {"label-means": {"columns": [1], "cells": 5}}.get(statistic, {})
+    own |= {"categories": {"columns": [1], "max_categories": [5]}}.get(statistic, {})
     if statistic in ("medians", "quantile-pairs", "quantile-triples"):
         own = {"gap": 0.01} | ({} if statistic == "medians" else {"lower": 0.25, "upper": 0.75})
     far = [formula(domain(), kind(2).distance, **own) for kind in (Adjacency.add_remove, Adjacency.replace)]
