@@ -150,7 +150,7 @@ def check_copies(step: Any) -> None:
 
 def retold(step: Any) -> Iterator[tuple[Any, str]]:
     """Who must say the same of public facts as a step has said."""
-    yield from ((step, "the second time"), (_copied(clone(step)), "in a pickled clone"))
+    yield from ((step, "the second time"), (_copied(step), "in a copy"), (clone(step), "in a clone"))
 
 
 def check_parameters(step: Any, named: Any) -> dict[str, Any]:
