@@ -9,6 +9,11 @@ DOCS = Path(__file__).parent
 sys.path[:0] = [str(DOCS.parent), str(DOCS / "_ext")]
 # Notebooks import the same sources; arrays of examples are too small for threads.
 os.environ |= {"PYTHONPATH": str(DOCS.parent), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+# Notebooks run without what their reader has set for IPython, and its kernel writes no line for each of them.
+PROFILE = DOCS / "_build" / "ipython" / "profile_default"
+PROFILE.mkdir(parents=True, exist_ok=True)
+(PROFILE / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 40\n", "utf-8")
+os.environ["IPYTHONDIR"] = str(PROFILE.parent)
 
 import ppdp  # noqa: E402  found on the path above
 

@@ -107,9 +107,9 @@ def _undeclared(message: str, file: PipelineFile) -> tuple[str, str]:
     fix = 'invalid = "repair" in [pipeline], an imputer, or missing and categories that cover it.'
     if rules.declared is not None and rules.declared.private:
         numbers = words_of(rules.declared.private)
-        fix += f' "private" is for numbers only: {numbers}; text needs ["a", "b"], {{private = 20}} or "drop".'
+        fix = f'"private" is for numbers: {numbers}. Text needs ["a", "b"], {{private = 20}} or "drop". Otherwise {fix}'
     elif any(has_private(getattr(step, "ranges", None)) for _, step in file.steps):
-        fix += ' "private" is for numbers only; text needs [data.categories], or drop in [data].'
+        fix = f'"private" is for numbers; text needs [data.categories], or drop in [data]. Otherwise {fix}'
     return f"{_CELL}{spent}", fix
 
 

@@ -247,7 +247,9 @@ def repaired_labels(y: NDArray[Any], classes: tuple[Any, ...], invalid: str) -> 
     if unknown.any():
         if invalid == "error":
             raise InvalidValue(
-                "a label is not one of the declared classes.", fix="declare all classes, or use invalid='repair'."
+                "a label is not one of the declared classes, or is missing.",
+                fix="declare all classes; where labels are missing, make a class of them, y.fillna('none')."
+                " invalid='repair' takes any other label as the first class.",
             )
         codes[unknown] = 0.0
     return codes

@@ -214,7 +214,7 @@ def test_private_text_of_a_file_without_types_is_told_with_what_to_write(init, t
     assert main(["fit", "study.toml", "--data", "text.csv", "--out", "release", *account]) == 2
     line = capsys.readouterr().err
     assert "The ledger counts this fit as spent." in line
-    assert "\"private\" is for numbers only: 'sex'; text needs" in line
+    assert "\"private\" is for numbers: 'sex'. Text needs" in line
 
 
 @pytest.mark.parametrize("declared", ["[0, 1]", '["a", "b"]', "[1990-01-01, 2030-12-31]"])

@@ -74,7 +74,7 @@ def _parameters(view: View) -> Iterator[Answer]:
     )
     yield Answer(
         "Several releases",
-        "Everything that this run released is added up in ε and δ. "
+        "Everything that this run released is one total, the ε and δ of the headline. "
         + (f"Issued {view.issued}" if view.issued else "The certificate has an earlier form and knows no others."),
         "Releases about the same people that were charged to no ledger, or to another one.",
     )

@@ -21,7 +21,7 @@ GLOSSARY: Mapping[str, str] = {
     " probability.",
     "digest": "A fingerprint (SHA-256) of what the certificate claims; a document with another claim has another one.",
     "ε": "Epsilon: how much more likely any outcome can be with one record of a person than with another, as a factor"
-    " exp(ε); smaller protects more.",
+    " exp(ε), apart from the small probability δ; smaller protects more.",
     "false alarm": "An alarm of the attacker's test that is wrong.",
     "gate": "A noisy test of what a bound needs of the rows; if it does not pass, nothing is released.",
     "ledger": "An account of everything that was released about the same people, which refuses what exceeds its limit.",

@@ -28,13 +28,11 @@ def first_page(view: View, signer: str | None) -> Element:
     """Status, what it means for one person, and all else that somebody who signs must know."""
     c = view.record
     claim = (view.before, "(ε, δ) = (", bound(c.epsilon), ", ", bound(c.delta), f"){view.after}")
-    count = len(view.rests_on)
-    open_ = f"{count} things are" if count > 1 else "One thing is"
     return element(
         "header",
         items(view.beside, class_="beside") if view.beside else None,
         element("h1", element("span", c.status, class_="status"), " ", *claim),
-        p(view.meaning, " ", element("b", f"{open_} taken on trust, listed below."), class_="lede"),
+        p(view.meaning, " ", element("b", "What it rests on is taken on trust, and listed below."), class_="lede"),
         items(c.reasons, class_="reasons") if c.reasons else None,
         items([f"Warning: {warning}" for warning in c.warnings], class_="warnings") if c.warnings else None,
         pairs(
@@ -46,6 +44,7 @@ def first_page(view: View, signer: str | None) -> Element:
             ("Spent on these people so far", _spent(c)),
             ("Again next month?", _again(c)),
             ("May it be published?", _publishing(view)),
+            ("Not covered", _not_covered(view)),
             ("Made by", _made(view, signer)),
             ("How to check it", _check(c)),
         ),
@@ -127,7 +126,9 @@ def _spent(c: Record) -> str:
     )
     releases = "1 release" if ledger.position == 1 else f"{ledger.position} releases"
     counted = "" if ledger.limit else " The ledger has no limit."
-    total += "" if ledger.delta == c.delta else " (the headline has another δ)"
+    if ledger.delta != c.delta:
+        size, opposite = ("larger", "smaller") if ledger.delta > c.delta else ("smaller", "larger")
+        total += f" (a {size} δ than the headline's, which makes ε {opposite})"
     return (
         f"{total}: {releases} on “{ledger.dataset}” in ledger {ledger.account}, counted on {_day(issued)}, this one"
         f" included.{counted} Later releases, and those that were not charged to that ledger, are not in it."
@@ -137,7 +138,7 @@ def _spent(c: Record) -> str:
 def _again(c: Record) -> str:
     """Whether the same may be run once more."""
     ledger = None if c.issued is None else c.issued.ledger
-    adds = "Each further release about these people adds to that total"
+    adds = "Yes, but as a further release: each one about these people adds to that total"
     if c.status == "SEEDED":
         return "No: give it secret noise first (no random_state)."
     if ledger is None:
@@ -151,12 +152,8 @@ def _again(c: Record) -> str:
 
 
 def _publishing(view: View) -> str:
-    """What is covered, and what is not, in a sentence each."""
+    """What of it may leave."""
     c = view.record
-    left_out = "; ".join(
-        next((short for start, short in IN_SHORT.items() if words.startswith(start)), words)
-        for words, _ in view.not_covered
-    )
     if c.status == "SEEDED":
         return "No. Nothing of it is protected."
     first = (
@@ -166,8 +163,17 @@ def _publishing(view: View) -> str:
     )
     if c.status == "CONDITIONAL":
         first = f"Only if what is assumed holds, which nothing has tested. {first}"
+    return first
+
+
+def _not_covered(view: View) -> str:
+    """What the promise says nothing of."""
+    left_out = "; ".join(
+        next((short for start, short in IN_SHORT.items() if words.startswith(start)), words)
+        for words, _ in view.not_covered
+    )
     others = " What the other releases named at the top cost is not in it." if view.beside else ""
-    return f"{first} The promise says nothing of this: {left_out}.{others}"
+    return f"The promise says nothing of this: {left_out}.{others}"
 
 
 def _made(view: View, signer: str | None) -> Cell:
