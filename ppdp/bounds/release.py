@@ -97,8 +97,10 @@ def category_weights(
 ) -> float:
     """Weights of the categories that both datasets have, in c columns: those of histograms, √(2c) for one replaced row.
 
-    What only one of them has is a failure. Rows are as they came in, so that nothing has changed their weights.
+    What only one of them has is a failure. Rows are as they came in, so that nothing has changed their weights, or has
+    clipped their codes, which are places among all texts.
     """
+    sane(domain.row_norm is None and domain.entry_bound is None)
     sane(bool(columns) and whole(*columns) and 0 <= min(columns) <= max(columns) < domain.d)
     sane(len(set(columns)) == len(columns) == len(max_categories) and distance.reweighted == 0)
     sane(whole(*max_categories) and min(max_categories) >= 1 and sum(max_categories) <= MOST_CATEGORIES)

@@ -6,10 +6,11 @@ Every cell is read as text by itself. While a fit lasts, a column holds codes of
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,11 @@ _PACKED = 6  # bytes in a number that leaves
 NUMBERS = 1 + LONGEST // _PACKED  # for each category: its noisy weight and its text
 OTHER, MISSING = -1.0, -2.0  # codes of what is no category
 
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_ENDLESS = re.compile("[+-]?inf(inity)?", re.IGNORECASE)
+_DIGITS, _ULPS = 12, 4  # of a number that is a category, and how far readers may be from it
+_LOGICAL = {"true": "True", "false": "False"}
+
 Texts = Mapping[int, tuple[str, ...]]
 """Texts by the position of their column; the code of a text is its place."""
 
@@ -32,8 +38,10 @@ Texts = Mapping[int, tuple[str, ...]]
 def text_of(cell: Any) -> str | None:
     """A cell as text; empty for what cannot be a category, None for a missing value.
 
-    Readers make numbers of some columns and text of others, so 7, 7.0, "7" and b"7" are one category. Nothing else is
-    done to a text: case, blanks and the ways to write an accent tell categories apart.
+    Readers make numbers or truth values of a column or leave it text, by what its cells hold, so that one odd cell
+    would change all texts. Hence 7, 7.0, "7", "07", "7.00" and b"7" are one category, True and "TRUE" another, and a
+    number that is not the same for all readers (from 2^53 on, infinite, or of more than 12 digits) is none. Nothing
+    else is done to a text: case, blanks and the ways to write an accent tell categories apart.
     """
     try:
         if is_gap(cell) or (isinstance(cell, (str, bytes)) and len(cell) == 0):
@@ -42,20 +50,33 @@ def text_of(cell: Any) -> str | None:
             cell = cell.decode()
         if isinstance(cell, str):
             text = str.__str__(cell)
+            bare = text.strip()
+            if _NUMBER.fullmatch(bare):
+                text = _number(float(bare))
+            elif _ENDLESS.fullmatch(bare):
+                text = ""
+            text = _LOGICAL.get(bare.lower(), text)
         elif isinstance(cell, (bool, np.bool_)):
             text = str(bool(cell))
-        elif isinstance(cell, Integral):
-            text = str(int(cell))
+        elif isinstance(cell, Decimal) and cell.is_nan():
+            return None
         elif isinstance(cell, (Real, Decimal)):
-            number = float(cell)
-            if math.isinf(number):
-                return ""
-            text = str(int(number)) if number.is_integer() else repr(number)
+            text = _number(float(cell))
         else:
             return ""
         return text if text.isprintable() and len(text.encode()) <= LONGEST else ""
     except Exception:  # a number beyond float64, half a character, a cell of a class of the user's own
         return ""
+
+
+def _number(number: float) -> str:
+    """A number as text, empty where readers might differ in it."""
+    if not abs(number) < 2.0**53:
+        return ""
+    if number.is_integer():
+        return str(int(number))
+    text = f"{number:.{_DIGITS}g}"
+    return text if abs(float(text) - number) <= _ULPS * math.ulp(number) else ""
 
 
 def texts_of(column: Any, reserved: Mapping[str, float]) -> list[str | float]:

@@ -165,6 +165,8 @@ def check_labels(X: Any, y: Any, estimator: Any, *, hides_number: bool = False) 
         raise InvalidInput(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
+    if isinstance(y, str):
+        raise InvalidInput("y is a name, where labels are asked for.", fix=f"a column: y=table[{y!r}].")
     try:
         y = column(y)
         kind, filler = y.dtype, _filler(y.shape, hides_number=hides_number)

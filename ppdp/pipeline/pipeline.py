@@ -31,6 +31,7 @@ from ppdp.data.placement import placed, standing
 from ppdp.data.rows import Rows
 from ppdp.exceptions import (
     ImpossibleBudget,
+    InvalidInput,
     InvalidParameter,
     NoiseWarning,
     NoRoute,
@@ -357,6 +358,9 @@ class Pipeline(Inferring, PrivateEstimator, Composition, FromSklearn, BaseEstima
     @discreet
     def fit_transform(self, X: Any, y: Any = None, groups: Any = None) -> Any:
         """Fit, then map the same rows with released statistics: private rows, which no certificate covers."""
+        if hasattr(X, "columns") and (isinstance(y, str) or isinstance(groups, str)):
+            what = "labels and ids are no features, and fit_transform maps all columns of X."
+            raise InvalidInput(what, fix="fit(X, y=..., groups=...) by names, then transform of the features alone.")
         return self.fit(X, y, groups).transform(X)
 
 

@@ -104,4 +104,5 @@ def test_half_of_what_a_stage_certifies_is_refuted(name):
 
 def test_no_stage_is_left_out():
     kinds = {name for name, kind in REGISTRY.items() if issubclass(kind, Stage)}
-    assert {type(stage).__name__ for stage, *_ in HALVED.values()} == kinds
+    released = {"TargetMeanEncoder"}  # has no exact way; its release is attained in tests/bounds
+    assert {type(stage).__name__ for stage, *_ in HALVED.values()} == kinds - released

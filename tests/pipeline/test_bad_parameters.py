@@ -68,7 +68,7 @@ class TestSteps:
 
     @pytest.mark.parametrize("stage", [PCA(1), StandardScaler()])
     def test_gaps_where_none_are_allowed(self, refused, stage):
-        error = refused(UnsupportedOrder, mean(NormClipper(), stage, MeanImputer()), rows(), says="gaps")
+        error = refused(UnsupportedOrder, mean(NormClipper(), stage, MeanImputer()), rows(), says="missing values")
         assert error.stage == type(stage).__name__
         assert "imputer" in error.fix
 

@@ -289,6 +289,18 @@ def test_rows_in_blocks_are_cut_by_a_column_as_in_memory(cuts, tmp_path):
         assert left(seeded.fit(frame, "y", groups="id")) == whole
 
 
+def test_where_all_columns_are_mapped_or_counted_names_are_refused_before_anything_is_spent():
+    ledger = Ledger(epsilon=99.0, delta=1e-2)
+    with pytest.raises(InvalidInput, match="labels and ids are no features"):
+        pipeline(last=StandardScaler(), ledger=ledger, dataset="d", delta=1e-4).fit_transform(
+            ROWS.to_pandas(), groups="id"
+        )
+    search = PrivateSearchCV(model(adjacency=None, domain=None), {"last__clip": [0.5, 1.0]}, epsilon=2.0)
+    with pytest.raises(InvalidInput, match="y is a name, where labels are asked for"):
+        search.fit(ROWS.to_pandas(), "y")
+    assert not len(ledger)
+
+
 def test_ids_of_rows_in_blocks_are_a_column_of_them():
     for groups, words in (
         (WORDS, "ids must be a column of them"),

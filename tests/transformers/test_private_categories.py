@@ -2,6 +2,7 @@
 
 import copy
 import decimal
+import io
 import pickle
 
 import numpy as np
@@ -54,6 +55,30 @@ def test_every_cell_is_read_by_itself(cell, text):
 
 def test_a_number_that_python_does_not_write_is_one_of_the_others():
     assert text_of(10**5000) == ""
+
+
+CELLS = (
+    "02139",
+    "0012",
+    "1.50",
+    "1.0",
+    "TRUE",
+    "false",
+    "9007199254740993",
+    "1e5",
+    "0.1234567890123",
+    "-0",
+    "inf",
+    " 7",
+)
+
+
+@pytest.mark.parametrize("odd", ["x", "NA"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_one_odd_cell_of_a_file_changes_the_text_of_no_other(cell, odd):
+    """A reader makes numbers of a column where it can."""
+    one, other = (pd.read_csv(io.StringIO("\n".join(["v", cell, cell, last])))["v"] for last in (cell, odd))
+    assert text_of(one.iloc[0]) == text_of(other.iloc[0])
 
 
 def test_accents_and_case_tell_categories_apart():

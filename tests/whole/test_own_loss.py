@@ -100,7 +100,7 @@ def test_it_is_planned_recorded_shown_and_verified(fitted):
     for shown in (Reader(render_page(pipe.certificate_.to_dict())).text, pipe.certificate_.to_text()):
         assert "noise of my own on a count, of which 1 can be others" in " ".join(shown.split())
         assert "my own" in shown
-        assert "Gaussian" not in shown
+        assert "Gaussian noise" not in shown
     (entry,) = Ledger(ledger.path).entries()
     assert json.loads(entry.parts) == [part]
     assert entry.loss.parts == (Counting(rows=1, scale=scale),)

@@ -117,8 +117,8 @@ def detection_power(content: Record, false_alarm: float) -> float:
     where not everything is Gaussian, the least that a pair (epsilon, delta) which the certificate promises allows.
     Source: ``docs/theory/accounting.md``, 7.
     """
-    total, passing = content.total, loss_of(content).gate
-    failure = 0.0 if passing else total.failure
+    total, loss = content.total, loss_of(content)
+    failure, passing = loss.failure, loss.gate
     if failure >= 1:
         return 1.0
     if total.parts:
@@ -204,7 +204,11 @@ def covered_in_words(content: Record) -> tuple[str, ...]:
 def what_left(content: Record) -> list[str]:
     """Everything that left the run but the document itself."""
     gate, mechanism = content.gate, content.mechanism
-    left = [f"the noisy {release.statistic} for {_quoted(release.serves)}" for release in content.releases]
+    left = [
+        f"the noisy {release.statistic} for {_quoted(release.serves)}"
+        + (", words out of private cells" if release.statistic == "categories" else "")
+        for release in content.releases
+    ]
     left += [f"the gate's answer ({told(gate)})"] if gate is not None else []
     left += [f"what {_quoted([mechanism.name])} answered"] if mechanism is not None else []
     return left

@@ -78,8 +78,9 @@ def _against(c: Record) -> str:
     """The attacker; of what protects nobody, that there is none."""
     if c.status == "SEEDED":
         return "Nobody: whoever knows the seed of the noise can take the noise away."
+    anyone = "Anyone" if c.status == "UNCONDITIONAL" else "If what is assumed holds: anyone"
     return (
-        f"Anyone, even whoever knows {c.neighbours.known}, the method, all public facts and everything that was"
+        f"{anyone}, even whoever knows {c.neighbours.known}, the method, all public facts and everything that was"
         " released. Not against whoever holds the table or can read the machine's memory during the fit."
     )
 

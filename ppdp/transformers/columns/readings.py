@@ -146,8 +146,8 @@ Reading = Labels | Dates | AsText
 
 
 def described(dtype: Any) -> str:
-    """A type in a few letters: one of categories would list them."""
-    return re.split(r"[\[<]", str(dtype))[0]
+    """A type in a few letters: one of categories would list them, one of bytes tells how long the longest is."""
+    return re.sub(r"^([SUV])\d+$", r"\1", re.split(r"[\[<]", str(dtype).lstrip("<|>="))[0])
 
 
 def _seconds(column: Any) -> Array:
