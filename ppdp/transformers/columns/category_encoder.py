@@ -46,8 +46,9 @@ class CategoryEncoder(Encoder):
     (``docs/theory/released-categories.md``): released, so that they move nothing. A cell is then read as text of up to
     60 bytes (7, 7.0, "07" and "7" are one category; case and blanks count; "" is missing), and anything else is one of
     the others. No value is an error, since an error would tell of a row. Of one column at most one entry of a row is 1,
-    so that rows stay short; positions are as large as there are categories, so put a scaler behind them. What is refused
-    before any row is looked at is a column whose type can hold none of its categories: numbers where text is declared.
+    so that rows stay short; positions are as large as there are categories, so put a scaler behind them. What is
+    refused before any row is looked at is a column whose type can hold none of its categories: numbers where text is
+    declared.
 
     Examples
     --------
