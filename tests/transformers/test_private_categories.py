@@ -262,3 +262,10 @@ def test_statistics_of_a_released_answer_fit_the_plan_of_a_map_without_a_model()
     pipe = Pipeline([("cats", encoder()), ("mean", GaussianMechanism())]).fit(X)
     assert pipe.certificate_.verify()
     assert pipe.release_.arrays["cats.categories"].shape == (55,)
+
+
+def test_names_that_collide_give_way_to_numbers():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.choice(["b_c", "q"], N), "a_b": rng.choice(["c", "w"], N)})
+    pipe = pipeline(make_column_map((encoder(max_categories=3), ["a", "a_b"]))).fit(X, rng.integers(0, 2, N))
+    assert pipe["s0"].get_feature_names_out().tolist() == [f"columnmap{i}" for i in range(8)]

@@ -311,9 +311,10 @@ class ColumnMap(RowWiseTransformer):
 
     def names_out(self, given: Sequence[str], reach: float, released: Texts | None = None) -> NDArray[np.object_]:
         """Names of the columns that come out of columns of these names."""
-        made = _names(self._parts(tuple(map(str, given)), len(given), reach, released))
+        names = tuple(map(str, given))
+        made = _names(self._parts(names, len(given), reach, released))
         if made is None:
-            width = self._bounds(self._parts(None, len(given), reach))[2]
+            width = self._bounds(self._parts(names, len(given), reach))[2]
             made = [f"columnmap{i}" for i in range(width)]
         return np.asarray(made, dtype=object)
 
