@@ -19,9 +19,7 @@ from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.summary import Counts, fold
 
-NOISE_ROWS = (
-    5.0  # variance of the noise on one number, in how many rows of smoothing it counts, over the rows there are
-)
+NOISE_ROWS = 5.0  # rows of smoothing for the variance of the noise on one number, over the rows that there are
 CLEAR = 2.0  # standard deviations of its noise that a number of rows exceeds where the mean of all is taken from it
 
 
