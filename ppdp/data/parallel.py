@@ -21,6 +21,7 @@ T = TypeVar("T")
 CACHED = 2**17  # entries
 NARROW = 128  # columns
 PIECE = 2**15  # rows that a thread takes at a time
+SHARES = 4  # pieces of a thread, at least, where rows are few
 WAITING = 2  # tasks that each worker may have waiting
 WORKERS = min(8, os.cpu_count() or 1)
 
@@ -31,6 +32,12 @@ def blocks(n: int, d: int) -> Iterator[slice]:
     """Slices of at most ``BLOCK`` rows that fit a processor's cache."""
     rows = min(BLOCK, max(64, CACHED // max(d, 1)))
     return (slice(start, start + rows) for start in range(0, n, rows))
+
+
+def pieces(n: int) -> Iterator[slice]:
+    """Slices of whole blocks, at most :data:`PIECE` rows, of which every thread gets about as many rows."""
+    rows = min(PIECE, -(-n // (SHARES * WORKERS * BLOCK)) * BLOCK)
+    return (slice(start, min(start + rows, n)) for start in range(0, n, max(rows, 1)))
 
 
 def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int) -> Iterator[T]:
@@ -52,20 +59,46 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int) -> Iterator[
         with np.errstate(**silent):
             return task(item)
 
-    waiting: deque[Any] = deque()
+    waiting: deque[tuple[S, Any]] = deque()
     with threads_for(d):
         try:
             for item in rest:
-                waiting.append(_workers().submit(quietly, item))
+                waiting.append((item, _others().submit(quietly, item)))
                 if len(waiting) >= WAITING * WORKERS:
-                    yield waiting.popleft().result()
+                    yield _first(waiting, task)
             while waiting:
-                yield waiting.popleft().result()
+                yield _first(waiting, task)
         finally:  # nothing looks at rows any more once this ends
-            unfinished = [future for future in waiting if not future.cancel()]
+            unfinished = [future for _, future in waiting if not future.cancel()]
             del waiting
             for future in unfinished:
                 future.exception()
+
+
+def _first(waiting: deque[tuple[S, Any]], task: Callable[[S], T]) -> T:
+    """The result for the first item that waits; until it is there, this thread does tasks as the others do."""
+    for place, (item, future) in enumerate(waiting):
+        if waiting[0][1].done():
+            break
+        if future.cancel():
+            waiting[place] = item, _done(task, item)
+    result: T = waiting.popleft()[1].result()
+    return result
+
+
+def _done(task: Callable[[S], T], item: S) -> Any:
+    """What a thread would give back that had done this task."""
+    from concurrent.futures import Future
+
+    done: Future[T] = Future()
+    _HERE.works = True
+    try:
+        done.set_result(task(item))
+    except Exception as error:
+        done.set_exception(error)
+    finally:
+        del _HERE.works
+    return done
 
 
 def alone() -> None:
@@ -74,15 +107,15 @@ def alone() -> None:
 
 
 @functools.cache
-def _workers() -> Any:
-    """Threads that wait for tasks: to start them takes longer than to go through 100,000 rows."""
+def _others() -> Any:
+    """Threads that wait for tasks, beside the one that asks: to start them takes longer than to go through 100,000 rows."""
     from concurrent.futures import ThreadPoolExecutor
 
-    return ThreadPoolExecutor(WORKERS, "ppdp", alone)
+    return ThreadPoolExecutor(max(1, WORKERS - 1), "ppdp", alone)
 
 
 if hasattr(os, "register_at_fork"):  # a forked process has no threads but one
-    os.register_at_fork(after_in_child=_workers.cache_clear)
+    os.register_at_fork(after_in_child=_others.cache_clear)
 
 
 def threads_for(d: int) -> AbstractContextManager[Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ppdp.data.parallel import PIECE, in_parallel
+from ppdp.data.parallel import in_parallel, pieces
 from ppdp.data.statistics import row_norms
 
 Array = NDArray[np.float64]
@@ -75,8 +75,7 @@ class Rows:
 
     def blocks(self) -> Iterator[Rows]:
         """The rows in blocks; keys stay behind."""
-        for start in range(0, self.n, PIECE):
-            yield self.part(slice(start, start + PIECE), start)
+        return (self.part(piece, piece.start) for piece in pieces(self.n))
 
     def part(self, which: Any, first: int = 0) -> Rows:
         """Some of the rows; keys stay behind."""

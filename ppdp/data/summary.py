@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ppdp.core.domain import Domain
 from ppdp.core.rounding import BLOCK, COARSE, EXACT, FINER, fixed_point_exponent, slice_bits
-from ppdp.data.parallel import PIECE, blocks, in_parallel
+from ppdp.data.parallel import blocks, in_parallel, pieces
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
 
@@ -288,8 +288,7 @@ def incomplete(rows: Rows | Stream) -> int:
 
 def extremes(X: Array) -> tuple[float, float]:
     """Smallest and largest entry; not a number if some entry is none."""
-    pieces = (X[start : start + PIECE] for start in range(0, len(X), PIECE))
-    found = np.array(list(in_parallel(lambda piece: (piece.min(), piece.max()), pieces, X.shape[1])))
+    found = np.array(list(in_parallel(lambda piece: (X[piece].min(), X[piece].max()), pieces(len(X)), X.shape[1])))
     return float(found[:, 0].min()), float(found[:, 1].max())
 
 

@@ -19,7 +19,7 @@ from ppdp.core.distance import Distance, Sensitivity
 from ppdp.core.domain import Domain
 from ppdp.core.pages import Documented
 from ppdp.data.frames import arrow_table, readable
-from ppdp.data.parallel import PIECE, blocks, in_parallel
+from ppdp.data.parallel import PIECE, blocks, in_parallel, pieces
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import Moments
 from ppdp.data.summary import Extent
@@ -255,12 +255,12 @@ class Transformer(OneToOneFeatureMixin, TransformerMixin, Stage):
             return np.concatenate([self.map_rows(X[i : i + PIECE], statistics) for i in range(0, len(X), PIECE)])
         out = np.empty_like(X) if out is None else out
 
-        def task(first: int) -> None:
-            rows, room = X[first : first + PIECE], out[first : first + PIECE]
+        def task(piece: slice) -> None:
+            rows, room = X[piece], out[piece]
             for part in blocks(*rows.shape):
                 room[part] = self.map_rows(rows[part], statistics)
 
-        for _ in in_parallel(task, range(0, len(X), PIECE), 0):
+        for _ in in_parallel(task, pieces(len(X)), 0):
             pass
         return out
 

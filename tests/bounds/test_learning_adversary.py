@@ -14,6 +14,7 @@ from ppdp.bounds.learning import Gradient, augmented_norm, logistic_gradient_nor
 from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain
 from ppdp.core.rounding import BLOCK, MOST_ROWS
+from ppdp.data import parallel
 from ppdp.data.parallel import PIECE
 from ppdp.data.rows import Rows
 from ppdp.mechanisms import LogisticRegression
@@ -163,6 +164,8 @@ def test_sums_in_blocks_are_off_by_what_is_charged_and_one_after_the_other_comes
 def test_the_computed_gradient_is_off_by_less_than_is_charged_for_blocks_however_rows_stand(monkeypatch, block):
     monkeypatch.setattr(descent, "BLOCK", block)
     monkeypatch.setattr(descent, "PIECE", 4 * block)
+    monkeypatch.setattr(parallel, "BLOCK", block)
+    monkeypatch.setattr(parallel, "PIECE", 4 * block)
     rng, n, d = np.random.default_rng(0), 60 * block + 5, 3
     X = np.resize(worst_terms(block), (n, 1)) * np.array([0.6, -0.64, 0.48])
     exact = [sum(map(Fraction, column)) for column in X.T.tolist()]

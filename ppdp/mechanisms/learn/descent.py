@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ppdp.bounds.learning import kept_steps
 from ppdp.core.progress import progress
 from ppdp.core.rounding import BLOCK
-from ppdp.data.parallel import PIECE, in_parallel
+from ppdp.data.parallel import PIECE, in_parallel, pieces
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import row_norms
 from ppdp.data.stream import Stream
@@ -34,7 +34,7 @@ class ClippedGradient:
     X: Array
     y: Array
     weight: Array
-    norms: Array  # of the rows, with a one for the intercept
+    limits: Array  # of the length of every row's residuals, at which its gradient has norm `clip`
     residuals: Callable[[Array, Array], Array]  # of scores and y: derivative of every row's loss in its scores
     clip: float  # largest norm of one row's gradient
     divisor: int  # public: the number of rows, or the (expected) size of a batch
@@ -48,11 +48,13 @@ class ClippedGradient:
         assert rows.y is not None
         norms = row_norms(rows.X) if rows.norms is None else rows.norms
         norms = np.hypot(norms, 1.0) if fit_intercept else norms
-        return cls(rows.X, rows.y, rows.weight, norms, residuals, clip, rows.n, rows.X.shape[1] + fit_intercept)
+        with np.errstate(divide="ignore"):  # nothing limits what a row of zeros gives
+            limits = clip / norms
+        return cls(rows.X, rows.y, rows.weight, limits, residuals, clip, rows.n, rows.X.shape[1] + fit_intercept)
 
     def on(self, batch: NDArray[np.intp], size: int) -> ClippedGradient:
         """The gradient on some of the rows, perhaps none, divided by a public ``size`` whatever their number."""
-        own = {name: getattr(self, name)[batch] for name in ("X", "y", "weight", "norms")}
+        own = {name: getattr(self, name)[batch] for name in ("X", "y", "weight", "limits")}
         return replace(self, **own, divisor=size)
 
     def __call__(self, theta: Array) -> Array:
@@ -79,24 +81,24 @@ class ClippedGradient:
             X = self.X[part]
             scores = X @ coef
             scores += intercept
-            residuals = self.residuals(scores, self.y[part])
-            size = np.abs(residuals[:, 0]) if len(theta) == 1 else np.sqrt(np.einsum("ij,ij->i", residuals, residuals))
-            size *= self.norms[part]
-            np.maximum(size, self.clip, out=size)
-            np.divide(self.clip, size, out=size)
-            size *= self.weight[part]
-            residuals *= size[:, None]
+            residuals, limits = self.residuals(scores, self.y[part]), self.limits[part]
+            if len(theta) == 1:
+                np.clip(residuals, -limits[:, None], limits[:, None], out=residuals)
+            else:
+                size = np.sqrt(np.einsum("ij,ij->i", residuals, residuals))
+                residuals *= (limits / np.maximum(size, limits))[:, None]
+            residuals *= self.weight[part, None]
             whole = len(X) // BLOCK * BLOCK
             total = summed(X[:whole].reshape(-1, BLOCK, d), residuals[:whole].reshape(-1, BLOCK, len(theta)))
             return total + summed(X[None, whole:], residuals[None, whole:]) if whole < len(X) else total
 
-        def piece(first: int) -> NDArray[np.int64]:
-            last = min(first + PIECE, len(self.X))
-            totals = (some(slice(start, min(start + rows, last))) for start in range(first, last, rows))
+        def piece(part: slice) -> NDArray[np.int64]:
+            starts = range(part.start, part.stop, rows)
+            totals = (some(slice(start, min(start + rows, part.stop))) for start in starts)
             return sum((np.stack([total >> _WORD, total & (2**_WORD - 1)]) for total in totals), zero)
 
         zero = np.zeros((2, *theta.shape), dtype=np.int64)
-        return sum(in_parallel(piece, range(0, len(self.X), PIECE), d), zero)
+        return sum(in_parallel(piece, pieces(len(self.X)), d), zero)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.data.engine.spilled import in_order
-from ppdp.data.parallel import PIECE, blocks, in_parallel
+from ppdp.data.parallel import blocks, in_parallel, pieces
 from ppdp.data.rows import Array, Rows
 
 Bits = NDArray[np.uint64]
@@ -92,13 +92,12 @@ def hashes_of(*columns: Array) -> Bits:
     """A public hash of every record."""
     hashes = np.zeros(len(columns[0]), dtype=np.uint64)
 
-    def task(first: int) -> None:
-        for part in blocks(min(PIECE, len(hashes) - first), columns[0].shape[1]):
-            own = slice(first + part.start, first + min(part.stop, PIECE))
+    def task(piece: slice) -> None:
+        for part in blocks(piece.stop - piece.start, columns[0].shape[1]):
             for table in columns:
-                hashed(np.asfortranarray(bits(table[own])), hashes[own])
+                hashed(np.asfortranarray(bits(table[piece][part])), hashes[piece][part])
 
-    for _ in in_parallel(task, range(0, len(hashes), PIECE), 0):
+    for _ in in_parallel(task, pieces(len(hashes)), 0):
         pass
     return hashes
 

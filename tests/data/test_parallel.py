@@ -1,0 +1,81 @@
+"""Passes over rows: pieces cover all of them, results come in order, and nothing goes on behind a caller's back."""
+
+import threading
+import time
+
+import pytest
+
+from ppdp.core.rounding import BLOCK
+from ppdp.data import parallel
+from ppdp.data.parallel import PIECE, WORKERS, in_parallel, pieces
+
+
+@pytest.mark.parametrize("n", [0, 1, BLOCK, BLOCK + 1, 100_000, 3 * PIECE, 50 * PIECE + 7])
+def test_pieces_are_whole_blocks_that_cover_every_row_once(n):
+    parts = list(pieces(n))
+    assert [row for part in parts for row in range(n)[part]] == list(range(n))
+    assert all(part.start % BLOCK == 0 and part.stop - part.start <= PIECE for part in parts)
+
+
+def test_every_thread_gets_about_as_many_rows():
+    n = 100 * WORKERS * BLOCK
+    sizes = [part.stop - part.start for part in pieces(n)]
+    assert len(sizes) >= parallel.SHARES * WORKERS
+    assert max(sizes) * WORKERS * parallel.SHARES <= n + WORKERS * parallel.SHARES * BLOCK
+
+
+@pytest.mark.parametrize("cores", [1, 2, 5])
+def test_results_come_in_order_whoever_made_them(monkeypatch, cores):
+    monkeypatch.setattr(parallel, "WORKERS", cores)
+    parallel._others.cache_clear()
+    threads = set()
+
+    def task(item):
+        time.sleep(0.002 * (item % 3))
+        threads.add(threading.get_ident())
+        return item
+
+    assert list(in_parallel(task, range(40), 4)) == list(range(40))
+    assert 1 < len(threads) <= max(2, cores)
+    parallel._others.cache_clear()
+
+
+def test_no_more_than_a_few_items_are_held():
+    given = []
+
+    def items():
+        for item in range(50):
+            given.append(item)
+            yield item
+
+    for place, _ in enumerate(in_parallel(lambda item: item, items(), 4)):
+        assert len(given) <= place + 1 + parallel.WAITING * WORKERS
+
+
+def test_tasks_of_a_task_are_done_by_its_own_thread():
+    def outer(item):
+        mine = threading.get_ident()
+        return all(in_parallel(lambda _: threading.get_ident() == mine, range(4), 4))
+
+    assert all(in_parallel(outer, range(8), 4))
+    assert not hasattr(parallel._HERE, "works")  # and then this thread asks others again
+
+
+def test_the_first_failure_is_the_one_of_the_first_item_and_nothing_goes_on_after_it():
+    running = []
+
+    def task(item):
+        running.append(item)
+        time.sleep(0.01 if item == 1 else 0)
+        if item >= 1:
+            raise ValueError(item)
+        return item
+
+    results = in_parallel(task, range(100), 4)
+    assert next(results) == 0
+    with pytest.raises(ValueError, match="1"):
+        next(results)
+    before = list(running)
+    time.sleep(0.05)
+    assert running == before
+    assert len(before) < 20
