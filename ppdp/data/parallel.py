@@ -108,7 +108,7 @@ def alone() -> None:
 
 @functools.cache
 def _others() -> Any:
-    """Threads that wait for tasks, beside the one that asks: to start them takes longer than to go through 100,000 rows."""
+    """Threads beside the one that asks: to start them takes longer than to go through 100,000 rows."""
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(max(1, WORKERS - 1), "ppdp", alone)
