@@ -10,6 +10,11 @@ from ppdp.data import parallel
 from ppdp.data.parallel import PIECE, WORKERS, in_parallel, pieces
 
 
+@pytest.fixture(autouse=True)
+def asked_by_a_thread_that_has_others(monkeypatch):
+    monkeypatch.setattr(parallel, "_HERE", threading.local())
+
+
 @pytest.mark.parametrize("n", [0, 1, BLOCK, BLOCK + 1, 100_000, 3 * PIECE, 50 * PIECE + 7])
 def test_pieces_are_whole_blocks_that_cover_every_row_once(n):
     parts = list(pieces(n))

@@ -85,8 +85,9 @@ class ClippedGradient:
             if len(theta) == 1:
                 np.clip(residuals, -limits[:, None], limits[:, None], out=residuals)
             else:
-                size = np.sqrt(np.einsum("ij,ij->i", residuals, residuals))
-                residuals *= (limits / np.maximum(size, limits))[:, None]
+                length = np.sqrt(np.einsum("ij,ij->i", residuals, residuals))
+                with np.errstate(divide="ignore"):  # of a row that has no residuals
+                    residuals *= np.minimum(limits / length, 1.0)[:, None]
             residuals *= self.weight[part, None]
             whole = len(X) // BLOCK * BLOCK
             total = summed(X[:whole].reshape(-1, BLOCK, d), residuals[:whole].reshape(-1, BLOCK, len(theta)))
