@@ -38,8 +38,9 @@ class TestDocument:
 
     @zoo
     def test_has_the_shipped_form(self, name):
-        jsonschema.Draft202012Validator.check_schema(schema())
         jsonschema.Draft202012Validator(schema()).validate(json.loads(certificate(name).to_json()))
+
+    def test_the_form_ships(self):
         shipped = json.loads((Path(ppdp.__file__).parent / "certificate" / "schema.json").read_text())
         assert shipped == schema()
 

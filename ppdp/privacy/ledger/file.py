@@ -17,7 +17,8 @@ import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ _NAMED = (  # since the second
 )
 _NEIGHBOURS = "ALTER TABLE entries ADD COLUMN neighbours TEXT NOT NULL DEFAULT ''"  # since the third
 _COLUMNS = [field.name for field in fields(Entry)]
+_written = attrgetter(*_COLUMNS)
 _TERMS = "epsilon, delta, accounting, renyi_order, account, entries, checksum"
 _NAME_BYTES = 8
 _FIX_MEMORY = "give Ledger(path=...)."
@@ -257,7 +259,7 @@ def insert(database: sqlite3.Connection, terms: Terms, spend: Entry) -> int:
     count = database.execute("SELECT entries FROM budget").fetchone()[0] + 1
     entry = replace(spend, id=count)
     names, marks = ", ".join((*_COLUMNS, "checksum")), ", ".join("?" for _ in (*_COLUMNS, "checksum"))
-    values = (*astuple(entry), _checksum_of(terms.account, entry))
+    values = (*_written(entry), _checksum_of(terms.account, entry))
     database.execute(f"INSERT INTO entries ({names}) VALUES ({marks})", values)
     _write_terms(database, terms, count)
     return count
@@ -311,7 +313,7 @@ def _checksum(account: str, values: Sequence[Any]) -> str:
 
 def _checksum_of(account: str, entry: Entry) -> str:
     """Of what versions before the fourth wrote, where an entry has nothing more."""
-    written = astuple(entry)
+    written = _written(entry)
     return _checksum(account, written[:-1] if entry.neighbours == "" else written)
 
 
