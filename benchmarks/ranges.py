@@ -26,7 +26,7 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 import ppdp
 from ppdp import Adjacency, Domain, Pipeline
-from ppdp.exceptions import CompositionWarning
+from ppdp.exceptions import CompositionWarning, NoiseWarning
 from ppdp.mechanisms import LogisticRegression
 from ppdp.transformers import MeanImputer, StandardScaler
 
@@ -163,7 +163,8 @@ def scores(table: Table, rows: pd.DataFrame, draws: int) -> tuple[float, float, 
 
 def main(draws: int) -> None:
     """Print a line for every table."""
-    warnings.simplefilter("ignore", CompositionWarning)
+    for known in (CompositionWarning, NoiseWarning):  # the same rows again and again; of persons some tables have few
+        warnings.simplefilter("ignore", known)
     tables = loaded()
     print(f"{'table':<26}{'rows':>8}{'plain':>9}{'declared':>10}{'private':>9}{'loss':>9}")
     for name, table in TABLES.items():
