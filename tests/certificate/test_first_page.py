@@ -9,7 +9,7 @@ from zoo import certificate, document
 
 from ppdp import Certificate, Ledger, Pipeline
 from ppdp.certificate.pages.glossary import GLOSSARY, used
-from ppdp.certificate.pages.meaning import shortened
+from ppdp.certificate.pages.trust import shortened
 from ppdp.certificate.record import Fact
 from ppdp.certificate.share import paper
 from ppdp.exceptions import ExportError, InvalidParameter

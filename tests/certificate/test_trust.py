@@ -9,7 +9,7 @@ from zoo import ZOO, document
 
 from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.bounds import FORMULAS
-from ppdp.certificate.pages.meaning import MOST_NAMED
+from ppdp.certificate.pages.trust import MOST_NAMED
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler, NormClipper
 
