@@ -123,8 +123,8 @@ def _trusted(view: View) -> Cell:
     return (
         f"Stated by whoever ran the fit; {who}.",
         items(view.rests_on, class_="rests"),
-        f"Further down on this page, “{PUBLIC_FACTS}” has {most} with who said it{rest}, and “{SETTINGS}” all public"
-        " parameters of the steps.",
+        f"Further down on this page, “{PUBLIC_FACTS}” has {most} with who said it{rest}, and “{SETTINGS}” has all"
+        " public parameters of the steps.",
     )
 
 
@@ -143,18 +143,19 @@ def _spent(c: Record) -> Cell:
         )
         return f"{NO_LEDGER} {known} Nothing is known of releases by anybody else."
     ledger, at = issued.ledger, f"δ = {figure(issued.ledger.delta, upward=True)}"
-    total = "no ε covers all of it" if ledger.epsilon is None else f"ε = {figure(ledger.epsilon, upward=True)}"
-    limit = f"ε = {figure(ledger.limit.epsilon)}" if ledger.limit else "none"
-    releases = "1 release, this one" if ledger.position == 1 else f"{ledger.position} releases, this one included"
-    alone = ""
+    total = "no ε covers it" if ledger.epsilon is None else f"ε = {figure(ledger.epsilon, upward=True)}"
+    limit = f"of at most ε = {figure(ledger.limit.epsilon)}, both at {at}" if ledger.limit else f"at {at}, without a limit"
+    releases = "1 release: this one" if ledger.position == 1 else f"{ledger.position} releases, this one included"
+    which = "the same release" if ledger.position == 1 else "this release alone, which the total includes"
+    told, rule = "", ""
     if ledger.delta != c.delta:
-        size, effect = ("smaller", "larger") if c.delta < ledger.delta else ("larger", "smaller")
-        alone = f", and at a {size} δ, which makes its ε {effect}"
+        size, rule = "smaller" if c.delta < ledger.delta else "larger", " (the smaller δ, the larger ε)"
+        told = f", told at the {size} δ = {figure(c.delta, upward=True)}"
     return (
-        element("b", f"One total: {total}. Limit: {limit}."),
-        f" {'Both' if ledger.limit else 'This is'} at {at}. Counted: {releases}, on “{ledger.dataset}”, up to"
-        f" {_day(issued)} (ledger {ledger.account}). The headline is of this release alone{alone}; it is part of the"
-        " total and not to be added. Not counted: later releases, and what was not charged to this ledger.",
+        element("b", f"In all {total} {limit}, for {releases}."),
+        f" That is what ledger {ledger.account} counted for “{ledger.dataset}” up to {_day(issued)}. The headline's"
+        f" ε = {figure(c.epsilon, upward=True)} is {which}{told}{rule}. Not counted: later releases, and what was not"
+        " charged to this ledger.",
     )
 
 
@@ -163,10 +164,11 @@ def _again(c: Record) -> Cell:
     if c.status == "SEEDED":
         return "No: give it secret noise first (no random_state)."
     ledger = None if c.issued is None else c.issued.ledger
+    whole = c if c.part_of is None else c.part_of
     provided = "" if c.status == "UNCONDITIONAL" else " (if what is assumed holds)"
     cost = (
-        f" One more like this adds at most ε = {figure(c.epsilon, upward=True)} and δ ="
-        f" {figure(c.delta, upward=True)} to what these people have spent{provided}."
+        f" One more like this adds at most ε = {figure(whole.epsilon, upward=True)} and δ ="
+        f" {figure(whole.delta, upward=True)} to what these people have spent{provided}."
     )
     if ledger is None:
         refuses = " Nobody counts or refuses it: charge all releases about these people to one ledger with a limit."
@@ -187,11 +189,11 @@ def _publishing(view: View) -> Cell:
         yes = f"Only if what is assumed holds, which nothing has tested. {yes}"
     return (
         element("b", yes),
-        " what was released, certificate.json, this page, and whatever is made of them without the private rows. A"
-        " .zip file or a folder that ppdp exported, or a .parquet table with this certificate in it, belongs to this"
-        " page if ",
+        " what was released, in a file that ppdp wrote; certificate.json; this page; and whatever is made of these"
+        " without the private rows, such as predictions for other people. A .zip file or a folder (an export), or a"
+        " .parquet table that ppdp wrote, belongs to this page if ",
         code("ppdp verify FILE"),
-        " prints the digest below. Files of other kinds cannot be checked so.",
+        " says that the derivation holds and prints the digest below. Files of other kinds cannot be checked so.",
     )
 
 
@@ -228,11 +230,11 @@ def _day(issued: Issued) -> str:
 
 def _check(c: Record) -> Cell:
     return (
-        "Ask the organisation that issued this page for two things: certificate.json, and the folder with the source"
-        f" of the program ppdp, version {c.versions['ppdp']} or newer. Better, get the program from your own IT: not"
-        " from the author of the page alone. In that folder run ",
+        "Ask the organisation that issued this page for certificate.json. Ask your own IT, or the IT of that"
+        f" organisation, for the source folder of the program ppdp, version {c.versions['ppdp']} or newer; do not take"
+        " it from the author of this page alone. In that folder run ",
         code("pip install ."),
-        ", then ",
+        ", then, where certificate.json lies, ",
         code("ppdp verify certificate.json"),
         ". It must print “the derivation holds and the digest matches” and this digest: ",
         element("span", c.digest, class_="hash"),
