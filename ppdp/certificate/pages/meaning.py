@@ -67,6 +67,8 @@ TERMS = {
     "coef_norm": "the coefficients together are no longer than this",
     "smoothing": "half the width in which the loss is rounded off",
 }
+
+
 def detection_power(content: Record, false_alarm: float) -> float:
     """Most often that an attacker's test can be right, at a given probability of an alarm on the other dataset.
 

@@ -70,7 +70,9 @@ def render_page(view: View, signer: str | None = None) -> str:
 
 def _foot(c: Record) -> str:
     """What a single sheet must say: what it is a part of, and that there is an if."""
-    data = () if c.dataset is None else (c.dataset if len(c.dataset) <= MOST_LETTERS else c.dataset[:MOST_LETTERS] + "…",)
+    data = (
+        () if c.dataset is None else (c.dataset if len(c.dataset) <= MOST_LETTERS else c.dataset[:MOST_LETTERS] + "…",)
+    )
     day = () if c.issued is None else (c.issued.date[:10],)
     return " · ".join((f"{c.status} certificate", *data, f"{c.digest[:19]}…", *day))
 

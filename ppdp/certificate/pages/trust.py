@@ -137,7 +137,7 @@ def _limits(facts: Sequence[Fact]) -> Iterator[str]:
         column = name.removeprefix("range of ")
         (others if column == name else ranges).append(f"{LIMITS.get(column, column)} ({value})")
     ranges = [*dict.fromkeys(ranges)]  # what one stage gives and the next one takes is one limit
-    named = [f"range{'s' * (len(ranges) > 1)} of {_listed(ranges)}"] if ranges else []
+    named = [f"range of {_listed(ranges)}"] if ranges else []
     shown = "; ".join([*named, *([_listed([*dict.fromkeys(others)])] if others else [])])
     yield (
         f"Declared limits{outwards}: {shown}. If one was read off these rows, the promise fails; nothing can check that."
