@@ -114,8 +114,8 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
         second = mean()
     spent, total = answers(second.to_html()), second.record.issued.ledger.epsilon
     shown = re.match(
-        r"In all ε = ([\d.]+) of at most ε = 3, both at δ = 10⁻⁵, for 2 releases, this one included\. That is what ledger"
-        r" \w+ counted for “visits” up to \d{4}-\d\d-\d\d\. The headline's ε = 1 is this release alone, which the total"
+        r"In all ε = ([\d.]+) of at most ε = 3, both at δ = 10⁻⁵, for 2 releases, this one included\. That is what"
+        r" ledger \w+ counted for “visits” up to \d{4}-\d\d-\d\d\. The headline's ε = 1 is this release alone, which the total"
         r" includes, told at the smaller δ = 10⁻⁶ \(the smaller δ, the larger ε\)\.",
         spent["Spent on these people so far"],
     )
@@ -229,14 +229,8 @@ def test_the_foot_of_a_sheet_has_its_status_and_no_name_can_end_the_style():
     (foot,) = re.findall(r'@bottom-left { content: "(.*)"; } }', page)
     assert set(re.sub(r"\\[0-9a-f]+ ", "", foot)) <= {*string.ascii_letters, *string.digits, *" .-"}
     read = re.sub(r"\\([0-9a-f]+) ", lambda one: chr(int(one[1], 16)), foot)
-    assert read == " · ".join(
-        (
-            "CONDITIONAL certificate",
-            f"{content['dataset'][:40]}…",
-            f"{content['digest'][:19]}…",
-            content["issued"]["date"][:10],
-        )
-    )
+    data, digest, day = content["dataset"], content["digest"], content["issued"]["date"]
+    assert read == f"CONDITIONAL certificate · {data[:40]}… · {digest[:19]}… · {day[:10]}"
     assert "script" not in Reader(page).tags
 
 

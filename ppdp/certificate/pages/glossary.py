@@ -22,8 +22,8 @@ GLOSSARY: Mapping[str, str] = {
     "detection": "An alarm of the attacker's test that is right.",
     "differential privacy": "Whatever one person's rows hold, what is released comes out with nearly the same"
     " probability.",
-    "digest": "A fingerprint (SHA-256) of what the certificate claims: another claim has another one. It does not tell who wrote"
-    " it.",
+    "digest": "A fingerprint (SHA-256) of what the certificate claims: another claim has another one. It does not"
+    " tell who wrote it.",
     "ε": "Epsilon: how much more likely any outcome can be with one record of a person than with another, as a factor"
     " exp(ε), apart from the small probability δ; smaller protects more.",
     "false alarm": "An alarm of the attacker's test that is wrong.",

@@ -29,7 +29,6 @@ from ppdp.certificate.pages.settings import settings
 from ppdp.certificate.pages.summary import PUBLIC_FACTS, first_page
 from ppdp.certificate.pages.view import ASKED, Noise, View, law_of, only_the_last, spreads
 from ppdp.certificate.record import Mechanism, Record, Step
-from ppdp.core.figures import figure
 from ppdp.core.formula import CHOICE, FLIPS, GAUSSIAN
 from ppdp.privacy.gate import GATE_KINDS
 
@@ -70,11 +69,9 @@ def render_page(view: View, signer: str | None = None) -> str:
 
 def _foot(c: Record) -> str:
     """What a single sheet must say: what it is a part of, and that there is an if."""
-    data = (
-        () if c.dataset is None else (c.dataset if len(c.dataset) <= MOST_LETTERS else c.dataset[:MOST_LETTERS] + "…",)
-    )
-    day = () if c.issued is None else (c.issued.date[:10],)
-    return " · ".join((f"{c.status} certificate", *data, f"{c.digest[:19]}…", *day))
+    data, day = c.dataset or "", "" if c.issued is None else c.issued.date[:10]
+    short = data if len(data) <= MOST_LETTERS else f"{data[:MOST_LETTERS]}…"
+    return " · ".join(filter(None, (f"{c.status} certificate", short, f"{c.digest[:19]}…", day)))
 
 
 def meaning(view: View) -> Sequence[Element]:

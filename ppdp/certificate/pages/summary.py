@@ -144,9 +144,8 @@ def _spent(c: Record) -> Cell:
         return f"{NO_LEDGER} {known} Nothing is known of releases by anybody else."
     ledger, at = issued.ledger, f"δ = {figure(issued.ledger.delta, upward=True)}"
     total = "no ε covers it" if ledger.epsilon is None else f"ε = {figure(ledger.epsilon, upward=True)}"
-    limit = (
-        f"of at most ε = {figure(ledger.limit.epsilon)}, both at {at}" if ledger.limit else f"at {at}, without a limit"
-    )
+    most = ledger.limit
+    limit = f"of at most ε = {figure(most.epsilon)}, both at {at}" if most else f"at {at}, without a limit"
     releases = "1 release: this one" if ledger.position == 1 else f"{ledger.position} releases, this one included"
     which = "the same release" if ledger.position == 1 else "this release alone, which the total includes"
     told, rule = "", ""

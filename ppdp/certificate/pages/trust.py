@@ -127,21 +127,22 @@ def unit_on_trust(c: Record) -> str:
 
 def _limits(facts: Sequence[Fact]) -> Iterator[str]:
     """Ranges and norms: rows are clipped to them, but where they come from nobody can tell."""
-    if not facts:
-        return
-    ranges, others, outwards = [], [], ""
+    ranges: list[str] = []
+    others: list[str] = []
+    outwards = ""
     for fact in facts:
         value, rounded, _ = shortened(fact).partition(", rounded ")
         outwards = ", rounded outwards" if rounded else outwards
         name = fact.name.replace("range of what comes out in ", "range of ")
         column = name.removeprefix("range of ")
         (others if column == name else ranges).append(f"{LIMITS.get(column, column)} ({value})")
-    ranges = [*dict.fromkeys(ranges)]  # what one stage gives and the next one takes is one limit
-    named = [f"range of {_listed(ranges)}"] if ranges else []
-    shown = "; ".join([*named, *([_listed([*dict.fromkeys(others)])] if others else [])])
-    yield (
-        f"Declared limits{outwards}: {shown}. If one was read off these rows, the promise fails; nothing can check that."
-    )
+    # what one stage gives and the next one takes is one limit
+    named = [f"{words}{_listed([*dict.fromkeys(one)])}" for words, one in (("range of ", ranges), ("", others)) if one]
+    if named:
+        yield (
+            f"Declared limits{outwards}: {'; '.join(named)}. If one was read off these rows, the promise fails; nothing"
+            " can check that."
+        )
 
 
 def _setting(fact: Fact) -> str:
