@@ -115,8 +115,8 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
     spent, total = answers(second.to_html()), second.record.issued.ledger.epsilon
     shown = re.match(
         r"In all ε = ([\d.]+) of at most ε = 3, both at δ = 10⁻⁵, for 2 releases, this one included\. That is what"
-        r" ledger \w+ counted for “visits” up to \d{4}-\d\d-\d\d\. The headline's ε = 1 is this release alone, which the total"
-        r" includes, told at the smaller δ = 10⁻⁶ \(the smaller δ, the larger ε\)\.",
+        r" ledger \w+ counted for “visits” up to \d{4}-\d\d-\d\d\. The headline's ε = 1 is this release alone, which"
+        r" the total includes, told at the smaller δ = 10⁻⁶ \(the smaller δ, the larger ε\)\.",
         spent["Spent on these people so far"],
     )
     assert total <= float(shown[1]) <= total * 1.001
@@ -129,6 +129,10 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
         found = answers(mean().to_html())
     assert "without a limit, for 1 release: this one." in found["Spent on these people so far"]
     assert "refuses nothing before it has a limit" in found["Again next month?"]
+    content = second.to_dict()
+    content["issued"]["ledger"] |= {"epsilon": None, "limit": None}
+    unknown = answers(render_page(content))["Spent on these people so far"]
+    assert unknown.startswith("No ε covers all of it at δ = 10⁻⁵: 2 releases, this one included.")
 
 
 def test_who_made_it_when_and_how_to_check_it(tmp_path):
