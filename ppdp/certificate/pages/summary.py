@@ -145,7 +145,8 @@ def _spent(c: Record) -> Cell:
     ledger, at = issued.ledger, f"δ = {figure(issued.ledger.delta, upward=True)}"
     most = ledger.limit
     limit = f"of at most ε = {figure(most.epsilon)}, both at {at}" if most else f"at {at}, without a limit"
-    known = ledger.epsilon is not None and f"In all ε = {figure(ledger.epsilon, upward=True)} {limit}, for"
+    none = f"No ε covers all of it at {at}:"
+    total = none if ledger.epsilon is None else f"In all ε = {figure(ledger.epsilon, upward=True)} {limit}, for"
     releases = "1 release: this one" if ledger.position == 1 else f"{ledger.position} releases, this one included"
     which = "the same release" if ledger.position == 1 else "this release alone, which the total includes"
     told, rule = "", ""
@@ -153,7 +154,7 @@ def _spent(c: Record) -> Cell:
         size, rule = "smaller" if c.delta < ledger.delta else "larger", " (the smaller δ, the larger ε)"
         told = f", told at the {size} δ = {figure(c.delta, upward=True)}"
     return (
-        element("b", f"{known or f'No ε covers all of it at {at}:'} {releases}."),
+        element("b", f"{total} {releases}."),
         f" That is what ledger {ledger.account} counted for “{ledger.dataset}” up to {_day(issued)}. The headline's"
         f" ε = {figure(c.epsilon, upward=True)} is {which}{told}{rule}. Not counted: later releases, and what was not"
         " charged to this ledger.",
