@@ -106,6 +106,15 @@ def test_figures_have_a_size_and_a_name(browser, folder):
     assert min(named) > 0
 
 
+def test_page_one_is_one_sheet_of_a4(browser, folder):
+    inside = 680, 267 * 96 / 25.4  # pixels between the margins of a sheet
+    for kind in KINDS:
+        browser.show(folder / f"{kind}.html", width=inside[0])
+        browser("Emulation.setEmulatedMedia", media="print")
+        assert browser.value("document.querySelector('header').getBoundingClientRect().height") <= inside[1]
+        browser("Emulation.setEmulatedMedia", media="")
+
+
 def test_page_prints_on_white_even_from_a_dark_screen(browser, folder):
     for kind in KINDS:
         browser.show(folder / f"{kind}.html", width=DESKTOP, dark=True)

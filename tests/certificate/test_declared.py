@@ -9,7 +9,8 @@ from zoo import document, sealed
 
 from ppdp import Certificate, Domain, Pipeline, make_pipeline
 from ppdp.certificate import verify
-from ppdp.certificate.pages.meaning import MOST_FACTS, ON_TRUST
+from ppdp.certificate.pages.meaning import ON_TRUST
+from ppdp.certificate.pages.trust import MOST_FACTS
 from ppdp.core.declared import constants, ranges_by_column
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from ppdp.transformers import GridQuantizer, MinMaxScaler, NormClipper, RowMap

@@ -1,15 +1,18 @@
 """Page one, the checklist and the glossary: what a reviewer asks is answered, and nothing more than is known."""
 
 import re
+import string
+from pathlib import Path
 
+import numpy as np
 import pytest
 from documents import record_of, render_page
 from pages import Reader
 from zoo import certificate, document
 
-from ppdp import Certificate, Ledger, Pipeline
+from ppdp import Certificate, Ledger, Pipeline, make_pipeline
 from ppdp.certificate.pages.glossary import GLOSSARY, used
-from ppdp.certificate.pages.meaning import shortened
+from ppdp.certificate.pages.trust import shortened
 from ppdp.certificate.record import Fact
 from ppdp.certificate.share import paper
 from ppdp.exceptions import ExportError, InvalidParameter
@@ -30,6 +33,7 @@ QUESTIONS = (
     "How to check it",
 )
 ROWS = [[i / 500] for i in range(500)]
+ROOT = Path(__file__).parents[2]
 
 
 def answers(page):
@@ -73,7 +77,10 @@ def test_no_promise_without_its_if():
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("unconditional", "Each of the 3000 people in the table, one row each (assumed: nobody declared it)."),
+        (
+            "unconditional",
+            "Each of the 3000 people in the table, one row each (assumed: nobody declared it). The stage “dedup”",
+        ),
         ("three rows each", "Each person in the table of 3000 rows, at most 3 rows each (declared, not checked)."),
         ("added rows", "Each person, in the table or not, at most 2 rows each (declared, not checked), and how many"),
         ("persons", "Each person with all of their rows, of which at most"),
@@ -84,22 +91,48 @@ def test_who_is_protected_on_whose_word(name, words):
     assert of(name)["Who is protected"].startswith(words)
 
 
+def test_a_stage_that_looks_for_duplicates_is_not_taken_for_one_that_looks_for_people():
+    said = "The stage “dedup” looks for rows that are equal in what it compares, not for people who have several rows."
+    assert said in of("unconditional")["Who is protected"]
+    several = of("bands")["Who is protected"]
+    assert "stages “all”, “window”, “soft” look for rows that are equal or close in what they compare" in several
+    assert not any("people who have" in of(name)["Who is protected"] for name in ("conditional", "persons"))
+
+
+def test_which_file_belongs_to_the_page():
+    found = of("unconditional")["May it be published?"]
+    assert (
+        "belongs to this page if ppdp verify FILE says that the derivation holds and prints the digest below" in found
+    )
+
+
 def test_what_was_spent_is_what_the_ledger_says_or_unknown():
     assert of("unconditional")["Spent on these people so far"].startswith("Unknown: no ledger.")
-    assert "nothing counts it" in of("unconditional")["Again next month?"]
+    assert "Nobody counts or refuses it" in of("unconditional")["Again next month?"]
     with Ledger(epsilon=3.0, delta=1e-5):
         mean()
         second = mean()
     spent, total = answers(second.to_html()), second.record.issued.ledger.epsilon
     shown = re.match(
-        r"ε = ([\d.]+) of at most 3 at δ = 10⁻⁵ \(a larger δ than the headline's, which makes ε smaller\):"
-        r" 2 releases on “visits”",
+        r"In all ε = ([\d.]+) of at most ε = 3, both at δ = 10⁻⁵, for 2 releases, this one included\. That is what"
+        r" ledger \w+ counted for “visits” up to \d{4}-\d\d-\d\d\. The headline's ε = 1 is this release alone, which"
+        r" the total includes, told at the smaller δ = 10⁻⁶ \(the smaller δ, the larger ε\)\.",
         spent["Spent on these people so far"],
     )
     assert total <= float(shown[1]) <= total * 1.001
-    assert "refuses" in spent["Again next month?"]
+    costs = (
+        "Yes, as a further release. One more like this adds at most ε = 1 and δ = 10⁻⁶ to what these people have spent."
+    )
+    assert spent["Again next month?"].startswith(costs)
+    assert "refuses, before a row is read, what would exceed the limit" in spent["Again next month?"]
     with Ledger():
-        assert "The ledger has no limit." in answers(mean().to_html())["Spent on these people so far"]
+        found = answers(mean().to_html())
+    assert "without a limit, for 1 release: this one." in found["Spent on these people so far"]
+    assert "refuses nothing before it has a limit" in found["Again next month?"]
+    content = second.to_dict()
+    content["issued"]["ledger"] |= {"epsilon": None, "limit": None}
+    unknown = answers(render_page(content))["Spent on these people so far"]
+    assert unknown.startswith("No ε covers all of it at δ = 10⁻⁵: 2 releases, this one included.")
 
 
 def test_who_made_it_when_and_how_to_check_it(tmp_path):
@@ -109,9 +142,11 @@ def test_who_made_it_when_and_how_to_check_it(tmp_path):
     assert "names nobody who answers for it" in plain["Taken on trust"]
     named = mean(responsible="Ann Author, Clinic", purpose="Planning")
     found = answers(named.to_html())
-    assert found["Made by"].startswith("Ann Author, Clinic (in the words of the issuer, which the certificate does not")
+    assert found["Made by"].startswith(
+        "“Ann Author, Clinic” (in the words of the issuer, which the certificate does not"
+    )
     assert f"on {named['issued']['date'][:10]}, with ppdp {named['versions']['ppdp']}." in found["Made by"]
-    assert "Ann Author, Clinic is named as responsible" in found["Taken on trust"]
+    assert "“Ann Author, Clinic” is named as responsible" in found["Taken on trust"]
     assert "Purpose: Planning" in found["Released"]
     assert named.digest in found["How to check it"]
 
@@ -164,7 +199,43 @@ def test_the_page_shows_few_digits_and_the_document_has_all():
     assert "range of every column 0 to 0.3334, rounded outwards" in Reader(issued.to_html()).text
 
 
-# ---------------------------------------------------------------- checklist, glossary, paper
+# ---------------------------------------------------------------- settings, checklist, glossary, paper
+
+
+def test_page_one_says_where_all_facts_and_settings_stand_and_there_they_are():
+    page = render_page(document("unconditional"))
+    pointer = "“Public facts” has every fact with who said it, and “Settings of the steps” has all public parameters"
+    assert pointer in answers(page)["Taken on trust"]
+    assert "<h2>Public facts</h2>" in page
+    wide = make_pipeline(MinMaxScaler([(0, 1 + i) for i in range(60)]), GaussianMechanism()).fit(np.zeros((300, 60)))
+    assert (
+        "has the first 50 declared facts with who said it; certificate.json has the others"
+        in (answers(wide.certificate_.to_html())["Taken on trust"])
+    )
+
+
+@pytest.mark.parametrize("name", ["unconditional", "on a ladder", "medians chosen", "nothing known", "a histogram"])
+def test_every_public_parameter_of_every_step_is_listed(name):
+    c = document(name)
+    text = Reader(render_page(c)).text
+    listed = text[text.index("Settings of the steps Every") : text.index("Checklist after NIST")]
+    rungs = c["gate"]["ladder"]["rungs"] if c["gate"] and c["gate"]["ladder"] else []
+    for part in (*c["steps"], *c["releases"], c["mechanism"], *rungs):
+        for key, value in part["parameters"].items():
+            assert f"{key} = " in listed or all(f"{key}: {inner} = " in listed for inner in value)
+    assert ("of a list of more than 12 values" in listed) == (" values)" in listed)
+
+
+def test_the_foot_of_a_sheet_has_its_status_and_no_name_can_end_the_style():
+    content = document("conditional")
+    content["dataset"] = '</style><script>"}\\ * { color: red } é' + "x" * 60
+    page = render_page(content)
+    (foot,) = re.findall(r'@bottom-left { content: "(.*)"; } }', page)
+    assert set(re.sub(r"\\[0-9a-f]+ ", "", foot)) <= {*string.ascii_letters, *string.digits, *" .-"}
+    read = re.sub(r"\\([0-9a-f]+) ", lambda one: chr(int(one[1], 16)), foot)
+    data, digest, day = content["dataset"], content["digest"], content["issued"]["date"]
+    assert read == f"CONDITIONAL certificate · {data[:40]}… · {digest[:19]}… · {day[:10]}"
+    assert "script" not in Reader(page).tags
 
 
 def test_the_checklist_says_what_only_the_organisation_can_answer():
@@ -188,6 +259,15 @@ def test_the_glossary_has_the_words_of_the_page_and_no_others():
     assert "The guarantee holds only if" not in told
     assert "gate A noisy" not in told
     assert all(said.endswith(".") and "\n" not in said for said in GLOSSARY.values())
+
+
+def test_the_site_explains_a_word_of_the_page_in_the_same_sentence():
+    lines = (ROOT / "docs/reference/glossary.md").read_text("utf-8").splitlines()
+    rows = [re.fullmatch(r"\| \*\*(.+?)\*\* \| (.+?\.) \(\[.+\]\(.+\)\) \|", line) for line in lines if "**" in line]
+    told = [(name, row[2]) for row in rows for name in row[1].split(", ")]
+    names = [name.lower() for name, _ in told if name not in ("CONDITIONAL", "UNCONDITIONAL", "SEEDED")]
+    assert len({*names}) == len(names), "a word stands there once"
+    assert {name: said for name, said in told if name in GLOSSARY} == dict(GLOSSARY)
 
 
 def test_a_pdf_is_printed_by_a_browser_or_refused_with_what_to_do(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from zoo import ZOO, document
 
 from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.bounds import FORMULAS
-from ppdp.certificate.pages.meaning import MOST_NAMED
+from ppdp.certificate.pages.trust import MOST_NAMED
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler, NormClipper
 
@@ -80,7 +80,7 @@ def test_ranges_labels_functions_and_settings():
     assert words[3].startswith("Declared of map, not checked on these rows: the function treats rows one by one")
     assert words[4] == "Declared of map, not checked on these rows: its Lipschitz constant is 1.0."
     settings = (
-        "Settings that nobody may have chosen by looking at these rows: max_iter; and all other public parameters"
+        "Settings that nobody may have chosen by looking at these rows: max_iter (10); and all other public parameters"
     )
     assert words[5] == f"{settings} of the steps."
 
@@ -116,7 +116,16 @@ def test_long_lists_end():
         if "Declared limits" in words
     ]
     assert f"and {width - MOST_NAMED} more" in limits
-    assert len(limits) < 300
+    assert len(limits) < 400
+
+
+def test_up_to_twelve_columns_are_named_and_what_several_stages_say_once():
+    columns = [f"c{i}" for i in range(MOST_NAMED)]
+    frame = pd.DataFrame(np.zeros((300, MOST_NAMED)), columns=columns)
+    box = MinMaxScaler(dict.fromkeys(columns, (0, 1 / 3)))
+    limits = rests_on(make_pipeline(box, GaussianMechanism()).fit(frame).certificate_.to_dict())[1]
+    named = ", ".join(f"{name} (0 to 0.3334)" for name in columns)
+    assert limits.startswith(f"Declared limits, rounded outwards: range of {named}. If one was read off")
 
 
 def test_a_fact_of_an_unknown_origin_is_somebodys_word():

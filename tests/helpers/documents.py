@@ -3,7 +3,7 @@
 from functools import wraps
 
 from ppdp.certificate import numbers
-from ppdp.certificate.pages import meaning, sections, shown, view
+from ppdp.certificate.pages import meaning, sections, shown, trust, view
 from ppdp.certificate.record import Record, read_as
 from ppdp.certificate.share import registry_record
 
@@ -47,4 +47,4 @@ render_card = of_document(shown.render_card, view_of)
 render_fragment = of_document(shown.render_fragment, view_of)
 render_page = of_document(sections.render_page, view_of)
 render_text = of_document(shown.render_text, view_of)
-rests_on = of_document(meaning.rests_on)
+rests_on = of_document(trust.rests_on)

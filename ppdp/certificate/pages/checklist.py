@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from ppdp.certificate.pages.markup import h2, p, table
-from ppdp.certificate.pages.meaning import ASSUMED_UNIT, unit_on_trust
+from ppdp.certificate.pages.trust import ASSUMED_UNIT, unit_on_trust
 from ppdp.certificate.pages.view import View
 from ppdp.core.figures import figure
 from ppdp.core.formula import EXACT_LAWS, GAUSSIAN

@@ -1,4 +1,7 @@
-"""The terms of certificates and their pages, one plain sentence each: the only place where they are explained."""
+"""The terms of certificates and their pages, one plain sentence each.
+
+This is their source: ``docs/reference/glossary.md`` has the same sentences, and a test says where it has not.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,14 @@ GLOSSARY: Mapping[str, str] = {
     "detection": "An alarm of the attacker's test that is right.",
     "differential privacy": "Whatever one person's rows hold, what is released comes out with nearly the same"
     " probability.",
-    "digest": "A fingerprint (SHA-256) of what the certificate claims; a document with another claim has another one.",
+    "digest": "A fingerprint (SHA-256) of what the certificate claims: another claim has another one. It does not"
+    " tell who wrote it.",
     "ε": "Epsilon: how much more likely any outcome can be with one record of a person than with another, as a factor"
     " exp(ε), apart from the small probability δ; smaller protects more.",
     "false alarm": "An alarm of the attacker's test that is wrong.",
-    "gate": "A noisy test of what a bound needs of the rows; if it does not pass, nothing is released.",
-    "ledger": "An account of everything that was released about the same people, which refuses what exceeds its limit.",
-    "mechanism": "The last step of a pipeline, which answers with noise.",
+    "gate": "One noisy test of what bounds need of the rows; if it does not pass, that refusal is all that leaves.",
+    "ledger": "The record of everything that was released about the same people; it refuses what exceeds its limit.",
+    "mechanism": "The last step of a pipeline: it releases an answer or a model with noise.",
     "μ": "Mu: the strength of the whole guarantee in one number; telling two records apart is as hard as telling a"
     " normal distribution from the same one shifted by μ standard deviations.",
     "neighbouring datasets": "Two possible tables that differ in what is protected, such as one person's rows.",
@@ -38,7 +42,7 @@ GLOSSARY: Mapping[str, str] = {
     "sensitivity": "The most by which an answer can change if one table is exchanged for a neighbouring one.",
     "signature": "A mark that only the owner of a secret key can make, and that anybody can check: it says who vouches"
     " for the certificate.",
-    "stage": "One step of preparing the rows, such as filling missing values or scaling.",
+    "stage": "A transformer in a pipeline: it prepares the rows, for instance fills missing values or scales.",
     "trade-off": "How rare misses can be at each rate of false alarms; the guarantee keeps both from being rare.",
     "UNCONDITIONAL": "The guarantee holds whatever the private rows contain, if what was declared is true.",
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from importlib.resources import files
 from typing import Any
@@ -71,6 +71,14 @@ def table(heads: Sequence[tuple[str, str]], lines: Sequence[Sequence[Cell]], cla
     return element("table", element("thead", head), element("tbody", *rows), class_=class_)
 
 
+def explained(meanings: Iterable[tuple[str, str]]) -> Element | None:
+    """A line that says what words mean, where they need it."""
+    parts: list[Element | str] = []
+    for word, meaning in meanings:
+        parts += ["; " if parts else "", element("b", word), f": {meaning}"]
+    return p(*parts, ".", class_="note") if parts else None
+
+
 def _parts(content: Cell) -> tuple[Element | str | None, ...]:
     return content if isinstance(content, tuple) else (content,)
 
@@ -85,20 +93,27 @@ def _style() -> str:
     return files("ppdp.certificate.pages").joinpath("page.css").read_text(encoding="utf-8")
 
 
-def html_page(title: str, main: Element) -> str:
-    """One HTML file that reads on a phone, on a screen and on paper.
+def _foot(words: str) -> str:
+    """The style that prints these words at the foot of every sheet; but for the plainest, each letter is its number."""
+    plain = (one if one.isascii() and (one.isalnum() or one in " .-") else f"\\{ord(one):x} " for one in words)
+    return f'@page {{ @bottom-left {{ content: "{"".join(plain)}"; }} }}\n'
+
+
+def html_page(title: str, main: Element, foot: str = "") -> str:
+    """One HTML file that reads on a phone, on a screen and on paper, where ``foot`` stands on every sheet.
 
     A browser may paint it with its own style sheet, and nothing else: no script in it would run.
     """
-    style = base64.b64encode(hashlib.sha256(_style().encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'"
+    style = _style() + (_foot(foot) if foot else "")
+    own = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{own}'; base-uri 'none'; form-action 'none'"
     head = element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("title", title),
-        element("style", _style()),
+        element("style", style),
     )
     return "<!DOCTYPE html>\n" + to_html(element("html", head, element("body", main), lang="en")) + "\n"
 

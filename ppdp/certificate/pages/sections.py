@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
 from ppdp.certificate.pages.checklist import checklist
@@ -15,6 +14,7 @@ from ppdp.certificate.pages.markup import (
     bound,
     code,
     element,
+    explained,
     h2,
     html_page,
     items,
@@ -25,16 +25,16 @@ from ppdp.certificate.pages.markup import (
     table,
 )
 from ppdp.certificate.pages.meaning import DIGEST, FACTS, ON_TRUST, RULES, WAYS, rounded_up, slack_in_words, terms
-from ppdp.certificate.pages.summary import first_page
+from ppdp.certificate.pages.settings import settings
+from ppdp.certificate.pages.summary import PUBLIC_FACTS, first_page
 from ppdp.certificate.pages.view import ASKED, Noise, View, law_of, only_the_last, spreads
 from ppdp.certificate.record import Mechanism, Record, Step
-from ppdp.core.figures import figure
 from ppdp.core.formula import CHOICE, FLIPS, GAUSSIAN
 from ppdp.privacy.gate import GATE_KINDS
 
 STATUSES = ("chosen", "offered", "not offered")
+MOST_LETTERS = 40  # of the name of the data, at the foot of a sheet
 RUNGS = ("did not pass", "passed, used", "not needed")
-MOST = 10  # values of a list that are shown one by one
 
 
 def render_page(view: View, signer: str | None = None) -> str:
@@ -57,13 +57,21 @@ def render_page(view: View, signer: str | None = None) -> str:
         *curve(c),
         *tradeoff(view),
         *facts(view),
+        *settings(c),
         *routes(c),
         *checklist(view),
         closing(view),
     )
     words = " ".join(text for part in parts if part is not None for text in part.itertext())
     main = element("main", *parts, *glossary(words), class_=c.status.lower())
-    return html_page(f"{title}: {c.dataset}" if c.dataset else title, main)
+    return html_page(f"{title}: {c.dataset}" if c.dataset else title, main, _foot(c))
+
+
+def _foot(c: Record) -> str:
+    """What a single sheet must say: what it is a part of, and that there is an if."""
+    data, day = c.dataset or "", "" if c.issued is None else c.issued.date[:10]
+    short = data if len(data) <= MOST_LETTERS else f"{data[:MOST_LETTERS]}…"
+    return " · ".join(filter(None, (f"{c.status} certificate", short, f"{c.digest[:19]}…", day)))
 
 
 def meaning(view: View) -> Sequence[Element]:
@@ -135,39 +143,19 @@ def stages(view: View) -> Sequence[Element | None]:
             element("span", element("i", class_="key t"), "where the stage before ended"),
             class_="note legend",
         ),
-        _explained((way, words) for way, words in WAYS.items() if any(step.way == way for step in c.steps)),
-        _explained(terms(label.split()[1] for point in points for label in point.labels)),
+        explained((way, words) for way, words in WAYS.items() if any(step.way == way for step in c.steps)),
+        explained(terms(label.split()[1] for point in points for label in point.labels)),
     )
 
 
-def _explained(meanings: Iterable[tuple[str, str]]) -> Element | None:
-    """A line that says what words mean, where they need it."""
-    parts: list[Element | str] = []
-    for word, meaning in meanings:
-        parts += ["; " if parts else "", element("b", word), f": {meaning}"]
-    return p(*parts, ".", class_="note") if parts else None
-
-
 def _stage(step: Step) -> tuple[Element | str, ...]:
-    """A stage with its public parameters and its conditions."""
-    shown = ", ".join(f"{name} = {_plain(value)}" for name, value in step.parameters.items() if value is not None)
+    """A stage with its conditions."""
     how = ["tested" if condition.tested else "assumed" for condition in step.conditions]
     conditions = [
         element("span", element("b", word), f": {condition.statement}", class_=f"condition {word}")
         for word, condition in zip(how, step.conditions)
     ]
-    return step.name, small(step.class_, f": {shown}" if shown else None), *conditions
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, (bool, str)):
-        return str(value)
-    if isinstance(value, (list, tuple)):
-        shown = [_plain(v) for v in value]
-        if len(shown) > MOST:
-            return f"[{', '.join(shown[:3])}, …, {shown[-1]}] ({len(shown)} values)"
-        return f"[{', '.join(shown)}]"
-    return figure(value) if isinstance(value, (int, float)) else "none"
+    return step.name, small(step.class_), *conditions
 
 
 def releases(view: View) -> Sequence[Element | None]:
@@ -185,7 +173,7 @@ def releases(view: View) -> Sequence[Element | None]:
         p(*_noise(view, laws)),
         table([*heads, ("Proof", "")], [_line(c, noise, laws) for noise in view.noises], class_="released cards"),
         items(view.parts) if view.parts else None,
-        _explained(terms(release.statistic for release in c.releases)),
+        explained(terms(release.statistic for release in c.releases)),
         p("Arrays that left: ", code(arrays), f".{sizes}", class_="note") if arrays else None,
     )
 
@@ -270,9 +258,7 @@ def mechanism(c: Record) -> Sequence[Element | None]:
         pairs(
             ("Utilities" if law == CHOICE else "Values without noise", ("at most ", bound(m.bound), " each")),
             ("Noise σ on each" if law == GAUSSIAN else "Noise scale", number(m.noise_scale)),
-            *((name, _plain(value)) for name, value in m.parameters.items()),
         ),
-        _explained(terms(m.parameters)),
     )
 
 
@@ -296,7 +282,7 @@ def facts(view: View) -> Sequence[Element]:
     """Public facts with their origins."""
     names = {**FACTS, **({"n_rows": "rows, at most"} if view.record.neighbours.hides_number else {})}
     return (
-        h2("Public facts"),
+        h2(PUBLIC_FACTS),
         p(f"The derivation rests on these, and they are published with it. {ON_TRUST}"),
         table(
             [("Fact", ""), ("Value", "wide"), ("Origin", "")],

@@ -6,7 +6,9 @@ from xml.etree.ElementTree import Element
 
 from ppdp.certificate.issued import UNPROVED
 from ppdp.certificate.pages.markup import Cell, bound, code, element, items, p, pairs, small
-from ppdp.certificate.pages.meaning import ASSUMED_UNIT, unit_on_trust, what_left
+from ppdp.certificate.pages.meaning import what_left
+from ppdp.certificate.pages.settings import SETTINGS
+from ppdp.certificate.pages.trust import ASSUMED_UNIT, MOST_FACTS, not_shown, unit_on_trust
 from ppdp.certificate.pages.view import View
 from ppdp.certificate.record import Issued, Record
 from ppdp.core.adjacency import UNPROTECTED
@@ -22,6 +24,7 @@ IN_SHORT = {
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
 }
 NO_LEDGER = "Unknown: no ledger."
+PUBLIC_FACTS = "Public facts"
 
 
 def first_page(view: View, signer: str | None) -> Element:
@@ -37,10 +40,10 @@ def first_page(view: View, signer: str | None) -> Element:
         items([f"Warning: {warning}" for warning in c.warnings], class_="warnings") if c.warnings else None,
         pairs(
             ("For one person", _for_one(view)),
-            ("Who is protected", (_protected(c), small(f" Neighbouring datasets: {view.neighbours}."))),
+            ("Who is protected", (_protected(c), _duplicates(c), small(f" Neighbouring datasets: {view.neighbours}."))),
             ("Against whom", _against(c)),
             ("Released", _released(view)),
-            ("Taken on trust", (_stated_by(view), items(view.rests_on, class_="rests"))),
+            ("Taken on trust", _trusted(view)),
             ("Spent on these people so far", _spent(c)),
             ("Again next month?", _again(c)),
             ("May it be published?", _publishing(view)),
@@ -74,6 +77,18 @@ def _protected(c: Record) -> str:
     return f"Each person in the table of {n} rows, {each} ({word})."
 
 
+def _duplicates(c: Record) -> str | None:
+    """What a stage that looks for duplicates does not look for."""
+    found = [step for step in c.steps if step.class_.endswith("Deduplicator")]
+    if not found or c.neighbours.cuts or not c.neighbours.record_level:
+        return None
+    names = ", ".join(f"“{step.name}”" for step in found)
+    equal = "equal" if all(step.class_ == "Deduplicator" for step in found) else "equal or close"
+    many = len(found) > 1
+    stages, what = (f"stages {names} look", "they compare") if many else (f"stage {names} looks", "it compares")
+    return f" The {stages} for rows that are {equal} in what {what}, not for people who have several rows."
+
+
 def _against(c: Record) -> str:
     """The attacker; of what protects nobody, that there is none."""
     if c.status == "SEEDED":
@@ -98,13 +113,22 @@ def _responsible(view: View) -> str | None:
     return next((words for name, words in view.said if name == "responsible"), None)
 
 
-def _stated_by(view: View) -> str:
+def _trusted(view: View) -> Cell:
+    """What must be true, on whose word, and where all of it stands."""
     name = _responsible(view)
-    who = f"{name} is named as responsible" if name else "the certificate names nobody who answers for it"
-    return f"Stated by whoever ran the fit; {who}."
+    who = f"“{name}” is named as responsible" if name else "the certificate names nobody who answers for it"
+    cut = not_shown(view.record)
+    most = f"the first {MOST_FACTS} declared facts" if cut else "every fact"
+    rest = "; certificate.json has the others" if cut else ""
+    return (
+        f"Stated by whoever ran the fit; {who}.",
+        items(view.rests_on, class_="rests"),
+        f"Further down on this page, “{PUBLIC_FACTS}” has {most} with who said it{rest}, and “{SETTINGS}” has all"
+        " public parameters of the steps.",
+    )
 
 
-def _spent(c: Record) -> str:
+def _spent(c: Record) -> Cell:
     """What all releases about these people come to, as far as a ledger or the process knows."""
     issued = c.issued
     if issued is None:
@@ -118,53 +142,61 @@ def _spent(c: Record) -> str:
             f" δ = {figure(together.delta, upward=True)}."
         )
         return f"{NO_LEDGER} {known} Nothing is known of releases by anybody else."
-    ledger = issued.ledger
-    of_limit = f" of at most {figure(ledger.limit.epsilon)}" if ledger.limit else ""
-    total = (
-        "No ε covers them"
-        if ledger.epsilon is None
-        else f"ε = {figure(ledger.epsilon, upward=True)}{of_limit} at δ = {figure(ledger.delta, upward=True)}"
-    )
-    releases = "1 release" if ledger.position == 1 else f"{ledger.position} releases"
-    counted = "" if ledger.limit else " The ledger has no limit."
+    ledger, at = issued.ledger, f"δ = {figure(issued.ledger.delta, upward=True)}"
+    most = ledger.limit
+    limit = f"of at most ε = {figure(most.epsilon)}, both at {at}" if most else f"at {at}, without a limit"
+    none = f"No ε covers all of it at {at}:"
+    total = none if ledger.epsilon is None else f"In all ε = {figure(ledger.epsilon, upward=True)} {limit}, for"
+    releases = "1 release: this one" if ledger.position == 1 else f"{ledger.position} releases, this one included"
+    which = "the same release" if ledger.position == 1 else "this release alone, which the total includes"
+    told, rule = "", ""
     if ledger.delta != c.delta:
-        size, opposite = ("larger", "smaller") if ledger.delta > c.delta else ("smaller", "larger")
-        total += f" (a {size} δ than the headline's, which makes ε {opposite})"
+        size, rule = "smaller" if c.delta < ledger.delta else "larger", " (the smaller δ, the larger ε)"
+        told = f", told at the {size} δ = {figure(c.delta, upward=True)}"
     return (
-        f"{total}: {releases} on “{ledger.dataset}” in ledger {ledger.account}, counted on {_day(issued)}, this one"
-        f" included.{counted} Later releases, and those that were not charged to that ledger, are not in it."
+        element("b", f"{total} {releases}."),
+        f" That is what ledger {ledger.account} counted for “{ledger.dataset}” up to {_day(issued)}. The headline's"
+        f" ε = {figure(c.epsilon, upward=True)} is {which}{told}{rule}. Not counted: later releases, and what was not"
+        " charged to this ledger.",
     )
 
 
-def _again(c: Record) -> str:
-    """Whether the same may be run once more."""
-    ledger = None if c.issued is None else c.issued.ledger
-    adds = "Yes, but as a further release: each one about these people adds to that total"
+def _again(c: Record) -> Cell:
+    """Whether the same may be run once more, what that costs, and who refuses it."""
     if c.status == "SEEDED":
         return "No: give it secret noise first (no random_state)."
+    ledger = None if c.issued is None else c.issued.ledger
+    whole = c if c.part_of is None else c.part_of
+    provided = "" if c.status == "UNCONDITIONAL" else " (if what is assumed holds)"
+    cost = (
+        f" One more like this adds at most ε = {figure(whole.epsilon, upward=True)} and δ ="
+        f" {figure(whole.delta, upward=True)} to what these people have spent{provided}."
+    )
     if ledger is None:
-        return (
-            f"{adds}, and nothing counts it: a second one like this at most doubles ε and δ. Charge all of them to one"
-            " ledger with a limit."
-        )
-    if ledger.limit is None:
-        return f"{adds}. Charge it to the same ledger, and give that a limit."
-    return f"{adds}. Charge it to the same ledger: it refuses, before a row is read, whatever would exceed the limit."
+        refuses = " Nobody counts or refuses it: charge all releases about these people to one ledger with a limit."
+    elif ledger.limit is None:
+        refuses = " Charge it to the same ledger. That refuses nothing before it has a limit: give it one."
+    else:
+        refuses = " Charge it to the same ledger, which refuses, before a row is read, what would exceed the limit."
+    return element("b", "Yes, as a further release."), f"{cost}{refuses}"
 
 
-def _publishing(view: View) -> str:
-    """What of it may leave."""
+def _publishing(view: View) -> Cell:
+    """What of it may leave, and how a receiver can tell what belongs to it."""
     c = view.record
     if c.status == "SEEDED":
         return "No. Nothing of it is protected."
-    first = (
-        "As far as this promise goes, yes: what was released, in the files that ppdp exports (model.zip, or a table"
-        " that carries this certificate), certificate.json and this page; and whatever is made of them without the"
-        " private rows, such as predictions for other people."
-    )
+    yes = "As far as this promise goes, yes:"
     if c.status == "CONDITIONAL":
-        first = f"Only if what is assumed holds, which nothing has tested. {first}"
-    return first
+        yes = f"Only if what is assumed holds, which nothing has tested. {yes}"
+    return (
+        element("b", yes),
+        " what was released, in a file that ppdp wrote; certificate.json; this page; and whatever is made of these"
+        " without the private rows, such as predictions for other people. A .zip file or a folder (an export), or a"
+        " .parquet table that ppdp wrote, belongs to this page if ",
+        code("ppdp verify FILE"),
+        " says that the derivation holds and prints the digest below. Files of other kinds cannot be checked so.",
+    )
 
 
 def _not_covered(view: View) -> str:
@@ -180,7 +212,7 @@ def _not_covered(view: View) -> str:
 def _made(view: View, signer: str | None) -> Cell:
     c = view.record
     name = _responsible(view)
-    who = f"{name} ({UNPROVED})" if name else "The certificate does not say who"
+    who = f"“{name}” ({UNPROVED})" if name else "The certificate does not say who"
     when = "at an unknown time" if c.issued is None else f"on {_day(c.issued)}"
     signed = (
         (
@@ -200,11 +232,13 @@ def _day(issued: Issued) -> str:
 
 def _check(c: Record) -> Cell:
     return (
-        f"Install ppdp {c.versions['ppdp']} or newer from its source, which you get from somebody you trust (there: ",
+        "Ask the organisation that issued this page for certificate.json. Ask your own IT, or the IT of that"
+        f" organisation, for the source folder of the program ppdp, version {c.versions['ppdp']} or newer; do not take"
+        " it from the author of this page alone. In that folder run ",
         code("pip install ."),
-        "), and ask for certificate.json. ",
+        ", then, where certificate.json lies, ",
         code("ppdp verify certificate.json"),
-        " must print “the derivation holds and the digest matches”, and this digest: ",
+        ". It must print “the derivation holds and the digest matches” and this digest: ",
         element("span", c.digest, class_="hash"),
         ". It does not check names, words and origins of facts.",
     )

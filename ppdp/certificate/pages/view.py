@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ppdp.bounds import FORMULAS
 from ppdp.certificate.issued import account_in_words, left_out, said
-from ppdp.certificate.pages import meaning
+from ppdp.certificate.pages import meaning, trust
 from ppdp.certificate.pages.markup import printable
 from ppdp.certificate.pages.tradeoff import guess_in_words
 from ppdp.certificate.record import Entrance, Gate, Mechanism, Record, Release, Step, read_as, written
@@ -123,7 +123,7 @@ def view_of(c: Record) -> View:
         before=before,
         after=after,
         meaning=meaning.status_in_words(c),
-        rests_on=meaning.rests_on(c),
+        rests_on=trust.rests_on(c),
         issued=account_in_words(c),
         said=said(c),
         neighbours=c.adjacency if c.neighbours == Adjacency.replace() else c.neighbours.words,  # of one row
@@ -132,7 +132,7 @@ def view_of(c: Record) -> View:
         powers=[(alarm, meaning.detection_power(c, alarm)) for alarm in meaning.FALSE_ALARMS],
         guess=guess_in_words(c),
         promise=f"{proviso}a test for {c.neighbours.secret} detects at most {meaning.powers_in_words(c)}",
-        facts=meaning.shown_facts(c),
+        facts=trust.shown_facts(c),
         points=points_of(c),
         noises=tuple(_noises(c)),
         parts=[Part.from_dict(part).words() for part in c.total.parts],

@@ -1,0 +1,61 @@
+"""All public parameters of the steps in one table: what nobody may have chosen by looking at the private rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from ppdp.certificate.pages.markup import explained, h2, p, small, table
+from ppdp.certificate.pages.meaning import terms
+from ppdp.certificate.record import Record
+from ppdp.core.figures import figure
+
+SETTINGS = "Settings of the steps"
+MOST = 12  # values of a list that are shown one by one
+
+
+def settings(c: Record) -> Sequence[Element | None]:
+    """The table, with what its words mean."""
+    places = [(name, kind, parameters) for name, kind, parameters in _places(c) if parameters]
+    if not places:
+        return h2(SETTINGS), p("There are none.")
+    lines = [
+        ((name, small(kind)), "; ".join(f"{key} = {_plain(value)}" for key, value in parameters.items()))
+        for name, kind, parameters in places
+    ]
+    long = any(isinstance(value, Sequence) and len(value) > MOST for *_, given in places for value in given.values())
+    lists = f", and of a list of more than {MOST} values the first three and the last are shown" if long else ""
+    return (
+        h2(SETTINGS),
+        p(f"Every public parameter. Numbers are rounded to four digits{lists}; certificate.json has them in full."),
+        table([("Step", ""), ("Public parameters", "wide")], lines, class_="settings cards"),
+        explained(terms(key for *_, parameters in places for key in parameters)),
+    )
+
+
+def _places(c: Record) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Whatever has parameters: its name, what it is, and they."""
+    for step in c.steps:
+        yield step.name, step.class_, step.parameters
+    for release in c.releases:
+        yield ", ".join(release.serves), f"the noisy {release.statistic}", release.parameters
+    if c.gate is not None and c.gate.ladder:
+        for i, rung in enumerate(c.gate.ladder.rungs):
+            own = {f"{step}: {key}": value for step, given in rung.parameters.items() for key, value in given.items()}
+            yield f"rung {i + 1}", "of the ladder", own
+    if c.mechanism is not None:
+        yield c.mechanism.name, c.mechanism.class_, {**c.mechanism.parameters, "answers": c.mechanism.steps}
+    for i, parameters in enumerate(c.search.parameters if c.search is not None else ()):
+        yield f"candidate {i + 1}", "of the search", parameters
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, (bool, str)):
+        return str(value)
+    if isinstance(value, Sequence):
+        shown = [_plain(one) for one in value]
+        if len(shown) > MOST:
+            return f"[{', '.join(shown[:3])}, …, {shown[-1]}] ({len(shown)} values)"
+        return f"[{', '.join(shown)}]"
+    return figure(value) if isinstance(value, (int, float)) else "none"
