@@ -10,13 +10,16 @@ OLDER := tests/whole/test_estimator_checks.py tests/transformers/test_containers
 	tests/mechanisms/lora "tests/whole/test_documentation.py::test_code_blocks_run[lora.md]" \
 	"tests/whole/test_documentation.py::test_notebooks_run[09-private-lora.ipynb]"
 # A build for processors only: on other machines PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu finds it.
-TORCH := torch==2.13.0
+OLD := -e ".[test,diffprivlib,lora]" "scikit-learn==1.6.1" torch==2.13.0
 # The site runs them all, but for the one that needs torch.
 NOTEBOOKS := tests/whole/test_documentation.py::test_notebooks_run
 # Rooms whose tests are quick.
 QUICK := $(addprefix tests/,core data privacy bounds transformers mechanisms certificate interop/sklearn pipeline plot)
 # Packages have thousands of files of which few are imported: those are compiled then, once, and kept.
 PIP := -m pip install --quiet --disable-pip-version-check --no-compile
+# uv installs what pip would, from where pip would, in a third of the time; where it is not to be had, pip does.
+UV := env $${PIP_INDEX_URL:+UV_INDEX_URL="$$PIP_INDEX_URL"} $${PIP_EXTRA_INDEX_URL:+UV_EXTRA_INDEX_URL="$$PIP_EXTRA_INDEX_URL"} \
+	$${PIP_FIND_LINKS:+UV_FIND_LINKS="$$PIP_FIND_LINKS"}
 export PYTHONDONTWRITEBYTECODE :=
 # Two workers have one processor each: threads of linear algebra would wait for those of the other one.
 ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
@@ -70,20 +73,21 @@ compiled: $(NEWEST)/.dev
 compiled-oldest: $(OLDEST)/.test
 	$(OLDEST)/bin/python $(COLLECT) $(OLDER) || true
 
-$(NEWEST)/.demo: pyproject.toml | python
-	test -x $(NEWEST)/bin/python || $(PYTHON) -m venv $(NEWEST)
-	$(NEWEST)/bin/python $(PIP) -e ".[demo]"
+define installed
+	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+	$(1)/bin/python $(PIP) uv && $(UV) $(1)/bin/uv pip install --quiet --python $(1)/bin/python $(2) || $(1)/bin/python $(PIP) $(2)
 	touch $@
+endef
+
+$(NEWEST)/.demo: pyproject.toml | python
+	$(call installed,$(NEWEST),-e ".[demo]")
 
 $(NEWEST)/.dev: pyproject.toml | python
-	test -x $(NEWEST)/bin/python || $(PYTHON) -m venv $(NEWEST)
-	$(NEWEST)/bin/python $(PIP) -e ".[dev]"
-	touch $@ $(NEWEST)/.demo
+	$(call installed,$(NEWEST),-e ".[dev]")
+	touch $(NEWEST)/.demo
 
 $(OLDEST)/.test: pyproject.toml | python
-	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python $(PIP) -e ".[test,diffprivlib,lora]" "scikit-learn==1.6.1" $(TORCH)
-	touch $@
+	$(call installed,$(OLDEST),$(OLD))
 
 python:
 	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || (echo "ppdp needs Python 3.11 or newer: make PYTHON=python3.11 ..." && exit 1)
