@@ -72,6 +72,8 @@ class PpdpError(BaseException):
     code = "error"
     advice: Any = None
     """What would help, of a plan that failed: worked out when it is read, from public facts."""
+    details: str | None = None
+    """Reasons at length, said last: what to do stands before them."""
 
     def __init_subclass__(cls, *, code: str | None = None) -> None:
         cls.code = code or cls.code
@@ -82,8 +84,9 @@ class PpdpError(BaseException):
         super().__init__(f"{text} Fix: {self.fix}" if fix else text)
 
     def __str__(self) -> str:
-        own = super().__str__()
-        return own if self.advice is None else f"{own} {escaped(str(self.advice))}"
+        return " ".join(
+            [super().__str__(), *(escaped(str(one)) for one in (self.advice, self.details) if one is not None)]
+        )
 
     def charged(self) -> Self:
         """The same error of a fit that a ledger has on its account."""
@@ -95,7 +98,7 @@ class PpdpError(BaseException):
         return type(self)(self.message, stage=step if self.stage else None, fix=self.fix)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(type(self), stage=self.stage, fix=self.fix), (self.message,)
+        return partial(type(self), stage=self.stage, fix=self.fix), (self.message,), {"details": self.details}
 
     def _render_traceback_(self) -> list[str]:
         """What IPython and notebooks show: the line of the user's that led here, and the words."""

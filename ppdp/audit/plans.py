@@ -22,7 +22,8 @@ from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
 from ppdp.testing.answers import exact_answers, law_of
 from ppdp.testing.changes import far_changes
-from ppdp.testing.neighbours import Pair, World, allowances, compared, measured, outgrown, through
+from ppdp.testing.neighbours import Pair, World, allowances, compared, measured, outgrown
+from ppdp.testing.stages import through
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 from ppdp.transformers.way import Way
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 EXPORT, CERTIFICATE, PAGE = "model.zip", "certificate.json", "certificate.html"
 _FIX = "a certificate.json as it was issued, model.zip or another export, a folder of `ppdp fit`, a Parquet file."
+_PAGE = "is a page to read, which cannot be checked.", "the certificate.json with the digest that the page shows."
+_TABLE = "is a table; a certificate is in what was released from one.", _FIX
+_OTHERS = {".html": _PAGE, ".htm": _PAGE, ".pdf": _PAGE, ".csv": _TABLE, ".tsv": _TABLE, ".xlsx": _TABLE}
+"""What people give instead, by ending: what it is, and what to give."""
 _FIX_ISSUED = "the files as they were issued."
 
 
@@ -80,7 +84,8 @@ def _of_document(path: Path) -> Certificate:
     except CertificateError as error:
         if _is_called_certificate(path):
             raise _untrue(path, error) from None
-        refuse(error.message, place=str(path), fix=_FIX)
+        message, fix = _OTHERS.get(path.suffix.lower(), (error.message, _FIX))
+        refuse(message, place=str(path), fix=fix)
 
 
 def _untrue(path: Path, error: ExportError | CertificateError) -> CertificateError:

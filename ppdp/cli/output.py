@@ -92,14 +92,14 @@ def one_line(error: BaseException) -> str:
         place = error.place if isinstance(error, Misuse) else ""
         if not place and error.stage:
             place = f"step {error.stage!r}"
-        what, fix, advice = error.message, error.fix, error.advice
+        what, fix, rest = error.message, error.fix, [error.advice, error.details]
     else:
         filename = getattr(error, "filename", None)
         place, what = str(filename or ""), getattr(error, "strerror", None) or str(error)
-        fix, advice = "check the path and its permissions." if isinstance(error, OSError) else None, None
+        fix, rest = "check the path and its permissions." if isinstance(error, OSError) else None, []
     what = what.rstrip()
     what = what if what.endswith((".", "?", "!")) else f"{what}."
-    parts = [f"{place}: " if place else "", what, f" Fix: {fix}" if fix else "", f" {advice}" if advice else ""]
+    parts = [f"{place}: " if place else "", what, f" Fix: {fix}" if fix else "", *(f" {one}" for one in rest if one)]
     return " ".join("".join(parts).split())
 
 

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from ppdp.core.domain import Domain
 from ppdp.data.parallel import in_parallel, pieces
 from ppdp.data.statistics import row_norms
+from ppdp.exceptions import InvalidValue
 
 Array = NDArray[np.float64]
 T = TypeVar("T")
@@ -167,3 +169,18 @@ def encode_targets(y: Array, y_range: tuple[float, float]) -> Array:
     half = high / 2 - low / 2
     shares = (np.clip(y, low, high) - (low / 2 + high / 2)) / half
     return np.clip(np.where(np.isnan(shares), 0.0, shares), -1.0, 1.0)
+
+
+def encode_alone(domain: Domain, y: Any, stage: str, *, targets: bool) -> tuple[Domain, Array]:
+    """For a fit alone: codes, and the domain with the classes or range that it has or that are read off."""
+    if targets:
+        y = np.asarray(y, dtype=np.float64)
+        low, high = domain.y_range or (float(y.min()), float(y.max()))
+        y_range = (low, high) if low < high else (low - 1.0, high + 1.0)
+        return domain.but(y_range=y_range), encode_targets(y, y_range)
+    if domain.classes is None:
+        domain = domain.but(classes=tuple(np.unique(y).tolist()))
+    codes = encode_labels(y, domain.classes or ())
+    if np.isnan(codes).any():
+        raise InvalidValue("a label is not one of the declared classes.", stage=stage)
+    return domain, codes

@@ -210,10 +210,11 @@ class Composition:
         random_state: int = 0,
         simulate: Callable[[Any, int], tuple[Any, Any]] | None = None,
     ) -> Forecast:
-        """Accuracy to expect at several epsilons, before any data: from fits of simulated rows, which cost nothing.
+        """What noise costs in accuracy at several epsilons, before any data: from fits of simulated rows, at no cost.
 
         Rows are drawn from what is declared (within ranges, among categories, inside the norm), in independent columns;
-        a target follows a weighted sum of them. Real rows may be easier or harder: ``simulate`` takes your own.
+        a target follows a weighted sum of them. Real rows may be easier or harder, so compare a score with that without
+        noise, and expect neither of real rows; ``simulate`` takes rows that look like yours.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Which accuracy to expect at which epsilon, before any data: a pipeline is rehearsed on simulated rows of their shape.
+"""What noise costs in accuracy, before any data: a pipeline is rehearsed on simulated rows of their shape.
 
 Rows are drawn from what is declared: within ranges, among categories, inside the norm; columns are independent, and the
 target follows a weighted sum of them. Real rows may be easier or harder.
@@ -39,6 +39,7 @@ Rows = tuple[Any, Any]
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 SCORED = 5000  # further rows that a model is scored on
+READ = "Compare with the score without noise: real rows may score otherwise."
 _HEAD = ("ε", "mean", "least", "greatest", "refused")
 _CORRELATION = 0.8  # of a target with the weighted sum of its columns
 _GAPS = 0.05  # of the rows, where any may have one
@@ -47,6 +48,9 @@ _GAPS = 0.05  # of the rows, where any may have one
 @dataclass(frozen=True, slots=True, repr=False)
 class Forecast:
     """Accuracy on simulated rows, for several epsilons; shows itself as a table and a picture.
+
+    How high a score is depends on the simulated rows; real ones are easier or harder. What carries over is how far it
+    lies below that of the same steps without noise.
 
     Attributes
     ----------
@@ -69,7 +73,7 @@ class Forecast:
     refused: tuple[tuple[float, int], ...]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw results against epsilon, with a dashed line for the same without noise.
+        """Draw results against epsilon, with a dashed line for the same without noise: read the distance to it.
 
         Parameters
         ----------
@@ -79,12 +83,16 @@ class Forecast:
         from ppdp import plot
 
         best = {} if self.without_noise is None else {"the same without noise": self.without_noise}
-        return plot.privacy_utility(self.points, ax, baseline=best, score=self.measure)
+        ax = plot.privacy_utility(self.points, ax, baseline=best, score=f"{self.measure}, simulated rows")
+        if best:
+            ax.set_title(READ, loc="left", fontsize="small")
+        return ax
 
     @property
     def title(self) -> str:
         """What it is, in one line."""
-        return f"FORECAST on simulated rows: {self.measure}, {self.domain}"
+        told = "" if self.without_noise is None else f". {READ}"
+        return f"FORECAST on simulated rows: {self.measure}, {self.domain}{told}"
 
     @property
     def _lines(self) -> list[tuple[str, ...]]:

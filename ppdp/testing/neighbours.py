@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ppdp.core.distance import Distance, Moves
 from ppdp.core.domain import Domain
-from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
-from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing.changes import around, attained_moves, confined, corner, most_moves, rows_after
 from ppdp.testing.tables import GAPPED, MASKS, PAIRS, STEPS, TABLES, units
-from ppdp.transformers.way import Way
 
 Random = np.random.Generator
 P = TypeVar("P")
@@ -359,37 +356,6 @@ def outgrown(out: Sequence[Rows], domain: Domain) -> dict[str, tuple[float, floa
         "entry_bound": (float(np.nanmax(np.abs(X), initial=0.0)), domain.entry_bound),
     }
     return {name: (value, bound) for name, (value, bound) in largest.items() if bound is not None}
-
-
-class NothingAdded(Noise):
-    """In place of a release and of its noise: choices are made by the seed, between the best."""
-
-    noise_scale = 1e-3
-    threshold = 0.5
-
-    def __init__(self, parameters: Mapping[str, Any]) -> None:
-        super().__init__(0)
-        self.parameters = parameters
-
-    def release(self, value: ArrayLike, noise_scale: float, bound: float) -> Array:
-        return np.asarray(value, dtype=np.float64)
-
-
-def through(stage: Any, way: Way, domain: Domain, pair: Pair) -> Pair:
-    """Both datasets behind a stage that goes one way; what it takes from a release is the same for both."""
-    if way.name == "exact":
-        one, other = (stage.prepare(rows, way, domain) for rows in pair)
-    elif way.name == "noisy":
-        assert way.ask is not None  # what else would it be fitted from
-        statistic = STATISTICS[way.ask.statistic]
-        nothing = NothingAdded(way.ask.parameters)
-        exact = statistic.measure(pair[0], domain, way.ask.parameters)
-        answer = statistic.answer(exact, pair[0], domain, nothing, nothing)
-        one = other = stage.read(statistic.read(answer, domain, nothing), way, domain)
-    else:
-        nobody = Rows(np.empty((0, domain.d)), None, np.empty(0))
-        one = other = stage.prepare(nobody, way, domain)
-    return stage.apply(pair[0], one), stage.apply(pair[1], other)
 
 
 def compared(out: Pair, entered: Pair, world: World, granted: Distance) -> dict[str, tuple[float, float]]:

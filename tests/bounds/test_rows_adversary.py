@@ -12,7 +12,8 @@ from ppdp.bounds import lookup
 from ppdp.data.rows import Rows
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.mechanisms.base import Question
-from ppdp.testing.neighbours import World, through
+from ppdp.testing.neighbours import World
+from ppdp.testing.stages import through
 from ppdp.transformers import (
     Deduplicator,
     GridDeduplicator,

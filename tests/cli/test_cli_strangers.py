@@ -171,6 +171,19 @@ class TestVerify:
         (study / "study.zip").write_bytes(b"PK")
         assert f"ppdp: error: {path}: " in refused(["verify", path], capsys)
 
+    @pytest.mark.parametrize(
+        ("path", "words"),
+        [
+            ("page.HTML", "is a page to read, which cannot be checked. Fix: the certificate.json"),
+            ("page.pdf", "is a page to read, which cannot be checked. Fix: the certificate.json"),
+            ("rows.csv", "is a table; a certificate is in what was released"),
+        ],
+    )
+    def test_what_people_give_instead_of_a_certificate(self, path, words, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / path).write_text("words", encoding="utf-8")
+        assert words in refused(["verify", path], capsys)
+
     def test_more_may_be_asked_for(self, study, capsys):
         for name in ("unconditional", "conditional", "seeded"):
             certificate(name).save(f"{name}.json")

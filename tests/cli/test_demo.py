@@ -14,6 +14,7 @@ from ppdp.cli.demo import DATASETS, build, run
 from ppdp.cli.main import main
 
 
+@pytest.mark.filterwarnings("error::ppdp.exceptions.NoiseWarning")  # the table shows what drowns, on purpose
 @pytest.mark.parametrize("data", DATASETS)
 def test_demo_writes_a_certificate_that_verifies(data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     console = Console(record=True, width=160)

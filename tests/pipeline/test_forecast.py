@@ -141,7 +141,8 @@ class TestShown:
         assert "<table>" in page
         assert "data:image/png;base64," in page
         ax = found.plot()
-        assert ax.get_ylabel() == "score of the model"
+        assert ax.get_ylabel() == "score of the model, simulated rows"
+        assert "real rows may score otherwise" in ax.get_title(loc="left")
         assert [line.get_label() for line in ax.lines][-1] == "the same without noise"
 
     def test_stages_that_declare_nothing_get_rows_inside_the_norm(self):

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ppdp.exceptions import PpdpError
 from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.flatten import WEIGHTS, branches, flattened, named_parts
 from ppdp.interop.sklearn.parameters import Step, own_name
@@ -26,6 +27,8 @@ class Split:
     scaler: Step | None
     partly: bool
     """Whether the scaler was asked for some of the columns only."""
+    errors: list[PpdpError]
+    """Of sets of columns that have no twin: they are no block."""
 
 
 def hoisted(steps: list[Step]) -> list[Step]:
@@ -62,6 +65,7 @@ def split_columns(step: Step, facts: Facts, front: list[Step]) -> Split:
     inside: list[Step] = []
     tails: list[list[Step]] = []
     bare: list[bool] = []
+    errors: list[PpdpError] = []
     for branch in parts:
         if branch.steps is None:
             blocks.append(Block(branch.columns, drop=True))
@@ -69,13 +73,13 @@ def split_columns(step: Step, facts: Facts, front: list[Step]) -> Split:
         steps = hoisted(branch.steps)
         public = [inner for inner in steps if is_public(inner)]
         tail = steps[len(public) :]
-        if steps[: len(public)] != public:
-            late = next(one for one in steps if not is_public(one))
-            public[-1].refuse(
-                f"it stands behind {late.name!r}, which looks at the rows, so that units are not public here.",
-                "put it first: missing values pass through it.",
-            )
-        block = Block(branch.columns, public_map(public, branch.columns, facts), branch.prefix, branch.rest)
+        try:
+            _check_public(steps, public)
+            maps = public_map(public, branch.columns, facts)
+        except PpdpError as error:
+            errors.append(error)
+            continue
+        block = Block(branch.columns, maps, branch.prefix, branch.rest)
         blocks.append(block)
         tails.append(tail)
         bare.append(_first(tail, "imputer") is None and not block.fills)
@@ -86,7 +90,23 @@ def split_columns(step: Step, facts: Facts, front: list[Step]) -> Split:
     for tail in tails:
         _check_tail(step, tail)
     gappy, partly = imputer is not None and any(bare), scaler is not None and None in scalers
-    return Split(blocks, inside, imputer, gappy, scaler, partly)
+    return Split(blocks, inside, imputer, gappy, scaler, partly, errors)
+
+
+def _check_public(steps: list[Step], public: list[Step]) -> None:
+    """Public maps come first, where the units of the columns are known."""
+    if steps[: len(public)] == public:
+        return
+    late = next(one for one in steps if not is_public(one))
+    if role_of(late) == "imputer" and public[-1].kind in ("OneHotEncoder", "OrdinalEncoder"):
+        late.refuse(
+            "what it puts in place of a missing category is read off the rows.",
+            "SimpleImputer(strategy='constant', fill_value='missing'), and 'missing' among the categories.",
+        )
+    public[-1].refuse(
+        f"it stands behind {late.name!r}, which looks at the rows, so that units are not public here.",
+        "put it first: missing values pass through it.",
+    )
 
 
 def _column_branches(step: Step) -> Iterator[_Branch]:

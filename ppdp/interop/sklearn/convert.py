@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ppdp.core.checks import shown
-from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnknownStage, UnsupportedOrder
+from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnsupportedOrder
 from ppdp.interop.sklearn.columns import hoisted, split_columns
 from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.flatten import flattened
@@ -62,11 +63,14 @@ def _check_each(front: list[Step], rest: list[Step], facts: Facts) -> None:
     errors: list[PpdpError] = []
     # What a step notes, the conversion itself notes once.
     entrance, fresh = ([Step(step.name, step.estimator) for step in steps] for steps in (front, rest))
+    blocks: list[Block] = []
+    plain = not (fresh and fresh[0].kind in CONTAINERS)
     try:
-        if fresh and fresh[0].kind in CONTAINERS:
-            split_columns(fresh.pop(0), facts, entrance)
+        if plain:
+            blocks = [Block(None, public_map(entrance, None, facts))]
         else:
-            public_map(entrance, None, facts)
+            split = split_columns(fresh.pop(0), facts, entrance)
+            blocks, errors = split.blocks, split.errors
     except PpdpError as error:
         errors.append(error)
     for step in fresh:
@@ -75,12 +79,38 @@ def _check_each(front: list[Step], rest: list[Step], facts: Facts) -> None:
                 twin_of(step, facts, last=step is fresh[-1])
         except PpdpError as error:
             errors.append(error)
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        kind = next((type(error) for error in errors if isinstance(error, UnknownStage)), type(errors[0]))
-        told = "".join(f"\n  {error}" for error in errors)
-        raise kind(f"{len(errors)} steps are refused:{told}")
+    if not plain or all(isinstance(error, MissingBound) for error in errors):  # what is refused might bound all rows
+        try:
+            _check_bounds(blocks, fresh, facts, plain=plain)
+        except MissingBound as error:
+            errors.append(error)
+    facts.refuse(errors)
+
+
+def _only_bounds(maps: Sequence[PublicMap]) -> bool:
+    """Whether these maps of all columns are one of ranges, or none."""
+    return len(maps) < 2 and all(isinstance(m, Scaled) and m.target is not None for m in maps)
+
+
+def _check_bounds(blocks: Sequence[Block], rest: list[Step], facts: Facts, *, plain: bool) -> None:
+    """Whatever comes in, something must bound each set of columns."""
+    if facts.ranges is not None:
+        return
+    whole = plain and bool(blocks) and _only_bounds(blocks[0].maps)
+    scaler = whole and next((m.step for m in blocks[0].maps if isinstance(m, Scaled)), None)
+    if not scaler and (facts.max_norm is not None or facts.bounded):
+        return
+    if whole and not scaler and rest and getattr(rest[0].estimator, "bounds_rows", False):
+        return
+    bare = [block for block in blocks if scaler or not (block.drop or any(m.bounds for m in block.maps))]
+    if not bare:
+        return
+    listed = [block.columns for block in bare if isinstance(block.columns, (list, tuple))]
+    asked = dict.fromkeys((name for names in listed for name in names), "(low, high)")
+    asked |= {"column": "(low, high), ..."} if len(listed) < len(bare) else {}
+    why = "no public bound of the rows is declared: ranges, or max_norm."
+    why = "the public ranges that it scales by are not declared." if scaler else why
+    facts.lack("ranges", asked, why, scaler or None)
 
 
 @dataclass
@@ -149,14 +179,13 @@ class _Made:
             notes.append("numbers are clipped to their public ranges")
         elif facts.max_norm is not None:
             notes.append("rows that are longer than max_norm are shortened to it")
-        if whole is None and all(isinstance(m, Scaled) and m.target is not None for m in maps) and len(maps) < 2:
-            twin: Any = self._plain_bound(maps, rest)
+        if whole is None and _only_bounds(maps):
+            twin: Any = self._plain_bound(maps)
             if not maps and facts.ranges is not None:
                 self.rescaled = True
                 notes.append("they are scaled to [-1, 1]")
             name = public[0].name if public else "range" if facts.ranges is not None else "clip"
         else:
-            self._check_bounds(blocks)
             gaps = any(block.expects for block in blocks) and not self._filled_later(rest)
             finished = tuple(self._finished(block, gaps, notes) for block in blocks)
             twin = ColumnMap(finished, facts.ranges, facts.max_norm)
@@ -174,27 +203,13 @@ class _Made:
         for step in public:
             self.note(step, became, twin)
 
-    def _plain_bound(self, maps: list[PublicMap], rest: list[Step]) -> Any:
+    def _plain_bound(self, maps: list[PublicMap]) -> Any:
         """A stage that only bounds; None if rows have a bound already."""
         facts = self.facts
         if facts.ranges is not None:
             target = next((m.target for m in maps if isinstance(m, Scaled)), (-1.0, 1.0))
             return MinMaxScaler(ranges=facts.ranges, feature_range=target or (-1.0, 1.0))
-        if maps:
-            raise _unbounded(maps[0].step)
-        if facts.max_norm is not None:
-            return NormClipper(facts.max_norm)
-        if facts.bounded or (rest and getattr(rest[0].estimator, "bounds_rows", False)):
-            return None
-        raise _unbounded()
-
-    def _check_bounds(self, blocks: list[Block]) -> None:
-        """Whatever comes in, something must bound each set of columns."""
-        if self.facts.ranges is not None or self.facts.max_norm is not None or self.facts.bounded:
-            return
-        bare = [block for block in blocks if not block.drop and not any(m.bounds for m in block.maps)]
-        if bare:
-            raise _unbounded(columns=bare[0].columns)
+        return None if facts.max_norm is None else NormClipper(facts.max_norm)
 
     def _filled_later(self, rest: list[Step]) -> bool:
         """Whether a step behind the entrance fills gaps."""
@@ -278,14 +293,3 @@ class _Made:
                 fix=f"put it in front of {self.projected!r}, or leave one of the two out.",
             )
         return ColumnMap((Block(None, public_map([step], None, self.facts)),))
-
-
-def _unbounded(step: str | None = None, columns: Any = None) -> MissingBound:
-    """What to write so that every row has a public bound."""
-    named = columns if isinstance(columns, (list, tuple)) else ["column", "..."]
-    shown = ", ".join(f"{name!r}: (low, high)" for name in named).replace("'...': (low, high)", "...")
-    return MissingBound(
-        "no public bound of the rows is declared.",
-        stage=step,
-        fix=f"Pipeline.from_sklearn(pipe, ranges={{{shown}}}) from public knowledge, or max_norm=...",
-    )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from ppdp.core.domain import Domain
 from ppdp.core.names import nearest
-from ppdp.exceptions import InvalidParameter
+from ppdp.exceptions import InvalidParameter, MissingBound, PpdpError, UnknownStage
 from ppdp.transformers.columns.block import Block
+
+_DECLARED = ("ranges", "max_norm", "categories", "functions", "classes", "y_range")
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,10 @@ class Facts:
     """Columns whose categories were asked for so far."""
     mapped: set[str] = field(default_factory=set)
     """Steps whose function was asked for its range so far."""
+    lacking: dict[str, dict[Any, str]] = field(default_factory=dict)
+    """What was asked for and is not declared: by parameter, and there by column or step, what to write."""
+    read: set[str] = field(default_factory=set)
+    """What would be read off the labels, which is allowed."""
 
     @property
     def bounded(self) -> bool:
@@ -37,6 +43,53 @@ class Facts:
     def scales(self) -> bool:
         """Whether columns are scaled by public ranges."""
         return self.max_norm is None and (self.ranges is not None or not self.bounded)
+
+    def lack(self, parameter: str, asked: Mapping[Any, str], message: str, stage: str | None) -> NoReturn:
+        """Refuse for want of a fact of some columns or steps; an empty name stands for the whole parameter."""
+        self.lacking.setdefault(parameter, {}).update(asked)
+        given = getattr(self, parameter)
+        slips = [(name, nearest(name, given)) for name in asked] if isinstance(given, Mapping) else []
+        told = "".join(f" {slip!r} is declared: did you mean {name!r}?" for name, slip in slips if slip is not None)
+        raise MissingBound(f"{message}{told}", stage=stage, fix=self.line)
+
+    @property
+    def line(self) -> str | None:
+        """One line that declares all that was asked for so far; None if nothing was."""
+        if not self.lacking:
+            return None
+        parts = [self._written(name) for name in _DECLARED if name in self.lacking]
+        parts += ["classes=(...)"] if "classes" in self.read else []
+        parts += ["..."] if any(self._told(name) for name in _DECLARED if name not in self.lacking) else []
+        return f"Pipeline.from_sklearn(pipe, {', '.join(parts)}), from public knowledge."
+
+    def _written(self, parameter: str) -> str:
+        """A parameter with what is missing, as it is written."""
+        asked = self.lacking[parameter]
+        if "" in asked:
+            return f"{parameter}={asked['']}"
+        named = [f"{name!r}: {value}" for name, value in asked.items()]
+        return f"{parameter}={{{', '.join([*named, *(['...'] if self._told(parameter) else [])])}}}"
+
+    def _told(self, parameter: str) -> bool:
+        """Whether something of it is declared."""
+        return getattr(self, parameter) not in (None, {})
+
+    def refuse(self, errors: Sequence[PpdpError]) -> None:
+        """Raise all errors as one, if there are any, with the line that declares what is missing."""
+        if len(errors) == 1:
+            raise errors[0]
+        if not errors:
+            return
+        missing = [error for error in errors if isinstance(error, MissingBound)]
+        refused = [error for error in errors if error not in missing]
+        kinds = [type(error) for error in refused]
+        kind = UnknownStage if UnknownStage in kinds else kinds[0] if kinds else MissingBound
+        steps = "1 step is" if len(refused) == 1 else f"{len(refused)} steps are"
+        told = [f"{steps} refused: {_numbered(refused)}"] if refused else []
+        # One line says what to do about all that is missing.
+        bare = [MissingBound(error.message, stage=error.stage) for error in missing]
+        told += [f"Public facts are missing: {_numbered(bare)}"] if bare else []
+        raise kind(" ".join(told), fix=self.line)
 
     def check_used(self, blocks: Sequence[Block]) -> None:
         """Refuse a fact that no step asks for, most often a name with a slip in it; no blocks take all columns."""
@@ -61,6 +114,10 @@ class Facts:
                 )
         if blocks and not any(block.ordered or block.columns is None for block in blocks):
             _check_asked("ranges", given, numeric, "which no step takes as numbers")
+
+
+def _numbered(errors: Sequence[PpdpError]) -> str:
+    return str(errors[0]) if len(errors) == 1 else " ".join(f"({i}) {error}" for i, error in enumerate(errors, 1))
 
 
 def _check_asked(parameter: str, given: Iterable[Any], asked: Collection[Any], why: str) -> None:

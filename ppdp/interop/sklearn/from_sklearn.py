@@ -123,11 +123,9 @@ def _with_units(domain: Domain | None, rows_per_unit: int | None) -> Domain | No
 
 def _with_line(error: PpdpError) -> PpdpError:
     """The error of a step that stands in ppdp's pipeline, with what to write there."""
-    line, fix = "Pipeline.from_sklearn(sklearn.pipeline.Pipeline(steps), ", error.fix or ""
-    fix = fix.replace("Pipeline.from_sklearn(pipe, ", line)
-    if line not in fix and any(word in fix for word in ("categories={", "functions={")):
-        fix = f"{fix} {line}...) takes it."
-    return type(error)(error.message, stage=error.stage, fix=fix.strip() or None)
+    given = "Pipeline.from_sklearn(sklearn.pipeline.Pipeline(steps), "
+    fix = error.fix and error.fix.replace("Pipeline.from_sklearn(pipe, ", given)
+    return type(error)(error.message, stage=error.stage, fix=fix)
 
 
 def _is_foreign(part: Any) -> bool:

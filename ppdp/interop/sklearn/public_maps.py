@@ -12,7 +12,6 @@ import numpy as np
 
 from ppdp.core.callables import refuse_fitted
 from ppdp.core.checks import choice, flag, integer, number, pair
-from ppdp.core.names import nearest
 from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.parameters import Step, is_word
 from ppdp.transformers.columns.categories import Categorical, Encoded, OneHot, is_gap
@@ -33,13 +32,8 @@ def _lists(step: Step, given: Any, facts: Facts, columns: Any) -> tuple[tuple[An
                 "or name its columns in a ColumnTransformer.",
             )
         if missing:
-            shown = ", ".join(f"{name!r}: [...]" for name in missing)
-            slips = [(name, nearest(name, facts.categories)) for name in missing]
-            told = "".join(f" {slip!r} is declared: did you mean {name!r}?" for name, slip in slips if slip is not None)
-            step.refuse(
-                "which categories occur would be read off the rows.",
-                f"categories={{{shown}}} from public knowledge.{told}",
-            )
+            why = f"which categories of {', '.join(map(repr, missing))} occur would be read off the rows."
+            facts.lack("categories", dict.fromkeys(missing, "[...]"), why, step.name)
         given = [facts.categories[name] for name in known]
     lists = [_category_list(step, one) for one in _listed(step, given)]
     if any(is_gap(category) for one in lists for category in one):
@@ -193,11 +187,15 @@ def function(step: Step, facts: Facts, columns: Any) -> PublicMap | None:
         step.refuse("kw_args is no mapping.", "kw_args={'name': value}.")
     refuse_fitted(partial(given["func"], **keywords), step.name)
     facts.mapped.add(step.name)
+    made = Mapped(given["func"], dict(keywords), facts.functions.get(step.name), step=step.name)
+    if not (made.bounds or made.rises):
+        why = f"what comes out of {getattr(made.function, '__name__', 'its function')} has no public range."
+        facts.lack("functions", {step.name: "(low, high)"}, why, step.name)
     if not isinstance(given["func"], np.ufunc):
         step.changed.append("its function gets float64 arrays, never frames: dates and text must be numbers before")
     if step.name in facts.functions:
         step.changed.append("what it returns is clipped to the declared range")
-    return Mapped(given["func"], dict(keywords), facts.functions.get(step.name), step=step.name)
+    return made
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def imputer(step: Step, facts: Facts) -> Any:
         return transformers.TrimmedMeanImputer()
     step.refuse(
         f"strategy={given['strategy']!r} has no twin: one row can decide it.",
-        "strategy='constant' with a public fill_value, 'mean', or 'median'.",
+        "strategy='constant' with a public fill_value, for text a category of its own; or 'mean' or 'median'.",
     )
 
 

@@ -128,9 +128,16 @@ _CLASSES: dict[str, Known] = {
         harmless=lambda given: _constant(given) and given.get("keep_empty_features") is True,
         otherwise={
             _constant: Leak("low", "which columns are empty: they are dropped", "RowMap", _CONSTANT),
+            lambda given: given.get("strategy") == "most_frequent": Leak(
+                "high",
+                "most frequent values: one row can decide which they are",
+                "CategoryEncoder",
+                "text: CategoryEncoder(..., add_indicator=True), where missing values are a category of their own; "
+                "numbers: TrimmedMeanImputer().",
+            ),
             lambda given: given.get("strategy") != "mean" or bool(given.get("add_indicator")): Leak(
                 "high",
-                "medians or most frequent values, which are values of single rows, or where values are missing",
+                "medians, which are values of single rows, or where values are missing",
                 "TrimmedMeanImputer",
                 f"TrimmedMeanImputer(), or {_CONSTANT}",
             ),

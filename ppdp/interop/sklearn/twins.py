@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from sklearn.base import clone
 
-from ppdp.exceptions import MissingBound, UnknownStage
+from ppdp.exceptions import UnknownStage
 from ppdp.interop.sklearn.facts import Facts
 from ppdp.interop.sklearn.leaks.judgement import leak_of, root_of
 from ppdp.interop.sklearn.parameters import Step, is_word
@@ -99,13 +99,10 @@ def twin_of(step: Step, facts: Facts, *, last: bool) -> Any:
 def _check_answers(step: Step, twin: Any, facts: Facts) -> None:
     """Labels may be read from y, but a regressor's targets need a public range."""
     if hasattr(twin, "classes") and facts.classes is None and facts.domain.classes is None:
+        facts.read.add("classes")
         step.changed.append("labels will be read from y: CONDITIONAL; pass classes=(...)")
     if getattr(twin, "y_range", ()) is None and facts.domain.y_range is None:
-        raise MissingBound(
-            "the public range of the targets is not declared.",
-            stage=step.name,
-            fix="Pipeline.from_sklearn(pipe, y_range=(low, high), ...).",
-        )
+        facts.lack("y_range", {"": "(low, high)"}, "the public range of the targets is not declared.", step.name)
 
 
 def refuse_unknown(step: Step) -> NoReturn:

@@ -12,9 +12,9 @@ from sklearn.utils.validation import validate_data
 
 from ppdp.core.checks import classes_of, pair
 from ppdp.core.domain import Domain
-from ppdp.data.rows import Rows, encode_labels, encode_targets
+from ppdp.data.rows import Rows, encode_alone
 from ppdp.data.summary import Extent
-from ppdp.exceptions import InvalidParameter, InvalidValue, MissingBound
+from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.privacy.noise.sampler import Noise
 
 
@@ -50,18 +50,13 @@ class Supervised:
     def _encode(self: Any, domain: Domain, y: Any) -> tuple[Domain, NDArray[np.float64]]:
         """For a model that is fitted alone: the domain with its classes or range, and answers as rows hold them."""
         if is_regressor(self):
-            y = np.asarray(y, dtype=np.float64)
-            low, high = float(y.min()), float(y.max())
-            if self.y_range is None:
-                domain = domain.but(y_range=(low, high) if low < high else (low - 1.0, low + 1.0))
-            return domain, encode_targets(y, self._range(domain))
+            domain = domain if self.y_range is None else domain.but(y_range=self._range(domain))
+            return encode_alone(domain, y, type(self).__name__, targets=True)
         check_classification_targets(y)
-        classes = np.unique(y).tolist() if self.classes is None else classes_of("classes", self.classes, self)
-        domain = domain.but(classes=tuple(classes))
+        if self.classes is not None:
+            domain = domain.but(classes=classes_of("classes", self.classes, self))
+        domain, codes = encode_alone(domain, y, type(self).__name__, targets=False)
         self._n_classes(domain)
-        codes = encode_labels(y, domain.classes or ())
-        if np.isnan(codes).any():
-            raise InvalidValue("a label is not one of the declared classes.", stage=type(self).__name__)
         return domain, codes
 
     def _n_classes(self, domain: Domain) -> int:

@@ -12,10 +12,10 @@ from ppdp.bounds import lookup
 from ppdp.core.declared import plain
 from ppdp.core.ladder import Ladder
 from ppdp.data.facts import Fact
-from ppdp.exceptions import ImpossibleBudget, NoRoute, UnsupportedOrder
+from ppdp.exceptions import ImpossibleBudget, UnsupportedOrder
 from ppdp.pipeline.planning.plan import Plan, Rung
 from ppdp.pipeline.planning.route import Alternative, Route
-from ppdp.pipeline.planning.solve import Solver
+from ppdp.pipeline.planning.solve import Solver, no_route
 
 _FIX = "gate='auto' with one threshold, or a ladder of max_missing or min_gap as the only condition."
 _NO_WAY = "some rung does not leave this way through the stages."
@@ -35,22 +35,19 @@ def ladder_plan(solver: Solver, stages: Sequence[tuple[str, Any]], gate: Ladder)
     frontier = solver.frontier(vague=True, unusable=lambda route: _hindrance(route, gate), adding=True)
     plans: list[Plan] = []
     problems: list[UnsupportedOrder] = []
-    reasons: set[str] = set()
+    reasons: list[tuple[str, str]] = []
     for route in solver.paths.all(tightest, frontier):
         try:
             plans.append(_climb([route, *_others(route, looser, gate, solver)], gate, solver))
         except UnsupportedOrder as error:
             problems.append(error)
         except ImpossibleBudget as error:
-            reasons.add(f"{route.label}: {error.message}")
+            reasons.append((error.message, route.label))
     if not plans and not reasons:
         found = [*frontier.reasons, "no rung leaves a way through the stages."]
         raise problems[0] if problems else _refused(gate, found[0])
     if not plans:
-        raise NoRoute(
-            f"no route can be certified within the budget ({'; '.join(sorted(reasons))}).",
-            fix="more rows or a larger epsilon.",
-        )
+        raise no_route(reasons, solver.delta)
     best = min(plans, key=lambda plan: plan.rungs[0].mechanism.relative_noise)
     rungs = Fact(f"rungs of {gate.parameter}", plain(gate.values), "declared, loosest shown below")
     return replace(best, facts=(*best.facts, rungs)).with_declared()

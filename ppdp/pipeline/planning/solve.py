@@ -33,11 +33,7 @@ def make_plan(solver: Solver, stages: Sequence[tuple[str, Any]]) -> Plan:
         if frontier.spared or (plans and not plans[0].reason and not plans[0].kept_plan.drowned):
             break
     if not plans:
-        reasons = [
-            *(f"{t.route.label}: {t.reason}" for t in tried),
-            *(f"{w}: {r}" for r, w in frontier.reasons.items()),
-        ]
-        raise _no_route(reasons, solver.delta)
+        raise no_route([*((t.reason, t.route.label) for t in tried), *frontier.reasons.items()], solver.delta)
     chosen = plans[0]
     others: list[Alternative] = []
     if not frontier.complete:
@@ -59,21 +55,29 @@ def _line(tried: _Tried, chosen: _Tried, *, offered: bool) -> Alternative:
     return Alternative(label, noise, "chosen" if tried is chosen else "offered")
 
 
-def _no_route(found: Sequence[str], delta: float) -> NoRoute | ImpossibleBudget:
-    """The refusal, with every reason, or with the first of very many."""
-    reasons = sorted(set(found))
-    more = f"; and {len(reasons) - LISTED} more" if len(reasons) > LISTED else ""
+def no_route(found: Sequence[tuple[str, str]], delta: float) -> NoRoute | ImpossibleBudget:
+    """The refusal: what to do, then every reason with its route or their number, or the first of very many."""
+    routes: dict[str, set[str]] = {}
+    for reason, label in found:
+        routes.setdefault(reason, set()).add(label)
+    told = sorted(
+        f"{next(iter(labels)) if len(labels) == 1 else f'{len(labels)} routes'}: {reason.rstrip('.')}"
+        for reason, labels in routes.items()
+    )
+    error: NoRoute | ImpossibleBudget = NoRoute(
+        "no route can be certified within the budget.",
+        fix="a smaller epsilon or a larger delta."
+        if all("sampler" in reason for reason in routes)
+        else "more rows, a larger epsilon, or unconditional and noisy stages.",
+    )
     if delta == 0:
-        return ImpossibleBudget(
-            f"delta = 0 is a budget for what needs no delta ({'; '.join(reasons[:LISTED])}{more}).",
+        error = ImpossibleBudget(
+            "delta = 0 is a budget for what needs no delta.",
             fix="delta=1e-6, or LaplaceMechanism or SignMechanism behind stages that are public.",
         )
-    fix = "more rows, a larger epsilon, or unconditional and noisy stages."
-    sampler = all("sampler" in reason for reason in reasons)
-    return NoRoute(
-        f"no route can be certified within the budget ({'; '.join(reasons[:LISTED])}{more}).",
-        fix="a smaller epsilon or a larger delta." if sampler else fix,
-    )
+    more = f"; and {len(told) - LISTED} more" if len(told) > LISTED else ""
+    error.details = f"Reasons: {'; '.join(told[:LISTED])}{more}."
+    return error
 
 
 def _eligible(tried: Sequence[_Tried], has_mechanism: bool) -> list[_Tried]:

@@ -30,7 +30,6 @@ from ppdp.transformers.columns.categories import Encoded, Labelled, OneHot
 from ppdp.transformers.columns.column_map import ColumnMap
 from ppdp.transformers.columns.date_encoder import Dated
 from ppdp.transformers.columns.maps import (
-    RISING,
     AnySize,
     Binarized,
     Binned,
@@ -42,6 +41,7 @@ from ppdp.transformers.columns.maps import (
     Within,
 )
 from ppdp.transformers.columns.unlisted import Unlisted
+from ppdp.transformers.rowwise.ranges import RISING
 
 Steps = list[tuple[str, Any]]
 

@@ -24,7 +24,7 @@ from ppdp.data.units import Columns
 from ppdp.exceptions import InvalidParameter, MissingBound
 from ppdp.transformers.columns.readings import Reading
 from ppdp.transformers.rowwise.probe import call_surely, output_width
-from ppdp.transformers.rowwise.ranges import resolve_ranges
+from ppdp.transformers.rowwise.ranges import RISING, resolve_ranges
 
 MOST_COLUMNS = 100_000  # that may come out of a map: parameters that anybody may have written fill no memory
 
@@ -208,12 +208,6 @@ class Scaled(PublicMap):
         return np.where(largest > 0, largest, 1.0)
 
 
-RISING: tuple[Callable[..., Any], ...] = (
-    *(np.sqrt, np.cbrt, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.tanh, np.arctan),
-    *(np.sinh, np.arcsinh, np.floor, np.ceil, np.rint, np.deg2rad, np.rad2deg),
-)
-
-
 @dataclass(frozen=True)
 class Mapped(PublicMap):
     """A function of rows, whose ranges are declared, or follow from those of the columns if it is one that rises."""
@@ -236,8 +230,13 @@ class Mapped(PublicMap):
         names = given.names if width == len(given.names) else [f"{self.step}{i}" for i in range(width)]
         return ColumnFacts.within(names, resolve_ranges(self.out_ranges, width, tuple(names), self.step, "out_ranges"))
 
+    @property
+    def rises(self) -> bool:
+        """Whether ranges of the columns tell what comes out."""
+        return any(self.function is known for known in RISING) and not self.keywords
+
     def _ends(self, given: ColumnFacts) -> Array:
-        if any(self.function is known for known in RISING) and not self.keywords:
+        if self.rises:
             with np.errstate(all="ignore"):
                 ends = np.asarray(self.function(given.bounded(self.step).ranges), dtype=np.float64)
             if np.isfinite(ends).all():

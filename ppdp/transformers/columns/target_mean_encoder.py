@@ -18,9 +18,9 @@ from ppdp.core.distance import Distance
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.frames import readable
 from ppdp.data.label_means import cells_of, smoothed_shares, weights_by_label
-from ppdp.data.rows import Array, Rows, encode_labels, encode_targets
+from ppdp.data.rows import Array, Rows, encode_alone
 from ppdp.data.units import Columns
-from ppdp.exceptions import InvalidInput, InvalidParameter, InvalidValue, MissingBound
+from ppdp.exceptions import InvalidInput, InvalidParameter, MissingBound
 from ppdp.transformers.alone import check_rows, declared_facts
 from ppdp.transformers.base import Statistics, Transformer
 from ppdp.transformers.way import Ask, Way
@@ -204,7 +204,8 @@ class TargetMeanEncoder(Transformer):
         if domain is not None:
             facts = declared_facts(self, domain, X.shape, self._names_in)
             check_rows(self, X, facts)
-        facts, codes = _labelled(facts, y)
+        continuous = facts.y_range is not None or type_of_target(y).startswith("continuous")
+        facts, codes = encode_alone(facts, y, type(self).__name__, targets=facts.classes is None and continuous)
         (way,) = self.ways(facts, facts.neighbours)
         table, noise = weights_by_label(Rows.of(X, codes), facts, **(way.ask.parameters if way.ask else {})), 0.0
         shape = len(way.parameters["columns"]), way.parameters["cells"], label_parts(facts)
@@ -228,22 +229,3 @@ class TargetMeanEncoder(Transformer):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-
-def _labelled(domain: Domain, y: Any) -> tuple[Domain, Array]:
-    """For a fit alone: the domain with the classes or range of the labels, read off where it has none, and codes."""
-    declared = domain.classes is not None or domain.y_range is not None
-    if domain.classes is None and (domain.y_range is not None or type_of_target(y).startswith("continuous")):
-        y = np.asarray(y, dtype=np.float64)
-        low, high = domain.y_range or (float(y.min()), float(y.max()))
-        low, high = (low, high) if low < high else (low - 1.0, high + 1.0)
-        return domain.but(y_range=(low, high)), encode_targets(y, (low, high))
-    if not declared:
-        found = np.unique(y).tolist()
-        if len(found) < 2:
-            raise InvalidInput("y must hold at least two classes, not one class.", stage="TargetMeanEncoder")
-        domain = domain.but(classes=tuple(found))
-    codes = encode_labels(y, domain.classes or ())
-    if np.isnan(codes).any():
-        raise InvalidValue("a label is not one of the declared classes.", stage="TargetMeanEncoder")
-    return domain, codes

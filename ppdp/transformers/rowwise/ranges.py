@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,12 @@ from ppdp.core.declared import PRIVATE
 from ppdp.core.names import slips
 from ppdp.data.rows import Array
 from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
+
+RISING: tuple[Callable[..., Any], ...] = (
+    *(np.sqrt, np.cbrt, np.exp, np.exp2, np.expm1, np.log, np.log2, np.log10, np.log1p, np.tanh, np.arctan),
+    *(np.sinh, np.arcsinh, np.floor, np.ceil, np.rint, np.deg2rad, np.rad2deg),
+)
+"""Functions of numbers that never fall, so that the ends of a range become those of another."""
 
 
 def with_private(ranges: Any, n_features: int, names: tuple[str, ...] | None, stage: str) -> tuple[Array, list[int]]:

@@ -11,7 +11,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.random_projection import GaussianRandomProjection
@@ -123,9 +123,9 @@ class TestSlips:
     @pytest.mark.parametrize("name", SLIPS)
     def test_is_refused_with_what_was_meant(self, name):
         declared, fix = SLIPS[name]
-        with pytest.raises(InvalidParameter) as refused:
+        with pytest.raises((InvalidParameter, MissingBound)) as refused:
             convert(columns(), MODEL, **declared)
-        assert fix in refused.value.fix
+        assert fix in str(refused.value)
 
     def test_an_encoder_with_categories_of_its_own_asks_for_none(self):
         own = OneHotEncoder(categories=list(WARDS.values()))
@@ -177,6 +177,28 @@ class TestRefusals:
             convert(*steps, categories=None)
         assert re.findall("stage '(.*?)'", str(refused.value)) == [type(step).__name__.lower() for step in steps]
         assert str(refused.value).count("Fix: ") == 4
+
+    def test_all_missing_facts_are_one_line_to_write(self):
+        parts = [
+            ("hot", OneHotEncoder(), ["ward"]),
+            ("code", OrdinalEncoder(), ["sex"]),
+            ("age", "passthrough", ["age"]),
+        ]
+        steps = make_pipeline(ColumnTransformer([*parts, ("own", FunctionTransformer(np.round), ["dose"])]), Ridge())
+        with pytest.raises(MissingBound, match=r"Public facts are missing: .*\(5\)") as refused:
+            Pipeline.from_sklearn(steps)
+        assert refused.value.fix == (
+            "Pipeline.from_sklearn(pipe, ranges={'age': (low, high)}, categories={'ward': [...], 'sex': [...]}, "
+            "functions={'own': (low, high)}, y_range=(low, high)), from public knowledge."
+        )
+        known = {"ranges": {"age": (0, 1)}, "functions": {"own": (0, 1)}, "y_range": (0, 1)}
+        assert Pipeline.from_sklearn(steps, categories=WARDS, **known).conversion
+
+    def test_a_refused_step_and_missing_facts(self):
+        with pytest.raises(UnknownStage, match=r"1 step is refused: .* Public facts are missing: ") as refused:
+            convert(columns(numbers="passthrough"), RandomForestClassifier(), ranges=None, categories={"sex": ["F"]})
+        assert "categories={'ward': [...], ...}" in refused.value.fix
+        assert all(f"{name!r}: (low, high)" in refused.value.fix for name in NUMBERS)
 
     def test_one_refusal_is_itself(self):
         with pytest.raises(UnknownStage) as refused:
@@ -261,7 +283,8 @@ DIGITS = OneHotEncoder(categories=[["1", "2"]], handle_unknown="ignore")
 )
 def test_what_the_conversion_changes_is_told(steps, words):
     encodes = isinstance(steps[0], ColumnTransformer)
-    assert words in repr(convert(*steps, categories=WARDS if encodes else None).conversion)
+    functions = {"functiontransformer": (0, 1)} if words.startswith("dates") else None
+    assert words in repr(convert(*steps, categories=WARDS if encodes else None, functions=functions).conversion)
 
 
 def test_where_units_stay_the_penalty_stays():

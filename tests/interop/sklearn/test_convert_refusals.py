@@ -254,6 +254,12 @@ REFUSALS = {
         UnsupportedOrder,
         "in front of both",
     ),
+    "most frequent category": (
+        [columns(labels=make_pipeline(SimpleImputer(strategy="most_frequent"), WARDS))],
+        {},
+        InvalidParameter,
+        "SimpleImputer(strategy='constant', fill_value='missing'), and 'missing' among the categories",
+    ),
     "a number among labels": (
         [columns(labels=make_pipeline(SimpleImputer(strategy="constant", fill_value=0), WARDS))],
         {},
@@ -309,11 +315,9 @@ def test_what_has_no_twin_is_refused_with_what_to_do(name):
 )
 def test_a_range_that_is_missing_is_named_before_any_data_are_seen(steps, fix):
     names = (*NUMBERS, "ward")
-    pipe = convert(
-        steps, ranges={"age": (0, 100), "dose": (-5, 5)} if len(names) and "level" in fix else (0, 100), **ANSWER
-    )
+    ranges = {"age": (0, 100), "dose": (-5, 5)} if "level" in fix else (0, 100)
     with pytest.raises(MissingBound) as refused:
-        pipe.plan(Domain(n_rows=100, n_features=4, feature_names=names))
+        convert(steps, ranges=ranges, **ANSWER).plan(Domain(n_rows=100, n_features=4, feature_names=names))
     assert fix in refused.value.fix
 
 

@@ -92,8 +92,8 @@ def test_a_search_sets_their_parameters():
         ([("range", MinMaxScaler(ranges=(0, 1))), ("model", Ridge())], MissingBound, "y_range=(low, high)"),
         (
             [("columns", ColumnTransformer([("sex", OneHotEncoder(), ["sex"])]))],
-            InvalidParameter,
-            "Pipeline.from_sklearn(sklearn.pipeline.Pipeline(steps), ...)",
+            MissingBound,
+            "Pipeline.from_sklearn(sklearn.pipeline.Pipeline(steps), categories={'sex': [...]})",
         ),
         (
             [("columns", ColumnTransformer([("sex", CategoryEncoder({"sex": ["F"]}), ["sex"])]))],

@@ -111,6 +111,13 @@ class TestScikitLearn:
     def test_what_public_takes_fitted_is_in_the_table(self):
         assert {*SUBTRACTS, *PROJECTS} <= set(TABLE)
 
+    def test_missing_text_becomes_a_category(self):
+        (found,) = lint(SimpleImputer(strategy="most_frequent"))
+        assert (found.severity, found.twin) == ("high", "CategoryEncoder")
+        assert found.fix.startswith("text: CategoryEncoder(..., add_indicator=True)")
+        (found,) = lint(SimpleImputer(strategy="median"))
+        assert (found.severity, found.twin) == ("high", "TrimmedMeanImputer")
+
     @pytest.mark.parametrize(
         ("estimator", "severity"),
         [

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from ppdp import Domain, make_pipeline
+from ppdp.cli.output import one_line
 from ppdp.exceptions import ImpossibleBudget, NoRoute, PpdpError, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.pipeline.planning.advice import Advice
@@ -142,3 +143,11 @@ class TestManners:
         plan = pipe.plan_for(None, shape=(60, 3), names=None, read_classes=("secret", "word", "third"))
         assert plan.strained
         assert plan.advice is None
+
+
+def test_what_to_do_stands_before_the_reasons():
+    error = pickle.loads(pickle.dumps(failing(without_route())))
+    assert error.message == "no route can be certified within the budget."
+    assert error.details.startswith("Reasons: ")
+    for told in (str(failing(without_route())), one_line(failing(without_route()))):
+        assert told.index("Fix: ") < told.index("The smallest epsilon") < told.index("Reasons: ")
