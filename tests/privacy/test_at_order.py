@@ -75,6 +75,7 @@ class TestManyMovedRows:
 
     @pytest.mark.parametrize("order", [2.0, ORDER, 32.0])
     @pytest.mark.parametrize(("radius", "sigma"), [(1e-4, 5.0), (1e-3, 5.0), (4e-3, 20.0), (4e-3, 5.0)])
+    @pytest.mark.repeated("order")
     def test_moved_rows_alone_cost_the_sum_over_all_their_numbers(self, radius, sigma, order):
         k = np.arange(self.ROWS + 1)
         shifts = 1.25 * radius * k / sigma

@@ -137,6 +137,7 @@ class TestCost:
 
     @every_kind
     @pytest.mark.parametrize(("epsilon", "delta", "n"), [b for b in BUDGETS if b[1] >= 1e-6])
+    @pytest.mark.repeated("kind")
     def test_gate_and_mechanism_together_by_enumeration(self, kind, epsilon, delta, n):
         """Margins that differ by at most 1: at most the larger of delta_t and the composed losses."""
         total = gaussian_mu(epsilon, delta)

@@ -73,6 +73,7 @@ def test_what_underflows_is_not_dropped():
 @pytest.mark.parametrize(("count", "rate"), [(30, 0.2), (10**4, 0.01), (10**4, 0.3), (10**6, 1e-5)])
 @pytest.mark.parametrize("slope", [1e-9, 1e-5, 1e-3, 0.05])
 @pytest.mark.parametrize("cap", [1.0, 0.02])
+@pytest.mark.repeated("slope")
 def test_means_are_above_the_sum_by_one_percent_at_most(count, rate, slope, cap):
     """Moments that grow with the square of the sampled rows, small ones and such as only the far tail makes."""
     most = max(1.0, cap * count)
