@@ -36,10 +36,10 @@ def test_files_of_somebody_else_are_all_that_is_needed(wheel, tmp_path):
     site = tmp_path / "site"
     zipfile.ZipFile(wheel).extractall(site)
     paths = {"PYTHONPATH": f"{site}:{PACKAGE}", "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
-    settings = {**paths, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    settings = {**paths, "PYTHONPYCACHEPREFIX": str(tmp_path), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
     def run(*command):
-        line = [sys.executable, "-B", *command]
+        line = [sys.executable, *command]
         done = subprocess.run(line, env=settings, cwd=tmp_path, capture_output=True, text=True, timeout=240)
         assert done.returncode == 0, done.stderr
         return done.stdout
