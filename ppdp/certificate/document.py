@@ -263,7 +263,7 @@ class Certificate(Saved):
         if (signature is None) != (public_key is None):
             fix = "give signature= and public_key=, or neither."
             raise InvalidParameter("a signature is checked with a public key.", fix=fix)
-        result = verify(self._content)
+        result = verify(self._content, self._record)
         if signature is None or public_key is None:
             return result
         return checked(self, result, signature, public_key)
