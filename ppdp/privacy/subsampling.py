@@ -116,8 +116,8 @@ class GaussianMixturePair:
     def _cut(self, epsilon: Floats) -> Floats:
         """Where the logarithm of the likelihood ratio is epsilon, or as far out as there is mass.
 
-        Newton's method from a table, halving the bracket where it leads out of it; points that are done drop out. Of two
-        Gaussians the logarithm is a line.
+        Newton's method from a table, halving the bracket where it leads out of it; points that are done drop out. For
+        two Gaussians the logarithm is a line.
         """
         if len(self.a) == len(self.b) == 1:
             (a,), (b,) = self.a, self.b

@@ -32,7 +32,7 @@ assert "own.halve" in certificate.to_html()
 certificate.save(folder / "certificate.json")
 
 pairs.TRIAL_RUNS = 200  # of the choice between four pairs: fewer than by default, which is faster
-report = audit(pipe, Domain(n_rows=20, n_features=2), evaluations=20, runs=1000)
+report = audit(pipe, Domain(n_rows=20, n_features=2), evaluations=20, runs=2000)
 assert not report.violated, report
 
 assert {found.severity for found in lint(pipe).findings if found.step in ("halve", "vote")} == {"declared"}
