@@ -30,8 +30,9 @@ assert 2.9 < certificate.loss.epsilon(0.0) <= 3.0
 assert "noisy majority vote" in certificate.to_html()
 assert "own.halve" in certificate.to_html()
 certificate.save(folder / "certificate.json")
+assert ppdp.Certificate.load(folder / "certificate.json").verify()  # False where these files are not imported
 
-pairs.TRIAL_RUNS = 200  # of the choice between four pairs: fewer than by default, which is faster
+pairs.TRIAL_RUNS = 2000  # of the choice between four pairs: fewer than by default, which is faster
 report = audit(pipe, Domain(n_rows=20, n_features=2), evaluations=20, runs=2000)
 assert not report.violated, report
 
