@@ -16,6 +16,7 @@ from ppdp.exceptions import DomainMismatch, InvalidParameter, MissingBound
 from ppdp.interop.sklearn import Block, ColumnMap
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.testing import check_stage
+from ppdp.testing.stages import DOMAINS
 from ppdp.transformers import MeanImputer, MinMaxScaler
 from ppdp.transformers.columns.categories import Encoded, OneHot
 from ppdp.transformers.columns.maps import Binarized, Binned, Filled, Mapped, Normalised, Powers, Scaled
@@ -48,9 +49,10 @@ STAGES = {
 
 
 @pytest.mark.parametrize("name", [n for n in STAGES if n != "left out"])
-@pytest.mark.repeated("name", keep=3)
-def test_the_contract_of_a_stage(name):
-    check_stage(STAGES[name], pairs=rounds(3), climbs=rounds(5))
+@pytest.mark.parametrize("domain", DOMAINS, ids=str)
+@pytest.mark.repeated("name", "domain", keep=6)
+def test_the_contract_of_a_stage(name, domain):
+    check_stage(STAGES[name], domain, pairs=rounds(3), climbs=rounds(5))
 
 
 def test_scikit_learn_finds_nothing_wrong():
