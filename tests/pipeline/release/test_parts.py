@@ -240,7 +240,7 @@ def test_killed_again_and_again_it_ends_whole(rows, tmp_path):
     pipe.export(model)
     rng, kills, line = np.random.default_rng(0), 0, [sys.executable, "-c", STARTS, model, rows, out]
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as starter:
-        for _ in range(rounds(6)):
+        for _ in range(rounds(4)):
             starter.stdin.write("\n")
             child = int(starter.stdout.readline())
             time.sleep(float(rng.uniform(0, 0.3)))
