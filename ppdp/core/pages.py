@@ -21,6 +21,13 @@ class Documented:
     def _doc_link_template(self) -> str:
         return page_of(type(self))
 
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Names of parameters: scikit-learn inspects the constructor each time, and a fit asks dozens of times."""
+        names: list[str] = super()._get_param_names()  # type: ignore[misc]
+        return names
+
 
 def page_of(kind: type) -> str:
     """The address of the page; empty where the package gives none."""

@@ -177,8 +177,8 @@ def _known_alone(losses: tuple[Loss, ...]) -> bool:
 
 @lru_cache(maxsize=8)
 def _curve(losses: tuple[Loss, ...]) -> Curve:
-    """Rényi curve of all together; infinite where one of them has none."""
-    return composed(*(loss.curve() or (lambda _: math.inf) for loss in losses))
+    """Rényi curve of all together, each order worked out once; infinite where one of them has none."""
+    return lru_cache(maxsize=1024)(composed(*(loss.curve() or (lambda _: math.inf) for loss in losses)))
 
 
 @lru_cache(maxsize=2)  # large; one loss is asked at many deltas

@@ -143,7 +143,8 @@ def renyi_epsilon(curve: Curve, delta: float, orders: Iterable[float] = ORDERS) 
     Source: Asoodeh et al., 2020; Canonne, Kamath and Steinke, 2020, Proposition 12.
     """
     _small(delta)
-    bounds = (curve(a) + math.log1p(-1 / a) - (math.log(delta) + math.log(a)) / (a - 1) for a in orders)
+    less = math.log(delta)
+    bounds = (curve(a) + ahead - (less + log) / (a - 1) for a, ahead, log in _logs(tuple(orders)))
     return max(0.0, _rounded_up(min(bounds)))
 
 
@@ -159,9 +160,14 @@ def renyi_epsilon_classic(curve: Curve, delta: float, orders: Iterable[float] = 
 def renyi_delta(curve: Curve, epsilon: float, orders: Iterable[float] = ORDERS) -> float:
     """Delta at this epsilon, rounded up: the inverse of :func:`renyi_epsilon`."""
     number("epsilon", epsilon, least=0)
-    logs = ((a - 1) * (curve(a) - epsilon + math.log1p(-1 / a)) - math.log(a) for a in orders)
-    lowest = min(logs)
+    lowest = min((a - 1) * (curve(a) - epsilon + ahead) - log for a, ahead, log in _logs(tuple(orders)))
     return min(1.0, math.exp(min(lowest + 1e-12 * (1 + abs(lowest)), 0.0)))
+
+
+@lru_cache(maxsize=8)
+def _logs(orders: tuple[float, ...]) -> tuple[tuple[float, float, float], ...]:
+    """Every order ``a`` with ``log(1 - 1/a)`` and ``log(a)``."""
+    return tuple((a, math.log1p(-1 / a), math.log(a)) for a in orders)
 
 
 def _blocks(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

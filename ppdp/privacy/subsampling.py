@@ -116,8 +116,14 @@ class GaussianMixturePair:
     def _cut(self, epsilon: Floats) -> Floats:
         """Where the logarithm of the likelihood ratio is epsilon, or as far out as there is mass.
 
-        Newton's method from a table, halving the bracket where it leads out of it; points that are done drop out.
+        Newton's method from a table, halving the bracket where it leads out of it; points that are done drop out. For
+        two Gaussians the logarithm is a line.
         """
+        if len(self.a) == len(self.b) == 1:
+            (a,), (b,) = self.a, self.b
+            with np.errstate(over="ignore"):
+                x = (epsilon - self.log_p + self.log_q) / (a + b) + (a - b) / 2
+            return np.asarray(np.clip(x, -_FAR - b, _FAR + a))
         table = np.linspace(-_FAR - self.b.max(), _FAR + self.a.max(), _TABLE)
         heights = np.maximum.accumulate(self.log_ratio(table))
         above = np.clip(np.searchsorted(heights, epsilon), 1, _TABLE - 1)

@@ -44,6 +44,7 @@ def test_verify_says_no_to_a_changed_certificate(tmp_path: Path, capsys: pytest.
 
 
 @pytest.mark.parametrize(("epsilon", "floor"), [(1.0, 0.853), (0.5, 0.848)])
+@pytest.mark.repeated("epsilon", "floor")
 def test_auc_on_flchain(epsilon: float, floor: float) -> None:
     pipe, X, y = build("flchain", epsilon=epsilon)
     X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)

@@ -251,7 +251,7 @@ def outcomes(pipe, X, runs, seed, *, hidden=True):
 
 
 @pytest.mark.parametrize("query", QUERIES)
-@pytest.mark.repeated("query", keep=3)
+@pytest.mark.repeated("query", keep=2)
 def test_no_total_detects_a_further_row_more_often_than_the_certificate_says(query):
     X = np.vstack([np.ones(2), np.repeat(np.linspace(0, 1, 40)[:, None], 2, axis=1)])
     pipe = pipeline(last=QUERIES[query], epsilon=2.0, delta=1e-3)

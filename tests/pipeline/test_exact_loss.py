@@ -10,6 +10,7 @@ import math
 import numpy as np
 import pytest
 from adversary import World, attack
+from effort import rounds
 from neighbours import Pair
 
 from ppdp import Domain, Pipeline
@@ -93,7 +94,7 @@ def worst_share(n: int, d: int, floor: int, missing: int | None) -> float:
     domain = Domain(n_rows=n, n_features=d, row_norm=1.0, entry_bound=1.0)
     world = World(domain, gaps=n if missing is None else missing)
     start = constructed(n, d, floor, missing)
-    best, pair = attack(world, lambda p: exact_loss(plan, p) / plan.loss.mu, draws=20, steps=150, first=[start])
+    best, pair = attack(world, lambda p: exact_loss(plan, p) / plan.loss.mu, draws=20, steps=rounds(75), first=[start])
     differing = (np.nan_to_num(pair.left.X, nan=9) != np.nan_to_num(pair.right.X, nan=9)).any(axis=1)
     assert differing.sum() == 1
     assert max(rows.incomplete.sum() for rows in (pair.left, pair.right)) <= world.gaps

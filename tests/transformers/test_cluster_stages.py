@@ -119,7 +119,7 @@ class TestInPipeline:
 
     @every_class
     def test_crowded_rows_are_refused(self, kind):
-        X = np.zeros((3000, 2))
+        X = np.zeros((1000, 2))
         with pytest.raises(PrivacyRefusal):
             self.pipe(kind(eta=0.001, max_cluster=200), GaussianMechanism(), epsilon=8.0).fit(X)
         certificate = self.pipe(kind(eta=0.001), GaussianMechanism(), gate=None).fit(X).certificate_

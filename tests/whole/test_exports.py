@@ -70,11 +70,15 @@ class TestExports:
 
 
 @cache
-def loaded_by(code):
-    """Modules that are loaded once a fresh interpreter has run some code."""
-    script = f"{code}\nimport json, sys\nprint(json.dumps(list(sys.modules)))"
+def loaded_by(*codes):
+    """Modules that are loaded once a fresh interpreter has run each of some pieces of code, one after the other."""
+    script = "\n".join(f"{code}\nimport json, sys\nprint(json.dumps(list(sys.modules)))" for code in codes)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
-    return set(json.loads(done.stdout))
+    return [set(json.loads(line)) for line in done.stdout.splitlines()]
+
+
+EVERYTHING = "from ppdp import *"
+PLOTS_AND_CHECKS = "import ppdp.plot, ppdp.pipeline.planning.comparison, ppdp.testing"
 
 
 HEAVY = {
@@ -99,19 +103,19 @@ class TestImport:
         foreign = {
             n for m in MODULES for n in imports_of(m, everywhere=False) if n.split(".")[0] in ("sklearn", "scipy")
         }
-        loaded = loaded_by("from ppdp import *")
+        loaded, _ = loaded_by(EVERYTHING, PLOTS_AND_CHECKS)
         named = sorted({n for n in foreign if n in loaded})
-        brought = loaded - loaded_by("".join(f"import {name}\n" for name in named))
+        brought = loaded - loaded_by("".join(f"import {name}\n" for name in named))[0]
         assert not {name.split(".")[0] for name in brought} & HEAVY
         assert {name.split(".")[0] for name in brought} <= {"ppdp", *sys.stdlib_module_names}
 
     def test_pictures_and_contract_tests_bring_nothing_until_they_are_used(self):
         """Matplotlib is for drawing; a stage is checked without a test framework and without this folder."""
-        loaded = loaded_by("import ppdp, ppdp.plot, ppdp.pipeline.planning.comparison, ppdp.testing")
+        _, loaded = loaded_by(EVERYTHING, PLOTS_AND_CHECKS)
         assert not loaded & {"matplotlib", "pytest", "neighbours", "adversary"}
 
     def test_heavy_packages_are_imported_where_they_are_used(self):
-        shipped = loaded_by("from ppdp import *")
+        shipped, _ = loaded_by(EVERYTHING, PLOTS_AND_CHECKS)
         for module in set(MODULES) & shipped:
             tops = {name.split(".")[0] for name in imports_of(module, everywhere=False)}
             assert not tops & (HEAVY - {"sklearn"}), module

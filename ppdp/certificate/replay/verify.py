@@ -64,12 +64,11 @@ class Verification:
         return "\n".join(["Verification: FAILED", *(f"  - {problem}" for problem in self.problems)])
 
 
-def verify(content: dict[str, Any]) -> Verification:
-    """Replay the derivation of a certificate, given as its document."""
+def verify(content: dict[str, Any], record: Record | None = None) -> Verification:
+    """Replay the derivation of a certificate, given as its document, and as its record where that was read before."""
     problems: list[str] = []
-    record = None
     try:
-        record = parse(content)
+        record = record or parse(content)
         with np.errstate(all="ignore"):  # what is not finite agrees with nothing
             problems += _replay(record)
     except PpdpError as error:

@@ -21,6 +21,7 @@ from ppdp.privacy.gate import GATE_KINDS, Gate, certain_share
 from ppdp.privacy.gaussian import gaussian_mu
 from ppdp.privacy.loss import PrivacyLoss
 from ppdp.privacy.noise.sampler import gaussian_scale
+from ppdp.privacy.pld import least_noise
 
 GATE_SHARE = 0.05
 RELEASE_SHARES = (0.05, 0.10, 0.15, 0.20)
@@ -197,13 +198,10 @@ def gated_split(
 def _mu_beside(loss: PrivacyLoss, epsilon: float, delta: float, start: float) -> float:
     """Largest ``mu`` that fits beside a loss, rounded down."""
 
-    def fits(mu: float) -> bool:
-        return (loss + PrivacyLoss(mu)).epsilon(delta) <= epsilon * (1 - 1e-6)
+    def beside(noise_scale: float) -> PrivacyLoss:
+        return loss + PrivacyLoss(1 / noise_scale)
 
-    low, high = start * 2.0**-10, start * 2
-    if not fits(low):
+    most = epsilon * (1 - 1e-6)
+    if beside(2.0**10 / start).epsilon(delta) > most:
         raise ImpossibleBudget("the gate uses the whole budget.", fix="ask for a larger epsilon, or a Gaussian gate.")
-    while high > low * (1 + FINEST):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if fits(middle) else (low, middle)
-    return low
+    return 1 / least_noise(beside, most, delta, start=1 / start, tolerance=FINEST)

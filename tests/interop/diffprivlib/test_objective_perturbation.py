@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from effort import rounds
 from scipy.special import expit
 
 from ppdp.bounds.diffprivlib import logistic_objective, objective_noise
@@ -66,7 +67,7 @@ def test_no_output_tells_datasets_further_apart(norm, given, penalty):
     rng = np.random.default_rng(0)
     for toggled, replaced, d in [(1, 0, 2), (0, 1, 1), (0, 1, 3), (3, 2, 2)]:
         bound = bound_of(Distance(replaced=replaced, toggled=toggled), norm, given, penalty, d)
-        for _ in range(300):
+        for _ in range(rounds(150)):
             theta = rng.normal(size=d) * 10 ** rng.uniform(-2, 2)
             left, right = some(rng, replaced + toggled, norm, d), some(rng, replaced, norm, d)
             shared = some(rng, 5, norm, d)

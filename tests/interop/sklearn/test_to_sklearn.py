@@ -126,6 +126,7 @@ FUNCTIONS = {"rowmap": np.tanh, "public": STAGES_TRIED["published scaler"][1].tr
 
 @pytest.mark.parametrize("stages", STAGES_TRIED.values(), ids=STAGES_TRIED)
 @pytest.mark.parametrize("last", [MODEL, None], ids=["model", "transformer"])
+@pytest.mark.repeated("last")
 def test_stages_map_rows_alike(stages, last):
     pipe = fit(*stages, *([] if last is None else [last]))
     assert_same(pipe.release_.to_sklearn(functions=FUNCTIONS), pipe, WILD)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import numpy as np
 import pyarrow as pa
@@ -212,32 +213,44 @@ def test_rows_that_change_meanwhile_end_it(rows, tmp_path, fitted, monkeypatch):
     assert not (tmp_path / "out").exists()
 
 
-CHILD = """
-import sys, ppdp
+STARTS = """
+import os, sys, ppdp
 from ppdp.pipeline.release import parts
 parts.PART = 2 * parts.PIECE
-print("ready", flush=True)
-ppdp.load(sys.argv[1]).write_parquet(sys.argv[2], sys.argv[3], keep=["number"])
+ppdp.load(sys.argv[1])
+for _ in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        ppdp.load(sys.argv[1]).write_parquet(sys.argv[2], sys.argv[3], keep=["number"])
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_again_and_again_it_ends_whole(rows, tmp_path):
-    """From the first import to the last rename, at any moment; what stands at the path is always all of it."""
+    """From the first byte that is read to the last rename, at any moment; what stands at the path is always all of it.
+
+    A process that has imported everything starts the runs that are killed.
+    """
     steps = *front(), LogisticRegression(classes=(0, 1), max_iter=3)
     pipe = make_pipeline(*steps, dataset="rows").fit(TABLE.select([*NAMES, "y"]), "y")
     model, out = tmp_path / "model.zip", tmp_path / "out"
     pipe.export(model)
-    rng, kills = np.random.default_rng(0), 0
-    for _ in range(rounds(3)):
-        child = subprocess.Popen([sys.executable, "-c", CHILD, model, rows, out], stdout=subprocess.PIPE)
-        child.stdout.readline()
-        time.sleep(float(rng.uniform(0, 0.6)))
-        child.send_signal(signal.SIGKILL)
-        kills += child.wait() == -signal.SIGKILL
-        child.stdout.close()
-        if out.exists():
-            assert np.array_equal(read(out)["number"], np.arange(N))
-            out.rename(tmp_path / f"done{kills}")
+    rng, kills, line = np.random.default_rng(0), 0, [sys.executable, "-c", STARTS, model, rows, out]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as starter:
+        for _ in range(rounds(4)):
+            starter.stdin.write("\n")
+            child = int(starter.stdout.readline())
+            time.sleep(float(rng.uniform(0, 0.3)))
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            kills += int(starter.stdout.readline()) == -signal.SIGKILL
+            if out.exists():
+                assert np.array_equal(read(out)["number"], np.arange(N))
+                out.rename(tmp_path / f"done{len(os.listdir(tmp_path))}")
+        starter.stdin.close()
     assert kills > 0
     ppdp.load(model).write_parquet(rows, out, keep=["number"])
     found = read(out)

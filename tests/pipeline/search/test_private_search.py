@@ -171,7 +171,7 @@ class TestNoise:
     def test_choices_and_scores_have_the_declared_law(self):
         domain = Domain(n_rows=N, n_features=3)
         selection = search(epsilon=0.5).plan(domain).selection
-        sums, noise, draws = np.array([400.0, 390.0, 300.0]), Noise(0), 4000
+        sums, noise, draws = np.array([400.0, 390.0, 300.0]), Noise(0), 2000
         runs = [select(sums, selection, noise) for _ in range(draws)]
         weights = np.exp((sums - 400) / selection.temperature)
         counts = np.bincount([chosen for chosen, _ in runs], minlength=3)
