@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ppdp.core.domain import Domain
 from ppdp.core.rounding import BLOCK, COARSE, EXACT, FINER, fixed_point_exponent, slice_bits
-from ppdp.data.parallel import blocks, in_parallel, pieces
+from ppdp.data.parallel import blocks, in_parallel, pieces, threads_for
 from ppdp.data.rows import Rows
 from ppdp.data.stream import Stream
 
@@ -70,6 +70,9 @@ def fold(summary: Summary[T], rows: Rows | Stream | Iterable[Rows]) -> T:
     def total(part: Rows) -> Total:
         return summary.add(summary.zero(), part)
 
+    if isinstance(rows, Rows) and 0 < rows.n <= BLOCK:  # one block: no pass has to be prepared
+        with threads_for(summary.d):
+            return summary.finish(summary.merge(summary.zero(), total(rows.part(slice(rows.n)))))
     if isinstance(rows, (Rows, Stream)):
         totals = rows.over(total, summary.d, summary.merge)
     else:

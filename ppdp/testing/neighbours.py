@@ -308,7 +308,7 @@ def _filled(X: Array) -> Array:
     return np.where(np.isnan(X), 0.0, X)
 
 
-def _finite(X: Array) -> Array:
+def finite(X: Array) -> Array:
     """Rows with 0 for what is missing, and the largest numbers for what is infinite."""
     return X if np.isfinite(X).all() else np.nan_to_num(X)
 
@@ -334,7 +334,7 @@ def measured(pair: Pair, free: Collection[int], moves: Moves | None = None) -> d
     both = (w > 0) & (v > 0)
     chosen = np.zeros(left.n, dtype=bool)
     chosen[[slot for slot in free if slot < left.n]] = True
-    change = _finite(left.X) - _finite(right.X)
+    change = finite(left.X) - finite(right.X)
     move = np.linalg.norm(change, axis=1)
     other = (np.isnan(left.X) != np.isnan(right.X)).any(axis=1) | (_labels(left) != _labels(right))
     torn = other | (chosen & (move > 0))
