@@ -232,7 +232,7 @@ class TestClaims:
 
     @pytest.mark.parametrize("least", [{"entry": 29.0}, {"entries": 30.0}, {"columns": 1}, {"radius": 29.9}], ids=str)
     def test_too_little_is_refuted(self, least):
-        assert attack_stability(Claim(lambda X: X, self.facts, least), evaluations=200).violated
+        assert attack_stability(Claim(lambda X: X, self.facts, least), evaluations=200, until_violated=True).violated
 
     def test_a_distance_with_moves_is_claimed_as_a_whole(self):
         before = self.facts.neighbours
