@@ -29,7 +29,7 @@ STEPS = 0.0, 0.3, 0.5, 0.9, 1.0, 1.5, 2.0, 2.5, 2.9, 3.0
 
 def one_of(choices: Sequence[Choice], rng: Random) -> Choice:
     """Any of them, as ``rng.choice`` draws it from an array, in a tenth of the time."""
-    return choices[rng.integers(len(choices))]
+    return choices[int(rng.integers(len(choices)))]
 
 
 def units(n: int, d: int, rng: Random) -> Array:
