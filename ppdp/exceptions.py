@@ -53,6 +53,8 @@ def escaped(text: str) -> str:
     >>> escaped("clinic" + chr(27) + "[2J")
     'clinic\\u001b[2J'
     """
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() or category(c) == "Zs" else json.dumps(c)[1:-1] for c in text)
 
 

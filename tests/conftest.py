@@ -15,7 +15,6 @@ from entropy import in_place_of_the_system, pytest_fixture_setup, pytest_runtest
 
 from ppdp.privacy.ledger import fits
 
-
 MEMORY, ENOUGH = Path("/dev/shm"), 2**31  # a folder in memory, where a file is as safe as this process
 
 

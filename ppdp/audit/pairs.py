@@ -22,7 +22,7 @@ from ppdp.core.checks import integer, number, positive
 from ppdp.data.rows import Rows
 from ppdp.exceptions import InvalidParameter
 from ppdp.pipeline.planning.plan import Plan
-from ppdp.testing.answers import law_of
+from ppdp.testing.answers import held, law_of
 from ppdp.testing.neighbours import Pair, World, differing
 
 PAIR = "pair.json"
@@ -128,8 +128,11 @@ def _best(plan: Plan, pair: Pair, others: Iterator[Pair], margin: float, n_jobs:
         trial = PlanTarget("a trial", plan, *candidate)
         return attack_output(trial, runs=TRIAL_RUNS, confidence=TRIAL_CONFIDENCE, n_jobs=n_jobs).excess
 
-    found = [(told(pair) + CLEAR, pair)]
-    found += [(told(other), other) for other in others if answers.uses(other) is not None]
+    found, tried = [(told(pair) + CLEAR, pair)], {held(pair)}
+    for other in others:
+        if held(other) not in tried and answers.uses(other) is not None:
+            found.append((told(other), other))
+        tried.add(held(other))
     return max(found, key=lambda one: one[0])[1]
 
 

@@ -22,7 +22,7 @@ from ppdp.pipeline.planning.plan import Plan
 from ppdp.pipeline.planning.route import PlannedRelease, PlannedStep
 from ppdp.testing.answers import exact_answers, law_of
 from ppdp.testing.changes import far_changes
-from ppdp.testing.neighbours import Pair, World, allowances, compared, measured, outgrown
+from ppdp.testing.neighbours import Pair, World, allowances, compared, finite, measured, outgrown
 from ppdp.testing.stages import through
 from ppdp.transformers.rowwise.ranges import resolve_ranges
 from ppdp.transformers.way import Way
@@ -160,7 +160,7 @@ def attained(out: Pair, free: Collection[int], before: Distance, behind: Distanc
     The slots in ``free`` differed at the entrance, where they were as far apart as ``before`` says.
     """
     granted = behind.by_position()
-    move = row_norms(np.nan_to_num(out[0].X) - np.nan_to_num(out[1].X))
+    move = row_norms(finite(out[0].X) - finite(out[1].X))
     move[(out[0].weight > 0) != (out[1].weight > 0)] = 0.0  # they count as toggled
     move[list(free)] = math.inf
     further = len(move) if before.moved > granted.moved == 0 else int(granted.replaced - before.replaced)

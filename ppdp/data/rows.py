@@ -126,7 +126,7 @@ class Rows:
 
     def settled(self) -> Rows:
         """Put deleted rows back to the filler, whatever a stage made of them."""
-        gone = np.flatnonzero(self.weight == 0)
+        gone = (self.weight == 0).nonzero()[0]
         if not gone.size:
             return self
         X, y = self.X, self.y

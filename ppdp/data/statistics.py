@@ -85,7 +85,7 @@ def row_norms(X: Array) -> Array:
         with np.errstate(all="ignore"):
             squares = np.einsum("ij,ij->i", rows, rows)
             norms[part] = np.sqrt(squares)
-            if (rest := np.flatnonzero(~((squares > TINY) & (squares < HUGE)))).size:
+            if (rest := (~((squares > TINY) & (squares < HUGE))).nonzero()[0]).size:
                 size, share = _polar(rows[rest])
                 norms[part][rest] = size * share
     return norms
@@ -107,7 +107,7 @@ def clip_norms(X: Any, bound: float | None, out: Array | None = None) -> Any:
         with np.errstate(all="ignore"):
             squares = np.einsum("ij,ij->i", rows, rows)
         # A fast look that may depend on where a row stands, so only what is surely inside is let through.
-        near = np.flatnonzero(~(squares < surely))
+        near = (~(squares < surely)).nonzero()[0]
         if not near.size:
             continue
         size, share = _polar(rows[near])

@@ -126,6 +126,8 @@ def _exact_sums(factors: Array, entries: Array) -> Array:
     """Sums of at most ``EXACT`` rows each, which are at most 2^53 grid steps and so exact."""
     n, d = entries.shape
     whole = n // EXACT * EXACT
+    if not whole:
+        return np.asarray((factors @ entries)[None])
     first = factors[:whole].reshape(-1, 1, EXACT) @ entries[:whole].reshape(-1, EXACT, d)
     return np.concatenate([first[:, 0], (factors[whole:] @ entries[whole:])[None]])
 

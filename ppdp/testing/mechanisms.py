@@ -182,10 +182,19 @@ class _Trial:
 
     def _released(self, stage: Any, rows: Rows, noise: Noise) -> dict[str, Array]:
         """What a mechanism releases on rows that it may look at and must not change."""
-        p, before = self.planned, held(rows)
+        before = held(rows)
+        released = self._numbers(stage, rows, noise)
+        self._unchanged(rows, before)
+        return released
+
+    def _unchanged(self, rows: Rows, before: Any) -> None:
+        self.require(held(rows) == before, "it changes the rows that it is given; work on copies")
+
+    def _numbers(self, stage: Any, rows: Rows, noise: Noise) -> dict[str, Array]:
+        """What a mechanism releases."""
+        p = self.planned
         with np.errstate(all="ignore"):
             released = stage.release(rows, p.question, noise, p.noise_scale)
-        self.require(held(rows) == before, "it changes the rows that it is given; work on copies")
         named = isinstance(released, Mapping) and released and all(isinstance(name, str) for name in released)
         self.require(named, "what it releases is not a mapping of names to arrays")
         arrays = {name: np.asarray(array) for name, array in released.items()}
@@ -226,13 +235,15 @@ class _Trial:
         """
         noises = [Noise(np.random.default_rng([seed, side])) for side in (0, 1)]
         sides: tuple[list[Array], list[Array]] = [], []
-        started = time.monotonic()
+        started, before = time.monotonic(), [held(rows) for rows in pair]
         while len(sides[0]) < max(runs // 2, FEWEST):
             if len(sides[0]) >= FEWEST and time.monotonic() - started > seconds:
                 break
             for rows, noise, outcomes in zip(pair, noises, sides):
-                released = self._released(self.planned.stage, rows, noise)
+                released = self._numbers(self.planned.stage, rows, noise)
                 outcomes.append(np.concatenate([array.ravel().astype(np.float64) for array in released.values()]))
+        for rows, then in zip(pair, before):
+            self._unchanged(rows, then)
         loss = self.planned.loss
         certified = Certified(loss, loss.epsilon(DELTA), DELTA)
         words = "what it releases tells the two datasets apart better than its privacy map says: it adds less noise"

@@ -16,7 +16,7 @@ from ppdp.core.domain import Domain
 from ppdp.data.rows import Array, Rows
 from ppdp.data.statistics import clip_norms, row_norms
 from ppdp.testing.changes import around, attained_moves, confined, corner, most_moves, rows_after
-from ppdp.testing.tables import GAPPED, MASKS, PAIRS, STEPS, TABLES, units
+from ppdp.testing.tables import GAPPED, MASKS, PAIRS, STEPS, TABLES, one_of, units
 
 Random = np.random.Generator
 P = TypeVar("P")
@@ -69,14 +69,16 @@ class World:
         n, (replaced, _, reweighted, moved, _) = self.domain.n, self.roles
         fresh = self._table(rng)
         X, Z = self._replaced(fresh, rng)
-        together = np.tile(fresh[-1], (n, 1))
-        alone = together * (np.arange(n) == moved.start)[:, None]
-        Z[moved] += (together, alone, fresh, X, -X)[rng.integers(5)][moved]
+        kind = rng.integers(5)
+        if moved.start < moved.stop:
+            together = np.tile(fresh[-1], (n, 1))
+            alone = together * (np.arange(n) == moved.start)[:, None]
+            Z[moved] += (together, alone, fresh, X, -X)[kind][moved]
         if self._drifts and rng.random() < DRIFTS:
             X[moved], Z[moved] = self._drifted(X[moved], rng)
         w = np.ones(n)
         if self.domain.min_present < n:
-            w = rng.choice([1.0, 1.0, 0.5 if self.distance.reweighted else 0.0], n)
+            w = np.array([1.0, 1.0, 0.5 if self.distance.reweighted else 0.0])[rng.integers(3, size=n)]
         v = w.copy()
         if self.domain.min_present < n:
             v[replaced] = rng.integers(2, size=n)[replaced]
@@ -95,7 +97,7 @@ class World:
         change = self.far[rng.integers(len(self.far))] if reaches else corner(self.distance, self.domain.d, rng)
         bound = np.full(self.domain.d, self.domain.entry_bound or 0.0)
         low, high = self.box or (-bound, bound)
-        return around(X, rng.choice([-1.0, 1.0]) * change, low, high, rng)
+        return around(X, one_of((-1.0, 1.0), rng) * change, low, high, rng)
 
     def _turned(self, tables: Array, rng: Random) -> Array:
         """Both tables with another change of the rows that move, or with two of its columns swapped or turned."""
@@ -104,7 +106,7 @@ class World:
             tables[:, moved] = self._drifted(tables[0, moved], rng)
         else:
             change = tables[1, moved] - tables[0, moved]
-            change[:, columns] = rng.choice([-1.0, 1.0]) * change[:, columns[::-1]]
+            change[:, columns] = one_of((-1.0, 1.0), rng) * change[:, columns[::-1]]
             tables[1, moved] = tables[0, moved] + change
         return tables
 
@@ -116,20 +118,20 @@ class World:
         X = self._table(rng)
         Z = X.copy()
         another = X[rng.permutation(n)]
-        near = another + self._scale(rng) * rng.choice(STEPS) * units(n, self.domain.d, rng)
-        turned = rng.choice([-1, 1]) * np.roll(X, 1, axis=1)  # other columns have its gaps
+        near = another + self._scale(rng) * one_of(STEPS, rng) * units(n, self.domain.d, rng)
+        turned = one_of((-1, 1), rng) * np.roll(X, 1, axis=1)  # other columns have its gaps
         choices = [-X, np.zeros_like(X), fresh, another, near, *[turned] * (3 if self.gaps else 1)]
-        Z[replaced] = choices[rng.integers(len(choices))][replaced]
+        Z[replaced] = one_of(choices, rng)[replaced]
         return X, Z
 
     def _structured(self, rng: Random) -> tuple[Array, Array]:
         """The same, all rows chosen for the row that is replaced; some or all others have gaps."""
         (n, d), first = (self.domain.n, self.domain.d), self.roles[0].stop
         pairs = (*PAIRS, *GAPPED) if self.gaps and d > 1 else PAIRS
-        pair = pairs[rng.integers(len(pairs))]
+        pair = one_of(pairs, rng)
         table, row = pair(n, d, lambda: self._scale(rng) / self.length, rng)
         X = np.asarray(table * self.length, dtype=np.float64)
-        last = min(self.gaps, int(rng.choice([first + 1, n - 1, rng.integers(n + 1)])))
+        last = min(self.gaps, one_of((first + 1, n - 1, int(rng.integers(n + 1))), rng))
         missing = np.arange(d) == rng.integers(d) if rng.integers(4) else np.ones(d, dtype=bool)
         X[first:last, missing] = np.nan
         Z = X.copy()
@@ -156,23 +158,23 @@ class World:
         elif kind == 3:
             tables[(_filled(tables) == _filled(row)).all(axis=2)] += step
         elif kind == 4:
-            beside = self._scale(rng) * rng.choice(STEPS) * units(1, d, rng)[0] * rng.integers(2)
-            tables[side, slot] = rng.choice([-1, 1]) * _filled(tables[side, other]) + beside
+            beside = self._scale(rng) * one_of(STEPS, rng) * units(1, d, rng)[0] * rng.integers(2)
+            tables[side, slot] = one_of((-1, 1), rng) * _filled(tables[side, other]) + beside
             tables[side, slot, np.isnan(row)] = np.nan
         elif kind == 5 and rng.integers(2):
-            tables[side, slot] = rng.choice([-1, 1]) * np.roll(row, 1)
+            tables[side, slot] = one_of((-1, 1), rng) * np.roll(row, 1)
         elif kind == 5 and slot < self.gaps:
             column, beside = int(rng.integers(d)), _filled(tables[1 - side, slot])
             tables[side, slot, column] = beside[column] if np.isnan(row[column]) else np.nan
         elif kind == 6 and self.domain.min_present < n and slot not in np.arange(n)[self.roles[2]]:
             weights[side, slot] = 1.0 - weights[side, slot]
         else:
-            labels[side, slot] = rng.choice(self.labels)
+            labels[side, slot] = one_of(self.labels, rng)
         return self.legal(tables, weights, labels)
 
     def legal(self, tables: Array, weights: Array, labels: Array) -> Pair:
         """The pair of tables, weights and labels (left, right), changed as little as needed to be allowed."""
-        X, Z = (self._bounded(table) for table in tables)
+        X, Z = self._bounded(tables.reshape(-1, tables.shape[2])).reshape(tables.shape).copy()
         # Labels of deleted rows, which may come back, are 0 even where 0 is none.
         known = labels if 0.0 in self.labels else np.where(np.isin(labels, self.labels), labels, self.labels[0])
         (w, v), (y, u), distance = weights.copy(), known.copy(), self.distance
@@ -186,7 +188,8 @@ class World:
         w, v = self._matched(*self._restored(w, v))
         u[reweighted] = y[reweighted]
         Z[equal], Z[reweighted] = X[equal], X[reweighted]
-        X[moved], Z[moved] = self._moved(X[moved], _filled(Z[moved]) - _filled(X[moved]))
+        if moved.start < moved.stop:
+            X[moved], Z[moved] = self._moved(X[moved], _filled(Z[moved]) - _filled(X[moved]))
         raw = Z.copy()
         raw[moved] = X[moved]  # what moved them came after the raw rows
         return Rows(X, y, w, X).settled(), Rows(Z, u, v, raw).settled()
@@ -249,16 +252,16 @@ class World:
 
     def _table(self, rng: Random) -> Array:
         n, d = self.domain.n, self.domain.d
-        table = TABLES[rng.integers(len(TABLES))](n, d, self._scale(rng) / self.length, rng)
+        table = one_of(TABLES, rng)(n, d, self._scale(rng) / self.length, rng)
         X = np.asarray(table * self.length, dtype=np.float64)
-        gaps = min(self.gaps, int(self.gaps ** rng.choice([1.0, rng.random()])))  # often in few rows only
-        X[:gaps][MASKS[rng.integers(len(MASKS))](gaps, d, rng)] = np.nan
+        gaps = min(self.gaps, int(self.gaps ** one_of((1.0, rng.random()), rng)))  # often in few rows only
+        X[:gaps][one_of(MASKS, rng)(gaps, d, rng)] = np.nan
         return X
 
     def _scale(self, rng: Random) -> float:
         scales = [scale for scale in self.scales if scale <= 2 * self.length]
         if scales and rng.random() < 0.8:
-            return float(rng.choice(scales))
+            return float(one_of(scales, rng))
         return float(self.length * 10.0 ** rng.uniform(-3, 0))
 
 
@@ -302,6 +305,11 @@ def _filled(X: Array) -> Array:
     return np.where(np.isnan(X), 0.0, X)
 
 
+def finite(X: Array) -> Array:
+    """Rows with 0 for what is missing, and the largest numbers for what is infinite."""
+    return X if np.isfinite(X).all() else np.nan_to_num(X)
+
+
 def _labels(rows: Rows) -> Array:
     return np.zeros(rows.n) if rows.y is None else rows.y
 
@@ -323,7 +331,7 @@ def measured(pair: Pair, free: Collection[int], moves: Moves | None = None) -> d
     both = (w > 0) & (v > 0)
     chosen = np.zeros(left.n, dtype=bool)
     chosen[[slot for slot in free if slot < left.n]] = True
-    change = np.nan_to_num(left.X) - np.nan_to_num(right.X)
+    change = finite(left.X) - finite(right.X)
     move = np.linalg.norm(change, axis=1)
     other = (np.isnan(left.X) != np.isnan(right.X)).any(axis=1) | (_labels(left) != _labels(right))
     torn = other | (chosen & (move > 0))
@@ -353,7 +361,7 @@ def outgrown(out: Sequence[Rows], domain: Domain) -> dict[str, tuple[float, floa
     X = np.vstack([rows.X for rows in out])
     largest = {
         "row_norm": (float(row_norms(X).max(initial=0.0)), domain.row_norm),
-        "entry_bound": (float(np.nanmax(np.abs(X), initial=0.0)), domain.entry_bound),
+        "entry_bound": (float(np.fmax.reduce(np.abs(X), axis=None, initial=0.0)), domain.entry_bound),
     }
     return {name: (value, bound) for name, (value, bound) in largest.items() if bound is not None}
 

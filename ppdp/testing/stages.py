@@ -204,36 +204,43 @@ def _check_formula(stage: Any, way: Way, world: World) -> None:
 
 def _use(stage: Any, way: Way, world: World, pair: Pair) -> float:
     """How much of the certified radius or total a pair uses, after all that is certified was compared."""
-    where = f"way {way.name!r} ({world})"
+
+    def fails(problem: str) -> None:
+        demand(False, stage, f"way {way.name!r} ({world}): {problem}")
+
     for condition in way.conditions:
         one, other = (condition.margin(rows) for rows in pair)
         change = abs(one - other) if one != other else 0.0  # both may be infinite
-        words = f"{where}: the margin of {condition.name!r} changes by {change:.6g}, more than 1."
-        demand(change <= MARGIN_EXCESS, stage, words)
+        if not change <= MARGIN_EXCESS:
+            fails(f"the margin of {condition.name!r} changes by {change:.6g}, more than 1.")
         if min(one, other) <= 0:
             return 0.0  # nothing is promised of this pair
     out = through(stage, way, world.domain, pair)
+    shape = way.domain.n, way.domain.d
     for rows in out:
-        demand(
-            rows.X.shape == (way.domain.n, way.domain.d), stage, f"{where}: {rows} is not of the shape of the domain."
-        )
+        if rows.X.shape != shape:
+            fails(f"{rows} is not of the shape of the domain.")
     for name, (value, bound) in outgrown(out, way.domain).items():
-        demand(value <= bound * EXCESS, stage, f"{where}: a row exceeds {name}, {value:.12g} > {bound}.")
+        if not value <= bound * EXCESS:
+            fails(f"a row exceeds {name}, {value:.12g} > {bound}.")
     for rows in out:
-        _check_presence(stage, way.domain, rows, where)
+        if problem := _misses(way.domain, rows):
+            fails(problem)
     used = compared(out, pair, world, way.distance)
     for name, (value, certified) in used.items():
-        words = f"{where}: {name} is {value:.12g}, and at most {certified:.12g} is certified."
-        demand(value <= certified * EXCESS, stage, words)
+        if not value <= certified * EXCESS:
+            fails(f"{name} is {value:.12g}, and at most {certified:.12g} is certified.")
     return max(used[name][0] / used[name][1] if used[name][1] else 0.0 for name in ("radius", "total"))
 
 
-def _check_presence(stage: Any, domain: Domain, rows: Rows, where: str) -> None:
-    """No more is missing than the domain says, and what is deleted is gone."""
+def _misses(domain: Domain, rows: Rows) -> str:
+    """Where more is missing than the domain says, or what is deleted is not gone."""
     gone = rows.weight == 0
-    demand(rows.incomplete.sum() <= domain.missing_rows, stage, f"{where}: more rows have gaps than max_missing.")
-    demand((~gone).sum() >= domain.min_present, stage, f"{where}: fewer rows are left than min_present.")
-    demand(not rows.X[gone].any(), stage, f"{where}: a deleted row is not zero (use Rows.with_X or settled).")
+    if rows.incomplete.sum() > domain.missing_rows:
+        return "more rows have gaps than max_missing."
+    if len(gone) - np.count_nonzero(gone) < domain.min_present:
+        return "fewer rows are left than min_present."
+    return "a deleted row is not zero (use Rows.with_X or settled)." if rows.X[gone].any() else ""
 
 
 class NothingAdded(Noise):

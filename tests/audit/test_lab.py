@@ -26,7 +26,7 @@ def mean(mechanism=None, **parameters) -> Pipeline:
 
 @pytest.fixture(scope="module")
 def sound() -> AuditReport:
-    return audit(mean(), DOMAIN, evaluations=60, runs=6000)
+    return audit(mean(), DOMAIN, **QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +34,13 @@ def broken() -> AuditReport:
     plan = mean().plan(DOMAIN)
     halved = replace(plan.mechanism, noise_scale=plan.mechanism.noise_scale / 2)
     return audit(replace(plan, mechanism=halved), **QUICK)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """An audit, and the folder that keeps it."""
+    folder = tmp_path_factory.mktemp("audit")
+    return audit(mean(), DOMAIN, folder=folder, **BRIEF), folder
 
 
 class TestVerdict:
@@ -49,9 +56,9 @@ class TestVerdict:
         assert broken.output.violated
         assert not broken.stability.violated
 
-    def test_runs_are_kept(self, tmp_path):
-        first = audit(mean(), DOMAIN, folder=tmp_path, **BRIEF)
-        again = audit(mean(), DOMAIN, folder=tmp_path, **BRIEF)
+    def test_runs_are_kept(self, kept):
+        first, folder = kept
+        again = audit(mean(), DOMAIN, folder=folder, **BRIEF)
         assert first.output.events == again.output.events
 
     def test_an_interrupted_audit_goes_on_with_the_pair_it_found(self, tmp_path, monkeypatch):
@@ -74,15 +81,13 @@ class TestVerdict:
         with pytest.raises(InvalidParameter, match=r"pair\.json is damaged"):
             audit(mean(), DOMAIN, folder=tmp_path, **QUICK)
 
-    def test_a_pair_of_another_plan_is_refused(self, tmp_path):
-        audit(mean(), DOMAIN, folder=tmp_path, **BRIEF)
+    def test_a_pair_of_another_plan_is_refused(self, kept):
         with pytest.raises(InvalidParameter, match="another plan"):
-            audit(mean(), DOMAIN.but(n_rows=9), folder=tmp_path, **BRIEF)
+            audit(mean(), DOMAIN.but(n_rows=9), folder=kept[1], **BRIEF)
 
-    def test_a_pair_of_another_seed_is_refused(self, tmp_path):
-        audit(mean(), DOMAIN, folder=tmp_path, **BRIEF)
+    def test_a_pair_of_another_seed_is_refused(self, kept):
         with pytest.raises(InvalidParameter, match="seed 0"):
-            audit(mean(), DOMAIN, folder=tmp_path, seed=1, **BRIEF)
+            audit(mean(), DOMAIN, folder=kept[1], seed=1, **BRIEF)
 
     def test_gaps_and_labels_are_kept(self, tmp_path):
         X = np.array([[np.nan, -0.0], [0.1, 1 / 3]])
@@ -95,13 +100,13 @@ class TestVerdict:
 
 
 @pytest.fixture
-def few_trials(monkeypatch):
-    """Which pair of several is told apart best does not matter either, so as few runs as may be choose it."""
-    monkeypatch.setattr("ppdp.audit.pairs.TRIAL_RUNS", 2000)
+def no_trials(monkeypatch):
+    """Which pair of several is told apart best does not matter either: the one that was found is taken."""
+    monkeypatch.setattr("ppdp.audit.pairs._best", lambda plan, pair, *_: pair)
 
 
 class TestKinds:
-    def test_noise_that_is_not_gaussian(self, few_trials):
+    def test_noise_that_is_not_gaussian(self, no_trials):
         found = audit(mean(LaplaceMechanism()), DOMAIN, **BRIEF)
         assert not found.violated
         assert [name for name, _, _ in found.bounds()] == ["ε at δ = 1e-06"]
@@ -111,7 +116,7 @@ class TestKinds:
         plan = Pipeline(steps, epsilon=5.0, delta=1e-6).plan(DOMAIN.but(n_rows=40))
         assert not audit(plan, **BRIEF).violated
         halved = tuple(replace(release, noise_scale=release.noise_scale / 2) for release in plan.releases)
-        found = audit(replace(plan, releases=halved), **QUICK)
+        found = audit(replace(plan, releases=halved), evaluations=20, runs=3000)
         assert found.output.violated
         assert not found.stability.violated
 
@@ -122,7 +127,7 @@ class TestKinds:
         assert "no statistic is released" in repr(found)
         assert "Not tried" in found.to_html()
 
-    def test_a_gate_is_passed_with_the_margin_it_needs(self, few_trials):
+    def test_a_gate_is_passed_with_the_margin_it_needs(self, no_trials):
         imputer = MeanImputer(max_missing=60, statistics="exact")
         steps = [("clip", NormClipper(1.0)), ("impute", imputer), ("mean", GaussianMechanism())]
         found = audit(Pipeline(steps, epsilon=5.0, delta=1e-2), DOMAIN.but(n_rows=80), **BRIEF)
@@ -150,7 +155,7 @@ class TestKinds:
 class TestVacuous:
     """A public number of rows is counted: no row can change it."""
 
-    def test_parts_in_which_nothing_moved_are_named(self, few_trials):
+    def test_parts_in_which_nothing_moved_are_named(self, no_trials):
         found = audit(mean(LaplaceMechanism("count")), DOMAIN, evaluations=20, runs=2000)
         assert found.stability.vacuous == ("mean, end to end",)
         assert found.word == "NOT REFUTED"

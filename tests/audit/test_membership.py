@@ -61,7 +61,7 @@ class TestPlantedBugs:
         """The canary is opposite to the row in whose place it stands, and the others have no gradient."""
         X = np.zeros((12, 1))
         X[0] = 1.0
-        model = LogisticRegression((0, 1), max_iter=5, fit_intercept=False, clip=0.25, coef_norm=1e3)
+        model = LogisticRegression((0, 1), max_iter=2, fit_intercept=False, clip=0.25, coef_norm=1e3)
 
         def attack():
             given = {"canary": (-X[0], 1), "models": 500, "private": False, "random_state": 0}
@@ -160,6 +160,11 @@ class TestOneTraining:
 
 
 class TestGoingOn:
+    @pytest.fixture(autouse=True)
+    def few_pairs(self, monkeypatch):
+        """How far apart the two datasets are does not matter here."""
+        monkeypatch.setattr(membership, "PAIRS", 20)
+
     def run(self, folder, train=None, **settings):
         plan = pipeline().plan(FEW)
         return attack_membership(train or plan, folder=folder, models=60, random_state=0, **settings)
@@ -176,7 +181,7 @@ class TestGoingOn:
         monkeypatch.setattr(learners, "execute", dying)
         with pytest.raises(KeyboardInterrupt):
             self.run(tmp_path)
-        monkeypatch.undo()
+        monkeypatch.setattr(learners, "execute", honest)
         before = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "runs").iterdir()}
         assert len(before) == 3  # what it is, and two slices of 20
         again = self.run(tmp_path)

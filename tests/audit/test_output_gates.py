@@ -15,8 +15,8 @@ KINDS = tuple(GATE_KINDS)
 GATES = ("gaussian gate, open", "laplace gate, closed", "eigengap gate, closed", "ladder, first rung closed")
 
 
-def attacked(name, runs=RUNS):
-    return attack_output(TARGETS[name](), runs=runs, random_state=0)
+def attacked(name):
+    return attack_output(TARGETS[name](), runs=RUNS, random_state=0)
 
 
 @pytest.mark.parametrize("name", GATES)
@@ -72,7 +72,7 @@ def test_half_of_the_noise_on_a_margin_is_found(monkeypatch):
     monkeypatch.setattr(
         family, "released", lambda self, noise, margin: honest(family(self.scale / 2, self.n_rows), noise, margin)
     )
-    assert attacked("gaussian gate, open", runs=3000).violated
+    assert attacked("gaussian gate, open").violated
 
 
 def test_a_plan_without_a_gate_is_refused():

@@ -38,7 +38,7 @@ from ppdp.testing import REGISTRY
 from ppdp.transformers import NormClipper, StandardScaler
 
 FALSE_ALARM = 1e-9
-DRAWS = 100_000
+DRAWS = 80_000
 OFF = 1.03
 N, D = 50, 400
 
@@ -130,7 +130,7 @@ def test_gaussian_noise_of_every_answer(name):
     mechanism = GAUSSIAN[name]
     plan, certificate = planned(mechanism)
     declared, noise = certificate["mechanism"], Witness(1)
-    runs = len(executed(plan, mechanism, noise, rounds(50_000)))
+    runs = len(executed(plan, mechanism, noise, rounds(40_000)))
     assert len(noise.added) == runs * declared["steps"]
     z = np.concatenate(noise.added) / declared["noise_scale"]
     assert z.size == len(noise.added) * declared["size"]

@@ -79,15 +79,15 @@ class TestWhatIsLearned:
         """One iterate of few, at a secret time and without an average: far less."""
         X, y = three[0], answers(name, three)
         guessing = {"logistic": 0.67, "hinge": 0.67, "softmax": 0.34, "squared": 0.0, "ridge": 0.0}[name]
-        scores = [fitted(name, "hidden", three, epsilon=8.0, random_state=seed).score(X, y) for seed in range(7)]
+        scores = [fitted(name, "hidden", three, epsilon=8.0, random_state=seed).score(X, y) for seed in range(3)]
         assert np.median(scores) > guessing + 0.15
 
     @batched
     def test_without_noise_the_same_model_as_on_full_batches(self, solver, three):
         X, y = three[0], answers("logistic", three)
         common = {"noise_scale": 1e-6, "random_state": 0, "clip": 100.0, "step_size": 2.0}
-        full = model("logistic", max_iter=800, **common).fit(X, y)
-        found = model("logistic", solver=solver, batch_size=1000, max_iter=800, **common).fit(X, y)
+        full = model("logistic", max_iter=400, **common).fit(X, y)
+        found = model("logistic", solver=solver, batch_size=1000, max_iter=400, **common).fit(X, y)
         np.testing.assert_allclose(found.coef_, full.coef_, rtol=0.02, atol=0.02)
 
     def test_steps_without_a_row_are_steps(self):
@@ -304,7 +304,7 @@ class TestNothingPrivateDecides:
 @pytest.mark.parametrize("kind", [LogisticRegression, Ridge])
 @pytest.mark.repeated("kind")
 def test_scikit_learns_checks_pass_with_every_solver(kind, solver):
-    free = {"clip": 1e6} if solver == "hidden" else {}
+    free = {"clip": 1e6} if solver == "hidden" else {"max_iter": 30}
     results = check_estimator(kind(solver=solver, noise_scale=1e-3, **free), on_skip=None, on_fail=None)
     assert len(results) >= 40
     assert not [(r["check_name"], repr(r["exception"])) for r in results if r["status"] == "failed"]

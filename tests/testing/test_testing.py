@@ -76,7 +76,7 @@ def promise(monkeypatch):
 
 def test_a_right_bound_is_accepted_and_its_use_returned(promise):
     promise(centring, way="exact", gaps=True)
-    assert 0.6 < check_stage(Centred()) <= 1
+    assert 0.6 < check_stage(Centred(), pairs=8, climbs=16) <= 1
 
 
 @pytest.mark.parametrize("stage", [StandardScaler(min_std=0.05, floor=False, statistics="exact"), PCA(1, min_gap=1e-3)])
@@ -296,7 +296,7 @@ def test_a_margin_must_change_by_at_most_one(promise, monkeypatch, unit, holds):
             return X
 
     if holds:
-        check_stage(Conditional())
+        check_stage(Conditional(), pairs=6, climbs=10)
     else:
         with pytest.raises(AssertionError, match="the margin of 'positive' changes by 2, more than 1"):
             check_stage(Conditional())
@@ -313,7 +313,7 @@ def test_nothing_is_promised_where_a_condition_fails(promise, monkeypatch):
             measures = {"own.margin": lambda rows, unit: -math.inf}
             return (Way.by("own.map", domain, distance, measures=measures),)
 
-    assert check_stage(Never()) == 0
+    assert check_stage(Never(), pairs=6, climbs=10) == 0
 
 
 def test_a_seed_decides_the_draws():
