@@ -117,8 +117,9 @@ def handful(world, rng, values):
 
 
 @cache
-def drawn(distance, pairs=150, values=(0.0, -0.0, 0.25, 1.0, np.nan), deleted=False):
+def drawn(distance, pairs=80, values=(0.0, -0.0, 0.25, 1.0, np.nan), deleted=False):
     """Legal pairs with their free slots."""
+    pairs = rounds(pairs)
     world, rng = World(DOMAIN, distance, gaps=N, labels=True, deleted=deleted), np.random.default_rng(0)
     found = [handful(world, rng, np.asarray(values)) for _ in range(pairs)]
     kept = [(pair, free) for pair, free in found if not exceeded(weighed_by_position(pair), distance)]
@@ -256,7 +257,7 @@ def test_no_pair_exceeds_the_counts_of_raw_keys(stage):
     certified = Chain.of([stage], DOMAIN, distance)
     assert (certified.distance.moved, certified.distance.radius) == (N - 1, 0.5)
     rng = np.random.default_rng(3)
-    complete = [one for one in drawn(ONE) if one[0].left.weight.all() and one[0].right.weight.all()]
+    complete = [one for one in drawn(ONE, 120) if one[0].left.weight.all() and one[0].right.weight.all()]
     assert len(complete) > 50
     for pair, free in complete:
         shift = rng.uniform(-0.2, 0.2, size=(2, 2))  # a fitted map: all rows move alike, on either side otherwise
@@ -455,7 +456,7 @@ def test_what_does_not_differ_does_not_differ_afterwards(stage):
 def test_as_many_rows_are_left_as_is_certified(stage):
     chain = Chain.of([stage], DOMAIN, ONE)
     rng, fewest = np.random.default_rng(4), N
-    for _ in range(200):
+    for _ in range(60):
         X = np.tile(rng.choice([0.0, 1.0]), (N, 2)) if rng.random() < 0.5 else rng.choice([0.0, 1.0], size=(N, 2))
         y = rng.integers(2, size=N).astype(float)
         fewest = min(fewest, int((chain.run(Rows.of(X, y)).weight > 0).sum()))
