@@ -141,7 +141,7 @@ def use(power, domain, distance, theta, **parameters):
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0])
 @pytest.mark.parametrize("domain", domains(8, 1, 3, max_missing=0)[::2], ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.repeated("domain")
+@pytest.mark.repeated("domain", "power", keep=2)
 def test_no_pair_exceeds_the_sensitivity_of_a_step(power, domain, distance):
     world = World(domain, distance, labels=True, deleted=True)
     rng = np.random.default_rng(0)
