@@ -23,9 +23,7 @@ def chances(sums, scale):
 def worst(sums, others, scale, epsilons, allowed):
     """Largest ratio of what tells two choices apart to what is allowed, over epsilon in both directions."""
     P, Q = chances(sums, scale), chances(others, scale)
-    told = [
-        np.maximum(one - np.exp(epsilons)[:, None] * other, 0.0).sum(axis=1) for one, other in ((P, Q), (Q, P))
-    ]
+    told = [np.maximum(one - np.exp(epsilons)[:, None] * other, 0.0).sum(axis=1) for one, other in ((P, Q), (Q, P))]
     return float((np.where(np.array(told) > 1e-12, told, 0.0) / allowed).max())
 
 
