@@ -92,7 +92,6 @@ def test_one_replaced_row_that_stays_present_shifts_all_quantiles_the_same_way(d
 @pytest.mark.parametrize("distance", [ONE, Distance(replaced=1, moved=5, radius=0.02, total=0.05)], ids=named)
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("clip", [0.5, 1.5, 4.0])
-@pytest.mark.repeated("clip")
 def test_all_rows_together_move_by_no_more_than_their_ranks_allow(distance, d, clip):
     n, quantiles = 41, (0.25, 0.5, 0.75)
     domain = Domain(n_rows=n, n_features=d, row_norm=1.0, max_missing=0, min_present=n)
