@@ -72,7 +72,7 @@ class Section:
             return
         target = self.out / "images" / f"{self.name}.png"
         target.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(target, dpi=130)
+        figure.savefig(target, dpi=65 if self.quick else 130)
         self.parts.append(f"![{says}](images/{self.name}.png)")
 
     def keep(self, words: str) -> None:

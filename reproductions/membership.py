@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from _page import Section, run
 from numpy.typing import NDArray
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
@@ -55,9 +55,11 @@ class Step(NamedTuple):
 
 def clipped(rows: Array, B: Array, hot: Array) -> Array:
     """The sum of the clipped gradients of rows, with one-hot labels."""
-    residuals = softmax(rows @ B, axis=1) - hot
-    sizes = np.linalg.norm(residuals, axis=1) * np.linalg.norm(rows, axis=1)
-    return rows.T @ (residuals * np.minimum(1.0, CLIP / np.maximum(sizes, 1e-12))[:, None])
+    scores = rows @ B
+    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+    residuals = odds / odds.sum(axis=1, keepdims=True) - hot
+    squares = np.einsum("ij,ij->i", residuals, residuals) * np.einsum("ij,ij->i", rows, rows)
+    return rows.T @ (residuals * (CLIP / np.sqrt(np.maximum(squares, CLIP**2)))[:, None])
 
 
 @dataclass
@@ -80,10 +82,9 @@ class Head:
             A = self.rng.standard_normal((WIDTH, self.rank)) / np.sqrt(self.rank) if low else np.eye(WIDTH)
         rows, hot, steps = F @ A, np.eye(CLASSES)[y], []
         B = np.zeros((A.shape[1], CLASSES))
-        speed = np.zeros_like(B)
+        speed, Q, short = np.zeros_like(B), np.eye(len(B)), 1.0
         for _ in range(STEPS):
             released = clipped(rows, B, hot) + self.sigma * CLIP * self.rng.standard_normal(B.shape)
-            Q, short = np.eye(len(B)), 1.0
             if self.method == "M2":
                 Q, short = self.direction(), (1 + np.sqrt(self.rank / WIDTH)) ** -2
                 released = Q @ (Q.T @ released)
@@ -112,8 +113,8 @@ class Head:
             rows, labels = np.vstack([x, F[1:]]), np.append(label, y[1:])
             if not self.sigma:
                 return float(np.sum((B - self.trained(rows, labels, A)[1]) ** 2))
-            hot = np.eye(CLASSES)[labels]
-            return sum(np.sum((one.released - one.Q @ (one.Q.T @ clipped(rows @ A, one.B, hot))) ** 2) for one in steps)
+            rows, hot = rows @ A, np.eye(CLASSES)[labels]
+            return sum(np.sum((one.released - one.Q @ (one.Q.T @ clipped(rows, one.B, hot))) ** 2) for one in steps)
 
         other = far(*self.instead)
         return lambda X, labels: np.array([other - far(x, label) for x, label in zip(X, labels)])

@@ -134,7 +134,7 @@ def test_no_plan_pays_more_for_added_rows_than_for_replaced_ones(name):
 def test_no_rows_in_slots_come_further_apart_than_a_plan_says(name):
     facts = Domain(n_rows=10, n_features=2, row_norm=1.0, adjacency=Adjacency.add_remove())
     pipe = make_pipeline(*PLANS[name], epsilon=8.0, delta=1e-2, domain=facts, gate=None)
-    report = attack_stability(pipe.plan(), evaluations=rounds(150))
+    report = attack_stability(pipe.plan(), evaluations=rounds(100))
     assert not report.violated
     assert {finding.ratio for finding in report.findings if finding.quantity == "slots"} == {1.0}
     if name in ("sum", "rows", "distinct"):

@@ -59,7 +59,7 @@ def test_no_change_reaches_further_than_its_distance_says(change, family):
     ]
     domain = Domain(n_rows=8, n_features=D, max_missing=0, adjacency=adjacency)
     distance, row = domain.neighbours, rng.uniform(-0.5, 0.5, D)
-    pairs = np.stack([row + drawn(adjacency, rng) for _ in range(2000)] + [row])
+    pairs = np.stack([row + drawn(adjacency, rng) for _ in range(1000)] + [row])
     if adjacency.kind == "l2":  # along the longest axis of the projection
         matrix = stages[1].fit(np.zeros((1, D))).components_
         axis = np.linalg.svd(matrix.toarray() if hasattr(matrix, "toarray") else matrix)[2][0]

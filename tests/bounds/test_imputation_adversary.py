@@ -200,7 +200,7 @@ def test_means_over_the_observed_count_keep_the_bound_where_the_condition_holds(
         counts = min((~np.isnan(rows.X)).sum(axis=0).min() for rows in (pair.left, pair.right))
         return chain.use(pair, world.free) if counts >= n0 else np.nan
 
-    reached, _ = attack(world, ratio)
+    reached, _ = attack(world, ratio, draws=150)
     assert 0.4 <= reached <= ROUNDING
 
 

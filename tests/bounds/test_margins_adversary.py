@@ -115,9 +115,9 @@ def test_fewer_replacements_than_the_margin_never_break_the_condition(name):
 
 def replaced_once(rows, world, rng):
     slot, X, weight = rng.integers(rows.n), rows.X.copy(), rows.weight.copy()
-    X[slot] = [np.full(2, np.nan) if world.gaps else np.zeros(2), X.mean(axis=0), world.draw(rng).left.X[0]][
-        rng.integers(3)
-    ]
+    kind = rng.integers(3)
+    nothing = np.nan if world.gaps else 0.0
+    X[slot] = nothing if kind == 0 else X.mean(axis=0) if kind == 1 else world.draw(rng).left.X[0]
     weight[slot] = rng.integers(2)
     return Rows(world.bounded(X), None, weight).settled()
 

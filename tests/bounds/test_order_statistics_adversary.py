@@ -59,7 +59,7 @@ def least_gap(pair, quantiles, domain, distance):
 @pytest.mark.repeated("name")
 def test_no_pair_that_keeps_the_gap_moves_a_row_further(name, distance):
     make, quantiles, gaps = STAGES[name]
-    for domain in domains(N, 1, 3, max_missing=None if gaps else 0)[1:]:
+    for domain in domains(N, 1, 3, max_missing=None if gaps else 0)[1::2]:
         world = World(domain, distance, gaps=N if gaps else 0, deleted=True)
 
         def ratio(pair, domain=domain, world=world):

@@ -6,6 +6,7 @@ from operator import itemgetter
 import numpy as np
 import pytest
 from adversary import DISTANCES, World, attack, domains, named
+from effort import rounds
 from neighbours import ROUNDING, Chain, Pair
 from worst_cases import LENSES, lens, rotation
 
@@ -150,7 +151,7 @@ def test_the_gap_changes_by_at_most_its_unit(domain, distance, center):
         (left, _), (right, _) = spectra(pair, domain, 1, center)
         return abs(left - right) / unit
 
-    reached, _ = attack(world, change, draws=60, steps=100)
+    reached, _ = attack(world, change, draws=60, steps=60)
     assert (0.2 if center else 0.5) < reached <= ROUNDING
 
 
@@ -213,7 +214,7 @@ def test_frames_turn_no_further_than_their_projectors_and_their_alignment_allow(
         return np.linalg.norm(A - B, 2) / frame_shift(turn, k, columns, least)
 
     best, reached, size = rng.standard_normal((d, 2 * k)), 0.0, 0.3
-    for _ in range(3000):
+    for _ in range(rounds(800)):
         trial = best + size * rng.standard_normal(best.shape) * (rng.random(best.shape) < 0.5)
         value = share(trial)
         size = min(1.0, size * 1.5) if value > reached else max(1e-3, size * 0.97)

@@ -117,7 +117,7 @@ def test_changes_of_bounded_length(variant):
 def furthest(G, limits, length):
     """Of all changes within limits and a length, those with the largest product with every row of G."""
     low, high = np.full((len(G), 1), 1e-12), np.full((len(G), 1), 1e12)
-    for _ in range(120):
+    for _ in range(60):  # then low and high are neighbouring floats, or nearly
         middle = np.sqrt(low * high)
         changes = np.sign(G) * np.minimum(limits, np.abs(G) / middle)
         long = np.linalg.norm(changes, axis=1, keepdims=True) > length

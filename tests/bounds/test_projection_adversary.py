@@ -57,7 +57,7 @@ def top(A):
 def test_no_pair_exceeds_the_map(variant, domain, distance):
     world = World(domain, distance, labels=True, deleted=True)
     chain = Chain.of([RandomProjection(3, seed=1, **variant)], domain, distance)
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=20, steps=15)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=20, steps=15 if distance.moved else 5)
     assert reached <= ROUNDING
     if distance.moved == 0:
         assert chain.distance == distance
@@ -158,7 +158,7 @@ FROZEN = {
 
 @each_variant
 def test_squared_norms_are_kept_on_average(variant):
-    drawn = [matrix(variant, 5, 7, seed) for seed in range(3000)]
+    drawn = [matrix(variant, 5, 7, seed) for seed in range(1000)]
     mean = np.mean([A.T @ A for A in drawn], axis=0)
     assert np.abs(mean - np.eye(7)).max() < 0.07
     assert abs(np.mean(drawn)) < 0.01
@@ -267,6 +267,7 @@ def test_families_of_later_releases_are_none_of_the_first():
 
 @each_variant
 @pytest.mark.parametrize("d", [57, 1300])
+@pytest.mark.repeated("d")
 def test_equal_rows_have_equal_bits_wherever_they_stand(variant, d):
     """In any batch, order and layout, dense or sparse."""
     rng = np.random.default_rng(0)

@@ -85,7 +85,7 @@ def use(name, domain, distance):
 def test_no_pair_exceeds_what_is_certified(name, distance):
     rng = np.random.default_rng(0)
     moves_only = distance.mass == 0 and "count" in name
-    for domain in [] if moves_only else [*domains(10, 1, max_missing=0)[:2], *domains(10, 3, max_missing=0)]:
+    for domain in [] if moves_only else [domains(10, 1, max_missing=0)[1], *domains(10, 3, max_missing=0)[::2]]:
         world, share = World(domain, distance), use(name, domain, distance)
         pairs = [world.drawn(rng) for _ in range(15)]
         used = [share(*pair) for pair in pairs]

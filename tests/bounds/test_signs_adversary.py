@@ -3,6 +3,7 @@
 import itertools
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -32,11 +33,15 @@ def kept(mechanism, values):
     return np.where(values < 0, flipped, 1 - flipped)
 
 
+@cache
+def all_bits(k):
+    return np.array(list(itertools.product([False, True], repeat=k)))
+
+
 def outputs(p):
     """Logarithms of the probabilities of all 2^k outputs."""
-    bits = np.array(list(itertools.product([0, 1], repeat=len(p))))
     with np.errstate(divide="ignore"):
-        return np.where(bits, np.log(p), np.log1p(-p)).sum(axis=1)
+        return np.where(all_bits(len(p)), np.log(p), np.log1p(-p)).sum(axis=1)
 
 
 def worst(mechanism, one, other):

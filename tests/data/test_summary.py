@@ -86,7 +86,7 @@ def test_arrays_and_record_batches_are_one():
 @pytest.mark.parametrize("bound", [1e-90, 0.7, 1.0, 1e90])
 @pytest.mark.repeated("bound")
 def test_a_second_moment_is_as_exact_as_is_charged(d, bound):
-    rows = rows_of(300, d, gaps=False)
+    rows = rows_of(300 if d < 1000 else 30, d, gaps=False)
     rows = Rows(rows.X / LARGE * bound, None, rows.weight)
     scaled = (rows.X / bound).astype(np.longdouble)
     exact = np.einsum("i,ij,ik->jk", rows.weight, scaled, scaled, optimize=True)

@@ -1,7 +1,7 @@
 """An adversary for bounds: it draws neighbouring datasets that try to exceed them.
 
 A :class:`World` says what the adversary may do: the public domain and how far apart two datasets may be. It
-draws pairs (random and structured), keeps them legal and varies them; :func:`climb` makes a ratio as
+draws pairs (random and structured), keeps them legal and varies them; :func:`attack` makes a ratio as
 large as it can.
 
 Slots have fixed roles: first the replaced ones, then the toggled, then the moved, then those that are equal.
@@ -27,7 +27,7 @@ from ppdp.data.rows import Rows
 from ppdp.data.statistics import clip_norms, row_norms
 from ppdp.testing.neighbours import climbed
 
-__all__ = ["DISTANCES", "World", "attack", "climb", "domains", "named"]
+__all__ = ["DISTANCES", "World", "attack", "domains", "named"]
 
 Array = NDArray[np.float64]
 Ratio = Callable[[Pair], float]
@@ -100,11 +100,7 @@ class World:
     def bounded(self, X: Array) -> Array:
         """Every row projected on the box of entries, then on the ball of rows; a point inside stays."""
         bound, norm = self.domain.entry_bound, float(self.domain.require("row_norm"))
-        X = X if bound is None else np.clip(X, -bound, bound)
-        X = X * np.minimum(1.0, norm / np.maximum(row_norms(X), norm))[:, None]
-        return clip_norms(
-            X, norm
-        )  # to the last bit as rows come in: one that is an ulp too long would be clipped later
+        return np.asarray(clip_norms(X if bound is None else X.clip(-bound, bound), norm))
 
     def legal(self, pair: Pair) -> Pair:
         """The pair made legal by changing it as little as possible."""
@@ -276,20 +272,17 @@ _MOVES: tuple[Callable[[Array, np.random.Generator], Array], ...] = (
 )
 
 
-def climb(world: World, pair: Pair, ratio: Ratio, rng: np.random.Generator, steps: int) -> tuple[float, Pair]:
-    """Vary a pair as long as the ratio does not fall; what cannot be evaluated (NaN) is no gain."""
-    first = ratio(pair)
-    return climbed(world.varied, pair, -math.inf if math.isnan(first) else first, ratio, rng, steps)
-
-
 def attack(
     world: World, ratio: Ratio, *, seed: int = 0, draws: int = 60, steps: int = 150, first: Sequence[Pair] = ()
 ) -> tuple[float, Pair]:
-    """The largest ratio among ``draws`` drawn pairs (in an attack more) and those given, climbing from the best two."""
+    """The largest ratio among ``draws`` drawn pairs and those given, climbing from the best.
+
+    In an attack there are more of them, and it climbs from the best two.
+    """
     rng = np.random.default_rng(seed)
     pairs = [world.legal(pair) for pair in first] + [world.draw(rng) for _ in range(rounds(draws))]
     values = np.nan_to_num([ratio(pair) for pair in pairs], nan=-math.inf, neginf=-math.inf)
-    order = np.argsort(-values, kind="stable")[:2]
-    reached = [climb(world, pairs[i], ratio, rng, rounds(steps)) for i in order]
+    order = np.argsort(-values, kind="stable")[: rounds(1, 2)]
+    reached = [climbed(world.varied, pairs[i], float(values[i]), ratio, rng, rounds(steps)) for i in order]
     ratio, pair = max(reached, key=lambda one: one[0])
     return found(ratio), pair

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from drawn_rows import ball, neighbours, rows_around
+from effort import rounds
 
 from literature import claim, claims
 from literature.divergence import Mixture, renyi_divergence
@@ -245,7 +246,7 @@ TRUE = [*(found.id for found in OWN if found.status in ("holds", "loose")), *COU
 @pytest.mark.parametrize("name", TRUE)
 def test_no_draw_exceeds_a_claim_that_is_true(name):
     rng = np.random.default_rng(0)
-    shares = [share for _ in range(200) for share in ADVERSARIES[name](rng, claim(name).bound)]
+    shares = [share for _ in range(rounds(100)) for share in ADVERSARIES[name](rng, claim(name).bound)]
     assert len(shares) >= 20
     assert 1e-6 < max(shares) <= 1 + 1e-9
 

@@ -167,5 +167,7 @@ def _damped(values: Array, cross: Array, noise: float, weight: float, most: floa
         prior = max(square / len(values), 1e-12 * most)
         theta = values * prior / (values**2 * prior + error) * cross
         unsure = prior * error / (values**2 * prior + error)
-        square = min(float((theta**2 + unsure).sum()), most)
+        before, square = square, min(float((theta**2 + unsure).sum()), most)
+        if square == before:
+            break
     return theta, unsure

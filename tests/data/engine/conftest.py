@@ -1,18 +1,30 @@
-"""A cluster of two processes for all tests of engines."""
+"""A cluster of two processes for all tests of engines.
+
+Workers, and those in place of killed ones, are forked from a process that has imported what they need: that takes them
+two seconds of processor time each, as often as one is started.
+"""
+
+import multiprocessing
 
 import pytest
 
 import ppdp
 
+NEEDED = ["distributed", "dask.dataframe", "ppdp.data.engine.dask", "ppdp.mechanisms", "ppdp.transformers"]
+
 
 @pytest.fixture(scope="session")
 def client():
     distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as own,
-        distributed.Client(own) as client,
-    ):
-        yield client
+    dask = pytest.importorskip("dask")
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        distributed.utils.get_mp_context()  # which has a list of its own, once
+        multiprocessing.set_forkserver_preload(NEEDED)
+        with (
+            distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as own,
+            distributed.Client(own) as client,
+        ):
+            yield client
 
 
 @pytest.fixture

@@ -75,7 +75,8 @@ def test_batches_are_those_of_memory(solver, tmp_path, chosen):
 
 
 def test_empty_batches_are_batches(tmp_path, chosen):
-    pipe = make_pipeline(*front("noisy"), *last(solver="poisson", batch_size=1, max_iter=4), random_state=5)
+    steps = *front("noisy"), *last(solver="poisson", batch_size=1, max_iter=4)
+    pipe = make_pipeline(*steps, epsilon=0.1, random_state=5)
     table = table_of(N, D)
     assert left(pipe.fit(written(tmp_path, table), "y")) == left(pipe.fit(table, "y"))
 
