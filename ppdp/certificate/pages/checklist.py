@@ -17,6 +17,8 @@ from ppdp.core.figures import figure
 from ppdp.core.formula import EXACT_LAWS, GAUSSIAN
 from ppdp.privacy.losses import Part
 
+CHECKLIST = "Checklist after NIST SP 800-226"
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -33,7 +35,7 @@ def checklist(view: View) -> Sequence[Element]:
         (one.topic, one.certificate or "Not covered.", one.organisation or "Nothing further.") for one in answers(view)
     ]
     return (
-        h2("Checklist after NIST SP 800-226"),
+        h2(CHECKLIST),
         p(
             "What the guidelines for evaluating differential privacy guarantees (March 2025) ask, in our words: what"
             " the certificate answers, and what only the organisation can answer."
@@ -62,7 +64,7 @@ def _parameters(view: View) -> Iterator[Answer]:
         "Whether that is strong enough for these data and this use.",
     )
     yield Answer("Unit of privacy", f"Protected: {view.protected}.", "Whether that unit is a person here.")
-    yield Answer("Which datasets are neighbours", f"{view.neighbours[0].upper()}{view.neighbours[1:]}.")
+    yield Answer("Which datasets are neighbours", f"Two tables of which one becomes the other so: {view.neighbours}.")
     if c.neighbours.cuts:
         limit = "Enforced: of each person only so many rows were kept. Whose a row is, is declared."
     else:
@@ -130,7 +132,7 @@ def _deployment(view: View) -> Iterator[Answer]:
         else "Bounds include rounding; some chance is drawn by another library, or its law is proved for real numbers"
         " only, as the page says.",
     )
-    stops = "that a run stops at an invalid value, " if c.invalid == "error" else ""
+    stops = "that a run breaks off on a faulty entry, " if c.invalid == "error" else ""
     yield Answer(
         "Side channels",
         "" if c.invalid == "error" else "Invalid values are repaired, so no error tells of them.",

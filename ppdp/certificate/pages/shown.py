@@ -12,7 +12,7 @@ from textwrap import wrap
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from ppdp.certificate.issued import UNPROVED
+from ppdp.certificate.issued import UNPROVED, account_in_words
 from ppdp.certificate.pages.drawing import distance_bars
 from ppdp.certificate.pages.markup import bound, element, html_page, items, number, p, printable, to_html
 from ppdp.certificate.pages.meaning import DIGEST, ON_TRUST, powers_in_words
@@ -196,7 +196,8 @@ def render_text(view: View) -> str:
 def _lines(view: View, c: Record) -> Iterator[tuple[str, str]]:
     """Name and words, in the order of the page."""
     yield "", view.meaning
-    yield from [("issued", view.issued)] if view.issued is not None else []
+    issued = account_in_words(c)
+    yield from [("issued", issued)] if issued is not None else []
     yield from ((name, f"{words} ({UNPROVED})") for name, words in view.said)
     yield from (("because", reason) for reason in c.reasons)
     yield from (("rests on", words) for words in view.rests_on)
