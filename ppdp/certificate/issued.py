@@ -17,7 +17,7 @@ from ppdp.privacy.loss import PrivacyLoss
 
 _CLOSE = 1 + 1e-6
 _MOST_LETTERS = 500  # as in the schema
-UNPROVED = "in the words of the issuer, which the certificate does not prove"
+UNPROVED = "the issuer's words, not proved"
 EARLIER_FORM = "its form is an earlier one, which does not say how many other fits there were."
 
 

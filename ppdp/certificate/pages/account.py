@@ -32,8 +32,8 @@ def spent(c: Record) -> Cell:
     ledger = issued.ledger
     return (
         element("b", _charged(c, ledger)),
-        f"{_at_the_limit(c, ledger)} {_headline(c, ledger)} Counted by ledger {ledger.account} for “{ledger.dataset}”"
-        f" up to {day(issued)}. Not counted: later releases, and what was not charged to this ledger.",
+        f"{_at_the_limit(c, ledger)} {_headline(c, ledger)} Not counted: later releases (this is of {day(issued)}), and"
+        f" any that were not charged to “{ledger.dataset}” in ledger {ledger.account}.",
     )
 
 

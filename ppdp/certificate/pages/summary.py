@@ -38,7 +38,7 @@ def first_page(view: View, signer: str | None) -> Element:
         "header",
         items(view.beside, class_="beside") if view.beside else None,
         element("h1", element("span", c.status, class_="status"), " ", *claim),
-        p(view.meaning, " ", element("b", "What it rests on is taken on trust, and listed below."), class_="lede"),
+        p(view.meaning, " ", element("b", "See “Taken on trust”."), class_="lede"),
         items(c.reasons, class_="reasons") if c.reasons else None,
         items([f"Warning: {warning}" for warning in c.warnings], class_="warnings") if c.warnings else None,
         pairs(
@@ -107,8 +107,9 @@ def _duplicates(c: Record) -> str | None:
         return None
     names = ", ".join(f"“{step.name}”" for step in found)
     equal = "equal" if all(step.class_ == "Deduplicator" for step in found) else "equal or close"
-    cure = "does not cure this" if unit_on_trust(c) == ASSUMED_UNIT else "is no check of that"
-    return f" Removing duplicates ({names}) {cure}: it looks for {equal} rows, not for people who have several rows."
+    if unit_on_trust(c) == ASSUMED_UNIT:
+        return f" Removing duplicates ({names}) does not cure this."
+    return f" Removing duplicates ({names}) is no check of that: it looks for {equal} rows, not for people."
 
 
 def _against(c: Record) -> str:
@@ -143,7 +144,7 @@ def _trusted(view: View) -> Cell:
     most = f"the first {MOST_FACTS} declared facts" if cut else "every fact"
     rest = "; certificate.json has the others" if cut else ""
     return (
-        f"Nothing has checked the following. “Declared” means: stated by whoever ran the fit; {who}.",
+        f"Nothing has checked this. “Declared” means: stated by whoever ran the fit; {who}.",
         items(view.rests_on, class_="rests"),
         f"Further down, “{PUBLIC_FACTS}” has {most} with who said it{rest}, and “{SETTINGS}” has all"
         " public parameters of the steps.",
@@ -162,9 +163,9 @@ def _publishing(view: View) -> Cell:
         element("b", yes),
         " a .zip file, folder or .parquet table that ppdp wrote, if ",
         code("ppdp verify FILE"),
-        " says that the derivation holds and prints the digest below; certificate.json; this page; and what is made of"
-        " these alone, such as predictions for other people. Publish no other file, not even the same model in another"
-        " format, unless it was made from such a file alone: nothing else shows that it holds no private rows.",
+        " says that the derivation holds and prints the digest below; with it certificate.json, this page, and what is"
+        " made of these alone, such as predictions for other people. Publish no other file, not even a saved model in"
+        " another format, unless it was made from such a file alone: nothing shows that it holds no private rows.",
     )
 
 
@@ -200,9 +201,9 @@ def _made(view: View, signer: str | None) -> Cell:
 
 def _check(c: Record) -> Cell:
     return (
-        "Ask the organisation that issued this page for certificate.json. Ask your own IT, or the IT of that"
-        f" organisation, for the source folder of the program ppdp, version {c.versions['ppdp']} or newer; do not take"
-        " it from the author of this page alone. In that folder run ",
+        "Ask the organisation that issued this page for certificate.json. Ask your own IT, or theirs, but not the"
+        f" author of this page alone, for the source folder of the program ppdp, version {c.versions['ppdp']} or newer."
+        " In that folder run ",
         code("pip install ."),
         ", then, where certificate.json lies, ",
         code("ppdp verify certificate.json"),

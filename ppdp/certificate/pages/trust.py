@@ -21,7 +21,7 @@ TRAINING = {
     " iterate, loss or log, and not at which step it stopped. solver='hidden' is experimental."
 }
 READ_OFF = "If they were read off these rows, the promise fails."
-ASSUMED_UNIT = "Nobody has stated that each person has one row: the program assumed it, and nothing has checked it."
+ASSUMED_UNIT = "Nobody has stated that each person has one row: the program assumed it."
 ORDER = "The order of the rows: if it comes from what they hold (sorted by a column, say), the promise fails."
 OF_THE_TABLE = ("n_rows", "n_features", "feature_names", "rows_per_unit", "adjacency")
 NOBODYS_WORD = (
@@ -74,7 +74,7 @@ def rests_on(c: Record) -> Sequence[str]:
         by_kind["limit" if capped else _kind(fact)].append(fact)
     last = "" if c.mechanism is None else c.mechanism.formula
     chosen = [*dict.fromkeys(map(_setting, by_kind["number"]))]  # older certificates list none
-    told = f": {_listed(chosen)}, and all others" if chosen else ""
+    told = f" Among them: {_listed(chosen)}." if chosen else ""
     return (
         *([TRAINING[last]] if last in TRAINING else []),
         *_bounds(c),
@@ -84,7 +84,7 @@ def rests_on(c: Record) -> Sequence[str]:
         *([ORDER] if getattr(FORMULAS.get(last), "by_position", False) and not c.neighbours.hides_number else []),
         *_word(c, by_kind["word"]),
         "The settings of the steps must also have been chosen without looking at these rows; nobody has confirmed"
-        f" that{told}.",
+        f" that.{told}",
     )
 
 
@@ -140,14 +140,11 @@ def _limits(facts: Sequence[Fact]) -> Iterator[str]:
     # what one stage gives and the next one takes is one limit
     named = [f"{words}{_listed([*dict.fromkeys(one)])}" for words, one in (("range of ", ranges), ("", others)) if one]
     if named:
-        yield (
-            f"Declared limits{outwards}: {'; '.join(named)}. If one was read off these rows, the promise fails; nothing"
-            " can check that."
-        )
+        yield (f"Declared limits{outwards}: {'; '.join(named)}. If one was read off these rows, the promise fails.")
 
 
 def _setting(fact: Fact) -> str:
-    return f"{fact.name} ({fact.value})" if len(fact.value) <= SHORT else fact.name
+    return f"{fact.name} = {fact.value}" if len(fact.value) <= SHORT else fact.name
 
 
 def _word(c: Record, facts: Sequence[Fact]) -> Iterator[str]:
@@ -160,7 +157,7 @@ def _word(c: Record, facts: Sequence[Fact]) -> Iterator[str]:
         if fact.origin not in twice:
             who = "" if fact.origin.startswith("declared") else f" ({fact.origin})"
             step = "the step " if place in steps else ""
-            yield f"Declared of {step}'{place}', not checked on these rows: {fact.value}{who}."
+            yield f"Declared of {step}'{place}': {fact.value}{who}."
 
 
 def shortened(fact: Fact) -> str:
