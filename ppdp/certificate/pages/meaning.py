@@ -32,6 +32,7 @@ FACTS = {
     "n_rows": "number of rows",
     "n_features": "number of columns",
     "feature_names": "column names",
+    "columns": "columns that the step is for",
     "rows_per_unit": "rows per person",
     "row_norm": "limit on the length of a row",
     "gaps": "missing values",

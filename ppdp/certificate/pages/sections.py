@@ -364,7 +364,7 @@ def closing(view: View) -> Element:
             ("SHA-256 of the steps", element("span", c.released.inference, class_="hash")),
             (
                 "What to do with them",
-                (code("ppdp verify FILE"), " compares both with what is in the file; nothing else."),
+                (code("ppdp verify FILE"), " compares both with what is in the file: nobody has to do it by hand."),
             ),
             ("Invalid values", {"error": "stop the run", "repair": "are repaired row by row"}[c.invalid]),
             ("Form", c.schema),
