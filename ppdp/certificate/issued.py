@@ -82,7 +82,8 @@ def account_in_words(c: Record, *, symbols: bool = False) -> str | None:
     total = f"no {of_all.partition(' ')[0]} covers" if ledger.epsilon is None else f"{of_all} covers"
     limit, within = ledger.limit, "no limit"
     if limit is not None:
-        within = f"limit: ε = {figure(limit.epsilon)} at {at}" if symbols else f"limit ({limit.epsilon:g}, {limit.delta:g})"
+        within = f"limit ({limit.epsilon:g}, {limit.delta:g})"
+        within = f"limit: ε = {figure(limit.epsilon)} at {at}" if symbols else within
     return (
         f"{day}, entry {ledger.position} for {ledger.dataset!r} in ledger {ledger.account} ({within}); {total}"
         f" all of them at {at}, this one included."

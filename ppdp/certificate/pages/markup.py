@@ -84,7 +84,8 @@ def explained(meanings: Iterable[tuple[str, str]]) -> Element | None:
 def unbroken(node: Element) -> Element:
     """The tree, where no line ends within ``ε = 1`` or ``-1 to 1``."""
     for one in node.iter():
-        one.text, one.tail = (words and _TOGETHER.sub("\u00a0", words) for words in (one.text, one.tail))
+        if one.tag != "desc":  # which is read aloud
+            one.text, one.tail = (words and _TOGETHER.sub("\u00a0", words) for words in (one.text, one.tail))
     return node
 
 
