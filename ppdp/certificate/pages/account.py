@@ -104,8 +104,8 @@ def again(c: Record) -> Cell:
         own = _pair(*_own(c))
         return (
             element("b", "Yes, as a further release."),
-            f" One more like this adds at most {own} to what these people have spent{provided}.{TWICE} Nobody counts"
-            " or refuses it: charge all releases about these people to one ledger with a limit.",
+            f" One more like this adds at most {own} to what these people have spent{provided}. Nobody counts or"
+            " refuses it: charge all releases about these people to one ledger with a limit.",
         )
     refuses = (
         " Charge it to the same ledger. That refuses nothing before it has a limit: give it one."

@@ -17,8 +17,6 @@ from ppdp.core.figures import figure
 from ppdp.core.formula import EXACT_LAWS, GAUSSIAN
 from ppdp.privacy.losses import Part
 
-CHECKLIST = "Checklist after NIST SP 800-226"
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -35,7 +33,7 @@ def checklist(view: View) -> Sequence[Element]:
         (one.topic, one.certificate or "Not covered.", one.organisation or "Nothing further.") for one in answers(view)
     ]
     return (
-        h2(CHECKLIST),
+        h2("Checklist after NIST SP 800-226"),
         p(
             "What the guidelines for evaluating differential privacy guarantees (March 2025) ask, in our words: what"
             " the certificate answers, and what only the organisation can answer."

@@ -6,7 +6,6 @@ from xml.etree.ElementTree import Element
 
 from ppdp.certificate.issued import UNPROVED
 from ppdp.certificate.pages.account import again, day, spent
-from ppdp.certificate.pages.checklist import CHECKLIST
 from ppdp.certificate.pages.markup import Cell, bound, code, element, items, p, pairs
 from ppdp.certificate.pages.meaning import what_left
 from ppdp.certificate.pages.settings import SETTINGS
@@ -64,8 +63,8 @@ def _for_one(view: View) -> Cell:
 
 
 _PROVIDED = {
-    "CONDITIONAL": "If what is assumed holds: ",
-    "SEEDED": "Nobody, because the noise came from a seed. With secret noise: ",
+    "CONDITIONAL": "This holds only if what is assumed is true. ",
+    "SEEDED": "Nobody, because the noise came from a seed. Secret noise would protect as follows. ",
 }
 
 
@@ -146,8 +145,7 @@ def _trusted(view: View) -> Cell:
     return (
         f"Nothing has checked this. “Declared” means: stated by whoever ran the fit; {who}.",
         items(view.rests_on, class_="rests"),
-        f"Further down, “{PUBLIC_FACTS}” has {most} with who said it{rest}, and “{SETTINGS}” has all"
-        " public parameters of the steps.",
+        f"“{PUBLIC_FACTS}” below has {most} with who said it{rest}, “{SETTINGS}” all public parameters.",
     )
 
 
@@ -176,10 +174,7 @@ def _not_covered(view: View) -> str:
         for words, _ in view.not_covered
     )
     others = " What the other releases named at the top cost is not in it." if view.beside else ""
-    return (
-        f"The promise says nothing of this: {left_out}.{others} Consent, bias and who has access to the rows: see"
-        f" “{CHECKLIST}” below."
-    )
+    return f"The promise says nothing of this: {left_out}.{others} Consent, bias, access: see the checklist below."
 
 
 def _made(view: View, signer: str | None) -> Cell:
