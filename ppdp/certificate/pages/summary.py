@@ -162,8 +162,8 @@ def _publishing(view: View) -> Cell:
         " a .zip file, folder or .parquet table that ppdp wrote, if ",
         code("ppdp verify FILE"),
         " says that the derivation holds and prints the digest below; with it certificate.json, this page, and what is"
-        " made of these alone, such as predictions for other people. Publish no other file, not even a saved model in"
-        " another format, unless it was made from such a file alone: nothing shows that it holds no private rows.",
+        " made of these alone, such as predictions for others. Publish no other file, not even a saved model in another"
+        " format, unless it was made from such a file alone: nothing shows that it holds no private rows.",
     )
 
 
@@ -196,9 +196,9 @@ def _made(view: View, signer: str | None) -> Cell:
 
 def _check(c: Record) -> Cell:
     return (
-        "Ask the organisation that issued this page for certificate.json. Ask your own IT, or theirs, but not the"
-        f" author of this page alone, for the source folder of the program ppdp, version {c.versions['ppdp']} or newer."
-        " In that folder run ",
+        "Ask the organisation that issued this page for certificate.json, and your own IT or theirs, not only the"
+        f" author of this page, for the source folder of the program ppdp, version {c.versions['ppdp']} or newer. In"
+        " that folder run ",
         code("pip install ."),
         ", then, where certificate.json lies, ",
         code("ppdp verify certificate.json"),
