@@ -241,7 +241,7 @@ def test_the_page_shows_few_digits_and_the_document_has_all():
 
 def test_page_one_says_where_all_facts_and_settings_stand_and_there_they_are():
     page = render_page(document("unconditional"))
-    pointer = "“Public facts” below has every fact with who said it, “Settings of the steps” all public parameters."
+    pointer = "“Public facts” below has every fact with who said it, and “Settings of the steps” every public parameter"
     assert pointer in answers(page)["Taken on trust"]
     assert "<h2>Public facts</h2>" in page
     wide = make_pipeline(MinMaxScaler([(0, 1 + i) for i in range(60)]), GaussianMechanism()).fit(np.zeros((300, 60)))

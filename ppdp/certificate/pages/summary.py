@@ -143,9 +143,9 @@ def _trusted(view: View) -> Cell:
     most = f"the first {MOST_FACTS} declared facts" if cut else "every fact"
     rest = "; certificate.json has the others" if cut else ""
     return (
-        f"Nothing has checked this. “Declared” means: stated by whoever ran the fit; {who}.",
+        f"Nothing has checked this on these rows. “Declared” means: stated by whoever ran the fit; {who}.",
         items(view.rests_on, class_="rests"),
-        f"“{PUBLIC_FACTS}” below has {most} with who said it{rest}, “{SETTINGS}” all public parameters.",
+        f"“{PUBLIC_FACTS}” below has {most} with who said it{rest}, and “{SETTINGS}” every public parameter.",
     )
 
 
@@ -174,7 +174,10 @@ def _not_covered(view: View) -> str:
         for words, _ in view.not_covered
     )
     others = " What the other releases named at the top cost is not in it." if view.beside else ""
-    return f"The promise says nothing of this: {left_out}.{others} Consent, bias, access: see the checklist below."
+    return (
+        f"The promise says nothing of this: {left_out}.{others} Consent, bias and access to the rows: see the checklist"
+        " below."
+    )
 
 
 def _made(view: View, signer: str | None) -> Cell:
