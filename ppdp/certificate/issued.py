@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from ppdp.certificate.record import OF_THE_ISSUER, Pair, PartOf, Record
+from ppdp.core.figures import figure
 from ppdp.core.names import dataset_name
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.loss import PrivacyLoss
 
 _CLOSE = 1 + 1e-6
 _MOST_LETTERS = 500  # as in the schema
-UNPROVED = "in the words of the issuer, which the certificate does not prove"
+UNPROVED = "the issuer's words, not proved"
 EARLIER_FORM = "its form is an earlier one, which does not say how many other fits there were."
 
 
@@ -66,20 +67,26 @@ def unpaid(c: Record) -> list[str]:
     return found
 
 
-def account_in_words(c: Record) -> str | None:
-    """Date and account; None for an earlier form."""
+def account_in_words(c: Record, *, symbols: bool = False) -> str | None:
+    """Date and account, with ``epsilon = 3`` or with symbols; None for an earlier form."""
     issued = c.issued
     if issued is None:
         return None
     day, ledger = f"{issued.date[:16].replace('T', ' ')} UTC", issued.ledger
     if ledger is None:
         return f"{day}, fit {issued.fit} of its process on these data; no ledger, so other processes are not known."
-    total = "no epsilon covers" if ledger.epsilon is None else f"epsilon = {ledger.epsilon:.4g} covers"
-    limit = ledger.limit
-    within = "no limit" if limit is None else f"limit ({limit.epsilon:g}, {limit.delta:g})"
+    if symbols:
+        of_all, at = f"ε = {figure(ledger.epsilon or 0.0, upward=True)}", f"δ = {figure(ledger.delta, upward=True)}"
+    else:
+        of_all, at = f"epsilon = {ledger.epsilon or 0.0:.4g}", f"delta = {ledger.delta:.3g}"
+    total = f"no {of_all.partition(' ')[0]} covers" if ledger.epsilon is None else f"{of_all} covers"
+    limit, within = ledger.limit, "no limit"
+    if limit is not None:
+        within = f"limit ({limit.epsilon:g}, {limit.delta:g})"
+        within = f"limit: ε = {figure(limit.epsilon)} at {at}" if symbols else within
     return (
-        f"{day}, spend {ledger.position} on {ledger.dataset!r} in ledger {ledger.account} ({within}); {total}"
-        f" all of them at delta = {ledger.delta:.3g}, this one included."
+        f"{day}, entry {ledger.position} for {ledger.dataset!r} in ledger {ledger.account} ({within}); {total}"
+        f" all of them at {at}, this one included."
     )
 
 

@@ -8,16 +8,19 @@ import numpy as np
 import pytest
 from documents import record_of, render_page
 from pages import Reader
+from scipy.stats import norm
 from zoo import certificate, document
 
-from ppdp import Certificate, Ledger, Pipeline, make_pipeline
+from ppdp import Certificate, Domain, Ledger, Pipeline, make_pipeline
+from ppdp.certificate.pages.account import total_of_two
 from ppdp.certificate.pages.glossary import GLOSSARY, used
+from ppdp.certificate.pages.tradeoff import right_at, right_of_two_rows, times_in_100
 from ppdp.certificate.pages.trust import shortened
 from ppdp.certificate.record import Fact
 from ppdp.certificate.share import paper
-from ppdp.exceptions import ExportError, InvalidParameter
+from ppdp.exceptions import BudgetExceeded, ExportError, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.transformers import MinMaxScaler
+from ppdp.transformers import Deduplicator, MinMaxScaler
 
 QUESTIONS = (
     "For one person",
@@ -79,7 +82,8 @@ def test_no_promise_without_its_if():
     [
         (
             "unconditional",
-            "Each of the 3000 people in the table, one row each (assumed: nobody declared it). The stage “dedup”",
+            "The table has 3000 rows, and each row is protected. How many rows there are is public. Nobody has"
+            " confirmed that each row is a different person. A person with two rows has weaker protection",
         ),
         ("three rows each", "Each person in the table of 3000 rows, at most 3 rows each (declared, not checked)."),
         ("added rows", "Each person, in the table or not, at most 2 rows each (declared, not checked), and how many"),
@@ -92,18 +96,19 @@ def test_who_is_protected_on_whose_word(name, words):
 
 
 def test_a_stage_that_looks_for_duplicates_is_not_taken_for_one_that_looks_for_people():
-    said = "The stage “dedup” looks for rows that are equal in what it compares, not for people who have several rows."
-    assert said in of("unconditional")["Who is protected"]
-    several = of("bands")["Who is protected"]
-    assert "stages “all”, “window”, “soft” look for rows that are equal or close in what they compare" in several
-    assert not any("people who have" in of(name)["Who is protected"] for name in ("conditional", "persons"))
+    assert "Removing duplicates (“dedup”) does not cure this." in of("unconditional")["Who is protected"]
+    assert "(“all”, “window”, “soft”) does not cure this." in of("bands")["Who is protected"]
+    steps = [("range", MinMaxScaler(ranges=(0, 1))), ("dedup", Deduplicator()), ("mean", GaussianMechanism())]
+    declared = Pipeline(steps, domain=Domain(rows_per_unit=1)).fit(ROWS).certificate_.to_html()
+    said = "Removing duplicates (“dedup”) is no check of that: it looks for equal rows, not for people."
+    assert said in answers(declared)["Who is protected"]
+    assert not any("Removing" in of(name)["Who is protected"] for name in ("conditional", "persons"))
 
 
 def test_which_file_belongs_to_the_page():
     found = of("unconditional")["May it be published?"]
-    assert (
-        "belongs to this page if ppdp verify FILE says that the derivation holds and prints the digest below" in found
-    )
+    assert "if ppdp verify FILE says that the derivation holds and prints the digest below" in found
+    assert "Publish no other file, not even a saved model in another format" in found
 
 
 def test_what_was_spent_is_what_the_ledger_says_or_unknown():
@@ -114,37 +119,69 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
         second = mean()
     spent, total = answers(second.to_html()), second.record.issued.ledger.epsilon
     shown = re.match(
-        r"In all ε = ([\d.]+) of at most ε = 3, both at δ = 10⁻⁵, for 2 releases, this one included\. That is what"
-        r" ledger \w+ counted for “visits” up to \d{4}-\d\d-\d\d\. The headline's ε = 1 is this release alone, which"
-        r" the total includes, told at the smaller δ = 10⁻⁶ \(the smaller δ, the larger ε\)\.",
+        r"2 releases are charged so far, this one included; together they used ε = ([\d.]+) of the limit of 3, both at"
+        r" δ = 10⁻⁵\. At the full limit an attacker would be right at most 96 times in 100, if what the releases"
+        r" rest on is true\. \(The headline's ε = 1 is this release alone on a stricter scale, δ = 10⁻⁶; the total"
+        r" includes it\.\) Not counted: later releases \(this is of \d{4}-\d\d-\d\d\), and any that were"
+        r" not charged to “visits” in ledger \w+\.",
         spent["Spent on these people so far"],
     )
     assert total <= float(shown[1]) <= total * 1.001
-    costs = (
-        "Yes, as a further release. One more like this adds at most ε = 1 and δ = 10⁻⁶ to what these people have spent."
+    assert spent["Again next month?"].startswith(
+        "Yes, if the limit allows it. One more like this adds at most ε = 1 at"
     )
-    assert spent["Again next month?"].startswith(costs)
     assert "refuses, before a row is read, what would exceed the limit" in spent["Again next month?"]
     with Ledger():
         found = answers(mean().to_html())
-    assert "without a limit, for 1 release: this one." in found["Spent on these people so far"]
+    assert "There is no limit. (The headline's ε = 1 is the same release; do" in found["Spent on these people so far"]
     assert "refuses nothing before it has a limit" in found["Again next month?"]
     content = second.to_dict()
     content["issued"]["ledger"] |= {"epsilon": None, "limit": None}
     unknown = answers(render_page(content))["Spent on these people so far"]
-    assert unknown.startswith("No ε covers all of it at δ = 10⁻⁵: 2 releases, this one included.")
+    assert unknown.startswith(
+        "2 releases are charged so far, this one included; no ε covers what is charged at δ = 10⁻⁵."
+    )
+
+
+def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused():
+    with Ledger(epsilon=3.0, delta=1e-5):
+        first, second = mean(), mean()
+    said = answers(first.to_html())["Again next month?"]
+    shown = re.match(r"Yes\. After one more like it the total would be at most ε = ([\d.]+) of 3 at δ = 10⁻⁵\.", said)
+    total = second.record.issued.ledger.epsilon
+    assert total <= float(shown[1]) <= total * 1.001
+    assert total_of_two(second.record) is None, "what the first cost is not in it"
+    with Ledger(epsilon=1.0, delta=1e-5):
+        tight = mean()
+        with pytest.raises(BudgetExceeded):
+            mean()
+    assert answers(tight.to_html())["Again next month?"].startswith("No: one more like it would exceed the limit.")
+    content = first.to_dict()
+    content["issued"]["ledger"]["epsilon"] = 2.0  # the only one, but not this one
+    assert total_of_two(record_of(content)) is None
+
+
+def test_two_rows_of_one_person_are_guessed_no_better_than_said():
+    """Of Gaussian noise two rows cost twice the mu; a ledger's limit is held against randomized response."""
+    c = record_of(document("unconditional"))
+    exact = norm.cdf(c.total.mu)
+    assert exact <= right_of_two_rows(c) <= exact + 0.02
+    shown = of("unconditional")["Who is protected"]
+    assert f"right at most {times_in_100(right_of_two_rows(c))} times in 100, not" in shown
+    assert "times in 100" not in of("conditional")["Who is protected"], "the table between may break what is assumed"
+    for epsilon, delta in ((0.1, 0.0), (3.0, 1e-5), (800.0, 0.1)):
+        attacked = delta + (1 - delta) / (1 + np.exp(-epsilon))  # which tells all with probability delta
+        assert attacked <= right_at(epsilon, delta) <= min(1.0, attacked + 1e-8)
 
 
 def test_who_made_it_when_and_how_to_check_it(tmp_path):
     plain = answers(mean().to_html())
     assert plain["Made by"].startswith("The certificate does not say who, on ")
-    assert "who wrote the certificate is unproven" in plain["Made by"]
+    assert "without it, the author is unproven" in plain["Made by"]
     assert "names nobody who answers for it" in plain["Taken on trust"]
     named = mean(responsible="Ann Author, Clinic", purpose="Planning")
     found = answers(named.to_html())
-    assert found["Made by"].startswith(
-        "“Ann Author, Clinic” (in the words of the issuer, which the certificate does not"
-    )
+    assert found["Made by"].startswith("“Ann Author, Clinic” (the issuer's words, not proved)")
     assert f"on {named['issued']['date'][:10]}, with ppdp {named['versions']['ppdp']}." in found["Made by"]
     assert "“Ann Author, Clinic” is named as responsible" in found["Taken on trust"]
     assert "Purpose: Planning" in found["Released"]
@@ -204,7 +241,7 @@ def test_the_page_shows_few_digits_and_the_document_has_all():
 
 def test_page_one_says_where_all_facts_and_settings_stand_and_there_they_are():
     page = render_page(document("unconditional"))
-    pointer = "“Public facts” has every fact with who said it, and “Settings of the steps” has all public parameters"
+    pointer = "“Public facts” below has every fact with who said it, and “Settings of the steps” every public parameter"
     assert pointer in answers(page)["Taken on trust"]
     assert "<h2>Public facts</h2>" in page
     wide = make_pipeline(MinMaxScaler([(0, 1 + i) for i in range(60)]), GaussianMechanism()).fit(np.zeros((300, 60)))
@@ -244,7 +281,7 @@ def test_the_checklist_says_what_only_the_organisation_can_answer():
     for topic in ("Unit of privacy", "Bias", "Side channels", "Collection of the data", "Floating point", "Randomness"):
         assert topic in asked
     assert "Bias Not covered." in asked
-    assert "That a run stops at an invalid value, running time and memory." in asked
+    assert "That a run breaks off on a faulty entry, running time and memory." in asked
     assert "No seed was given" in asked
     seeded = Reader(render_page(document("seeded"))).text
     assert "The noise came from a seed: nothing is protected." in seeded

@@ -13,7 +13,7 @@ from ppdp.certificate.pages.trust import MOST_NAMED
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler, NormClipper
 
-ASSUMED = "Each person is assumed to have one row: nobody declared it, and nothing has checked it."
+ASSUMED = "Nobody has stated that each person has one row: the program assumed it."
 
 
 def text(c):
@@ -75,14 +75,14 @@ def test_ranges_labels_functions_and_settings():
     words = rests_on(document("row map"))
     assert words[0] == ASSUMED
     assert words[1].startswith("Declared limits: range of every column (-1 to 1)")
-    assert words[1].endswith("If one was read off these rows, the promise fails; nothing can check that.")
+    assert words[1].endswith("If one was read off these rows, the promise fails.")
     assert words[2] == "Declared labels: 0, 1. If they were read off these rows, the promise fails."
-    assert words[3].startswith("Declared of map, not checked on these rows: the function treats rows one by one")
-    assert words[4] == "Declared of map, not checked on these rows: its Lipschitz constant is 1.0."
+    assert words[3].startswith("Declared of the step 'map': the function treats rows one by one")
+    assert words[4] == "Declared of the step 'map': its Lipschitz constant is 1.0."
     settings = (
-        "Settings that nobody may have chosen by looking at these rows: max_iter (10); and all other public parameters"
+        "The settings of the steps must also have been chosen without looking at these rows; nobody has confirmed"
     )
-    assert words[5] == f"{settings} of the steps."
+    assert words[5] == f"{settings} that. Among them: max_iter = 10."
 
 
 def test_the_gravest_comes_first():
@@ -131,7 +131,7 @@ def test_up_to_twelve_columns_are_named_and_what_several_stages_say_once():
 def test_a_fact_of_an_unknown_origin_is_somebodys_word():
     c = document("unconditional")
     c["facts"].append({"name": "weather", "value": "fine", "origin": "the janitor"})
-    assert "Declared of weather, not checked on these rows: fine (the janitor)." in rests_on(c)
+    assert "Declared of 'weather': fine (the janitor)." in rests_on(c)
 
 
 def test_a_bound_that_is_not_ours_is_said(monkeypatch):

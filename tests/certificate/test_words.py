@@ -48,8 +48,8 @@ def test_what_is_covered_and_what_is_not(render):
         assert ("invalid values: they are repaired row by row" in text) == (c["invalid"] == "repair")
         assert ("the cleaning: what the stages took" in text) == (name != "classes read")
         for release in c["releases"]:
-            assert f"the noisy {release['statistic']} for '" in text
-        assert ("'model' answered" in text) == (c["mechanism"] is not None and c["mechanism"]["name"] == "model")
+            assert f"the noisy {release['statistic']} for the stage" in text
+        assert ("the model 'model'" in text) == (c["mechanism"] is not None and c["mechanism"]["name"] == "model")
 
 
 def test_page_covers_nothing_without_its_reservation():

@@ -62,7 +62,7 @@ def _parameters(view: View) -> Iterator[Answer]:
         "Whether that is strong enough for these data and this use.",
     )
     yield Answer("Unit of privacy", f"Protected: {view.protected}.", "Whether that unit is a person here.")
-    yield Answer("Which datasets are neighbours", f"{view.neighbours[0].upper()}{view.neighbours[1:]}.")
+    yield Answer("Which datasets are neighbours", f"Two tables of which one becomes the other so: {view.neighbours}.")
     if c.neighbours.cuts:
         limit = "Enforced: of each person only so many rows were kept. Whose a row is, is declared."
     else:
@@ -130,7 +130,7 @@ def _deployment(view: View) -> Iterator[Answer]:
         else "Bounds include rounding; some chance is drawn by another library, or its law is proved for real numbers"
         " only, as the page says.",
     )
-    stops = "that a run stops at an invalid value, " if c.invalid == "error" else ""
+    stops = "that a run breaks off on a faulty entry, " if c.invalid == "error" else ""
     yield Answer(
         "Side channels",
         "" if c.invalid == "error" else "Invalid values are repaired, so no error tells of them.",

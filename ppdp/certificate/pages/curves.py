@@ -38,7 +38,7 @@ def tradeoff(view: View) -> Sequence[Element]:
         ("Left out by μ, s", bound(summary.slack)),
         ("Right guesses, at most", element("data", rounded_up(right), value=repr(right))),
     )
-    left = ["the sampler's tiny error"]
+    left = ["the sampler's tiny error (as a distance; as a part of δ it is 1 + exp ε times that)"]
     left += ["the chance that a gate passes wrongly"] if c.gate is not None else []
     left += ["the chance that a rare category is released"] if any(release.failure for release in c.releases) else []
     exact = f"The error is 0: everything costs what Gaussian noise does, and what is left out is {' and '.join(left)}."

@@ -16,7 +16,7 @@ from ppdp.certificate.record import Record
 from ppdp.core.figures import figure, power_of_ten
 
 WIDTH, HEIGHT = 360.0, 220.0  # of the curve, in its own units
-LEFT, RIGHT, TOP, BOTTOM = 42.0, 342.0, 26.0, 182.0
+LEFT, RIGHT, TOP, BOTTOM = 48.0, 342.0, 26.0, 182.0
 SAMPLES = 60
 TICK = 0.6
 

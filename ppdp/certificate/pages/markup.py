@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from importlib.resources import files
@@ -12,6 +13,7 @@ from xml.etree.ElementTree import Element, tostring
 
 from ppdp.core.figures import figure
 
+_TOGETHER = re.compile(r" (?==[ \u00a0])|(?<=[εδμσ] =) |(?<=[εδμσ]\u00a0=) |(?<=\d) (?=to -?\d)|(?<=\d to) (?=-?\d)")
 Cell = Element | str | None | tuple[Element | str | None, ...]
 
 
@@ -77,6 +79,14 @@ def explained(meanings: Iterable[tuple[str, str]]) -> Element | None:
     for word, meaning in meanings:
         parts += ["; " if parts else "", element("b", word), f": {meaning}"]
     return p(*parts, ".", class_="note") if parts else None
+
+
+def unbroken(node: Element) -> Element:
+    """The tree, where no line ends within ``ε = 1`` or ``-1 to 1``."""
+    for one in node.iter():
+        if one.tag != "desc":  # which is read aloud
+            one.text, one.tail = (words and _TOGETHER.sub("\u00a0", words) for words in (one.text, one.tail))
+    return node
 
 
 def _parts(content: Cell) -> tuple[Element | str | None, ...]:

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Sequence
 from scipy.special import ndtr, ndtri
 
 from ppdp.certificate.numbers import draws_of, loss_of, privacy_profile
-from ppdp.certificate.record import Gate, Record
+from ppdp.certificate.record import Gate, Mechanism, Record
 from ppdp.core.figures import figure
 
+MODELS = ("learning.", "lora.", "diffprivlib.")  # formulas of last steps that predict
 FALSE_ALARMS = (0.01, 0.05)
 ON_TRUST = (
     "What is “declared” was taken from the user's word, and nothing has checked it. Ask of each, first of the ranges,"
@@ -28,9 +29,10 @@ PLAINLY = {
     " covered.",
 }
 FACTS = {
-    "n_rows": "rows",
-    "n_features": "columns",
+    "n_rows": "number of rows",
+    "n_features": "number of columns",
     "feature_names": "column names",
+    "columns": "columns that the step is for",
     "rows_per_unit": "rows per person",
     "row_norm": "limit on the length of a row",
     "gaps": "missing values",
@@ -169,13 +171,22 @@ def what_left(content: Record) -> list[str]:
     """Everything that left the run but the document itself."""
     gate, mechanism = content.gate, content.mechanism
     left = [
-        f"the noisy {release.statistic} for {_quoted(release.serves)}"
+        f"the noisy {release.statistic} for the stage{'s' * (len(release.serves) > 1)} {_quoted(release.serves)}"
         + (", words out of private cells" if release.statistic == "categories" else "")
         for release in content.releases
     ]
     left += [f"the gate's answer ({told(gate)})"] if gate is not None else []
-    left += [f"what {_quoted([mechanism.name])} answered"] if mechanism is not None else []
+    left += [_answer(mechanism, content.released.names)] if mechanism is not None else []
     return left
+
+
+def _answer(mechanism: Mechanism, released: Iterable[str]) -> str:
+    """What the last step gave."""
+    name = _quoted([mechanism.name])
+    if not mechanism.formula.startswith(MODELS):
+        return f"the noisy answer of the last step {name}"
+    path = f"{mechanism.name}.path" in released
+    return f"the model {name}{' with every noisy step of its training' if path else ''}"
 
 
 def _quoted(names: Sequence[str]) -> str:

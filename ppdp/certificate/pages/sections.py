@@ -23,6 +23,7 @@ from ppdp.certificate.pages.markup import (
     pairs,
     small,
     table,
+    unbroken,
 )
 from ppdp.certificate.pages.meaning import DIGEST, FACTS, ON_TRUST, RULES, WAYS, rounded_up, slack_in_words, terms
 from ppdp.certificate.pages.settings import settings
@@ -34,6 +35,7 @@ from ppdp.privacy.gate import GATE_KINDS
 
 STATUSES = ("chosen", "offered", "not offered")
 MOST_LETTERS = 40  # of the name of the data, at the foot of a sheet
+GIVEN = "range of what comes out in "
 RUNGS = ("did not pass", "passed, used", "not needed")
 
 
@@ -63,7 +65,7 @@ def render_page(view: View, signer: str | None = None) -> str:
         closing(view),
     )
     words = " ".join(text for part in parts if part is not None for text in part.itertext())
-    main = element("main", *parts, *glossary(words), class_=c.status.lower())
+    main = unbroken(element("main", *parts, *glossary(words), class_=c.status.lower()))
     return html_page(f"{title}: {c.dataset}" if c.dataset else title, main, _foot(c))
 
 
@@ -123,6 +125,7 @@ def stages(view: View) -> Sequence[Element | None]:
         lines.append((name, way, (bar, small(", ".join(point.labels))), bound(point.rows), page))
     scale = " The bars are logarithmic." if spreads([point.rows for point in points]) else ""
     moved = any(point.distance.moved for point in points)
+    toggled = " or toggled" if any(point.distance.toggled for point in points) else ""
     return (
         h2("How far apart two neighbouring datasets can be"),
         p(
@@ -130,13 +133,8 @@ def stages(view: View) -> Sequence[Element | None]:
             " change on to others. “In replaced rows” weighs all of it: a sum over the rows changes at most as if that"
             f" many had been replaced.{scale}"
         ),
-        table(
-            [("Stage", ""), ("Way", ""), ("Rows that can differ", "wide"), ("In replaced rows", "n"), ("Proof", "")],
-            lines,
-            class_="stages cards",
-        ),
         p(
-            element("span", element("i", class_="key u"), "replaced or toggled"),
+            element("span", element("i", class_="key u"), f"replaced{toggled}"),
             " ",
             element("span", element("i", class_="key m"), "moved") if moved else None,
             " ",
@@ -145,6 +143,11 @@ def stages(view: View) -> Sequence[Element | None]:
         ),
         explained((way, words) for way, words in WAYS.items() if any(step.way == way for step in c.steps)),
         explained(terms(label.split()[1] for point in points for label in point.labels)),
+        table(
+            [("Stage", ""), ("Way", ""), ("Rows that can differ", "wide"), ("In replaced rows", "n"), ("Proof", "")],
+            lines,
+            class_="stages cards",
+        ),
     )
 
 
@@ -194,7 +197,7 @@ def _noise(view: View, laws: set[str]) -> Iterator[Element | str]:
     elif c.total.mu:
         yield "The rounding of noise costs μ = "
     if c.total.mu or not c.total.parts:
-        yield number(c.total.mu, 6, upward=True)
+        yield bound(c.total.mu)
         yield ". "
     if c.total.parts:
         yield "What costs something else than a μ is listed below the table; ε and δ are those of everything together."
@@ -280,16 +283,27 @@ def _asks(m: Mechanism) -> str:
 
 def facts(view: View) -> Sequence[Element]:
     """Public facts with their origins."""
-    names = {**FACTS, **({"n_rows": "rows, at most"} if view.record.neighbours.hides_number else {})}
+    names = {**FACTS, **({"n_rows": "number of rows, at most"} if view.record.neighbours.hides_number else {})}
     return (
         h2(PUBLIC_FACTS),
         p(f"The derivation rests on these, and they are published with it. {ON_TRUST}"),
         table(
             [("Fact", ""), ("Value", "wide"), ("Origin", "")],
-            [(names.get(name, name), value, origin) for name, value, origin in view.facts],
+            [(names.get(name, name), value, origin) for name, value, origin in _once(view.facts)],
             class_="facts cards",
         ),
     )
+
+
+def _once(given: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Facts, where the range that a stage gives and that of the same column in the next one stand in one line."""
+    origins: dict[tuple[str, str], str] = {}
+    for name, value, origin in given:
+        short = name.replace(GIVEN, "range of ")
+        told = f"{origin} (what comes out)" if name.startswith(GIVEN) else origin
+        before = origins.get((short, value))
+        origins[short, value] = told if before is None else f"{before}; {told}"
+    return [(name, value, origin) for (name, value), origin in origins.items()]
 
 
 def routes(c: Record) -> Sequence[Element]:
@@ -313,7 +327,7 @@ def routes(c: Record) -> Sequence[Element]:
     return (
         h2("Rungs of the ladder" if ladder else "Routes considered"),
         p(_decided(c)),
-        table([("Rung" if ladder else "Route", ""), ("", ""), (noise, "n")], lines, class_="routes cards"),
+        table([("Rung" if ladder else "Route", ""), ("Status", ""), (noise, "n")], lines, class_="routes cards"),
     )
 
 
@@ -346,8 +360,12 @@ def closing(view: View) -> Element:
         pairs(
             ("Issued", view.issued) if view.issued else None,
             ("Digest of the document", element("span", c.digest, class_="hash")),
-            ("SHA-256 of what was released", element("span", c.released.sha256, class_="hash")),
-            ("SHA-256 of the steps and their parameters", element("span", c.released.inference, class_="hash")),
+            ("SHA-256 of the numbers", element("span", c.released.sha256, class_="hash")),
+            ("SHA-256 of the steps", element("span", c.released.inference, class_="hash")),
+            (
+                "What to do with them",
+                (code("ppdp verify FILE"), " compares both with what is in the file: nobody has to do it by hand."),
+            ),
             ("Invalid values", {"error": "stop the run", "repair": "are repaired row by row"}[c.invalid]),
             ("Form", c.schema),
             ("Versions", ", ".join(f"{name} {version}" for name, version in c.versions.items())),

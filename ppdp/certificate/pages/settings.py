@@ -29,8 +29,8 @@ def settings(c: Record) -> Sequence[Element | None]:
     return (
         h2(SETTINGS),
         p(f"Every public parameter. Numbers are rounded to four digits{lists}; certificate.json has them in full."),
-        table([("Step", ""), ("Public parameters", "wide")], lines, class_="settings cards"),
         explained(terms(key for *_, parameters in places for key in parameters)),
+        table([("Step", ""), ("Public parameters", "wide")], lines, class_="settings cards"),
     )
 
 

@@ -12,7 +12,7 @@ from textwrap import wrap
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from ppdp.certificate.issued import UNPROVED
+from ppdp.certificate.issued import UNPROVED, account_in_words
 from ppdp.certificate.pages.drawing import distance_bars
 from ppdp.certificate.pages.markup import bound, element, html_page, items, number, p, printable, to_html
 from ppdp.certificate.pages.meaning import DIGEST, ON_TRUST, powers_in_words
@@ -104,7 +104,7 @@ def render_fragment(view: View) -> str:
         div(_badge(c.status), *claim),
         div(view.meaning, style=SOFT),
         *_marked([*c.reasons, *(f"Warning: {warning}" for warning in c.warnings)]),
-        div("It rests on:", style="margin:.35rem 0 0"),
+        div("It rests on this, which nothing has checked on these rows:", style="margin:.35rem 0 0"),
         *_listed(view.rests_on),
         div(f"Protected: {view.protected}; {view.neighbours}.", style=SOFT),
         div(f"Issued {view.issued}", style=SOFT) if view.issued else None,
@@ -196,7 +196,8 @@ def render_text(view: View) -> str:
 def _lines(view: View, c: Record) -> Iterator[tuple[str, str]]:
     """Name and words, in the order of the page."""
     yield "", view.meaning
-    yield from [("issued", view.issued)] if view.issued is not None else []
+    issued = account_in_words(c)
+    yield from [("issued", issued)] if issued is not None else []
     yield from ((name, f"{words} ({UNPROVED})") for name, words in view.said)
     yield from (("because", reason) for reason in c.reasons)
     yield from (("rests on", words) for words in view.rests_on)
@@ -281,7 +282,7 @@ def render_card(view: View) -> str:
         _items(view.beside),
         f"**{_plain(c.status)}**: {view.title(claim)}{reach}. {view.meaning}",
         _items(c.reasons),
-        _items(view.rests_on, "It rests on:"),
+        _items(view.rests_on, "It rests on this, which nothing has checked on these rows:"),
         "| | |\n|---|---|\n" + "\n".join(f"| {name} | {_plain(value)} |" for name, value in facts),
         attack[0].upper() + attack[1:],
         _items(view.fact_lines, "Public facts:"),

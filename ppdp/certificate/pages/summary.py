@@ -5,25 +5,27 @@ from __future__ import annotations
 from xml.etree.ElementTree import Element
 
 from ppdp.certificate.issued import UNPROVED
-from ppdp.certificate.pages.markup import Cell, bound, code, element, items, p, pairs, small
+from ppdp.certificate.pages.account import again, day, spent
+from ppdp.certificate.pages.markup import Cell, bound, code, element, items, p, pairs
 from ppdp.certificate.pages.meaning import what_left
 from ppdp.certificate.pages.settings import SETTINGS
+from ppdp.certificate.pages.tradeoff import right_guesses, right_of_two_rows, times_in_100
 from ppdp.certificate.pages.trust import ASSUMED_UNIT, MOST_FACTS, not_shown, unit_on_trust
 from ppdp.certificate.pages.view import View
-from ppdp.certificate.record import Issued, Record
+from ppdp.certificate.record import Record
 from ppdp.core.adjacency import UNPROTECTED
 from ppdp.core.figures import figure
 
 IN_SHORT = {
-    "exceptions raised on invalid values": "that a run stopped at an invalid value",
-    "evaluation on private rows": "scores, plots and tuning on these rows",
+    "exceptions raised on invalid values": "that a run breaks off on a faulty entry, which can reveal something",
+    "evaluation on private rows": "earlier attempts, scores, plots and tuning on these"
+    " rows, unless they are charged to a ledger",
     "that a column holds text": "which columns hold text",
-    "statistics of the private data": "statistics of these data that were made elsewhere",
-    "that a run stops because there are more": "that a run stopped because there were more rows than declared",
-    "that a run stops because a row has no id": "that a run stopped at a row without an id",
+    "statistics of the private data": "statistics of these rows made elsewhere",
+    "that a run stops because there are more": "that a run breaks off because there are more rows than declared",
+    "that a run stops because a row has no id": "that a run breaks off at a row without an id",
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
 }
-NO_LEDGER = "Unknown: no ledger."
 PUBLIC_FACTS = "Public facts"
 
 
@@ -35,17 +37,17 @@ def first_page(view: View, signer: str | None) -> Element:
         "header",
         items(view.beside, class_="beside") if view.beside else None,
         element("h1", element("span", c.status, class_="status"), " ", *claim),
-        p(view.meaning, " ", element("b", "What it rests on is taken on trust, and listed below."), class_="lede"),
+        p(view.meaning, " ", element("b", "See “Taken on trust”."), class_="lede"),
         items(c.reasons, class_="reasons") if c.reasons else None,
         items([f"Warning: {warning}" for warning in c.warnings], class_="warnings") if c.warnings else None,
         pairs(
             ("For one person", _for_one(view)),
-            ("Who is protected", (_protected(c), _duplicates(c), small(f" Neighbouring datasets: {view.neighbours}."))),
+            ("Who is protected", (_PROVIDED.get(c.status), _protected(c), _duplicates(c))),
             ("Against whom", _against(c)),
             ("Released", _released(view)),
             ("Taken on trust", _trusted(view)),
-            ("Spent on these people so far", _spent(c)),
-            ("Again next month?", _again(c)),
+            ("Spent on these people so far", spent(c)),
+            ("Again next month?", again(c)),
             ("May it be published?", _publishing(view)),
             ("Not covered", _not_covered(view)),
             ("Made by", _made(view, signer)),
@@ -60,21 +62,41 @@ def _for_one(view: View) -> Cell:
     return element("b", sentence[0].upper() + sentence[1:])
 
 
+_PROVIDED = {
+    "CONDITIONAL": "This holds only if what is assumed is true. ",
+    "SEEDED": "Nobody, because the noise came from a seed. Secret noise would protect as follows. ",
+}
+
+
 def _protected(c: Record) -> str:
     """People, their rows, and on whose word."""
     neighbours, n = c.neighbours, figure(c.entrance.domain["n_rows"])
-    word = "assumed: nobody declared it" if unit_on_trust(c) == ASSUMED_UNIT else "declared, not checked"
     each = "one row each" if neighbours.rows == 1 else f"at most {neighbours.rows} rows each"
     if not neighbours.record_level:
         return f"Only {neighbours.unit}; {UNPROTECTED}."
     if neighbours.cuts:
         kept = "1 row" if neighbours.rows == 1 else f"{neighbours.rows} rows"
         return f"Each person with all of their rows, of which at most {kept} were kept, and how many rows there are."
+    each += " (declared, not checked)"
     if neighbours.hides_number:
-        return f"Each person, in the table or not, {each} ({word}), and how many rows there are, at most {n}."
+        return f"Each person, in the table or not, {each}, and how many rows there are, at most {n}."
+    public = "How many rows there are is public."
+    if unit_on_trust(c) == ASSUMED_UNIT:
+        return (
+            f"The table has {n} rows, and each row is protected. {public} Nobody has confirmed that each row is a"
+            f" different person. A person with two rows has weaker protection{_two_rows(c)}."
+        )
     if neighbours.single:
-        return f"Each of the {n} people in the table, {each} ({word})."
-    return f"Each person in the table of {n} rows, {each} ({word})."
+        return f"Each of the {n} people in the table, {each}. {public}"
+    return f"Each person in the table of {n} rows, {each}. {public}"
+
+
+def _two_rows(c: Record) -> str:
+    """How often an attacker is right about a person with two rows; said only where that is known, and not always."""
+    one, two = (times_in_100(right(c)) for right in (right_guesses, right_of_two_rows))
+    if c.status != "UNCONDITIONAL" or two >= 100:  # what is assumed need not hold of the table between the two
+        return ""
+    return f": an attacker is right at most {two} times in 100, not {one}"
 
 
 def _duplicates(c: Record) -> str | None:
@@ -84,9 +106,9 @@ def _duplicates(c: Record) -> str | None:
         return None
     names = ", ".join(f"“{step.name}”" for step in found)
     equal = "equal" if all(step.class_ == "Deduplicator" for step in found) else "equal or close"
-    many = len(found) > 1
-    stages, what = (f"stages {names} look", "they compare") if many else (f"stage {names} looks", "it compares")
-    return f" The {stages} for rows that are {equal} in what {what}, not for people who have several rows."
+    if unit_on_trust(c) == ASSUMED_UNIT:
+        return f" Removing duplicates ({names}) does not cure this."
+    return f" Removing duplicates ({names}) is no check of that: it looks for {equal} rows, not for people."
 
 
 def _against(c: Record) -> str:
@@ -121,64 +143,10 @@ def _trusted(view: View) -> Cell:
     most = f"the first {MOST_FACTS} declared facts" if cut else "every fact"
     rest = "; certificate.json has the others" if cut else ""
     return (
-        f"Stated by whoever ran the fit; {who}.",
+        f"Nothing has checked this on these rows. “Declared” means: stated by whoever ran the fit; {who}.",
         items(view.rests_on, class_="rests"),
-        f"Further down on this page, “{PUBLIC_FACTS}” has {most} with who said it{rest}, and “{SETTINGS}” has all"
-        " public parameters of the steps.",
+        f"“{PUBLIC_FACTS}” below has {most} with who said it{rest}, and “{SETTINGS}” every public parameter.",
     )
-
-
-def _spent(c: Record) -> Cell:
-    """What all releases about these people come to, as far as a ledger or the process knows."""
-    issued = c.issued
-    if issued is None:
-        return "Unknown: the certificate has an earlier form, which does not say."
-    if issued.ledger is None:
-        together = issued.together
-        known = (
-            "This release alone costs what stands in the headline."
-            if together is None or together.delta >= 1
-            else f"The {issued.fit} fits of its process come to ε = {figure(together.epsilon, upward=True)} at"
-            f" δ = {figure(together.delta, upward=True)}."
-        )
-        return f"{NO_LEDGER} {known} Nothing is known of releases by anybody else."
-    ledger, at = issued.ledger, f"δ = {figure(issued.ledger.delta, upward=True)}"
-    most = ledger.limit
-    limit = f"of at most ε = {figure(most.epsilon)}, both at {at}" if most else f"at {at}, without a limit"
-    none = f"No ε covers all of it at {at}:"
-    total = none if ledger.epsilon is None else f"In all ε = {figure(ledger.epsilon, upward=True)} {limit}, for"
-    releases = "1 release: this one" if ledger.position == 1 else f"{ledger.position} releases, this one included"
-    which = "the same release" if ledger.position == 1 else "this release alone, which the total includes"
-    told, rule = "", ""
-    if ledger.delta != c.delta:
-        size, rule = "smaller" if c.delta < ledger.delta else "larger", " (the smaller δ, the larger ε)"
-        told = f", told at the {size} δ = {figure(c.delta, upward=True)}"
-    return (
-        element("b", f"{total} {releases}."),
-        f" That is what ledger {ledger.account} counted for “{ledger.dataset}” up to {_day(issued)}. The headline's"
-        f" ε = {figure(c.epsilon, upward=True)} is {which}{told}{rule}. Not counted: later releases, and what was not"
-        " charged to this ledger.",
-    )
-
-
-def _again(c: Record) -> Cell:
-    """Whether the same may be run once more, what that costs, and who refuses it."""
-    if c.status == "SEEDED":
-        return "No: give it secret noise first (no random_state)."
-    ledger = None if c.issued is None else c.issued.ledger
-    whole = c if c.part_of is None else c.part_of
-    provided = "" if c.status == "UNCONDITIONAL" else " (if what is assumed holds)"
-    cost = (
-        f" One more like this adds at most ε = {figure(whole.epsilon, upward=True)} and δ ="
-        f" {figure(whole.delta, upward=True)} to what these people have spent{provided}."
-    )
-    if ledger is None:
-        refuses = " Nobody counts or refuses it: charge all releases about these people to one ledger with a limit."
-    elif ledger.limit is None:
-        refuses = " Charge it to the same ledger. That refuses nothing before it has a limit: give it one."
-    else:
-        refuses = " Charge it to the same ledger, which refuses, before a row is read, what would exceed the limit."
-    return element("b", "Yes, as a further release."), f"{cost}{refuses}"
 
 
 def _publishing(view: View) -> Cell:
@@ -191,11 +159,11 @@ def _publishing(view: View) -> Cell:
         yes = f"Only if what is assumed holds, which nothing has tested. {yes}"
     return (
         element("b", yes),
-        " what was released, in a file that ppdp wrote; certificate.json; this page; and whatever is made of these"
-        " without the private rows, such as predictions for other people. A .zip file or a folder (an export), or a"
-        " .parquet table that ppdp wrote, belongs to this page if ",
+        " a .zip file, folder or .parquet table that ppdp wrote, if ",
         code("ppdp verify FILE"),
-        " says that the derivation holds and prints the digest below. Files of other kinds cannot be checked so.",
+        " says that the derivation holds and prints the digest below; with it certificate.json, this page, and what is"
+        " made of these alone, such as predictions for others. Publish no other file, not even a saved model in another"
+        " format, unless it was made from such a file alone: nothing shows that it holds no private rows.",
     )
 
 
@@ -206,14 +174,17 @@ def _not_covered(view: View) -> str:
         for words, _ in view.not_covered
     )
     others = " What the other releases named at the top cost is not in it." if view.beside else ""
-    return f"The promise says nothing of this: {left_out}.{others}"
+    return (
+        f"The promise says nothing of this: {left_out}.{others} Consent, bias and access to the rows: see the checklist"
+        " below."
+    )
 
 
 def _made(view: View, signer: str | None) -> Cell:
     c = view.record
     name = _responsible(view)
     who = f"“{name}” ({UNPROVED})" if name else "The certificate does not say who"
-    when = "at an unknown time" if c.issued is None else f"on {_day(c.issued)}"
+    when = "at an unknown time" if c.issued is None else f"on {day(c.issued)}"
     signed = (
         (
             "Signature: the key ",
@@ -221,24 +192,22 @@ def _made(view: View, signer: str | None) -> Cell:
             " has signed it, checked when this page was made.",
         )
         if signer
-        else ("Signature: none was checked when this page was made, so who wrote the certificate is unproven.",)
+        else ("Signature: none was given when this page was made. Ask for one: without it, the author is unproven.",)
     )
     return (f"{who}, {when}, with ppdp {c.versions['ppdp']}. ", *signed)
 
 
-def _day(issued: Issued) -> str:
-    return issued.date[:10]
-
-
 def _check(c: Record) -> Cell:
     return (
-        "Ask the organisation that issued this page for certificate.json. Ask your own IT, or the IT of that"
-        f" organisation, for the source folder of the program ppdp, version {c.versions['ppdp']} or newer; do not take"
-        " it from the author of this page alone. In that folder run ",
+        "Ask the organisation that issued this page for certificate.json, and your own IT or theirs, not only the"
+        f" author of this page, for the source folder of the program ppdp, version {c.versions['ppdp']} or newer. In"
+        " that folder run ",
         code("pip install ."),
         ", then, where certificate.json lies, ",
         code("ppdp verify certificate.json"),
         ". It must print “the derivation holds and the digest matches” and this digest: ",
         element("span", c.digest, class_="hash"),
-        ". It does not check names, words and origins of facts.",
+        ". If the words or the digest differ, refuse. A match proves the arithmetic, not the author, names and words,"
+        " nor that the run took place as recorded: confirm the digest with the issuer by telephone, or check a"
+        " signature. Check the file to be published separately.",
     )

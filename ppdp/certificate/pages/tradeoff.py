@@ -71,6 +71,22 @@ def right_guesses(c: Record) -> float:
     return min(1.0, 0.5 + apart / 2)
 
 
+def right_of_two_rows(c: Record) -> float:
+    """The same about a person with two rows, where one row is protected: distances of two steps add."""
+    return min(1.0, 2 * right_guesses(c) - 0.5)
+
+
+def right_at(epsilon: float, delta: float) -> float:
+    """The same of whatever is (epsilon, delta)-private: ``(exp(epsilon) + delta) / (exp(epsilon) + 1)``."""
+    small = math.exp(-epsilon)
+    return min(1.0, (1 + delta * small) / (1 + small) * _UP)
+
+
+def times_in_100(right: float) -> int:
+    """A probability for people, never rounded down."""
+    return math.ceil(100 * right)
+
+
 def gaussian_summary(c: Record) -> GaussianSummary:
     """The parameter of Gaussian differential privacy of everything that was released, and its errors."""
     loss = loss_of(c)
@@ -122,7 +138,7 @@ def _least_mu(delta: Array, factor: Array, slack: float) -> float:
 
 def guess_in_words(c: Record) -> str:
     """What everything together means for one person, without what must precede it."""
-    times = math.ceil(100 * right_guesses(c))
+    times = times_in_100(right_guesses(c))
     choice = c.neighbours.alternatives.replace("that person", "one person").replace("that row", "one row")
     right = "may be right every time" if times >= 100 else f"is right at most {times} times in 100"
     return f"choosing between {choice}, both equally likely, an attacker {right}; without this release, 50 times"

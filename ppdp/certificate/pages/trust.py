@@ -21,7 +21,7 @@ TRAINING = {
     " iterate, loss or log, and not at which step it stopped. solver='hidden' is experimental."
 }
 READ_OFF = "If they were read off these rows, the promise fails."
-ASSUMED_UNIT = "Each person is assumed to have one row: nobody declared it, and nothing has checked it."
+ASSUMED_UNIT = "Nobody has stated that each person has one row: the program assumed it."
 ORDER = "The order of the rows: if it comes from what they hold (sorted by a column, say), the promise fails."
 OF_THE_TABLE = ("n_rows", "n_features", "feature_names", "rows_per_unit", "adjacency")
 NOBODYS_WORD = (
@@ -74,7 +74,7 @@ def rests_on(c: Record) -> Sequence[str]:
         by_kind["limit" if capped else _kind(fact)].append(fact)
     last = "" if c.mechanism is None else c.mechanism.formula
     chosen = [*dict.fromkeys(map(_setting, by_kind["number"]))]  # older certificates list none
-    told = f"{_listed(chosen)}; and all other" if chosen else "all"
+    told = f" Among them: {_listed(chosen)}." if chosen else ""
     return (
         *([TRAINING[last]] if last in TRAINING else []),
         *_bounds(c),
@@ -83,7 +83,8 @@ def rests_on(c: Record) -> Sequence[str]:
         *(f"Declared labels: {fact.value}. {READ_OFF}" for fact in by_kind["labels"]),
         *([ORDER] if getattr(FORMULAS.get(last), "by_position", False) and not c.neighbours.hides_number else []),
         *_word(c, by_kind["word"]),
-        f"Settings that nobody may have chosen by looking at these rows: {told} public parameters of the steps.",
+        "The settings of the steps must also have been chosen without looking at these rows; nobody has confirmed"
+        f" that.{told}",
     )
 
 
@@ -139,25 +140,24 @@ def _limits(facts: Sequence[Fact]) -> Iterator[str]:
     # what one stage gives and the next one takes is one limit
     named = [f"{words}{_listed([*dict.fromkeys(one)])}" for words, one in (("range of ", ranges), ("", others)) if one]
     if named:
-        yield (
-            f"Declared limits{outwards}: {'; '.join(named)}. If one was read off these rows, the promise fails; nothing"
-            " can check that."
-        )
+        yield (f"Declared limits{outwards}: {'; '.join(named)}. If one was read off these rows, the promise fails.")
 
 
 def _setting(fact: Fact) -> str:
-    return f"{fact.name} ({fact.value})" if len(fact.value) <= SHORT else fact.name
+    return f"{fact.name} = {fact.value}" if len(fact.value) <= SHORT else fact.name
 
 
 def _word(c: Record, facts: Sequence[Fact]) -> Iterator[str]:
     """Functions, transformers, categories: whatever else somebody said."""
     last = c.mechanism.name if c.mechanism is not None else "mechanism"
     said = [(last if fact.name == "mechanism" else fact.name, fact) for fact in facts]
+    steps = {last, *(step.name for step in c.steps)}
     twice = {f"declared, step {place!r}" for place, fact in said if fact.value.startswith("its Lipschitz constant")}
     for place, fact in said:
         if fact.origin not in twice:
             who = "" if fact.origin.startswith("declared") else f" ({fact.origin})"
-            yield f"Declared of {place}, not checked on these rows: {fact.value}{who}."
+            step = "the step " if place in steps else ""
+            yield f"Declared of {step}'{place}': {fact.value}{who}."
 
 
 def shortened(fact: Fact) -> str:

@@ -124,7 +124,7 @@ def view_of(c: Record) -> View:
         after=after,
         meaning=meaning.status_in_words(c),
         rests_on=trust.rests_on(c),
-        issued=account_in_words(c),
+        issued=account_in_words(c, symbols=True),
         said=said(c),
         neighbours=c.adjacency if c.neighbours == Adjacency.replace() else c.neighbours.words,  # of one row
         protected=meaning.protected_in_words(c),

@@ -325,7 +325,7 @@ class TestBlockOfALedger:
                 "delta": 1e-5,
                 "limit": {"epsilon": 3.0, "delta": 1e-5},
             }
-        assert f"spend 2 on 'study' in ledger {ledger.account}" in " ".join(str(one).split())
+        assert f"entry 2 for 'study' in ledger {ledger.account}" in " ".join(str(one).split())
 
 
 class TestTheClaim:
