@@ -19,7 +19,7 @@ QUICK := $(addprefix tests/,core data privacy bounds transformers mechanisms cer
 PIP := -m pip install --quiet --disable-pip-version-check --no-compile
 # uv installs what pip would, from where pip would, in a third of the time; where it is not to be had, pip does.
 UV := env $${PIP_INDEX_URL:+UV_INDEX_URL="$$PIP_INDEX_URL"} $${PIP_EXTRA_INDEX_URL:+UV_EXTRA_INDEX_URL="$$PIP_EXTRA_INDEX_URL"} \
-	$${PIP_FIND_LINKS:+UV_FIND_LINKS="$$PIP_FIND_LINKS"}
+	$${PIP_FIND_LINKS:+UV_FIND_LINKS="$$PIP_FIND_LINKS"} $${PIP_CERT:+SSL_CERT_FILE="$$PIP_CERT"}
 export PYTHONDONTWRITEBYTECODE :=
 # Two workers have one processor each: threads of linear algebra would wait for those of the other one.
 ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
