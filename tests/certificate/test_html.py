@@ -193,7 +193,7 @@ def test_the_title_of_the_page_makes_no_promise_without_its_if(documents):
 @both
 def test_every_status_says_what_it_rests_on(documents, render):
     texts = {kind: Reader(render(c)).text for kind, c in documents.items()}
-    assert "Holds whatever the private rows contain, if what it rests on is true." in texts["unconditional"]
+    assert "whatever the private rows contain. It holds if what it rests on is true." in texts["unconditional"]
     assert "checked first, by a noisy test whose price is included" in texts["gated"]
     assert "Holds only if the following is true, which nothing has tested" in texts["conditional"]
     assert "Holds only if" in texts["classes read"]
