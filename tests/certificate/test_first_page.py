@@ -82,8 +82,8 @@ def test_no_promise_without_its_if():
     [
         (
             "unconditional",
-            "Each of the 3000 rows in the table. Whether a named person is in the table is hidden to the same degree;"
-            " only the number of rows is public. Nobody has confirmed that each row is a different person. A person"
+            "Each of the 3000 rows in the table. Whether a named person is in the table is hidden to the same degree,"
+            " but the number of rows is public. Nobody has confirmed that each row is a different person. A person"
             " with two rows has weaker protection",
         ),
         ("three rows each", "Each person in the table of 3000 rows, at most 3 rows each (declared, not checked). Whe"),
@@ -96,7 +96,7 @@ def test_who_is_protected_on_whose_word(name, words):
     said = of(name)["Who is protected"]
     assert said.startswith(words)
     assert ("Whether a named person is in the table is hidden" in said) == (name != "changed signs")
-    assert ("only the number of rows is public" in said) == (name in ("unconditional", "three rows each"))
+    assert ("but the number of rows is public" in said) == (name in ("unconditional", "three rows each"))
 
 
 def test_a_stage_that_looks_for_duplicates_is_not_taken_for_one_that_looks_for_people():
@@ -143,9 +143,10 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
     spent, total = answers(second.to_html()), second.record.issued.ledger.epsilon
     shown = re.match(
         r"So far 2 releases, this one included: an attacker is right at most (\d+) times in 100, if what the releases"
-        r" rest on is true\. The ledger would allow up to ε = 3 in all, where at most 96 times in 100 is promised\. This"
-        r" page does not know who set that limit\. \(Used: ε = ([\d.]+) at δ = 10⁻⁵; the headline's ε = 1 is this"
-        r" release alone on a stricter scale, δ = 10⁻⁶, and included\.\) Not counted: later releases \(this is of \d{4}-\d\d-\d\d\), and any that were"
+        r" rest on is true\. The ledger would allow up to ε = 3 in all, where at most 96 times in 100 is promised\."
+        r" This page does not know who set that limit\. \(Used: ε = ([\d.]+) at δ = 10⁻⁵; the headline's ε = 1 is this"
+        r" release alone on a stricter scale, δ = 10⁻⁶, and included\.\) Not counted: later releases"
+        r" \(this is of \d{4}-\d\d-\d\d\), and any that were"
         r" not charged to “visits” in ledger \w+\.",
         spent["Spent on these people so far"],
     )

@@ -14,9 +14,9 @@ from xml.etree.ElementTree import Element, tostring
 from ppdp.core.figures import figure
 
 _TOGETHER = re.compile(
-    r" (?==[ \u00a0])|(?<=[εδμσ] =) |(?<=[εδμσ]\u00a0=) |(?<=\d) (?=to [-−]?\d)|(?<=\d to) (?=[-−]?\d)"
+    r" (?==[ \u00a0])|(?<=\d) (?=%)|(?<=[εδμσ] =) |(?<=[εδμσ]\u00a0=) |(?<=\d) (?=to [-−]?\d)|(?<=\d to) (?=[-−]?\d)"
 )
-_QUOTED = re.compile(r"(?<!\w)'([^']+)'(?!\w)")
+_QUOTED = re.compile(r"(?<![\w=])'([^']+)'(?!\w)")
 _MINUS = re.compile(r"(?<![\w-])-(?=\d)")
 Cell = Element | str | None | tuple[Element | str | None, ...]
 

@@ -85,10 +85,10 @@ def _protected(c: Record) -> str:
     each += " (declared, not checked)"
     if neighbours.hides_number:
         return (
-            f"Each person, in the table or not, {each}. {MEMBERSHIP}. Of the number of rows only this is public: at most"
-            f" {n}."
+            f"Each person, in the table or not, {each}. {MEMBERSHIP}. Of the number of rows only this is public: at"
+            f" most {n}."
         )
-    public = f"{MEMBERSHIP}; only the number of rows is public."
+    public = f"{MEMBERSHIP}, but the number of rows is public."
     if unit_on_trust(c) == ASSUMED_UNIT:
         return (
             f"Each of the {n} rows in the table. {public} Nobody has confirmed that each row is a different person. A"
@@ -239,9 +239,8 @@ def _made(view: View, signer: str | None) -> Cell:
 
 def _check(c: Record) -> Cell:
     return (
-        "Ask the issuer for certificate.json. Get the program ppdp, version"
-        f" {c.versions['ppdp']} or newer, from your own IT, not from the author of this page alone. In its source folder"
-        " run ",
+        f"Ask the issuer for certificate.json. Get the program ppdp, version {c.versions['ppdp']} or newer, from your"
+        " own IT, not from the author of this page alone. In its source folder run ",
         code("pip install ."),
         "; then, where certificate.json lies, ",
         code("ppdp verify certificate.json"),
