@@ -47,7 +47,8 @@ def _charged(c: Record, ledger: LedgerEntry) -> str:
     alone = ledger.position == 1 and c.part_of is None
     right = right_at(float("inf") if ledger.epsilon is None else ledger.epsilon, ledger.delta)
     times = _times(min(right, right_guesses(c)) if alone else right)
-    only_if = "" if alone and c.status == "UNCONDITIONAL" else ", if what the releases rest on is true"
+    assumed = ", if what is assumed holds" if c.status == "CONDITIONAL" else ""
+    only_if = assumed if alone else ", if what the releases rest on is true"
     return f"So far {who}: an attacker {times}{only_if}."
 
 
