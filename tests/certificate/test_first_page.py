@@ -101,10 +101,10 @@ def test_who_is_protected_on_whose_word(name, words):
 
 def test_a_stage_that_looks_for_duplicates_is_not_taken_for_one_that_looks_for_people():
     assert (
-        "Removing duplicates (“dedup”) does not help here: two rows of one person may differ."
+        "Removing duplicates (“dedup”) does not help: the two may differ."
         in of("unconditional")["Who is protected"]
     )
-    assert "(“all”, “window”, “soft”) does not help here" in of("bands")["Who is protected"]
+    assert "(“all”, “window”, “soft”) does not help" in of("bands")["Who is protected"]
     steps = [("range", MinMaxScaler(ranges=(0, 1))), ("dedup", Deduplicator()), ("mean", GaussianMechanism())]
     declared = Pipeline(steps, domain=Domain(rows_per_unit=1)).fit(ROWS).certificate_.to_html()
     said = "Removing duplicates (“dedup”) is no check of that: it looks for equal rows, not for people."
@@ -274,7 +274,7 @@ def test_the_page_shows_few_digits_and_the_document_has_all():
 
 def test_page_one_says_where_all_facts_and_settings_stand_and_there_they_are():
     page = render_page(document("unconditional"))
-    pointer = "“Public facts” below has every fact with who said it, and “Settings of the steps” every public parameter"
+    pointer = "“Public facts” has every fact with who said it, “Settings of the steps” every parameter"
     assert pointer in answers(page)["Taken on trust"]
     assert "<h2>Public facts</h2>" in page
     wide = make_pipeline(MinMaxScaler([(0, 1 + i) for i in range(60)]), GaussianMechanism()).fit(np.zeros((300, 60)))

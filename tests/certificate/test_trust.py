@@ -62,7 +62,7 @@ def test_every_form_says_it_before_its_figures(form, name):
 def test_unconditional_is_no_promise_without_its_if(form):
     shown = form(document("unconditional"))
     assert "Nothing is assumed" not in shown
-    assert "UNCONDITIONAL means: whatever the private rows contain. It holds if what it rests on is true." in shown
+    assert "UNCONDITIONAL means: whatever the rows contain. It holds if what it rests on is true." in shown
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -86,8 +86,8 @@ def test_ranges_labels_functions_and_settings():
         "The settings of the steps must also have been chosen without looking at these rows; nobody has confirmed"
     )
     assert words[5] == f"{settings} that. Among them of the step 'model': max_iter = 10."
-    assert words[6] == "Read off the table and treated as public: the number of rows (3000), the number of columns."
-    assert "Read off the table and treated as public: the number of rows" not in told("added rows")
+    assert words[6] == "Public, read off the table: number of rows (3000), number of columns, column names."
+    assert "read off the table: number of rows" not in told("added rows")
 
 
 def test_a_least_number_of_filled_entries_is_said_as_what_it_does():
@@ -141,7 +141,7 @@ def test_up_to_twelve_columns_are_named_and_what_several_stages_say_once():
     limits = rests_on(make_pipeline(box, GaussianMechanism()).fit(frame).certificate_.to_dict())[1]
     named = ", ".join(f"{name} (0 to 0.3334)" for name in columns)
     assert limits.startswith(f"Declared limits: range of {named}. If one was read off")
-    assert limits.endswith("Long numbers are rounded so that no limit looks narrower than it is.")
+    assert limits.endswith("Long numbers are rounded, never inwards.")
 
 
 def test_a_fact_of_an_unknown_origin_is_somebodys_word():

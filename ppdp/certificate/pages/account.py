@@ -33,7 +33,7 @@ def spent(c: Record) -> Cell:
     return (
         element("b", _charged(c, ledger)),
         f" {_at_the_limit(c, ledger)} {_in_epsilon(c, ledger)} Not counted: later releases (this is of {day(issued)}),"
-        f" and any that were not charged to “{ledger.dataset}” in ledger {ledger.account}.",
+        f" and any not charged to “{ledger.dataset}” in ledger {ledger.account}.",
     )
 
 

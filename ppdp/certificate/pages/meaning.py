@@ -145,7 +145,7 @@ def status_in_words(content: Record) -> str:
         return "Holds only if the following is true, which nothing has tested, and if what it rests on is true."
     tested = " What the stages need of the rows was checked first, by a noisy test whose price is included."
     gated = tested if content.gate is not None else ""
-    return f"UNCONDITIONAL means: whatever the private rows contain. It holds if what it rests on is true.{gated}"
+    return f"UNCONDITIONAL means: whatever the rows contain. It holds if what it rests on is true.{gated}"
 
 
 def covered_in_words(content: Record) -> tuple[str, ...]:

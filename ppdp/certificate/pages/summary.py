@@ -115,7 +115,7 @@ def _duplicates(c: Record) -> str | None:
     names = ", ".join(f"“{step.name}”" for step in found)
     equal = "equal" if all(step.class_ == "Deduplicator" for step in found) else "equal or close"
     if unit_on_trust(c) == ASSUMED_UNIT:
-        return f" Removing duplicates ({names}) does not help here: two rows of one person may differ."
+        return f" Removing duplicates ({names}) does not help: the two may differ."
     return f" Removing duplicates ({names}) is no check of that: it looks for {equal} rows, not for people."
 
 
@@ -151,10 +151,10 @@ def _trusted(view: View) -> Cell:
     most = f"the first {MOST_FACTS} declared facts" if cut else "every fact"
     rest = "; certificate.json has the others" if cut else ""
     return (
-        "Nothing has checked this on these rows. “Declared” means: stated by whoever ran the fit. Who that was this"
-        f" page does not know; {who}.",
+        "Nothing has checked this on these rows. “Declared” means: by whoever ran the fit, whom this page does not"
+        f" know; {who}.",
         items([typeset(words) for words in view.rests_on], class_="rests"),
-        f"“{PUBLIC_FACTS}” below has {most} with who said it{rest}, and “{SETTINGS}” every public parameter.",
+        f"“{PUBLIC_FACTS}” has {most} with who said it{rest}, “{SETTINGS}” every parameter.",
     )
 
 
@@ -172,7 +172,7 @@ def _publishing(view: View) -> Cell:
         code("ppdp verify FILE"),
         " says that the derivation holds and prints the digest below; with it certificate.json, this page, and what is"
         f" made of these alone{_made_of_it(c)}. Publish no other file{_other_format(c)}, unless it was made from such a"
-        " file alone: nothing shows that it holds no private rows.",
+        " file alone: it may hold private rows.",
     )
 
 
@@ -215,7 +215,7 @@ def _not_covered(view: View) -> str:
     )
     others = " What the other releases named at the top cost is not in it." if view.beside else ""
     return (
-        f"The promise says nothing of this: {left_out}.{unbroken}{general}{others} Consent, bias and access to the"
+        f"The promise does not cover: {left_out}.{unbroken}{general}{others} Consent, bias and access to the"
         " rows: see the checklist below."
     )
 
@@ -247,6 +247,5 @@ def _check(c: Record) -> Cell:
         ". It must print “the derivation holds and the digest matches” and this digest: ",
         element("span", c.digest, class_="hash"),
         ". If the words or the digest differ, refuse. A match proves the arithmetic, not who wrote it, nor that the run"
-        " took place as recorded: confirm the digest with the issuer by telephone, or check a signature. Check the file"
-        " to be published separately.",
+        " took place as recorded: confirm the digest with the issuer by telephone, or check a signature.",
     )

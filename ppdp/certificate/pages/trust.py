@@ -26,9 +26,9 @@ ASSUMED_UNIT = "Nobody has stated that each person has one row: the program assu
 ORDER = "The order of the rows: if it comes from what they hold (sorted by a column, say), the promise fails."
 READ_FROM_TABLE = ("shape of X", "schema of X")
 READABLE = {
-    "n_rows": "the number of rows ({})",
-    "n_features": "the number of columns",
-    "feature_names": "the names of the columns",
+    "n_rows": "number of rows ({})",
+    "n_features": "number of columns",
+    "feature_names": "column names",
 }
 OF_THE_TABLE = ("n_rows", "n_features", "feature_names", "rows_per_unit", "adjacency")
 NOBODYS_WORD = (
@@ -142,7 +142,7 @@ def _limits(facts: Sequence[Fact]) -> Iterator[str]:
     outwards = ""
     for fact in facts:
         value, rounded, _ = shortened(fact).partition(", rounded ")
-        outwards = " Long numbers are rounded so that no limit looks narrower than it is." if rounded else outwards
+        outwards = " Long numbers are rounded, never inwards." if rounded else outwards
         name = fact.name.replace("range of what comes out in ", "range of ")
         column = name.removeprefix("range of ")
         (others if column == name else ranges).append(f"{LIMITS.get(column, column)} ({value})")
@@ -181,7 +181,7 @@ def _read_off(facts: Iterable[Fact]) -> Iterator[str]:
         READABLE[one.name].format(one.value) for one in facts if one.origin in READ_FROM_TABLE and one.name in READABLE
     ]
     if read:
-        yield f"Read off the table and treated as public: {', '.join(read)}."
+        yield f"Public, read off the table: {', '.join(read)}."
 
 
 def _word(c: Record, facts: Sequence[Fact]) -> Iterator[str]:
