@@ -100,10 +100,7 @@ def test_who_is_protected_on_whose_word(name, words):
 
 
 def test_a_stage_that_looks_for_duplicates_is_not_taken_for_one_that_looks_for_people():
-    assert (
-        "Removing duplicates (“dedup”) does not help: the two may differ."
-        in of("unconditional")["Who is protected"]
-    )
+    assert "Removing duplicates (“dedup”) does not help: the two may differ." in of("unconditional")["Who is protected"]
     assert "(“all”, “window”, “soft”) does not help" in of("bands")["Who is protected"]
     steps = [("range", MinMaxScaler(ranges=(0, 1))), ("dedup", Deduplicator()), ("mean", GaussianMechanism())]
     declared = Pipeline(steps, domain=Domain(rows_per_unit=1)).fit(ROWS).certificate_.to_html()
@@ -146,7 +143,7 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
         r" rest on is true\. The ledger would allow up to ε = 3 in all, where at most 96 times in 100 is promised\."
         r" This page does not know who set that limit\. \(Used: ε = ([\d.]+) at δ = 10⁻⁵; the headline's ε = 1 is this"
         r" release alone on a stricter scale, δ = 10⁻⁶, and included\.\) Not counted: later releases"
-        r" \(this is of \d{4}-\d\d-\d\d\), and any that were"
+        r" \(this is of \d{4}-\d\d-\d\d\), and any"
         r" not charged to “visits” in ledger \w+\.",
         spent["Spent on these people so far"],
     )

@@ -304,7 +304,8 @@ def test_page_names_everything(documents, kind):
         assert ", ".join(point.labels).replace("\u00a0", " ") in text
     for fact in c["facts"]:
         assert fact["value"] in text or (fact["name"] == "gaps" and "any row may have some, in any column" in text)
-        assert fact["origin"] in text
+        declared = f"declared, step {c['mechanism']['name']!r}" if c["mechanism"] else ""
+        assert fact["origin"].replace("parameter of the model", declared) in text
     assert all(words in text for words in c["not_covered"])
     assert all(a["route"] in text and a["reason"] in text for a in c["alternatives"])
     assert all(f"{name} {version}" in text for name, version in c["versions"].items())
