@@ -141,7 +141,7 @@ def test_up_to_twelve_columns_are_named_and_what_several_stages_say_once():
     limits = rests_on(make_pipeline(box, GaussianMechanism()).fit(frame).certificate_.to_dict())[1]
     named = ", ".join(f"{name} (0 to 0.3334)" for name in columns)
     assert limits.startswith(f"Declared limits: range of {named}. If one was read off")
-    assert limits.endswith("Long numbers are rounded, never inwards.")
+    assert limits.endswith("Rounded to be wider.")
 
 
 def test_a_fact_of_an_unknown_origin_is_somebodys_word():

@@ -151,8 +151,7 @@ def _trusted(view: View) -> Cell:
     most = f"the first {MOST_FACTS} declared facts" if cut else "every fact"
     rest = "; certificate.json has the others" if cut else ""
     return (
-        "Nothing has checked this on these rows. “Declared” means: by whoever ran the fit, whom this page does not"
-        f" know; {who}.",
+        f"Nothing has checked this on these rows. “Declared”: by whoever ran the fit, unknown to this page; {who}.",
         items([typeset(words) for words in view.rests_on], class_="rests"),
         f"“{PUBLIC_FACTS}” has {most} with who said it{rest}, “{SETTINGS}” every parameter.",
     )
@@ -215,8 +214,8 @@ def _not_covered(view: View) -> str:
     )
     others = " What the other releases named at the top cost is not in it." if view.beside else ""
     return (
-        f"The promise does not cover: {left_out}.{unbroken}{general}{others} Consent, bias and access to the"
-        " rows: see the checklist below."
+        f"The promise does not cover: {left_out}.{unbroken}{general}{others} For consent, bias and access to"
+        " the rows see the checklist."
     )
 
 

@@ -142,7 +142,7 @@ def _limits(facts: Sequence[Fact]) -> Iterator[str]:
     outwards = ""
     for fact in facts:
         value, rounded, _ = shortened(fact).partition(", rounded ")
-        outwards = " Long numbers are rounded, never inwards." if rounded else outwards
+        outwards = " Rounded to be wider." if rounded else outwards
         name = fact.name.replace("range of what comes out in ", "range of ")
         column = name.removeprefix("range of ")
         (others if column == name else ranges).append(f"{LIMITS.get(column, column)} ({value})")
