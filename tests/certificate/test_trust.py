@@ -85,7 +85,7 @@ def test_ranges_labels_functions_and_settings():
     settings = (
         "The settings of the steps must also have been chosen without looking at these rows; nobody has confirmed"
     )
-    assert words[5] == f"{settings} that. Among them of the step 'model': max_iter = 10."
+    assert words[5] == f"{settings} that. Among them, step 'model': max_iter = 10."
     assert words[6] == "Public, read off the table: number of rows (3000), number of columns, column names."
     assert "read off the table: number of rows" not in told("added rows")
 
@@ -95,7 +95,7 @@ def test_a_least_number_of_filled_entries_is_said_as_what_it_does():
     for value, shown in (("0.7", "70 % of the rows"), ("0.125", "12.5 % of the rows"), ("300", "300 rows")):
         fact = {"name": "fewest observed entries of a column", "value": value, "origin": "declared, step 'impute'"}
         (words,) = (words for words in rests_on({**c, "facts": [*c["facts"], fact]}) if "Among them" in words)
-        assert f"of the step 'impute': a column counts as filled in at least {shown}." in words
+        assert f"step 'impute': a column counts as filled in at least {shown}." in words
     one = {**fact, "value": "1"}
     assert "fewest observed entries of a column = 1." in " ".join(rests_on({**c, "facts": [*c["facts"], one]}))
 

@@ -151,7 +151,7 @@ def _trusted(view: View) -> Cell:
     most = f"the first {MOST_FACTS} declared facts" if cut else "every fact"
     rest = "; certificate.json has the others" if cut else ""
     return (
-        f"Nothing has checked this on these rows. “Declared”: by whoever ran the fit, unknown to this page; {who}.",
+        f"Not checked on these rows. “Declared” means stated by whoever ran the fit, unknown to this page; {who}.",
         items([typeset(words) for words in view.rests_on], class_="rests"),
         f"“{PUBLIC_FACTS}” has {most} with who said it{rest}, “{SETTINGS}” every parameter.",
     )

@@ -82,7 +82,7 @@ def rests_on(c: Record) -> Sequence[str]:
         by_kind["limit" if capped else _kind(fact)].append(fact)
     last = "" if c.mechanism is None else c.mechanism.formula
     chosen = _chosen(by_kind["number"])  # older certificates list none
-    told = f" Among them {chosen}." if chosen else ""
+    told = f" Among them, {chosen}." if chosen else ""
     return (
         *([TRAINING[last]] if last in TRAINING else []),
         *_bounds(c),
@@ -154,10 +154,10 @@ def _limits(facts: Sequence[Fact]) -> Iterator[str]:
 
 def _chosen(facts: Iterable[Fact]) -> str:
     """Settings with the step that each belongs to, the first of them."""
-    settings = [*dict.fromkeys((_STEP.sub(r"of the step \1: ", fact.origin), _setting(fact)) for fact in facts)]
+    settings = [*dict.fromkeys((_STEP.sub(r"step \1: ", fact.origin), _setting(fact)) for fact in facts)]
     by_step: dict[str, list[str]] = {}
     for step, setting in settings[:MOST_NAMED]:
-        by_step.setdefault(step if step.startswith("of the step ") else "", []).append(setting)
+        by_step.setdefault(step if step.startswith("step ") else "", []).append(setting)
     more = f"; and {len(settings) - MOST_NAMED} more" if len(settings) > MOST_NAMED else ""
     return "; ".join(f"{step}{', '.join(named)}" for step, named in by_step.items()) + more
 
