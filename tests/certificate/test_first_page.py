@@ -5,6 +5,7 @@ import string
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from documents import record_of, render_page
 from pages import Reader
@@ -20,7 +21,7 @@ from ppdp.certificate.record import Fact
 from ppdp.certificate.share import paper
 from ppdp.exceptions import BudgetExceeded, ExportError, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.transformers import Deduplicator, MinMaxScaler
+from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler
 
 QUESTIONS = (
     "For one person",
@@ -291,6 +292,15 @@ def test_every_public_parameter_of_every_step_is_listed(name):
         for key, value in part["parameters"].items():
             assert f"{key} = " in listed or all(f"{key}: {inner} = " in listed for inner in value)
     assert ("of a list of more than 12 values" in listed) == (" values)" in listed)
+
+
+def test_columns_are_named_and_stages_stand_in_their_order_in_the_settings():
+    frame = pd.DataFrame(np.zeros((400, 2)), columns=["age", "dose"])
+    steps = MinMaxScaler((0, 1)), MeanImputer(columns=["dose"], statistics="noisy"), GaussianMechanism()
+    text = Reader(make_pipeline(*steps).fit(frame).certificate_.to_html()).text
+    listed = text[text.index("Settings of the steps Every") : text.index("Checklist after NIST")]
+    assert "columns = [dose]" in listed
+    assert listed.index("MinMaxScaler") < listed.index("the noisy means") < listed.index("GaussianMechanism")
 
 
 def test_the_foot_of_a_sheet_has_its_status_and_no_name_can_end_the_style():
