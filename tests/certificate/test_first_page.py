@@ -5,6 +5,7 @@ import string
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from documents import record_of, render_page
 from pages import Reader
@@ -14,13 +15,13 @@ from zoo import certificate, document
 from ppdp import Certificate, Domain, Ledger, Pipeline, make_pipeline
 from ppdp.certificate.pages.account import total_of_two
 from ppdp.certificate.pages.glossary import GLOSSARY, used
-from ppdp.certificate.pages.tradeoff import right_at, right_of_two_rows, times_in_100
+from ppdp.certificate.pages.tradeoff import right_at, right_of_two_releases, right_of_two_rows, times_in_100
 from ppdp.certificate.pages.trust import shortened
 from ppdp.certificate.record import Fact
 from ppdp.certificate.share import paper
 from ppdp.exceptions import BudgetExceeded, ExportError, InvalidParameter
 from ppdp.mechanisms import GaussianMechanism
-from ppdp.transformers import Deduplicator, MinMaxScaler
+from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler
 
 QUESTIONS = (
     "For one person",
@@ -82,22 +83,26 @@ def test_no_promise_without_its_if():
     [
         (
             "unconditional",
-            "The table has 3000 rows, and each row is protected. How many rows there are is public. Nobody has"
-            " confirmed that each row is a different person. A person with two rows has weaker protection",
+            "Each of the 3000 rows in the table. Whether a named person is in the table is hidden to the same degree,"
+            " but the number of rows is public. Nobody has confirmed that each row is a different person. A person"
+            " with two rows has weaker protection",
         ),
-        ("three rows each", "Each person in the table of 3000 rows, at most 3 rows each (declared, not checked)."),
-        ("added rows", "Each person, in the table or not, at most 2 rows each (declared, not checked), and how many"),
+        ("three rows each", "Each person in the table of 3000 rows, at most 3 rows each (declared, not checked). Whe"),
+        ("added rows", "Each person, in the table or not, at most 2 rows each (declared, not checked). Whether a"),
         ("persons", "Each person with all of their rows, of which at most"),
         ("changed signs", "Only how far the values of any one row are off"),
     ],
 )
 def test_who_is_protected_on_whose_word(name, words):
-    assert of(name)["Who is protected"].startswith(words)
+    said = of(name)["Who is protected"]
+    assert said.startswith(words)
+    assert ("Whether a named person is in the table is hidden" in said) == (name != "changed signs")
+    assert ("but the number of rows is public" in said) == (name in ("unconditional", "three rows each"))
 
 
 def test_a_stage_that_looks_for_duplicates_is_not_taken_for_one_that_looks_for_people():
-    assert "Removing duplicates (“dedup”) does not cure this." in of("unconditional")["Who is protected"]
-    assert "(“all”, “window”, “soft”) does not cure this." in of("bands")["Who is protected"]
+    assert "Removing duplicates (“dedup”) does not help: the two may differ." in of("unconditional")["Who is protected"]
+    assert "(“all”, “window”, “soft”) does not help" in of("bands")["Who is protected"]
     steps = [("range", MinMaxScaler(ranges=(0, 1))), ("dedup", Deduplicator()), ("mean", GaussianMechanism())]
     declared = Pipeline(steps, domain=Domain(rows_per_unit=1)).fit(ROWS).certificate_.to_html()
     said = "Removing duplicates (“dedup”) is no check of that: it looks for equal rows, not for people."
@@ -108,7 +113,23 @@ def test_a_stage_that_looks_for_duplicates_is_not_taken_for_one_that_looks_for_p
 def test_which_file_belongs_to_the_page():
     found = of("unconditional")["May it be published?"]
     assert "if ppdp verify FILE says that the derivation holds and prints the digest below" in found
-    assert "Publish no other file, not even a saved model in another format" in found
+    assert "Publish no other file, not even the same model in another format" in found
+    assert found.startswith("Yes, once “Taken on trust” is confirmed: the saved model, as the .zip file or folder")
+    assert ".parquet" not in found
+    for name, first in (
+        ("rows", "the released rows, as the .parquet table"),
+        ("a histogram", "the noisy answer, as the .zip file or folder that ppdp exported or the .parquet table"),
+        ("transformer-ended", "the fitted steps, as the .zip file"),
+    ):
+        assert first in of(name)["May it be published?"]
+        assert "model" not in of(name)["May it be published?"]
+
+
+def test_what_holds_of_people_in_general_is_not_hidden():
+    found = of("unconditional")["Not covered"]
+    assert "This run did not break off. The model may still show what is true of people in general" in found
+    assert "What was released may still show" in of("rows")["Not covered"]
+    assert "This run did not break off" not in of("classes read")["Not covered"], "it repairs what is invalid"
 
 
 def test_what_was_spent_is_what_the_ledger_says_or_unknown():
@@ -119,37 +140,47 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
         second = mean()
     spent, total = answers(second.to_html()), second.record.issued.ledger.epsilon
     shown = re.match(
-        r"2 releases are charged so far, this one included; together they used ε = ([\d.]+) of the limit of 3, both at"
-        r" δ = 10⁻⁵\. At the full limit an attacker would be right at most 96 times in 100, if what the releases"
-        r" rest on is true\. \(The headline's ε = 1 is this release alone on a stricter scale, δ = 10⁻⁶; the total"
-        r" includes it\.\) Not counted: later releases \(this is of \d{4}-\d\d-\d\d\), and any that were"
+        r"So far 2 releases, this one included: an attacker is right at most (\d+) times in 100, if what the releases"
+        r" rest on is true\. The ledger would allow up to ε = 3 in all, where at most 96 times in 100 is promised\."
+        r" This page does not know who set that limit\. \(Used: ε = ([\d.]+) at δ = 10⁻⁵; the headline's ε = 1 is this"
+        r" release alone on a stricter scale, δ = 10⁻⁶, and included\.\) Not counted: later releases"
+        r" \(this is of \d{4}-\d\d-\d\d\), and any"
         r" not charged to “visits” in ledger \w+\.",
         spent["Spent on these people so far"],
     )
-    assert total <= float(shown[1]) <= total * 1.001
+    assert total <= float(shown[2]) <= total * 1.001
+    assert int(shown[1]) == times_in_100(right_at(total, 1e-5))
     assert spent["Again next month?"].startswith(
         "Yes, if the limit allows it. One more like this adds at most ε = 1 at"
     )
     assert "refuses, before a row is read, what would exceed the limit" in spent["Again next month?"]
     with Ledger():
         found = answers(mean().to_html())
-    assert "There is no limit. (The headline's ε = 1 is the same release; do" in found["Spent on these people so far"]
+    assert found["Spent on these people so far"].startswith(
+        "So far one release, this one: an attacker is right at most"
+    )
+    assert "The ledger has no limit. (Used: ε = 1 at δ = 10⁻⁶; the" in found["Spent on these people so far"]
     assert "refuses nothing before it has a limit" in found["Again next month?"]
     content = second.to_dict()
     content["issued"]["ledger"] |= {"epsilon": None, "limit": None}
     unknown = answers(render_page(content))["Spent on these people so far"]
-    assert unknown.startswith(
-        "2 releases are charged so far, this one included; no ε covers what is charged at δ = 10⁻⁵."
-    )
+    assert unknown.startswith("So far 2 releases, this one included: an attacker may be right every time")
+    assert "no ε covers it at δ = 10⁻⁵" in unknown
 
 
 def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused():
     with Ledger(epsilon=3.0, delta=1e-5):
         first, second = mean(), mean()
     said = answers(first.to_html())["Again next month?"]
-    shown = re.match(r"Yes\. After one more like it the total would be at most ε = ([\d.]+) of 3 at δ = 10⁻⁵\.", said)
-    total = second.record.issued.ledger.epsilon
+    shown = re.match(
+        r"Yes\. After one more like it the total would be at most ε = ([\d.]+) of 3 at δ = 10⁻⁵, and an attacker is"
+        r" right at most (\d+) times in 100\. Costs add up more slowly than by doubling\.",
+        said,
+    )
+    total, exact = second.record.issued.ledger.epsilon, norm.cdf(first.record.total.mu / np.sqrt(2))
     assert total <= float(shown[1]) <= total * 1.001
+    assert exact <= right_of_two_releases(first.record) <= exact + 1e-6, "Gaussian losses add in squares"
+    assert int(shown[2]) == times_in_100(right_of_two_releases(first.record))
     assert total_of_two(second.record) is None, "what the first cost is not in it"
     with Ledger(epsilon=1.0, delta=1e-5):
         tight = mean()
@@ -178,7 +209,7 @@ def test_who_made_it_when_and_how_to_check_it(tmp_path):
     plain = answers(mean().to_html())
     assert plain["Made by"].startswith("The certificate does not say who, on ")
     assert "without it, the author is unproven" in plain["Made by"]
-    assert "names nobody who answers for it" in plain["Taken on trust"]
+    assert "nobody is named as responsible" in plain["Taken on trust"]
     named = mean(responsible="Ann Author, Clinic", purpose="Planning")
     found = answers(named.to_html())
     assert found["Made by"].startswith("“Ann Author, Clinic” (the issuer's words, not proved)")
@@ -241,7 +272,7 @@ def test_the_page_shows_few_digits_and_the_document_has_all():
 
 def test_page_one_says_where_all_facts_and_settings_stand_and_there_they_are():
     page = render_page(document("unconditional"))
-    pointer = "“Public facts” below has every fact with who said it, and “Settings of the steps” every public parameter"
+    pointer = "“Public facts” has every fact with who said it, “Settings of the steps” every parameter"
     assert pointer in answers(page)["Taken on trust"]
     assert "<h2>Public facts</h2>" in page
     wide = make_pipeline(MinMaxScaler([(0, 1 + i) for i in range(60)]), GaussianMechanism()).fit(np.zeros((300, 60)))
@@ -261,6 +292,15 @@ def test_every_public_parameter_of_every_step_is_listed(name):
         for key, value in part["parameters"].items():
             assert f"{key} = " in listed or all(f"{key}: {inner} = " in listed for inner in value)
     assert ("of a list of more than 12 values" in listed) == (" values)" in listed)
+
+
+def test_columns_are_named_and_stages_stand_in_their_order_in_the_settings():
+    frame = pd.DataFrame(np.zeros((400, 2)), columns=["age", "dose"])
+    steps = MinMaxScaler((0, 1)), MeanImputer(columns=["dose"], statistics="noisy"), GaussianMechanism()
+    text = Reader(make_pipeline(*steps).fit(frame).certificate_.to_html()).text
+    listed = text[text.index("Settings of the steps Every") : text.index("Checklist after NIST")]
+    assert "columns = [dose]" in listed
+    assert listed.index("MinMaxScaler") < listed.index("the noisy means") < listed.index("GaussianMechanism")
 
 
 def test_the_foot_of_a_sheet_has_its_status_and_no_name_can_end_the_style():

@@ -9,7 +9,8 @@ from zoo import ZOO, document
 
 from ppdp import Domain, Pipeline, make_pipeline
 from ppdp.bounds import FORMULAS
-from ppdp.certificate.pages.trust import MOST_NAMED
+from ppdp.certificate.pages.markup import typeset
+from ppdp.certificate.pages.trust import FILLED, MOST_NAMED
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.transformers import MinMaxScaler, NormClipper
 
@@ -49,7 +50,8 @@ def test_every_form_says_it_before_its_figures(form, name):
     c = document(name)
     shown = form(c)
     assert rests_on(c)
-    places = [shown.index(words.rstrip(".")) for words in rests_on(c)]
+    printed = typeset if form is page else str
+    places = [shown.index(printed(words.rstrip("."))) for words in rests_on(c)]
     assert places == sorted(places)
     later = {"text": "adjacency ", "page": "What it means", "notebook": "Protected:", "card": "| ε |"}
     if form.__name__ in later:
@@ -60,7 +62,7 @@ def test_every_form_says_it_before_its_figures(form, name):
 def test_unconditional_is_no_promise_without_its_if(form):
     shown = form(document("unconditional"))
     assert "Nothing is assumed" not in shown
-    assert "Holds whatever the private rows contain, if what it rests on is true" in shown
+    assert "UNCONDITIONAL means: whatever the rows contain. It holds if what it rests on is true." in shown
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -68,7 +70,8 @@ def test_every_declared_fact_of_every_certificate_is_among_them(name):
     c, words = document(name), told(name)
     for fact in c["facts"]:
         if fact["origin"].startswith(("declared", "parameter of the model")) and fact["name"] != "rows_per_unit":
-            assert any(said in words for said in (fact["name"], fact["value"])) or " more" in words, fact
+            said = ("counts as filled",) if fact["name"] == FILLED else (fact["name"], fact["value"])
+            assert any(one in words for one in said) or " more" in words, fact
 
 
 def test_ranges_labels_functions_and_settings():
@@ -82,7 +85,19 @@ def test_ranges_labels_functions_and_settings():
     settings = (
         "The settings of the steps must also have been chosen without looking at these rows; nobody has confirmed"
     )
-    assert words[5] == f"{settings} that. Among them: max_iter = 10."
+    assert words[5] == f"{settings} that. Among them, step 'model': max_iter = 10."
+    assert words[6] == "Public, read off the table: number of rows (3000), number of columns, column names."
+    assert "read off the table: number of rows" not in told("added rows")
+
+
+def test_a_least_number_of_filled_entries_is_said_as_what_it_does():
+    c = document("row map")
+    for value, shown in (("0.7", "70 % of the rows"), ("0.125", "12.5 % of the rows"), ("300", "300 rows")):
+        fact = {"name": "fewest observed entries of a column", "value": value, "origin": "declared, step 'impute'"}
+        (words,) = (words for words in rests_on({**c, "facts": [*c["facts"], fact]}) if "Among them" in words)
+        assert f"step 'impute': a column counts as filled in at least {shown}." in words
+    one = {**fact, "value": "1"}
+    assert "fewest observed entries of a column = 1." in " ".join(rests_on({**c, "facts": [*c["facts"], one]}))
 
 
 def test_the_gravest_comes_first():
@@ -125,7 +140,8 @@ def test_up_to_twelve_columns_are_named_and_what_several_stages_say_once():
     box = MinMaxScaler(dict.fromkeys(columns, (0, 1 / 3)))
     limits = rests_on(make_pipeline(box, GaussianMechanism()).fit(frame).certificate_.to_dict())[1]
     named = ", ".join(f"{name} (0 to 0.3334)" for name in columns)
-    assert limits.startswith(f"Declared limits, rounded outwards: range of {named}. If one was read off")
+    assert limits.startswith(f"Declared limits: range of {named}. If one was read off")
+    assert limits.endswith("Rounded to be wider.")
 
 
 def test_a_fact_of_an_unknown_origin_is_somebodys_word():

@@ -175,4 +175,4 @@ def test_long_lists_of_public_values_are_cut_short_in_words_only():
     c = document("medians chosen")
     text = text_of(render_page, c)
     assert len(c["mechanism"]["parameters"]["candidates"]) == 63
-    assert "[-1, -0.9, -0.8, …, 1] (63 values)" in text
+    assert "[−1, −0.9, −0.8, …, 1] (63 values)" in text

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 
 from ppdp.certificate.numbers import draws_of, loss_of
 from ppdp.certificate.pages.markup import Cell, code, element
-from ppdp.certificate.pages.tradeoff import right_at, times_in_100
+from ppdp.certificate.pages.tradeoff import right_at, right_guesses, right_of_two_releases, times_in_100
 from ppdp.certificate.record import Issued, LedgerEntry, Record
 from ppdp.core.figures import figure
 from ppdp.exceptions import BudgetExceeded
@@ -32,44 +32,54 @@ def spent(c: Record) -> Cell:
     ledger = issued.ledger
     return (
         element("b", _charged(c, ledger)),
-        f"{_at_the_limit(c, ledger)} {_headline(c, ledger)} Not counted: later releases (this is of {day(issued)}), and"
-        f" any that were not charged to “{ledger.dataset}” in ledger {ledger.account}.",
+        f" {_at_the_limit(c, ledger)} {_in_epsilon(c, ledger)} Not counted: later releases (this is of {day(issued)}),"
+        f" and any not charged to “{ledger.dataset}” in ledger {ledger.account}.",
     )
 
 
 def _charged(c: Record, ledger: LedgerEntry) -> str:
-    """How many releases, and what they used."""
-    one = "This is" if c.part_of is None else "The search that this fit is the last of is"
-    who, used = f"{one} the only release charged so far", "it used"
+    """How many releases, and what an attacker can do with all of them."""
+    who = "one release, this one" if c.part_of is None else "one search, that this fit is the last of"
     if ledger.position > 1:
-        who, used = f"{ledger.position} releases are charged so far, this one included", "together they used"
-    at = f"at δ = {figure(ledger.delta, upward=True)}"
-    if ledger.epsilon is None:
-        return f"{who}; no ε covers what is charged {at}."
-    used = f"{used} ε = {figure(ledger.epsilon, upward=True)}"
-    if ledger.limit is None:
-        return f"{who}; {used} {at}. There is no limit."
-    return f"{who}; {used} of the limit of {figure(ledger.limit.epsilon)}, both {at}."
+        who = f"{ledger.position} releases, this one included"
+    if c.status == "SEEDED":
+        return f"So far {who}."
+    alone = ledger.position == 1 and c.part_of is None
+    right = right_at(float("inf") if ledger.epsilon is None else ledger.epsilon, ledger.delta)
+    times = _times(min(right, right_guesses(c)) if alone else right)
+    assumed = ", if what is assumed holds" if c.status == "CONDITIONAL" else ""
+    only_if = assumed if alone else ", if what the releases rest on is true"
+    return f"So far {who}: an attacker {times}{only_if}."
+
+
+def _times(right: float) -> str:
+    times = times_in_100(right)
+    return "may be right every time" if times >= 100 else f"is right at most {times} times in 100"
 
 
 def _at_the_limit(c: Record, ledger: LedgerEntry) -> str:
-    """What an attacker could do if all of the limit were spent."""
-    if ledger.limit is None or c.status == "SEEDED":
-        return ""
-    times = times_in_100(right_at(ledger.limit.epsilon, ledger.limit.delta))
-    right = "may be right every time" if times >= 100 else f"would be right at most {times} times in 100"
-    return f" At the full limit an attacker {right}, if what the releases rest on is true."
+    """What the ledger allows, and what an attacker could do if all of it were spent."""
+    if ledger.limit is None:
+        return "The ledger has no limit."
+    allowed = f"The ledger would allow up to ε = {figure(ledger.limit.epsilon)} in all"
+    if c.status != "SEEDED":
+        times = times_in_100(right_at(ledger.limit.epsilon, ledger.limit.delta))
+        most = f"at most {times} times in 100 is promised" if times < 100 else "an attacker may be right every time"
+        allowed += f", where {most}"
+    return f"{allowed}. This page does not know who set that limit."
 
 
-def _headline(c: Record, ledger: LedgerEntry) -> str:
-    """Why the headline has another figure."""
+def _in_epsilon(c: Record, ledger: LedgerEntry) -> str:
+    """The same on the scale of the ledger, and why the headline has another figure."""
+    at = f"at δ = {figure(ledger.delta, upward=True)}"
+    used = f"no ε covers it {at}" if ledger.epsilon is None else f"ε = {figure(ledger.epsilon, upward=True)} {at}"
     scale = ""
     if ledger.delta != c.delta:
         scale = f" on a {'stricter' if c.delta < ledger.delta else 'looser'} scale, δ = {figure(c.delta, upward=True)}"
-    own = f"The headline's ε = {figure(c.epsilon, upward=True)} is"
+    own = f"the headline's ε = {figure(c.epsilon, upward=True)} is"
     if ledger.position == 1 and c.part_of is None:
-        return f"({own} the same release{scale}; do not add the two.)"
-    return f"({own} {'this release' if c.part_of is None else 'this fit'} alone{scale}; the total includes it.)"
+        return f"(Used: {used}; {own} the same release{scale}. Do not add the two.)"
+    return f"(Used: {used}; {own} {'this release' if c.part_of is None else 'this fit'} alone{scale}, and included.)"
 
 
 def total_of_two(c: Record) -> float | None:
@@ -118,8 +128,15 @@ def again(c: Record) -> Cell:
     if total == float("inf"):
         return element("b", "No: one more like it would exceed the limit."), f"{TWICE}{refuses}"
     of_limit = "" if ledger.limit is None else f" of {figure(ledger.limit.epsilon)}"
-    after = f"Yes. After one more like it the total would be at most ε = {figure(total, upward=True)}{of_limit} at δ ="
-    return element("b", f"{after} {figure(ledger.delta, upward=True)}{provided}."), f"{TWICE}{refuses}"
+    slower = ledger.epsilon is not None and total < 2 * ledger.epsilon
+    return (
+        element(
+            "b",
+            f"Yes. After one more like it the total would be at most ε = {figure(total, upward=True)}{of_limit} at δ ="
+            f" {figure(ledger.delta, upward=True)}, and an attacker {_times(right_of_two_releases(c))}{provided}.",
+        ),
+        f"{' Costs add up more slowly than by doubling.' if slower else ''}{TWICE}{refuses}",
+    )
 
 
 def _own(c: Record) -> tuple[float, float]:

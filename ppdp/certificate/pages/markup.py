@@ -13,7 +13,11 @@ from xml.etree.ElementTree import Element, tostring
 
 from ppdp.core.figures import figure
 
-_TOGETHER = re.compile(r" (?==[ \u00a0])|(?<=[εδμσ] =) |(?<=[εδμσ]\u00a0=) |(?<=\d) (?=to -?\d)|(?<=\d to) (?=-?\d)")
+_TOGETHER = re.compile(
+    r" (?==[ \u00a0])|(?<=\d) (?=%)|(?<=[εδμσ] =) |(?<=[εδμσ]\u00a0=) |(?<=\d) (?=to [-−]?\d)|(?<=\d to) (?=[-−]?\d)"
+)
+_QUOTED = re.compile(r"(?<![\w=])'([^']+)'(?!\w)")
+_MINUS = re.compile(r"(?<![\w-])-(?=\d)")
 Cell = Element | str | None | tuple[Element | str | None, ...]
 
 
@@ -79,6 +83,22 @@ def explained(meanings: Iterable[tuple[str, str]]) -> Element | None:
     for word, meaning in meanings:
         parts += ["; " if parts else "", element("b", word), f": {meaning}"]
     return p(*parts, ".", class_="note") if parts else None
+
+
+def typeset(words: str) -> str:
+    """Quotation marks and minus signs as print has them.
+
+    Examples
+    --------
+    >>> typeset("one person's rows in the step 'log': -1 to 2")
+    "one person's rows in the step “log”: −1 to 2"
+    """
+    return minus(_QUOTED.sub(r"“\1”", words))
+
+
+def minus(words: str) -> str:
+    """Minus signs as print has them."""
+    return _MINUS.sub("−", words)
 
 
 def unbroken(node: Element) -> Element:

@@ -33,9 +33,12 @@ FACTS = {
     "n_features": "number of columns",
     "feature_names": "column names",
     "columns": "columns that the step is for",
+    "fewest observed entries of a column": "a column counts as filled in at least (a share, or a number of rows)",
     "rows_per_unit": "rows per person",
     "row_norm": "limit on the length of a row",
     "gaps": "missing values",
+    "classes": "labels",
+    "y_range": "range of the targets",
     "entry_bound": "largest entry",
     "min_present": "fewest rows that count",
 }
@@ -65,6 +68,10 @@ TERMS = {
     "replaced": "the row holds something else",
     "toggled": "the row counts in one of the two datasets only",
     "moved": "the row is there in both, with other numbers",
+    "widths": "how wide the range of each column is",
+    "raw": "whether rows are compared as they came in, before all stages",
+    "min_observed": "a column counts as filled in at least so many rows",
+    "block": "rows that are added up at a time",
     "clip": "no row's part in one answer is longer than this",
     "coef_norm": "the coefficients together are no longer than this",
     "smoothing": "half the width in which the loss is rounded off",
@@ -138,7 +145,7 @@ def status_in_words(content: Record) -> str:
         return "Holds only if the following is true, which nothing has tested, and if what it rests on is true."
     tested = " What the stages need of the rows was checked first, by a noisy test whose price is included."
     gated = tested if content.gate is not None else ""
-    return f"Holds whatever the private rows contain, if what it rests on is true.{gated}"
+    return f"UNCONDITIONAL means: whatever the rows contain. It holds if what it rests on is true.{gated}"
 
 
 def covered_in_words(content: Record) -> tuple[str, ...]:

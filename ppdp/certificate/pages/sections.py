@@ -18,6 +18,7 @@ from ppdp.certificate.pages.markup import (
     h2,
     html_page,
     items,
+    minus,
     number,
     p,
     pairs,
@@ -28,6 +29,7 @@ from ppdp.certificate.pages.markup import (
 from ppdp.certificate.pages.meaning import DIGEST, FACTS, ON_TRUST, RULES, WAYS, rounded_up, slack_in_words, terms
 from ppdp.certificate.pages.settings import settings
 from ppdp.certificate.pages.summary import PUBLIC_FACTS, first_page
+from ppdp.certificate.pages.trust import LIMITS
 from ppdp.certificate.pages.view import ASKED, Noise, View, law_of, only_the_last, spreads
 from ppdp.certificate.record import Mechanism, Record, Step
 from ppdp.core.formula import CHOICE, FLIPS, GAUSSIAN
@@ -289,10 +291,28 @@ def facts(view: View) -> Sequence[Element]:
         p(f"The derivation rests on these, and they are published with it. {ON_TRUST}"),
         table(
             [("Fact", ""), ("Value", "wide"), ("Origin", "")],
-            [(names.get(name, name), value, origin) for name, value, origin in _once(view.facts)],
+            [
+                (names.get(name, name), _value(name, value), _origin(origin, view.record))
+                for name, value, origin in _once(view.facts)
+            ],
             class_="facts cards",
         ),
     )
+
+
+def _value(name: str, value: str) -> str:
+    """A fact's value: what is a number with its minus, and missing values with where they may stand."""
+    if (name, value) == ("gaps", "any row may have gaps"):
+        return "any row may have some, in any column"
+    return minus(value) if name.startswith("range of ") or name in LIMITS else value
+
+
+def _origin(origin: str, c: Record) -> str:
+    """A fact's origin, where a parameter of the last step is called declared as on page one."""
+    start = "parameter of the model"
+    if not origin.startswith(start) or c.mechanism is None:
+        return origin
+    return f"declared, step {c.mechanism.name!r}{origin.removeprefix(start)}"
 
 
 def _once(given: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from ppdp.certificate.pages.markup import explained, h2, p, small, table
+from ppdp.certificate.pages.markup import explained, h2, minus, p, small, table
 from ppdp.certificate.pages.meaning import terms
 from ppdp.certificate.record import Record
 from ppdp.core.figures import figure
@@ -36,26 +36,40 @@ def settings(c: Record) -> Sequence[Element | None]:
 
 def _places(c: Record) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Whatever has parameters: its name, what it is, and they."""
-    for step in c.steps:
-        yield step.name, step.class_, step.parameters
-    for release in c.releases:
-        yield ", ".join(release.serves), f"the noisy {release.statistic}", release.parameters
+    domain = c.entrance.domain
+    for i, step in enumerate(c.steps):
+        yield step.name, step.class_, _named(step.parameters, domain)
+        for release in (release for release in c.releases if release.at == i):
+            parameters = _named(release.parameters, domain)
+            yield ", ".join(release.serves), f"the noisy {release.statistic}", parameters
+        domain = step.domain
     if c.gate is not None and c.gate.ladder:
         for i, rung in enumerate(c.gate.ladder.rungs):
             own = {f"{step}: {key}": value for step, given in rung.parameters.items() for key, value in given.items()}
             yield f"rung {i + 1}", "of the ladder", own
     if c.mechanism is not None:
-        yield c.mechanism.name, c.mechanism.class_, {**c.mechanism.parameters, "answers": c.mechanism.steps}
+        parameters = _named(c.mechanism.parameters, domain)
+        yield c.mechanism.name, c.mechanism.class_, {**parameters, "answers": c.mechanism.steps}
     for i, parameters in enumerate(c.search.parameters if c.search is not None else ()):
         yield f"candidate {i + 1}", "of the search", parameters
 
 
+def _named(parameters: Mapping[str, Any], domain: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same with the names of columns where their places stand, if columns have names there."""
+    names, places = domain.get("feature_names"), parameters.get("columns")
+    if not names or not isinstance(places, Sequence) or not all(type(at) is int and at < len(names) for at in places):
+        return parameters
+    return {**parameters, "columns": [names[at] for at in places]}
+
+
 def _plain(value: Any) -> str:
-    if isinstance(value, (bool, str)):
-        return str(value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
     if isinstance(value, Sequence):
         shown = [_plain(one) for one in value]
         if len(shown) > MOST:
             return f"[{', '.join(shown[:3])}, …, {shown[-1]}] ({len(shown)} values)"
         return f"[{', '.join(shown)}]"
-    return figure(value) if isinstance(value, (int, float)) else "none"
+    return minus(figure(value)) if isinstance(value, (int, float)) else "none"

@@ -6,8 +6,8 @@ from xml.etree.ElementTree import Element
 
 from ppdp.certificate.issued import UNPROVED
 from ppdp.certificate.pages.account import again, day, spent
-from ppdp.certificate.pages.markup import Cell, bound, code, element, items, p, pairs
-from ppdp.certificate.pages.meaning import what_left
+from ppdp.certificate.pages.markup import Cell, bound, code, element, items, p, pairs, typeset
+from ppdp.certificate.pages.meaning import MODELS, what_left
 from ppdp.certificate.pages.settings import SETTINGS
 from ppdp.certificate.pages.tradeoff import right_guesses, right_of_two_rows, times_in_100
 from ppdp.certificate.pages.trust import ASSUMED_UNIT, MOST_FACTS, not_shown, unit_on_trust
@@ -15,6 +15,7 @@ from ppdp.certificate.pages.view import View
 from ppdp.certificate.record import Record
 from ppdp.core.adjacency import UNPROTECTED
 from ppdp.core.figures import figure
+from ppdp.core.formula import FORMULAS
 
 IN_SHORT = {
     "exceptions raised on invalid values": "that a run breaks off on a faulty entry, which can reveal something",
@@ -27,6 +28,7 @@ IN_SHORT = {
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
 }
 PUBLIC_FACTS = "Public facts"
+MEMBERSHIP = "Whether a named person is in the table is hidden to the same degree"
 
 
 def first_page(view: View, signer: str | None) -> Element:
@@ -76,15 +78,21 @@ def _protected(c: Record) -> str:
         return f"Only {neighbours.unit}; {UNPROTECTED}."
     if neighbours.cuts:
         kept = "1 row" if neighbours.rows == 1 else f"{neighbours.rows} rows"
-        return f"Each person with all of their rows, of which at most {kept} were kept, and how many rows there are."
+        return (
+            f"Each person with all of their rows, of which at most {kept} were kept. {MEMBERSHIP}. The exact number of"
+            " rows is not public."
+        )
     each += " (declared, not checked)"
     if neighbours.hides_number:
-        return f"Each person, in the table or not, {each}, and how many rows there are, at most {n}."
-    public = "How many rows there are is public."
+        return (
+            f"Each person, in the table or not, {each}. {MEMBERSHIP}. Of the number of rows only this is public: at"
+            f" most {n}."
+        )
+    public = f"{MEMBERSHIP}, but the number of rows is public."
     if unit_on_trust(c) == ASSUMED_UNIT:
         return (
-            f"The table has {n} rows, and each row is protected. {public} Nobody has confirmed that each row is a"
-            f" different person. A person with two rows has weaker protection{_two_rows(c)}."
+            f"Each of the {n} rows in the table. {public} Nobody has confirmed that each row is a different person. A"
+            f" person with two rows has weaker protection{_two_rows(c)}."
         )
     if neighbours.single:
         return f"Each of the {n} people in the table, {each}. {public}"
@@ -107,7 +115,7 @@ def _duplicates(c: Record) -> str | None:
     names = ", ".join(f"“{step.name}”" for step in found)
     equal = "equal" if all(step.class_ == "Deduplicator" for step in found) else "equal or close"
     if unit_on_trust(c) == ASSUMED_UNIT:
-        return f" Removing duplicates ({names}) does not cure this."
+        return f" Removing duplicates ({names}) does not help: the two may differ."
     return f" Removing duplicates ({names}) is no check of that: it looks for {equal} rows, not for people."
 
 
@@ -127,7 +135,7 @@ def _released(view: View) -> str:
     c = view.record
     of_data = f" of the data “{c.dataset}”" if c.dataset else ""
     purpose = "".join(f" Purpose: {words} ({UNPROVED})." for name, words in view.said if name == "purpose")
-    left = what_left(c)
+    left = [typeset(words) for words in what_left(c)]
     return f"Of the table{of_data}: {', '.join(left)}{', ' if left else ''}and this certificate.{purpose}"
 
 
@@ -138,14 +146,14 @@ def _responsible(view: View) -> str | None:
 def _trusted(view: View) -> Cell:
     """What must be true, on whose word, and where all of it stands."""
     name = _responsible(view)
-    who = f"“{name}” is named as responsible" if name else "the certificate names nobody who answers for it"
+    who = f"“{name}” is named as responsible" if name else "nobody is named as responsible"
     cut = not_shown(view.record)
     most = f"the first {MOST_FACTS} declared facts" if cut else "every fact"
     rest = "; certificate.json has the others" if cut else ""
     return (
-        f"Nothing has checked this on these rows. “Declared” means: stated by whoever ran the fit; {who}.",
-        items(view.rests_on, class_="rests"),
-        f"“{PUBLIC_FACTS}” below has {most} with who said it{rest}, and “{SETTINGS}” every public parameter.",
+        f"Not checked on these rows. “Declared” means stated by whoever ran the fit, unknown to this page; {who}.",
+        items([typeset(words) for words in view.rests_on], class_="rests"),
+        f"“{PUBLIC_FACTS}” has {most} with who said it{rest}, “{SETTINGS}” every parameter.",
     )
 
 
@@ -154,29 +162,60 @@ def _publishing(view: View) -> Cell:
     c = view.record
     if c.status == "SEEDED":
         return "No. Nothing of it is protected."
-    yes = "As far as this promise goes, yes:"
+    yes = "Yes, once “Taken on trust” is confirmed:"
     if c.status == "CONDITIONAL":
-        yes = f"Only if what is assumed holds, which nothing has tested. {yes}"
+        yes = "Only if what is assumed holds, which nothing has tested, and once “Taken on trust” is confirmed:"
     return (
         element("b", yes),
-        " a .zip file, folder or .parquet table that ppdp wrote, if ",
+        f" {_file(c)}, if ",
         code("ppdp verify FILE"),
         " says that the derivation holds and prints the digest below; with it certificate.json, this page, and what is"
-        " made of these alone, such as predictions for others. Publish no other file, not even a saved model in another"
-        " format, unless it was made from such a file alone: nothing shows that it holds no private rows.",
+        f" made of these alone{_made_of_it(c)}. Publish no other file{_other_format(c)}, unless it was made from such a"
+        " file alone: it may hold private rows.",
     )
+
+
+def _is_model(c: Record) -> bool:
+    return c.mechanism is not None and c.mechanism.formula.startswith(MODELS)
+
+
+def _file(c: Record) -> str:
+    """What to publish, in the form in which ppdp writes it."""
+    export = "the .zip file or folder that ppdp exported"
+    if c.mechanism is None:
+        return f"the fitted steps, as {export}"
+    if _is_model(c):
+        return f"the saved model, as {export}"
+    if getattr(FORMULAS.get(c.mechanism.formula), "rows", False):
+        return f"the released rows, as the .parquet table that ppdp wrote or {export}"
+    return f"the noisy answer, as {export} or the .parquet table that it wrote"
+
+
+def _made_of_it(c: Record) -> str:
+    return ", such as predictions for people outside the table" if _is_model(c) else ""
+
+
+def _other_format(c: Record) -> str:
+    return ", not even the same model in another format" if _is_model(c) else ""
 
 
 def _not_covered(view: View) -> str:
     """What the promise says nothing of."""
+    c = view.record
     left_out = "; ".join(
         next((short for start, short in IN_SHORT.items() if words.startswith(start)), words)
         for words, _ in view.not_covered
     )
+    unbroken = " This run did not break off." if "that a run breaks off" in left_out else ""
+    shows = "The model" if _is_model(c) else "What was released"
+    general = (
+        f" {shows} may still show what is true of people in general, and so something likely about a person, whether in"
+        " the table or not."
+    )
     others = " What the other releases named at the top cost is not in it." if view.beside else ""
     return (
-        f"The promise says nothing of this: {left_out}.{others} Consent, bias and access to the rows: see the checklist"
-        " below."
+        f"The promise does not cover: {left_out}.{unbroken}{general}{others} For consent, bias and access to"
+        " the rows see the checklist."
     )
 
 
@@ -199,15 +238,13 @@ def _made(view: View, signer: str | None) -> Cell:
 
 def _check(c: Record) -> Cell:
     return (
-        "Ask the organisation that issued this page for certificate.json, and your own IT or theirs, not only the"
-        f" author of this page, for the source folder of the program ppdp, version {c.versions['ppdp']} or newer. In"
-        " that folder run ",
+        f"Ask the issuer for certificate.json. Get the program ppdp, version {c.versions['ppdp']} or newer, from your"
+        " own IT, not from the author of this page alone. In its source folder run ",
         code("pip install ."),
-        ", then, where certificate.json lies, ",
+        "; then, where certificate.json lies, ",
         code("ppdp verify certificate.json"),
         ". It must print “the derivation holds and the digest matches” and this digest: ",
         element("span", c.digest, class_="hash"),
-        ". If the words or the digest differ, refuse. A match proves the arithmetic, not the author, names and words,"
-        " nor that the run took place as recorded: confirm the digest with the issuer by telephone, or check a"
-        " signature. Check the file to be published separately.",
+        ". If the words or the digest differ, refuse. A match proves the arithmetic, not who wrote it, nor that the run"
+        " took place as recorded: confirm the digest with the issuer by telephone, or check a signature.",
     )

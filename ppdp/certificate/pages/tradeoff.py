@@ -76,6 +76,11 @@ def right_of_two_rows(c: Record) -> float:
     return min(1.0, 2 * right_guesses(c) - 0.5)
 
 
+def right_of_two_releases(c: Record) -> float:
+    """The same of what two releases like this one tell together."""
+    return min(1.0, 0.5 + _apart(loss_of(c) * 2, 2 * draws_of(c)) / 2)
+
+
 def right_at(epsilon: float, delta: float) -> float:
     """The same of whatever is (epsilon, delta)-private: ``(exp(epsilon) + delta) / (exp(epsilon) + 1)``."""
     small = math.exp(-epsilon)

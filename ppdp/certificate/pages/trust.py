@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from ppdp.bounds import FORMULAS
@@ -13,6 +13,7 @@ MOST_FACTS = 50  # declared ranges and constants that are shown; the document ha
 MOST_LETTERS = 800  # of one value
 MOST_DIGITS = 6  # of a range's end that is shown as it is
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+_STEP = re.compile(r"^declared, step (.+)$")
 _RANGE = re.compile(rf"({_NUMBER.pattern}) to ({_NUMBER.pattern})")
 MOST_NAMED = 12  # of one kind, on the first screen; the table of facts has all of them
 SHORT = 30  # letters of a setting that is named with its value
@@ -23,6 +24,12 @@ TRAINING = {
 READ_OFF = "If they were read off these rows, the promise fails."
 ASSUMED_UNIT = "Nobody has stated that each person has one row: the program assumed it."
 ORDER = "The order of the rows: if it comes from what they hold (sorted by a column, say), the promise fails."
+READ_FROM_TABLE = ("shape of X", "schema of X")
+READABLE = {
+    "n_rows": "number of rows ({})",
+    "n_features": "number of columns",
+    "feature_names": "column names",
+}
 OF_THE_TABLE = ("n_rows", "n_features", "feature_names", "rows_per_unit", "adjacency")
 NOBODYS_WORD = (
     "released",
@@ -35,6 +42,7 @@ NOBODYS_WORD = (
     "the columns that",
 )
 CHOSEN = ("declared, step", "declared, loosest", "declared, the last")
+FILLED = "fewest observed entries of a column"
 LIMITS = {
     "row_norm": "longest row",
     "entry_bound": "largest entry",
@@ -73,8 +81,8 @@ def rests_on(c: Record) -> Sequence[str]:
         capped = fact.name == "n_rows" and c.neighbours.hides_number
         by_kind["limit" if capped else _kind(fact)].append(fact)
     last = "" if c.mechanism is None else c.mechanism.formula
-    chosen = [*dict.fromkeys(map(_setting, by_kind["number"]))]  # older certificates list none
-    told = f" Among them: {_listed(chosen)}." if chosen else ""
+    chosen = _chosen(by_kind["number"])  # older certificates list none
+    told = f" Among them, {chosen}." if chosen else ""
     return (
         *([TRAINING[last]] if last in TRAINING else []),
         *_bounds(c),
@@ -85,6 +93,7 @@ def rests_on(c: Record) -> Sequence[str]:
         *_word(c, by_kind["word"]),
         "The settings of the steps must also have been chosen without looking at these rows; nobody has confirmed"
         f" that.{told}",
+        *_read_off(c.facts),
     )
 
 
@@ -133,18 +142,46 @@ def _limits(facts: Sequence[Fact]) -> Iterator[str]:
     outwards = ""
     for fact in facts:
         value, rounded, _ = shortened(fact).partition(", rounded ")
-        outwards = ", rounded outwards" if rounded else outwards
+        outwards = " Rounded to be wider." if rounded else outwards
         name = fact.name.replace("range of what comes out in ", "range of ")
         column = name.removeprefix("range of ")
         (others if column == name else ranges).append(f"{LIMITS.get(column, column)} ({value})")
     # what one stage gives and the next one takes is one limit
     named = [f"{words}{_listed([*dict.fromkeys(one)])}" for words, one in (("range of ", ranges), ("", others)) if one]
     if named:
-        yield (f"Declared limits{outwards}: {'; '.join(named)}. If one was read off these rows, the promise fails.")
+        yield f"Declared limits: {'; '.join(named)}. If one was read off these rows, the promise fails.{outwards}"
+
+
+def _chosen(facts: Iterable[Fact]) -> str:
+    """Settings with the step that each belongs to, the first of them."""
+    settings = [*dict.fromkeys((_STEP.sub(r"step \1: ", fact.origin), _setting(fact)) for fact in facts)]
+    by_step: dict[str, list[str]] = {}
+    for step, setting in settings[:MOST_NAMED]:
+        by_step.setdefault(step if step.startswith("step ") else "", []).append(setting)
+    more = f"; and {len(settings) - MOST_NAMED} more" if len(settings) > MOST_NAMED else ""
+    return "; ".join(f"{step}{', '.join(named)}" for step, named in by_step.items()) + more
 
 
 def _setting(fact: Fact) -> str:
+    if fact.name == FILLED and (rows := _share_of_rows(fact.value)):
+        return f"a column counts as filled in at least {rows}"
     return f"{fact.name} = {fact.value}" if len(fact.value) <= SHORT else fact.name
+
+
+def _share_of_rows(value: str) -> str:
+    """A number of rows, or a share of them, in words; none for 1, which may be either."""
+    if not _NUMBER.fullmatch(value) or float(value) == 1:
+        return ""
+    return f"{Decimal(value).scaleb(2).normalize():f} % of the rows" if float(value) < 1 else f"{value} rows"
+
+
+def _read_off(facts: Iterable[Fact]) -> Iterator[str]:
+    """What was read off the table and is public all the same."""
+    read = [
+        READABLE[one.name].format(one.value) for one in facts if one.origin in READ_FROM_TABLE and one.name in READABLE
+    ]
+    if read:
+        yield f"Public, read off the table: {', '.join(read)}."
 
 
 def _word(c: Record, facts: Sequence[Fact]) -> Iterator[str]:
