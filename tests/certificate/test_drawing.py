@@ -21,7 +21,7 @@ def documents_of_every_kind():
 
 def bars_of(page):
     """Lengths of the parts of every bar of the stages."""
-    svgs = re.findall(r"<svg[^>]*viewBox=\"0 0 100 10\".*?</svg>", page.split("What was released")[0])
+    svgs = re.findall(r"<svg[^>]*viewBox=\"0 0 100 10\".*?</svg>", page.split("What was released</h2>")[0])
     return [{k: float(w) for w, k in re.findall(r'width="([\d.]+)" height="10" class="(\w+)"', svg)} for svg in svgs]
 
 
