@@ -14,13 +14,13 @@ import sys
 
 import numpy as np
 
-from ppdp.core.domain import Domain
-from ppdp.data.counting import cell_scores, middles
+from ppdp.data.counting import cell_scores, quantile_edges
 from ppdp.data.rows import Rows
 from ppdp.privacy.noise.laplace import choose
 from ppdp.privacy.noise.sampler import Noise
 
-N, EPSILON, BOUND, STEPS, GROWTH = 5000, 0.1, 100.0, 20, 1.001
+N, EPSILON, BOUND, STEPS = 5000, 0.1, 100.0, 20
+THRESHOLDS = 1.001 ** np.arange(20_000)  # beyond any value, and any noise that was ever drawn
 COLUMNS = {
     "normal": lambda rng: rng.normal(0, 10, N),
     "heavy tails": lambda rng: np.clip(np.exp(rng.normal(0, 1.5, N)), None, BOUND),
@@ -37,9 +37,10 @@ def missed(values: np.ndarray, answer: float, q: float) -> float:
 
 
 def ours(values: np.ndarray, q: float, rng: np.random.Generator) -> float:
-    """A choice among cells."""
-    scores = cell_scores(Rows.of(values[:, None]), [q], BOUND)
-    return float(middles(BOUND)[choose(Noise(rng), scores, 2 / EPSILON, Domain(n_rows=N).n)])
+    """A choice among cells, the middle of one."""
+    edges = quantile_edges(BOUND, N)
+    cell = choose(Noise(rng), cell_scores(Rows.of(values[:, None]), [q], edges), 2 / EPSILON, N)
+    return float(edges[cell] + edges[cell + 1]) / 2
 
 
 def on_points(values: np.ndarray, q: float, rng: np.random.Generator) -> float:
@@ -55,10 +56,8 @@ def above_threshold(values: np.ndarray, q: float, rng: np.random.Generator) -> f
     shifted = sign * values + BOUND + 1  # of one sign; it needs no upper end
     aim, first, each = q * N, EPSILON / 3, EPSILON / 3  # a replaced row makes queries cost twice
     aim += rng.exponential(1 / first)
-    threshold = 1.0
-    while (shifted < threshold).sum() + rng.exponential(1 / each) < aim:
-        threshold *= GROWTH
-    return float(sign * (threshold - BOUND - 1))
+    below = np.searchsorted(np.sort(shifted), THRESHOLDS) + rng.exponential(1 / each, len(THRESHOLDS))
+    return float(sign * (THRESHOLDS[np.argmax(below >= aim)] - BOUND - 1))
 
 
 def noisy_ranks(values: np.ndarray, q: float, rng: np.random.Generator) -> float:

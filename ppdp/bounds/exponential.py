@@ -61,16 +61,13 @@ def rank_shift(distance: Distance, q: float) -> float:
     return paired + max(q, 1 - q) * single + moving(distance)
 
 
-CELLS = 4000
-"""Equal cells between the bounds on entries, of which one is chosen for a quantile of a column."""
-
 GAUSSIAN_SHARE = math.sqrt(math.pi / 8) * (1 + 1e-12)
 """A choice with a loss of range η costs no more than Gaussian noise of μ = 2 Φ⁻¹(1/(1 + exp(−η/2))) <= √(π/8) η."""
 
 
 @formula("release.quantile-choices", kind="release", page="released-quantiles", law=CHOICE, rounded=4)
 def quantile_choices(domain: Domain, distance: Distance, *, quantiles: Sequence[float]) -> float:
-    """Quantiles of every column, each a choice among cells: ``√(π/8) √(d Σ_q (2 rank_shift(q))²)``.
+    """Quantiles of every column, each a choice among public cells: ``√(π/8) √(d Σ_q (2 rank_shift(q))²)``.
 
     √(π d/2) for the median with one replaced row. Divided by the scale of the choices it is the μ of Gaussian noise
     that costs as much.

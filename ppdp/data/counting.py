@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.exponential import CELLS
 from ppdp.bounds.queries import by_column, counting_step
 from ppdp.data.rows import Array, Rows
 from ppdp.data.stream import Stream
 from ppdp.data.summary import Counts, fold
 
 Cells = Callable[[Array], NDArray[np.integer[Any]]]
+FEWEST, FEW_ROWS, MORE = 3001, 5000, 4  # cells for a quantile, for so many rows; as many times as much at most
+KNEE = 20  # cells are so many times finer at 0 than at the bound, and one more
+TILT = 1 / 8  # how much more a missed rank counts on the shorter side of a quantile, next to the ends
 
 
 def weighed(rows: Rows | Stream, sizes: Sequence[int], cells: Cells) -> Array:
@@ -60,23 +63,31 @@ def histograms(rows: Rows | Stream, columns: Sequence[int], sizes: Sequence[int]
     return weighed(rows, [len(marks) + 1 for marks in inner], between(columns, inner))
 
 
-def cell_scores(rows: Rows | Stream, quantiles: Sequence[float], bound: float) -> Array:
-    """Scores of equal cells between ``-bound`` and ``bound`` for every quantile of every column, in this order.
+def quantile_edges(bound: float, n_rows: int) -> Array:
+    """Edges of the cells between ``-bound`` and ``bound`` of which one is chosen for a quantile; all is public.
 
-    Minus the weight by which the ranks of values in a cell miss the quantile's.
+    They are finer near 0, in the middle of a cell, since bounds are often far beyond most values; and more for more
+    rows, beside which the noise is less.
     """
-    columns = range(rows.d)
-    inner = np.linspace(-bound, bound, CELLS + 1)[1:-1]
-    weights = weighed(rows, [CELLS] * rows.d, between(columns, [inner] * rows.d)).reshape(rows.d, CELLS)
+    cells = 1 + 2 * round((FEWEST - 1) / 2 * math.sqrt(min(max(n_rows / FEW_ROWS, 1), MORE**2)))
+    place = np.arange(-cells, cells + 1, 2) / cells
+    return np.sign(place) * np.expm1(np.abs(place) * math.log1p(KNEE)) * (bound / KNEE)
+
+
+def cell_scores(rows: Rows | Stream, quantiles: Sequence[float], edges: Array) -> Array:
+    """Scores of the cells between ``edges`` for every quantile of every column, in this order: (quantiles * d, cells).
+
+    Minus the weight by which the ranks of values in a cell miss the quantile's: times ``1 + TILT (2q - 1)`` above it,
+    ``1 - TILT (2q - 1)`` below. Together that is 2, so the range of what one row changes is as without.
+    """
+    size = len(edges) - 1
+    found = weighed(rows, [size] * rows.d, between(range(rows.d), [edges[1:-1]] * rows.d))
+    weights = found.reshape(rows.d, size)
     up_to = np.cumsum(weights, axis=1)
-    aims = np.multiply.outer(quantiles, up_to[:, -1:])
-    return -np.maximum(np.maximum(up_to - weights - aims, aims - up_to), 0.0).ravel()
-
-
-def middles(bound: float) -> Array:
-    """The middle of each of these cells."""
-    edges = np.linspace(-bound, bound, CELLS + 1)
-    return (edges[1:] + edges[:-1]) / 2
+    q = np.asarray(quantiles)[:, None, None]
+    tilt, aims = TILT * (2 * q - 1), q * up_to[:, -1:]
+    missed = np.maximum((1 + tilt) * (up_to - weights - aims), (1 - tilt) * (aims - up_to))
+    return np.asarray(-np.maximum(missed, 0.0).reshape(-1, size))
 
 
 def rank_scores(rows: Rows | Stream, columns: Sequence[int], q: float, candidates: Sequence[Array]) -> list[Array]:

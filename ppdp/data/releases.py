@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ppdp.bounds.exponential import CELLS, GAUSSIAN_SHARE
+from ppdp.bounds.exponential import GAUSSIAN_SHARE
 from ppdp.bounds.label_means import label_parts
 from ppdp.bounds.release import BOX_WEIGHT, FINER, RANGE_CELLS
 from ppdp.core.domain import Domain, largest_entry
 from ppdp.data.categories import NUMBERS, Tally, released_categories
-from ppdp.data.counting import cell_scores, middles
+from ppdp.data.counting import cell_scores, quantile_edges
 from ppdp.data.label_means import weights_by_label
 from ppdp.data.quantiles import column_quantiles, trimmed_means
 from ppdp.data.ranges import coarse, fine, first_ranges, released_ranges, threshold
@@ -50,7 +50,8 @@ class Statistic:
     # The other part, where the answer to the first decides what is asked: of the rows, that answer and the release.
     further: Callable[[Rows, Array, Any], Array] | None = None
     sorts: bool = False  # whether all rows are needed in memory
-    # Whether each number is chosen among equal cells: the rows' scores of them stand in place of the exact vector.
+    # Whether each number is chosen among public cells: the rows' scores of them, a line for each number, stand in place
+    # of the exact vector.
     chosen: bool = False
     listed: bool = False  # whether texts are released: a :class:`Tally` stands in place of the exact vector
 
@@ -61,7 +62,7 @@ class Statistic:
     def asked(self, domain: Domain, parameters: Parameters) -> list[tuple[str, int]]:
         """By which law noise is drawn, and how many numbers that takes, one answer after the other."""
         if self.chosen:
-            return [("choice", CELLS)] * self.size(domain, parameters)
+            return [("choice", len(_cells(domain)) - 1)] * self.size(domain, parameters)
         return [("gaussian", size) for size in self.sizes(domain, parameters)]
 
     def apart(self, one: Any, other: Any) -> float:
@@ -69,7 +70,7 @@ class Statistic:
         if self.listed:
             return float(one.apart(other))
         if self.chosen:
-            return GAUSSIAN_SHARE * float(np.linalg.norm(np.ptp((one - other).reshape(-1, CELLS), axis=1)))
+            return GAUSSIAN_SHARE * float(np.linalg.norm(np.ptp(np.atleast_2d(one - other), axis=1)))
         return float(np.linalg.norm(one - other))
 
     def answer(self, exact: Any, rows: Any, domain: Domain, release: Any, noise: Noise) -> Array:
@@ -79,12 +80,18 @@ class Statistic:
             most = release.parameters["max_categories"]
             return np.asarray(exact.released(most, scale, release.threshold, bound, noise))
         if self.chosen:
-            picks = [choose(noise, scores, scale, bound) for scores in exact.reshape(-1, CELLS)]
-            return middles(largest_entry(domain))[picks]
+            edges = _cells(domain)
+            picks = np.array([choose(noise, scores, scale, bound) for scores in exact])
+            return np.asarray((edges[picks] + edges[picks + 1]) / 2)
         answer = noise.release(exact, scale, bound)
         if self.further is None:
             return answer
         return np.append(answer, noise.release(self.further(rows, answer, release), scale, bound))
+
+
+def _cells(domain: Domain) -> Array:
+    """Edges of the cells that quantiles are chosen among."""
+    return quantile_edges(largest_entry(domain), domain.n)
 
 
 def _norm(domain: Domain) -> float:
@@ -232,7 +239,7 @@ STATISTICS = {
         formula="release.quantile-choices",
         sizes=lambda domain, parameters: (len(parameters["quantiles"]) * domain.d,),
         bound=lambda domain: float(domain.n),
-        measure=lambda rows, domain, parameters: cell_scores(rows, parameters["quantiles"], largest_entry(domain)),
+        measure=lambda rows, domain, parameters: cell_scores(rows, parameters["quantiles"], _cells(domain)),
         read=lambda answer, domain, _: answer.reshape(-1, domain.d),
         error=lambda scale, domain: 2 * scale / domain.n,  # by how many ranks a choice misses
         chosen=True,

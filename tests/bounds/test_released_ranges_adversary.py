@@ -1,6 +1,7 @@
 """Released ranges and quantiles against an adversary: no pair moves them further than their sensitivities."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,10 +9,10 @@ from adversary import DISTANCES, World, attack, named
 from neighbours import ROUNDING
 
 from ppdp.bounds import lookup
-from ppdp.bounds.exponential import CELLS
 from ppdp.bounds.release import FINER, RANGE_CELLS
 from ppdp.core.adjacency import Adjacency
 from ppdp.core.domain import Domain
+from ppdp.data.counting import quantile_edges
 from ppdp.data.ranges import EDGES, coarse, fine, first_ranges, released_ranges
 from ppdp.data.releases import STATISTICS
 from ppdp.data.rows import Rows
@@ -48,11 +49,36 @@ def test_no_pair_exceeds_what_choices_are_charged_for(distance, quantiles):
 
     def ratio(pair):
         one, other = (measure(rows, DOMAIN, {"quantiles": quantiles}) for rows in (pair.left, pair.right))
-        widths = np.ptp((one - other).reshape(-1, CELLS), axis=1)
+        widths = np.ptp(one - other, axis=1)
         return math.sqrt(math.pi / 8) * np.linalg.norm(widths) / granted
 
     reached, _ = attack(World(DOMAIN, distance, gaps=N, deleted=True), ratio, draws=40, steps=60)
     assert 0.3 < reached <= ROUNDING
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("adjacency", [Adjacency.replace(), Adjacency.add_remove()], ids=["replaced", "removed"])
+def test_no_choice_is_charged_for_more_than_one_row_can_do(adjacency, q):
+    """For q > 1/2 a missed rank counts more above the quantile and less below it: together as if both counted 1."""
+    values = np.linspace(-0.8, 0.8, N)[:, None]
+    values[0] = 0.9 if q >= 0.5 else -0.9  # beyond all others
+    left = Rows.of(values)
+    first = np.arange(N) == 0
+    replaced = Rows.of(np.where(first[:, None], -values, values))
+    right = replace(left, weight=1.0 - first) if adjacency.hides_number else replaced
+    domain = Domain(n_rows=N, n_features=1, row_norm=1.0, entry_bound=1.0)
+    one, other = (STATISTICS["quantile-choices"].measure(rows, domain, {"quantiles": [q]}) for rows in (left, right))
+    granted = lookup("release.quantile-choices", "release")(domain, adjacency.distance, quantiles=[q])
+    assert math.sqrt(math.pi / 8) * np.ptp(one - other) == pytest.approx(granted, rel=1e-6)
+
+
+def test_cells_are_finest_around_0_and_more_for_more_rows_but_public():
+    few, many = quantile_edges(2.0, 100), quantile_edges(2.0, 10**6)
+    assert (len(few), len(many)) == (3002, 12_002)
+    assert few.tolist() == (-few[::-1]).tolist()
+    assert few[-1] == pytest.approx(2.0, rel=1e-12)
+    assert np.diff(few)[[1500, -1]] == pytest.approx([0.0002, 0.0042], rel=0.02)
+    assert np.diff(many).max() < 1.1 * 4.0 / 4000
 
 
 def test_both_are_attained_by_a_row_that_is_replaced():
@@ -62,7 +88,7 @@ def test_both_are_attained_by_a_row_that_is_replaced():
     change = coarse(left, [0, 1]) - coarse(right, [0, 1])
     assert np.linalg.norm(change) * math.sqrt(2) == pytest.approx(sensitivity("ranges", one, columns=[0, 1]))
     scores = [STATISTICS["quantile-choices"].measure(rows, DOMAIN, {"quantiles": [0.5]}) for rows in (left, right)]
-    widths = np.ptp((scores[0] - scores[1]).reshape(-1, CELLS), axis=1)
+    widths = np.ptp(scores[0] - scores[1], axis=1)
     granted = sensitivity("quantile-choices", one, quantiles=[0.5])
     assert math.sqrt(math.pi / 8) * np.linalg.norm(widths) == pytest.approx(granted, rel=1e-6)
 
