@@ -2,24 +2,25 @@
 
     python benchmarks/quantiles.py [draws]
 
-One quantile of one column of 5,000 values, one replaced row, epsilon = 0.1. The rivals are written down here as their
-papers give them: the exponential mechanism on 4,000 points (Smith 2011), unbounded estimation by above-threshold with
-exponential noise (Durfee 2023, arXiv 2305.01177, steps of 0.1 %), and binary search by noisy ranks with 20 steps. All
-but the unbounded one know that values lie between -100 and 100.
+One quantile of one column of 5,000 values, means over forty tables, one replaced row, epsilon = 0.1. The rivals are
+written down here as their papers give them: the exponential mechanism on 4,000 points (Smith 2011), unbounded
+estimation by above-threshold with exponential noise (Durfee 2023, arXiv 2305.01177, steps of 0.1 %), and binary search
+by noisy ranks with 20 steps. All but the unbounded one know that values lie between -100 and 100. The mean of choices
+is computed from their probabilities, that of the others is one of draws.
 """
 
 from __future__ import annotations
 
 import sys
+from itertools import cycle, islice
 
 import numpy as np
+from scipy.special import softmax
 
 from ppdp.data.counting import cell_scores, quantile_edges
 from ppdp.data.rows import Rows
-from ppdp.privacy.noise.laplace import choose
-from ppdp.privacy.noise.sampler import Noise
 
-N, EPSILON, BOUND, STEPS = 5000, 0.1, 100.0, 20
+N, TABLES, EPSILON, BOUND, STEPS = 5000, 40, 0.1, 100.0, 20
 THRESHOLDS = 1.001 ** np.arange(20_000)  # beyond any value, and any noise that was ever drawn
 COLUMNS = {
     "normal": lambda rng: rng.normal(0, 10, N),
@@ -29,25 +30,29 @@ COLUMNS = {
 }
 
 
-def missed(values: np.ndarray, answer: float, q: float) -> float:
-    """By how many ranks an answer misses; what is within half a cell of a value counts as that value."""
-    near = 1.001 * BOUND / 4000
-    below, up_to = (values < answer - near).sum(), (values <= answer + near).sum()
-    return float(max(below - q * N, q * N - up_to, 0.0))
+def missed(values: np.ndarray, answers: np.ndarray, q: float) -> np.ndarray:
+    """By how many ranks answers miss; what is within half a point's distance of a value counts as that value."""
+    near, values = 1.001 * BOUND / 4000, np.sort(values)
+    below, up_to = np.searchsorted(values, answers - near), np.searchsorted(values, answers + near, side="right")
+    return np.maximum(np.maximum(below - q * N, q * N - up_to), 0.0)
 
 
-def ours(values: np.ndarray, q: float, rng: np.random.Generator) -> float:
+def mean_of_choices(values: np.ndarray, q: float, answers: np.ndarray, scores: np.ndarray) -> float:
+    """Of one of the answers, chosen with probability proportional to ``exp(epsilon * score / 2)``."""
+    return float(missed(values, answers, q) @ softmax(EPSILON / 2 * scores))
+
+
+def ours(values: np.ndarray, q: float) -> float:
     """A choice among cells, the middle of one."""
     edges = quantile_edges(BOUND, N)
-    cell = choose(Noise(rng), cell_scores(Rows.of(values[:, None]), [q], edges), 2 / EPSILON, N)
-    return float(edges[cell] + edges[cell + 1]) / 2
+    (scores,) = cell_scores(Rows.of(values[:, None]), [q], edges)
+    return mean_of_choices(values, q, (edges[1:] + edges[:-1]) / 2, scores)
 
 
-def on_points(values: np.ndarray, q: float, rng: np.random.Generator) -> float:
+def on_points(values: np.ndarray, q: float) -> float:
     """A choice among points, each with the number of values below it."""
     points = np.linspace(-BOUND, BOUND, 4000)
-    scores = -np.abs(np.searchsorted(np.sort(values), points) - q * N)
-    return float(points[choose(Noise(rng), scores, 2 / EPSILON, N)])
+    return mean_of_choices(values, q, points, -np.abs(np.searchsorted(np.sort(values), points) - q * N))
 
 
 def above_threshold(values: np.ndarray, q: float, rng: np.random.Generator) -> float:
@@ -70,18 +75,24 @@ def noisy_ranks(values: np.ndarray, q: float, rng: np.random.Generator) -> float
     return (low + high) / 2
 
 
-WAYS = {"ours": ours, "on points": on_points, "above-threshold": above_threshold, "noisy ranks": noisy_ranks}
+CHOICES, DRAWN = (
+    {"ours": ours, "on points": on_points},
+    {"above-threshold": above_threshold, "noisy ranks": noisy_ranks},
+)
 
 
 def main(draws: int) -> None:
     """Print mean rank errors, in ranks of 5,000."""
     rng = np.random.default_rng(0)
-    print(f"{'column':<14}{'q':>5}" + "".join(f"{name:>17}" for name in WAYS))
+    print(f"{'column':<14}{'q':>5}" + "".join(f"{name:>17}" for name in (*CHOICES, *DRAWN)))
     for name, made in COLUMNS.items():
-        values = made(np.random.default_rng(1))
+        tables = [made(np.random.default_rng(table)) for table in range(TABLES)]
         for q in (0.5, 0.95):
-            errors = [np.mean([missed(values, way(values, q, rng), q) for _ in range(draws)]) for way in WAYS.values()]
-            print(f"{name:<14}{q:>5}" + "".join(f"{error:>17.1f}" for error in errors), flush=True)
+            errors = [np.mean([mean(values, q) for values in tables]) for mean in CHOICES.values()]
+            for drawn in DRAWN.values():
+                answers = [(values, drawn(values, q, rng)) for values in islice(cycle(tables), draws)]
+                errors.append(np.mean([missed(values, np.array(answer), q) for values, answer in answers]))
+            print(f"{name:<14}{q:>5}" + "".join(f"{error:>17.2f}" for error in errors), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""Where the documentation of a class is: the page that its docstring names, below the address of the package."""
+"""Where the documentation of a class is: the page that its docstring names, below the address of the site."""
 
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
 from importlib.metadata import PackageNotFoundError, metadata
@@ -12,6 +13,7 @@ _PAGE = re.compile(r"``docs/([\w./-]+)``")
 class Documented:
     """Mixin for estimators, before scikit-learn's base: the sign for help in their diagram opens our page.
 
+    The environment variable ``PPDP_DOCS`` is the address at which the site is served, or else what the package gives.
     Without an address there is no sign: it would open a page of scikit-learn.
     """
 
@@ -30,9 +32,10 @@ class Documented:
 
 
 def page_of(kind: type) -> str:
-    """The address of the page; empty where the package gives none."""
-    found = next((page for one in kind.__mro__ for page in _PAGE.findall(one.__doc__ or "")), "README.md")
-    return f"{_address()}/{found}" if _address() else ""
+    """The address of the page; empty where nobody has said where the site is."""
+    found = next((page for one in kind.__mro__ for page in _PAGE.findall(one.__doc__ or "")), "index.md")
+    address = (os.environ.get("PPDP_DOCS") or _address()).rstrip("/")
+    return f"{address}/{found.removesuffix('.md')}.html" if address else ""
 
 
 @cache
@@ -43,4 +46,4 @@ def _address() -> str:
     except PackageNotFoundError:
         return ""
     named = dict(url.split(", ", 1) for url in urls)
-    return named.get("Documentation", "").rstrip("/")
+    return named.get("Documentation", "")

@@ -15,8 +15,8 @@ from ppdp.data.stream import Stream
 from ppdp.data.summary import Counts, fold
 
 Cells = Callable[[Array], NDArray[np.integer[Any]]]
-FEWEST, FEW_ROWS, MORE = 3001, 5000, 4  # cells for a quantile, for so many rows; as many times as much at most
-KNEE = 20  # cells are so many times finer at 0 than at the bound, and one more
+FEWEST, FEW_ROWS, MORE = 2001, 5000, 6  # cells for a quantile, for so many rows; as many times as much at most
+KNEE = 100  # cells are so many times finer at 0 than at the bound, and one more
 TILT = 1 / 8  # how much more a missed rank counts on the shorter side of a quantile, next to the ends
 
 

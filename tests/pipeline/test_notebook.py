@@ -2,14 +2,15 @@
 
 import re
 import traceback
+from pathlib import Path
 
 import clinic
 import numpy as np
 import pytest
 from clinic import classifier, scaling
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 
-from ppdp import Certificate, Pipeline
+from ppdp import Certificate, Pipeline, mechanisms, transformers
 from ppdp.core import pages
 from ppdp.exceptions import BudgetExceeded, ExportError, InvalidInput, PpdpError
 from ppdp.mechanisms import LinearSVC, LogisticRegression
@@ -71,11 +72,14 @@ class TestDiagram:
     def links(self, estimator):
         return re.findall(r'class="sk-estimator-doc-link[^>]*href="([^"]*)"', estimator._repr_html_())
 
-    def test_the_sign_for_help_opens_our_page(self, fitted, monkeypatch):
-        monkeypatch.setattr(pages, "_address", lambda: "https://pages.example")
-        assert self.links(StandardScaler()) == ["https://pages.example/theory/standard-scaling.md"]
+    @pytest.mark.parametrize("given", ["PPDP_DOCS", "the package"])
+    def test_the_sign_for_help_opens_our_page(self, fitted, monkeypatch, given):
+        monkeypatch.setattr(pages, "_address", lambda: "https://pages.example" if given != "PPDP_DOCS" else "https://x")
+        if given == "PPDP_DOCS":
+            monkeypatch.setenv(given, "https://pages.example/")
+        assert self.links(StandardScaler()) == ["https://pages.example/theory/standard-scaling.html"]
         found = self.links(fitted)
-        assert "https://pages.example/theory/noisy-gradient-descent.md" in found
+        assert "https://pages.example/theory/noisy-gradient-descent.html" in found
         assert len(found) == 1 + len(fitted.named_steps)
         assert all(link.startswith("https://pages.example/") for link in found)
 
@@ -83,13 +87,12 @@ class TestDiagram:
         monkeypatch.setattr(pages, "_address", lambda: "")
         assert self.links(fitted) == self.links(PCA()) == []
 
-    def test_the_page_exists(self):
-        from pathlib import Path
-
-        docs = Path(__file__).parents[2] / "docs"
-        for kind in (StandardScaler, PCA, LogisticRegression, RandomProjection):
-            page = pages._PAGE.findall(kind.__doc__)[0]
-            assert (docs / page).is_file()
+    def test_the_page_exists(self, monkeypatch):
+        monkeypatch.setenv("PPDP_DOCS", str(Path(__file__).parents[2] / "docs"))
+        kinds = [Pipeline, *(getattr(room, name) for room in (transformers, mechanisms) for name in room.__all__)]
+        kinds = [kind for kind in kinds if issubclass(kind, BaseEstimator)]
+        assert [kind for kind in kinds if not Path(pages.page_of(kind)).with_suffix(".md").is_file()] == []
+        assert len({pages.page_of(kind) for kind in kinds}) > 20
 
 
 def test_a_certificate_is_saved_as_a_page(fitted, tmp_path):
