@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from xml.etree.ElementTree import Element
 
 from ppdp.certificate.numbers import draws_of, loss_of
 from ppdp.certificate.pages.markup import Cell, code, element, points
@@ -71,7 +70,7 @@ def _at_the_limit(c: Record, ledger: LedgerEntry, whom: str) -> str:
     """What the ledger allows, and what an attacker could do if all of it were spent."""
     if ledger.limit is None:
         return "The ledger has no limit."
-    allowed = f"With all of the limit, ε = {figure(ledger.limit.epsilon)}"
+    allowed = f"If all of the limit, ε = {figure(ledger.limit.epsilon)}, were spent"
     times = times_in_100(right_at(ledger.limit.epsilon, ledger.limit.delta))
     if c.status == "SEEDED":
         allowed = f"The limit is ε = {figure(ledger.limit.epsilon)}"
@@ -81,8 +80,8 @@ def _at_the_limit(c: Record, ledger: LedgerEntry, whom: str) -> str:
         allowed += f": at most {times} in 100"
     else:
         allowed += (
-            f": at most {times} in 100, a cruder figure, from ε and δ alone; {times_in_100(right_guesses(c))} uses all that is"
-            " known of the noise. Do not compare them"
+            f": at most {times} in 100, a bound from ε and δ alone. {times_in_100(right_guesses(c))}, and the figures"
+            " of the next answer, use all that is known of the noise: do not compare"
         )
     return f"{allowed}. Who set the limit is not recorded: ask {whom}."
 
@@ -91,17 +90,18 @@ def _in_epsilon(c: Record, ledger: LedgerEntry) -> str:
     """The same on the scale of the ledger, and why the headline has another figure."""
     at = f"δ = {figure(ledger.delta, upward=True)}"
     of = "" if ledger.limit is None else f" of {figure(ledger.limit.epsilon)}"
-    used = f"no ε covers it at {at}" if ledger.epsilon is None else f"ε = {figure(ledger.epsilon, upward=True)}{of} at {at}"
-    own = f"ε = {figure(c.epsilon, upward=True)} at δ = {figure(c.delta, upward=True)}"
+    used = "no ε covers it" if ledger.epsilon is None else f"ε = {figure(ledger.epsilon, upward=True)}{of}"
+    used, headline = f"Spent: {used} at {at}.", _pair(c.epsilon, c.delta)
     if not _alone(c, ledger):
-        return f"Spent: {used}. {'This release' if c.part_of is None else 'This fit'} ({own} in the headline) is included."
+        this = "This release" if c.part_of is None else "This fit"
+        return f"{used} {this} ({headline} in the headline) is included."
     if ledger.delta == c.delta:
-        return f"Spent: {used}. That is the ε of the headline: do not add the two."
-    return f"Spent: {used}. In the headline the same release is {own}: one release on two scales. Do not add them."
+        return f"{used} That is the ε of the headline: do not add the two."
+    return f"{used} The headline says {headline} of the same release: one cost on two scales, do not add."
 
 
 def _entry(c: Record) -> Entry | None:
-    """This release as its ledger counts it, where it is Gaussian and all that the ledger holds; None if unknown.
+    """What its ledger counts this release as, where it is Gaussian and all that the ledger holds; None if unknown.
 
     That is so if it alone comes to the ledger's total.
     """
@@ -127,7 +127,7 @@ def _exceeds(entry: Entry, ledger: LedgerEntry, times: int) -> bool:
 
 
 def total_of_two(c: Record) -> float | None:
-    """Epsilon of this release and one more like it, as its ledger adds up, infinite if that refuses; None if unknown."""
+    """Epsilon of this release and one more like it, as its ledger adds up; infinite if refused, None if unknown."""
     entry = _entry(c)
     if entry is None or c.issued is None or c.issued.ledger is None:
         return None
@@ -172,7 +172,10 @@ def again(c: Record, whom: str) -> Cell:
     less = ledger.epsilon is not None and total < 2 * ledger.epsilon
     return points(
         (
-            element("b", f"Yes, {'the limit allows it' if ledger.limit else 'as a further release, if you accept its cost'}."),
+            element(
+                "b",
+                f"Yes, {'the limit allows it' if ledger.limit else 'as a further release, if you accept its cost'}.",
+            ),
             f" After one more like it the total is at most ε = {figure(total, upward=True)}{of_limit} at δ ="
             f" {figure(ledger.delta, upward=True)}, and an attacker {_times(right_of_releases(c, 2))}{provided}."
             f"{' Two cost less than twice one.' if less else ''}",
@@ -210,7 +213,12 @@ def _sums(c: Record, ledger: LedgerEntry, provided: str) -> tuple[Cell, ...]:
         total = f", and then all comes to at most {in_all}, the sums"
     return (
         (
-            element("b", "Yes, if the limit allows it." if ledger.limit else "Yes, as a further release, if you accept its cost."),
+            element(
+                "b",
+                "Yes, if the limit allows it."
+                if ledger.limit
+                else "Yes, as a further release, if you accept its cost.",
+            ),
             f" One more like this adds at most {_pair(epsilon, delta)}{total}{provided}.",
         ),
         (

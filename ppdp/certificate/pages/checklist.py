@@ -17,7 +17,6 @@ from ppdp.core.figures import figure
 from ppdp.core.formula import EXACT_LAWS, GAUSSIAN
 from ppdp.privacy.losses import Part
 
-
 CHECKLIST = "Checklist after NIST SP 800-226"
 
 
@@ -67,10 +66,11 @@ def _parameters(view: View) -> Iterator[Answer]:
     yield Answer("Unit of privacy", f"Protected: {view.protected}.", "Whether that unit is a person here.")
     yield Answer("Which datasets are neighbours", f"Two tables of which one becomes the other so: {view.neighbours}.")
     if c.neighbours.cuts:
-        limit = f"Enforced: of each person at most {c.rows_per_unit} of the rows were kept. Which rows are one person's is declared."
+        limit = f"Enforced: at most {c.rows_per_unit} of a person's rows were kept. Whose a row is, is declared."
     else:
         limit = "One row: assumed, nobody declared it." if unit_on_trust(c) == ASSUMED_UNIT else unit_on_trust(c)
-    yield Answer("How much one person can contribute", limit, "Whether one id is one person, and nobody has two." if c.neighbours.cuts else "Whether that is true.")
+    left = "Whether one id is one person, and nobody has two." if c.neighbours.cuts else "Whether that is true."
+    yield Answer("How much one person can contribute", limit, left)
     kind = "approximate" if c.delta > 0 else "pure"
     yield Answer(
         "Variant", f"{kind.title()} differential privacy; also μ of Gaussian differential privacy, with its error."
@@ -157,6 +157,6 @@ def _randomness(view: View) -> str:
     if view.record.status == "SEEDED":
         return "The noise came from a seed: nothing is protected."
     return (
-        "No seed was given, so nobody can compute the noise again, as it must be. The distance of the sampled noise from the exact one is part of δ: at most"
-        f" {figure(view.record.total.allowance, upward=True)}."
+        "No seed was given, so nobody can compute the noise again, as must be. The distance of the sampled noise from"
+        f" the exact one is part of δ: at most {figure(view.record.total.allowance, upward=True)}."
     )

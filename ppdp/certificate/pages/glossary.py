@@ -30,8 +30,10 @@ GLOSSARY: Mapping[str, str] = {
     "fit": "One run of a pipeline on private rows; it spends the budget.",
     "gate": "One noisy test of what bounds need of the rows; if it does not pass, that refusal is all that leaves.",
     "issuer": "Whoever ran the fit and hands out the certificate; the page knows only what the issuer said.",
-    "key": "A long secret number with which its owner signs; its public half, named by a fingerprint, checks signatures.",
-    "ledger": "A record of what was released about the same people, as far as it was charged to it; it refuses what exceeds"
+    "key": "A long secret number with which its owner signs; its public half, named by a fingerprint, checks"
+    " signatures.",
+    "ledger": "A record of what was released about the same people, as far as it was charged to it; it refuses"
+    " what exceeds"
     " its limit.",
     "mechanism": "The last step of a pipeline: it releases an answer or a model with noise.",
     "miss": "An alarm that the attacker's test does not raise though it should.",
@@ -43,12 +45,14 @@ GLOSSARY: Mapping[str, str] = {
     "person": "Whom the guarantee protects; a person owns one or more rows.",
     "pipeline": "Stages in a fixed order, with a last step that releases something; fitted as one.",
     "ppdp": "The program that made the certificate, and that checks it; it adds noise to what it computes from tables.",
-    "public": "What everybody may know: fixed without looking at the private rows, or not protected, such as the names of"
+    "public": "What everybody may know: fixed without looking at the private rows, or not protected, such as"
+    " the names of"
     " columns.",
     "row": "One record of the table.",
     "SEEDED": "The noise can be computed again from a seed, so nothing is protected; for tests.",
     "sensitivity": "The most by which an answer can change if one table is exchanged for a neighbouring one.",
-    "signature": "A mark that only the owner of a secret key can make, and that anybody can check; whose key it is has to"
+    "signature": "A mark that only the owner of a secret key can make, and that anybody can check; whose key it"
+    " is has to"
     " be asked.",
     "stage": "A transformer in a pipeline: it prepares the rows, for instance fills missing values or scales.",
     "trade-off": "How rare misses can be at each rate of false alarms; the guarantee keeps both from being rare.",
@@ -69,4 +73,6 @@ def used(words: str) -> Sequence[tuple[str, str]]:
 
 def glossary(words: str) -> Sequence[Element]:
     """The terms of a page as a section of it."""
-    return h2("Words on this page"), pairs(*used(words))
+    listed = pairs(*used(words))
+    listed.set("class", "words")
+    return h2("Words on this page"), listed

@@ -27,13 +27,14 @@ PLAINLY = {
     " infinite, or a label that was not announced would have stopped the run; whoever learns that it stopped learns"
     " something about the data. Under the other setting such entries are replaced by public values, and that is"
     " covered.",
-    "that a run stops because a row has no id": "In this run a row without an id would have stopped the run, which tells"
-    " that there is such a row. Under the other setting it is left out.",
+    "that a run stops because a row has no id": "In this run a row without an id would have stopped the run, which"
+    " tells that there is such a row. Under the other setting it is left out.",
     "that a run stops because there are more": "There were no more rows than the limit that was declared, else the run"
     " would have stopped, and told that there are.",
     "that a column holds text": "That a column holds words rather than numbers counts as known.",
 }
 FACTS = {
+    "adjacency": "which datasets are neighbours",
     "n_rows": "number of rows",
     "n_features": "number of columns",
     "feature_names": "column names",

@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element
 from ppdp.certificate.pages.checklist import checklist
 from ppdp.certificate.pages.curves import curve, tradeoff
 from ppdp.certificate.pages.drawing import budget_bar, distance_bars, power_curve
+from ppdp.certificate.pages.facts import facts
 from ppdp.certificate.pages.glossary import glossary
 from ppdp.certificate.pages.markup import (
     Cell,
@@ -18,7 +19,6 @@ from ppdp.certificate.pages.markup import (
     h2,
     html_page,
     items,
-    minus,
     number,
     p,
     pairs,
@@ -26,10 +26,9 @@ from ppdp.certificate.pages.markup import (
     small,
     table,
 )
-from ppdp.certificate.pages.meaning import DIGEST, FACTS, ON_TRUST, RULES, WAYS, rounded_up, slack_in_words, terms
+from ppdp.certificate.pages.meaning import DIGEST, RULES, WAYS, rounded_up, slack_in_words, terms
 from ppdp.certificate.pages.settings import settings
-from ppdp.certificate.pages.summary import PUBLIC_FACTS, TITLE, TRUST, VERIFY, first_page
-from ppdp.certificate.pages.trust import LIMITS
+from ppdp.certificate.pages.summary import TITLE, TRUST, VERIFY, first_page
 from ppdp.certificate.pages.view import ASKED, Noise, View, law_of, only_the_last, spreads
 from ppdp.certificate.record import Mechanism, Record, Step
 from ppdp.core.formula import CHOICE, FLIPS, GAUSSIAN
@@ -42,8 +41,6 @@ MEANT = {
 }
 STATUSES = tuple(MEANT)
 MOST_LETTERS = 90  # of the name of the data, at the foot of a sheet
-RANGE, GIVEN = "range of ", "range of what comes out in "
-RANGES = "ranges of the columns, as they stand at these steps"
 RUNGS = ("did not pass", "passed, used", "not needed")
 
 
@@ -145,9 +142,10 @@ def stages(view: View) -> Sequence[Element | None]:
     return (
         h2("How far apart two neighbouring datasets can be"),
         p(
-            f"{c.neighbours.change_made} at the entrance{with_and_without}; a stage that is fitted to the rows without noise"
-            " can pass the change on to others. “In replaced rows” weighs all of it: a sum over the rows changes at most as if that"
-            f" many had been replaced.{scale} “Proof” names the page of ppdp's documentation (docs/theory) that proves the bound."
+            f"{c.neighbours.change_made} at the entrance{with_and_without}; a stage that is fitted to the rows without"
+            " noise can pass the change on to others. “In replaced rows” weighs all of it: a sum over the rows changes"
+            f" at most as if that many had been replaced.{scale} “Proof” names the page of ppdp's documentation"
+            " (docs/theory) that proves the bound."
         ),
         None
         if same
@@ -299,61 +297,6 @@ def _asks(m: Mechanism) -> str:
     )
 
 
-def facts(view: View) -> Sequence[Element]:
-    """Public facts with their origins."""
-    names = {**FACTS, **({"n_rows": "number of rows, at most"} if view.record.neighbours.hides_number else {})}
-    return (
-        h2(PUBLIC_FACTS),
-        p(f"The derivation rests on these, and they are published with it. {ON_TRUST}"),
-        table(
-            [("Fact", ""), ("Value", "wide"), ("Origin", "")],
-            [
-                (names.get(name, name), _value(name, value), _origin(origin, view.record))
-                for name, value, origin in _grouped(_once(view.facts))
-            ],
-            class_="facts cards",
-        ),
-    )
-
-
-def _value(name: str, value: str) -> str:
-    """A fact's value: what is a number with its minus, and missing values with where they may stand."""
-    if (name, value) == ("gaps", "any row may have gaps"):
-        return "any row may have some, in any column"
-    return minus(value) if name.startswith((RANGE, RANGES)) or name in LIMITS else value
-
-
-def _origin(origin: str, c: Record) -> str:
-    """A fact's origin, where a parameter of the last step is called declared as on page one."""
-    start = "parameter of the model"
-    if not origin.startswith(start) or c.mechanism is None:
-        return origin
-    return f"declared, step {c.mechanism.name!r}{origin.removeprefix(start)}"
-
-
-def _once(given: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """Facts, where the range that a stage gives and that of the same column in the next one stand in one line."""
-    origins: dict[tuple[str, str], str] = {}
-    for name, value, origin in given:
-        short = name.replace(GIVEN, "range of ")
-        told = f"{origin} (what comes out)" if name.startswith(GIVEN) else origin
-        before = origins.get((short, value))
-        origins[short, value] = told if before is None else f"{before}; {told}"
-    return [(name, value, origin) for (name, value), origin in origins.items()]
-
-
-def _grouped(given: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """Facts, where ranges that have one origin stand in one line."""
-    columns: dict[str, list[str]] = {}
-    for name, value, origin in given:
-        if name.startswith(RANGE):
-            columns.setdefault(origin, []).append(f"{name.removeprefix(RANGE)} {value}")
-    lines = {
-        origin: (RANGES, "; ".join(listed), origin) for origin, listed in columns.items() if len(listed) > 1
-    }
-    return [*dict.fromkeys(lines.get(one[2], one) if one[0].startswith(RANGE) else one for one in given)]
-
-
 def routes(c: Record) -> Sequence[Element]:
     """Every way through the stages that was weighed, before any data; of a ladder, its rungs, the tightest first."""
     ladder = c.gate.ladder if c.gate is not None else None
@@ -402,16 +345,16 @@ def closing(view: View) -> Element:
         "footer",
         h2(VERIFY),
         p(
-            "Get the source folder of ppdp from your own IT, not from the author of this page, who could change both, and"
-            " install it there: ",
+            "Get the source folder of ppdp from your own IT, not from the author of this page, who could change both,"
+            " and install it there: ",
             code("pip install ."),
             ". Then, where certificate.json lies, ",
             code("ppdp verify certificate.json"),
-            " computes every figure again from the public parameters in that document, without the data; of the file that"
-            " is to be published, ",
+            " computes every figure again from the public parameters in that document, without the data; of the file"
+            " that is to be published, ",
             code("ppdp verify FILE"),
-            " also compares the released numbers with the certificate in it. Neither checks free text: names, origins of"
-            " facts, versions.",
+            " also compares the released numbers with the certificate in it. Neither checks free text: names, origins"
+            " of facts, versions.",
         ),
         p(
             f"{DIGEST} With the files certificate.json.sig and public.pem from the issuer: ",

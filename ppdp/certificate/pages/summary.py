@@ -21,8 +21,8 @@ from ppdp.core.formula import FORMULAS
 
 TITLE = "Privacy certificate"
 PROGRAM = (
-    "ppdp is a program that adds noise to what it computes from a table, so that little can be learned about one"
-    " person. This page says how little, and what that rests on."
+    "ppdp is a program that adds noise to results, so that little can be learned of any one person; this page says how"
+    " little."
 )
 BREAKS_OFF = {
     "exceptions raised on invalid values": "a faulty entry",
@@ -33,13 +33,13 @@ ATTEMPTS = "evaluation on private rows"
 IN_SHORT = {
     "that a column holds text": "which columns hold words rather than numbers",
     "statistics of the private data": "statistics of these rows made elsewhere",
-    "whoever can read the machine's memory": "whoever can read the machine's memory during the fit",
+    "whoever can read the machine's memory": "reading the machine's memory while ppdp runs",
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
 }
 PUBLIC_FACTS = "Public facts"
 TRUST = "“Taken on trust”"
 VERIFY = "How to verify"
-MEMBERSHIP = "Whether a named person is in the table is hidden just as well"
+MEMBERSHIP = "whether a named person is in the table"
 
 
 def first_page(view: View, signer: str | None) -> Element:
@@ -91,12 +91,12 @@ def _protected(c: Record) -> tuple[Element | str, ...]:
     if not neighbours.record_level:
         return (f"Only {neighbours.unit}, in {table}; {UNPROTECTED}.",)
     if neighbours.cuts:
-        used = "one row" if neighbours.rows == 1 else f"{neighbours.rows} rows"
+        most = "at most one of them was" if neighbours.rows == 1 else f"at most {neighbours.rows} of them were"
         return (
-            f"Every person in {table} (one id = one person), with all their rows; at most {used} of each, drawn in secret,"
-            f" {'was' if neighbours.rows == 1 else 'were'} used.",
+            f"Every person in {table} (one id = one person), with all their rows, of which {most} used, drawn"
+            " in secret.",
             points(
-                f"{MEMBERSHIP}, and so is how many rows that person has.",
+                f"Protected alike: what the rows hold, how many a person has, {MEMBERSHIP}.",
                 f"The number of rows in the table is not public either, only that at most {n} were used.",
             ),
         )
@@ -105,9 +105,12 @@ def _protected(c: Record) -> tuple[Element | str, ...]:
     if neighbours.hides_number:
         return (
             f"Every person, in {table} or not, {each}.",
-            points(f"{MEMBERSHIP}.", f"Of the number of rows only this is public: at most {n}."),
+            points(
+                f"Protected alike: what their rows hold, and {MEMBERSHIP}.",
+                f"Of the number of rows only this is public: at most {n}.",
+            ),
         )
-    public = f"{MEMBERSHIP}; the number of rows, {n}, is public."
+    public = f"Protected alike: what the rows hold, and {MEMBERSHIP}; the number of rows, {n}, is public."
     if unit_on_trust(c) == ASSUMED_UNIT:
         return (
             f"Each of the {n} rows of {table}. Nobody has confirmed that each is a different person.",
@@ -144,14 +147,13 @@ def _against(c: Record) -> str:
     anyone = "Anyone" if c.status == "UNCONDITIONAL" else "If what is assumed holds: anyone"
     return (
         f"{anyone}, even whoever knows {c.neighbours.known}, the method, all public facts and everything that was"
-        " released. Not against whoever holds the table or can read the machine's memory during the fit (the run of ppdp"
-        " on the table)."
+        " released. Not against whoever holds the table, or can read the machine's memory while ppdp runs on it."
     )
 
 
 def _released(view: View) -> str:
     """What left, and for which purpose."""
-    left = ", ".join(typeset(words) for words in what_left(view.record))
+    left = ", ".join(typeset(words.replace(" for the stage", " for")) for words in what_left(view.record))
     purpose = "".join(f" Purpose: {words} ({UNPROVED})." for name, words in view.said if name == "purpose")
     return f"{left[:1].upper()}{left[1:]}{', and this' if left else 'This'} certificate.{purpose}"
 
@@ -189,12 +191,11 @@ def _publishing(view: View, whom: str) -> Cell:
     charged = "" if ledger is None else ", but those charged to the ledger above"
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
-        f"{whom} confirms {TRUST} in writing",
-        f"{whom} also states that no other run, score or plot used these rows{charged}",
+        f"{whom} confirms {TRUST} in writing, and that no other run, score or plot used these rows{charged}",
         "your organisation finds that consent and law allow it",
         "“How to check it” succeeds",
     ]
-    listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcde", steps))
+    listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcd", steps))
     return points(
         (element("b", "Not yet. Yes when"), f" {listed}."),
         f"Then publish {_file(c)}; certificate.json; this page; what is made of these alone{_made_of_it(c)}.",
@@ -223,12 +224,12 @@ def _made_of_it(c: Record) -> str:
 
 
 def _other_format(c: Record) -> str:
-    return " The model in another format only if it was converted from that file alone." if _is_model(c) else ""
+    return " The model in another format only if made from that file alone." if _is_model(c) else ""
 
 
 def _not_covered(view: View) -> Cell:
     """What the promise says nothing of."""
-    return "The promise says nothing of:", points(*_left_out(view), class_="columns")
+    return points(*_left_out(view), class_="columns")
 
 
 def _left_out(view: View) -> Iterator[str]:
@@ -241,13 +242,14 @@ def _left_out(view: View) -> Iterator[str]:
     ledger = None if c.issued is None else c.issued.ledger
     for one in words:
         if one.startswith(ATTEMPTS):
-            yield f"other attempts, scores, plots and tuning on these rows{', if not charged to this ledger' if ledger else ''}"
+            unless = ", if not charged to this ledger" if ledger else ""
+            yield f"other attempts, scores, plots and tuning on these rows{unless}"
         elif not one.startswith(tuple(BREAKS_OFF)):
             yield next((short for start, short in IN_SHORT.items() if one.startswith(start)), one)
     if view.beside:
         yield "what the other releases named at the top cost"
-    several = "several people together (a family)" if c.neighbours.record_level else "changes of several rows together"
-    yield f"{several}: less protected than one"
+    several, one = ("a family or group", "one person") if c.neighbours.record_level else ("several changes", "one")
+    yield f"{several}: protected less than {one}"
     shows = "the model" if _is_model(c) else "what was released"
     yield f"people in general: what {shows} shows of them may fit a person, in the table or not"
     yield f"consent, bias, access to the rows: see “{CHECKLIST}”"
@@ -259,7 +261,9 @@ def _made(view: View, signer: str | None, whom: str) -> Cell:
     when = "at an unknown time" if c.issued is None else f"on {day(c.issued)}"
     made = f"{who}. Made {when}, with ppdp {c.versions['ppdp']}, by whoever ran the fit (the issuer)."
     if signer is None:
-        return points(made, "No signature was given when this page was made. Ask for one: without it, the author is unproven.")
+        return points(
+            made, "No signature was given when this page was made. Ask for one: without it, the author is unproven."
+        )
     return points(
         made,
         (
@@ -271,10 +275,10 @@ def _made(view: View, signer: str | None, whom: str) -> Cell:
 
 
 def _check(c: Record, signer: str | None, whom: str) -> Cell:
-    key = " (not the key above)" if signer else ""
+    key, same = (" (not the key above)", "are digest and key") if signer else ("", "is the digest")
     return (
-        f"Give your IT this page, certificate.json and the file to publish. They get ppdp, {c.versions['ppdp']} or newer,"
-        f" not from the author of this page (“{VERIFY}”), and run:",
+        "Give your IT this page, certificate.json and the file to publish. They get ppdp,"
+        f" {c.versions['ppdp']} or newer, not from the author of this page (“{VERIFY}”), and run:",
         points(
             (
                 code("ppdp verify certificate.json"),
@@ -284,7 +288,7 @@ def _check(c: Record, signer: str | None, whom: str) -> Cell:
                 element("span", c.digest, class_="hash"),
                 ". If not, refuse.",
             ),
-            f"Then telephone {whom}, at a number that you know from elsewhere, and compare the digest{' and the key' * bool(signer)}.",
+            f"Then telephone {whom}, at a number that you know from elsewhere: {same} the same?",
             "A match proves only the arithmetic. That the run took place as recorded, nobody can check.",
         ),
     )

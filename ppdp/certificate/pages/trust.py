@@ -180,7 +180,7 @@ def _read_off(facts: Iterable[Fact]) -> Iterator[str]:
         READABLE[one.name].format(one.value) for one in facts if one.origin in READ_FROM_TABLE and one.name in READABLE
     ]
     if read:
-        yield f"Not protected, and read off the table: {', '.join(read)}."
+        yield f"Read off the table without harm, because not protected: {', '.join(read)}."
 
 
 def _word(c: Record, facts: Sequence[Fact]) -> Iterator[str]:
