@@ -49,7 +49,11 @@ def pixels_of(png):
 
 def contents_of(browser):
     """What the page says first, and what went wrong."""
-    return browser.value("document.body.innerText.trim().split('\\n')[0]"), browser.log, browser.requests
+    return (
+        browser.value("(document.querySelector('.status') ?? document.body).innerText.trim().split('\\n')[0]"),
+        browser.log,
+        browser.requests,
+    )
 
 
 @every_scheme

@@ -30,7 +30,7 @@ def settings(c: Record) -> Sequence[Element | None]:
         h2(SETTINGS),
         p(
             "Every public parameter. Numbers are rounded to the nearest with four digits, so that a width can differ in"
-            f" its last digit from the ranges above, which are rounded outwards{lists}; certificate.json has all digits."
+            f" its last digit from the ranges above, which are rounded outwards{lists}; certificate.json has all."
         ),
         explained(terms(key for *_, parameters in places for key in parameters)),
         table([("Step", ""), ("Public parameters", "wide")], lines, class_="settings cards"),
