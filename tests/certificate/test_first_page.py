@@ -142,7 +142,7 @@ def test_what_holds_of_people_in_general_is_not_hidden():
     assert "people in general: what the model shows of them may fit a person, in the table or not" in found
     assert "a family or group: protected less than one person" in found
     assert "several changes: protected less than one " in of("changed signs")["Not covered"]
-    assert "what was released shows of them" in of("rows")["Not covered"]
+    assert "what the release shows of them" in of("rows")["Not covered"]
     assert "breaking off" not in of("classes read")["Not covered"], "it repairs what is invalid"
     assert "breaking off (a faulty entry, a row without an id, too many rows)" in of("persons")["Not covered"]
 
@@ -158,7 +158,7 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
         r"So far 2 releases, this one included: an attacker is right at most (\d+) times in 100, if what the releases"
         r" rest on is true\. Spent: ε = ([\d.]+) of 3 at δ = 10⁻⁵\. This release \(ε = 1 at δ = 10⁻⁶ in the headline\)"
         r" is included\. If all of the limit, ε = 3, were spent: at most 96 in 100\. Who set the limit is not recorded:"
-        r" ask the issuer\. Not counted: releases after \d{4}-\d\d-\d\d, and any not charged to “visits” in"
+        r" ask the issuer\. Not counted: later releases \(this page is of \d{4}-\d\d-\d\d\), and any not charged to “visits” in"
         r" ledger \w+\.",
         spent["Spent on these people so far"],
     )
@@ -191,8 +191,8 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
     said = answers(first.to_html())["Again next month?"]
     shown = re.match(
         r"Yes, the limit allows it\. After one more like it the total is at most ε = ([\d.]+) of 3 at δ = 10⁻⁵, and an"
-        r" attacker is right at most (\d+) times in 100\. Two cost less than twice one\. The limit has room for (\d+) more"
-        r" like it; with all of them an attacker is right at most (\d+) times in 100 \(",
+        r" attacker is right at most (\d+) times in 100\. Two cost less than twice one\. The limit has room for (\d+)"
+        r" more like it; with all of them an attacker is right at most (\d+) times in 100 \(",
         said,
     )
     total, exact = second.record.issued.ledger.epsilon, norm.cdf(first.record.total.mu / np.sqrt(2))
@@ -350,7 +350,7 @@ def test_the_foot_of_a_sheet_has_its_status_and_no_name_can_end_the_style():
     assert set(re.sub(r"\\[0-9a-f]+ ", "", foot)) <= {*string.ascii_letters, *string.digits, *" .-"}
     read = re.sub(r"\\([0-9a-f]+) ", lambda one: chr(int(one[1], 16)), foot)
     data, digest, day = content["dataset"], content["digest"], content["issued"]["date"]
-    first = f"CONDITIONAL, if all under “Taken on trust” is true · digest {digest[:19]}… · {day[:10]}"
+    first = f"CONDITIONAL on what is assumed, and on “Taken on trust” · digest {digest[:19]}… · {day[:10]}"
     assert read == f"{first}\nPrivacy certificate: {data[:90]}…"
     assert "script" not in Reader(page).tags
 

@@ -36,8 +36,8 @@ def spent(c: Record, whom: str) -> Cell:
         element("b", _charged(c, ledger)),
         _in_epsilon(c, ledger),
         _at_the_limit(c, ledger, whom),
-        f"Not counted: releases after {day(issued)}, and any not charged to “{ledger.dataset}” in ledger"
-        f" {ledger.account}.",
+        f"Not counted: later releases (this page is of {day(issued)}), and any not charged to “{ledger.dataset}” in"
+        f" ledger {ledger.account}.",
     )
 
 
@@ -180,18 +180,22 @@ def again(c: Record, whom: str) -> Cell:
             f" {figure(ledger.delta, upward=True)}, and an attacker {_times(right_of_releases(c, 2))}{provided}."
             f"{' Two cost less than twice one.' if less else ''}",
         ),
-        _room_in_words(c, whom),
+        _room_in_words(c, whom, provided),
         TWICE,
         refuses,
     )
 
 
-def _room_in_words(c: Record, whom: str) -> str | None:
+def _room_in_words(c: Record, whom: str, provided: str) -> str | None:
     more = room(c)
     if more is None:
         return None
     number = f"more than {MOST_MORE}" if more == MOST_MORE else str(more)
-    with_all = "" if more == MOST_MORE else f"; with all of them an attacker {_times(right_of_releases(c, more + 1))}"
+    with_all = (
+        ""
+        if more == MOST_MORE
+        else f"; with all of them an attacker {_times(right_of_releases(c, more + 1))}{provided}"
+    )
     return (
         f"The limit has room for {number} more like it{with_all} (as a ledger adds up unless it was told otherwise)."
         f" Whether that is wise is for whoever set the limit: ask {whom}."

@@ -78,7 +78,11 @@ def _foot(c: Record) -> str:
     """What a single sheet must say: what it is a part of, and that there is an if."""
     data, day = c.dataset or "", "" if c.issued is None else c.issued.date[:10]
     short = data if len(data) <= MOST_LETTERS else f"{data[:MOST_LETTERS]}…"
-    status = "SEEDED: nothing is protected" if c.status == "SEEDED" else f"{c.status}, if all under {TRUST} is true"
+    status = {
+        "UNCONDITIONAL": f"UNCONDITIONAL, if all under {TRUST} is true",
+        "CONDITIONAL": f"CONDITIONAL on what is assumed, and on {TRUST}",
+        "SEEDED": "SEEDED: nothing is protected",
+    }[c.status]
     first = " · ".join(filter(None, (status, f"digest {c.digest[:19]}…", day)))
     return f"{first}\n{TITLE}{f': {short}' if short else ''}"
 

@@ -89,7 +89,7 @@ def _protected(c: Record) -> tuple[Element | str, ...]:
     neighbours, n = c.neighbours, figure(c.entrance.domain["n_rows"])
     table = f"the table “{c.dataset}”" if c.dataset else "the table"
     if not neighbours.record_level:
-        return (f"Only {neighbours.unit}, in {table}; {UNPROTECTED}.",)
+        return (f"Only {neighbours.unit}; {UNPROTECTED}.",)
     if neighbours.cuts:
         most = "at most one of them was" if neighbours.rows == 1 else f"at most {neighbours.rows} of them were"
         return (
@@ -250,7 +250,7 @@ def _left_out(view: View) -> Iterator[str]:
         yield "what the other releases named at the top cost"
     several, one = ("a family or group", "one person") if c.neighbours.record_level else ("several changes", "one")
     yield f"{several}: protected less than {one}"
-    shows = "the model" if _is_model(c) else "what was released"
+    shows = "the model" if _is_model(c) else "the release"
     yield f"people in general: what {shows} shows of them may fit a person, in the table or not"
     yield f"consent, bias, access to the rows: see “{CHECKLIST}”"
 
@@ -277,7 +277,7 @@ def _made(view: View, signer: str | None, whom: str) -> Cell:
 def _check(c: Record, signer: str | None, whom: str) -> Cell:
     key, same = (" (not the key above)", "are digest and key") if signer else ("", "is the digest")
     return (
-        "Give your IT this page, certificate.json and the file to publish. They get ppdp,"
+        "Give your IT this page, certificate.json and the released file. They get ppdp,"
         f" {c.versions['ppdp']} or newer, not from the author of this page (“{VERIFY}”), and run:",
         points(
             (

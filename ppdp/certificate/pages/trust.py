@@ -124,7 +124,7 @@ def _bounds(c: Record) -> Iterator[str]:
 def unit_on_trust(c: Record) -> str:
     """Rows of one person, and whether anybody said so."""
     if not c.neighbours.record_level:
-        return f"Nothing else needs protection: {c.neighbours.words}."
+        return f"Declared: nothing needs protection but this: {c.neighbours.words}."
     if c.neighbours.cuts:
         return "Declared: rows of one id are one person's, and nobody has more than one id."
     if not c.neighbours.single:
