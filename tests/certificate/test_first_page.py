@@ -158,8 +158,8 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
         r"So far 2 releases, this one included: an attacker is right at most (\d+) times in 100, if what the releases"
         r" rest on is true\. Spent: ε = ([\d.]+) of 3 at δ = 10⁻⁵\. This release \(ε = 1 at δ = 10⁻⁶ in the headline\)"
         r" is included\. If all of the limit, ε = 3, were spent: at most 96 in 100\. Who set the limit is not recorded:"
-        r" ask the issuer\. Not counted: later releases \(this page is of \d{4}-\d\d-\d\d\), and any not charged to “visits” in"
-        r" ledger \w+\.",
+        r" ask the issuer\. Not counted: later releases \(this page is of \d{4}-\d\d-\d\d\), and any not charged to"
+        r" “visits” in ledger \w+\.",
         spent["Spent on these people so far"],
     )
     assert total <= float(shown[2]) <= total * 1.001
@@ -192,7 +192,7 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
     shown = re.match(
         r"Yes, the limit allows it\. After one more like it the total is at most ε = ([\d.]+) of 3 at δ = 10⁻⁵, and an"
         r" attacker is right at most (\d+) times in 100\. Two cost less than twice one\. The limit has room for (\d+)"
-        r" more like it; with all of them an attacker is right at most (\d+) times in 100 \(",
+        r" more like it, as ledgers add up by default; with all of them an attacker is right at most (\d+) times in 100",
         said,
     )
     total, exact = second.record.issued.ledger.epsilon, norm.cdf(first.record.total.mu / np.sqrt(2))
@@ -215,7 +215,7 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
     monkeypatch.setattr(account, "MOST_MORE", 3)
     assert room(first.record) == 3
     assert (
-        "has room for more than 3 more like it (as a ledger"
+        "has room for more than 3 more like it, as ledgers add up by default. Whether"
         in answers(render_page(first.to_dict()))["Again next month?"]
     )
     assert total_of_two(second.record) is None, "what the first cost is not in it"

@@ -197,7 +197,7 @@ def _room_in_words(c: Record, whom: str, provided: str) -> str | None:
         else f"; with all of them an attacker {_times(right_of_releases(c, more + 1))}{provided}"
     )
     return (
-        f"The limit has room for {number} more like it{with_all} (as a ledger adds up unless it was told otherwise)."
+        f"The limit has room for {number} more like it, as ledgers add up by default{with_all}."
         f" Whether that is wise is for whoever set the limit: ask {whom}."
     )
 

@@ -66,7 +66,7 @@ def _parameters(view: View) -> Iterator[Answer]:
     yield Answer("Unit of privacy", f"Protected: {view.protected}.", "Whether that unit is a person here.")
     yield Answer("Which datasets are neighbours", f"Two tables of which one becomes the other so: {view.neighbours}.")
     if c.neighbours.cuts:
-        limit = f"Enforced: at most {c.rows_per_unit} of a person's rows were kept. Whose a row is, is declared."
+        limit = f"Enforced: rows kept of each person: at most {c.rows_per_unit}. Whose a row is, is declared."
     else:
         limit = "One row: assumed, nobody declared it." if unit_on_trust(c) == ASSUMED_UNIT else unit_on_trust(c)
     left = "Whether one id is one person, and nobody has two." if c.neighbours.cuts else "Whether that is true."

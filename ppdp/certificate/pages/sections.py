@@ -161,8 +161,12 @@ def stages(view: View) -> Sequence[Element | None]:
             element("span", element("i", class_="key t"), "where the stage before ended"),
             class_="note legend",
         ),
-        explained((way, words) for way, words in WAYS.items() if any(step.way == way for step in c.steps)),
-        explained(terms(label.split()[1] for point in points for label in point.labels)),
+        explained(
+            [
+                *((way, words) for way, words in WAYS.items() if any(step.way == way for step in c.steps)),
+                *terms(label.split()[1] for point in points for label in point.labels),
+            ]
+        ),
         table(
             [("Stage", ""), ("Way", ""), ("Rows that can differ", "wide"), ("In replaced rows", "n"), ("Proof", "")],
             lines,
