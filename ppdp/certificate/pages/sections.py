@@ -305,7 +305,7 @@ def _asks(m: Mechanism) -> str:
     )
 
 
-def routes(c: Record) -> Sequence[Element]:
+def routes(c: Record) -> Sequence[Element | None]:
     """Every way through the stages that was weighed, before any data; of a ladder, its rungs, the tightest first."""
     ladder = c.gate.ladder if c.gate is not None else None
     last = c.mechanism or (c.releases[-1] if c.releases else None)
