@@ -122,7 +122,7 @@ def test_a_stage_that_looks_for_duplicates_is_not_taken_for_one_that_looks_for_p
 def test_which_file_belongs_to_the_page():
     found = of("unconditional")["May it be published?"]
     assert found.startswith(
-        "Not yet. Yes when (a) the issuer confirms “Taken on trust” in writing, and that no other run"
+        "Not yet. Yes when (a) you have it from the issuer in writing that “Taken on trust” is true, and"
     )
     assert "(c) “How to check it” succeeds. Then publish the model, as the .zip file or folder" in found
     assert "No other file: it may hold private rows. The model in another format only if made from that file" in found

@@ -89,7 +89,7 @@ def _algorithms(view: View) -> Iterator[Answer]:
     yield Answer(
         "Correct algorithms",
         f"Each bound names its formula and its proof ({', '.join(pages)}), and ppdp verify computes all of them again.",
-        "Whether this run took place as recorded: a signature says who vouches for it.",
+        "Whether this run took place as recorded: a signature says which key vouches for it.",
     )
     yield Answer(
         "Preparing the rows, limits and clipping",

@@ -30,8 +30,7 @@ GLOSSARY: Mapping[str, str] = {
     "fit": "One run of a pipeline on private rows; it spends the budget.",
     "gate": "One noisy test of what bounds need of the rows; if it does not pass, that refusal is all that leaves.",
     "issuer": "Whoever ran the fit and hands out the certificate; the page knows only what the issuer said.",
-    "key": "A long secret number with which its owner signs; its public half, named by a fingerprint, checks"
-    " signatures.",
+    "key": "A pair of long numbers: with the secret one its owner signs, with the public one anybody checks that.",
     "ledger": "A record of what was released about the same people, as far as it was charged to it; it refuses"
     " what exceeds"
     " its limit.",

@@ -191,7 +191,8 @@ def _publishing(view: View, whom: str) -> Cell:
     charged = "" if ledger is None else ", but those charged to the ledger above"
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
-        f"{whom} confirms {TRUST} in writing, and that no other run, score or plot used these rows{charged}",
+        f"you have it from {whom} in writing that {TRUST} is true, and that no other run, score or plot used these"
+        f" rows{charged}",
         "your organisation finds that consent and law allow it",
         "“How to check it” succeeds",
     ]
