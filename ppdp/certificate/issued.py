@@ -84,9 +84,11 @@ def account_in_words(c: Record, *, symbols: bool = False) -> str | None:
     if limit is not None:
         within = f"limit ({limit.epsilon:g}, {limit.delta:g})"
         within = f"limit: ε = {figure(limit.epsilon)} at {at}" if symbols else within
+    which = "it" if ledger.position == 1 and c.part_of is None else "all of them"
+    with_it = "" if which == "it" else ", this one included"
     return (
         f"{day}, entry {ledger.position} for {ledger.dataset!r} in ledger {ledger.account} ({within}); {total}"
-        f" all of them at {at}, this one included."
+        f" {which} at {at}{with_it}."
     )
 
 

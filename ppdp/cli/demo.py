@@ -25,7 +25,7 @@ from ppdp.privacy.ledger.ledger import Ledger
 from ppdp.transformers import Deduplicator, MeanImputer, MinMaxScaler, RowMap, StandardScaler
 
 DATASETS = ("flchain", "randhie")
-PURPOSE, NAME = "to show ppdp on public research data", "nobody: this is a demo"
+PURPOSE, NAME = "to show ppdp on public research data", "the authors of ppdp, for a demo"
 
 
 def build(

@@ -235,6 +235,16 @@ class Adjacency:
         return f"the data with and without a {one} of that person" if self.hides_number else TWO
 
     @property
+    def asked(self) -> str:
+        """The same as a question in plain words."""
+        if not self.record_level:
+            return f"whether the values of one row were changed {self._by}, with even chances,"
+        if self.hides_number:
+            return "whether one person's rows were used, with even chances,"
+        which = "records" if self.single else "sets of rows"
+        return f"which of two possible {which} of one person was used, with even chances,"
+
+    @property
     def _by(self) -> str:
         limit = self.limit
         if self.kind != "coordinate":

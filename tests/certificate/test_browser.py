@@ -7,7 +7,10 @@ import matplotlib.image
 import pytest
 from browser import Browser, find_browser
 from documents import render_fragment, render_page
-from pages import real_documents
+from pages import cleaned, real_documents, rows_with_gaps
+
+from ppdp import Adjacency, Domain, Ledger, Pipeline
+from ppdp.mechanisms import LogisticRegression
 
 PROGRAM = find_browser()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium or Chrome on PATH to open pages with")
@@ -49,7 +52,11 @@ def pixels_of(png):
 
 def contents_of(browser):
     """What the page says first, and what went wrong."""
-    return browser.value("document.body.innerText.trim().split('\\n')[0]"), browser.log, browser.requests
+    return (
+        browser.value("(document.querySelector('.status') ?? document.body).innerText.trim().split('\\n')[0]"),
+        browser.log,
+        browser.requests,
+    )
 
 
 @every_scheme
@@ -108,7 +115,16 @@ def test_figures_have_a_size_and_a_name(browser, folder):
 
 def test_page_one_is_one_sheet_of_a4(browser, folder):
     inside = 680, 267 * 96 / 25.4  # pixels between the margins of a sheet
-    for kind in KINDS:
+    X, y = rows_with_gaps()
+    steps = [*cleaned(), ("model", LogisticRegression(classes=(0, 1)))]
+    people = {"adjacency": Adjacency.person(rows=1), "domain": Domain(n_rows=5000)}
+    words = {"purpose": "Model for a research article", "responsible": "Ann Author, head of statistics, Our Clinic"}
+    with Ledger(epsilon=3.0, delta=1e-5):
+        full = Pipeline(steps, dataset="survey of residents of Olmsted County", **people, **words)
+        full.fit(X, y, groups=[f"patient {i}" for i in range(len(X))])
+    page = render_page(full.certificate_.to_dict(), "sha256:" + 64 * "0")
+    (folder / "everything.html").write_text(page, encoding="utf-8")
+    for kind in (*KINDS, "everything"):
         browser.show(folder / f"{kind}.html", width=inside[0])
         browser("Emulation.setEmulatedMedia", media="print")
         assert browser.value("document.querySelector('header').getBoundingClientRect().height") <= inside[1]

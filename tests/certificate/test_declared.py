@@ -39,7 +39,7 @@ def test_every_declared_range_is_a_fact_of_the_certificate():
     for shown in (issued.to_text(), issued.to_model_card()):
         assert "range of age = 18 to 110 (declared, step 'box')" in shown
     page = Reader(issued.to_html()).text
-    assert "range of age 18 to 110 declared, step 'box'" in page
+    assert "as they stand at these steps age 18 to 110; chain 0.1 to 42.25 declared, step “box”" in page
     assert ON_TRUST in page
 
 
@@ -132,8 +132,8 @@ def test_a_wide_table_is_shortened_on_the_page_and_whole_in_the_document():
     issued = make_pipeline(box, GaussianMechanism()).fit(np.zeros((300, width))).certificate_
     assert sum(fact["name"].startswith("range of column") for fact in issued["facts"]) == width
     for shown in (Reader(issued.to_html()).text, issued.to_text()):
-        assert f"range of column {MOST_FACTS - 1} " in shown
-        assert f"range of column {MOST_FACTS} " not in shown
+        assert f"column {MOST_FACTS - 1} " in shown
+        assert f"column {MOST_FACTS} " not in shown
         assert f"{width - MOST_FACTS} more that are declared" in shown
 
 
@@ -146,7 +146,7 @@ def test_the_plan_tells_them_before_any_data():
 
 def test_terms_are_explained_where_they_occur():
     page = Reader(render_page(document("unconditional"))).text
-    assert "clip: no row's part in one answer is longer than this" in page
+    assert "clip: no row’s part in one answer is longer than this" in page
     assert "means: of every column" in page or "squares: means of every column" in page or "matrix: means of" in page
     assert "coef_norm" not in Reader(render_page(document("a count"))).text
 

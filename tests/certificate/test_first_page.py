@@ -13,9 +13,10 @@ from scipy.stats import norm
 from zoo import certificate, document
 
 from ppdp import Certificate, Domain, Ledger, Pipeline, make_pipeline
-from ppdp.certificate.pages.account import total_of_two
+from ppdp.certificate.pages import account
+from ppdp.certificate.pages.account import room, total_of_two
 from ppdp.certificate.pages.glossary import GLOSSARY, used
-from ppdp.certificate.pages.tradeoff import right_at, right_of_two_releases, right_of_two_rows, times_in_100
+from ppdp.certificate.pages.tradeoff import right_at, right_guesses, right_of_releases, right_of_two_rows, times_in_100
 from ppdp.certificate.pages.trust import shortened
 from ppdp.certificate.record import Fact
 from ppdp.certificate.share import paper
@@ -66,14 +67,22 @@ def test_every_question_has_an_answer_the_detection_sentence_first(name):
     found = of(name)
     assert tuple(found) == QUESTIONS
     assert all(found.values())
-    assert re.search(r"choosing between .* times? in 100|right every time", found["For one person"], re.I)
+    assert re.search(r"an attacker who must guess .* times? in 100|right every time", found["For one person"], re.I)
+    assert found["For one person"].endswith("is for you to decide.") == (name != "seeded")
+
+
+def test_a_title_and_what_ppdp_is_stand_before_the_claim():
+    content = document("three rows each")
+    text = Reader(render_page(content)).text
+    assert text.startswith("Privacy certificate: people ppdp is a program that adds noise to results")
+    assert text.index("ppdp is a program") < text.index("UNCONDITIONAL (ε, δ)")
 
 
 def test_no_promise_without_its_if():
-    assert of("conditional")["For one person"].startswith("Provided that the assumptions hold, choosing")
-    assert of("conditional")["May it be published?"].startswith("Only if what is assumed holds")
+    assert of("conditional")["For one person"].startswith("Provided that the assumptions hold, an attacker")
+    assert of("conditional")["May it be published?"].startswith("Not yet. Yes when (a) what is assumed holds, which")
     seeded = of("seeded")
-    assert seeded["For one person"].startswith("Provided that nobody can predict the noise, choosing")
+    assert seeded["For one person"].startswith("Provided that nobody can predict the noise, an attacker")
     assert seeded["Against whom"].startswith("Nobody")
     assert seeded["May it be published?"].startswith("No.")
 
@@ -83,21 +92,21 @@ def test_no_promise_without_its_if():
     [
         (
             "unconditional",
-            "Each of the 3000 rows in the table. Whether a named person is in the table is hidden to the same degree,"
-            " but the number of rows is public. Nobody has confirmed that each row is a different person. A person"
-            " with two rows has weaker protection",
+            "Each of the 3000 rows of the table. Nobody has confirmed that each is a different person. Protected alike:"
+            " what the rows hold, and whether a named person is in the table; the number of rows, 3000, is public. A"
+            " person with two rows has weaker protection",
         ),
-        ("three rows each", "Each person in the table of 3000 rows, at most 3 rows each (declared, not checked). Whe"),
-        ("added rows", "Each person, in the table or not, at most 2 rows each (declared, not checked). Whether a"),
-        ("persons", "Each person with all of their rows, of which at most"),
+        ("three rows each", "Every person in the table “people”, at most 3 rows each (declared, not checked). Pro"),
+        ("added rows", "Every person, in the table or not, at most 2 rows each (declared, not checked). Pro"),
+        ("persons", "Every person in the table (one id = one person), with all their rows, of which at most"),
         ("changed signs", "Only how far the values of any one row are off"),
     ],
 )
 def test_who_is_protected_on_whose_word(name, words):
     said = of(name)["Who is protected"]
     assert said.startswith(words)
-    assert ("Whether a named person is in the table is hidden" in said) == (name != "changed signs")
-    assert ("but the number of rows is public" in said) == (name in ("unconditional", "three rows each"))
+    assert ("whether a named person is in the table" in said) == (name != "changed signs")
+    assert ("the number of rows, 3000, is public" in said) == (name in ("unconditional", "three rows each"))
 
 
 def test_a_stage_that_looks_for_duplicates_is_not_taken_for_one_that_looks_for_people():
@@ -105,16 +114,18 @@ def test_a_stage_that_looks_for_duplicates_is_not_taken_for_one_that_looks_for_p
     assert "(“all”, “window”, “soft”) does not help" in of("bands")["Who is protected"]
     steps = [("range", MinMaxScaler(ranges=(0, 1))), ("dedup", Deduplicator()), ("mean", GaussianMechanism())]
     declared = Pipeline(steps, domain=Domain(rows_per_unit=1)).fit(ROWS).certificate_.to_html()
-    said = "Removing duplicates (“dedup”) is no check of that: it looks for equal rows, not for people."
+    said = "Removing duplicates (“dedup”) is no check of one row each: it looks for equal rows, not for people."
     assert said in answers(declared)["Who is protected"]
     assert not any("Removing" in of(name)["Who is protected"] for name in ("conditional", "persons"))
 
 
 def test_which_file_belongs_to_the_page():
     found = of("unconditional")["May it be published?"]
-    assert "if ppdp verify FILE says that the derivation holds and prints the digest below" in found
-    assert "Publish no other file, not even the same model in another format" in found
-    assert found.startswith("Yes, once “Taken on trust” is confirmed: the saved model, as the .zip file or folder")
+    assert found.startswith(
+        "Not yet. Yes when (a) you have it from the issuer in writing that “Taken on trust” is true, and"
+    )
+    assert "(c) “How to check it” succeeds. Then publish the model, as the .zip file or folder" in found
+    assert "No other file: it may hold private rows. The model in another format only if made from that file" in found
     assert ".parquet" not in found
     for name, first in (
         ("rows", "the released rows, as the .parquet table"),
@@ -127,9 +138,13 @@ def test_which_file_belongs_to_the_page():
 
 def test_what_holds_of_people_in_general_is_not_hidden():
     found = of("unconditional")["Not covered"]
-    assert "This run did not break off. The model may still show what is true of people in general" in found
-    assert "What was released may still show" in of("rows")["Not covered"]
-    assert "This run did not break off" not in of("classes read")["Not covered"], "it repairs what is invalid"
+    assert "what a run reveals by breaking off (a faulty entry); this run did not" in found
+    assert "people in general: what the model shows of them may fit a person, in the table or not" in found
+    assert "a family or group: protected less than one person" in found
+    assert "several changes: protected less than one " in of("changed signs")["Not covered"]
+    assert "what the release shows of them" in of("rows")["Not covered"]
+    assert "breaking off" not in of("classes read")["Not covered"], "it repairs what is invalid"
+    assert "breaking off (a faulty entry, a row without an id, too many rows)" in of("persons")["Not covered"]
 
 
 def test_what_was_spent_is_what_the_ledger_says_or_unknown():
@@ -141,11 +156,10 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
     spent, total = answers(second.to_html()), second.record.issued.ledger.epsilon
     shown = re.match(
         r"So far 2 releases, this one included: an attacker is right at most (\d+) times in 100, if what the releases"
-        r" rest on is true\. The ledger would allow up to ε = 3 in all, where at most 96 times in 100 is promised\."
-        r" This page does not know who set that limit\. \(Used: ε = ([\d.]+) at δ = 10⁻⁵; the headline's ε = 1 is this"
-        r" release alone on a stricter scale, δ = 10⁻⁶, and included\.\) Not counted: later releases"
-        r" \(this is of \d{4}-\d\d-\d\d\), and any"
-        r" not charged to “visits” in ledger \w+\.",
+        r" rest on is true\. Spent: ε = ([\d.]+) of 3 at δ = 10⁻⁵\. This release \(ε = 1 at δ = 10⁻⁶ in the headline\)"
+        r" is included\. If all of the limit, ε = 3, were spent: at most 96 in 100\. Who set the limit is not recorded:"
+        r" ask the issuer\. Not counted: later releases \(this page is of \d{4}-\d\d-\d\d\), and any not charged to"
+        r" “visits” in ledger \w+\.",
         spent["Spent on these people so far"],
     )
     assert total <= float(shown[2]) <= total * 1.001
@@ -153,13 +167,16 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
     assert spent["Again next month?"].startswith(
         "Yes, if the limit allows it. One more like this adds at most ε = 1 at"
     )
-    assert "refuses, before a row is read, what would exceed the limit" in spent["Again next month?"]
+    assert "stops any run that would exceed the limit before a row is read" in spent["Again next month?"]
     with Ledger():
         found = answers(mean().to_html())
     assert found["Spent on these people so far"].startswith(
         "So far one release, this one: an attacker is right at most"
     )
-    assert "The ledger has no limit. (Used: ε = 1 at δ = 10⁻⁶; the" in found["Spent on these people so far"]
+    assert (
+        "Spent: ε = 1 at δ = 10⁻⁶. That is the ε of the headline: do not add" in found["Spent on these people so far"]
+    )
+    assert "The ledger has no limit." in found["Spent on these people so far"]
     assert "refuses nothing before it has a limit" in found["Again next month?"]
     content = second.to_dict()
     content["issued"]["ledger"] |= {"epsilon": None, "limit": None}
@@ -168,19 +185,39 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
     assert "no ε covers it at δ = 10⁻⁵" in unknown
 
 
-def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused():
+def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
     with Ledger(epsilon=3.0, delta=1e-5):
         first, second = mean(), mean()
     said = answers(first.to_html())["Again next month?"]
     shown = re.match(
-        r"Yes\. After one more like it the total would be at most ε = ([\d.]+) of 3 at δ = 10⁻⁵, and an attacker is"
-        r" right at most (\d+) times in 100\. Costs add up more slowly than by doubling\.",
+        r"Yes, the limit allows it\. After one more like it the total is at most ε = ([\d.]+) of 3 at δ = 10⁻⁵, and an"
+        r" attacker is right at most (\d+) times in 100\. Two cost less than twice one\. The limit has room for (\d+)"
+        r" more like it, as ledgers add up by default; with all of them an attacker is right at most (\d+) times in",
         said,
     )
     total, exact = second.record.issued.ledger.epsilon, norm.cdf(first.record.total.mu / np.sqrt(2))
     assert total <= float(shown[1]) <= total * 1.001
-    assert exact <= right_of_two_releases(first.record) <= exact + 1e-6, "Gaussian losses add in squares"
-    assert int(shown[2]) == times_in_100(right_of_two_releases(first.record))
+    assert exact <= right_of_releases(first.record, 2) <= exact + 1e-6, "Gaussian losses add in squares"
+    assert int(shown[2]) == times_in_100(right_of_releases(first.record, 2))
+    more = int(shown[3])
+    assert int(shown[4]) == times_in_100(right_of_releases(first.record, more + 1))
+    with Ledger(epsilon=3.0, delta=1e-5) as filled:
+        for _ in range(1 + more):
+            mean()
+        with pytest.raises(BudgetExceeded):
+            mean()
+    assert len(filled.entries()) == 1 + more, "as many as the first page said"
+    known = times_in_100(right_guesses(first.record))
+    bound = (
+        f"ε = 3, were spent: at most 96 in 100, a bound from ε and δ alone. {known}, and the figures of the next answer"
+    )
+    assert bound in answers(first.to_html())["Spent on these people so far"]
+    monkeypatch.setattr(account, "MOST_MORE", 3)
+    assert room(first.record) == 3
+    assert (
+        "has room for more than 3 more like it, as ledgers add up by default. Whether"
+        in answers(render_page(first.to_dict()))["Again next month?"]
+    )
     assert total_of_two(second.record) is None, "what the first cost is not in it"
     with Ledger(epsilon=1.0, delta=1e-5):
         tight = mean()
@@ -207,14 +244,15 @@ def test_two_rows_of_one_person_are_guessed_no_better_than_said():
 
 def test_who_made_it_when_and_how_to_check_it(tmp_path):
     plain = answers(mean().to_html())
-    assert plain["Made by"].startswith("The certificate does not say who, on ")
+    assert plain["Made by"].startswith("The certificate does not say who is responsible. Made on ")
     assert "without it, the author is unproven" in plain["Made by"]
-    assert "nobody is named as responsible" in plain["Taken on trust"]
+    assert "nobody is named as responsible. Ask the issuer to confirm each line" in plain["Taken on trust"]
     named = mean(responsible="Ann Author, Clinic", purpose="Planning")
     found = answers(named.to_html())
-    assert found["Made by"].startswith("“Ann Author, Clinic” (the issuer's words, not proved)")
-    assert f"on {named['issued']['date'][:10]}, with ppdp {named['versions']['ppdp']}." in found["Made by"]
-    assert "“Ann Author, Clinic” is named as responsible" in found["Taken on trust"]
+    assert found["Made by"].startswith("Responsible: “Ann Author, Clinic” (the issuer’s words, not proved)")
+    assert f"on {named['issued']['date'][:10]}, with ppdp {named['versions']['ppdp']}, by" in found["Made by"]
+    assert "Ask “Ann Author” to confirm each line" in found["Taken on trust"]
+    assert "Then telephone “Ann Author”, at a number that you know from elsewhere" in found["How to check it"]
     assert "Purpose: Planning" in found["Released"]
     assert named.digest in found["How to check it"]
 
@@ -224,7 +262,8 @@ def test_a_signature_is_named_only_if_it_was_checked():
     one, key = mean(), keys.Ed25519PrivateKey.generate()
     signature = one.sign(key)
     page = one.to_html(signature=signature, public_key=key.public_key())
-    assert f"the key {signature.key} has signed it" in answers(page)["Made by"]
+    assert f"with the key {signature.key}. This page cannot say whose key that is" in answers(page)["Made by"]
+    assert "this digest (not the key above)" in answers(page)["How to check it"]
     content = one.to_dict()
     content["issued"]["date"] = "2020-01-01T00:00:00+00:00"
     other = Certificate(content).to_html(signature=signature, public_key=key.public_key())
@@ -272,12 +311,12 @@ def test_the_page_shows_few_digits_and_the_document_has_all():
 
 def test_page_one_says_where_all_facts_and_settings_stand_and_there_they_are():
     page = render_page(document("unconditional"))
-    pointer = "“Public facts” has every fact with who said it, “Settings of the steps” every parameter"
+    pointer = "all facts and who said them (“Public facts”); all settings (“Settings of the steps”)"
     assert pointer in answers(page)["Taken on trust"]
     assert "<h2>Public facts</h2>" in page
     wide = make_pipeline(MinMaxScaler([(0, 1 + i) for i in range(60)]), GaussianMechanism()).fit(np.zeros((300, 60)))
     assert (
-        "has the first 50 declared facts with who said it; certificate.json has the others"
+        "the first 50 declared facts and who said them; certificate.json has the others (“Public facts”)"
         in (answers(wide.certificate_.to_html())["Taken on trust"])
     )
 
@@ -286,7 +325,7 @@ def test_page_one_says_where_all_facts_and_settings_stand_and_there_they_are():
 def test_every_public_parameter_of_every_step_is_listed(name):
     c = document(name)
     text = Reader(render_page(c)).text
-    listed = text[text.index("Settings of the steps Every") : text.index("Checklist after NIST")]
+    listed = text[text.index("Settings of the steps Every") : text.index("Checklist after NIST SP 800-226 What")]
     rungs = c["gate"]["ladder"]["rungs"] if c["gate"] and c["gate"]["ladder"] else []
     for part in (*c["steps"], *c["releases"], c["mechanism"], *rungs):
         for key, value in part["parameters"].items():
@@ -298,26 +337,27 @@ def test_columns_are_named_and_stages_stand_in_their_order_in_the_settings():
     frame = pd.DataFrame(np.zeros((400, 2)), columns=["age", "dose"])
     steps = MinMaxScaler((0, 1)), MeanImputer(columns=["dose"], statistics="noisy"), GaussianMechanism()
     text = Reader(make_pipeline(*steps).fit(frame).certificate_.to_html()).text
-    listed = text[text.index("Settings of the steps Every") : text.index("Checklist after NIST")]
+    listed = text[text.index("Settings of the steps Every") : text.index("Checklist after NIST SP 800-226 What")]
     assert "columns = [dose]" in listed
     assert listed.index("MinMaxScaler") < listed.index("the noisy means") < listed.index("GaussianMechanism")
 
 
 def test_the_foot_of_a_sheet_has_its_status_and_no_name_can_end_the_style():
     content = document("conditional")
-    content["dataset"] = '</style><script>"}\\ * { color: red } é' + "x" * 60
+    content["dataset"] = '</style><script>"}\\ * { color: red } é' + "x" * 90
     page = render_page(content)
-    (foot,) = re.findall(r'@bottom-left { content: "(.*)"; } }', page)
+    (foot,) = re.findall(r'@bottom-left { content: "(.*)"; white-space: pre-wrap; } }', page)
     assert set(re.sub(r"\\[0-9a-f]+ ", "", foot)) <= {*string.ascii_letters, *string.digits, *" .-"}
     read = re.sub(r"\\([0-9a-f]+) ", lambda one: chr(int(one[1], 16)), foot)
     data, digest, day = content["dataset"], content["digest"], content["issued"]["date"]
-    assert read == f"CONDITIONAL certificate · {data[:40]}… · {digest[:19]}… · {day[:10]}"
+    first = f"CONDITIONAL on what is assumed, and on “Taken on trust” · digest {digest[:19]}… · {day[:10]}"
+    assert read == f"{first}\nPrivacy certificate: {data[:90]}…"
     assert "script" not in Reader(page).tags
 
 
 def test_the_checklist_says_what_only_the_organisation_can_answer():
     text = Reader(render_page(document("unconditional"))).text
-    asked = text[text.index("Checklist after NIST SP 800-226") :]
+    asked = text[text.index("Checklist after NIST SP 800-226 What") :]
     for topic in ("Unit of privacy", "Bias", "Side channels", "Collection of the data", "Floating point", "Randomness"):
         assert topic in asked
     assert "Bias Not covered." in asked
@@ -330,7 +370,7 @@ def test_the_checklist_says_what_only_the_organisation_can_answer():
 
 
 def test_the_glossary_has_the_words_of_the_page_and_no_others():
-    page = Reader(render_page(document("unconditional"))).text
+    page = Reader(render_page(document("unconditional"))).text.replace("’", "'")
     words, told = page.split("Words on this page ")
     assert [term for term, _ in used(words)] == [term for term, said in GLOSSARY.items() if said in told]
     assert "The guarantee holds only if" not in told
@@ -369,4 +409,4 @@ def test_records_of_the_first_form_say_that_they_do_not_know():
     assert first.issued is None
     found = answers(render_page({**document("unconditional"), "issued": None}))
     assert found["Spent on these people so far"].startswith("Unknown: the certificate has an earlier form")
-    assert "at an unknown time" in found["Made by"]
+    assert "Made at an unknown time" in found["Made by"]

@@ -12,8 +12,10 @@ from pages import Reader, every_kind, real_documents, replaced
 
 from ppdp.certificate import Certificate
 from ppdp.certificate.pages.markup import printable
+from ppdp.certificate.pages.trust import READ_FROM_TABLE
 from ppdp.core.figures import figure
 
+STRAIGHT = str.maketrans("“”’", "'''")  # quotation marks as they are typed
 FREE_TEXT = "\x1f<script>alert('&amp;\"')</script>"
 
 both = pytest.mark.parametrize("render", [render_page, render_fragment])
@@ -117,7 +119,7 @@ def test_no_string_of_a_document_becomes_markup(documents, kind, render):
         if path[-1] not in fixed:
             hostile = replaced(hostile, path, FREE_TEXT)
     reader = Reader(render(hostile))
-    assert reader.text.count("alert('&amp;") >= 5
+    assert reader.text.translate(STRAIGHT).count("alert('&amp;") >= 5
     assert "script" not in reader.tags
     assert set(reader.tags) <= {*Reader(render(document)).tags, "dt", "dd"}
 
@@ -143,7 +145,7 @@ def test_no_string_of_a_document_becomes_markup(documents, kind, render):
 )
 def test_hostile_text_is_shown_as_text(documents, path):
     reader = Reader(render_page(replaced(documents["gated"], path, FREE_TEXT)))
-    assert FREE_TEXT.replace("\x1f", "\ufffd") in reader.text
+    assert FREE_TEXT.replace("\x1f", "\ufffd") in reader.text.translate(STRAIGHT)
 
 
 def test_hostile_names_of_parameters_and_arrays_are_shown_as_text(documents):
@@ -178,7 +180,12 @@ def test_first_words_are_status_and_guarantee(documents, kind, render):
         "CONDITIONAL": f"if what is assumed below holds, {pair}-differential privacy, end to end",
         "SEEDED": "nothing is protected; with secret noise",
     }[c["status"]]
-    assert Reader(render(c)).text.startswith(f"{c['status']} {promise}")
+    claim, text = f"{c['status']} {promise}", Reader(render(c)).text
+    if render is render_page:  # a title, and what ppdp is
+        title, _, text = text.partition(c["status"])
+        assert re.fullmatch("Privacy certificate.* ppdp is a program .* how little. ", title)
+        text = c["status"] + text
+    assert text.startswith(claim)
     assert ("-differential privacy, end to end" in render(c)) == (c["status"] != "SEEDED")
 
 
@@ -193,8 +200,9 @@ def test_the_title_of_the_page_makes_no_promise_without_its_if(documents):
 @both
 def test_every_status_says_what_it_rests_on(documents, render):
     texts = {kind: Reader(render(c)).text for kind, c in documents.items()}
-    assert "whatever the rows contain. It holds if what it rests on is true." in texts["unconditional"]
-    assert "checked first, by a noisy test whose price is included" in texts["gated"]
+    rests = "everything under “Taken on trust”" if render is render_page else "everything that it rests on"
+    assert f"Holds whatever the rows contain, but only if {rests} is true." in texts["unconditional"]
+    assert "checked first, by a noisy test whose cost is included" in texts["gated"]
     assert "Holds only if the following is true, which nothing has tested" in texts["conditional"]
     assert "Holds only if" in texts["classes read"]
     assert "read from y: not public" in texts["classes read"]
@@ -296,7 +304,7 @@ def test_figures_round_and_never_down_where_it_matters(value):
 
 @every_kind
 def test_page_names_everything(documents, kind):
-    c, text = documents[kind], Reader(render_page(documents[kind])).text
+    c, text = documents[kind], Reader(render_page(documents[kind])).text.translate(STRAIGHT)
     for step in c["steps"]:
         assert {step["name"], step["class"], step["way"], step["page"]} <= set(re.findall(r"[\w.-]+", text))
         assert all(condition["statement"] in text for condition in step["conditions"])
@@ -305,7 +313,8 @@ def test_page_names_everything(documents, kind):
     for fact in c["facts"]:
         assert fact["value"] in text or (fact["name"] == "gaps" and "any row may have some, in any column" in text)
         declared = f"declared, step {c['mechanism']['name']!r}" if c["mechanism"] else ""
-        assert fact["origin"].replace("parameter of the model", declared) in text
+        read = fact["origin"] in READ_FROM_TABLE
+        assert ("read off the table" if read else fact["origin"].replace("parameter of the model", declared)) in text
     assert all(words in text for words in c["not_covered"])
     assert all(a["route"] in text and a["reason"] in text for a in c["alternatives"])
     assert all(f"{name} {version}" in text for name, version in c["versions"].items())

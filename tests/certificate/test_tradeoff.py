@@ -119,8 +119,8 @@ def test_the_error_is_how_far_both_curves_are_apart(name):
 def test_the_sentence_for_one_person_rounds_up_and_names_the_choice():
     told = guess_in_words(changed(0.2367))
     assert told == (
-        "choosing between two possible records of one person, both equally likely, an attacker is right at most"
-        " 55 times in 100; without this release, 50 times"
+        "an attacker who must guess which of two possible records of one person was used, with even chances, is right"
+        " at most 55 times in 100; blind guessing, 50 times"
     )
     assert "51 times" in guess_in_words(changed(1e-3))
     assert "may be right every time" in guess_in_words(changed(9.0))

@@ -18,6 +18,9 @@ both = pytest.mark.parametrize("render", [render_page, render_fragment])
 OTHER_LAWS = ("gated, Laplace", "gated, whole", "a Laplace mean", "a vote", "diffprivlib's naive Bayes")
 
 
+STRAIGHT = str.maketrans("“”’", "'''")  # quotation marks as they are typed
+
+
 def terminal(content):
     return Certificate(content).to_text()
 
@@ -31,7 +34,7 @@ def plain(words):
 
 def text_of(render, content):
     shown = render(content)
-    return Reader(shown).text if shown.startswith("<") else plain(shown)
+    return Reader(shown).text.translate(STRAIGHT) if shown.startswith("<") else plain(shown)
 
 
 # ---------------------------------------------------------------- covered, and not

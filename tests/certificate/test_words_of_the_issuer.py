@@ -60,7 +60,7 @@ def test_every_form_shows_them_escaped_and_says_that_nothing_proves_them(render)
     content = document("unconditional")
     assert UNPROVED not in render(content)
     content["issued"] |= {"purpose": "<b>*shifts*</b>\u202e", "responsible": "Ann"}
-    shown = render(content)
+    shown = render(content).replace("’", "'")
     assert shown.count(UNPROVED) == 2 or render is render_text
     assert "".join(shown.split()).count("".join(UNPROVED.split())) == 2
     assert "\u202e" not in shown

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from xml.etree.ElementTree import Element
+from bisect import bisect_left
 
 from ppdp.certificate.numbers import draws_of, loss_of
-from ppdp.certificate.pages.markup import Cell, code, element
-from ppdp.certificate.pages.tradeoff import right_at, right_guesses, right_of_two_releases, times_in_100
+from ppdp.certificate.pages.markup import Cell, code, element, points
+from ppdp.certificate.pages.tradeoff import right_at, right_guesses, right_of_releases, times_in_100
 from ppdp.certificate.record import Issued, LedgerEntry, Record
 from ppdp.core.figures import figure
 from ppdp.exceptions import BudgetExceeded
 from ppdp.privacy.ledger.adaptive import Entry, GaussianAccount, refuse_overspend, total_epsilon
 
 NO_LEDGER = "Unknown: no ledger."
-TWICE = " People in both tables are charged twice, also if the table has changed."
+TWICE = "Whoever is in both tables pays twice, even if the table has changed."
+MOST_MORE = 100  # further releases that are counted one by one
+_GAUSSIAN = GaussianAccount(strict=True)
 
 
-def spent(c: Record) -> Cell:
-    """What all releases about these people come to, as far as a ledger or the process knows."""
+def spent(c: Record, whom: str) -> Cell:
+    """What all releases about these people come to, as far as a ledger or the process knows; ``whom`` can be asked."""
     issued = c.issued
     if issued is None:
-        return "Unknown: the certificate has an earlier form, which does not say."
+        return f"Unknown: the certificate has an earlier form, which does not say. Ask {whom} for all releases."
     if issued.ledger is None:
         together = issued.together
         known = (
@@ -28,12 +30,14 @@ def spent(c: Record) -> Cell:
             if together is None or together.delta >= 1
             else f"The {issued.fit} fits of its process come to {_pair(together.epsilon, together.delta)}."
         )
-        return f"{NO_LEDGER} {known} Nothing is known of releases by anybody else."
+        return f"{NO_LEDGER} {known} Nothing is known of releases by anybody else: ask {whom} for all of them."
     ledger = issued.ledger
-    return (
+    return points(
         element("b", _charged(c, ledger)),
-        f" {_at_the_limit(c, ledger)} {_in_epsilon(c, ledger)} Not counted: later releases (this is of {day(issued)}),"
-        f" and any not charged to “{ledger.dataset}” in ledger {ledger.account}.",
+        _in_epsilon(c, ledger),
+        _at_the_limit(c, ledger, whom),
+        f"Not counted: later releases (this page is of {day(issued)}), and any not charged to “{ledger.dataset}” in"
+        f" ledger {ledger.account}.",
     )
 
 
@@ -44,7 +48,7 @@ def _charged(c: Record, ledger: LedgerEntry) -> str:
         who = f"{ledger.position} releases, this one included"
     if c.status == "SEEDED":
         return f"So far {who}."
-    alone = ledger.position == 1 and c.part_of is None
+    alone = _alone(c, ledger)
     right = right_at(float("inf") if ledger.epsilon is None else ledger.epsilon, ledger.delta)
     times = _times(min(right, right_guesses(c)) if alone else right)
     assumed = ", if what is assumed holds" if c.status == "CONDITIONAL" else ""
@@ -52,40 +56,54 @@ def _charged(c: Record, ledger: LedgerEntry) -> str:
     return f"So far {who}: an attacker {times}{only_if}."
 
 
+def _alone(c: Record, ledger: LedgerEntry) -> bool:
+    """Whether the ledger holds this release and nothing else."""
+    return ledger.position == 1 and c.part_of is None
+
+
 def _times(right: float) -> str:
     times = times_in_100(right)
     return "may be right every time" if times >= 100 else f"is right at most {times} times in 100"
 
 
-def _at_the_limit(c: Record, ledger: LedgerEntry) -> str:
+def _at_the_limit(c: Record, ledger: LedgerEntry, whom: str) -> str:
     """What the ledger allows, and what an attacker could do if all of it were spent."""
     if ledger.limit is None:
         return "The ledger has no limit."
-    allowed = f"The ledger would allow up to ε = {figure(ledger.limit.epsilon)} in all"
-    if c.status != "SEEDED":
-        times = times_in_100(right_at(ledger.limit.epsilon, ledger.limit.delta))
-        most = f"at most {times} times in 100 is promised" if times < 100 else "an attacker may be right every time"
-        allowed += f", where {most}"
-    return f"{allowed}. This page does not know who set that limit."
+    allowed = f"If all of the limit, ε = {figure(ledger.limit.epsilon)}, were spent"
+    times = times_in_100(right_at(ledger.limit.epsilon, ledger.limit.delta))
+    if c.status == "SEEDED":
+        allowed = f"The limit is ε = {figure(ledger.limit.epsilon)}"
+    elif times >= 100:
+        allowed += ", an attacker might be right every time"
+    elif not _alone(c, ledger):
+        allowed += f": at most {times} in 100"
+    else:
+        allowed += (
+            f": at most {times} in 100, a bound from ε and δ alone. {times_in_100(right_guesses(c))}, and the figures"
+            " of the next answer, use all that is known of the noise: do not compare"
+        )
+    return f"{allowed}. Who set the limit is not recorded: ask {whom}."
 
 
 def _in_epsilon(c: Record, ledger: LedgerEntry) -> str:
     """The same on the scale of the ledger, and why the headline has another figure."""
-    at = f"at δ = {figure(ledger.delta, upward=True)}"
-    used = f"no ε covers it {at}" if ledger.epsilon is None else f"ε = {figure(ledger.epsilon, upward=True)} {at}"
-    scale = ""
-    if ledger.delta != c.delta:
-        scale = f" on a {'stricter' if c.delta < ledger.delta else 'looser'} scale, δ = {figure(c.delta, upward=True)}"
-    own = f"the headline's ε = {figure(c.epsilon, upward=True)} is"
-    if ledger.position == 1 and c.part_of is None:
-        return f"(Used: {used}; {own} the same release{scale}. Do not add the two.)"
-    return f"(Used: {used}; {own} {'this release' if c.part_of is None else 'this fit'} alone{scale}, and included.)"
+    at = f"δ = {figure(ledger.delta, upward=True)}"
+    of = "" if ledger.limit is None else f" of {figure(ledger.limit.epsilon)}"
+    used = "no ε covers it" if ledger.epsilon is None else f"ε = {figure(ledger.epsilon, upward=True)}{of}"
+    used, headline = f"Spent: {used} at {at}.", _pair(c.epsilon, c.delta)
+    if not _alone(c, ledger):
+        this = "This release" if c.part_of is None else "This fit"
+        return f"{used} {this} ({headline} in the headline) is included."
+    if ledger.delta == c.delta:
+        return f"{used} That is the ε of the headline: do not add the two."
+    return f"{used} The headline says {headline} of the same release: one cost on two scales, do not add."
 
 
-def total_of_two(c: Record) -> float | None:
-    """Epsilon of this release and one more like it, as its ledger adds up, infinite if that refuses; None if unknown.
+def _entry(c: Record) -> Entry | None:
+    """What its ledger counts this release as, where it is Gaussian and all that the ledger holds; None if unknown.
 
-    Known where this release is all that the ledger holds, and Gaussian: that is so if it alone comes to the total.
+    That is so if it alone comes to the ledger's total.
     """
     ledger = None if c.issued is None else c.issued.ledger
     loss = loss_of(c)
@@ -93,49 +111,94 @@ def total_of_two(c: Record) -> float | None:
         return None
     failure = loss.failure + (1 - loss.failure) * loss.gate
     entry = Entry(1, ledger.dataset, "", loss.mu, failure, draws_of(c), c.rows_per_unit, "released", "")
-    gaussian = GaussianAccount(strict=True)
-    if abs(total_epsilon([entry], ledger.delta, gaussian) - ledger.epsilon) > 1e-6 * ledger.epsilon:
+    alone = total_epsilon([entry], ledger.delta, _GAUSSIAN)
+    return entry if abs(alone - ledger.epsilon) <= 1e-6 * ledger.epsilon else None
+
+
+def _exceeds(entry: Entry, ledger: LedgerEntry, times: int) -> bool:
+    """Whether the ledger would refuse the last of so many releases like this one."""
+    if ledger.limit is None:
+        return False
+    try:
+        refuse_overspend([entry] * times, ledger.limit.epsilon, ledger.limit.delta, _GAUSSIAN)
+    except BudgetExceeded:
+        return True
+    return False
+
+
+def total_of_two(c: Record) -> float | None:
+    """Epsilon of this release and one more like it, as its ledger adds up; infinite if refused, None if unknown."""
+    entry = _entry(c)
+    if entry is None or c.issued is None or c.issued.ledger is None:
         return None
-    if ledger.limit is not None:
-        try:
-            refuse_overspend([entry, entry], ledger.limit.epsilon, ledger.limit.delta, gaussian)
-        except BudgetExceeded:
-            return float("inf")
-    return total_epsilon([entry, entry], ledger.delta, gaussian)
+    ledger = c.issued.ledger
+    return float("inf") if _exceeds(entry, ledger, 2) else total_epsilon([entry] * 2, ledger.delta, _GAUSSIAN)
 
 
-def again(c: Record) -> Cell:
+def room(c: Record) -> int | None:
+    """How many more releases like this one its ledger lets in, at most ``MOST_MORE``; None if unknown or no limit."""
+    entry = _entry(c)
+    if entry is None or c.issued is None or c.issued.ledger is None or c.issued.ledger.limit is None:
+        return None
+    ledger = c.issued.ledger
+    return bisect_left(range(1, MOST_MORE + 1), True, key=lambda more: _exceeds(entry, ledger, more + 1))
+
+
+def again(c: Record, whom: str) -> Cell:
     """Whether the same may be run once more, what that costs, and who refuses it."""
     if c.status == "SEEDED":
         return "No: give it secret noise first (no random_state)."
     ledger = None if c.issued is None else c.issued.ledger
     provided = "" if c.status == "UNCONDITIONAL" else " (if what is assumed holds)"
     if ledger is None:
-        own = _pair(*_own(c))
-        return (
-            element("b", "Yes, as a further release."),
-            f" One more like this adds at most {own} to what these people have spent{provided}. Nobody counts or"
-            " refuses it: charge all releases about these people to one ledger with a limit.",
+        return points(
+            (
+                element("b", "Yes, as a further release, if you accept its cost."),
+                f" One more like this adds at most {_pair(*_own(c))} to what these people have spent{provided}.",
+            ),
+            "Nobody counts or refuses it: charge all releases about these people to one ledger with a limit.",
         )
     refuses = (
-        " Charge it to the same ledger. That refuses nothing before it has a limit: give it one."
+        "Charge it to the same ledger. That refuses nothing before it has a limit: give it one."
         if ledger.limit is None
-        else " Charge it to the same ledger, which refuses, before a row is read, what would exceed the limit."
+        else "Charge it to the same ledger: it stops any run that would exceed the limit before a row is read."
     )
     total = total_of_two(c)
     if total is None:
-        return *_sums(c, ledger, provided), f"{TWICE}{refuses}"
+        return points(*_sums(c, ledger, provided), TWICE, refuses)
     if total == float("inf"):
-        return element("b", "No: one more like it would exceed the limit."), f"{TWICE}{refuses}"
+        return points(element("b", "No: one more like it would exceed the limit."), TWICE, refuses)
     of_limit = "" if ledger.limit is None else f" of {figure(ledger.limit.epsilon)}"
-    slower = ledger.epsilon is not None and total < 2 * ledger.epsilon
-    return (
-        element(
-            "b",
-            f"Yes. After one more like it the total would be at most ε = {figure(total, upward=True)}{of_limit} at δ ="
-            f" {figure(ledger.delta, upward=True)}, and an attacker {_times(right_of_two_releases(c))}{provided}.",
+    less = ledger.epsilon is not None and total < 2 * ledger.epsilon
+    return points(
+        (
+            element(
+                "b",
+                f"Yes, {'the limit allows it' if ledger.limit else 'as a further release, if you accept its cost'}.",
+            ),
+            f" After one more like it the total is at most ε = {figure(total, upward=True)}{of_limit} at δ ="
+            f" {figure(ledger.delta, upward=True)}, and an attacker {_times(right_of_releases(c, 2))}{provided}."
+            f"{' Two cost less than twice one.' if less else ''}",
         ),
-        f"{' Costs add up more slowly than by doubling.' if slower else ''}{TWICE}{refuses}",
+        _room_in_words(c, whom, provided),
+        TWICE,
+        refuses,
+    )
+
+
+def _room_in_words(c: Record, whom: str, provided: str) -> str | None:
+    more = room(c)
+    if more is None:
+        return None
+    number = f"more than {MOST_MORE}" if more == MOST_MORE else str(more)
+    with_all = (
+        ""
+        if more == MOST_MORE
+        else f"; with all of them an attacker {_times(right_of_releases(c, more + 1))}{provided}"
+    )
+    return (
+        f"The limit has room for {number} more like it, as ledgers add up by default{with_all}."
+        f" Whether that is wise is for whoever set the limit: ask {whom}."
     )
 
 
@@ -145,7 +208,7 @@ def _own(c: Record) -> tuple[float, float]:
     return whole.epsilon, whole.delta
 
 
-def _sums(c: Record, ledger: LedgerEntry, provided: str) -> tuple[Element | str, ...]:
+def _sums(c: Record, ledger: LedgerEntry, provided: str) -> tuple[Cell, ...]:
     """The same where only the sums of both epsilons and both deltas are known."""
     epsilon, delta = _own(c)
     total = ""
@@ -153,11 +216,21 @@ def _sums(c: Record, ledger: LedgerEntry, provided: str) -> tuple[Element | str,
         in_all = _pair(ledger.epsilon + epsilon, ledger.delta + delta)
         total = f", and then all comes to at most {in_all}, the sums"
     return (
-        element("b", "Yes, if the limit allows it." if ledger.limit else "Yes, as a further release."),
-        f" One more like this adds at most {_pair(epsilon, delta)}{total}{provided}. What that makes at δ ="
-        f" {figure(ledger.delta, upward=True)} this page cannot tell; for the ledger, ",
-        code("ppdp ledger"),
-        " tells what is spent.",
+        (
+            element(
+                "b",
+                "Yes, if the limit allows it."
+                if ledger.limit
+                else "Yes, as a further release, if you accept its cost.",
+            ),
+            f" One more like this adds at most {_pair(epsilon, delta)}{total}{provided}.",
+        ),
+        (
+            f"How many more fit, and what that makes at δ = {figure(ledger.delta, upward=True)}, this page cannot tell:"
+            " for whoever has the ledger, ",
+            code("ppdp ledger"),
+            " tells what is spent.",
+        ),
     )
 
 

@@ -17,6 +17,8 @@ from ppdp.core.figures import figure
 from ppdp.core.formula import EXACT_LAWS, GAUSSIAN
 from ppdp.privacy.losses import Part
 
+CHECKLIST = "Checklist after NIST SP 800-226"
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -33,7 +35,7 @@ def checklist(view: View) -> Sequence[Element]:
         (one.topic, one.certificate or "Not covered.", one.organisation or "Nothing further.") for one in answers(view)
     ]
     return (
-        h2("Checklist after NIST SP 800-226"),
+        h2(CHECKLIST),
         p(
             "What the guidelines for evaluating differential privacy guarantees (March 2025) ask, in our words: what"
             " the certificate answers, and what only the organisation can answer."
@@ -64,10 +66,11 @@ def _parameters(view: View) -> Iterator[Answer]:
     yield Answer("Unit of privacy", f"Protected: {view.protected}.", "Whether that unit is a person here.")
     yield Answer("Which datasets are neighbours", f"Two tables of which one becomes the other so: {view.neighbours}.")
     if c.neighbours.cuts:
-        limit = "Enforced: of each person only so many rows were kept. Whose a row is, is declared."
+        limit = f"Enforced: rows kept of each person: at most {c.rows_per_unit}. Whose a row is, is declared."
     else:
         limit = "One row: assumed, nobody declared it." if unit_on_trust(c) == ASSUMED_UNIT else unit_on_trust(c)
-    yield Answer("How much one person can contribute", limit, "" if c.neighbours.cuts else "Whether that is true.")
+    left = "Whether one id is one person, and nobody has two." if c.neighbours.cuts else "Whether that is true."
+    yield Answer("How much one person can contribute", limit, left)
     kind = "approximate" if c.delta > 0 else "pure"
     yield Answer(
         "Variant", f"{kind.title()} differential privacy; also μ of Gaussian differential privacy, with its error."
@@ -86,7 +89,7 @@ def _algorithms(view: View) -> Iterator[Answer]:
     yield Answer(
         "Correct algorithms",
         f"Each bound names its formula and its proof ({', '.join(pages)}), and ppdp verify computes all of them again.",
-        "Whether this run took place as recorded: a signature says who vouches for it.",
+        "Whether this run took place as recorded: a signature says which key vouches for it.",
     )
     yield Answer(
         "Preparing the rows, limits and clipping",
@@ -154,6 +157,6 @@ def _randomness(view: View) -> str:
     if view.record.status == "SEEDED":
         return "The noise came from a seed: nothing is protected."
     return (
-        "No seed was given. The distance of the sampled noise from the exact one is part of δ: at most"
-        f" {figure(view.record.total.allowance, upward=True)}."
+        "No seed was given, so nobody can compute the noise again, as must be. The distance of the sampled noise from"
+        f" the exact one is part of δ: at most {figure(view.record.total.allowance, upward=True)}."
     )

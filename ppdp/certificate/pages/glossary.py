@@ -24,24 +24,35 @@ GLOSSARY: Mapping[str, str] = {
     " probability.",
     "digest": "A fingerprint (SHA-256) of what the certificate claims: another claim has another one. It does not"
     " tell who wrote it.",
-    "ε": "Epsilon: how much more likely any outcome can be with one record of a person than with another, as a factor"
-    " exp(ε), apart from the small probability δ; smaller protects more.",
+    "ε": "Epsilon: how much more likely any outcome can be with one person's rows than with others in their place, as a"
+    " factor exp(ε), apart from the small probability δ; smaller protects more.",
     "false alarm": "An alarm of the attacker's test that is wrong.",
+    "fit": "One run of a pipeline on private rows; it spends the budget.",
     "gate": "One noisy test of what bounds need of the rows; if it does not pass, that refusal is all that leaves.",
-    "ledger": "The record of everything that was released about the same people; it refuses what exceeds its limit.",
+    "issuer": "Whoever ran the fit and hands out the certificate; the page knows only what the issuer said.",
+    "key": "A pair of long numbers: with the secret one its owner signs, with the public one anybody checks that.",
+    "ledger": "A record of what was released about the same people, as far as it was charged to it; it refuses"
+    " what exceeds"
+    " its limit.",
     "mechanism": "The last step of a pipeline: it releases an answer or a model with noise.",
-    "μ": "Mu: the strength of the whole guarantee in one number; telling two records apart is as hard as telling a"
-    " normal distribution from the same one shifted by μ standard deviations.",
+    "miss": "An alarm that the attacker's test does not raise though it should.",
+    "μ": "Mu: the strength of the whole guarantee in one number; telling two neighbouring datasets apart is as hard as"
+    " telling a normal distribution from the same one shifted by μ standard deviations.",
     "neighbouring datasets": "Two possible tables that differ in what is protected, such as one person's rows.",
     "noise": "Chance that is put in before anything leaves, so that one person's rows change little of what can be"
     " learned from it.",
     "person": "Whom the guarantee protects; a person owns one or more rows.",
-    "public": "Known to everybody, or fixed without looking at the private rows.",
+    "pipeline": "Stages in a fixed order, with a last step that releases something; fitted as one.",
+    "ppdp": "The program that made the certificate, and that checks it; it adds noise to what it computes from tables.",
+    "public": "What everybody may know: fixed without looking at the private rows, or not protected, such as"
+    " the names of"
+    " columns.",
     "row": "One record of the table.",
     "SEEDED": "The noise can be computed again from a seed, so nothing is protected; for tests.",
     "sensitivity": "The most by which an answer can change if one table is exchanged for a neighbouring one.",
-    "signature": "A mark that only the owner of a secret key can make, and that anybody can check: it says who vouches"
-    " for the certificate.",
+    "signature": "A mark that only the owner of a secret key can make, and that anybody can check; whose key it"
+    " is has to"
+    " be asked.",
     "stage": "A transformer in a pipeline: it prepares the rows, for instance fills missing values or scales.",
     "trade-off": "How rare misses can be at each rate of false alarms; the guarantee keeps both from being rare.",
     "UNCONDITIONAL": "The guarantee holds whatever the private rows contain, if what was declared is true.",
@@ -61,4 +72,6 @@ def used(words: str) -> Sequence[tuple[str, str]]:
 
 def glossary(words: str) -> Sequence[Element]:
     """The terms of a page as a section of it."""
-    return h2("Words on this page"), pairs(*used(words))
+    listed = pairs(*used(words))
+    listed.set("class", "words")
+    return h2("Words on this page"), listed

@@ -17,6 +17,7 @@ _TOGETHER = re.compile(
     r" (?==[ \u00a0])|(?<=\d) (?=%)|(?<=[εδμσ] =) |(?<=[εδμσ]\u00a0=) |(?<=\d) (?=to [-−]?\d)|(?<=\d to) (?=[-−]?\d)"
 )
 _QUOTED = re.compile(r"(?<![\w=])'([^']+)'(?!\w)")
+_APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")
 _MINUS = re.compile(r"(?<![\w-])-(?=\d)")
 Cell = Element | str | None | tuple[Element | str | None, ...]
 
@@ -56,6 +57,12 @@ def items(texts: Sequence[str], class_: str | None = None) -> Element:
     return element("ul", *(element("li", text) for text in texts), class_=class_)
 
 
+def points(*cells: Cell, class_: str | None = None) -> Element:
+    """A list of points, each of words and elements; None is left out."""
+    given = (cell for cell in cells if cell is not None)
+    return element("ul", *(element("li", *_parts(cell)) for cell in given), class_=class_)
+
+
 def pairs(*lines: tuple[str, Cell] | None) -> Element:
     """Names with their values; None is left out."""
     children = []
@@ -86,14 +93,14 @@ def explained(meanings: Iterable[tuple[str, str]]) -> Element | None:
 
 
 def typeset(words: str) -> str:
-    """Quotation marks and minus signs as print has them.
+    """Quotation marks, apostrophes and minus signs as print has them.
 
     Examples
     --------
     >>> typeset("one person's rows in the step 'log': -1 to 2")
-    "one person's rows in the step “log”: −1 to 2"
+    'one person’s rows in the step “log”: −1 to 2'
     """
-    return minus(_QUOTED.sub(r"“\1”", words))
+    return minus(_APOSTROPHE.sub("’", _QUOTED.sub(r"“\1”", words)))
 
 
 def minus(words: str) -> str:
@@ -101,12 +108,17 @@ def minus(words: str) -> str:
     return _MINUS.sub("−", words)
 
 
-def unbroken(node: Element) -> Element:
-    """The tree, where no line ends within ``ε = 1`` or ``-1 to 1``."""
+def printed(node: Element) -> Element:
+    """The tree with quotation marks as print has them, where no line ends within ``ε = 1`` or ``-1 to 1``."""
     for one in node.iter():
-        if one.tag != "desc":  # which is read aloud
-            one.text, one.tail = (words and _TOGETHER.sub("\u00a0", words) for words in (one.text, one.tail))
+        if one.tag not in ("desc", "code"):  # what is read aloud, and what is typed
+            one.text = one.text and _set(one.text)
+        one.tail = one.tail and _set(one.tail)
     return node
+
+
+def _set(words: str) -> str:
+    return _TOGETHER.sub("\u00a0", _APOSTROPHE.sub("’", _QUOTED.sub(r"“\1”", words)))
 
 
 def _parts(content: Cell) -> tuple[Element | str | None, ...]:
@@ -126,7 +138,7 @@ def _style() -> str:
 def _foot(words: str) -> str:
     """The style that prints these words at the foot of every sheet; but for the plainest, each letter is its number."""
     plain = (one if one.isascii() and (one.isalnum() or one in " .-") else f"\\{ord(one):x} " for one in words)
-    return f'@page {{ @bottom-left {{ content: "{"".join(plain)}"; }} }}\n'
+    return f'@page {{ @bottom-left {{ content: "{"".join(plain)}"; white-space: pre-wrap; }} }}\n'
 
 
 def html_page(title: str, main: Element, foot: str = "") -> str:

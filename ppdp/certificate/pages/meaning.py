@@ -14,21 +14,27 @@ from ppdp.core.figures import figure
 MODELS = ("learning.", "lora.", "diffprivlib.")  # formulas of last steps that predict
 FALSE_ALARMS = (0.01, 0.05)
 ON_TRUST = (
-    "What is “declared” was taken from the user's word, and nothing has checked it. Ask of each, first of the ranges,"
-    " where it comes from: the promise does not hold if it was read off these rows."
+    "“Declared” means: said by whoever ran the fit, and nothing has checked it. Ask of each, first of the ranges, where"
+    " it comes from: the promise does not hold if it was taken from these rows."
 )
 DIGEST = (
     "A digest that matches shows that nothing was damaged, not who wrote the document: whoever changes it can compute a"
     " new one. Compare it with the digest that the issuer told you, or check the issuer's signature, which nobody else"
-    " can make."
+    " can make: the key must be the issuer's."
 )
 PLAINLY = {
     "exceptions raised on invalid values": "In this run an entry that is missing where none was announced, that is"
     " infinite, or a label that was not announced would have stopped the run; whoever learns that it stopped learns"
     " something about the data. Under the other setting such entries are replaced by public values, and that is"
     " covered.",
+    "that a run stops because a row has no id": "In this run a row without an id would have stopped the run, which"
+    " tells that there is such a row. Under the other setting it is left out.",
+    "that a run stops because there are more": "There were no more rows than the limit that was declared, else the run"
+    " would have stopped, and told that there are.",
+    "that a column holds text": "That a column holds words rather than numbers counts as known.",
 }
 FACTS = {
+    "adjacency": "which datasets are neighbours",
     "n_rows": "number of rows",
     "n_features": "number of columns",
     "feature_names": "column names",
@@ -63,6 +69,9 @@ TERMS = {
     "medians": "of every column",
     "quantile-pairs": "a lower and an upper quantile of every column",
     "quantile-triples": "a lower quantile, the median and an upper quantile of every column",
+    "lipschitz": "how many times farther apart a map can put two rows; none if no limit was declared",
+    "row_norm": "no row is longer than this",
+    "entry_bound": "no entry is larger than this",
     "categories": "those of a column that so many rows hold that their noisy weight exceeds a public threshold, with"
     " that weight; nothing leaves of any other",
     "replaced": "the row holds something else",
@@ -137,21 +146,21 @@ def rounded_down(share: float) -> str:
     return f"{math.floor(share * 10_000) / 100:.2f}\u00a0%"
 
 
-def status_in_words(content: Record) -> str:
+def status_in_words(content: Record, rests_on: str = "everything that it rests on") -> str:
     """One sentence for the status."""
     if content.status == "SEEDED":
         return "For tests only: do not rely on it."
     if content.status == "CONDITIONAL":
-        return "Holds only if the following is true, which nothing has tested, and if what it rests on is true."
-    tested = " What the stages need of the rows was checked first, by a noisy test whose price is included."
+        return f"Holds only if the following is true, which nothing has tested, and if {rests_on} is true."
+    tested = " What the stages need of the rows was checked first, by a noisy test whose cost is included."
     gated = tested if content.gate is not None else ""
-    return f"UNCONDITIONAL means: whatever the rows contain. It holds if what it rests on is true.{gated}"
+    return f"Holds whatever the rows contain, but only if {rests_on} is true.{gated}"
 
 
 def covered_in_words(content: Record) -> tuple[str, ...]:
     """What the promise speaks of, one line each."""
     gate, search, left = content.gate, content.search, what_left(content)
-    words, settled = [], "settled from the certificate's facts alone, before any row was seen"
+    words, settled = [], "settled from the facts on this certificate alone, before the program looked at any row"
     if search is not None:
         count = search.selection.candidates
         tried = f"the fits of {count} candidates, the choice among them, and the last fit on all rows"
@@ -161,7 +170,7 @@ def covered_in_words(content: Record) -> tuple[str, ...]:
         "whatever is made of that without the private rows: a published model, and what it says of other rows",
     ]
     if any(step.way != "public" for step in content.steps):
-        words.append("the cleaning: what the stages took from the private rows is part of the price")
+        words.append("the cleaning: what the stages took from the private rows is part of the cost")
     if gate is not None and gate.ladder:
         settled += ", but for the rung of the ladder, which the noisy test chose; its answer is paid for"
     words.append(f"how each step was computed: {settled}")

@@ -8,6 +8,7 @@ from xml.etree.ElementTree import Element
 from ppdp.certificate.pages.checklist import checklist
 from ppdp.certificate.pages.curves import curve, tradeoff
 from ppdp.certificate.pages.drawing import budget_bar, distance_bars, power_curve
+from ppdp.certificate.pages.facts import facts
 from ppdp.certificate.pages.glossary import glossary
 from ppdp.certificate.pages.markup import (
     Cell,
@@ -18,26 +19,28 @@ from ppdp.certificate.pages.markup import (
     h2,
     html_page,
     items,
-    minus,
     number,
     p,
     pairs,
+    printed,
     small,
     table,
-    unbroken,
 )
-from ppdp.certificate.pages.meaning import DIGEST, FACTS, ON_TRUST, RULES, WAYS, rounded_up, slack_in_words, terms
+from ppdp.certificate.pages.meaning import DIGEST, RULES, WAYS, rounded_up, slack_in_words, terms
 from ppdp.certificate.pages.settings import settings
-from ppdp.certificate.pages.summary import PUBLIC_FACTS, first_page
-from ppdp.certificate.pages.trust import LIMITS
+from ppdp.certificate.pages.summary import TITLE, TRUST, VERIFY, first_page
 from ppdp.certificate.pages.view import ASKED, Noise, View, law_of, only_the_last, spreads
 from ppdp.certificate.record import Mechanism, Record, Step
 from ppdp.core.formula import CHOICE, FLIPS, GAUSSIAN
 from ppdp.privacy.gate import GATE_KINDS
 
-STATUSES = ("chosen", "offered", "not offered")
-MOST_LETTERS = 40  # of the name of the data, at the foot of a sheet
-GIVEN = "range of what comes out in "
+MEANT = {
+    "chosen": "used",
+    "offered": "possible, and not used",
+    "not offered": "not possible here",
+}
+STATUSES = tuple(MEANT)
+MOST_LETTERS = 90  # of the name of the data, at the foot of a sheet
 RUNGS = ("did not pass", "passed, used", "not needed")
 
 
@@ -67,7 +70,7 @@ def render_page(view: View, signer: str | None = None) -> str:
         closing(view),
     )
     words = " ".join(text for part in parts if part is not None for text in part.itertext())
-    main = unbroken(element("main", *parts, *glossary(words), class_=c.status.lower()))
+    main = printed(element("main", *parts, *glossary(words), class_=c.status.lower()))
     return html_page(f"{title}: {c.dataset}" if c.dataset else title, main, _foot(c))
 
 
@@ -75,7 +78,13 @@ def _foot(c: Record) -> str:
     """What a single sheet must say: what it is a part of, and that there is an if."""
     data, day = c.dataset or "", "" if c.issued is None else c.issued.date[:10]
     short = data if len(data) <= MOST_LETTERS else f"{data[:MOST_LETTERS]}…"
-    return " · ".join(filter(None, (f"{c.status} certificate", short, f"{c.digest[:19]}…", day)))
+    status = {
+        "UNCONDITIONAL": f"UNCONDITIONAL, if all under {TRUST} is true",
+        "CONDITIONAL": f"CONDITIONAL on what is assumed, and on {TRUST}",
+        "SEEDED": "SEEDED: nothing is protected",
+    }[c.status]
+    first = " · ".join(filter(None, (status, f"digest {c.digest[:19]}…", day)))
+    return f"{first}\n{TITLE}{f': {short}' if short else ''}"
 
 
 def meaning(view: View) -> Sequence[Element]:
@@ -106,7 +115,9 @@ def meaning(view: View) -> Sequence[Element]:
 def coverage(view: View) -> Sequence[Element | None]:
     """What the guarantee speaks of, and what it says nothing about."""
     excluded = (
-        element("li", sentence, small(plainly, class_="plainly") if plainly else None)
+        element("li", plainly, small(f"In the certificate's words: {sentence}", class_="plainly"))
+        if plainly
+        else element("li", sentence)
         for sentence, plainly in view.not_covered
     )
     return (
@@ -122,20 +133,27 @@ def stages(view: View) -> Sequence[Element | None]:
     """How far apart neighbouring datasets can be, stage by stage."""
     c, points = view.record, view.points
     lines: list[tuple[Cell, ...]] = []
+    same = len({point.labels for point in points}) == 1  # then bars would only repeat each other
     for point, bar, step in zip(points, distance_bars(points), [None, *c.steps]):
-        name, way, page = ("At the entrance", None, None) if step is None else (_stage(step), step.way, code(step.page))
-        lines.append((name, way, (bar, small(", ".join(point.labels))), bound(point.rows), page))
+        entrance = "At the entrance", "-", "by definition"
+        name, way, page = entrance if step is None else (_stage(step), step.way, code(step.page))
+        labels = ", ".join(point.labels)
+        lines.append((name, way, labels if same else (bar, small(labels)), bound(point.rows), page))
     scale = " The bars are logarithmic." if spreads([point.rows for point in points]) else ""
     moved = any(point.distance.moved for point in points)
+    with_and_without = " (with and without one person's rows, as on page one, is one such case)" * c.neighbours.cuts
     toggled = " or toggled" if any(point.distance.toggled for point in points) else ""
     return (
         h2("How far apart two neighbouring datasets can be"),
         p(
-            f"{c.neighbours.change_made} at the entrance; a stage that is fitted to the rows without noise can pass the"
-            " change on to others. “In replaced rows” weighs all of it: a sum over the rows changes at most as if that"
-            f" many had been replaced.{scale}"
+            f"{c.neighbours.change_made} at the entrance{with_and_without}; a stage that is fitted to the rows without"
+            " noise can pass the change on to others. “In replaced rows” weighs all of it: a sum over the rows changes"
+            f" at most as if that many had been replaced.{scale} “Proof” names the page of ppdp's documentation"
+            " (docs/theory) that proves the bound."
         ),
-        p(
+        None
+        if same
+        else p(
             element("span", element("i", class_="key u"), f"replaced{toggled}"),
             " ",
             element("span", element("i", class_="key m"), "moved") if moved else None,
@@ -143,8 +161,12 @@ def stages(view: View) -> Sequence[Element | None]:
             element("span", element("i", class_="key t"), "where the stage before ended"),
             class_="note legend",
         ),
-        explained((way, words) for way, words in WAYS.items() if any(step.way == way for step in c.steps)),
-        explained(terms(label.split()[1] for point in points for label in point.labels)),
+        explained(
+            [
+                *((way, words) for way, words in WAYS.items() if any(step.way == way for step in c.steps)),
+                *terms(label.split()[1] for point in points for label in point.labels),
+            ]
+        ),
         table(
             [("Stage", ""), ("Way", ""), ("Rows that can differ", "wide"), ("In replaced rows", "n"), ("Proof", "")],
             lines,
@@ -283,50 +305,7 @@ def _asks(m: Mechanism) -> str:
     )
 
 
-def facts(view: View) -> Sequence[Element]:
-    """Public facts with their origins."""
-    names = {**FACTS, **({"n_rows": "number of rows, at most"} if view.record.neighbours.hides_number else {})}
-    return (
-        h2(PUBLIC_FACTS),
-        p(f"The derivation rests on these, and they are published with it. {ON_TRUST}"),
-        table(
-            [("Fact", ""), ("Value", "wide"), ("Origin", "")],
-            [
-                (names.get(name, name), _value(name, value), _origin(origin, view.record))
-                for name, value, origin in _once(view.facts)
-            ],
-            class_="facts cards",
-        ),
-    )
-
-
-def _value(name: str, value: str) -> str:
-    """A fact's value: what is a number with its minus, and missing values with where they may stand."""
-    if (name, value) == ("gaps", "any row may have gaps"):
-        return "any row may have some, in any column"
-    return minus(value) if name.startswith("range of ") or name in LIMITS else value
-
-
-def _origin(origin: str, c: Record) -> str:
-    """A fact's origin, where a parameter of the last step is called declared as on page one."""
-    start = "parameter of the model"
-    if not origin.startswith(start) or c.mechanism is None:
-        return origin
-    return f"declared, step {c.mechanism.name!r}{origin.removeprefix(start)}"
-
-
-def _once(given: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """Facts, where the range that a stage gives and that of the same column in the next one stand in one line."""
-    origins: dict[tuple[str, str], str] = {}
-    for name, value, origin in given:
-        short = name.replace(GIVEN, "range of ")
-        told = f"{origin} (what comes out)" if name.startswith(GIVEN) else origin
-        before = origins.get((short, value))
-        origins[short, value] = told if before is None else f"{before}; {told}"
-    return [(name, value, origin) for (name, value), origin in origins.items()]
-
-
-def routes(c: Record) -> Sequence[Element]:
+def routes(c: Record) -> Sequence[Element | None]:
     """Every way through the stages that was weighed, before any data; of a ladder, its rungs, the tightest first."""
     ladder = c.gate.ladder if c.gate is not None else None
     last = c.mechanism or (c.releases[-1] if c.releases else None)
@@ -347,13 +326,14 @@ def routes(c: Record) -> Sequence[Element]:
     return (
         h2("Rungs of the ladder" if ladder else "Routes considered"),
         p(_decided(c)),
+        None if ladder else explained((status, MEANT[status]) for status in STATUSES if status in told),
         table([("Rung" if ladder else "Route", ""), ("Status", ""), (noise, "n")], lines, class_="routes cards"),
     )
 
 
 def _decided(c: Record) -> str:
     """What decided which of them was used: public facts, and on a ladder the noisy test."""
-    before = "Settled from the facts above, before any row was seen"
+    before = "Settled from the facts above, before the program looked at any row"
     ladder = c.gate.ladder if c.gate is not None else None
     if ladder:
         return (
@@ -371,21 +351,29 @@ def closing(view: View) -> Element:
     c = view.record
     return element(
         "footer",
-        h2("How to verify"),
+        h2(VERIFY),
         p(
+            "Get the source folder of ppdp from your own IT, not from the author of this page, who could change both,"
+            " and install it there: ",
+            code("pip install ."),
+            ". Then, where certificate.json lies, ",
             code("ppdp verify certificate.json"),
-            " computes every figure again from the public parameters in the JSON document, without the data. It does"
-            f" not check free text: names, origins of facts, versions. This page only shows that document. {DIGEST}",
+            " computes every figure again from the public parameters in that document, without the data; of the file"
+            " that is to be published, ",
+            code("ppdp verify FILE"),
+            " also compares the released numbers with the certificate in it. Neither checks free text: names, origins"
+            " of facts, versions.",
+        ),
+        p(
+            f"{DIGEST} With the files certificate.json.sig and public.pem from the issuer: ",
+            code("ppdp verify certificate.json --signature certificate.json.sig --public-key public.pem"),
+            ".",
         ),
         pairs(
             ("Issued", view.issued) if view.issued else None,
             ("Digest of the document", element("span", c.digest, class_="hash")),
             ("SHA-256 of the numbers", element("span", c.released.sha256, class_="hash")),
             ("SHA-256 of the steps", element("span", c.released.inference, class_="hash")),
-            (
-                "What to do with them",
-                (code("ppdp verify FILE"), " compares both with what is in the file: nobody has to do it by hand."),
-            ),
             ("Invalid values", {"error": "stop the run", "repair": "are repaired row by row"}[c.invalid]),
             ("Form", c.schema),
             ("Versions", ", ".join(f"{name} {version}" for name, version in c.versions.items())),

@@ -28,7 +28,10 @@ def settings(c: Record) -> Sequence[Element | None]:
     lists = f", and of a list of more than {MOST} values the first three and the last are shown" if long else ""
     return (
         h2(SETTINGS),
-        p(f"Every public parameter. Numbers are rounded to four digits{lists}; certificate.json has them in full."),
+        p(
+            "Every public parameter. Numbers are rounded to the nearest with four digits, so that a width can differ in"
+            f" its last digit from the ranges above, which are rounded outwards{lists}; certificate.json has all."
+        ),
         explained(terms(key for *_, parameters in places for key in parameters)),
         table([("Step", ""), ("Public parameters", "wide")], lines, class_="settings cards"),
     )
@@ -36,12 +39,13 @@ def settings(c: Record) -> Sequence[Element | None]:
 
 def _places(c: Record) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Whatever has parameters: its name, what it is, and they."""
-    domain = c.entrance.domain
+    domain, tools = c.entrance.domain, {step.name: step.class_ for step in c.steps}
     for i, step in enumerate(c.steps):
         yield step.name, step.class_, _named(step.parameters, domain)
         for release in (release for release in c.releases if release.at == i):
             parameters = _named(release.parameters, domain)
-            yield ", ".join(release.serves), f"the noisy {release.statistic}", parameters
+            served = ", ".join(dict.fromkeys(tools[name] for name in release.serves if name in tools))
+            yield ", ".join(release.serves), f"{served}: the noisy {release.statistic}", parameters
         domain = step.domain
     if c.gate is not None and c.gate.ladder:
         for i, rung in enumerate(c.gate.ladder.rungs):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from xml.etree.ElementTree import Element
 
 from ppdp.certificate.issued import UNPROVED
 from ppdp.certificate.pages.account import again, day, spent
-from ppdp.certificate.pages.markup import Cell, bound, code, element, items, p, pairs, typeset
-from ppdp.certificate.pages.meaning import MODELS, what_left
+from ppdp.certificate.pages.checklist import CHECKLIST
+from ppdp.certificate.pages.markup import Cell, bound, code, element, items, p, pairs, points, typeset
+from ppdp.certificate.pages.meaning import MODELS, status_in_words, what_left
 from ppdp.certificate.pages.settings import SETTINGS
 from ppdp.certificate.pages.tradeoff import right_guesses, right_of_two_rows, times_in_100
 from ppdp.certificate.pages.trust import ASSUMED_UNIT, MOST_FACTS, not_shown, unit_on_trust
@@ -17,43 +19,54 @@ from ppdp.core.adjacency import UNPROTECTED
 from ppdp.core.figures import figure
 from ppdp.core.formula import FORMULAS
 
+TITLE = "Privacy certificate"
+PROGRAM = (
+    "ppdp is a program that adds noise to results, so that little can be learned of any one person; this page says how"
+    " little."
+)
+BREAKS_OFF = {
+    "exceptions raised on invalid values": "a faulty entry",
+    "that a run stops because a row has no id": "a row without an id",
+    "that a run stops because there are more": "too many rows",
+}
+ATTEMPTS = "evaluation on private rows"
 IN_SHORT = {
-    "exceptions raised on invalid values": "that a run breaks off on a faulty entry, which can reveal something",
-    "evaluation on private rows": "earlier attempts, scores, plots and tuning on these"
-    " rows, unless they are charged to a ledger",
-    "that a column holds text": "which columns hold text",
+    "that a column holds text": "which columns hold words rather than numbers",
     "statistics of the private data": "statistics of these rows made elsewhere",
-    "that a run stops because there are more": "that a run breaks off because there are more rows than declared",
-    "that a run stops because a row has no id": "that a run breaks off at a row without an id",
+    "whoever can read the machine's memory": "reading the machine's memory while ppdp runs",
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
 }
 PUBLIC_FACTS = "Public facts"
-MEMBERSHIP = "Whether a named person is in the table is hidden to the same degree"
+TRUST = "“Taken on trust”"
+VERIFY = "How to verify"
+MEMBERSHIP = "whether a named person is in the table"
 
 
 def first_page(view: View, signer: str | None) -> Element:
     """Status, what it means for one person, and all else that somebody who signs must know."""
-    c = view.record
+    c, whom = view.record, asked(view)
     claim = (view.before, "(ε, δ) = (", bound(c.epsilon), ", ", bound(c.delta), f"){view.after}")
     return element(
         "header",
+        element("h1", f"{TITLE}: {c.dataset}" if c.dataset else TITLE),
+        p(PROGRAM, class_="program"),
         items(view.beside, class_="beside") if view.beside else None,
-        element("h1", element("span", c.status, class_="status"), " ", *claim),
-        p(view.meaning, " ", element("b", "See “Taken on trust”."), class_="lede"),
+        p(element("span", c.status, class_="status"), " ", *claim, class_="claim"),
+        p(status_in_words(c, f"everything under {TRUST}"), class_="lede"),
         items(c.reasons, class_="reasons") if c.reasons else None,
         items([f"Warning: {warning}" for warning in c.warnings], class_="warnings") if c.warnings else None,
         pairs(
             ("For one person", _for_one(view)),
-            ("Who is protected", (_PROVIDED.get(c.status), _protected(c), _duplicates(c))),
+            ("Who is protected", (_PROVIDED.get(c.status), *_protected(c))),
             ("Against whom", _against(c)),
             ("Released", _released(view)),
-            ("Taken on trust", _trusted(view)),
-            ("Spent on these people so far", spent(c)),
-            ("Again next month?", again(c)),
-            ("May it be published?", _publishing(view)),
+            ("Taken on trust", _trusted(view, whom)),
+            ("Spent on these people so far", spent(c, whom)),
+            ("Again next month?", again(c, whom)),
+            ("May it be published?", _publishing(view, whom)),
             ("Not covered", _not_covered(view)),
-            ("Made by", _made(view, signer)),
-            ("How to check it", _check(c)),
+            ("Made by", _made(view, signer, whom)),
+            ("How to check it", _check(c, signer, whom)),
         ),
         class_="first",
     )
@@ -61,7 +74,8 @@ def first_page(view: View, signer: str | None) -> Element:
 
 def _for_one(view: View) -> Cell:
     sentence = f"{view.proviso}{view.guess}."
-    return element("b", sentence[0].upper() + sentence[1:])
+    accepted = "" if view.record.status == "SEEDED" else " Whether that is good enough is for you to decide."
+    return element("b", sentence[0].upper() + sentence[1:]), accepted
 
 
 _PROVIDED = {
@@ -70,33 +84,40 @@ _PROVIDED = {
 }
 
 
-def _protected(c: Record) -> str:
+def _protected(c: Record) -> tuple[Element | str, ...]:
     """People, their rows, and on whose word."""
     neighbours, n = c.neighbours, figure(c.entrance.domain["n_rows"])
-    each = "one row each" if neighbours.rows == 1 else f"at most {neighbours.rows} rows each"
+    table = f"the table “{c.dataset}”" if c.dataset else "the table"
     if not neighbours.record_level:
-        return f"Only {neighbours.unit}; {UNPROTECTED}."
+        return (f"Only {neighbours.unit}; {UNPROTECTED}.",)
     if neighbours.cuts:
-        kept = "1 row" if neighbours.rows == 1 else f"{neighbours.rows} rows"
+        most = "at most one of them was" if neighbours.rows == 1 else f"at most {neighbours.rows} of them were"
         return (
-            f"Each person with all of their rows, of which at most {kept} were kept. {MEMBERSHIP}. The exact number of"
-            " rows is not public."
+            f"Every person in {table} (one id = one person), with all their rows, of which {most} used, drawn"
+            " in secret.",
+            points(
+                f"Protected alike: what the rows hold, how many a person has, {MEMBERSHIP}.",
+                f"The number of rows in the table is not public either, only that at most {n} were used.",
+            ),
         )
+    each = "one row each" if neighbours.rows == 1 else f"at most {neighbours.rows} rows each"
     each += " (declared, not checked)"
     if neighbours.hides_number:
         return (
-            f"Each person, in the table or not, {each}. {MEMBERSHIP}. Of the number of rows only this is public: at"
-            f" most {n}."
+            f"Every person, in {table} or not, {each}.",
+            points(
+                f"Protected alike: what their rows hold, and {MEMBERSHIP}.",
+                f"Of the number of rows only this is public: at most {n}.",
+            ),
         )
-    public = f"{MEMBERSHIP}, but the number of rows is public."
+    public = f"Protected alike: what the rows hold, and {MEMBERSHIP}; the number of rows, {n}, is public."
     if unit_on_trust(c) == ASSUMED_UNIT:
         return (
-            f"Each of the {n} rows in the table. {public} Nobody has confirmed that each row is a different person. A"
-            f" person with two rows has weaker protection{_two_rows(c)}."
+            f"Each of the {n} rows of {table}. Nobody has confirmed that each is a different person.",
+            points(public, f"A person with two rows has weaker protection{_two_rows(c)}.{_duplicates(c)}"),
         )
-    if neighbours.single:
-        return f"Each of the {n} people in the table, {each}. {public}"
-    return f"Each person in the table of {n} rows, {each}. {public}"
+    people = f"Each of the {n} people" if neighbours.single else "Every person"
+    return f"{people} in {table}, {each}.", points(f"{public}{_duplicates(c)}")
 
 
 def _two_rows(c: Record) -> str:
@@ -107,16 +128,16 @@ def _two_rows(c: Record) -> str:
     return f": an attacker is right at most {two} times in 100, not {one}"
 
 
-def _duplicates(c: Record) -> str | None:
+def _duplicates(c: Record) -> str:
     """What a stage that looks for duplicates does not look for."""
     found = [step for step in c.steps if step.class_.endswith("Deduplicator")]
-    if not found or c.neighbours.cuts or not c.neighbours.record_level:
-        return None
+    if not found:
+        return ""
     names = ", ".join(f"“{step.name}”" for step in found)
     equal = "equal" if all(step.class_ == "Deduplicator" for step in found) else "equal or close"
     if unit_on_trust(c) == ASSUMED_UNIT:
         return f" Removing duplicates ({names}) does not help: the two may differ."
-    return f" Removing duplicates ({names}) is no check of that: it looks for {equal} rows, not for people."
+    return f" Removing duplicates ({names}) is no check of one row each: it looks for {equal} rows, not for people."
 
 
 def _against(c: Record) -> str:
@@ -126,52 +147,60 @@ def _against(c: Record) -> str:
     anyone = "Anyone" if c.status == "UNCONDITIONAL" else "If what is assumed holds: anyone"
     return (
         f"{anyone}, even whoever knows {c.neighbours.known}, the method, all public facts and everything that was"
-        " released. Not against whoever holds the table or can read the machine's memory during the fit."
+        " released. Not against whoever holds the table, or can read the machine's memory while ppdp runs on it."
     )
 
 
 def _released(view: View) -> str:
-    """What left, of which data and for which purpose."""
-    c = view.record
-    of_data = f" of the data “{c.dataset}”" if c.dataset else ""
+    """What left, and for which purpose."""
+    left = ", ".join(typeset(words.replace(" for the stage", " for")) for words in what_left(view.record))
     purpose = "".join(f" Purpose: {words} ({UNPROVED})." for name, words in view.said if name == "purpose")
-    left = [typeset(words) for words in what_left(c)]
-    return f"Of the table{of_data}: {', '.join(left)}{', ' if left else ''}and this certificate.{purpose}"
+    return f"{left[:1].upper()}{left[1:]}{', and this' if left else 'This'} certificate.{purpose}"
 
 
 def _responsible(view: View) -> str | None:
     return next((words for name, words in view.said if name == "responsible"), None)
 
 
-def _trusted(view: View) -> Cell:
-    """What must be true, on whose word, and where all of it stands."""
+def asked(view: View) -> str:
+    """Whom a reviewer asks: who is named as responsible, without what stands behind a comma, or whoever issued it."""
     name = _responsible(view)
-    who = f"“{name}” is named as responsible" if name else "nobody is named as responsible"
+    return f"“{name.partition(',')[0]}”" if name else "the issuer"
+
+
+def _trusted(view: View, whom: str) -> Cell:
+    """What must be true, on whose word, and where all of it stands."""
+    named = "" if _responsible(view) else ", and nobody is named as responsible"
     cut = not_shown(view.record)
-    most = f"the first {MOST_FACTS} declared facts" if cut else "every fact"
+    most = f"the first {MOST_FACTS} declared facts" if cut else "all facts"
     rest = "; certificate.json has the others" if cut else ""
     return (
-        f"Not checked on these rows. “Declared” means stated by whoever ran the fit, unknown to this page; {who}.",
+        "Nothing has checked this on these rows. “Declared”: said by whoever ran the fit; the page does not know who"
+        f" that was{named}. Ask {whom} to confirm each line, and where it came from if not from these rows.",
         items([typeset(words) for words in view.rests_on], class_="rests"),
-        f"“{PUBLIC_FACTS}” has {most} with who said it{rest}, “{SETTINGS}” every parameter.",
+        f"Further down: {most} and who said them{rest} (“{PUBLIC_FACTS}”); all settings (“{SETTINGS}”).",
     )
 
 
-def _publishing(view: View) -> Cell:
-    """What of it may leave, and how a receiver can tell what belongs to it."""
+def _publishing(view: View, whom: str) -> Cell:
+    """Under which conditions it may leave, and what of it."""
     c = view.record
     if c.status == "SEEDED":
         return "No. Nothing of it is protected."
-    yes = "Yes, once “Taken on trust” is confirmed:"
-    if c.status == "CONDITIONAL":
-        yes = "Only if what is assumed holds, which nothing has tested, and once “Taken on trust” is confirmed:"
-    return (
-        element("b", yes),
-        f" {_file(c)}, if ",
-        code("ppdp verify FILE"),
-        " says that the derivation holds and prints the digest below; with it certificate.json, this page, and what is"
-        f" made of these alone{_made_of_it(c)}. Publish no other file{_other_format(c)}, unless it was made from such a"
-        " file alone: it may hold private rows.",
+    ledger = None if c.issued is None else c.issued.ledger
+    charged = "" if ledger is None else ", but those charged to the ledger above"
+    steps = [
+        *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
+        f"you have it from {whom} in writing that {TRUST} is true, and that no other run, score or plot used these"
+        f" rows{charged}",
+        "your organisation finds that consent and law allow it",
+        "“How to check it” succeeds",
+    ]
+    listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcd", steps))
+    return points(
+        (element("b", "Not yet. Yes when"), f" {listed}."),
+        f"Then publish {_file(c)}; certificate.json; this page; what is made of these alone{_made_of_it(c)}.",
+        f"No other file: it may hold private rows.{_other_format(c)}",
     )
 
 
@@ -185,7 +214,7 @@ def _file(c: Record) -> str:
     if c.mechanism is None:
         return f"the fitted steps, as {export}"
     if _is_model(c):
-        return f"the saved model, as {export}"
+        return f"the model, as {export}"
     if getattr(FORMULAS.get(c.mechanism.formula), "rows", False):
         return f"the released rows, as the .parquet table that ppdp wrote or {export}"
     return f"the noisy answer, as {export} or the .parquet table that it wrote"
@@ -196,55 +225,71 @@ def _made_of_it(c: Record) -> str:
 
 
 def _other_format(c: Record) -> str:
-    return ", not even the same model in another format" if _is_model(c) else ""
+    return " The model in another format only if made from that file alone." if _is_model(c) else ""
 
 
-def _not_covered(view: View) -> str:
+def _not_covered(view: View) -> Cell:
     """What the promise says nothing of."""
-    c = view.record
-    left_out = "; ".join(
-        next((short for start, short in IN_SHORT.items() if words.startswith(start)), words)
-        for words, _ in view.not_covered
-    )
-    unbroken = " This run did not break off." if "that a run breaks off" in left_out else ""
-    shows = "The model" if _is_model(c) else "What was released"
-    general = (
-        f" {shows} may still show what is true of people in general, and so something likely about a person, whether in"
-        " the table or not."
-    )
-    others = " What the other releases named at the top cost is not in it." if view.beside else ""
-    return (
-        f"The promise does not cover: {left_out}.{unbroken}{general}{others} For consent, bias and access to"
-        " the rows see the checklist."
-    )
+    return points(*_left_out(view), class_="columns")
 
 
-def _made(view: View, signer: str | None) -> Cell:
+def _left_out(view: View) -> Iterator[str]:
+    """The document's points in short, those of one kind as one; then what no certificate covers."""
     c = view.record
-    name = _responsible(view)
-    who = f"“{name}” ({UNPROVED})" if name else "The certificate does not say who"
+    words = [sentence for sentence, _ in view.not_covered]
+    why = [short for start, short in BREAKS_OFF.items() if any(one.startswith(start) for one in words)]
+    if why:
+        yield f"what a run reveals by breaking off ({', '.join(why)}); this run did not"
+    ledger = None if c.issued is None else c.issued.ledger
+    for one in words:
+        if one.startswith(ATTEMPTS):
+            unless = ", if not charged to this ledger" if ledger else ""
+            yield f"other attempts, scores, plots and tuning on these rows{unless}"
+        elif not one.startswith(tuple(BREAKS_OFF)):
+            yield next((short for start, short in IN_SHORT.items() if one.startswith(start)), one)
+    if view.beside:
+        yield "what the other releases named at the top cost"
+    several, one = ("a family or group", "one person") if c.neighbours.record_level else ("several changes", "one")
+    yield f"{several}: protected less than {one}"
+    shows = "the model" if _is_model(c) else "the release"
+    yield f"people in general: what {shows} shows of them may fit a person, in the table or not"
+    yield f"consent, bias, access to the rows: see “{CHECKLIST}”"
+
+
+def _made(view: View, signer: str | None, whom: str) -> Cell:
+    c, name = view.record, _responsible(view)
+    who = f"Responsible: “{name}” ({UNPROVED})" if name else "The certificate does not say who is responsible"
     when = "at an unknown time" if c.issued is None else f"on {day(c.issued)}"
-    signed = (
-        (
-            "Signature: the key ",
-            element("span", signer, class_="hash"),
-            " has signed it, checked when this page was made.",
+    made = f"{who}. Made {when}, with ppdp {c.versions['ppdp']}, by whoever ran the fit (the issuer)."
+    if signer is None:
+        return points(
+            made, "No signature was given when this page was made. Ask for one: without it, the author is unproven."
         )
-        if signer
-        else ("Signature: none was given when this page was made. Ask for one: without it, the author is unproven.",)
+    return points(
+        made,
+        (
+            "certificate.json is signed (checked when this page was made) with the key ",
+            element("span", signer, class_="hash"),
+            f". This page cannot say whose key that is: ask {whom}, by telephone, to read it out.",
+        ),
     )
-    return (f"{who}, {when}, with ppdp {c.versions['ppdp']}. ", *signed)
 
 
-def _check(c: Record) -> Cell:
+def _check(c: Record, signer: str | None, whom: str) -> Cell:
+    key, same = (" (not the key above)", "are digest and key") if signer else ("", "is the digest")
     return (
-        f"Ask the issuer for certificate.json. Get the program ppdp, version {c.versions['ppdp']} or newer, from your"
-        " own IT, not from the author of this page alone. In its source folder run ",
-        code("pip install ."),
-        "; then, where certificate.json lies, ",
-        code("ppdp verify certificate.json"),
-        ". It must print “the derivation holds and the digest matches” and this digest: ",
-        element("span", c.digest, class_="hash"),
-        ". If the words or the digest differ, refuse. A match proves the arithmetic, not who wrote it, nor that the run"
-        " took place as recorded: confirm the digest with the issuer by telephone, or check a signature.",
+        "Give your IT this page, certificate.json and the released file. They get ppdp,"
+        f" {c.versions['ppdp']} or newer, not from the author of this page (“{VERIFY}”), and run:",
+        points(
+            (
+                code("ppdp verify certificate.json"),
+                " and ",
+                code("ppdp verify FILE"),
+                f": both must print “the derivation holds and the digest matches” and this digest{key}: ",
+                element("span", c.digest, class_="hash"),
+                ". If not, refuse.",
+            ),
+            f"Then telephone {whom}, at a number that you know from elsewhere: {same} the same?",
+            "A match proves only the arithmetic. That the run took place as recorded, nobody can check.",
+        ),
     )

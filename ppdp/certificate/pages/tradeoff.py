@@ -76,9 +76,9 @@ def right_of_two_rows(c: Record) -> float:
     return min(1.0, 2 * right_guesses(c) - 0.5)
 
 
-def right_of_two_releases(c: Record) -> float:
-    """The same of what two releases like this one tell together."""
-    return min(1.0, 0.5 + _apart(loss_of(c) * 2, 2 * draws_of(c)) / 2)
+def right_of_releases(c: Record, times: int) -> float:
+    """The same of what so many releases like this one tell together."""
+    return min(1.0, 0.5 + _apart(loss_of(c) * times, times * draws_of(c)) / 2)
 
 
 def right_at(epsilon: float, delta: float) -> float:
@@ -144,6 +144,5 @@ def _least_mu(delta: Array, factor: Array, slack: float) -> float:
 def guess_in_words(c: Record) -> str:
     """What everything together means for one person, without what must precede it."""
     times = times_in_100(right_guesses(c))
-    choice = c.neighbours.alternatives.replace("that person", "one person").replace("that row", "one row")
     right = "may be right every time" if times >= 100 else f"is right at most {times} times in 100"
-    return f"choosing between {choice}, both equally likely, an attacker {right}; without this release, 50 times"
+    return f"an attacker who must guess {c.neighbours.asked} {right}; blind guessing, 50 times"

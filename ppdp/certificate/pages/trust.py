@@ -21,7 +21,7 @@ TRAINING = {
     "learning.hidden": "Of the training nobody may have seen anything but the model that was released: no other"
     " iterate, loss or log, and not at which step it stopped. solver='hidden' is experimental."
 }
-READ_OFF = "If they were read off these rows, the promise fails."
+READ_OFF = "If they were taken from these rows, the promise fails."
 ASSUMED_UNIT = "Nobody has stated that each person has one row: the program assumed it."
 ORDER = "The order of the rows: if it comes from what they hold (sorted by a column, say), the promise fails."
 READ_FROM_TABLE = ("shape of X", "schema of X")
@@ -81,8 +81,8 @@ def rests_on(c: Record) -> Sequence[str]:
         capped = fact.name == "n_rows" and c.neighbours.hides_number
         by_kind["limit" if capped else _kind(fact)].append(fact)
     last = "" if c.mechanism is None else c.mechanism.formula
-    chosen = _chosen(by_kind["number"])  # older certificates list none
-    told = f" Among them, {chosen}." if chosen else ""
+    chosen = _chosen(by_kind["number"], c.entrance.domain["n_rows"])  # older certificates list none
+    told = f", among them {chosen}" if chosen else ""
     return (
         *([TRAINING[last]] if last in TRAINING else []),
         *_bounds(c),
@@ -91,8 +91,7 @@ def rests_on(c: Record) -> Sequence[str]:
         *(f"Declared labels: {fact.value}. {READ_OFF}" for fact in by_kind["labels"]),
         *([ORDER] if getattr(FORMULAS.get(last), "by_position", False) and not c.neighbours.hides_number else []),
         *_word(c, by_kind["word"]),
-        "The settings of the steps must also have been chosen without looking at these rows; nobody has confirmed"
-        f" that.{told}",
+        f"Declared: the settings of the steps were chosen without looking at these rows{told}.",
         *_read_off(c.facts),
     )
 
@@ -125,13 +124,13 @@ def _bounds(c: Record) -> Iterator[str]:
 def unit_on_trust(c: Record) -> str:
     """Rows of one person, and whether anybody said so."""
     if not c.neighbours.record_level:
-        return f"Nothing else needs protection: {c.neighbours.words}."
+        return f"Declared: nothing needs protection but this: {c.neighbours.words}."
     if c.neighbours.cuts:
-        return "Rows of one id are one person's, and nobody has more than one id: declared, not checked."
+        return "Declared: rows of one id are one person's, and nobody has more than one id."
     if not c.neighbours.single:
-        return f"Nobody has more than {c.rows_per_unit} rows: declared, not checked."
+        return f"Declared: nobody has more than {c.rows_per_unit} rows."
     if c.neighbours.hides_number or any(fact.name == "rows_per_unit" and fact.origin == "declared" for fact in c.facts):
-        return "Nobody has more than one row: declared, not checked."
+        return "Declared: nobody has more than one row."
     return ASSUMED_UNIT
 
 
@@ -142,19 +141,19 @@ def _limits(facts: Sequence[Fact]) -> Iterator[str]:
     outwards = ""
     for fact in facts:
         value, rounded, _ = shortened(fact).partition(", rounded ")
-        outwards = " Rounded to be wider." if rounded else outwards
+        outwards = " (Rounded outwards.)" if rounded else outwards
         name = fact.name.replace("range of what comes out in ", "range of ")
         column = name.removeprefix("range of ")
         (others if column == name else ranges).append(f"{LIMITS.get(column, column)} ({value})")
     # what one stage gives and the next one takes is one limit
     named = [f"{words}{_listed([*dict.fromkeys(one)])}" for words, one in (("range of ", ranges), ("", others)) if one]
     if named:
-        yield f"Declared limits: {'; '.join(named)}. If one was read off these rows, the promise fails.{outwards}"
+        yield f"Declared limits: {'; '.join(named)}. If any was taken from these rows, the promise fails.{outwards}"
 
 
-def _chosen(facts: Iterable[Fact]) -> str:
+def _chosen(facts: Iterable[Fact], n_rows: int) -> str:
     """Settings with the step that each belongs to, the first of them."""
-    settings = [*dict.fromkeys((_STEP.sub(r"step \1: ", fact.origin), _setting(fact)) for fact in facts)]
+    settings = [*dict.fromkeys((_STEP.sub(r"step \1: ", fact.origin), _setting(fact, n_rows)) for fact in facts)]
     by_step: dict[str, list[str]] = {}
     for step, setting in settings[:MOST_NAMED]:
         by_step.setdefault(step if step.startswith("step ") else "", []).append(setting)
@@ -162,17 +161,17 @@ def _chosen(facts: Iterable[Fact]) -> str:
     return "; ".join(f"{step}{', '.join(named)}" for step, named in by_step.items()) + more
 
 
-def _setting(fact: Fact) -> str:
-    if fact.name == FILLED and (rows := _share_of_rows(fact.value)):
+def _setting(fact: Fact, n_rows: int) -> str:
+    if fact.name == FILLED and (rows := _share_of_rows(fact.value, n_rows)):
         return f"a column counts as filled in at least {rows}"
     return f"{fact.name} = {fact.value}" if len(fact.value) <= SHORT else fact.name
 
 
-def _share_of_rows(value: str) -> str:
+def _share_of_rows(value: str, n_rows: int) -> str:
     """A number of rows, or a share of them, in words; none for 1, which may be either."""
     if not _NUMBER.fullmatch(value) or float(value) == 1:
         return ""
-    return f"{Decimal(value).scaleb(2).normalize():f} % of the rows" if float(value) < 1 else f"{value} rows"
+    return f"{Decimal(value).scaleb(2).normalize():f} % of {n_rows} rows" if float(value) < 1 else f"{value} rows"
 
 
 def _read_off(facts: Iterable[Fact]) -> Iterator[str]:
@@ -181,7 +180,7 @@ def _read_off(facts: Iterable[Fact]) -> Iterator[str]:
         READABLE[one.name].format(one.value) for one in facts if one.origin in READ_FROM_TABLE and one.name in READABLE
     ]
     if read:
-        yield f"Public, read off the table: {', '.join(read)}."
+        yield f"Read off the table without harm, because not protected: {', '.join(read)}."
 
 
 def _word(c: Record, facts: Sequence[Fact]) -> Iterator[str]:
@@ -193,7 +192,7 @@ def _word(c: Record, facts: Sequence[Fact]) -> Iterator[str]:
     for place, fact in said:
         if fact.origin not in twice:
             who = "" if fact.origin.startswith("declared") else f" ({fact.origin})"
-            step = "the step " if place in steps else ""
+            step = "step " if place in steps else ""
             yield f"Declared of {step}'{place}': {fact.value}{who}."
 
 
