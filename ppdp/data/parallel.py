@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import chain, islice
 from typing import Any, TypeVar
 
+import joblib
 import numpy as np
 
 from ppdp.core.rounding import BLOCK
@@ -21,9 +22,10 @@ T = TypeVar("T")
 CACHED = 2**17  # entries
 NARROW = 128  # columns
 PIECE = 2**15  # rows that a thread takes at a time
-SHARES = 4  # pieces of a thread, at least, where rows are few
+LEAST = 2**14  # where rows are few: with fewer at a time, threads wait for the interpreter more than they work
+SHARES = 4  # pieces of a thread, unless they had fewer rows than that
 WAITING = 2  # tasks that each worker may have waiting
-WORKERS = min(8, os.cpu_count() or 1)
+WORKERS = min(8, joblib.cpu_count())  # those that this process may use
 
 _HERE = threading.local()
 
@@ -36,20 +38,20 @@ def blocks(n: int, d: int) -> Iterator[slice]:
 
 def pieces(n: int) -> Iterator[slice]:
     """Slices of whole blocks, at most :data:`PIECE` rows, of which every thread gets about as many rows."""
-    rows = min(PIECE, -(-n // (SHARES * WORKERS * BLOCK)) * BLOCK)
-    return (slice(start, min(start + rows, n)) for start in range(0, n, max(rows, 1)))
+    rows = min(PIECE, max(LEAST, -(-n // (SHARES * WORKERS * BLOCK)) * BLOCK))
+    return (slice(start, min(start + rows, n)) for start in range(0, n, rows))
 
 
-def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int) -> Iterator[T]:
-    """Results of a task for every item, in order; no more than a few items are held at once.
+def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 8) -> Iterator[T]:
+    """Results of a task for every item, in order, from at most so many threads; only a few items are held at once.
 
     Products of matrices with few columns are faster with one thread each, several at a time: the threads of one such
     product would wait for each other. A task that has tasks of its own does them one after the other.
     """
     rest = iter(items)
     first = list(islice(rest, 2))
-    rest = chain(first, rest)
-    if len(first) < 2 or d > NARROW or hasattr(_HERE, "works"):
+    rest, workers = chain(first, rest), min(most, WORKERS)
+    if len(first) < 2 or workers < 2 or d > NARROW or hasattr(_HERE, "works"):
         with threads_for(d):
             yield from map(task, rest)
         return
@@ -63,8 +65,8 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int) -> Iterator[
     with threads_for(d):
         try:
             for item in rest:
-                waiting.append((item, _others().submit(quietly, item)))
-                if len(waiting) >= WAITING * WORKERS:
+                waiting.append((item, _others(workers).submit(quietly, item)))
+                if len(waiting) >= WAITING * workers:
                     yield _first(waiting, task)
             while waiting:
                 yield _first(waiting, task)
@@ -107,11 +109,11 @@ def alone() -> None:
 
 
 @functools.cache
-def _others() -> Any:
+def _others(workers: int) -> Any:
     """Threads beside the one that asks: to start them takes longer than to go through 100,000 rows."""
     from concurrent.futures import ThreadPoolExecutor
 
-    return ThreadPoolExecutor(max(1, WORKERS - 1), "ppdp", alone)
+    return ThreadPoolExecutor(workers - 1, "ppdp", alone)
 
 
 if hasattr(os, "register_at_fork"):  # a forked process has no threads but one

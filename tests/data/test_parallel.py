@@ -29,8 +29,12 @@ def test_every_thread_gets_about_as_many_rows():
     assert max(sizes) * WORKERS * parallel.SHARES <= n + WORKERS * parallel.SHARES * BLOCK
 
 
-@pytest.mark.parametrize("cores", [1, 2, 5])
-def test_results_come_in_order_whoever_made_them(monkeypatch, cores):
+def test_but_no_piece_of_many_is_so_short_that_threads_wait_for_each_other():
+    assert [part.stop - part.start for part in pieces(3 * parallel.LEAST)] == 3 * [parallel.LEAST]
+
+
+@pytest.mark.parametrize(("cores", "most"), [(1, 8), (2, 8), (5, 8), (5, 2)])
+def test_results_come_in_order_whoever_made_them(monkeypatch, cores, most):
     monkeypatch.setattr(parallel, "WORKERS", cores)
     parallel._others.cache_clear()
     threads = set()
@@ -40,8 +44,8 @@ def test_results_come_in_order_whoever_made_them(monkeypatch, cores):
         threads.add(threading.get_ident())
         return item
 
-    assert list(in_parallel(task, range(40), 4)) == list(range(40))
-    assert 1 < len(threads) <= max(2, cores)
+    assert list(in_parallel(task, range(40), 4, most)) == list(range(40))
+    assert min(2, cores) <= len(threads) <= min(most, cores)
     parallel._others.cache_clear()
 
 

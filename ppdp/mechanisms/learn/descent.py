@@ -24,6 +24,7 @@ from ppdp.data.stream import Stream
 from ppdp.mechanisms.learn.secants import Secants
 
 ROOM = 2**20  # entries that are read again before they have left a processor's cache
+THREADS = 2  # that go through rows at once: a gradient is many short steps, in which more would wait for each other
 _WORD = 32  # bits of the lower of two words
 
 
@@ -99,7 +100,7 @@ class ClippedGradient:
             return sum((np.stack([total >> _WORD, total & (2**_WORD - 1)]) for total in totals), zero)
 
         zero = np.zeros((2, *theta.shape), dtype=np.int64)
-        return sum(in_parallel(piece, pieces(len(self.X)), d), zero)
+        return sum(in_parallel(piece, pieces(len(self.X)), d, THREADS), zero)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
