@@ -39,7 +39,7 @@ def means_ratio(domain, distance, n0):
 def test_no_pair_moves_the_means_further(domain, distance):
     world = World(domain, distance, gaps=9, deleted=True)
     for n0 in (2, 7):
-        reached, _ = attack(world, means_ratio(domain, distance, n0), draws=40, steps=80)
+        reached, _ = attack(world, means_ratio(domain, distance, n0), draws=25, steps=40)
         assert reached <= ROUNDING
 
 
@@ -49,7 +49,7 @@ def test_no_pair_moves_the_means_further(domain, distance):
 def test_no_pair_moves_a_row_with_gaps_further(domain, distance):
     world = World(domain, distance, gaps=9, deleted=True)
     chain = Chain.of([MeanImputer(min_observed=5)], domain, distance)
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=40, steps=60)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=25, steps=30)
     assert reached <= ROUNDING
 
 
@@ -61,7 +61,7 @@ def test_gaps_in_some_columns_move_no_row_further(columns, domain, distance):
     """Also if there are gaps in other columns, where nobody expects them."""
     world = World(domain, distance, gaps=9, deleted=True)
     chain = Chain.of([MeanImputer(min_observed=5, columns=columns)], domain, distance)
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=30, steps=50)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=20, steps=25)
     assert reached <= ROUNDING
 
 
@@ -106,7 +106,7 @@ def test_no_pair_moves_all_rows_further(n, d, n0, gaps, distance):
     world = World(domain, distance, gaps=gaps, deleted=True)
     chain = Chain.of([MeanImputer(min_observed=n0)], domain, distance)
     first = [turning(n, d, n0, gaps, turned) for turned in (0.0, 0.2, 0.7)]
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=20, steps=60, first=first)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=20, steps=30, first=first)
     assert reached <= ROUNDING
 
 
@@ -121,7 +121,7 @@ def test_rows_without_gaps_are_a_floor_that_changes_no_mean(n, n0, gaps):
     whole = world.draw(np.random.default_rng(0)).left
     np.testing.assert_array_equal(stage.prepare(whole, way, domain)["mean"], observed_means(whole, domain, n0))
     first = [turning(n, 3, floor, gaps, turned) for turned in (0.0, 0.2, 0.7)]
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=60, steps=150, first=first)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=30, steps=60, first=first)
     assert reached <= ROUNDING
 
 
@@ -200,7 +200,7 @@ def test_means_over_the_observed_count_keep_the_bound_where_the_condition_holds(
         counts = min((~np.isnan(rows.X)).sum(axis=0).min() for rows in (pair.left, pair.right))
         return chain.use(pair, world.free) if counts >= n0 else np.nan
 
-    reached, _ = attack(world, ratio, draws=150)
+    reached, _ = attack(world, ratio, draws=80, steps=80)
     assert 0.4 <= reached <= ROUNDING
 
 

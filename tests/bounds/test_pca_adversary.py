@@ -76,7 +76,7 @@ def map_ratio(world, k, **settings):
 def test_no_pair_turns_the_projector_further(domain, distance, center):
     world = World(domain, distance, deleted=True)
     for k in range(1, domain.d):
-        reached, _ = attack(world, projector_ratio(domain, distance, k, center), draws=40, steps=40 if center else 80)
+        reached, _ = attack(world, projector_ratio(domain, distance, k, center), draws=25, steps=25 if center else 40)
         assert (0.2 if center else 0.5) < reached <= ROUNDING
 
 
@@ -120,7 +120,7 @@ def test_weights_between_0_and_1_move_rows_no_further(distance, center):
         distance.one_sided + 2 * share,
         reweighted=2,
     )
-    for _ in range(100):
+    for _ in range(rounds(50)):
         pair = World(domain, distance).draw(rng)
         weights = [pair.left.weight * np.append(rng.uniform(share, 1, n - 2), [1.0, share]), None]
         weights[0] = np.where(pair.left.weight > 0, weights[0], 0.0)
@@ -184,7 +184,7 @@ def test_the_joint_margin_changes_by_at_most_one_and_is_zero_outside(distance, c
             assert holds or margin == 0
         return abs(margins[0] - margins[1])
 
-    reached, _ = attack(world, change, draws=50, steps=50)
+    reached, _ = attack(world, change, draws=30, steps=25)
     assert 0.01 < reached <= ROUNDING
 
 

@@ -78,7 +78,7 @@ def weighted(pair):
 @pytest.mark.repeated("domain")
 def test_no_pair_moves_ridge_coefficients_further(domain, distance, share):
     world = World(domain, distance, gaps=4, deleted=True)
-    reached, _ = attack(world, shift_ratio(domain, distance, share), draws=40, steps=60)
+    reached, _ = attack(world, shift_ratio(domain, distance, share), draws=25, steps=30)
     assert 0.03 <= reached <= ROUNDING
 
 
@@ -87,7 +87,7 @@ def test_no_pair_moves_ridge_coefficients_further(domain, distance, share):
 @pytest.mark.repeated("domain")
 def test_no_pair_moves_coefficients_further_where_the_condition_holds(domain, distance):
     world = World(domain, distance, gaps=2, deleted=True)
-    reached, _ = attack(world, shift_ratio(domain, distance), draws=120, steps=80)
+    reached, _ = attack(world, shift_ratio(domain, distance), draws=80, steps=50)
     assert 0.2 <= reached <= ROUNDING
 
 
@@ -106,7 +106,7 @@ def test_weights_between_0_and_1_count_by_their_weight(share):
 def test_no_pair_moves_a_row_with_gaps_further(domain, distance, share):
     world = World(domain, distance, gaps=9, deleted=True)
     chain = Chain.of([RegressionImputer(share)], domain, distance)
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=30, steps=50)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=20, steps=25)
     assert reached <= ROUNDING
 
 
@@ -122,7 +122,7 @@ def test_no_pair_moves_a_row_further_where_the_condition_holds(domain, distance)
             return np.nan
         return Chain.of([RegressionImputer(min_eigenvalue=share)], domain, distance).use(pair, world.free)
 
-    reached, _ = attack(world, ratio, draws=40, steps=50)
+    reached, _ = attack(world, ratio, draws=30, steps=25)
     assert reached <= ROUNDING
 
 
@@ -311,7 +311,7 @@ def eigenvalue_condition(distance):
 def test_the_margin_of_neighbours_differs_by_at_most_one(distance):
     found, world = eigenvalue_condition(distance)
     reached, _ = attack(
-        world, lambda pair: abs(found.margin(pair.left) - found.margin(pair.right)), draws=100, steps=100
+        world, lambda pair: abs(found.margin(pair.left) - found.margin(pair.right)), draws=70, steps=60
     )
     assert 0.3 <= reached <= ROUNDING
 
