@@ -72,9 +72,7 @@ def test_margins_of_neighbours_differ_by_at_most_one(name, distance):
     if found.unit == 0 and name != "deviation":
         assert all(found.margin(world.draw(np.random.default_rng(i)).left) in (0.0, math.inf) for i in range(5))
         return
-    reached, _ = attack(
-        world, lambda pair: abs(found.margin(pair.left) - found.margin(pair.right)), draws=80, steps=80
-    )
+    reached, _ = attack(world, lambda pair: abs(found.margin(pair.left) - found.margin(pair.right)), draws=80, steps=80)
     least = 1 / found.unit if name == "missing" else 0.7
     assert min(least, 0.7) <= reached <= ROUNDING
 

@@ -80,7 +80,8 @@ class TestWhatIsLearned:
         """One iterate of few, at a secret time and without an average: far less."""
         X, y = three[0], answers(name, three)
         guessing = {"logistic": 0.67, "hinge": 0.67, "softmax": 0.34, "squared": 0.0, "ridge": 0.0}[name]
-        scores = [fitted(name, "hidden", three, epsilon=8.0, random_state=seed).score(X, y) for seed in range(rounds(1, 3))]
+        seeds = range(rounds(1, 3))
+        scores = [fitted(name, "hidden", three, epsilon=8.0, random_state=seed).score(X, y) for seed in seeds]
         assert np.median(scores) > guessing + 0.15
 
     @batched
