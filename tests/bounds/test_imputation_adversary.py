@@ -39,7 +39,7 @@ def means_ratio(domain, distance, n0):
 def test_no_pair_moves_the_means_further(domain, distance):
     world = World(domain, distance, gaps=9, deleted=True)
     for n0 in (2, 7):
-        reached, _ = attack(world, means_ratio(domain, distance, n0), draws=25, steps=40)
+        reached, _ = attack(world, means_ratio(domain, distance, n0), draws=40, steps=80)
         assert reached <= ROUNDING
 
 
@@ -49,7 +49,7 @@ def test_no_pair_moves_the_means_further(domain, distance):
 def test_no_pair_moves_a_row_with_gaps_further(domain, distance):
     world = World(domain, distance, gaps=9, deleted=True)
     chain = Chain.of([MeanImputer(min_observed=5)], domain, distance)
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=25, steps=30)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=40, steps=60)
     assert reached <= ROUNDING
 
 
@@ -200,7 +200,7 @@ def test_means_over_the_observed_count_keep_the_bound_where_the_condition_holds(
         counts = min((~np.isnan(rows.X)).sum(axis=0).min() for rows in (pair.left, pair.right))
         return chain.use(pair, world.free) if counts >= n0 else np.nan
 
-    reached, _ = attack(world, ratio, draws=80, steps=80)
+    reached, _ = attack(world, ratio, draws=150)
     assert 0.4 <= reached <= ROUNDING
 
 

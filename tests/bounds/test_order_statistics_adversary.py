@@ -66,7 +66,7 @@ def test_no_pair_that_keeps_the_gap_moves_a_row_further(name, distance):
             gap = least_gap(pair, quantiles, domain, distance)
             return Chain.of([make(gap)], domain, distance).use(pair, world.free) if gap <= 2 else np.nan
 
-        reached, _ = attack(world, ratio, draws=15, steps=15)
+        reached, _ = attack(world, ratio, draws=25, steps=25)
         assert reached <= ROUNDING
 
 

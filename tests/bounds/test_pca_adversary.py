@@ -76,7 +76,7 @@ def map_ratio(world, k, **settings):
 def test_no_pair_turns_the_projector_further(domain, distance, center):
     world = World(domain, distance, deleted=True)
     for k in range(1, domain.d):
-        reached, _ = attack(world, projector_ratio(domain, distance, k, center), draws=25, steps=25 if center else 40)
+        reached, _ = attack(world, projector_ratio(domain, distance, k, center), draws=40, steps=40 if center else 80)
         assert (0.2 if center else 0.5) < reached <= ROUNDING
 
 
@@ -184,7 +184,7 @@ def test_the_joint_margin_changes_by_at_most_one_and_is_zero_outside(distance, c
             assert holds or margin == 0
         return abs(margins[0] - margins[1])
 
-    reached, _ = attack(world, change, draws=30, steps=25)
+    reached, _ = attack(world, change, draws=50, steps=50)
     assert 0.01 < reached <= ROUNDING
 
 

@@ -78,7 +78,7 @@ def weighted(pair):
 @pytest.mark.repeated("domain")
 def test_no_pair_moves_ridge_coefficients_further(domain, distance, share):
     world = World(domain, distance, gaps=4, deleted=True)
-    reached, _ = attack(world, shift_ratio(domain, distance, share), draws=25, steps=30)
+    reached, _ = attack(world, shift_ratio(domain, distance, share), draws=40, steps=60)
     assert 0.03 <= reached <= ROUNDING
 
 
@@ -106,7 +106,7 @@ def test_weights_between_0_and_1_count_by_their_weight(share):
 def test_no_pair_moves_a_row_with_gaps_further(domain, distance, share):
     world = World(domain, distance, gaps=9, deleted=True)
     chain = Chain.of([RegressionImputer(share)], domain, distance)
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=20, steps=25)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=30, steps=50)
     assert reached <= ROUNDING
 
 

@@ -33,7 +33,7 @@ FORMS = pytest.mark.parametrize(
 def test_floor_form_holds_for_all_data(domain, distance, form):
     world = World(domain, distance, deleted=True)
     chain = Chain.of([StandardScaler(0.3 / math.sqrt(domain.d), **form)], domain, distance)
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=15, steps=20)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=25, steps=40)
     assert reached <= ROUNDING
 
 
