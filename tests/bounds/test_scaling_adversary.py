@@ -52,7 +52,7 @@ def test_conditional_form_holds_at_the_smallest_deviation(domain, distance, form
         stage = StandardScaler(float(least), floor=False, **form)
         return Chain.of([stage], domain, distance).use(pair, world.free)
 
-    reached, _ = attack(world, ratio, draws=15, steps=20)
+    reached, _ = attack(world, ratio, draws=25, steps=40)
     assert reached <= ROUNDING
 
 
