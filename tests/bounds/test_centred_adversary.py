@@ -83,11 +83,11 @@ def test_a_scaled_table_sums_to_nothing_and_no_query_moves_further(domain, dista
         )
 
     world, rng = World(domain, distance), np.random.default_rng(0)
-    pairs = [world.drawn(rng) for _ in range(40)]
+    pairs = [world.drawn(rng) for _ in range(20)]
     used = [ratio(*pair) for pair in pairs]
     pair, most = pairs[int(np.argmax(used))], max(used)
-    for step in range(40):
-        trial = world.varied(pair, rng, 0.5 * 0.95**step)
+    for step in range(20):
+        trial = world.varied(pair, rng, 0.5 * 0.9**step)
         used.append(ratio(*trial))
         pair, most = (trial, used[-1]) if used[-1] >= most else (pair, most)
     assert max(used) <= ROUNDING

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from adversary import World, named
+from effort import rounds
 from neighbours import ROUNDING, Pair, as_multisets, by_position, shares
 from worst_cases import CIRCLE, KISSES, twice
 
@@ -94,7 +95,7 @@ def certified(formula, pair, distance, low_dimension=False, eta=ETA):
 def test_no_pair_exceeds_the_bounds(formula, distance, low_dimension):
     rng = np.random.default_rng(3)
     largest = 0.0
-    for trial in range(120):
+    for trial in range(rounds(60)):
         world = World(Domain(n_rows=N, n_features=1 + trial % 3, row_norm=1e6), distance, N, labels=True, deleted=True)
         pair = drawn(world, rng, gaps=trial % 5 == 0)
         found = by_position(applied(formula, pair), world.free)
@@ -109,7 +110,7 @@ def test_rows_that_match_in_another_order(formula):
     world = World(Domain(n_rows=N, n_features=2, row_norm=1e6), Distance(replaced=1, toggled=2))
     rng = np.random.default_rng(4)
     largest = 0.0
-    for _ in range(120):
+    for _ in range(rounds(120)):
         pair = drawn(world, rng, gaps=False)
         left, right = (Rows(r.X.copy(), None, np.ones(N)) for r in (pair.left, pair.right))
         right.X[2], left.weight[2], right.weight[1] = left.X[1], 0.0, 0.0
@@ -129,7 +130,7 @@ def test_crowding_changes_by_at_most_its_unit(distance, low_dimension):
     unit = lookup("clusters.crowding", "margin")(domain(2), distance)
     rng = np.random.default_rng(6)
     largest = 0.0
-    for trial in range(120):
+    for trial in range(rounds(60)):
         world = World(Domain(n_rows=N, n_features=1 + trial % 3, row_norm=1e6), distance, N, labels=True, deleted=True)
         pair = drawn(world, rng, gaps=trial % 5 == 0)
         change = abs(crowded(pair.left, low_dimension) - crowded(pair.right, low_dimension))

@@ -181,7 +181,7 @@ LAYERS = [(12, 2), (30, 3), (9, 1)]
 @pytest.mark.parametrize("weights", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0.4, 0.3, 0.3)])
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
 def test_several_layers_with_one_clip(weights, epsilon):
-    rng, mu, steps, size = np.random.default_rng(2), 1.2, 2, rounds(10_000)
+    rng, mu, steps, size = np.random.default_rng(2), 1.2, 2, rounds(5000)
     loss = NoisyProjectionLoss.of_layers(LAYERS, mu, steps)
     total = np.zeros(size)
     for _ in range(steps):

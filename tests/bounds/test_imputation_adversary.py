@@ -61,7 +61,7 @@ def test_gaps_in_some_columns_move_no_row_further(columns, domain, distance):
     """Also if there are gaps in other columns, where nobody expects them."""
     world = World(domain, distance, gaps=9, deleted=True)
     chain = Chain.of([MeanImputer(min_observed=5, columns=columns)], domain, distance)
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=30, steps=50)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=20, steps=25)
     assert reached <= ROUNDING
 
 
@@ -106,7 +106,7 @@ def test_no_pair_moves_all_rows_further(n, d, n0, gaps, distance):
     world = World(domain, distance, gaps=gaps, deleted=True)
     chain = Chain.of([MeanImputer(min_observed=n0)], domain, distance)
     first = [turning(n, d, n0, gaps, turned) for turned in (0.0, 0.2, 0.7)]
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=20, steps=60, first=first)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=20, steps=30, first=first)
     assert reached <= ROUNDING
 
 
@@ -121,7 +121,7 @@ def test_rows_without_gaps_are_a_floor_that_changes_no_mean(n, n0, gaps):
     whole = world.draw(np.random.default_rng(0)).left
     np.testing.assert_array_equal(stage.prepare(whole, way, domain)["mean"], observed_means(whole, domain, n0))
     first = [turning(n, 3, floor, gaps, turned) for turned in (0.0, 0.2, 0.7)]
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=60, steps=150, first=first)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=30, steps=60, first=first)
     assert reached <= ROUNDING
 
 

@@ -63,7 +63,7 @@ def test_no_pair_exceeds_the_sensitivity_of_a_step(domain, distance, intercept):
         towards = direction[: domain.d] / max(np.linalg.norm(direction[: domain.d]), 1e-9)
         X = np.tile(domain.row_norm * towards, (8, 1))
         first = [Pair.of(X * sign, -X * sign, (np.full(8, y),) * 2) for sign in (1, -1) for y in (0, 1)]
-        reached, _ = attack(world, use(m, domain, distance, theta), draws=20, steps=25, first=first)
+        reached, _ = attack(world, use(m, domain, distance, theta), draws=10, steps=12, first=first)
         assert reached <= ROUNDING
 
 

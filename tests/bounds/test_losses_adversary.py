@@ -50,7 +50,7 @@ def lipschitz(loss, norm, D, C, intercept):
 class Slopes:
     """Difference quotients of one row's clipped gradient, for many rows, coefficients and directions at once."""
 
-    def __init__(self, loss, R, D, C, intercept, rng, count=1500):
+    def __init__(self, loss, R, D, C, intercept, rng, count=700):
         self.model, self.R, self.D, self.C, self.intercept, self.rng = MODELS[loss](), R, D, C, intercept, rng
         self.shape = (count, SCORES[loss], 2 + intercept)
         self.y = rng.choice(ANSWERS[loss], count)
@@ -177,7 +177,7 @@ def test_no_pair_exceeds_the_sensitivity_of_a_step(loss, domain, distance):
         X = np.tile(domain.row_norm * towards, (8, 1))
         first = [Pair.of(X * sign, -X * sign, (np.full(8, y),) * 2) for sign in (1, -1) for y in (0, 1)]
         ratio = use(loss, domain, distance, theta, fit_intercept=intercept, clip=clip, coef_norm=coef_norm)
-        reached, _ = attack(world, ratio, draws=15, steps=20, first=first)
+        reached, _ = attack(world, ratio, draws=8, steps=10, first=first)
         assert reached <= ROUNDING
 
 

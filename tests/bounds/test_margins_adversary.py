@@ -10,6 +10,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from adversary import DISTANCES, World, attack, named
+from effort import rounds
 from neighbours import ROUNDING, Pair
 
 from ppdp.core.adjacency import Adjacency
@@ -71,9 +72,7 @@ def test_margins_of_neighbours_differ_by_at_most_one(name, distance):
     if found.unit == 0 and name != "deviation":
         assert all(found.margin(world.draw(np.random.default_rng(i)).left) in (0.0, math.inf) for i in range(5))
         return
-    reached, _ = attack(
-        world, lambda pair: abs(found.margin(pair.left) - found.margin(pair.right)), draws=150, steps=150
-    )
+    reached, _ = attack(world, lambda pair: abs(found.margin(pair.left) - found.margin(pair.right)), draws=80, steps=80)
     least = 1 / found.unit if name == "missing" else 0.7
     assert min(least, 0.7) <= reached <= ROUNDING
 
@@ -83,7 +82,7 @@ def test_the_margin_is_zero_where_the_condition_fails_and_positive_well_inside(n
     found, world, holds = condition(name, ONE)
     rng = np.random.default_rng(0)
     kept, failed = 0, 0
-    for _ in range(400):
+    for _ in range(rounds(200)):
         rows = world.draw(rng).left
         if holds(rows):
             kept += found.margin(rows) >= 1
@@ -100,7 +99,7 @@ def test_fewer_replacements_than_the_margin_never_break_the_condition(name):
     found, world, holds = condition(name, ONE)
     rng = np.random.default_rng(1)
     walks = 0
-    for _ in range(60):
+    for _ in range(rounds(30)):
         rows = world.draw(rng).left
         steps = math.ceil(found.margin(rows)) - 1
         if not 1 <= steps < N:

@@ -187,7 +187,7 @@ def test_margins_of_neighbours_differ_by_at_most_one(name, distance, d):
     world = World(domain, distance, gaps=16 if gaps else 0, deleted=True)
     margin = RankGapMargin(0.6, quantiles, 1.0, coordinate_moves(domain, distance))
     unit = math.ceil(distance.one_sided)
-    largest, _ = attack(world, lambda pair: abs(margin(pair.left, unit) - margin(pair.right, unit)), draws=60, steps=60)
+    largest, _ = attack(world, lambda pair: abs(margin(pair.left, unit) - margin(pair.right, unit)), draws=30, steps=30)
     assert largest <= 1.0
     if unit == 1:
         assert largest == 1.0
@@ -270,7 +270,7 @@ def test_no_pair_that_keeps_the_gap_moves_a_release_further(statistic, values, d
         assert left.shape == (found.size(domain, parameters),)
         return np.linalg.norm(left - right) / lookup(found.formula, "release")(domain, distance, **parameters)
 
-    reached, _ = attack(world, ratio, draws=40, steps=40)
+    reached, _ = attack(world, ratio, draws=25, steps=25)
     assert 0.3 < reached <= ROUNDING
 
 

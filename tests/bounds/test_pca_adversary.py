@@ -120,7 +120,7 @@ def test_weights_between_0_and_1_move_rows_no_further(distance, center):
         distance.one_sided + 2 * share,
         reweighted=2,
     )
-    for _ in range(100):
+    for _ in range(rounds(50)):
         pair = World(domain, distance).draw(rng)
         weights = [pair.left.weight * np.append(rng.uniform(share, 1, n - 2), [1.0, share]), None]
         weights[0] = np.where(pair.left.weight > 0, weights[0], 0.0)

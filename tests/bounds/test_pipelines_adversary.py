@@ -80,7 +80,7 @@ def test_no_pair_that_keeps_the_conditions_exceeds_the_distance(name, rows):
         kept += 1
         return chain.use(pair, range(world.domain.n) if chain.distance.moved == 0 else world.free)
 
-    reached, _ = attack(world, ratio, draws=60, steps=60)
+    reached, _ = attack(world, ratio, draws=60, steps=30)
     assert kept >= 20
     assert reached <= ROUNDING
 

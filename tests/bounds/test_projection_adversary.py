@@ -53,7 +53,7 @@ def top(A):
 @each_variant
 @pytest.mark.parametrize("domain", domains(8, 1, 4, max_missing=0), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.repeated("domain")
+@pytest.mark.repeated("domain", "distance", keep=3)
 def test_no_pair_exceeds_the_map(variant, domain, distance):
     world = World(domain, distance, labels=True, deleted=True)
     chain = Chain.of([RandomProjection(3, seed=1, **variant)], domain, distance)

@@ -81,7 +81,7 @@ def use(name, domain, distance):
 
 @queries
 @pytest.mark.parametrize("distance", [*DISTANCES, *REWEIGHTED], ids=named)
-@pytest.mark.repeated("distance", keep=2)
+@pytest.mark.repeated("distance")
 def test_no_pair_exceeds_what_is_certified(name, distance):
     rng = np.random.default_rng(0)
     moves_only = distance.mass == 0 and "count" in name

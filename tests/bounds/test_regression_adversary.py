@@ -310,9 +310,7 @@ def eigenvalue_condition(distance):
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 def test_the_margin_of_neighbours_differs_by_at_most_one(distance):
     found, world = eigenvalue_condition(distance)
-    reached, _ = attack(
-        world, lambda pair: abs(found.margin(pair.left) - found.margin(pair.right)), draws=100, steps=100
-    )
+    reached, _ = attack(world, lambda pair: abs(found.margin(pair.left) - found.margin(pair.right)), draws=70, steps=60)
     assert 0.3 <= reached <= ROUNDING
 
 

@@ -54,7 +54,7 @@ def use(statistic, domain, distance):
 def test_no_pair_exceeds_the_sensitivity(statistic, domain, distance):
     if statistic == "squares" and domain.entry_bound is None:
         domain = domain.but(entry_bound=1.0)
-    reached, _ = attack(World(domain, distance, deleted=True), use(statistic, domain, distance), draws=40, steps=60)
+    reached, _ = attack(World(domain, distance, deleted=True), use(statistic, domain, distance), draws=20, steps=30)
     assert reached <= ROUNDING
 
 

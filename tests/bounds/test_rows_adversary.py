@@ -120,7 +120,7 @@ def test_no_neighbours_exceed_it_behind_a_stage(name):
     stages = STAGES[name] if isinstance(STAGES[name], tuple) else (STAGES[name],)
     domain, distance = Domain(n_rows=12, n_features=3, row_norm=1.0, max_missing=0), Adjacency.replace().distance
     world, rng, used = World(domain, distance), np.random.default_rng(0), []
-    pairs = [world.drawn(rng) for _ in range(60)]
+    pairs = [world.drawn(rng) for _ in range(30)]
     pairs += [world.varied(pair, rng, 0.3) for pair in pairs]
     for stage in stages:
         way = next(way for way in stage.ways(domain, distance) if way.name in ("exact", "public"))

@@ -82,7 +82,7 @@ def test_variances_change_by_what_the_total_assumes(domain, distance):
         return larger.max() / largest
 
     for ratio in (vector, growth):
-        reached, _ = attack(world, ratio, draws=60, steps=80)
+        reached, _ = attack(world, ratio, draws=40, steps=40)
         assert 0.2 <= reached <= ROUNDING
 
 
@@ -189,7 +189,7 @@ def deviation(rows):
 def test_one_scale_for_all_columns_holds_for_all_data(domain, distance, form, share):
     world = World(domain, distance, deleted=True)
     chain = Chain.of([StandardScaler(share, per_column=False, **form)], domain, distance)
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=20, steps=30)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=15, steps=15)
     assert (0.05 if share == 0.3 else 0.0) <= reached <= ROUNDING
 
 
@@ -207,7 +207,7 @@ def test_one_scale_for_all_columns_holds_at_the_smallest_deviation(domain, dista
         stage = StandardScaler(least, floor=False, per_column=False, **form)
         return Chain.of([stage], domain, distance).use(pair, world.free)
 
-    reached, _ = attack(world, ratio, draws=20, steps=30)
+    reached, _ = attack(world, ratio, draws=15, steps=15)
     assert 0.1 < reached <= ROUNDING
 
 

@@ -112,6 +112,7 @@ def test_no_output_tells_more_than_is_certified(flips, epsilon):
 @pytest.mark.parametrize("flips", PURE)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("adjacency", [{"coordinate": 0.25}, {"coordinate": 0.5, "count": 2}, {"l1": 0.3}, {"l2": 0.3}])
+@pytest.mark.repeated("adjacency", keep=2)
 def test_behind_drawn_matrices(flips, family, adjacency):
     """Rows of p numbers, k components, the matrix that was drawn; also pairs on both sides of its null space."""
     rng = np.random.default_rng(1)
@@ -159,6 +160,7 @@ def step_within(rng, p, *, coordinate=None, count=1, l1=None, l2=None):
     ids=Distance.describe,
 )
 @pytest.mark.parametrize("unit", [None, 0.3, 5.0])
+@pytest.mark.repeated("unit", keep=2)
 def test_rows_that_are_replaced_toggled_moved_and_reweighted(flips, distance, unit):
     """All entries of all slots that differ, with their weights; a unit of the user's may be anything."""
     rng = np.random.default_rng(2)

@@ -40,7 +40,7 @@ def test_no_pair_changes_the_moment_further(domain, distance, order):
         left, right = (second_moment(rows, domain.row_norm) / rows.n for rows in (pair.left, pair.right))
         return np.linalg.norm(left - right, order) / bound
 
-    reached, _ = attack(world, change, draws=40, steps=80)
+    reached, _ = attack(world, change, draws=25, steps=40)
     assert 0.4 < reached <= ROUNDING
 
 
@@ -54,7 +54,7 @@ def test_weights_between_0_and_1_move_rows_no_further(distance):
         *(getattr(distance, name) for name in ("replaced", "toggled", "moved", "radius", "total")), *most, reweighted=2
     )
     chain = Chain.of([SoftPCA(0.1)], domain, wide)
-    for _ in range(100):
+    for _ in range(50):
         pair = World(domain, distance).draw(rng)
         share = rng.uniform(0.5, 1, 12)
         weights = [rows.weight * share for rows in (pair.left, pair.right)]

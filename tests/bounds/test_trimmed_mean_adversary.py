@@ -57,7 +57,7 @@ def ratio_to_bound(domain, distance, n0, m):
 def test_no_pair_moves_the_trimmed_means_further(domain, distance):
     world = World(domain, distance, gaps=N, deleted=True)
     for n0, m in COUNTS:
-        reached, _ = attack(world, ratio_to_bound(domain, distance, n0, m), draws=40, steps=40)
+        reached, _ = attack(world, ratio_to_bound(domain, distance, n0, m), draws=20, steps=20)
         assert reached <= ROUNDING
 
 

@@ -104,14 +104,22 @@ class World:
 
     def legal(self, pair: Pair) -> Pair:
         """The pair made legal by changing it as little as possible."""
+        left, right = pair.left, pair.right
+        return self._legal((left.X, right.X), (left.weight, right.weight), (left.y, right.y))
+
+    def _legal(self, tables: Sequence[Array], weights: Sequence[Array], labels: Sequence[Array | None]) -> Pair:
         _, toggled, moved, equal = self.roles
-        left, right = (self._rows(rows) for rows in (pair.left, pair.right))
-        X, Z, w, v = left.X, right.X.copy(), left.weight.copy(), right.weight.copy()
-        v[moved] = w[moved]
-        v[equal] = w[equal]
-        if self.distance.one_sided < self.distance.replaced + self.distance.toggled:
-            w[toggled] = np.arange(toggled.stop - toggled.start) % 2  # both sides lose equally many
-        v[toggled] = 1 - w[toggled]
+        both = np.array(tables)
+        both[:, self.gaps :] = _filled(both[:, self.gaps :])
+        X, Z = self.bounded(both.reshape(-1, self.domain.d)).reshape(both.shape)
+        w, v = np.array(weights)
+        if not self.deleted:
+            w[moved] = w[equal] = 1.0
+        v[moved], v[equal] = w[moved], w[equal]
+        if self.distance.toggled:
+            if self.distance.one_sided < self.distance.replaced + self.distance.toggled:
+                w[toggled] = np.arange(toggled.stop - toggled.start) % 2  # both sides lose equally many
+            v[toggled] = 1 - w[toggled]
         Z[equal] = X[equal]
         if self.distance.moved:
             step = _filled(Z[moved]) - _filled(X[moved])
@@ -119,20 +127,11 @@ class World:
             step *= np.minimum(1.0, self.distance.radius / np.maximum(length, 1e-300))[:, None]
             step *= min(1.0, self.distance.total / max(row_norms(step).sum(), 1e-300))
             Z[moved] = self.bounded(X[moved] + step)
-        y, u = left.y, right.y
-        if y is not None and u is not None:
-            u = u.copy()
+        y = u = None
+        if self.labels:
+            y, u = (np.zeros(self.domain.n) if own is None else own.copy() for own in labels)
             u[moved], u[equal] = y[moved], y[equal]
         return Pair(Rows(X, y, w).settled(), Rows(Z, u, v).settled())
-
-    def _rows(self, rows: Rows) -> Rows:
-        X = rows.X.copy()
-        X[self.gaps :] = _filled(X[self.gaps :])
-        weight = rows.weight.copy()
-        if not self.deleted:
-            weight[self.roles[2]] = weight[self.roles[3]] = 1.0
-        y = (np.zeros(rows.n) if rows.y is None else rows.y) if self.labels else None
-        return Rows(self.bounded(X), y, weight)
 
     def draw(self, rng: np.random.Generator) -> Pair:
         """A legal pair of a random kind."""
@@ -150,7 +149,7 @@ class World:
         if rng.random() < 0.2:
             (w, v)[rng.integers(2)][replaced] = 0
         y = rng.integers(2, size=(2, n)).astype(float) if self.labels else (None, None)
-        return self.legal(Pair(Rows(X, y[0], w), Rows(Z, y[1], v)))
+        return self._legal((X, Z), (w, v), y)
 
     def _table(self, rng: np.random.Generator) -> Array:
         n, d = self.domain.n, self.domain.d
@@ -199,7 +198,7 @@ class World:
             y[slot] = 1 - y[slot]
         else:
             X[slot] *= 1 + size * rng.standard_normal()
-        return self.legal(Pair(*map(Rows, tables, labels, weights)))
+        return self._legal(tables, weights, labels)
 
 
 def _filled(X: Array) -> Array:

@@ -18,10 +18,14 @@ INSTALLED = MODULES if find_spec("torch") else [name for name in MODULES if not 
 """Without those that need torch, where it is not installed."""
 
 
+def source_of(module):
+    path = ROOT.joinpath(*module.split(".")[1:])
+    return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text("utf-8")
+
+
 @cache
 def tree_of(module):
-    path = ROOT.joinpath(*module.split(".")[1:])
-    return ast.parse((path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text("utf-8"))
+    return ast.parse(source_of(module))
 
 
 def imports_of(module, *, everywhere):

@@ -72,11 +72,10 @@ def poisson(
     ``rows`` of contribution 1 stand in one dataset only, -1 in the other.
     """
     parts = []
-    for k in range(moved + 1):
-        weight = float(binom.pmf(k, moved, rate))
+    counts = [np.arange(count + 1) for count in rows]
+    laws = [binom.pmf(count, rows[side], rate) for side, count in enumerate(counts)]
+    for k, weight in enumerate(binom.pmf(np.arange(moved + 1), moved, rate)):
         if weight > 1e-22:
-            counts = [np.arange(count + 1) for count in rows]
-            laws = [binom.pmf(count, rows[side], rate) for side, count in enumerate(counts)]
             shift = min(k * each, total)
             parts.append(mixtures(laws[0], counts[0] / sigma, laws[1], -(shift + counts[1]) / sigma, weight))
     return Law(*parts)
@@ -131,15 +130,15 @@ def choices_delta(width: float, count: int, epsilon: float) -> float:
     """delta(epsilon) of ``count`` choices, losses t and t - width, for the worst t, the same in all: a lower bound."""
     lower = np.arange(count + 1)
 
-    def at(t: float) -> float:
-        likely = math.expm1(t - width) / math.expm1(-width)
-        gains = -np.expm1(np.minimum(epsilon - count * t + lower * width, 0.0))
-        return float(binom.pmf(lower, count, 1 - likely) @ gains)
+    def at(t: NDArray[np.float64]) -> NDArray[np.float64]:
+        likely = np.expm1(t - width) / math.expm1(-width)
+        gains = -np.expm1(np.minimum(epsilon - np.multiply.outer(count * t, np.ones(count + 1)) + lower * width, 0.0))
+        return np.asarray((binom.pmf(lower, count, 1 - np.expand_dims(likely, -1)) * gains).sum(axis=-1))
 
     grid = np.linspace(0, width, 42)[1:-1]
-    best = int(np.argmax([at(float(t)) for t in grid]))
+    best = int(np.argmax(at(grid)))
     bounds = grid[max(best - 1, 0)], grid[min(best + 1, 39)]
-    return max(at(float(grid[best])), -minimize_scalar(lambda t: -at(t), bounds=bounds, method="bounded").fun)
+    return max(float(at(grid[best])), -minimize_scalar(lambda t: -float(at(t)), bounds=bounds, method="bounded").fun)
 
 
 def whole_delta(shift: int, decay: float, epsilon: float) -> float:

@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 import pytest
+from effort import rounds
 from scipy.stats import chisquare
 
 from ppdp.mechanisms.learn import batches as module
@@ -60,7 +61,7 @@ class TestPoissonSample:
 
     @pytest.mark.parametrize("rate", [0.003, 0.3, 0.5, 0.9])
     def test_every_set_of_rows_has_its_probability(self, rate):
-        rows, draws, noise = 4, 4000, Noise(1)
+        rows, draws, noise = 4, rounds(2000), Noise(1)
         found = {}
         for _ in range(draws):
             key = tuple(poisson_sample(noise, rows, rate))
@@ -93,7 +94,7 @@ class TestFixedSizeSample:
     @pytest.mark.parametrize(("rows", "size"), [(5, 1), (5, 2), (5, 3), (5, 4), (6, 3)])
     def test_every_set_is_as_likely(self, rows, size):
         noise, found = Noise(2), {}
-        for _ in range(400 * math.comb(rows, size)):
+        for _ in range(rounds(200) * math.comb(rows, size)):
             key = tuple(fixed_size_sample(noise, rows, size))
             found[key] = found.get(key, 0) + 1
         assert set(found) == set(itertools.combinations(range(rows), size))

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from effort import rounds
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
@@ -79,7 +80,8 @@ class TestWhatIsLearned:
         """One iterate of few, at a secret time and without an average: far less."""
         X, y = three[0], answers(name, three)
         guessing = {"logistic": 0.67, "hinge": 0.67, "softmax": 0.34, "squared": 0.0, "ridge": 0.0}[name]
-        scores = [fitted(name, "hidden", three, epsilon=8.0, random_state=seed).score(X, y) for seed in range(3)]
+        seeds = range(rounds(1, 3))
+        scores = [fitted(name, "hidden", three, epsilon=8.0, random_state=seed).score(X, y) for seed in seeds]
         assert np.median(scores) > guessing + 0.15
 
     @batched
@@ -302,7 +304,7 @@ class TestNothingPrivateDecides:
 @pytest.mark.filterwarnings("ignore")  # the checks provoke warnings on purpose; what must not warn, they look for
 @pytest.mark.parametrize("solver", [*BATCHED, "hidden"])
 @pytest.mark.parametrize("kind", [LogisticRegression, Ridge])
-@pytest.mark.repeated("kind")
+@pytest.mark.repeated("kind", "solver", keep=2)
 def test_scikit_learns_checks_pass_with_every_solver(kind, solver):
     free = {"clip": 1e6} if solver == "hidden" else {"max_iter": 30}
     results = check_estimator(kind(solver=solver, noise_scale=1e-3, **free), on_skip=None, on_fail=None)

@@ -8,6 +8,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
+from effort import rounds
 from hybrids import interpolated, weak_triangle
 from scipy.special import logsumexp
 
@@ -148,7 +149,7 @@ class TestHiddenIterate:
         """Steps contract (|factor| <= 1 is convex and smooth with eta <= 2/beta); shifts may be anywhere."""
         rng = np.random.default_rng(2)
         worst = 0.0
-        for _ in range(150):
+        for _ in range(rounds(80)):
             n, alpha = int(rng.integers(2, 8)), 1 + rng.exponential(2)
             total, where = rng.uniform(0.1, 2.5), rng.integers(0, 3)
             shifts = total * (rng.dirichlet(np.full(n, 0.4)) if where else np.eye(n)[0])
@@ -222,7 +223,7 @@ class TestWeakTriangle:
     def test_no_three_laws_exceed_it(self):
         rng = np.random.default_rng(3)
         worst = 0.0
-        for _ in range(100):
+        for _ in range(rounds(50)):
             p, m, q = laws(rng, 3)
             other = laws(rng, 1)[0] if rng.random() < 0.5 else m  # the other hybrid: replacement first
             moves = lambda a: max(exact(p, m)(a), exact(other, q)(a))  # noqa: B023, E731

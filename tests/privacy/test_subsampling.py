@@ -134,7 +134,7 @@ class TestPoisson:
     @pytest.mark.parametrize("distance", [Distance(replaced=1), Distance(replaced=1, moved=2, radius=0.4)])
     def test_brute_force_in_the_plane(self, distance):
         rng, worst = np.random.default_rng(11), 0.0
-        grid = np.linspace(-9, 9, 201)
+        grid = np.linspace(-9, 9, 121)
         points, cell = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2), (grid[1] - grid[0]) ** 2
         for _ in range(8):
             rate, sigma = rng.choice([0.1, 0.5]), rng.choice([1.0, 1.4])

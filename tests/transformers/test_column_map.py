@@ -50,7 +50,7 @@ STAGES = {
 
 @pytest.mark.parametrize("name", [n for n in STAGES if n != "left out"])
 @pytest.mark.parametrize("domain", DOMAINS, ids=["column", "ball", "box"])
-@pytest.mark.repeated("name", "domain", keep=6)
+@pytest.mark.repeated("name", "domain", keep=3)
 def test_the_contract_of_a_stage(name, domain):
     check_stage(STAGES[name], domain, pairs=rounds(3), climbs=rounds(5))
 
@@ -71,12 +71,12 @@ def wild(n, d, gaps):
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("name", STAGES)
 def test_rows_are_within_the_stated_bounds_and_each_is_mapped_by_itself(name, gaps):
-    stage, X = STAGES[name], wild(120, 9, gaps)
-    domain = Domain(n_rows=120, n_features=9, row_norm=1e13, max_missing=None if gaps else 0)
+    stage, X = STAGES[name], wild(60, 9, gaps)
+    domain = Domain(n_rows=60, n_features=9, row_norm=1e13, max_missing=None if gaps else 0)
     (way,) = stage.ways(domain, ONE)
     statistics = {"names": None, "reach": 1e13, "norm": way.parameters["row_norm"]}
     out = stage.map_rows(X, statistics)
-    assert out.shape == (120, way.domain.d)
+    assert out.shape == (60, way.domain.d)
     assert np.linalg.norm(np.nan_to_num(out), axis=1).max() <= way.domain.row_norm * (1 + 1e-12)
     assert np.nanmax(np.abs(out)) <= way.domain.entry_bound * (1 + 1e-12)
     assert way.domain.row_norm <= way.domain.entry_bound * np.sqrt(way.domain.d) * (1 + 1e-9)
@@ -84,7 +84,7 @@ def test_rows_are_within_the_stated_bounds_and_each_is_mapped_by_itself(name, ga
     assert not (incomplete & ~np.isnan(X).any(axis=1)).any()
     if way.domain.max_missing == 0:
         assert not incomplete.any()
-    alone = np.concatenate([stage.map_rows(X[i : i + 1], statistics) for i in range(120)])
+    alone = np.concatenate([stage.map_rows(X[i : i + 1], statistics) for i in range(60)])
     assert np.array_equal(out, alone, equal_nan=True)
     assert np.array_equal(out[::-1], stage.map_rows(np.asfortranarray(X[::-1]), statistics), equal_nan=True)
 

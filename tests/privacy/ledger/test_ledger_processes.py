@@ -113,19 +113,19 @@ def spend_ten(ledgers, worker, together):
 
 
 def test_processes_neither_lose_nor_duplicate_a_spend_nor_pass_the_limit_together(tmp_path):
-    room_for_30 = {"epsilon": 0.1, "delta": PrivacyLoss(0.01 * math.sqrt(30)).delta(0.1) / HELD}
-    limits = {"free.sqlite": {}, "limited.sqlite": room_for_30}
+    room_for_20 = {"epsilon": 0.1, "delta": PrivacyLoss(0.01 * math.sqrt(20)).delta(0.1) / HELD}
+    limits = {"free.sqlite": {}, "limited.sqlite": room_for_20}
     ledgers = [Ledger(tmp_path / name, **limit) for name, limit in limits.items()]
     context = multiprocessing.get_context("spawn")
-    together = context.Barrier(4)
-    workers = [context.Process(target=spend_ten, args=(ledgers, worker, together)) for worker in range(4)]
+    together = context.Barrier(3)
+    workers = [context.Process(target=spend_ten, args=(ledgers, worker, together)) for worker in range(3)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    assert [worker.exitcode for worker in workers] == [0] * 4
-    every = {f"{worker}/{turn}" for worker in range(4) for turn in range(10)}
-    for ledger, admitted in zip(ledgers, (40, 30)):
+    assert [worker.exitcode for worker in workers] == [0] * 3
+    every = {f"{worker}/{turn}" for worker in range(3) for turn in range(10)}
+    for ledger, admitted in zip(ledgers, (30, 20)):
         labels = [e.label for e in ledger.entries()]
         assert len(labels) == len(set(labels) & every) == admitted
         assert len({e.id for e in ledger.entries()}) == len(labels)
