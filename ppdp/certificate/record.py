@@ -303,7 +303,8 @@ class Record:
 
 def read_as(kind: type[T], document: Any) -> T:
     """A document, or a part of one, as the record of its kind; nothing is converted, so its form is checked before."""
-    return cast(T, _reader(kind)(document))
+    of_kind: Any = kind
+    return cast(T, _reader(of_kind)(document))
 
 
 @cache
