@@ -11,8 +11,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["form_of"]
-
 Schema = Mapping[str, Any]
 Check = Callable[[Any], bool]
 
