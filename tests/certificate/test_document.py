@@ -22,6 +22,7 @@ from ppdp.privacy.loss import PrivacyLoss
 
 
 class TestDocument:
+    @pytest.mark.repeated("name", keep=28)
     @zoo
     def test_json_round_trip(self, name, tmp_path):
         one = certificate(name)
