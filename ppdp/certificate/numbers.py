@@ -53,7 +53,7 @@ def privacy_profile(content: Record) -> Profile:
     return _profile(loss_of(content), draws_of(content), float(content.delta), float(content.epsilon))
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=256)
 def _profile(loss: PrivacyLoss, draws: float, own: float, epsilon: float) -> Profile:
     held, found = math.inf, []
     for delta in _deltas(own, 1 if loss.parts else _DENSITY):

@@ -6,7 +6,7 @@ cannot be changed: these have readers of their own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from types import MappingProxyType, UnionType
@@ -304,16 +304,23 @@ class Record:
 def read_as(kind: type[T], document: Any) -> T:
     """A document, or a part of one, as the record of its kind; nothing is converted, so its form is checked before."""
     of_kind: Any = kind
+    return cast(T, _reader(of_kind)(document))
+
+
+@cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """How a part of a document becomes a record of its kind."""
     inner, origin = get_args(kind), get_origin(kind)
-    if layout := _layout(of_kind):
-        found: Any = kind(**{name: read_as(of, document[key]) for name, key, of in layout if key in document})
-    elif origin is tuple:
-        found = tuple(read_as(inner[0], one) for one in document)
-    elif origin is UnionType and document is not None:
-        found = read_as(inner[0], document)
-    else:
-        found = _frozen(document)
-    return cast(T, found)
+    if layout := _layout(kind):
+        readers = [(name, key, _reader(of)) for name, key, of in layout]
+        return lambda document: kind(**{name: read(document[key]) for name, key, read in readers if key in document})
+    if origin is tuple:
+        of_one = _reader(inner[0])
+        return lambda document: tuple(map(of_one, document))
+    if origin is UnionType:
+        of_some = _reader(inner[0])
+        return lambda document: None if document is None else of_some(document)
+    return _frozen
 
 
 def written(part: Any) -> Any:
@@ -339,6 +346,8 @@ def _layout(kind: Any) -> tuple[tuple[str, str, Any], ...]:
 
 def _frozen(value: Any) -> Any:
     """What nobody can change."""
+    if isinstance(value, (str, float, int)):  # most are, and an abstract class takes long to ask
+        return value
     if isinstance(value, Mapping):
         return MappingProxyType({key: _frozen(inner) for key, inner in value.items()})
     return tuple(map(_frozen, value)) if isinstance(value, list) else value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -49,6 +50,7 @@ class Parser(argparse.ArgumentParser):
         return f"{self.format_usage().removeprefix('usage: ').strip()}."
 
 
+@cache
 def make_parser() -> Parser:
     """The whole command line."""
     parser = Parser(

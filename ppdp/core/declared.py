@@ -6,6 +6,7 @@ A reviewer must be able to ask of each of them whether it was read off the data;
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from inspect import signature
 from numbers import Real
 from typing import Any
@@ -106,16 +107,21 @@ def _column(key: Any, names: Sequence[str] | None) -> str:
 
 def constants(step: Any, names: Sequence[str] | None) -> Iterator[Value]:
     """Every range and every number among a step's parameters that is not at its default, or that bounds rest on."""
-    defaults = signature(type(step).__init__).parameters
+    kind: Any = type(step)
+    defaults = _defaults_of(kind)
     for name in step._get_param_names():
-        value = getattr(step, name)
-        default = defaults[name].default if name in defaults else None
+        value, default = getattr(step, name), defaults.get(name)
         if name in RANGES and value is not None:
             yield from _ranges(value, names if name == "ranges" else None, RANGES[name])
         elif name not in ELSEWHERE and _numeric(value):
             same = type(value) is type(default) and not isinstance(value, np.ndarray) and value == default
             if not same or name in ALWAYS:
                 yield WORDS.get(name, name), plain(value), "default" if same else "declared"
+
+
+@lru_cache(maxsize=256)
+def _defaults_of(kind: Any) -> dict[str, Any]:
+    return {name: parameter.default for name, parameter in signature(kind.__init__).parameters.items()}
 
 
 def _ranges(value: Any, names: Sequence[str] | None, words: str) -> list[Value]:

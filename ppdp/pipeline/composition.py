@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import BaseEstimator
@@ -277,6 +278,11 @@ _ON_THE_PIPELINE = {
 }
 
 
+@lru_cache(maxsize=64)
+def _parameters_of(cls: type) -> frozenset[str]:
+    return frozenset(inspect.signature(cls).parameters)
+
+
 def check_steps(steps: Any, cls: type) -> tuple[list[tuple[str, Any]], tuple[str, Any] | None]:
     """Stages and the mechanism, if the last step is one; ``cls`` is the pipeline's class.
 
@@ -292,7 +298,7 @@ def check_steps(steps: Any, cls: type) -> tuple[list[tuple[str, Any]], tuple[str
         raise InvalidParameter("names of steps must be strings of printable characters.")
     if any("__" in name or "." in name for name in names):
         raise InvalidParameter("names of steps must be strings without '__' and '.'.")
-    own = set(inspect.signature(cls).parameters)
+    own = _parameters_of(cls)
     if own & set(names):
         raise InvalidParameter(f"names of steps must not be those of parameters: {sorted(own & set(names))}.")
     if len(set(names)) != len(names):

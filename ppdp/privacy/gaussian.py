@@ -9,6 +9,7 @@ hard as telling N(0, 1) from N(mu, 1). A Gaussian release of L2 sensitivity ``s`
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from scipy import special
 
@@ -71,6 +72,11 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         raise ImpossibleBudget(f"epsilon must be finite and not negative, got {epsilon!r}.")
     if not 0 < delta < 1:
         raise ImpossibleBudget(f"delta must lie strictly between 0 and 1, got {delta!r}.", fix="a usual value is 1e-6.")
+    return _largest_mu(epsilon, delta)
+
+
+@lru_cache(maxsize=4096)  # plans ask for few budgets, and often
+def _largest_mu(epsilon: float, delta: float) -> float:
     low, high = 0.0, 1.0
     while gaussian_delta(high, epsilon) <= delta:
         high *= 2

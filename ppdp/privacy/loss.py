@@ -118,7 +118,7 @@ def any_of(*probabilities: float) -> float:
     return lost
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=4096)  # small; a plan that is made again asks the same
 def parts_epsilon(mu: float, parts: tuple[Part, ...], delta: float, interval: float | None = None) -> float:
     """Smallest epsilon at this delta of a Gaussian loss and parts, composed adaptively with fixed parameters.
 

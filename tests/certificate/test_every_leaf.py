@@ -70,11 +70,11 @@ some_kinds = pytest.mark.parametrize("name", ["gated, sum", "conditional", "thre
 
 
 def looked_at(content: Any, name: str):
-    """All leaves in an attack; every day those that few certificates have, and a sixth of the others."""
+    """All leaves in an attack; every day those that few certificates have, and a tenth of the others."""
     common = {pattern(path) for kind in ("unconditional", "gated, sum") for path, _ in leaves(document(kind))}
     every = rounds(1) > 1 or name in ("unconditional", "gated, sum")
     for path, value in leaves(content):
-        if every or pattern(path) not in common or zlib.crc32(f"{name} {path}".encode()) % 6 == 0:
+        if every or pattern(path) not in common or zlib.crc32(f"{name} {path}".encode()) % 10 == 0:
             yield path, value
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
+from sources import MODULES, tree_of
 from zoo import BOX, CLIP, MEAN, ZOO, certificate, document, imputer, people, scaler, sealed, zoo
 
 import ppdp
@@ -134,12 +135,10 @@ class TestCommandLine:
         assert main(["verify", str(path), "--quiet"]) == 1
 
 
+@cache
 def imported(module: str) -> set[str]:
     """Modules of ppdp that a module imports, anywhere in its text but for type checkers; packages by their own text."""
-    root = Path(ppdp.__file__).parent
-    place = root.joinpath(*module.split(".")[1:])
-    text = (place / "__init__.py" if place.is_dir() else place.with_suffix(".py")).read_text()
-    tree = ast.parse(text)
+    tree = tree_of(module)
     hints = {
         id(inner)
         for node in ast.walk(tree)
@@ -152,9 +151,8 @@ def imported(module: str) -> set[str]:
             continue
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "ppdp":
             for alias in node.names:
-                inner = root.joinpath(*node.module.split(".")[1:], alias.name)
-                is_module = inner.is_dir() or inner.with_suffix(".py").exists()
-                found.add(f"{node.module}.{alias.name}" if is_module else node.module)
+                inner = f"{node.module}.{alias.name}"
+                found.add(inner if inner in MODULES else node.module)
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name.split(".")[0] == "ppdp"}
     return found - {"ppdp"}

@@ -136,6 +136,7 @@ FILLED = {
 }
 
 
+@pytest.mark.repeated("engine")
 @pytest.mark.parametrize("dose", ["[0, 10]", '"private"'], ids=["public", "private"])
 @pytest.mark.parametrize("engine", ["memory", "arrow"])
 def test_from_a_raw_file_to_a_verified_release_that_predicts(init, engine, dose, tmp_path, capsys):

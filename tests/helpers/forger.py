@@ -77,7 +77,9 @@ def rederived(content: Document) -> Document:
         failure /= certain_share(mu)
     for _ in range(20):
         allowance = (1 + math.exp(epsilon)) * draws * 2.0**-60 * (1 + 1e-12)
-        epsilon = max(PrivacyLoss(mu, failure, parts=parts).epsilon(c["delta"] - allowance), 1e-9) * (1 + 1e-12)
+        before, epsilon = epsilon, PrivacyLoss(mu, failure, parts=parts).epsilon(c["delta"] - allowance)
+        if (epsilon := max(epsilon, 1e-9) * (1 + 1e-12)) == before:
+            break
     recipes = [part.to_dict() for part in parts]
     c["total"] = {"mu": mu, "failure": failure, "allowance": allowance, "parts": recipes}
     c["epsilon"] = epsilon

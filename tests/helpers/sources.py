@@ -13,6 +13,7 @@ MODULES = sorted(
     for path in ROOT.rglob("*.py")
 )
 
+_KNOWN = frozenset(MODULES)
 EXTRA = "ppdp.mechanisms.lora"
 INSTALLED = MODULES if find_spec("torch") else [name for name in MODULES if not name.startswith(EXTRA)]
 """Without those that need torch, where it is not installed."""
@@ -28,6 +29,7 @@ def tree_of(module):
     return ast.parse(source_of(module))
 
 
+@cache
 def imports_of(module, *, everywhere):
     """Names imported at the top of a module, or also inside functions and for type checkers."""
     waiting, found = list(tree_of(module).body), []
@@ -47,4 +49,4 @@ def imports_of(module, *, everywhere):
 
 def needs(module, *, everywhere=False):
     """Other modules of ppdp that a module imports."""
-    return {name for name in imports_of(module, everywhere=everywhere) if name in MODULES} - {module, "ppdp"}
+    return {*imports_of(module, everywhere=everywhere)} & _KNOWN - {module, "ppdp"}

@@ -30,7 +30,7 @@ def titled(estimator):
 def short(estimator):
     """The same with few steps of training, where it trains; the full pipeline is checked with the usual number."""
     names = [name for name in estimator.get_params() if name.endswith("max_iter")]
-    return estimator.set_params(**dict.fromkeys(names, 10))
+    return estimator.set_params(**dict.fromkeys(names, 4))
 
 
 def full_pipeline():

@@ -1,6 +1,7 @@
 """Every line has a room, and imports run downwards, wherever they stand in a file."""
 
 import ast
+from functools import cache
 
 import pytest
 from rooms import ROOMS
@@ -68,40 +69,42 @@ def private(name):
     return name.startswith("_") and not name.endswith("_")
 
 
-def own_names(tree):
-    """What a file defines: functions, classes, variables, and attributes that its classes set on themselves."""
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            yield node.name
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_self(node.value):
-            yield node.attr
-
-
 def is_self(node):
     calls_super = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"
     return calls_super or (isinstance(node, ast.Name) and node.id in ("self", "cls"))
 
 
-def names_of_others(tree):
-    """Attributes of anything but ``self``, by dot or by name, and imported names."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and not is_self(node.value):
-            yield node.attr
+@cache
+def names_in(module):
+    """What a file defines: functions, classes, variables, and attributes that its classes set on themselves.
+
+    And what it takes of others: attributes of anything but ``self``, by dot or by name, and imported names.
+    """
+    own, of_others = set(), set()
+    for node in ast.walk(tree_of(module)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            own.add(node.name)
+        elif isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store):
+                own.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            if not is_self(node.value):
+                of_others.add(node.attr)
+            elif isinstance(node.ctx, ast.Store):
+                own.add(node.attr)
         elif isinstance(node, ast.ImportFrom):
-            yield from (alias.name for alias in node.names)
+            of_others |= {alias.name for alias in node.names}
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.endswith("attr"):
-            yield from (word.value for word in node.args[1:2] if isinstance(word, ast.Constant))
+            of_others |= {word.value for word in node.args[1:2] if isinstance(word, ast.Constant)}
+    return own, of_others
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_what_has_an_underscore_is_used_in_its_own_file_only(module):
     """Only a subclass may use what its bases keep to themselves."""
-    tree = tree_of(module)
-    used = {name for name in names_of_others(tree) if private(name)}
-    assert used - set(own_names(tree)) <= OF_OTHERS.keys()
+    own, of_others = names_in(module)
+    assert {name for name in of_others if private(name)} - own <= OF_OTHERS.keys()
 
 
 def test_excuses_are_in_use():
-    assert {name for module in MODULES for name in names_of_others(tree_of(module))} >= OF_OTHERS.keys()
+    assert set().union(*(names_in(module)[1] for module in MODULES)) >= OF_OTHERS.keys()

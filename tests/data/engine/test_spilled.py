@@ -46,6 +46,7 @@ def read_as(monkeypatch, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::ppdp.exceptions.CompositionWarning")
 class TestRowsThatAreCompared:
+    @pytest.mark.repeated("name", keep=5)
     @pytest.mark.parametrize("name", DEDUPLICATORS)
     def test_stay_as_in_memory(self, name, read_as):
         whole = deduplicated(DEDUPLICATORS[name], TABLE)

@@ -87,6 +87,7 @@ def some_pipeline(rng: np.random.Generator):
     return pipe, Domain(n_rows=n, n_features=int(rng.integers(2, 6)), rows_per_unit=int(rng.choice([1, 1, 3])))
 
 
+@pytest.mark.repeated("seed", keep=20)
 @pytest.mark.parametrize("seed", range(40))
 def test_the_choice_is_that_of_exhaustive_search(seed, monkeypatch):
     """Ways, releases, gate, distance and warnings, or a refusal of both."""

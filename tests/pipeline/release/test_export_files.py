@@ -23,14 +23,6 @@ from ppdp.transformers import MeanImputer, MinMaxScaler, StandardScaler
 patients = clinic.patients  # pytest finds a fixture by its name in the test's own module
 
 
-def fitted(name):
-    steps, parameters = zoo.ZOO[name]
-    X, y = zoo.people()
-    if not any(getattr(step, "fills_gaps", False) for _, step in steps):
-        X = X.fillna(0.0)
-    return Pipeline(steps, epsilon=3.0, **parameters).fit(X, y), X
-
-
 def classifier(**parameters):
     return clinic.classifier(random_state=None, **parameters)
 
@@ -46,7 +38,7 @@ class TestWhatMayNotLeave:
     @pytest.mark.parametrize("name", ["classes read", "seeded"])
     @pytest.mark.parametrize("conditional", [False, True])
     def test_seeds_and_private_labels_never(self, name, conditional, tmp_path):
-        pipe, _ = fitted(name)
+        pipe, _ = zoo.released(name)
         for leave in (
             lambda: pipe.export(tmp_path / "x.zip", conditional=conditional),
             lambda: pipe.release_.to_arrow(conditional=conditional),
@@ -57,7 +49,7 @@ class TestWhatMayNotLeave:
         assert not list(tmp_path.iterdir())
 
     def test_a_conditional_certificate_only_as_what_it_is(self, tmp_path):
-        pipe, X = fitted("conditional")
+        pipe, X = zoo.released("conditional")
         with pytest.raises(ExportError, match=r"CONDITIONAL: .*assumes.*conditional=True"):
             pipe.export(tmp_path / "x")
         with pytest.raises(ExportError, match="CONDITIONAL"):
@@ -180,5 +172,5 @@ class TestFiles:
 
     def test_made_up_rows_are_there_where_there_is_a_path_to_try(self, tmp_path):
         for name, there in (("unconditional", True), ("transformer-ended", True), ("a sum", False)):
-            fitted(name)[0].export(tmp_path / name)
+            zoo.released(name)[0].export(tmp_path / name)
             assert (tmp_path / name / EXAMPLE).exists() == there
