@@ -12,7 +12,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ppdp.certificate.form import Check, form_of
 from ppdp.certificate.record import FIRST, SINCE_SECOND, Record, read_as
 from ppdp.exceptions import CertificateError
 
@@ -97,16 +96,13 @@ def _validator(version: int) -> Any:
     return extend(Draft202012Validator, type_checker=whole)(schema(version))
 
 
-@cache
-def _form(version: int) -> Check:
-    return form_of(schema(version))
-
-
 def parse(content: Any) -> Record:
     """Read a document by the schema of its version; no value is converted.
 
     :class:`CertificateError` if it does not have the form of a certificate.
     """
+    from jsonschema.exceptions import best_match
+
     name = content.get("schema") if isinstance(content, dict) else None
     found = FORM.fullmatch(name) if isinstance(name, str) else None
     if found is None:
@@ -117,16 +113,9 @@ def parse(content: Any) -> Record:
             f"its form is {name}, and this ppdp reads up to ppdp-certificate/{NEWEST}: a newer ppdp is needed.",
             fix="pip install --upgrade ppdp.",
         )
-    place = None if _form(version)(content) else _refused(version, content)
-    if place is not None:
+    error = best_match(_validator(version).iter_errors(content))
+    if error is not None:
+        place = "/".join(map(str, error.absolute_path)) or "the document"
         fix = "use the file as it was issued."
         raise CertificateError(f"{place} does not have the form of a certificate.", fix=fix)
     return read_as(Record, content)
-
-
-def _refused(version: int, content: Any) -> str | None:
-    """The place that is most to blame, if the schema refuses the document."""
-    from jsonschema.exceptions import best_match
-
-    error = best_match(_validator(version).iter_errors(content))
-    return None if error is None else "/".join(map(str, error.absolute_path)) or "the document"
