@@ -12,6 +12,7 @@ from catalogue import TARGETS
 from scipy.special import ndtri
 
 from ppdp.audit import FunctionTarget, PlanTarget, SelectionTarget, attack_output
+from ppdp.audit.output import judged
 from ppdp.audit.target import Target
 from ppdp.audit.trials import make_trials
 from ppdp.exceptions import InvalidParameter
@@ -67,6 +68,11 @@ class Gaussian(FunctionTarget):
         return np.column_stack([np.ones(runs), drawn])
 
 
+def attacked(target):
+    """With 600 runs on each dataset, of which a fifth chooses."""
+    return judged(target, make_trials(target, 10, slice_runs=60, random_state=0))
+
+
 def gaussian(claimed=1.0, **settings):
     return Gaussian("Gaussian", lambda side, noise: None, PrivacyLoss(claimed), **settings)
 
@@ -74,7 +80,7 @@ def gaussian(claimed=1.0, **settings):
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.repeated("name", keep=4)
 def test_half_of_the_noise_is_found(name):
-    finding = attack_output(halved(TARGETS[name]()), runs=RUNS, random_state=0)
+    finding = attacked(halved(TARGETS[name]()))
     assert finding.violated
     assert "REFUTED" in str(finding)
     assert f"by {finding.excess:.3g} more likely than certified" in str(finding)
@@ -104,19 +110,19 @@ class TestBugsInCode:
     def test_in_the_source_of_noise(self, monkeypatch):
         honest = Noise.release
         monkeypatch.setattr(Noise, "release", lambda self, value, scale, bound: honest(self, value, scale / 2, bound))
-        assert attack_output(TARGETS["deduplication"](), runs=RUNS, random_state=0).violated
+        assert attacked(TARGETS["deduplication"]()).violated
 
     def test_in_one_mechanism(self, monkeypatch):
         honest = laplace.laplace_release
         monkeypatch.setattr(laplace, "laplace_release", lambda n, v, scale, b, **k: honest(n, v, scale / 2, b, **k))
-        assert attack_output(TARGETS["Laplace count"](), runs=RUNS, random_state=0).violated
+        assert attacked(TARGETS["Laplace count"]()).violated
 
     def test_noise_that_comes_twice_is_found(self, monkeypatch):
         """Two numbers with one and the same noise: each has the right scale, their difference has none."""
         target = TARGETS["Gaussian histogram"]()
         honest = Noise._standard_cells
         monkeypatch.setattr(Noise, "_standard_cells", lambda self, size: np.repeat(honest(self, 1), size))
-        assert attack_output(target, runs=RUNS, random_state=0).violated
+        assert attacked(target).violated
 
 
 @pytest.fixture(scope="module")
@@ -222,8 +228,6 @@ class TestBadParameters:
             attack_output(gaussian(), **{"runs": 2000, "random_state": 0, **wrong})
 
     def test_a_single_slice_is_not_judged(self):
-        from ppdp.audit.output import judged
-
         with pytest.raises(InvalidParameter, match="two slices"):
             judged(gaussian(), make_trials(gaussian(), 1, random_state=0))
 
