@@ -256,7 +256,7 @@ def test_pairs_are_neighbours_and_reach_the_corners(change, norm):
     distance = CHANGES[change].between(D)
     scaled = distance if norm is None else Distance(moved=1, radius=0.2 * 2**0.5).moving(Moves(0.2, 0.4, 2))
     world = World(domain, scaled)
-    pairs = [world.drawn(rng) for _ in range(300)]
+    pairs = [world.drawn(rng) for _ in range(150)]
     pairs += [world.varied(pair, rng, 0.3) for pair in pairs]
     assert all(world.allows(pair) for pair in pairs)
     changes = np.array([right.X[0] - left.X[0] for left, right in pairs])

@@ -88,7 +88,7 @@ def test_a_refusal_ends_nothing(stars):
 
 @pytest.mark.parametrize("solver", ["poisson", "fixed-size", "epochs", "hidden", "output"])
 def test_no_solver_is_refuted(solver, stars):
-    stars(5)
+    stars(3)
     model = LogisticRegression((0, 1), solver=solver, batch_size=10)
     assert not audit(planned(NormClipper(), model, epsilon=5.0), data=(X, Y)).violated
 

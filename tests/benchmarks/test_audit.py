@@ -35,7 +35,7 @@ def test_the_pairs_are_neighbours(name):
 @pytest.mark.repeated("name")
 def test_stays_below_what_is_certified_and_finds_half_of_the_noise(benchmark, name):
     assert name in benchmark.NAMES
-    honest, broken = benchmark.audited(name, 4500, random_state=1)
+    honest, broken = benchmark.audited(name, 4000, random_state=1)
     assert 0.9 < honest.mu < 1.2  # informative: neither hopeless nor certain
     assert 0.6 * honest.mu < honest.mu_low < honest.mu == broken.mu < broken.mu_low
     assert broken.violated

@@ -242,7 +242,7 @@ def data():
 def test_no_linear_model_has_a_lower_risk_than_the_least():
     data = _learning.classification(400, 100, 5, 3, seed=1)
     X, y, rng = data.X.astype(float), data.y, np.random.default_rng(0)
-    found = _learning.train(X, y, 8, _learning.Runs(np.zeros(1), np.array([4.0]), np.array([1e9]), 20_000), rng)
+    found = _learning.train(X, y, 8, _learning.Runs(np.zeros(1), np.array([4.0]), np.array([1e9]), 10_000), rng)
     assert data.least_risk == pytest.approx(_learning.losses(X, y, found)[0], abs=1e-6)
 
 
