@@ -14,6 +14,7 @@ from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.learn import linear
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing import REGISTRY, check_mechanism
+from ppdp.testing.mechanisms import WIDTHS
 from ppdp.transformers import NormClipper
 
 
@@ -24,8 +25,11 @@ def few_runs(monkeypatch):
 
 
 @pytest.mark.usefixtures("few_runs")
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("kind", [kind for kind in REGISTRY.values() if issubclass(kind, Mechanism)])
-def test_every_mechanism_keeps_its_promises(kind):
+@pytest.mark.repeated("width")
+def test_every_mechanism_keeps_its_promises(kind, width, monkeypatch):
+    monkeypatch.setattr("ppdp.testing.mechanisms.WIDTHS", (width,))
     example = kind.example()
     if "max_iter" in example.get_params():
         example.set_params(max_iter=2)  # a step is like the others, and each run takes all of them
