@@ -138,7 +138,7 @@ def test_half_of_the_flips_is_refuted_and_none_of_all(flips):
     steps = scale, RandomProjection(rounds(1, 2)), SignMechanism(flips=flips)
     plan = planned(*steps, adjacency=CHANGES["one column"], domain=FEW.but(n_rows=2))
     for one, refuted in ((halved(plan), True), (plan, False))[: rounds(1)]:
-        report = audit(one, evaluations=12, runs=rounds(3000))
+        report = audit(one, evaluations=12, runs=rounds(2000))
         assert report.violated is refuted, report
         assert not report.stability.violated
 

@@ -115,7 +115,7 @@ def renamed(pipe):
 @pytest.mark.parametrize("kind", PLANTED)
 def test_a_planted_bug_is_refuted_whatever_it_is_called(kind, called, stars):
     if kind != "single precision":  # seen on few pairs: all are tried
-        stars(10)
+        stars(10 if kind in ("uneven noise", "a tree of sums") else 6)
     rows, pipe = PLANTED[kind]
     labels = (rows[:, 0] > 0).astype(int)
     report = audit(called(pipe), data=(rows, labels), seconds=60.0)
