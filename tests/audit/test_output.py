@@ -13,7 +13,6 @@ from scipy.special import ndtri
 
 from ppdp.audit import FunctionTarget, PlanTarget, SelectionTarget, attack_output
 from ppdp.audit.output import judged
-from ppdp.audit.target import Target
 from ppdp.audit.trials import make_trials
 from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms.query import laplace
@@ -34,7 +33,7 @@ MECHANISMS = (
 MORE_RUNS = {
     "search by noisy scores": 4000,
     "search by chance": 4000,
-    "Poisson samples": 4000,
+    "Poisson samples": 3000,
     "fixed-size batches": 4000,
     "fixed-size batches of moved rows": 10_000,
     "hidden iterate": 4000,
@@ -68,9 +67,9 @@ class Gaussian(FunctionTarget):
         return np.column_stack([np.ones(runs), drawn])
 
 
-def attacked(target):
-    """With 600 runs on each dataset, of which a fifth chooses."""
-    return judged(target, make_trials(target, 10, slice_runs=60, random_state=0))
+def attacked(target, runs=1200):
+    """Half of the runs on each dataset, of which a fifth chooses."""
+    return judged(target, make_trials(target, 10, slice_runs=runs // 20, random_state=0))
 
 
 def gaussian(claimed=1.0, **settings):
@@ -89,7 +88,7 @@ def test_half_of_the_noise_is_found(name):
 @pytest.mark.parametrize("name", MORE_RUNS)
 @pytest.mark.repeated("name")
 def test_half_of_the_noise_is_found_with_more_runs(name):
-    assert attack_output(halved(TARGETS[name]()), runs=MORE_RUNS[name], random_state=0).violated
+    assert attacked(halved(TARGETS[name]()), MORE_RUNS[name]).violated
 
 
 @pytest.mark.parametrize(
@@ -130,7 +129,7 @@ def guessed():
     """A plan that runs on the same dataset twice, and what is found."""
     target = TARGETS["deduplication"]()
     target = dataclasses.replace(target, right=target.left)
-    return target, attack_output(target, runs=RUNS, random_state=0)
+    return target, attacked(target)
 
 
 class TestPower:
@@ -215,11 +214,6 @@ class TestTargets:
         changed = [other, halved(one), dataclasses.replace(one, right=one.left), dataclasses.replace(one, name="x")]
         assert len({one.digest, *(target.digest for target in changed)}) == 5
 
-    def test_targets_are_targets(self):
-        found = [make() for make in TARGETS.values()]
-        assert all(isinstance(target, Target) for target in found)
-        assert {type(target).__name__ for target in found} == {"PlanTarget", "GateTarget", "SelectionTarget"}
-
 
 class TestBadParameters:
     @pytest.mark.parametrize("wrong", [{"runs": 1999}, {"runs": 2.5e3}, {"confidence": 1.0}, {"confidence": 0}])
@@ -242,4 +236,4 @@ def test_the_claim_is_that_of_the_plan(guessed):
     target, finding = guessed
     assert isinstance(target, PlanTarget)
     assert (finding.mu, finding.epsilon, finding.delta) == (target.plan.loss.mu, 5.0, 1e-6)
-    assert finding.runs == 2000
+    assert finding.runs == 1200

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from catalogue import TARGETS
 
-from ppdp.audit import SelectionTarget
+from ppdp.audit import GateTarget, PlanTarget, SelectionTarget
 
 PLACE = Path(__file__).parents[2] / "benchmarks" / "audit.py"
 
@@ -23,6 +23,7 @@ def benchmark():
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_pairs_are_neighbours(name):
     target = TARGETS[name]()
+    assert isinstance(target, PlanTarget | GateTarget | SelectionTarget)
     left, right = (getattr(side, "X", side) for side in (target.left, target.right))
     assert (np.nan_to_num(left, nan=9.0) != np.nan_to_num(right, nan=9.0)).any(axis=1).sum() == 1
     assert max(np.nanmax(np.abs(side)) for side in (left, right)) <= 1
