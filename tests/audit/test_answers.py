@@ -48,7 +48,7 @@ LAST = {
     "utility": (ExponentialMechanism("utility", candidates=["a", "b"], utility=signs),),
     **{f"logistic, {name}": (LogisticRegression((0, 1), **how),) for name, how in SOLVERS.items()},
     **{f"least squares, {name}": (LinearRegression((-1, 1), **how),) for name, how in BATCHES.items()},
-    "three classes, epochs": (LogisticRegression((0, 1, 2), **BATCHES["epochs"]),),
+    "three classes, epochs": (LogisticRegression((0, 1, 2), **{**BATCHES["epochs"], "max_iter": 2}),),
 }
 
 
