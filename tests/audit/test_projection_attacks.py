@@ -84,7 +84,7 @@ def test_a_projection_that_is_used_twice_hides_no_more_than_its_noise():
             ForeignTarget(
                 f"fresh {fresh}", lambda data, noise, fresh=fresh: two_steps(data, noise, fresh=fresh), 0, 1, 1.0, 0.02
             ),
-            runs=2000,
+            runs=3000,
             random_state=0,
         )
         for fresh in (False, True)
