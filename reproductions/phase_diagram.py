@@ -127,7 +127,7 @@ def _world(cell: Cell) -> tuple[int, float]:
 
 def build(section: Section) -> None:
     """Price everything on a grid."""
-    count = (9, 7) if section.quick else (61, 41)
+    count = (5, 5) if section.quick else (61, 41)
     sizes, gaps = np.geomspace(100, 1e8, count[0]), np.geomspace(0.003, 0.9, count[1])
     cells = list(survey(sizes, gaps))
     useful = [cell for cell in cells if cell.best() != NOTHING]

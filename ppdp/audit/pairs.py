@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ppdp.audit.optimise import search
-from ppdp.audit.output import attack_output
+from ppdp.audit.output import judged
 from ppdp.audit.plans import answer_target
 from ppdp.audit.stability import StabilityReport
 from ppdp.audit.target import PlanTarget
+from ppdp.audit.trials import make_trials
 from ppdp.bounds import lookup
 from ppdp.certificate.share.files import write_bytes
 from ppdp.core.checks import integer, number, positive
@@ -28,6 +29,7 @@ from ppdp.testing.neighbours import Pair, World, differing
 PAIR = "pair.json"
 SIDES = "left", "right"
 TRIAL_RUNS, TRIAL_CONFIDENCE = 4000, 0.9  # of runs that are not counted afterwards
+_TRIAL_SLICES = 4  # of which the first chooses
 CLEAR = 0.02  # by so much of a probability other rows must do better: so few runs may err by about as much
 
 
@@ -126,7 +128,8 @@ def _best(plan: Plan, pair: Pair, others: Iterator[Pair], margin: float, n_jobs:
 
     def told(candidate: Pair) -> float:
         trial = PlanTarget("a trial", plan, *candidate)
-        return attack_output(trial, runs=TRIAL_RUNS, confidence=TRIAL_CONFIDENCE, n_jobs=n_jobs).excess
+        runs = make_trials(trial, _TRIAL_SLICES, slice_runs=TRIAL_RUNS // (2 * _TRIAL_SLICES), n_jobs=n_jobs)
+        return judged(trial, runs, confidence=TRIAL_CONFIDENCE).excess
 
     found, tried = [(told(pair) + CLEAR, pair)], {held(pair)}
     for other in others:

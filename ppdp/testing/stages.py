@@ -12,10 +12,10 @@ import json
 import math
 import pickle
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,6 +40,8 @@ from ppdp.testing.neighbours import (
     outgrown,
 )
 from ppdp.transformers.way import Way
+
+T = TypeVar("T")
 
 DISTANCES = (
     Adjacency.replace().distance,
@@ -91,7 +93,7 @@ def check_stage(stage: Any, domain: Domain | None = None, *, pairs: int = 15, cl
     Examples
     --------
     >>> from ppdp.transformers import NormClipper
-    >>> 0.9 < check_stage(NormClipper(0.5)) <= 1
+    >>> 0.9 < check_stage(NormClipper(0.5), climbs=5) <= 1
     True
     """
     rng = np.random.default_rng(seed)
@@ -255,6 +257,13 @@ class NothingAdded(Noise):
 
     def release(self, value: ArrayLike, noise_scale: float, bound: float) -> Array:
         return np.asarray(value, dtype=np.float64)
+
+    def answer(self, law: str, value: ArrayLike, noise_scale: float, bound: float, draw: Callable[[Noise], T]) -> T:
+        if law != "choice":
+            return draw(self)
+        scores = np.nan_to_num(np.ravel(value), nan=-bound)
+        best = (scores == scores.max()).nonzero()[0]
+        return cast("T", int(best[int.from_bytes(self.random_bytes(8), "little") % len(best)]))
 
 
 def through(stage: Any, way: Way, domain: Domain, pair: Pair) -> Pair:

@@ -138,7 +138,7 @@ def test_half_of_the_flips_is_refuted_and_none_of_all(flips):
     steps = scale, RandomProjection(rounds(1, 2)), SignMechanism(flips=flips)
     plan = planned(*steps, adjacency=CHANGES["one column"], domain=FEW.but(n_rows=2))
     for one, refuted in ((halved(plan), True), (plan, False))[: rounds(1)]:
-        report = audit(one, evaluations=12, runs=rounds(3000))
+        report = audit(one, evaluations=12, runs=rounds(2000))
         assert report.violated is refuted, report
         assert not report.stability.violated
 
@@ -256,7 +256,7 @@ def test_pairs_are_neighbours_and_reach_the_corners(change, norm):
     distance = CHANGES[change].between(D)
     scaled = distance if norm is None else Distance(moved=1, radius=0.2 * 2**0.5).moving(Moves(0.2, 0.4, 2))
     world = World(domain, scaled)
-    pairs = [world.drawn(rng) for _ in range(300)]
+    pairs = [world.drawn(rng) for _ in range(150)]
     pairs += [world.varied(pair, rng, 0.3) for pair in pairs]
     assert all(world.allows(pair) for pair in pairs)
     changes = np.array([right.X[0] - left.X[0] for left, right in pairs])

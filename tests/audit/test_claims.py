@@ -144,7 +144,7 @@ def centred(X):
 
 def attack(transform, claimed, domain=ROOMY, **settings):
     claim = Claim(transform, domain, claimed, **settings)
-    return attack_stability(claim, evaluations=250, seconds=None).worst
+    return attack_stability(claim, evaluations=250, seconds=None, until_violated=True).worst
 
 
 class Labelled(BaseEstimator):

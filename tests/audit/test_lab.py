@@ -33,7 +33,7 @@ def sound() -> AuditReport:
 def broken() -> AuditReport:
     plan = mean().plan(DOMAIN)
     halved = replace(plan.mechanism, noise_scale=plan.mechanism.noise_scale / 2)
-    return audit(replace(plan, mechanism=halved), **QUICK)
+    return audit(replace(plan, mechanism=halved), **{**QUICK, "runs": 2000})
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ class TestKinds:
         plan = Pipeline(steps, epsilon=5.0, delta=1e-6).plan(DOMAIN.but(n_rows=40))
         assert not audit(plan, **BRIEF).violated
         halved = tuple(replace(release, noise_scale=release.noise_scale / 2) for release in plan.releases)
-        found = audit(replace(plan, releases=halved), evaluations=20, runs=3000)
+        found = audit(replace(plan, releases=halved), **BRIEF)
         assert found.output.violated
         assert not found.stability.violated
 

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -31,12 +32,12 @@ def attacked(release, loss=ANY, **settings):
 
 
 def normal(noise):
-    return float(noise.standard_lattice(1)[0]) * 2.0**-37
+    return NormalDist().inv_cdf(chance(noise))
 
 
 def chance(noise):
-    """Uniform in [0, 1)."""
-    return int(noise.standard_lattice(1)[0]) % 2**20 / 2**20
+    """Uniform in (0, 1)."""
+    return (int.from_bytes(noise.random_bytes(4), "little") + 0.5) / 2**32
 
 
 class Restarted(FunctionTarget):

@@ -88,7 +88,7 @@ def test_a_refusal_ends_nothing(stars):
 
 @pytest.mark.parametrize("solver", ["poisson", "fixed-size", "epochs", "hidden", "output"])
 def test_no_solver_is_refuted(solver, stars):
-    stars(5)
+    stars(3)
     model = LogisticRegression((0, 1), solver=solver, batch_size=10)
     assert not audit(planned(NormClipper(), model, epsilon=5.0), data=(X, Y)).violated
 
@@ -115,7 +115,7 @@ def renamed(pipe):
 @pytest.mark.parametrize("kind", PLANTED)
 def test_a_planted_bug_is_refuted_whatever_it_is_called(kind, called, stars):
     if kind != "single precision":  # seen on few pairs: all are tried
-        stars(10)
+        stars(10 if kind in ("uneven noise", "a tree of sums") else 6)
     rows, pipe = PLANTED[kind]
     labels = (rows[:, 0] > 0).astype(int)
     report = audit(called(pipe), data=(rows, labels), seconds=60.0)

@@ -242,7 +242,7 @@ def data():
 def test_no_linear_model_has_a_lower_risk_than_the_least():
     data = _learning.classification(400, 100, 5, 3, seed=1)
     X, y, rng = data.X.astype(float), data.y, np.random.default_rng(0)
-    found = _learning.train(X, y, 8, _learning.Runs(np.zeros(1), np.array([4.0]), np.array([1e9]), 20_000), rng)
+    found = _learning.train(X, y, 8, _learning.Runs(np.zeros(1), np.array([4.0]), np.array([1e9]), 10_000), rng)
     assert data.least_risk == pytest.approx(_learning.losses(X, y, found)[0], abs=1e-6)
 
 
@@ -307,7 +307,8 @@ def test_sketched_text(tmp_path):
     assert 0 < y.mean() < 1
 
 
-def test_membership(tmp_path):
+def test_membership(tmp_path, monkeypatch):
+    monkeypatch.setattr(membership, "STEPS", 40)
     page = membership.main(["--quick", "--out", str(tmp_path)])
     assert (tmp_path / "images" / "membership.png").stat().st_size > 10_000
     assert float(cells(page, "LoRA-FA, no noise")[0].split(" / ")[1]) == 1

@@ -14,17 +14,29 @@ from ppdp.mechanisms.base import Mechanism, Question
 from ppdp.mechanisms.learn import linear
 from ppdp.privacy.noise.sampler import Noise
 from ppdp.testing import REGISTRY, check_mechanism
+from ppdp.testing.mechanisms import WIDTHS
 from ppdp.transformers import NormClipper
 
 
+@pytest.fixture
+def few_runs(monkeypatch):
+    """Releases that are told apart, on each dataset: that all of the noise is there is seen in tests/audit."""
+    monkeypatch.setattr("ppdp.testing.mechanisms.FEWEST", rounds(100))
+
+
+@pytest.mark.usefixtures("few_runs")
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("kind", [kind for kind in REGISTRY.values() if issubclass(kind, Mechanism)])
-def test_every_mechanism_keeps_its_promises(kind):
+@pytest.mark.repeated("width")
+def test_every_mechanism_keeps_its_promises(kind, width, monkeypatch):
+    monkeypatch.setattr("ppdp.testing.mechanisms.WIDTHS", (width,))
     example = kind.example()
     if "max_iter" in example.get_params():
         example.set_params(max_iter=2)  # a step is like the others, and each run takes all of them
     assert 0.9 < check_mechanism(example, pairs=rounds(4), climbs=rounds(12), runs=rounds(200)) <= 1 + 1e-9
 
 
+@pytest.mark.usefixtures("few_runs")
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -40,9 +52,10 @@ def test_every_mechanism_keeps_its_promises(kind):
 @pytest.mark.repeated("mechanism", keep=6)
 def test_so_does_every_question(mechanism):
     domain = Domain(n_features=2, classes=(0, 1)) if mechanism.needs_y else Domain(n_features=2)
-    assert check_mechanism(mechanism, domain, pairs=4, climbs=8, runs=800, seconds=0.5) <= 1 + 1e-9
+    assert check_mechanism(mechanism, domain, pairs=4, climbs=8, runs=rounds(200), seconds=0.5) <= 1 + 1e-9
 
 
+@pytest.mark.usefixtures("few_runs")
 @pytest.mark.parametrize("adjacency", [None, Adjacency.change(coordinate=0.2), Adjacency.change(l2=0.2)], ids=str)
 def test_half_of_what_a_change_does_to_rows_is_found(monkeypatch, adjacency):
     domain = None if adjacency is None else Domain(n_features=2, adjacency=adjacency)
@@ -51,7 +64,7 @@ def test_half_of_what_a_change_does_to_rows_is_found(monkeypatch, adjacency):
     def careless(domain, distance, *, noise_scale):
         return formula(domain, distance, noise_scale=noise_scale * (1 if distance.moves is None else 2))
 
-    few = {"pairs": 4, "climbs": 8, "runs": 800, "seconds": 0.5}
+    few = {"pairs": 4, "climbs": 8, "runs": 200, "seconds": 0.5}
     assert check_mechanism(LaplaceMechanism("rows"), domain, **few) > 0.9
     monkeypatch.setitem(FORMULAS, "laplace.rows", replace(formula, function=careless))
     with pytest.raises(AssertionError, match="answers without noise are"):
@@ -59,7 +72,7 @@ def test_half_of_what_a_change_does_to_rows_is_found(monkeypatch, adjacency):
 
 
 def test_a_domain_can_be_chosen():
-    assert check_mechanism(GaussianMechanism(), Domain(n_rows=5, n_features=2, row_norm=3.0)) > 0.9
+    assert check_mechanism(GaussianMechanism(), Domain(n_rows=5, n_features=2, row_norm=3.0), runs=800) > 0.9
     with pytest.raises(AssertionError, match="accepts none of the domains, so nothing was checked"):
         check_mechanism(GaussianMechanism("histogram", bins={"age": 3}))
 

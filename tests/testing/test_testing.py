@@ -76,17 +76,17 @@ def promise(monkeypatch):
 
 def test_a_right_bound_is_accepted_and_its_use_returned(promise):
     promise(centring, way="exact", gaps=True)
-    assert 0.6 < check_stage(Centred(), pairs=8, climbs=16) <= 1
+    assert 0.6 < check_stage(Centred(), pairs=6, climbs=8) <= 1
 
 
 @pytest.mark.parametrize("stage", [StandardScaler(min_std=0.05, floor=False, statistics="exact"), PCA(1, min_gap=1e-3)])
 def test_conditional_stages_are_checked_where_their_condition_holds(stage):
-    assert 0.05 < check_stage(stage, Domain(n_rows=40, n_features=2)) <= 1
+    assert 0.05 < check_stage(stage, Domain(n_rows=40, n_features=2), pairs=6, climbs=10) <= 1
 
 
 def test_columns_and_rows_can_be_chosen():
     three = RowMap(_three_columns, out_norm=2.0, lipschitz=1.0)
-    assert check_stage(three, Domain(n_rows=5, n_features=3, row_norm=2.0)) > 0.9
+    assert check_stage(three, Domain(n_rows=5, n_features=3, row_norm=2.0), pairs=6, climbs=8) > 0.9
     with pytest.raises(AssertionError, match="accepts none of the domains, so nothing was checked"):
         check_stage(three, Domain(n_features=2))
 
