@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager, nullcontext
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-import joblib
 import numpy as np
 
 from ppdp.core.rounding import BLOCK
@@ -25,9 +24,17 @@ PIECE = 2**15  # rows that a thread takes at a time
 LEAST = 2**14  # where rows are few: with fewer at a time, threads wait for the interpreter more than they work
 SHARES = 4  # pieces of a thread, unless they had fewer rows than that
 WAITING = 2  # tasks that each worker may have waiting
-WORKERS = min(8, joblib.cpu_count())  # those that this process may use
+MOST = 8  # threads
 
 _HERE = threading.local()
+
+
+@functools.cache
+def workers() -> int:
+    """How many threads can work at once: one for each processor that this process may use."""
+    from joblib import cpu_count
+
+    return min(MOST, cpu_count())
 
 
 def blocks(n: int, d: int) -> Iterator[slice]:
@@ -38,11 +45,11 @@ def blocks(n: int, d: int) -> Iterator[slice]:
 
 def pieces(n: int) -> Iterator[slice]:
     """Slices of whole blocks, at most :data:`PIECE` rows, of which every thread gets about as many rows."""
-    rows = min(PIECE, max(LEAST, -(-n // (SHARES * WORKERS * BLOCK)) * BLOCK))
+    rows = min(PIECE, max(LEAST, -(-n // (SHARES * workers() * BLOCK)) * BLOCK))
     return (slice(start, min(start + rows, n)) for start in range(0, n, rows))
 
 
-def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 8) -> Iterator[T]:
+def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = MOST) -> Iterator[T]:
     """Results of a task for every item, in order, from at most so many threads; only a few items are held at once.
 
     Products of matrices with few columns are faster with one thread each, several at a time: the threads of one such
@@ -50,8 +57,8 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 
     """
     rest = iter(items)
     first = list(islice(rest, 2))
-    rest, workers = chain(first, rest), min(most, WORKERS)
-    if len(first) < 2 or workers < 2 or d > NARROW or hasattr(_HERE, "works"):
+    rest, threads = chain(first, rest), min(most, workers())
+    if len(first) < 2 or threads < 2 or d > NARROW or hasattr(_HERE, "works"):
         with threads_for(d):
             yield from map(task, rest)
         return
@@ -65,8 +72,8 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 
     with threads_for(d):
         try:
             for item in rest:
-                waiting.append((item, _others(workers).submit(quietly, item)))
-                if len(waiting) >= WAITING * workers:
+                waiting.append((item, _others(threads).submit(quietly, item)))
+                if len(waiting) >= WAITING * threads:
                     yield _first(waiting, task)
             while waiting:
                 yield _first(waiting, task)
@@ -109,11 +116,11 @@ def alone() -> None:
 
 
 @functools.cache
-def _others(workers: int) -> Any:
+def _others(threads: int) -> Any:
     """Threads beside the one that asks: to start them takes longer than to go through 100,000 rows."""
     from concurrent.futures import ThreadPoolExecutor
 
-    return ThreadPoolExecutor(workers - 1, "ppdp", alone)
+    return ThreadPoolExecutor(threads - 1, "ppdp", alone)
 
 
 if hasattr(os, "register_at_fork"):  # a forked process has no threads but one

@@ -7,7 +7,7 @@ import pytest
 
 from ppdp.core.rounding import BLOCK
 from ppdp.data import parallel
-from ppdp.data.parallel import PIECE, WORKERS, in_parallel, pieces
+from ppdp.data.parallel import PIECE, in_parallel, pieces, workers
 
 
 @pytest.fixture(autouse=True)
@@ -23,10 +23,10 @@ def test_pieces_are_whole_blocks_that_cover_every_row_once(n):
 
 
 def test_every_thread_gets_about_as_many_rows():
-    n = 100 * WORKERS * BLOCK
+    n = 100 * workers() * BLOCK
     sizes = [part.stop - part.start for part in pieces(n)]
-    assert len(sizes) >= parallel.SHARES * WORKERS
-    assert max(sizes) * WORKERS * parallel.SHARES <= n + WORKERS * parallel.SHARES * BLOCK
+    assert len(sizes) >= parallel.SHARES * workers()
+    assert max(sizes) * workers() * parallel.SHARES <= n + workers() * parallel.SHARES * BLOCK
 
 
 def test_but_no_piece_of_many_is_so_short_that_threads_wait_for_each_other():
@@ -35,7 +35,7 @@ def test_but_no_piece_of_many_is_so_short_that_threads_wait_for_each_other():
 
 @pytest.mark.parametrize(("cores", "most"), [(1, 8), (2, 8), (5, 8), (5, 2)])
 def test_results_come_in_order_whoever_made_them(monkeypatch, cores, most):
-    monkeypatch.setattr(parallel, "WORKERS", cores)
+    monkeypatch.setattr(parallel, "workers", lambda: cores)
     parallel._others.cache_clear()
     threads = set()
 
@@ -58,7 +58,7 @@ def test_no_more_than_a_few_items_are_held():
             yield item
 
     for place, _ in enumerate(in_parallel(lambda item: item, items(), 4)):
-        assert len(given) <= place + 1 + parallel.WAITING * WORKERS
+        assert len(given) <= place + 1 + parallel.WAITING * workers()
 
 
 def test_tasks_of_a_task_are_done_by_its_own_thread():
