@@ -14,7 +14,7 @@ from ppdp.privacy.ledger.adaptive import Entry, GaussianAccount, refuse_overspen
 
 NO_LEDGER = "Unknown: no ledger."
 TWICE = "Whoever is in both runs pays twice, even if the table changed."
-OWN = "Each run needs its own certificate and its own yes."
+OWN = "Each run needs its own certificate and yes."
 MOST_MORE = 100  # further releases that are counted one by one
 _GAUSSIAN = GaussianAccount(strict=True)
 

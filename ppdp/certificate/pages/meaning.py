@@ -26,11 +26,11 @@ PLAINLY = {
     "exceptions raised on invalid values": "In this run an entry that is missing where none was announced, that is"
     " infinite, or a label that was not announced would have stopped the run; whoever learns that it stopped learns"
     " something about the data. A run that is told to repair such entries replaces them by public values, and that is"
-    " covered. “Public facts” tells where missing values were announced.",
+    " covered. 'Public facts' tells where missing values were announced.",
     "that a run stops because a row has no id": "In this run a row without an id would have stopped the run, which"
     " tells that there is such a row. A run that is told to repair leaves it out.",
     "that a run stops because there are more": "There were no more rows to use than the declared limit, else the run"
-    " would have stopped, and told that there are. It drops none to keep within that limit.",
+    " would have stopped, and told that there are; no row is dropped for that limit.",
     "that a column holds text": "Whether a column holds words or numbers counts as known.",
 }
 FACTS = {
@@ -251,7 +251,7 @@ def around_the_claim(c: Record) -> tuple[str, str]:
 
 def neighbours_in_words(words: str) -> str:
     """Which datasets are neighbours, where it says what became of too many rows: no run drops one for their number."""
-    return words.replace("no more than n_rows are kept", "if more than the limit are kept, the run stops")
+    return words.replace("no more than n_rows are kept", "if more rows than the limit are left, the run stops")
 
 
 def protected_in_words(c: Record) -> str:

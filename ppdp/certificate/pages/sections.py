@@ -357,7 +357,7 @@ def closing(view: View) -> Element:
         h2(VERIFY),
         p(
             "Take ppdp from wherever your organisation keeps it, not from the author of this page, who could change"
-            " both; no public address is promised. In its source folder, ",
+            " both; this page can name no place for it that you may trust. In its source folder, ",
             code("pip install ."),
             " installs it. Then, where certificate.json lies, ",
             code("ppdp verify certificate.json"),
@@ -374,8 +374,8 @@ def closing(view: View) -> Element:
         ),
         p(code(f"ppdp verify certificate.json{OPTIONS}")),
         p(
-            "What is checked are those files, not this page. To check the page, print it again, with the same two options"
-            " if it names a signature, and compare: ",
+            "What is checked are those files, not this page. To check the page, print it again, with the same two"
+            " options if it names a signature, and compare: ",
             code("ppdp show certificate.json --pdf again.pdf"),
         ),
         pairs(

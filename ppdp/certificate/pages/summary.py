@@ -269,7 +269,7 @@ def beyond(c: Record) -> Iterator[str]:
     """What no certificate covers."""
     if c.neighbours.record_level:
         two = _two_steps(c)
-        together = f" (two people: at most {two} in 100)" if two else ""
+        together = f" (two people: right at most {two} times in 100)" if two else ""
         yield f"a family or group: protected less than one person{together}"
     else:
         yield "several changes: protected less than one"
@@ -291,8 +291,8 @@ def _made(view: View, signer: str | None, whom: str) -> Cell:
     return points(
         made,
         (
-            "certificate.json is signed (checked when this page was made) with the key below. This page cannot say whose"
-            f" it is: have {whom} read it out by telephone. ",
+            "certificate.json is signed (checked when this page was made) with the key below. This page cannot say"
+            f" whose it is: have {whom} read it out by telephone. ",
             element("span", signer, class_="hash"),
         ),
     )
@@ -308,16 +308,18 @@ def _check(c: Record, signer: str | None, whom: str) -> Cell:
         f" {c.versions['ppdp']} or newer, where your organisation keeps it, not from this page’s author (“{VERIFY}”),"
         " and run:",
         points(
-            (code(command), " and ", code("ppdp verify FILE")),
+            code(command),
             (
-                f"Both must print “the derivation holds and the digest matches” and this digest{key}; if not, refuse: ",
+                code("ppdp verify FILE"),
+                f": both must print “the derivation holds and the digest matches” and this digest{key}; if not,"
+                " refuse: ",
                 element("span", c.digest, class_="hash"),
             ),
             (
-                f"This page is checked by printing it again{same_options} and comparing: ",
+                f"That checks the files. To check this page, print it again{same_options} and compare: ",
                 code("ppdp show certificate.json --pdf again.pdf"),
             ),
-            f"Then telephone {whom}, at a number that you know from elsewhere: do you both have the same {same}?",
+            f"Then telephone {whom}, at a number known from elsewhere: do you both have this {same}?",
             "A match proves only the arithmetic. That the run took place as recorded, nobody can check.",
         ),
     )
