@@ -195,9 +195,10 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
         first, second = mean(), mean()
     said = answers(first.to_html())["Again next month?"]
     shown = re.match(
-        r"Yes, as the ledger stood on \d{4}-\d\d-\d\d\. After one more like it the total is at most ε = ([\d.]+) of 3 at δ = 10⁻⁵, and an"
-        r" attacker is right at most (\d+) times in 100\. Two cost less than twice one\. The limit had room for (\d+)"
-        r" more like it, by the usual sum of a ledger; after all \d+ of them an attacker is right at most (\d+) times in",
+        r"Yes, as the ledger stood on \d{4}-\d\d-\d\d\. After one more like it the total is at most ε = ([\d.]+) of 3"
+        r" at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Two cost less than twice one\. The limit had"
+        r" room for (\d+) more like it, by the usual sum of a ledger; after all \d+ of them an attacker is right at"
+        r" most (\d+) times in",
         said,
     )
     total, exact = second.record.issued.ledger.epsilon, norm.cdf(first.record.total.mu / np.sqrt(2))
