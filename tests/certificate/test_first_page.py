@@ -196,9 +196,9 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
     said = answers(first.to_html())["Again next month?"]
     shown = re.match(
         r"Yes, as the ledger stood on \d{4}-\d\d-\d\d\. After one more like it the total is at most ε = ([\d.]+) of 3"
-        r" at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Two cost less than twice one\. The limit had"
-        r" room for (\d+) more like it, by the usual sum of a ledger; after all \d+ of them an attacker is right at"
-        r" most (\d+) times in",
+        r" at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Two cost less than twice one\. The"
+        r" limit had room for (\d+) more like it, by the usual sum of a ledger; after all \d+ of them an attacker is"
+        r" right at most (\d+) times in",
         said,
     )
     total, exact = second.record.issued.ledger.epsilon, norm.cdf(first.record.total.mu / np.sqrt(2))
