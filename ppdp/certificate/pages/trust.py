@@ -20,6 +20,7 @@ GIVEN = "range of what comes out in "
 READ = "Read off the table, not declared and not protected: "
 _RANGE = re.compile(rf"({_NUMBER.pattern}) to ({_NUMBER.pattern})")
 MOST_NAMED = 12  # of one kind, on the first screen; the table of facts has all of them
+HAS = "has "
 SHORT = 30  # letters of a setting that is named with its value
 TRAINING = {
     "learning.hidden": "Of the training nobody may have seen anything but the model that was released: no other"
@@ -168,17 +169,24 @@ def _chosen(facts: Iterable[Fact], n_rows: int) -> str:
     settings = [*dict.fromkeys((_STEP.sub(r"step \1 ", fact.origin), _setting(fact, n_rows)) for fact in facts)]
     by_step: dict[str, list[str]] = {}
     for step, setting in settings[:MOST_NAMED]:
-        by_step.setdefault(step if step.startswith("step ") else "a step ", []).append(setting)
+        by_step.setdefault(step if step.startswith("step ") else "the pipeline ", []).append(setting)
     more = f"; and {len(settings) - MOST_NAMED} more" if len(settings) > MOST_NAMED else ""
-    return "; ".join(f"{step}{', '.join(named)}" for step, named in by_step.items()) + more
+    return "; ".join(f"{step}{_told(named)}" for step, named in by_step.items()) + more
+
+
+def _told(settings: Sequence[str]) -> str:
+    """What a step has, then what it does."""
+    has = [one.removeprefix(HAS) for one in settings if one.startswith(HAS)]
+    does = [one for one in settings if not one.startswith(HAS)]
+    return " and ".join([*([f"{HAS}{', '.join(has)}"] if has else []), *does])
 
 
 def _setting(fact: Fact, n_rows: int) -> str:
     if fact.name == FILLED and (rows := _least_rows(fact.value, n_rows)):
         return f"counts a column as filled in {figure(rows)} rows or more"
     if len(fact.value) > SHORT:
-        return f"is as given ({fact.name})"
-    return f"is for {fact.value}" if fact.name == "columns" else f"has {fact.name} = {fact.value}"
+        return f"{HAS}{fact.name}"
+    return f"is for {fact.value}" if fact.name == "columns" else f"{HAS}{fact.name} = {fact.value}"
 
 
 def _least_rows(value: str, n_rows: int) -> int:
