@@ -335,6 +335,18 @@ def test_page_one_says_where_all_facts_and_settings_stand_and_there_they_are():
     )
 
 
+def test_the_facts_of_persons_are_those_of_page_one():
+    text = Reader(render_page(document("persons"))).text
+    facts = text[text.index("Public facts The derivation") : text.index("Settings of the steps Every")]
+    assert "whose a row is one id is always one person, and nobody has two ids declared" in facts
+    assert "settings all settings of the steps were chosen without looking at these rows declared" in facts
+    assert "rows kept, at most 4000" in facts
+    assert "declared; the run itself keeps no more rows of a person" in facts
+    assert text.count("if more rows than the limit are left, the run stops") == 2, (
+        "among the facts and in the checklist"
+    )
+
+
 @pytest.mark.parametrize("name", ["unconditional", "on a ladder", "medians chosen", "nothing known", "a histogram"])
 def test_every_public_parameter_of_every_step_is_listed(name):
     c = document(name)
@@ -390,6 +402,7 @@ def test_the_glossary_has_the_words_of_the_page_and_no_others():
     assert "The guarantee holds only if" not in told
     assert "gate A noisy" not in told
     assert all(said.endswith(".") and "\n" not in said for said in GLOSSARY.values())
+    assert [term for term, _ in used("Sensitivity")] == ["sensitivity"], "at the beginning of a line as well"
 
 
 def test_the_site_explains_a_word_of_the_page_in_the_same_sentence():

@@ -11,6 +11,7 @@ from ppdp.certificate.pages.summary import PUBLIC_FACTS
 from ppdp.certificate.pages.trust import CHOSEN_BLINDLY, GIVEN, LIMITS, ONE_ID, READ_FROM_TABLE
 from ppdp.certificate.pages.view import View
 from ppdp.certificate.record import Record
+from ppdp.core.figures import figure
 
 RANGE = "range of "
 RANGES = "ranges of the columns, as they stand at these steps"
@@ -43,6 +44,8 @@ def _value(name: str, value: str) -> str:
         return "any row may have some, in any column, not only where a step fills them"
     if name == "adjacency":
         return neighbours_in_words(value)
+    if name == "n_rows" and value.isdecimal():
+        return figure(int(value))
     return minus(value) if name.startswith((RANGE, RANGES)) or name in LIMITS else value
 
 
