@@ -98,7 +98,7 @@ def test_no_promise_without_its_if():
         ),
         ("three rows each", "Every person in the table “people”, at most 3 rows each (declared, not checked). Pro"),
         ("added rows", "Every person, in the table or not, at most 2 rows each (declared, not checked). Pro"),
-        ("persons", "Every person in the table (one id = one person), with all their rows, of which at most"),
+        ("persons", "Every person in the table (one id = one person), with all their rows. At most 3"),
         ("changed signs", "Only how far the values of any one row are off"),
     ],
 )
@@ -122,9 +122,11 @@ def test_a_stage_that_looks_for_duplicates_is_not_taken_for_one_that_looks_for_p
 def test_which_file_belongs_to_the_page():
     found = of("unconditional")["May it be published?"]
     assert found.startswith(
-        "Not yet. Yes when (a) you have it from the issuer in writing that “Taken on trust” is true, and"
+        "Not yet. Yes when (a) the issuer confirms in writing that “Taken on trust” is true and that no other run"
     )
-    assert "(c) “How to check it” succeeds. Then publish the model, as the .zip file or folder" in found
+    assert re.search(
+        r"\(c\) “How to check it” succeeds; \(d\) you find \d\d in 100 good enough\. Then publish the model, as", found
+    )
     assert "No other file: it may hold private rows. The model in another format only if made from that file" in found
     assert ".parquet" not in found
     for name, first in (
@@ -139,10 +141,13 @@ def test_which_file_belongs_to_the_page():
 def test_what_holds_of_people_in_general_is_not_hidden():
     found = of("unconditional")["Not covered"]
     assert "what a run reveals by breaking off (a faulty entry); this run did not" in found
-    assert "people in general: what the model shows of them may fit a person, in the table or not" in found
-    assert "a family or group: protected less than one person" in found
+    assert "general findings: they may be true of a person, in the table or not" in found
+    two = times_in_100(right_of_two_rows(record_of(document("unconditional"))))
+    group = f"a family or group: protected less than one person (two people: right at most {two} times in 100)"
+    assert group in found
+    assert Reader(render_page(document("unconditional"))).text.count(group) == 2, "also where the details stand"
+    assert "(two people" not in of("conditional")["Not covered"], "the table between may break what is assumed"
     assert "several changes: protected less than one " in of("changed signs")["Not covered"]
-    assert "what the release shows of them" in of("rows")["Not covered"]
     assert "breaking off" not in of("classes read")["Not covered"], "it repairs what is invalid"
     assert "breaking off (a faulty entry, a row without an id, too many rows)" in of("persons")["Not covered"]
 
@@ -190,9 +195,10 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
         first, second = mean(), mean()
     said = answers(first.to_html())["Again next month?"]
     shown = re.match(
-        r"Yes, the limit allows it\. After one more like it the total is at most ε = ([\d.]+) of 3 at δ = 10⁻⁵, and an"
-        r" attacker is right at most (\d+) times in 100\. Two cost less than twice one\. The limit has room for (\d+)"
-        r" more like it, as ledgers add up by default; with all of them an attacker is right at most (\d+) times in",
+        r"Yes, as the ledger stood on \d{4}-\d\d-\d\d\. After one more like it the total is at most ε = ([\d.]+) of 3"
+        r" at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Two cost less than twice one\. The"
+        r" limit had room for (\d+) more like it, by the usual sum of a ledger; after all \d+ of them an attacker is"
+        r" right at most (\d+) times in",
         said,
     )
     total, exact = second.record.issued.ledger.epsilon, norm.cdf(first.record.total.mu / np.sqrt(2))
@@ -209,13 +215,13 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
     assert len(filled.entries()) == 1 + more, "as many as the first page said"
     known = times_in_100(right_guesses(first.record))
     bound = (
-        f"ε = 3, were spent: at most 96 in 100, a bound from ε and δ alone. {known}, and the figures of the next answer"
+        f"ε = 3, were spent: at most 96 in 100. That is a cruder, more cautious count than {known} and the others on"
     )
     assert bound in answers(first.to_html())["Spent on these people so far"]
     monkeypatch.setattr(account, "MOST_MORE", 3)
     assert room(first.record) == 3
     assert (
-        "has room for more than 3 more like it, as ledgers add up by default. Whether"
+        "had room for more than 3 more like it, by the usual sum of a ledger. Whether"
         in answers(render_page(first.to_dict()))["Again next month?"]
     )
     assert total_of_two(second.record) is None, "what the first cost is not in it"
@@ -246,13 +252,16 @@ def test_who_made_it_when_and_how_to_check_it(tmp_path):
     plain = answers(mean().to_html())
     assert plain["Made by"].startswith("The certificate does not say who is responsible. Made on ")
     assert "without it, the author is unproven" in plain["Made by"]
-    assert "nobody is named as responsible. Ask the issuer to confirm each line" in plain["Taken on trust"]
+    assert "nobody is named as responsible. Have the issuer confirm each point" in plain["Taken on trust"]
     named = mean(responsible="Ann Author, Clinic", purpose="Planning")
     found = answers(named.to_html())
-    assert found["Made by"].startswith("Responsible: “Ann Author, Clinic” (the issuer’s words, not proved)")
+    assert found["Made by"].startswith("Responsible: “Ann Author, Clinic”. Made on ")
     assert f"on {named['issued']['date'][:10]}, with ppdp {named['versions']['ppdp']}, by" in found["Made by"]
-    assert "Ask “Ann Author” to confirm each line" in found["Taken on trust"]
-    assert "Then telephone “Ann Author”, at a number that you know from elsewhere" in found["How to check it"]
+    assert "Have “Ann Author” confirm each point" in found["Taken on trust"]
+    assert (
+        "Then telephone “Ann Author”, at a number known from elsewhere: do you both have this digest?"
+        in found["How to check it"]
+    )
     assert "Purpose: Planning" in found["Released"]
     assert named.digest in found["How to check it"]
 
@@ -262,7 +271,12 @@ def test_a_signature_is_named_only_if_it_was_checked():
     one, key = mean(), keys.Ed25519PrivateKey.generate()
     signature = one.sign(key)
     page = one.to_html(signature=signature, public_key=key.public_key())
-    assert f"with the key {signature.key}. This page cannot say whose key that is" in answers(page)["Made by"]
+    assert answers(page)["Made by"].endswith(f"read it out by telephone. {signature.key}")
+    options = "--signature certificate.json.sig --public-key public.pem"
+    assert f"ppdp verify certificate.json {options} ppdp verify FILE: both must" in answers(page)["How to check it"]
+    assert "print it again (same options) and compare" in answers(page)["How to check it"]
+    assert "certificate.json, certificate.json.sig, public.pem; this page" in answers(page)["May it be published?"]
+    assert ".sig" not in "".join(answers(one.to_html()).values())
     assert "this digest (not the key above)" in answers(page)["How to check it"]
     content = one.to_dict()
     content["issued"]["date"] = "2020-01-01T00:00:00+00:00"
@@ -311,13 +325,25 @@ def test_the_page_shows_few_digits_and_the_document_has_all():
 
 def test_page_one_says_where_all_facts_and_settings_stand_and_there_they_are():
     page = render_page(document("unconditional"))
-    pointer = "all facts and who said them (“Public facts”); all settings (“Settings of the steps”)"
+    pointer = "all facts with their origins (“Public facts”); all settings (“Settings of the steps”)"
     assert pointer in answers(page)["Taken on trust"]
     assert "<h2>Public facts</h2>" in page
     wide = make_pipeline(MinMaxScaler([(0, 1 + i) for i in range(60)]), GaussianMechanism()).fit(np.zeros((300, 60)))
     assert (
-        "the first 50 declared facts and who said them; certificate.json has the others (“Public facts”)"
+        "the first 50 declared facts with their origins; certificate.json has the others (“Public facts”)"
         in (answers(wide.certificate_.to_html())["Taken on trust"])
+    )
+
+
+def test_the_facts_of_persons_are_those_of_page_one():
+    text = Reader(render_page(document("persons"))).text
+    facts = text[text.index("Public facts The derivation") : text.index("Settings of the steps Every")]
+    assert "whose a row is one id is always one person, and nobody has two ids declared" in facts
+    assert "settings all settings of the steps were chosen without looking at these rows declared" in facts
+    assert "rows kept, at most 4000" in facts
+    assert "declared; the run itself keeps no more rows of a person" in facts
+    assert text.count("if more rows than the limit are left, the run stops") == 2, (
+        "among the facts and in the checklist"
     )
 
 
@@ -376,6 +402,7 @@ def test_the_glossary_has_the_words_of_the_page_and_no_others():
     assert "The guarantee holds only if" not in told
     assert "gate A noisy" not in told
     assert all(said.endswith(".") and "\n" not in said for said in GLOSSARY.values())
+    assert [term for term, _ in used("Sensitivity")] == ["sensitivity"], "at the beginning of a line as well"
 
 
 def test_the_site_explains_a_word_of_the_page_in_the_same_sentence():

@@ -200,8 +200,8 @@ def test_the_title_of_the_page_makes_no_promise_without_its_if(documents):
 @both
 def test_every_status_says_what_it_rests_on(documents, render):
     texts = {kind: Reader(render(c)).text for kind, c in documents.items()}
-    rests = "everything under “Taken on trust”" if render is render_page else "everything that it rests on"
-    assert f"Holds whatever the rows contain, but only if {rests} is true." in texts["unconditional"]
+    rests = "all under “Taken on trust”" if render is render_page else "everything that it rests on"
+    assert f"Unconditional means: whatever the rows hold, if {rests} is true." in texts["unconditional"]
     assert "checked first, by a noisy test whose cost is included" in texts["gated"]
     assert "Holds only if the following is true, which nothing has tested" in texts["conditional"]
     assert "Holds only if" in texts["classes read"]

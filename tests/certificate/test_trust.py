@@ -62,40 +62,43 @@ def test_every_form_says_it_before_its_figures(form, name):
 def test_unconditional_is_no_promise_without_its_if(form):
     shown = form(document("unconditional"))
     assert "Nothing is assumed" not in shown
-    rests = "everything under “Taken on trust”" if form is page else "everything that it rests on"
-    assert f"Holds whatever the rows contain, but only if {rests} is true." in shown
+    rests = "all under “Taken on trust”" if form is page else "everything that it rests on"
+    assert f"Unconditional means: whatever the rows hold, if {rests} is true." in shown
 
 
 @pytest.mark.parametrize("name", ZOO)
 def test_every_declared_fact_of_every_certificate_is_among_them(name):
     c, words = document(name), told(name)
     for fact in c["facts"]:
-        if fact["origin"].startswith(("declared", "parameter of the model")) and fact["name"] != "rows_per_unit":
-            said = ("counts as filled",) if fact["name"] == FILLED else (fact["name"], fact["value"])
+        if fact["origin"].startswith(("declared", "parameter of the model")) and fact["name"] not in (
+            "rows_per_unit",
+            "adjacency",
+        ):
+            said = ("as filled in",) if fact["name"] == FILLED else (fact["name"], fact["value"])
             assert any(one in words for one in said) or " more" in words, fact
 
 
 def test_ranges_labels_functions_and_settings():
     words = rests_on(document("row map"))
     assert words[0] == ASSUMED
-    assert words[1].startswith("Declared limits: range of every column (-1 to 1)")
+    assert words[1].startswith("Declared limits: range, as it comes out of step 'map', of every column (-1 to 1)")
     assert words[1].endswith("If any was taken from these rows, the promise fails.")
     assert words[2] == "Declared labels: 0, 1. If they were taken from these rows, the promise fails."
     assert words[3].startswith("Declared of step 'map': the function treats rows one by one")
     assert words[4] == "Declared of step 'map': its Lipschitz constant is 1.0."
-    settings = "Declared: the settings of the steps were chosen without looking at these rows"
-    assert words[5] == f"{settings}, among them step 'model': max_iter = 10."
-    harmless = "Read off the table without harm, because not protected"
+    settings = "Declared: all settings of the steps were chosen without looking at these rows"
+    assert words[5] == f"{settings}; also that step 'model' has max_iter = 10."
+    harmless = "Read off the table, not declared and not protected"
     assert words[6] == f"{harmless}: number of rows (3000), number of columns, column names."
     assert f"{harmless}: number of rows" not in told("added rows")
 
 
 def test_a_least_number_of_filled_entries_is_said_as_what_it_does():
     c = document("row map")
-    for value, shown in (("0.7", "70 % of 3000 rows"), ("0.125", "12.5 % of 3000 rows"), ("300", "300 rows")):
+    for value, shown in (("0.7", 2100), ("0.1255", 377), ("300", 300)):
         fact = {"name": "fewest observed entries of a column", "value": value, "origin": "declared, step 'impute'"}
-        (words,) = (words for words in rests_on({**c, "facts": [*c["facts"], fact]}) if "among them" in words)
-        assert f"step 'impute': a column counts as filled in at least {shown}." in words
+        (words,) = (words for words in rests_on({**c, "facts": [*c["facts"], fact]}) if "also that" in words)
+        assert f"step 'impute' counts a column as filled in {shown} rows or more." in words
     one = {**fact, "value": "1"}
     assert "fewest observed entries of a column = 1." in " ".join(rests_on({**c, "facts": [*c["facts"], one]}))
 

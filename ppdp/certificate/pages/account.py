@@ -13,7 +13,8 @@ from ppdp.exceptions import BudgetExceeded
 from ppdp.privacy.ledger.adaptive import Entry, GaussianAccount, refuse_overspend, total_epsilon
 
 NO_LEDGER = "Unknown: no ledger."
-TWICE = "Whoever is in both tables pays twice, even if the table has changed."
+TWICE = "Whoever is in both runs pays twice, even if the table changed."
+OWN = "Each run needs its own certificate and yes."
 MOST_MORE = 100  # further releases that are counted one by one
 _GAUSSIAN = GaussianAccount(strict=True)
 
@@ -80,8 +81,8 @@ def _at_the_limit(c: Record, ledger: LedgerEntry, whom: str) -> str:
         allowed += f": at most {times} in 100"
     else:
         allowed += (
-            f": at most {times} in 100, a bound from ε and δ alone. {times_in_100(right_guesses(c))}, and the figures"
-            " of the next answer, use all that is known of the noise: do not compare"
+            f": at most {times} in 100. That is a cruder, more cautious count than {times_in_100(right_guesses(c))} and"
+            " the others on this page: do not compare"
         )
     return f"{allowed}. Who set the limit is not recorded: ask {whom}."
 
@@ -91,13 +92,14 @@ def _in_epsilon(c: Record, ledger: LedgerEntry) -> str:
     at = f"δ = {figure(ledger.delta, upward=True)}"
     of = "" if ledger.limit is None else f" of {figure(ledger.limit.epsilon)}"
     used = "no ε covers it" if ledger.epsilon is None else f"ε = {figure(ledger.epsilon, upward=True)}{of}"
-    used, headline = f"Spent: {used} at {at}.", _pair(c.epsilon, c.delta)
+    used = f"Spent: {used} at {at}."
     if not _alone(c, ledger):
         this = "This release" if c.part_of is None else "This fit"
-        return f"{used} {this} ({headline} in the headline) is included."
+        return f"{used} {this} ({_pair(c.epsilon, c.delta)} in the headline) is included."
     if ledger.delta == c.delta:
         return f"{used} That is the ε of the headline: do not add the two."
-    return f"{used} The headline says {headline} of the same release: one cost on two scales, do not add."
+    epsilon, delta = (figure(value, upward=True) for value in (c.epsilon, c.delta))
+    return f"{used} The headline’s ε = {epsilon} is the same cost at δ = {delta}: do not add."
 
 
 def _entry(c: Record) -> Entry | None:
@@ -148,15 +150,16 @@ def again(c: Record, whom: str) -> Cell:
     """Whether the same may be run once more, what that costs, and who refuses it."""
     if c.status == "SEEDED":
         return "No: give it secret noise first (no random_state)."
-    ledger = None if c.issued is None else c.issued.ledger
+    issued = c.issued
+    ledger = None if issued is None else issued.ledger
     provided = "" if c.status == "UNCONDITIONAL" else " (if what is assumed holds)"
-    if ledger is None:
+    if issued is None or ledger is None:
         return points(
             (
                 element("b", "Yes, as a further release, if you accept its cost."),
                 f" One more like this adds at most {_pair(*_own(c))} to what these people have spent{provided}.",
             ),
-            "Nobody counts or refuses it: charge all releases about these people to one ledger with a limit.",
+            f"Nobody counts or refuses it: charge all releases about these people to one ledger with a limit. {OWN}",
         )
     refuses = (
         "Charge it to the same ledger. That refuses nothing before it has a limit: give it one."
@@ -165,7 +168,7 @@ def again(c: Record, whom: str) -> Cell:
     )
     total = total_of_two(c)
     if total is None:
-        return points(*_sums(c, ledger, provided), TWICE, refuses)
+        return points(*_sums(c, ledger, provided), f"{TWICE} {OWN}", refuses)
     if total == float("inf"):
         return points(element("b", "No: one more like it would exceed the limit."), TWICE, refuses)
     of_limit = "" if ledger.limit is None else f" of {figure(ledger.limit.epsilon)}"
@@ -174,14 +177,16 @@ def again(c: Record, whom: str) -> Cell:
         (
             element(
                 "b",
-                f"Yes, {'the limit allows it' if ledger.limit else 'as a further release, if you accept its cost'}.",
+                f"Yes, as the ledger stood on {day(issued)}."
+                if ledger.limit
+                else "Yes, as a further release, if you accept its cost.",
             ),
             f" After one more like it the total is at most ε = {figure(total, upward=True)}{of_limit} at δ ="
             f" {figure(ledger.delta, upward=True)}, and an attacker {_times(right_of_releases(c, 2))}{provided}."
             f"{' Two cost less than twice one.' if less else ''}",
         ),
         _room_in_words(c, whom, provided),
-        TWICE,
+        f"{TWICE} {OWN}",
         refuses,
     )
 
@@ -194,10 +199,10 @@ def _room_in_words(c: Record, whom: str, provided: str) -> str | None:
     with_all = (
         ""
         if more == MOST_MORE
-        else f"; with all of them an attacker {_times(right_of_releases(c, more + 1))}{provided}"
+        else f"; after all {more + 1} of them an attacker {_times(right_of_releases(c, more + 1))}{provided}"
     )
     return (
-        f"The limit has room for {number} more like it, as ledgers add up by default{with_all}."
+        f"The limit had room for {number} more like it, by the usual sum of a ledger{with_all}."
         f" Whether that is wise is for whoever set the limit: ask {whom}."
     )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 from ppdp.certificate.pages.markup import h2, p, table
+from ppdp.certificate.pages.meaning import neighbours_in_words
 from ppdp.certificate.pages.trust import ASSUMED_UNIT, unit_on_trust
 from ppdp.certificate.pages.view import View
 from ppdp.core.figures import figure
@@ -64,7 +65,10 @@ def _parameters(view: View) -> Iterator[Answer]:
         "Whether that is strong enough for these data and this use.",
     )
     yield Answer("Unit of privacy", f"Protected: {view.protected}.", "Whether that unit is a person here.")
-    yield Answer("Which datasets are neighbours", f"Two tables of which one becomes the other so: {view.neighbours}.")
+    yield Answer(
+        "Which datasets are neighbours",
+        f"Two tables of which one becomes the other so: {neighbours_in_words(view.neighbours)}.",
+    )
     if c.neighbours.cuts:
         limit = f"Enforced: rows kept of each person: at most {c.rows_per_unit}. Whose a row is, is declared."
     else:
@@ -93,7 +97,7 @@ def _algorithms(view: View) -> Iterator[Answer]:
     )
     yield Answer(
         "Preparing the rows, limits and clipping",
-        "The stages are inside the guarantee. Ranges and limits are public facts, listed with who said so.",
+        "The stages are inside the guarantee. Ranges and limits are public facts, listed with their origins.",
         "Whether a declared range was read off the rows.",
     )
     tuned = "The search and its choice are inside the guarantee." if c.search is not None else ""

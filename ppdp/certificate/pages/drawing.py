@@ -15,7 +15,7 @@ from ppdp.certificate.pages.view import Point, spreads
 from ppdp.certificate.record import Record
 from ppdp.core.figures import figure, power_of_ten
 
-WIDTH, HEIGHT = 360.0, 220.0  # of the curve, in its own units
+WIDTH, HEIGHT = 360.0, 228.0  # of the curve, in its own units
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 342.0, 26.0, 182.0
 SAMPLES = 60
 TICK = 0.6
@@ -167,8 +167,8 @@ def _figure(
         element("desc", description),
         *(element("line", class_="grid", x1=LEFT, x2=RIGHT, y1=_short(y), y2=_short(y)) for y in rows.values()),
         *(element("text", words, x=LEFT - 6, y=_short(y + 4), text_anchor="end") for words, y in rows.items()),
-        *(element("text", words, x=_short(x), y=BOTTOM + 16, text_anchor="middle") for words, x in columns.items()),
-        element("text", below, x=RIGHT, y=BOTTOM + 32, text_anchor="end"),
+        *(element("text", words, x=_short(x), y=BOTTOM + 22, text_anchor="middle") for words, x in columns.items()),
+        element("text", below, x=RIGHT, y=BOTTOM + 40, text_anchor="end"),
         element("text", beside, x=0, y=TOP - 14),
         *children,
         class_="curve-figure",

@@ -6,27 +6,32 @@ from collections.abc import Sequence
 from xml.etree.ElementTree import Element
 
 from ppdp.certificate.pages.markup import h2, minus, p, table
-from ppdp.certificate.pages.meaning import FACTS, ON_TRUST
+from ppdp.certificate.pages.meaning import FACTS, ON_TRUST, neighbours_in_words
 from ppdp.certificate.pages.summary import PUBLIC_FACTS
-from ppdp.certificate.pages.trust import LIMITS, READ_FROM_TABLE
+from ppdp.certificate.pages.trust import CHOSEN_BLINDLY, GIVEN, LIMITS, ONE_ID, READ_FROM_TABLE
 from ppdp.certificate.pages.view import View
 from ppdp.certificate.record import Record
+from ppdp.core.figures import figure
 
-RANGE, GIVEN = "range of ", "range of what comes out in "
+RANGE = "range of "
 RANGES = "ranges of the columns, as they stand at these steps"
 
 
 def facts(view: View) -> Sequence[Element]:
     """Public facts with their origins."""
-    names = {**FACTS, **({"n_rows": "number of rows, at most"} if view.record.neighbours.hides_number else {})}
+    neighbours, names = view.record.neighbours, dict(FACTS)
+    if neighbours.hides_number:
+        names["n_rows"] = "rows kept, at most" if neighbours.cuts else "number of rows, at most"
+    on_trust = [("whose a row is", ONE_ID, "declared")] if neighbours.cuts else []
+    on_trust += [("settings", CHOSEN_BLINDLY, "declared")]
     return (
         h2(PUBLIC_FACTS),
         p(f"The derivation rests on these, and they are published with it. {ON_TRUST}"),
         table(
             [("Fact", ""), ("Value", "wide"), ("Origin", "")],
             [
-                (names.get(name, name), _value(name, value), _origin(origin, view.record))
-                for name, value, origin in _grouped(_once(view.facts))
+                (names.get(name, name), _value(name, value), _origin(name, origin, view.record))
+                for name, value, origin in (*_grouped(_once(view.facts)), *on_trust)
             ],
             class_="facts cards",
         ),
@@ -36,12 +41,18 @@ def facts(view: View) -> Sequence[Element]:
 def _value(name: str, value: str) -> str:
     """A fact's value: what is a number with its minus, and missing values with where they may stand."""
     if (name, value) == ("gaps", "any row may have gaps"):
-        return "any row may have some, in any column"
+        return "any row may have some, in any column, not only where a step fills them"
+    if name == "adjacency":
+        return neighbours_in_words(value)
+    if name == "n_rows" and value.isdecimal():
+        return figure(int(value))
     return minus(value) if name.startswith((RANGE, RANGES)) or name in LIMITS else value
 
 
-def _origin(origin: str, c: Record) -> str:
+def _origin(name: str, origin: str, c: Record) -> str:
     """A fact's origin in the words of page one."""
+    if name == "adjacency" and c.neighbours.cuts:
+        return f"{origin}; the run itself keeps no more rows of a person"
     if origin in READ_FROM_TABLE:
         return "read off the table"
     start = "parameter of the model"

@@ -19,19 +19,19 @@ ON_TRUST = (
 )
 DIGEST = (
     "A digest that matches shows that nothing was damaged, not who wrote the document: whoever changes it can compute a"
-    " new one. Compare it with the digest that the issuer told you, or check the issuer's signature, which nobody else"
-    " can make: the key must be the issuer's."
+    " new one. Compare it with the digest that the issuer tells you, and check the issuer's signature if there is one,"
+    " which nobody else can make: the key must be the issuer's."
 )
 PLAINLY = {
     "exceptions raised on invalid values": "In this run an entry that is missing where none was announced, that is"
     " infinite, or a label that was not announced would have stopped the run; whoever learns that it stopped learns"
-    " something about the data. Under the other setting such entries are replaced by public values, and that is"
-    " covered.",
+    " something about the data. A run that is told to repair such entries replaces them by public values, and that is"
+    " covered. 'Public facts' tells where missing values were announced.",
     "that a run stops because a row has no id": "In this run a row without an id would have stopped the run, which"
-    " tells that there is such a row. Under the other setting it is left out.",
-    "that a run stops because there are more": "There were no more rows than the limit that was declared, else the run"
-    " would have stopped, and told that there are.",
-    "that a column holds text": "That a column holds words rather than numbers counts as known.",
+    " tells that there is such a row. A run that is told to repair leaves it out.",
+    "that a run stops because there are more": "There were no more rows to use than the declared limit, else the run"
+    " would have stopped, and told that there are; no row is dropped for that limit.",
+    "that a column holds text": "Whether a column holds words or numbers counts as known.",
 }
 FACTS = {
     "adjacency": "which datasets are neighbours",
@@ -154,7 +154,7 @@ def status_in_words(content: Record, rests_on: str = "everything that it rests o
         return f"Holds only if the following is true, which nothing has tested, and if {rests_on} is true."
     tested = " What the stages need of the rows was checked first, by a noisy test whose cost is included."
     gated = tested if content.gate is not None else ""
-    return f"Holds whatever the rows contain, but only if {rests_on} is true.{gated}"
+    return f"Unconditional means: whatever the rows hold, if {rests_on} is true.{gated}"
 
 
 def covered_in_words(content: Record) -> tuple[str, ...]:
@@ -247,6 +247,11 @@ def around_the_claim(c: Record) -> tuple[str, str]:
         return "if what is assumed below holds, ", f"-differential privacy{of_what}, end to end"
     further = " and if what is assumed below holds" if len(c.reasons) > 1 else ""
     return f"nothing is protected; with secret noise{further} it would be ", f"-differentially private{of_what}"
+
+
+def neighbours_in_words(words: str) -> str:
+    """Which datasets are neighbours, where it says what became of too many rows: no run drops one for their number."""
+    return words.replace("no more than n_rows are kept", "if more rows than the limit are left, the run stops")
 
 
 def protected_in_words(c: Record) -> str:

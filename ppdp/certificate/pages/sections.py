@@ -28,7 +28,7 @@ from ppdp.certificate.pages.markup import (
 )
 from ppdp.certificate.pages.meaning import DIGEST, RULES, WAYS, rounded_up, slack_in_words, terms
 from ppdp.certificate.pages.settings import settings
-from ppdp.certificate.pages.summary import TITLE, TRUST, VERIFY, first_page
+from ppdp.certificate.pages.summary import OPTIONS, TITLE, TRUST, VERIFY, beyond, first_page
 from ppdp.certificate.pages.view import ASKED, Noise, View, law_of, only_the_last, spreads
 from ppdp.certificate.record import Mechanism, Record, Step
 from ppdp.core.formula import CHOICE, FLIPS, GAUSSIAN
@@ -125,11 +125,11 @@ def coverage(view: View) -> Sequence[Element | None]:
         p(f"{view.proviso[:-2]}:") if view.proviso else None,
         items(view.covered),
         h2("What is not covered"),
-        element("ul", *excluded),
+        element("ul", *excluded, *(element("li", words) for words in beyond(view.record))),
     )
 
 
-def stages(view: View) -> Sequence[Element | None]:
+def stages(view: View) -> Sequence[Element]:
     """How far apart neighbouring datasets can be, stage by stage."""
     c, points = view.record, view.points
     lines: list[tuple[Cell, ...]] = []
@@ -141,9 +141,11 @@ def stages(view: View) -> Sequence[Element | None]:
         lines.append((name, way, labels if same else (bar, small(labels)), bound(point.rows), page))
     scale = " The bars are logarithmic." if spreads([point.rows for point in points]) else ""
     moved = any(point.distance.moved for point in points)
-    with_and_without = " (with and without one person's rows, as on page one, is one such case)" * c.neighbours.cuts
+    with_and_without = (
+        " (with and without one person's rows, as under “For one person”, is one such case)" * c.neighbours.cuts
+    )
     toggled = " or toggled" if any(point.distance.toggled for point in points) else ""
-    return (
+    section = (
         h2("How far apart two neighbouring datasets can be"),
         p(
             f"{c.neighbours.change_made} at the entrance{with_and_without}; a stage that is fitted to the rows without"
@@ -173,6 +175,7 @@ def stages(view: View) -> Sequence[Element | None]:
             class_="stages cards",
         ),
     )
+    return (element("section", *section, class_="whole"),)
 
 
 def _stage(step: Step) -> tuple[Element | str, ...]:
@@ -353,10 +356,10 @@ def closing(view: View) -> Element:
         "footer",
         h2(VERIFY),
         p(
-            "Get the source folder of ppdp from your own IT, not from the author of this page, who could change both,"
-            " and install it there: ",
+            "Take ppdp from wherever your organisation keeps it, not from the author of this page, who could change"
+            " both; this page can name no place for it that you may trust. In its source folder, ",
             code("pip install ."),
-            ". Then, where certificate.json lies, ",
+            " installs it. Then, where certificate.json lies, ",
             code("ppdp verify certificate.json"),
             " computes every figure again from the public parameters in that document, without the data; of the file"
             " that is to be published, ",
@@ -365,9 +368,15 @@ def closing(view: View) -> Element:
             " of facts, versions.",
         ),
         p(
-            f"{DIGEST} With the files certificate.json.sig and public.pem from the issuer: ",
-            code("ppdp verify certificate.json --signature certificate.json.sig --public-key public.pem"),
-            ".",
+            f"{DIGEST} With the files certificate.json.sig and public.pem from the issuer (and ",
+            code("pip install '.[sign]'"),
+            "):",
+        ),
+        p(code(f"ppdp verify certificate.json{OPTIONS}")),
+        p(
+            "What is checked are those files, not this page. To check the page, print it again, with the same two"
+            " options if it names a signature, and compare: ",
+            code("ppdp show certificate.json --pdf again.pdf"),
         ),
         pairs(
             ("Issued", view.issued) if view.issued else None,

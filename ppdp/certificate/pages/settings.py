@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from ppdp.certificate.pages.markup import explained, h2, minus, p, small, table
+from ppdp.certificate.pages.markup import element, explained, h2, minus, p, small, table
 from ppdp.certificate.pages.meaning import terms
 from ppdp.certificate.record import Record
 from ppdp.core.figures import figure
@@ -15,7 +15,7 @@ SETTINGS = "Settings of the steps"
 MOST = 12  # values of a list that are shown one by one
 
 
-def settings(c: Record) -> Sequence[Element | None]:
+def settings(c: Record) -> Sequence[Element]:
     """The table, with what its words mean."""
     places = [(name, kind, parameters) for name, kind, parameters in _places(c) if parameters]
     if not places:
@@ -26,7 +26,7 @@ def settings(c: Record) -> Sequence[Element | None]:
     ]
     long = any(isinstance(value, Sequence) and len(value) > MOST for *_, given in places for value in given.values())
     lists = f", and of a list of more than {MOST} values the first three and the last are shown" if long else ""
-    return (
+    section = (
         h2(SETTINGS),
         p(
             "Every public parameter. Numbers are rounded to the nearest with four digits, so that a width can differ in"
@@ -35,6 +35,7 @@ def settings(c: Record) -> Sequence[Element | None]:
         explained(terms(key for *_, parameters in places for key in parameters)),
         table([("Step", ""), ("Public parameters", "wide")], lines, class_="settings cards"),
     )
+    return (element("section", *section, class_="whole"),)
 
 
 def _places(c: Record) -> Iterator[tuple[str, str, Mapping[str, Any]]]:

@@ -200,7 +200,7 @@ def _lines(view: View, c: Record) -> Iterator[tuple[str, str]]:
     yield from [("issued", issued)] if issued is not None else []
     yield from ((name, f"{words} ({UNPROVED})") for name, words in view.said)
     yield from (("because", reason) for reason in c.reasons)
-    yield from (("rests on", words) for words in view.rests_on)
+    yield from (("rests on", _typed(words)) for words in view.rests_on)
     yield from (("warning", warning) for warning in c.warnings)
     yield from [("data", c.dataset)] if c.dataset else []
     yield "adjacency", view.neighbours

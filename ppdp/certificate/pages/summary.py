@@ -7,12 +7,12 @@ from xml.etree.ElementTree import Element
 
 from ppdp.certificate.issued import UNPROVED
 from ppdp.certificate.pages.account import again, day, spent
-from ppdp.certificate.pages.checklist import CHECKLIST
+from ppdp.certificate.pages.glossary import WORDS
 from ppdp.certificate.pages.markup import Cell, bound, code, element, items, p, pairs, points, typeset
 from ppdp.certificate.pages.meaning import MODELS, status_in_words, what_left
 from ppdp.certificate.pages.settings import SETTINGS
 from ppdp.certificate.pages.tradeoff import right_guesses, right_of_two_rows, times_in_100
-from ppdp.certificate.pages.trust import ASSUMED_UNIT, MOST_FACTS, not_shown, unit_on_trust
+from ppdp.certificate.pages.trust import ASSUMED_UNIT, MOST_FACTS, READ, not_shown, unit_on_trust
 from ppdp.certificate.pages.view import View
 from ppdp.certificate.record import Record
 from ppdp.core.adjacency import UNPROTECTED
@@ -31,7 +31,7 @@ BREAKS_OFF = {
 }
 ATTEMPTS = "evaluation on private rows"
 IN_SHORT = {
-    "that a column holds text": "which columns hold words rather than numbers",
+    "that a column holds text": "whether a column holds words or numbers",
     "statistics of the private data": "statistics of these rows made elsewhere",
     "whoever can read the machine's memory": "reading the machine's memory while ppdp runs",
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
@@ -39,6 +39,8 @@ IN_SHORT = {
 PUBLIC_FACTS = "Public facts"
 TRUST = "“Taken on trust”"
 VERIFY = "How to verify"
+SIGNED = "certificate.json.sig, public.pem"
+OPTIONS = " --signature certificate.json.sig --public-key public.pem"
 MEMBERSHIP = "whether a named person is in the table"
 
 
@@ -52,7 +54,7 @@ def first_page(view: View, signer: str | None) -> Element:
         p(PROGRAM, class_="program"),
         items(view.beside, class_="beside") if view.beside else None,
         p(element("span", c.status, class_="status"), " ", *claim, class_="claim"),
-        p(status_in_words(c, f"everything under {TRUST}"), class_="lede"),
+        p(status_in_words(c, f"all under {TRUST}"), f" ε, δ and other terms: “{WORDS}”.", class_="lede"),
         items(c.reasons, class_="reasons") if c.reasons else None,
         items([f"Warning: {warning}" for warning in c.warnings], class_="warnings") if c.warnings else None,
         pairs(
@@ -63,7 +65,7 @@ def first_page(view: View, signer: str | None) -> Element:
             ("Taken on trust", _trusted(view, whom)),
             ("Spent on these people so far", spent(c, whom)),
             ("Again next month?", again(c, whom)),
-            ("May it be published?", _publishing(view, whom)),
+            ("May it be published?", _publishing(view, signer, whom)),
             ("Not covered", _not_covered(view)),
             ("Made by", _made(view, signer, whom)),
             ("How to check it", _check(c, signer, whom)),
@@ -91,13 +93,13 @@ def _protected(c: Record) -> tuple[Element | str, ...]:
     if not neighbours.record_level:
         return (f"Only {neighbours.unit}; {UNPROTECTED}.",)
     if neighbours.cuts:
-        most = "at most one of them was" if neighbours.rows == 1 else f"at most {neighbours.rows} of them were"
+        most = "one row of each was" if neighbours.rows == 1 else f"{neighbours.rows} rows of each were"
         return (
-            f"Every person in {table} (one id = one person), with all their rows, of which {most} used, drawn"
-            " in secret.",
+            f"Every person in {table} (one id = one person), with all their rows. At most {most} kept, drawn in"
+            " secret.",
             points(
                 f"Protected alike: what the rows hold, how many a person has, {MEMBERSHIP}.",
-                f"The number of rows in the table is not public either, only that at most {n} were used.",
+                f"The number of rows is not public either, only that at most {n} were kept (with more, a run stops).",
             ),
         )
     each = "one row each" if neighbours.rows == 1 else f"at most {neighbours.rows} rows each"
@@ -122,10 +124,14 @@ def _protected(c: Record) -> tuple[Element | str, ...]:
 
 def _two_rows(c: Record) -> str:
     """How often an attacker is right about a person with two rows; said only where that is known, and not always."""
-    one, two = (times_in_100(right(c)) for right in (right_guesses, right_of_two_rows))
-    if c.status != "UNCONDITIONAL" or two >= 100:  # what is assumed need not hold of the table between the two
-        return ""
-    return f": an attacker is right at most {two} times in 100, not {one}"
+    two = _two_steps(c)
+    return f": an attacker is right at most {two} times in 100, not {times_in_100(right_guesses(c))}" if two else ""
+
+
+def _two_steps(c: Record) -> int | None:
+    """The same as a number, None where it is not known; what is assumed need not hold of the table between the two."""
+    two = times_in_100(right_of_two_rows(c))
+    return two if c.status == "UNCONDITIONAL" and two < 100 else None
 
 
 def _duplicates(c: Record) -> str:
@@ -175,31 +181,38 @@ def _trusted(view: View, whom: str) -> Cell:
     most = f"the first {MOST_FACTS} declared facts" if cut else "all facts"
     rest = "; certificate.json has the others" if cut else ""
     return (
-        "Nothing has checked this on these rows. “Declared”: said by whoever ran the fit; the page does not know who"
-        f" that was{named}. Ask {whom} to confirm each line, and where it came from if not from these rows.",
-        items([typeset(words) for words in view.rests_on], class_="rests"),
-        f"Further down: {most} and who said them{rest} (“{PUBLIC_FACTS}”); all settings (“{SETTINGS}”).",
+        "Nothing has checked these points on these rows. “Declared”: said by whoever ran the fit; the page does not"
+        f" know who that was{named}. Have {whom} confirm each point and say where each limit came from.",
+        items([typeset(words) for words in view.rests_on if not words.startswith(READ)], class_="rests"),
+        *(f"{typeset(words)} " for words in view.rests_on if words.startswith(READ)),
+        f"Further down: {most} with their origins{rest} (“{PUBLIC_FACTS}”); all settings (“{SETTINGS}”).",
     )
 
 
-def _publishing(view: View, whom: str) -> Cell:
+def _publishing(view: View, signer: str | None, whom: str) -> Cell:
     """Under which conditions it may leave, and what of it."""
     c = view.record
     if c.status == "SEEDED":
         return "No. Nothing of it is protected."
     ledger = None if c.issued is None else c.issued.ledger
-    charged = "" if ledger is None else ", but those charged to the ledger above"
+    used = "no other run, score or plot used these rows"
+    if ledger is not None:
+        used = "every run, score or plot on these rows was charged to the ledger above"
+    times = times_in_100(right_guesses(c))
+    accepted = f"you find {times} in 100 good enough" if times < 100 else "you accept an attacker who is always right"
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
-        f"you have it from {whom} in writing that {TRUST} is true, and that no other run, score or plot used these"
-        f" rows{charged}",
+        f"{whom} confirms in writing that {TRUST} is true and that {used}",
         "your organisation finds that consent and law allow it",
         "“How to check it” succeeds",
+        accepted,
     ]
-    listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcd", steps))
+    listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcde", steps))
+    signed = f", {SIGNED}" if signer else ""
     return points(
         (element("b", "Not yet. Yes when"), f" {listed}."),
-        f"Then publish {_file(c)}; certificate.json; this page; what is made of these alone{_made_of_it(c)}.",
+        f"Then publish {_file(c)}; certificate.json{signed}; this page, all sheets; anything made only of"
+        f" these{_made_of_it(c)}.",
         f"No other file: it may hold private rows.{_other_format(c)}",
     )
 
@@ -221,7 +234,7 @@ def _file(c: Record) -> str:
 
 
 def _made_of_it(c: Record) -> str:
-    return ", such as predictions for people outside the table" if _is_model(c) else ""
+    return ", such as predictions for other people" if _is_model(c) else ""
 
 
 def _other_format(c: Record) -> str:
@@ -249,18 +262,28 @@ def _left_out(view: View) -> Iterator[str]:
             yield next((short for start, short in IN_SHORT.items() if one.startswith(start)), one)
     if view.beside:
         yield "what the other releases named at the top cost"
-    several, one = ("a family or group", "one person") if c.neighbours.record_level else ("several changes", "one")
-    yield f"{several}: protected less than {one}"
-    shows = "the model" if _is_model(c) else "the release"
-    yield f"people in general: what {shows} shows of them may fit a person, in the table or not"
-    yield f"consent, bias, access to the rows: see “{CHECKLIST}”"
+    yield from beyond(c)
+
+
+def beyond(c: Record) -> Iterator[str]:
+    """What no certificate covers."""
+    if c.neighbours.record_level:
+        two = _two_steps(c)
+        together = f" (two people: right at most {two} times in 100)" if two else ""
+        yield f"a family or group: protected less than one person{together}"
+    else:
+        yield "several changes: protected less than one"
+    yield "general findings: they may be true of a person, in the table or not"
+    yield "consent, bias, access to the rows: see the checklist"
 
 
 def _made(view: View, signer: str | None, whom: str) -> Cell:
     c, name = view.record, _responsible(view)
-    who = f"Responsible: “{name}” ({UNPROVED})" if name else "The certificate does not say who is responsible"
+    who = f"Responsible: “{name}”" if name else "The certificate does not say who is responsible"
     when = "at an unknown time" if c.issued is None else f"on {day(c.issued)}"
-    made = f"{who}. Made {when}, with ppdp {c.versions['ppdp']}, by whoever ran the fit (the issuer)."
+    made = (
+        f"{who}. Made {when}, with ppdp {c.versions['ppdp']}, by whoever ran the fit (the issuer). Nothing proves this."
+    )
     if signer is None:
         return points(
             made, "No signature was given when this page was made. Ask for one: without it, the author is unproven."
@@ -268,28 +291,35 @@ def _made(view: View, signer: str | None, whom: str) -> Cell:
     return points(
         made,
         (
-            "certificate.json is signed (checked when this page was made) with the key ",
+            "certificate.json is signed (checked when this page was made) with the key below. This page cannot say"
+            f" whose it is: have {whom} read it out by telephone. ",
             element("span", signer, class_="hash"),
-            f". This page cannot say whose key that is: ask {whom}, by telephone, to read it out.",
         ),
     )
 
 
 def _check(c: Record, signer: str | None, whom: str) -> Cell:
-    key, same = (" (not the key above)", "are digest and key") if signer else ("", "is the digest")
+    key, same = (" (not the key above)", "digest and key") if signer else ("", "digest")
+    files = f", {SIGNED}" if signer else ""
+    command = f"ppdp verify certificate.json{OPTIONS if signer else ''}"
+    same_options = " (same options)" if signer else ""
     return (
-        "Give your IT this page, certificate.json and the released file. They get ppdp,"
-        f" {c.versions['ppdp']} or newer, not from the author of this page (“{VERIFY}”), and run:",
+        f"Give your IT this page, certificate.json{files} and the released file (FILE). They get ppdp,"
+        f" {c.versions['ppdp']} or newer, where your organisation keeps it, not from this page’s author (“{VERIFY}”),"
+        " and run:",
         points(
+            code(command),
             (
-                code("ppdp verify certificate.json"),
-                " and ",
                 code("ppdp verify FILE"),
-                f": both must print “the derivation holds and the digest matches” and this digest{key}: ",
+                f": both must print “the derivation holds and the digest matches” and this digest{key}; if not,"
+                " refuse: ",
                 element("span", c.digest, class_="hash"),
-                ". If not, refuse.",
             ),
-            f"Then telephone {whom}, at a number that you know from elsewhere: {same} the same?",
+            (
+                f"That checks the files. To check this page, print it again{same_options} and compare: ",
+                code("ppdp show certificate.json --pdf again.pdf"),
+            ),
+            f"Then telephone {whom}, at a number known from elsewhere: do you both have this {same}?",
             "A match proves only the arithmetic. That the run took place as recorded, nobody can check.",
         ),
     )

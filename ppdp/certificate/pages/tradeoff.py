@@ -72,7 +72,7 @@ def right_guesses(c: Record) -> float:
 
 
 def right_of_two_rows(c: Record) -> float:
-    """The same about a person with two rows, where one row is protected: distances of two steps add."""
+    """The same about two people, or a person with two rows where one row is protected: distances of two steps add."""
     return min(1.0, 2 * right_guesses(c) - 0.5)
 
 

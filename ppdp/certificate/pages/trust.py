@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from ppdp.bounds import FORMULAS
 from ppdp.certificate.record import Condition, Fact, Mechanism, Record, Release, Step
+from ppdp.core.figures import figure
 
 MOST_FACTS = 50  # declared ranges and constants that are shown; the document has all of them
 MOST_LETTERS = 800  # of one value
 MOST_DIGITS = 6  # of a range's end that is shown as it is
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 _STEP = re.compile(r"^declared, step (.+)$")
+GIVEN = "range of what comes out in "
+READ = "Read off the table, not declared and not protected: "
 _RANGE = re.compile(rf"({_NUMBER.pattern}) to ({_NUMBER.pattern})")
 MOST_NAMED = 12  # of one kind, on the first screen; the table of facts has all of them
+HAS = "has "
 SHORT = 30  # letters of a setting that is named with its value
 TRAINING = {
     "learning.hidden": "Of the training nobody may have seen anything but the model that was released: no other"
@@ -42,12 +47,13 @@ NOBODYS_WORD = (
     "the columns that",
 )
 CHOSEN = ("declared, step", "declared, loosest", "declared, the last")
+CHOSEN_BLINDLY = "all settings of the steps were chosen without looking at these rows"
+ONE_ID = "one id is always one person, and nobody has two ids"
 FILLED = "fewest observed entries of a column"
 LIMITS = {
     "row_norm": "longest row",
     "entry_bound": "largest entry",
     "y_range": "range of the targets",
-    "n_rows": "most rows",
     "largest norm of a row": "longest row",
     "largest norm of a row that comes out": "longest row that comes out",
 }
@@ -82,16 +88,16 @@ def rests_on(c: Record) -> Sequence[str]:
         by_kind["limit" if capped else _kind(fact)].append(fact)
     last = "" if c.mechanism is None else c.mechanism.formula
     chosen = _chosen(by_kind["number"], c.entrance.domain["n_rows"])  # older certificates list none
-    told = f", among them {chosen}" if chosen else ""
+    told = f"; also that {chosen}" if chosen else ""
     return (
         *([TRAINING[last]] if last in TRAINING else []),
         *_bounds(c),
         unit_on_trust(c),
-        *_limits(by_kind["limit"]),
+        *_limits(by_kind["limit"], "most rows kept" if c.neighbours.cuts else "most rows"),
         *(f"Declared labels: {fact.value}. {READ_OFF}" for fact in by_kind["labels"]),
         *([ORDER] if getattr(FORMULAS.get(last), "by_position", False) and not c.neighbours.hides_number else []),
         *_word(c, by_kind["word"]),
-        f"Declared: the settings of the steps were chosen without looking at these rows{told}.",
+        f"Declared: {CHOSEN_BLINDLY}{told}.",
         *_read_off(c.facts),
     )
 
@@ -105,7 +111,7 @@ def _kind(fact: Fact) -> str:
         return ""
     if name == "classes":
         return "labels"
-    if name.startswith("range of ") or name in LIMITS:
+    if name.startswith("range of ") or name in (*LIMITS, "n_rows"):
         return "limit"
     if origin.startswith(CHOSEN) and not name.startswith("Lipschitz constant"):
         return "number"
@@ -126,7 +132,7 @@ def unit_on_trust(c: Record) -> str:
     if not c.neighbours.record_level:
         return f"Declared: nothing needs protection but this: {c.neighbours.words}."
     if c.neighbours.cuts:
-        return "Declared: rows of one id are one person's, and nobody has more than one id."
+        return f"Declared: {ONE_ID}."
     if not c.neighbours.single:
         return f"Declared: nobody has more than {c.rows_per_unit} rows."
     if c.neighbours.hides_number or any(fact.name == "rows_per_unit" and fact.origin == "declared" for fact in c.facts):
@@ -134,44 +140,61 @@ def unit_on_trust(c: Record) -> str:
     return ASSUMED_UNIT
 
 
-def _limits(facts: Sequence[Fact]) -> Iterator[str]:
+def _limits(facts: Sequence[Fact], most_rows: str) -> Iterator[str]:
     """Ranges and norms: rows are clipped to them, but where they come from nobody can tell."""
-    ranges: list[str] = []
+    ranges: dict[str, list[str]] = {}
     others: list[str] = []
+    given = {(fact.name.removeprefix(GIVEN), fact.value): fact.origin for fact in facts if fact.name.startswith(GIVEN)}
     outwards = ""
     for fact in facts:
         value, rounded, _ = shortened(fact).partition(", rounded ")
         outwards = " (Rounded outwards.)" if rounded else outwards
-        name = fact.name.replace("range of what comes out in ", "range of ")
-        column = name.removeprefix("range of ")
-        (others if column == name else ranges).append(f"{LIMITS.get(column, column)} ({value})")
-    # what one stage gives and the next one takes is one limit
-    named = [f"{words}{_listed([*dict.fromkeys(one)])}" for words, one in (("range of ", ranges), ("", others)) if one]
+        column = fact.name.removeprefix(GIVEN).removeprefix("range of ")
+        if fact.name == "n_rows":
+            others.append(f"{most_rows} ({figure(int(value)) if value.isdecimal() else value})")
+        elif column == fact.name:
+            others.append(f"{LIMITS.get(column, column)} ({value})")
+        else:  # what one stage gives and the next one takes is one limit
+            step = _STEP.fullmatch(given.get((column, fact.value), ""))
+            where = f", as it comes out of step {step[1]}, of " if step else " of "
+            ranges.setdefault(where, []).append(f"{column} ({value})")
+    named = [f"range{where}{_listed([*dict.fromkeys(one)])}" for where, one in ranges.items()]
+    named += [_listed([*dict.fromkeys(others)])] if others else []
     if named:
         yield f"Declared limits: {'; '.join(named)}. If any was taken from these rows, the promise fails.{outwards}"
 
 
 def _chosen(facts: Iterable[Fact], n_rows: int) -> str:
     """Settings with the step that each belongs to, the first of them."""
-    settings = [*dict.fromkeys((_STEP.sub(r"step \1: ", fact.origin), _setting(fact, n_rows)) for fact in facts)]
+    settings = [*dict.fromkeys((_STEP.sub(r"step \1 ", fact.origin), _setting(fact, n_rows)) for fact in facts)]
     by_step: dict[str, list[str]] = {}
     for step, setting in settings[:MOST_NAMED]:
-        by_step.setdefault(step if step.startswith("step ") else "", []).append(setting)
+        by_step.setdefault(step if step.startswith("step ") else "the pipeline ", []).append(setting)
     more = f"; and {len(settings) - MOST_NAMED} more" if len(settings) > MOST_NAMED else ""
-    return "; ".join(f"{step}{', '.join(named)}" for step, named in by_step.items()) + more
+    return "; ".join(f"{step}{_told(named)}" for step, named in by_step.items()) + more
+
+
+def _told(settings: Sequence[str]) -> str:
+    """What a step has, then what it does."""
+    has = [one.removeprefix(HAS) for one in settings if one.startswith(HAS)]
+    does = [one for one in settings if not one.startswith(HAS)]
+    return " and ".join([*([f"{HAS}{', '.join(has)}"] if has else []), *does])
 
 
 def _setting(fact: Fact, n_rows: int) -> str:
-    if fact.name == FILLED and (rows := _share_of_rows(fact.value, n_rows)):
-        return f"a column counts as filled in at least {rows}"
-    return f"{fact.name} = {fact.value}" if len(fact.value) <= SHORT else fact.name
+    if fact.name == FILLED and (rows := _least_rows(fact.value, n_rows)):
+        return f"counts a column as filled in {figure(rows)} rows or more"
+    if len(fact.value) > SHORT:
+        return f"{HAS}{fact.name}"
+    return f"is for {fact.value}" if fact.name == "columns" else f"{HAS}{fact.name} = {fact.value}"
 
 
-def _share_of_rows(value: str, n_rows: int) -> str:
-    """A number of rows, or a share of them, in words; none for 1, which may be either."""
-    if not _NUMBER.fullmatch(value) or float(value) == 1:
-        return ""
-    return f"{Decimal(value).scaleb(2).normalize():f} % of {n_rows} rows" if float(value) < 1 else f"{value} rows"
+def _least_rows(value: str, n_rows: int) -> int:
+    """A number of rows, or a share of the declared number, as a number; 0 for 1, which may be either."""
+    least = float(value) if _NUMBER.fullmatch(value) else 0.0
+    if least <= 0 or least == 1:
+        return 0
+    return math.ceil(least * n_rows if least < 1 else min(least, n_rows))
 
 
 def _read_off(facts: Iterable[Fact]) -> Iterator[str]:
@@ -180,7 +203,7 @@ def _read_off(facts: Iterable[Fact]) -> Iterator[str]:
         READABLE[one.name].format(one.value) for one in facts if one.origin in READ_FROM_TABLE and one.name in READABLE
     ]
     if read:
-        yield f"Read off the table without harm, because not protected: {', '.join(read)}."
+        yield f"{READ}{', '.join(read)}."
 
 
 def _word(c: Record, facts: Sequence[Fact]) -> Iterator[str]:
