@@ -115,7 +115,7 @@ def test_its_certificate_verifies_and_a_release_that_was_loaded_predicts_the_sam
     loaded = ppdp.load(tmp_path / "model.zip")
     np.testing.assert_array_equal(loaded.predict_proba(X), pipe.predict_proba(X))
     assert pickle.loads(pickle.dumps(pipe))[0].found_ == loaded[0].found_ == pipe[0].found_
-    assert "a category is released that only one person's rows hold" in pipe.certificate_.to_html()
+    assert "a category is released that only one person’s rows hold" in pipe.certificate_.to_html()
 
 
 @pytest.mark.parametrize("adjacency", [Adjacency.replace(3), Adjacency.add_remove(), Adjacency.person(2)], ids=str)
