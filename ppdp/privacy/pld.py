@@ -16,13 +16,14 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft, special
+from scipy import fft
 
 from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.privacy.fixed_size import fixed_size_step
 from ppdp.privacy.gaussian import gaussian_mu
+from ppdp.privacy.laws import log_sum
 from ppdp.privacy.subsampling import Profile, gaussian_profile, poisson_profiles
 
 Floats = NDArray[np.float64]
@@ -321,8 +322,8 @@ def _ends(masses: Floats, times: int) -> tuple[int, int]:
     orders = np.arange(1, 21)[:, None] / len(masses)
     log_masses = np.log(masses[places])
     tail, count = math.log(2 / _TAIL), float(times)
-    highest = (count * special.logsumexp(log_masses + orders * places, axis=1) + tail) / orders[:, 0]
-    lowest = -(count * special.logsumexp(log_masses - orders * places, axis=1) + tail) / orders[:, 0]
+    highest = (count * log_sum(log_masses + orders * places, axis=1) + tail) / orders[:, 0]
+    lowest = -(count * log_sum(log_masses - orders * places, axis=1) + tail) / orders[:, 0]
     return max(0, math.floor(lowest.max())), min(times * (len(masses) - 1), math.ceil(highest.min()))
 
 
@@ -344,7 +345,12 @@ def _grid(ends: tuple[Callable[[Floats], Floats], ...], interval: float) -> Floa
     heights = [np.asarray(end(np.asarray(lasts * interval, float))) for end in ends]
     lost = [height[-1] * _LEVEL + _SLIGHT if _TINY < height[-1] < _SMALL else _TINY for height in heights]
     done = np.all([height <= least for height, least in zip(heights, lost)], axis=0)
-    last = int(lasts[done.argmax()])
+    return _multiples(int(lasts[done.argmax()]))
+
+
+@lru_cache(maxsize=_MOST_DOUBLINGS)
+def _multiples(last: int) -> Floats:
+    """Whole numbers, ever wider apart, up to this one."""
     points = [0]
     while points[-1] < last:
         points.append(points[-1] + max(1, points[-1] // _FINENESS))
