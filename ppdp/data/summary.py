@@ -113,7 +113,7 @@ class ColumnSums(Summary[Array]):
 
     def finish(self, total: Total) -> Array:
         """The sums, of shape (len(terms), d)."""
-        return np.stack([np.ldexp(sums.astype(np.float64), -grid) for sums, grid in zip(total, self._grids)])
+        return np.array([np.ldexp(sums.astype(np.float64), -grid) for sums, grid in zip(total, self._grids)])
 
     @property
     def _grids(self) -> list[int]:

@@ -19,7 +19,7 @@ from scipy import special
 from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
-from ppdp.privacy.laws import FAR, binomial_log_mean, hypergeometric_law
+from ppdp.privacy.laws import FAR, binomial_log_mean, hypergeometric_law, log_sum
 from ppdp.privacy.subsampling import (
     GaussianMixturePair,
     PoissonStep,
@@ -189,7 +189,7 @@ def _profile_renyi(order: float, fraction: float, mu: float) -> float:
     falls = heights - (order + 1) * e
     downward = np.logaddexp(falls[:-1], falls[1:]) - math.log(2) + e[:-1] + _log_expm1(gaps)
     tails = _tails(order, fraction, mu, float(inner[-1]), float(e[-1]))
-    log_integral = float(special.logsumexp(np.concatenate([upward, downward, tails])))
+    log_integral = float(log_sum(np.concatenate([upward, downward, tails])))
     log_excess = log_integral + math.log(order) + math.log(order - 1) + math.log(_INFLATION)
     return float(np.logaddexp(0.0, log_excess) + 1e-14) / (order - 1) * (1 + 1e-12)
 

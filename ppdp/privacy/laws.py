@@ -121,7 +121,7 @@ def _exact(count: int, rate: float, last: int) -> Law:
     k = np.arange(count + 1)
     ways = np.array([math.log(math.comb(count, int(i))) for i in k])
     log_weights = ways + k * math.log(rate) + (count - k) * math.log1p(-rate)
-    log_weights[last] = special.logsumexp(log_weights[last:])
+    log_weights[last] = log_sum(log_weights[last:])
     return Law(k[: last + 1].astype(float), log_weights[: last + 1])
 
 
@@ -141,7 +141,18 @@ def _weighed(values: Floats, log_tails: Floats) -> Law:
 def _log_mean(law: Law, heights: Floats) -> float:
     """Logarithm of the mean of ``exp(heights)``."""
     likely = law.log_weights > -math.inf
-    return float(special.logsumexp(law.log_weights[likely] + heights[likely]))
+    return float(log_sum(law.log_weights[likely] + heights[likely]))
+
+
+def log_sum(logs: ArrayLike, axis: int = -1) -> Floats:
+    """``log(sum(exp(logs)))``: SciPy's ``logsumexp`` to the last bit, in a fraction of the time."""
+    logs = np.asarray(logs)
+    top = logs.max(axis=axis, keepdims=True)
+    largest = logs == top
+    with np.errstate(invalid="ignore"):  # infinite ones
+        rest = np.exp(np.where(largest, -math.inf, logs - top)).sum(axis=axis, keepdims=True)
+    count = largest.sum(axis=axis, keepdims=True)
+    return np.asarray((np.log1p(rest / count) + np.log(count) + top).squeeze(axis))
 
 
 def _likely(law: Law) -> Law:

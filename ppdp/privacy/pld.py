@@ -1,8 +1,9 @@
 """Privacy-loss distributions: exact composition of what is neither Gaussian nor pure.
 
-A :class:`LossDistribution` is made from our own profiles (``ppdp.privacy.subsampling``) and composed by dp-accounting,
-which is imported on first use. Everything is rounded up: the profile to the chords between grid points, the grid's
-masses by a factor, the answers by what a Fourier transform may lose. Theory: ``docs/theory/subsampling.md``, 5.
+A :class:`LossDistribution` is made from our own profiles (``ppdp.privacy.subsampling``), held in mass functions of
+dp-accounting, which is imported on first use, and composed to the bits that dp-accounting finds. Everything is rounded
+up: the profile to the chords between grid points, the grid's masses by a factor, the answers by what a Fourier
+transform may lose. Theory: ``docs/theory/subsampling.md``, 5.
 """
 
 from __future__ import annotations
@@ -15,13 +16,14 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
+from scipy import fft
 
 from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.exceptions import ImpossibleBudget, InvalidParameter
 from ppdp.privacy.fixed_size import fixed_size_step
 from ppdp.privacy.gaussian import gaussian_mu
+from ppdp.privacy.laws import log_sum
 from ppdp.privacy.subsampling import Profile, gaussian_profile, poisson_profiles
 
 Floats = NDArray[np.float64]
@@ -38,6 +40,7 @@ _FINENESS = 200  # grid points near a loss l are about l / 200 apart, or one int
 _TINY = 1e-18  # a profile is followed until it is below
 _SMALL, _LEVEL, _SLIGHT = 1e-4, 1 + 1e-3, 1e-13  # or, where little is lost at any epsilon, until hardly more is
 _MOST_POINTS = 2**24  # more in a composition would cost minutes and gigabytes; a million runs of epsilon 500 have fewer
+_TAIL = 1e-15  # of a composition: less is cut off
 _HARDLY = 1e-12  # of a mass that is finite: nothing is
 _MOST_DOUBLINGS = 20  # a step whose losses reach beyond 2^20 intervals counts as unbounded
 
@@ -76,7 +79,7 @@ class LossDistribution:
         if integer("times", times) == 1:
             return self
         affordable = _affordable(self.sides, times)
-        sides = tuple(side.self_compose(times) if affordable else _unbounded(side) for side in self.sides)
+        sides = tuple(_repeated(side, times) if affordable else _unbounded(side) for side in self.sides)
         return LossDistribution(sides, self.interval, self.steps * times)
 
     __rmul__ = __mul__
@@ -253,10 +256,28 @@ def _between(low: float, high: float, above: float, below: float, margin: float)
 
 
 def _composed(mine: Any, theirs: Any) -> Any:
-    """Composition of two mass functions; where hardly anything is finite, nothing is."""
+    """Composition of two mass functions without its ends; where hardly anything is finite, nothing is.
+
+    What is cut off below counts as the least loss that is left, and what is cut off above as infinite.
+    """
     if mine._probs.sum() * theirs._probs.sum() <= _HARDLY:
         return _unbounded(mine)
-    return mine.compose(theirs, 1e-15)
+    whole = mine.compose(theirs)
+    masses, half = whole._probs, _TAIL / 2
+    first = int((np.cumsum(masses) > half).argmax())
+    end = max(first + 1, len(masses) - int((np.cumsum(masses[::-1]) > half).argmax()))
+    kept, beyond = masses[first:end], whole._infinity_mass + masses[end:].sum()
+    kept[0] += masses[:first].sum()
+    return _like(mine, whole._lower_loss + first, kept, beyond)
+
+
+def _repeated(side: Any, times: int) -> Any:
+    """dp-accounting's ``self_compose``, but for the search of where its masses begin and end: see :func:`_ends`."""
+    first, last = _ends(side._probs, times)
+    size = fft.next_fast_len(max(last - first + 1, len(side._probs)))
+    masses = np.roll(np.real(fft.ifft(fft.fft(side._probs, size) ** times)), -first)[: last - first + 1]
+    beyond = _TAIL - math.expm1(times * math.log1p(-side._infinity_mass))
+    return _like(side, times * side._lower_loss + first, masses, beyond)
 
 
 def _least_epsilon(side: Any, delta: float) -> float:
@@ -266,9 +287,9 @@ def _least_epsilon(side: Any, delta: float) -> float:
     """
     if side._infinity_mass > delta:
         return math.inf
-    places = side._lower_loss + np.arange(len(side._probs))
-    masses = side._probs[places > 0][::-1]
-    losses = places[places > 0][::-1] * side._discretization
+    first = max(0, 1 - side._lower_loss)
+    masses = side._probs[first:][::-1]
+    losses = (side._lower_loss + np.arange(first, len(side._probs))[::-1]) * side._discretization
     upper = side._infinity_mass + np.cumsum(masses)
     lower = np.cumsum(masses * np.exp(-losses))
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -286,19 +307,33 @@ def _affordable(sides: tuple[Any, ...], times: int) -> bool:
     return sum(_points(side._probs, times) for side in sides) <= _MOST_POINTS
 
 
-def _points(masses: Floats, times: int) -> float:
-    """How many points dp-accounting computes, by its Chernoff bounds; from the few places that have a mass."""
-    places, last = masses.nonzero()[0], len(masses) - 1
+def _points(masses: Floats, times: int) -> int:
+    """How many points a transform needs."""
+    first, last = _ends(masses, times)
+    return max(len(masses), last - first + 1)
+
+
+def _ends(masses: Floats, times: int) -> tuple[int, int]:
+    """Where the masses of a composition begin and end but for :data:`_TAIL`, by Chernoff bounds.
+
+    They are dp-accounting's, from the few places that have a mass.
+    """
+    places = (masses > 0).nonzero()[0]
     orders = np.arange(1, 21)[:, None] / len(masses)
     log_masses = np.log(masses[places])
-    tail, count = math.log(2 / 1e-15), float(times)
-    highest = (count * special.logsumexp(log_masses + orders * places, axis=1) + tail) / orders[:, 0]
-    lowest = -(count * special.logsumexp(log_masses - orders * places, axis=1) + tail) / orders[:, 0]
-    return max(last, min(count * last, np.ceil(highest.min())) - max(0.0, np.floor(lowest.max()))) + 1
+    tail, count = math.log(2 / _TAIL), float(times)
+    highest = (count * log_sum(log_masses + orders * places, axis=1) + tail) / orders[:, 0]
+    lowest = -(count * log_sum(log_masses - orders * places, axis=1) + tail) / orders[:, 0]
+    return max(0, math.floor(lowest.max())), min(times * (len(masses) - 1), math.ceil(highest.min()))
 
 
 def _unbounded(like: Any) -> Any:
-    return type(like)(like._discretization, 0, np.zeros(1), 1.0, pessimistic_estimate=True)
+    return _like(like, 0, np.zeros(1), 1.0)
+
+
+def _like(side: Any, lowest: int, masses: Floats, infinite: float) -> Any:
+    """A mass function on the same grid."""
+    return type(side)(side._discretization, lowest, masses, infinite, pessimistic_estimate=True)
 
 
 def _grid(ends: tuple[Callable[[Floats], Floats], ...], interval: float) -> Floats:
@@ -310,7 +345,12 @@ def _grid(ends: tuple[Callable[[Floats], Floats], ...], interval: float) -> Floa
     heights = [np.asarray(end(np.asarray(lasts * interval, float))) for end in ends]
     lost = [height[-1] * _LEVEL + _SLIGHT if _TINY < height[-1] < _SMALL else _TINY for height in heights]
     done = np.all([height <= least for height, least in zip(heights, lost)], axis=0)
-    last = int(lasts[done.argmax()])
+    return _multiples(int(lasts[done.argmax()]))
+
+
+@lru_cache(maxsize=_MOST_DOUBLINGS)
+def _multiples(last: int) -> Floats:
+    """Whole numbers, ever wider apart, up to this one."""
     points = [0]
     while points[-1] < last:
         points.append(points[-1] + max(1, points[-1] // _FINENESS))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ppdp.privacy.hypergeometric import log1F1
+from ppdp.privacy.laws import log_sum
 
 Floats = NDArray[np.float64]
 
@@ -238,7 +239,7 @@ def _bends(run: FreshProjections, spare: float, exponents: Floats) -> Floats:
         q = np.where(known, q, p)[:, None]
         middle = math.log(variance / 3) - q * math.log(at + mean) + exponents * mean
         away = (1 - q / _MOST) * log_first + q / _MOST * log_last - math.log(6)
-        total.append(special.logsumexp(logs[:, None] + np.logaddexp(middle, away), axis=0))
+        total.append(log_sum(logs[:, None] + np.logaddexp(middle, away), axis=0))
     return np.asarray(np.logaddexp(*total)) + 1e-3
 
 
@@ -251,7 +252,7 @@ def _log_weighted(run: FreshProjections, at: float, exponents: Floats, q: float)
     weights = np.append(law.masses * far * (at + below) ** -q, law.lost * (at + above[-1]) ** -q)
     with np.errstate(divide="ignore"):
         logs = np.log(weights)
-    return np.asarray(special.logsumexp(logs + exponents[:, None] * np.append(above, 1.0), axis=1))
+    return log_sum(logs + exponents[:, None] * np.append(above, 1.0), axis=1)
 
 
 def _releases_left(steps: int) -> tuple[Floats, Floats]:

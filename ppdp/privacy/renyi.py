@@ -14,7 +14,6 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance
@@ -107,7 +106,9 @@ def hidden_iterate_curve(
         if exponents[0] < 1:
             log_mean = math.log1p(float((count * np.expm1(exponents)).sum()) / n_rows)
         else:
-            log_mean = float(special.logsumexp(exponents, b=count)) - math.log(n_rows)
+            rest = count * np.exp(exponents - exponents[0])  # of the first, which is the largest, there is one
+            rest[0] = 0.0
+            log_mean = float(np.log1p(rest.sum()) + exponents[0]) - math.log(n_rows)
         return log_mean / (alpha - 1) * (1 + 1e-10)
 
     return lru_cache(maxsize=4096)(curve)

@@ -20,7 +20,7 @@ from scipy import special
 from ppdp.core.checks import integer, number, positive
 from ppdp.core.distance import Distance
 from ppdp.exceptions import InvalidParameter, UnsupportedOrder
-from ppdp.privacy.laws import LEVELS, binomial_law
+from ppdp.privacy.laws import LEVELS, binomial_law, log_sum
 
 Floats = NDArray[np.float64]
 
@@ -81,8 +81,8 @@ class GaussianMixturePair:
         if self.a.max() == self.b.max() == 0:
             return np.zeros_like(epsilon)
         cut = self._cut(epsilon)[:, None]
-        log_p = special.logsumexp(self.log_p + special.log_ndtr(self.a - cut), axis=-1)
-        log_q = epsilon + special.logsumexp(self.log_q + special.log_ndtr(-self.b - cut), axis=-1)
+        log_p = log_sum(self.log_p + special.log_ndtr(self.a - cut), axis=-1)
+        log_q = epsilon + log_sum(self.log_q + special.log_ndtr(-self.b - cut), axis=-1)
         lost = 4e-15 * (1 + epsilon + np.abs(log_p) + np.abs(log_q))
         return np.exp(log_p) * -np.expm1(np.minimum(log_q - log_p, 0.0) - lost)
 
@@ -104,14 +104,14 @@ class GaussianMixturePair:
             return math.inf
         x, step = np.linspace(low, high, 1 + math.ceil(points), retstep=True)
         blocks = np.array_split(x, 1 + int(terms / _BLOCK))
-        log_moment = float(special.logsumexp([self._log_integral(alpha, block) for block in blocks])) + math.log(step)
+        log_moment = float(log_sum([self._log_integral(alpha, block) for block in blocks])) + math.log(step)
         return (max(log_moment, 0.0) + 1e-13) / (alpha - 1) * (1 + 1e-9)
 
     def _log_integral(self, alpha: float, x: Floats) -> float:
         """Logarithm of the sum of ``P^alpha Q^(1 - alpha)`` over these points."""
         (log_p, _), (log_q, _) = _log_sum(self.a, self.log_p, x), _log_sum(-self.b, self.log_q, x)
         log_density = alpha * log_p - (alpha - 1) * log_q - x * x / 2 - math.log(2 * math.pi) / 2
-        return float(special.logsumexp(log_density))
+        return float(log_sum(log_density))
 
     def _cut(self, epsilon: Floats) -> Floats:
         """Where the logarithm of the likelihood ratio is epsilon, or as far out as there is mass.

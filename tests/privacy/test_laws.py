@@ -12,7 +12,15 @@ from sampled_steps import true_log_tail
 from scipy.special import logsumexp
 from scipy.stats import binom, hypergeom
 
-from ppdp.privacy.laws import FAR, Law, binomial_law, binomial_log_mean, binomial_log_tail, hypergeometric_law
+from ppdp.privacy.laws import (
+    FAR,
+    Law,
+    binomial_law,
+    binomial_log_mean,
+    binomial_log_tail,
+    hypergeometric_law,
+    log_sum,
+)
 
 COUNTS = [(65, 0.3), (1000, 1e-6), (10**4, 0.01), (10**6, 0.999), (10**8, 0.1), (2**31 - 1, 0.05), (10**10, 0.01)]
 DEVIATIONS = (-30, -7, -2, -0.1, 0, 0.5, 3, 8, 30, 45)
@@ -100,3 +108,12 @@ def test_hypergeometric_laws(marked, population, drawn):
 def test_of_very_many_rows_all_that_can_have_moved_are_charged():
     """There the hypergeometric law is known to six digits only."""
     assert hypergeometric_law(10**9, 2 * 10**9, 1000, math.inf) == Law(np.array([1000.0]), np.zeros(1))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("impossible", [0.0, 0.5, 1.0])
+def test_a_sum_in_logarithms_is_that_of_scipy_to_the_last_bit(impossible, axis):
+    rng = np.random.default_rng(3)
+    logs = np.round(100 * rng.normal(size=(40, 300)), 1)  # some are equal
+    logs[rng.random(logs.shape) < impossible] = -math.inf
+    np.testing.assert_array_equal(log_sum(logs, axis), logsumexp(logs, axis=axis))

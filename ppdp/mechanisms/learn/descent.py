@@ -97,7 +97,7 @@ class ClippedGradient:
         def piece(part: slice) -> NDArray[np.int64]:
             starts = range(part.start, part.stop, rows)
             totals = (some(slice(start, min(start + rows, part.stop))) for start in starts)
-            return sum((np.stack([total >> _WORD, total & (2**_WORD - 1)]) for total in totals), zero)
+            return sum((np.array([total >> _WORD, total & (2**_WORD - 1)]) for total in totals), zero)
 
         zero = np.zeros((2, *theta.shape), dtype=np.int64)
         return sum(in_parallel(piece, pieces(len(self.X)), d, THREADS), zero)
@@ -230,7 +230,7 @@ def path(iterates: Iterable[Array], steps: int) -> Array:
         total = total + theta
         if step in needed:
             sums[step] = total
-    return np.stack([(sums[step] - sums[step // 2]) / (step - step // 2) for step in kept])
+    return np.array([(sums[step] - sums[step // 2]) / (step - step // 2) for step in kept])
 
 
 def minimise(

@@ -69,7 +69,7 @@ class Secants:
         slope = (gradient + penalty * at).ravel()
         downhill = unit * slope
         if self._moves:
-            moves, changes = np.stack(self._moves), np.stack(self._changes)
+            moves, changes = np.array(self._moves), np.array(self._changes)
             curvature = np.einsum("ij,ij->i", moves, changes) / np.einsum("ij,ij->i", moves, moves)
             changes = changes + (np.maximum(0.0, least - curvature)[:, None] + ridge) * moves
             with np.errstate(all="ignore"):
