@@ -50,6 +50,8 @@ def wait(door: socket.socket) -> None:
     os.environ |= {"MPLBACKEND": "module://matplotlib_inline.backend_inline", "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     for name in IMPORTED:
         import_module(name)
+    # What a cell has drawn is drawn when it is shown, and need not be at the end of the cell as well.
+    sys.modules["matplotlib.pyplot"].install_repl_displayhook = lambda: None
     forked = []
     while sys.stdin not in select.select([door, sys.stdin], [], [])[0]:
         asked, _ = door.accept()
