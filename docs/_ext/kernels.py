@@ -4,6 +4,7 @@ A kernel that starts from nothing spends two seconds on imports. Here Jupyter st
 for a fork at the socket ``door`` and ends when the kernel does.
 """
 
+import gc
 import json
 import os
 import select
@@ -16,7 +17,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-# Not ppdp itself: in a process that has forked since it was imported, fits warn that no ledger counts them.
 IMPORTED = (
     "IPython.core.completerlib",
     "IPython.core.pylabtools",
@@ -27,6 +27,12 @@ IMPORTED = (
     "jsonschema",
     "matplotlib.pyplot",
     "pandas",
+    "ppdp.audit",
+    "ppdp.datasets",
+    "ppdp.mechanisms",
+    "ppdp.pipeline",
+    "ppdp.plot",
+    "ppdp.transformers",
     "scipy.stats",
     "sklearn.compose",
     "sklearn.ensemble",
@@ -52,6 +58,7 @@ def wait(door: socket.socket) -> None:
         import_module(name)
     # What a cell has drawn is drawn when it is shown, and need not be at the end of the cell as well.
     sys.modules["matplotlib.pyplot"].install_repl_displayhook = lambda: None
+    gc.freeze()
     forked = []
     while sys.stdin not in select.select([door, sys.stdin], [], [])[0]:
         asked, _ = door.accept()
@@ -68,6 +75,9 @@ def run(asked: socket.socket) -> None:
     import numpy as np
     from ipykernel.kernelapp import IPKernelApp
 
+    from ppdp.privacy.ledger import fits
+
+    fits._FORKED.clear()  # the process before it has fitted nothing, and this is nobody's worker
     folder, connection = asked.recv(8192).decode().split("\n")
     os.chdir(folder)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
