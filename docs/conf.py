@@ -30,6 +30,8 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "outside",
+    "kernels",
+    "quick",
     "api",
 ]
 exclude_patterns = ["_build", "gallery", "examples/**/*.ipynb", "**/.ipynb_checkpoints"]
@@ -64,6 +66,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": "FileNameSortKey",
     "thumbnail_size": (400, 280),
     "plot_gallery": True,
+    "reset_modules": ("matplotlib", "quick.keep"),
 }
 
 autodoc_mock_imports = [] if importlib.util.find_spec("torch") else ["torch", "peft", "safetensors"]

@@ -112,7 +112,7 @@ def linkcode_resolve(domain: str, info: dict[str, str]) -> str | None:
         made = getattr(made, part, None)
     try:
         made = inspect.unwrap(made.fget if isinstance(made, property) else made)
-        file, line = inspect.getsourcefile(made), inspect.getsourcelines(made)[1]
+        file, line = inspect.getsourcefile(made), inspect.findsource(made)[1] + 1
     except (TypeError, OSError):
         return None
     if file is None or not Path(file).is_relative_to(ROOT / "ppdp"):

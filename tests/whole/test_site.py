@@ -192,17 +192,25 @@ def looked_at():
 
 
 class Server(SimpleHTTPRequestHandler):
-    """The site, the page that looks at all others, and where it reports."""
+    """The site, the page that looks at all others, and where it reports. A browser asks for what pages share once."""
+
+    protocol_version = "HTTP/1.1"
+
+    def end_headers(self):
+        self.send_header("Cache-Control", "max-age=3600")
+        super().end_headers()
 
     def do_GET(self):
         if self.path not in ("/look", "/pages.json"):
             return super().do_GET()
         names = looked_at()
         text = LOOK.replace("WITH_SCRIPTS", json.dumps(WITH_SCRIPTS)) if self.path == "/look" else json.dumps(names)
+        text = text.encode()
         self.send_response(200)
+        self.send_header("Content-Length", str(len(text)))
         self.send_header("Content-Type", "text/html" if self.path == "/look" else "application/json")
         self.end_headers()
-        self.wfile.write(text.encode())
+        self.wfile.write(text)
 
     def do_POST(self):
         self.server.report = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

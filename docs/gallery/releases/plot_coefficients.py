@@ -2,7 +2,7 @@
 Coefficients with and without privacy
 =====================================
 
-A linear regression on 5,000 made-up rows, fitted 20 times at each ε to show how much
+A linear regression on 5,000 made-up rows, fitted 12 times at each ε to show how much
 its coefficients depend on the noise. The black bars are least squares without privacy.
 At ε = 10 the fits agree with them. At ε = 0.1 small coefficients change their sign from
 fit to fit: to interpret coefficients takes a larger ε than to predict.
@@ -29,9 +29,9 @@ ax.hlines(exact, places - 0.4, places + 0.4, "black", label="without privacy")
 with Ledger():
     for shift, epsilon, mark in ((-0.27, 0.1, "v"), (0, 1.0, "o"), (0.27, 10.0, "s")):
         pipe = make_pipeline(*steps, epsilon=epsilon, delta=1e-6, dataset="slopes")
-        tables = [pipe.fit(X, y).release_.to_pandas() for _ in range(20)]
+        tables = [pipe.fit(X, y).release_.to_pandas() for _ in range(12)]
         found = [table["raw_value"][:5] for table in tables]  # in the units of X and y
-        at = np.tile(places + shift, 20)
+        at = np.tile(places + shift, 12)
         ax.plot(at, np.ravel(found), mark, markersize=4, label=f"ε = {epsilon:g}")
 ax.axhline(0, color="0.7", linewidth=0.8)
 ax.set_xticks(places, [f"column {k}" for k in range(1, 6)])

@@ -3,7 +3,7 @@ Quartiles of a heavy-tailed column
 ==================================
 
 Made-up incomes of 2,000 people, a few of them very large, within a public range from 0
-to a million. Each dot is one of 20 releases at ε = 0.1, the black lines are the exact
+to a million. Each dot is one of 12 releases at ε = 0.1, the black lines are the exact
 values. The noise on the mean is that of the whole range. A quantile misses by a few
 ranks only, and its dots lie close together where many people are.
 """
@@ -26,9 +26,9 @@ _, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
 with Ledger(accounting="gaussian"):
     for row, last in enumerate([*mechanisms, GaussianMechanism("mean")]):
         pipe = make_pipeline(scaler, last, epsilon=0.1, delta=1e-6, dataset="quartiles")
-        tables = [pipe.fit(incomes).release_.to_pandas() for _ in range(20)]
+        tables = [pipe.fit(incomes).release_.to_pandas() for _ in range(12)]
         released = [table["raw_value"][0] for table in tables]
-        ax.plot(released, [row] * 20, "C0o", alpha=0.4)
+        ax.plot(released, [row] * 12, "C0o", alpha=0.4)
 ax.plot(exact, range(4), "k|", markersize=30, markeredgewidth=2)
 ax.set_yticks(range(4), names)
 ax.set_ylim(3.5, -0.5)
