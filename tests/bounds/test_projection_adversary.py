@@ -196,6 +196,7 @@ def test_oporp_gives_every_column_to_one_component():
 
 @each_variant
 @pytest.mark.parametrize(("k", "d"), [(1, 1), (3, 50), (40, 8)])
+@pytest.mark.repeated("k", "d")
 def test_the_norm_is_not_below_the_truth(variant, k, d):
     for seed in range(5):
         A = matrix(variant, k, d, seed).astype(np.longdouble)
@@ -346,6 +347,7 @@ def test_a_pipeline_meets_a_crowded_matrix_on_the_grid_of_its_bounds():
 
 @each_variant
 @pytest.mark.parametrize("d", [1, 2, 65, 1000])
+@pytest.mark.repeated("d", keep=2)
 def test_rounding_is_within_its_charge(variant, d):
     rng = np.random.default_rng(1)
     A = draw(n_components=7, n_features=d, seed=0, **variant)

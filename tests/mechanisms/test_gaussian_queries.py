@@ -171,6 +171,7 @@ class TestGrids:
 class TestInPipelines:
     @pytest.mark.parametrize("query", QUERIES)
     @pytest.mark.parametrize("stages", [[], [Deduplicator()]], ids=["clipped", "deduplicated"])
+    @pytest.mark.repeated("stages")
     def test_a_certificate_is_issued_and_verified(self, query, stages):
         pipe = make_pipeline(NormClipper(), *stages, GaussianMechanism(query), epsilon=2.0, delta=1e-5)
         certificate = pipe.fit(table(2000)).certificate_

@@ -315,6 +315,7 @@ def test_scikit_learns_checks_pass_with_every_solver(kind, solver):
 class TestLearningCurves:
     @every_model
     @pytest.mark.parametrize("solver", ["dpgd", *BATCHED])
+    @pytest.mark.repeated("solver")
     def test_a_path_ends_at_the_model(self, three, name, solver):
         X = three[0]
         chosen = model(name, solver=solver, noise_scale=0.1, max_iter=3, batch_size=500, random_state=0)

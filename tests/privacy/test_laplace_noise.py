@@ -236,6 +236,7 @@ class TestDraws:
 
     @pytest.mark.parametrize(("undecided", "draws"), [(2.0**-32, 500_000), (0.25, 10_000)])
     @pytest.mark.parametrize(("scale", "shift"), [(3, 0), (200, 0), (130, 5)])
+    @pytest.mark.repeated("scale", "shift", keep=2)
     def test_noise_has_its_law_whatever_is_left_to_integers(self, monkeypatch, scale, shift, undecided, draws):
         monkeypatch.setattr(module, "_UNDECIDED", undecided)
         lattice = Lattice(1.0, scale, shift)

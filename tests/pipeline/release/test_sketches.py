@@ -323,6 +323,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("name", ["laplace", "staircase"])
     @pytest.mark.parametrize("what", changed("laplace"))
+    @pytest.mark.repeated("name")
     def test_what_was_changed_is_refused(self, name, what, path):
         table(name).to_parquet(path)
         pq.write_table(changed(name)[what](pq.read_table(path)), path)
