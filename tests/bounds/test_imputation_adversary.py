@@ -111,6 +111,7 @@ def test_no_pair_moves_all_rows_further(n, d, n0, gaps, distance):
 
 
 @pytest.mark.parametrize(("n", "n0", "gaps"), [(8, 1, 3), (30, 5, 10), (30, 5, 24), (60, 40, 15)])
+@pytest.mark.repeated("n", "n0", "gaps", keep=2)
 def test_rows_without_gaps_are_a_floor_that_changes_no_mean(n, n0, gaps):
     domain = Domain(n_rows=n, n_features=3, row_norm=1.0, max_missing=gaps, min_present=n)
     world = World(domain, gaps=gaps)
@@ -192,6 +193,7 @@ def test_only_rows_with_gaps_move():
 
 
 @pytest.mark.parametrize("n0", [1, 3, 6])
+@pytest.mark.repeated("n0", keep=2)
 def test_means_over_the_observed_count_keep_the_bound_where_the_condition_holds(n0):
     domain = Domain(n_rows=9, n_features=2, row_norm=1.0)
     world = World(domain, gaps=9)

@@ -195,6 +195,7 @@ def test_margins_of_neighbours_differ_by_at_most_one(name, distance, d):
 
 
 @pytest.mark.parametrize("quantiles", [(0.5,), (0.25, 0.5, 0.75), (0.1, 0.9)])
+@pytest.mark.repeated("quantiles", keep=2)
 def test_the_margin_is_zero_exactly_where_the_condition_fails_and_never_above_the_largest(quantiles):
     domain = Domain(n_rows=14, n_features=2, row_norm=1.0)
     world = World(domain, gaps=14, deleted=True)

@@ -38,6 +38,7 @@ class TestDocument:
         assert [p.name for p in tmp_path.iterdir()] == ["certificate.json"]
 
     @zoo
+    @pytest.mark.repeated("name", keep=28)
     def test_has_the_shipped_form(self, name):
         jsonschema.Draft202012Validator(schema()).validate(json.loads(certificate(name).to_json()))
 

@@ -363,6 +363,7 @@ def test_batches_of_fixed_size_with_moved_rows_cost_what_a_pair_that_moves_does(
 
 
 @pytest.mark.parametrize("noise", [0.5, 3.0, 400.0])
+@pytest.mark.repeated("noise", keep=2)
 def test_a_hidden_pass(noise):
     """Above a pass that forgets nothing, its time secret; and what the best order of the curve gives."""
     batch, passes = 100, 100

@@ -86,6 +86,7 @@ class TestManyMovedRows:
         assert log_moment / (order - 1) * (1 - 1e-6) <= found <= 1.02 * log_moment / (order - 1)
 
     @pytest.mark.parametrize(("radius", "sigma"), [(1e-3, 5.0), (4e-3, 20.0)])
+    @pytest.mark.repeated("radius", "sigma")
     def test_with_a_replaced_row(self, radius, sigma):
         """The same sum, of divergences by quadrature; more than 400 of 10,000 at a rate of 0.01 do not matter."""
         k = np.arange(401)

@@ -342,6 +342,7 @@ class TestFiles:
             SketchTable.from_parquet(path)
 
     @pytest.mark.parametrize("name", ["laplace", "staircase"])
+    @pytest.mark.repeated("name")
     def test_broken_bytes_are_refused_or_without_effect(self, name, path):
         table(name).to_parquet(path)
         whole, refused = path.read_bytes(), 0
