@@ -65,6 +65,7 @@ def test_no_pair_exceeds_the_map(variant, domain, distance):
 
 @each_variant
 @pytest.mark.parametrize("k", [1, 4, 9])
+@pytest.mark.repeated("k")
 def test_moved_rows_reach_the_operator_norm_of_the_drawn_matrix(variant, k):
     chain = Chain.of([RandomProjection(k, seed=3, **variant)], BALL, MOVED)
     X = 0.5 * np.linalg.qr(np.random.default_rng(0).standard_normal((8, 8)))[0][:, :6]

@@ -205,6 +205,7 @@ READ = {name: attrgetter(name) for name in ("status", "epsilon", "delta", "mu", 
 class TestBrokenDocuments:
     @pytest.mark.parametrize("read", READ)
     @pytest.mark.parametrize("content", [{}, {"schema": "ppdp-certificate/1"}, [], None, "certificate"], ids=str)
+    @pytest.mark.repeated("content")
     def test_what_cannot_be_read_is_a_typed_error(self, content, read):
         with pytest.raises(CertificateError):
             READ[read](Certificate(content))

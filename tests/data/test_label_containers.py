@@ -147,6 +147,7 @@ def test_names_of_steps_are_printable(name):
 @pytest.mark.parametrize(
     "classes", [(0, 1), (True, False), ("a", "b"), (2**60, 2**60 + 1), (0.1, 1.0), (-5, 2**63 + 5)]
 )
+@pytest.mark.repeated("classes", keep=2)
 def test_numbers_with_gaps_are_coded_as_their_cells_are(labels, classes):
     y = column(labels)
     wanted = encode_labels(cells(y), classes)

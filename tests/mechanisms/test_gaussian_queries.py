@@ -157,6 +157,7 @@ class TestGrids:
 
     @pytest.mark.parametrize("bins", NO_GRIDS, ids=repr)
     @pytest.mark.parametrize("kind", [GaussianMechanism, LaplaceMechanism])
+    @pytest.mark.repeated("kind")
     def test_impossible_ones_cost_nothing(self, kind, bins):
         with pytest.raises(InvalidParameter, match="bins") as caught:
             kind("histogram", bins=bins).question(BOX)

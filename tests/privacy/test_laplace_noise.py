@@ -57,6 +57,7 @@ class Asked:
 class TestIntegersDecide:
     @pytest.mark.parametrize("bits", [128, 191, 256, 1000])
     @pytest.mark.parametrize("over", [(0, 1), (1, 2**36), (1, 3), (1, 1), (2**50 - 1, 2**50), (1025, 128), (89, 1)])
+    @pytest.mark.repeated("bits", keep=2)
     def test_bounds_of_the_exponential(self, over, bits):
         low, high = module._exponential(*over, bits)
         assert low <= cut(*over, bits) < high <= low + 3
