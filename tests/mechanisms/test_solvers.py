@@ -76,6 +76,7 @@ class TestWhatIsLearned:
         assert reached > full - 0.05
 
     @every_model
+    @pytest.mark.repeated("name", keep=3)
     def test_a_hidden_pass_learns_something(self, three, name):
         """One iterate of few, at a secret time and without an average: far less."""
         X, y = three[0], answers(name, three)
