@@ -193,7 +193,6 @@ def test_only_rows_with_gaps_move():
 
 
 @pytest.mark.parametrize("n0", [1, 3, 6])
-@pytest.mark.repeated("n0", keep=2)
 def test_means_over_the_observed_count_keep_the_bound_where_the_condition_holds(n0):
     domain = Domain(n_rows=9, n_features=2, row_norm=1.0)
     world = World(domain, gaps=9)

@@ -60,7 +60,6 @@ class TestPoissonSample:
         assert chisquare(tossed).pvalue > LEAST_P
 
     @pytest.mark.parametrize("rate", [0.003, 0.3, 0.5, 0.9])
-    @pytest.mark.repeated("rate", keep=2)
     def test_every_set_of_rows_has_its_probability(self, rate):
         rows, draws, noise = 4, rounds(2000), Noise(1)
         found = {}
@@ -93,7 +92,6 @@ class TestPoissonSample:
 
 class TestFixedSizeSample:
     @pytest.mark.parametrize(("rows", "size"), [(5, 1), (5, 2), (5, 3), (5, 4), (6, 3)])
-    @pytest.mark.repeated("rows", "size", keep=2)
     def test_every_set_is_as_likely(self, rows, size):
         noise, found = Noise(2), {}
         for _ in range(rounds(200) * math.comb(rows, size)):

@@ -38,7 +38,6 @@ class TestTheRelease:
     @pytest.mark.parametrize(
         ("noise_scale", "bound"), [(1.0, 1.0), (0.1, 1.0), (2.0**-20, 1.0), (1.5 * 2.0**-26, 1.0), (3e7, 5.0)]
     )
-    @pytest.mark.repeated("noise_scale", "bound", keep=3)
     def test_mean_and_variance_are_the_declared_ones(self, noise_scale, bound):
         value = 0.7 * bound
         errors = (Noise(11).release(np.full(400_000, value), noise_scale, bound) - value) / noise_scale

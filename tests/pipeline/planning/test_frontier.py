@@ -128,7 +128,6 @@ def many(stages: int, *last, **parameters):
 
 
 @pytest.mark.parametrize("stages", [5, 8, 16, 32])
-@pytest.mark.repeated("stages", keep=2)
 def test_as_many_routes_are_solved_as_there_are_stages_and_not_as_there_are_combinations(stages, monkeypatch):
     """At most one for every number of releases, and one for every change: exhaustive search solves 2 ** stages."""
     planned, solved = searched(monkeypatch, LISTED, lambda: many(stages, GaussianMechanism()))

@@ -182,7 +182,7 @@ class TestPureInGaussian:
 
 class TestOrder:
     @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
-    @pytest.mark.repeated("epsilon", "delta", keep=6)
+    @pytest.mark.repeated("epsilon", "delta", keep=9)
     def test_no_other_order_leaves_more_room_for_gaussian_spends(self, epsilon, delta):
         def room(order):
             account, low, high = RenyiAccount(order), 0.0, 20.0
