@@ -63,6 +63,7 @@ def simulated(rng, mu, shapes, weights, epsilon, size):
 @pytest.mark.parametrize("epsilon", [0.3, 1.5])
 @pytest.mark.parametrize("steps", [1, 3])
 @pytest.mark.parametrize("weights", [[1.0], [0.6, 0.3, 0.1], [0.125] * 8], ids=["one", "three", "all"])
+@pytest.mark.repeated("steps", "epsilon", keep=2)
 def test_simulated_releases_of_any_rank(weights, steps, epsilon):
     rng = np.random.default_rng(len(weights))
     shape, mu = (8, 2), 1.3
@@ -104,6 +105,7 @@ def steered(mu, shape, epsilon):
 
 @pytest.mark.parametrize(("shape", "mu"), [((8, 2), 1.0), ((64, 8), 1.5), ((512, 16), 3.0)])
 @pytest.mark.parametrize("epsilon", [0.25, 1.0, 2.0])
+@pytest.mark.repeated("epsilon")
 def test_whoever_chooses_ranks_by_what_was_released(shape, mu, epsilon):
     """Rank one is nowhere much better; what is certified for any rank is not exceeded."""
     told = steered(mu, shape, epsilon)
@@ -180,6 +182,7 @@ LAYERS = [(12, 2), (30, 3), (9, 1)]
 
 @pytest.mark.parametrize("weights", [(1, 0, 0), (0, 1, 0), (0, 0, 1), (0.4, 0.3, 0.3)])
 @pytest.mark.parametrize("epsilon", [0.2, 1.0])
+@pytest.mark.repeated("epsilon")
 def test_several_layers_with_one_clip(weights, epsilon):
     rng, mu, steps, size = np.random.default_rng(2), 1.2, 2, rounds(5000)
     loss = NoisyProjectionLoss.of_layers(LAYERS, mu, steps)

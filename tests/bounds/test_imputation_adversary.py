@@ -56,7 +56,7 @@ def test_no_pair_moves_a_row_with_gaps_further(domain, distance):
 @pytest.mark.parametrize("columns", [[1], [0, 2]], ids=str)
 @pytest.mark.parametrize("domain", domains(9, 3), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.repeated("domain")
+@pytest.mark.repeated("domain", "columns")
 def test_gaps_in_some_columns_move_no_row_further(columns, domain, distance):
     """Also if there are gaps in other columns, where nobody expects them."""
     world = World(domain, distance, gaps=9, deleted=True)
@@ -111,6 +111,7 @@ def test_no_pair_moves_all_rows_further(n, d, n0, gaps, distance):
 
 
 @pytest.mark.parametrize(("n", "n0", "gaps"), [(8, 1, 3), (30, 5, 10), (30, 5, 24), (60, 40, 15)])
+@pytest.mark.repeated("n", "n0", "gaps", keep=2)
 def test_rows_without_gaps_are_a_floor_that_changes_no_mean(n, n0, gaps):
     domain = Domain(n_rows=n, n_features=3, row_norm=1.0, max_missing=gaps, min_present=n)
     world = World(domain, gaps=gaps)
@@ -155,6 +156,7 @@ def test_a_row_reaches_the_bound_although_means_may_be_longer_than_rows():
 @pytest.mark.parametrize("rows", [1, 10, 50, 100])
 @pytest.mark.parametrize("n0", [20, 50, 90, 100])
 @pytest.mark.parametrize(("distance", "weight"), [(ONE, 2), (Distance(toggled=1), 1)], ids=str)
+@pytest.mark.repeated("rows", "n0", keep=4)
 def test_bound_is_the_maximum_over_all_turns(rows, n0, distance, weight):
     """Computed once more on a grid: how the unmatched row divides its norm between kept and turned entries."""
     n, d = 100, 4

@@ -48,6 +48,7 @@ def of_symbols(q, eta, k, epsilon):
 
 @pytest.mark.parametrize("kind", PAIRS)
 @pytest.mark.parametrize("k", [1, 4, 6])
+@pytest.mark.repeated("k")
 def test_delta_is_exactly_that_of_the_pair_that_turns_furthest(kind, k):
     distance, pair = PAIRS[kind]
     for scale, delta in ((0.3, 1e-2), (1.0, 1e-4), (2.0, 1e-3)):
@@ -64,6 +65,7 @@ def test_delta_is_exactly_that_of_the_pair_that_turns_furthest(kind, k):
 
 @pytest.mark.parametrize("kind", PAIRS)
 @pytest.mark.parametrize("floor", [0.1, 1.5, 40.0])
+@pytest.mark.repeated("floor")
 def test_no_pair_turns_further_and_climbing_comes_as_far(kind, floor):
     (distance, _), rng = PAIRS[kind], np.random.default_rng(0)
     (part,) = certified(distance, floor=floor).parts

@@ -51,7 +51,7 @@ def test_the_model_goes_where_it_is_led():
 @pytest.mark.parametrize("domain", domains(8, 1, 3, max_missing=0, classes=(0, 1)), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 @pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "no intercept"])
-@pytest.mark.repeated("domain")
+@pytest.mark.repeated("domain", "intercept")
 def test_no_pair_exceeds_the_sensitivity_of_a_step(domain, distance, intercept):
     world = World(domain, distance, labels=True, deleted=True)
     rng = np.random.default_rng(0)

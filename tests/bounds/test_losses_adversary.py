@@ -165,7 +165,7 @@ def use(loss, domain, distance, theta, **parameters):
 @pytest.mark.parametrize("loss", MODELS)
 @pytest.mark.parametrize("domain", domains(8, 1, 3, max_missing=0)[::2], ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.repeated("domain")
+@pytest.mark.repeated("domain", "loss", keep=2)
 def test_no_pair_exceeds_the_sensitivity_of_a_step(loss, domain, distance):
     world = World(domain, distance, labels=True, deleted=True)
     rng = np.random.default_rng(0)

@@ -71,6 +71,7 @@ def test_no_pair_exceeds_the_sensitivity(loss, distance, max_iter):
 @pytest.mark.parametrize("loss", MODELS)
 @pytest.mark.parametrize("distance", [Distance(replaced=1), Distance(toggled=1)], ids=named)
 @pytest.mark.parametrize("max_iter", [1, 7, 1000])  # after 1000 the bound no longer grows
+@pytest.mark.repeated("loss")
 def test_a_row_whose_gradient_is_clipped_attains_it(loss, distance, max_iter):
     """A slope that depends on the row alone and changes by its clip; every iterate of a flat loss attains the bound."""
     X = np.zeros((N, 2))

@@ -92,6 +92,7 @@ def test_one_replaced_row_that_stays_present_shifts_all_quantiles_the_same_way(d
 @pytest.mark.parametrize("distance", [ONE, Distance(replaced=1, moved=5, radius=0.02, total=0.05)], ids=named)
 @pytest.mark.parametrize("d", [1, 2])
 @pytest.mark.parametrize("clip", [0.5, 1.5, 4.0])
+@pytest.mark.repeated("d", "clip", keep=3)
 def test_all_rows_together_move_by_no_more_than_their_ranks_allow(distance, d, clip):
     n, quantiles = 41, (0.25, 0.5, 0.75)
     domain = Domain(n_rows=n, n_features=d, row_norm=1.0, max_missing=0, min_present=n)
@@ -194,6 +195,7 @@ def test_margins_of_neighbours_differ_by_at_most_one(name, distance, d):
 
 
 @pytest.mark.parametrize("quantiles", [(0.5,), (0.25, 0.5, 0.75), (0.1, 0.9)])
+@pytest.mark.repeated("quantiles", keep=2)
 def test_the_margin_is_zero_exactly_where_the_condition_fails_and_never_above_the_largest(quantiles):
     domain = Domain(n_rows=14, n_features=2, row_norm=1.0)
     world = World(domain, gaps=14, deleted=True)
@@ -239,6 +241,7 @@ def test_the_margin_of_one_column_is_the_exact_distance_to_failure(quantiles):
 
 
 @pytest.mark.parametrize("quantile", [0.001, 0.05, 0.1, 0.25, 0.3, 0.5, 0.7, 0.95, 0.999])
+@pytest.mark.repeated("quantile", keep=4)
 def test_one_value_more_raises_a_rank_by_at_most_one(quantile):
     """What the rank lemma asks of the ranks, rounding included: checked up to 2000 values, all tied but for ranks."""
     counts = np.arange(1, 2001)

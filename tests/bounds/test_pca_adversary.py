@@ -72,7 +72,7 @@ def map_ratio(world, k, **settings):
 @CENTRED
 @pytest.mark.parametrize("domain", domains(12, 2, 3, max_missing=0), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.repeated("domain")
+@pytest.mark.repeated("domain", "center")
 def test_no_pair_turns_the_projector_further(domain, distance, center):
     world = World(domain, distance, deleted=True)
     for k in range(1, domain.d):

@@ -52,6 +52,7 @@ def signed_subsets(count, limits=(1.0,) * D):
 
 @each_variant
 @pytest.mark.parametrize("count", [1, 2, 3, D])
+@pytest.mark.repeated("count", keep=2)
 def test_changes_of_some_entries(variant, count):
     matrix, A = drawn(variant)
     reached = used(0.25 * np.array(list(signed_subsets(count))), A, matrix.change(coordinate=0.25, count=count))
@@ -128,7 +129,7 @@ def furthest(G, limits, length):
 @pytest.mark.parametrize("family", ["gaussian", "uniform", "rademacher"])
 @pytest.mark.parametrize("length", [0.7, 1.5, 2.5])
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.repeated("seed")
+@pytest.mark.repeated("seed", "length", keep=2)
 def test_changes_of_bounded_length_with_limits(family, length, seed):
     """Climbs from many directions, to the longest image and to the one with the largest sum."""
     matrix, A = drawn({"family": family}, seed=seed)

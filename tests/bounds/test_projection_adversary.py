@@ -65,6 +65,7 @@ def test_no_pair_exceeds_the_map(variant, domain, distance):
 
 @each_variant
 @pytest.mark.parametrize("k", [1, 4, 9])
+@pytest.mark.repeated("k")
 def test_moved_rows_reach_the_operator_norm_of_the_drawn_matrix(variant, k):
     chain = Chain.of([RandomProjection(k, seed=3, **variant)], BALL, MOVED)
     X = 0.5 * np.linalg.qr(np.random.default_rng(0).standard_normal((8, 8)))[0][:, :6]
@@ -196,6 +197,7 @@ def test_oporp_gives_every_column_to_one_component():
 
 @each_variant
 @pytest.mark.parametrize(("k", "d"), [(1, 1), (3, 50), (40, 8)])
+@pytest.mark.repeated("k", "d")
 def test_the_norm_is_not_below_the_truth(variant, k, d):
     for seed in range(5):
         A = matrix(variant, k, d, seed).astype(np.longdouble)
@@ -346,6 +348,7 @@ def test_a_pipeline_meets_a_crowded_matrix_on_the_grid_of_its_bounds():
 
 @each_variant
 @pytest.mark.parametrize("d", [1, 2, 65, 1000])
+@pytest.mark.repeated("d", keep=2)
 def test_rounding_is_within_its_charge(variant, d):
     rng = np.random.default_rng(1)
     A = draw(n_components=7, n_features=d, seed=0, **variant)

@@ -106,6 +106,7 @@ def test_rows_that_move_are_all_still_there(name):
 
 @pytest.mark.parametrize("name", ["gaussian mean", "gaussian covariance", "laplace mean"])
 @pytest.mark.parametrize("distance", [DISTANCES[0], DISTANCES[4]], ids=named)
+@pytest.mark.repeated("distance")
 def test_where_no_row_can_be_deleted_no_share_is_released(name, distance):
     domain = Domain(n_rows=10, n_features=2, row_norm=1.0, max_missing=0, min_present=10)
     rng, world, share = np.random.default_rng(0), World(domain, distance), use(name, domain, distance)

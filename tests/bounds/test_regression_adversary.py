@@ -75,7 +75,7 @@ def weighted(pair):
 @pytest.mark.parametrize("domain", BALLS, ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.5])
-@pytest.mark.repeated("domain")
+@pytest.mark.repeated("domain", "share")
 def test_no_pair_moves_ridge_coefficients_further(domain, distance, share):
     world = World(domain, distance, gaps=4, deleted=True)
     reached, _ = attack(world, shift_ratio(domain, distance, share), draws=40, steps=60)
@@ -102,7 +102,7 @@ def test_weights_between_0_and_1_count_by_their_weight(share):
 @pytest.mark.parametrize("domain", domains(9, 2, 3), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 @pytest.mark.parametrize("share", [0.3, 2.0])
-@pytest.mark.repeated("domain")
+@pytest.mark.repeated("domain", "share")
 def test_no_pair_moves_a_row_with_gaps_further(domain, distance, share):
     world = World(domain, distance, gaps=9, deleted=True)
     chain = Chain.of([RegressionImputer(share)], domain, distance)

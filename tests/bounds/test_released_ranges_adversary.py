@@ -43,6 +43,7 @@ def test_no_pair_exceeds_what_either_histogram_of_ranges_is_charged_for(distance
 
 @every_distance
 @pytest.mark.parametrize("quantiles", [[0.5], [0.1, 0.5, 0.9]], ids=len)
+@pytest.mark.repeated("quantiles")
 def test_no_pair_exceeds_what_choices_are_charged_for(distance, quantiles):
     granted = sensitivity("quantile-choices", distance, quantiles=quantiles)
     measure = STATISTICS["quantile-choices"].measure

@@ -266,6 +266,7 @@ class TestHidden:
 
     @pytest.mark.parametrize("sigma", [1.0, 3.0])
     @pytest.mark.parametrize("step_size", [0.5, 2.0])
+    @pytest.mark.repeated("step_size")
     def test_no_pass_costs_more_than_its_curve(self, sigma, step_size, monkeypatch):
         chosen = LinearRegression((-1, 1), noise_scale=sigma, step_size=step_size, **HIDDEN)
         rng, reached = np.random.default_rng(0), 0.0

@@ -225,6 +225,7 @@ def test_one_scale_is_reached_in_one_dimension_with_and_without_the_condition(n,
 
 @pytest.mark.parametrize("n", [2, 3, 5, 9])
 @pytest.mark.parametrize("s", [0.5, 0.9, 0.97, 0.999])
+@pytest.mark.repeated("s", keep=2)
 def test_the_reach_of_the_condition_is_enough_for_the_floor_form_however_few_rows(n, s):
     """A deviation far below the floor, a mean as long as a row: rows at one pole, of which one goes to the other."""
     domain = Domain(n_rows=n, n_features=1, row_norm=1.0, max_missing=0)

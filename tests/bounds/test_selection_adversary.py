@@ -29,6 +29,7 @@ def worst(sums, others, scale, epsilons, allowed):
 
 @pytest.mark.parametrize("scale", [0.5, 2.0, 10.0])
 @pytest.mark.parametrize("candidates", [2, 3, 8])
+@pytest.mark.repeated("scale")
 def test_no_pair_of_choices_is_told_apart_more_easily(scale, candidates):
     rng = np.random.default_rng(0)
     mu, epsilons = choice_mu(M, ONE, scale), np.linspace(0, 2 / scale, 30)

@@ -90,6 +90,7 @@ def changed(rng, x, step, columns):
 
 @pytest.mark.parametrize("flips", PURE)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+@pytest.mark.repeated("epsilon", keep=2)
 def test_no_output_tells_more_than_is_certified(flips, epsilon):
     rng = np.random.default_rng(0)
     closest = 0.0
@@ -112,7 +113,7 @@ def test_no_output_tells_more_than_is_certified(flips, epsilon):
 @pytest.mark.parametrize("flips", PURE)
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("adjacency", [{"coordinate": 0.25}, {"coordinate": 0.5, "count": 2}, {"l1": 0.3}, {"l2": 0.3}])
-@pytest.mark.repeated("adjacency", keep=2)
+@pytest.mark.repeated("adjacency")
 def test_behind_drawn_matrices(flips, family, adjacency):
     """Rows of p numbers, k components, the matrix that was drawn; also pairs on both sides of its null space."""
     rng = np.random.default_rng(1)
@@ -160,7 +161,7 @@ def step_within(rng, p, *, coordinate=None, count=1, l1=None, l2=None):
     ids=Distance.describe,
 )
 @pytest.mark.parametrize("unit", [None, 0.3, 5.0])
-@pytest.mark.repeated("unit", keep=2)
+@pytest.mark.repeated("unit")
 def test_rows_that_are_replaced_toggled_moved_and_reweighted(flips, distance, unit):
     """All entries of all slots that differ, with their weights; a unit of the user's may be anything."""
     rng = np.random.default_rng(2)
@@ -292,6 +293,7 @@ class TestTogether:
     @pytest.mark.parametrize("flips", ["staircase", "smooth", "randomized-response", "laplace"])
     @pytest.mark.parametrize("k", [1, 3, 7])
     @pytest.mark.parametrize("epsilon", [0.5, 2.0])
+    @pytest.mark.repeated("k", "epsilon", keep=2)
     def test_delta_is_that_of_the_product(self, flips, k, epsilon):
         """By enumeration, attained where all signs are opposite."""
         rng = np.random.default_rng(5)
@@ -339,6 +341,7 @@ class TestTogether:
 class TestGaussianSigns:
     @pytest.mark.parametrize("order", [1.05, 2.0, 7.5, 60.0])
     @pytest.mark.parametrize("shift", [0.01, 0.05, 0.5, 2.0])
+    @pytest.mark.repeated("shift", keep=2)
     def test_the_supremum_is_above_every_pair_and_close(self, order, shift):
         t = np.concatenate([np.linspace(-order * shift - 12, order * shift + 12, 40_001), np.linspace(-2, 2, 4001)])
         p, q, lack_p, lack_q = (

@@ -58,6 +58,7 @@ class TestRowsThatChange:
 
     @pytest.mark.parametrize(("floor", "sigma"), [(1.0, 0.0), (1.0, 0.7), (1.0, 1.0), (0.3, 1.0), (0.0, 1.0)])
     @pytest.mark.parametrize("shift", [0.01, 0.1, 0.6])
+    @pytest.mark.repeated("shift")
     def test_random_and_structured_pairs(self, floor, sigma, shift):
         rng = np.random.default_rng(0)
         loss, closest = SketchLoss(rank=1, shift=shift, floor=floor, noise_scale=sigma), 0.0
@@ -153,6 +154,7 @@ class TestRowsOnOneSide:
 
     @pytest.mark.parametrize("apart", [0.0, 0.3, 0.9])
     @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0])
+    @pytest.mark.repeated("epsilon")
     def test_delta_of_two_rows_at_an_angle(self, apart, epsilon):
         """Two rows of one sketch row, by integration over the plane; orthogonal rows cost exactly what is certified."""
         a = 1.3

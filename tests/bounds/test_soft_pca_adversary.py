@@ -20,7 +20,7 @@ ONE = Adjacency.replace().distance
 @pytest.mark.parametrize("domain", domains(12, 1, 2, 3, max_missing=0), ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 @pytest.mark.parametrize(("regularization", "least"), [(0.02, 0.02), (0.5, 0.2)])
-@pytest.mark.repeated("domain")
+@pytest.mark.repeated("domain", "regularization", "least")
 def test_no_row_moves_further_nor_do_all_together(domain, distance, regularization, least):
     world = World(domain, distance, deleted=True)
     chain = Chain.of([SoftPCA(regularization)], domain, distance)

@@ -38,6 +38,7 @@ class TestDocument:
         assert [p.name for p in tmp_path.iterdir()] == ["certificate.json"]
 
     @zoo
+    @pytest.mark.repeated("name", keep=28)
     def test_has_the_shipped_form(self, name):
         jsonschema.Draft202012Validator(schema()).validate(json.loads(certificate(name).to_json()))
 
@@ -204,6 +205,7 @@ READ = {name: attrgetter(name) for name in ("status", "epsilon", "delta", "mu", 
 class TestBrokenDocuments:
     @pytest.mark.parametrize("read", READ)
     @pytest.mark.parametrize("content", [{}, {"schema": "ppdp-certificate/1"}, [], None, "certificate"], ids=str)
+    @pytest.mark.repeated("content")
     def test_what_cannot_be_read_is_a_typed_error(self, content, read):
         with pytest.raises(CertificateError):
             READ[read](Certificate(content))

@@ -28,6 +28,7 @@ def total(mu, failure=0.0, gate_delta=0.0, allowance=0.0, epsilon=1.0):
 @pytest.mark.parametrize("alarm", [0.001, 0.01, 0.05, 0.5])
 @pytest.mark.parametrize("failure", [0.0, 1e-6, 0.02])
 @pytest.mark.parametrize("mu", [0.01, 0.2367, 1.0, 4.0])
+@pytest.mark.repeated("alarm", "failure", keep=3)
 def test_power_is_what_the_privacy_profile_allows(mu, failure, alarm):
     """Duality: the best power is the least of ``exp(ε) α + δ(ε)`` over all real ε, negative ones included."""
     epsilon = np.linspace(-mu * mu - 12 * mu, mu * mu + 12 * mu, 20_001)

@@ -76,6 +76,7 @@ class TestCells:
 
     @pytest.mark.parametrize("column", ["outcome", "sex", "ward"])
     @pytest.mark.parametrize("name", ["study.parquet", "study.feather", "study.arrow"])
+    @pytest.mark.repeated("column")
     def test_text_that_is_none(self, name, column, study, capsys):
         table = pa.Table.from_pandas(rows(), preserve_index=False)
         place = table.schema.get_field_index(column)

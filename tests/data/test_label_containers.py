@@ -60,6 +60,7 @@ def targets(y):
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 @pytest.mark.parametrize("held", LISTS)
 @pytest.mark.parametrize("classes", [(0, 1), ("a", "b"), (2**53, 2**53 + 1)], ids=str)
+@pytest.mark.repeated("classes")
 def test_an_odd_label_changes_no_other_one(held, classes, odd):
     y = [classes[code] for code in labels()]
     plain = codes(LISTS[held](y), classes)
@@ -70,6 +71,7 @@ def test_an_odd_label_changes_no_other_one(held, classes, odd):
 
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 @pytest.mark.parametrize("held", LISTS)
+@pytest.mark.repeated("held")
 def test_an_odd_target_changes_no_other_one(held, odd):
     y = np.linspace(-1, 1, N).tolist()
     plain = targets(LISTS[held](y))
@@ -145,6 +147,7 @@ def test_names_of_steps_are_printable(name):
 @pytest.mark.parametrize(
     "classes", [(0, 1), (True, False), ("a", "b"), (2**60, 2**60 + 1), (0.1, 1.0), (-5, 2**63 + 5)]
 )
+@pytest.mark.repeated("classes", keep=2)
 def test_numbers_with_gaps_are_coded_as_their_cells_are(labels, classes):
     y = column(labels)
     wanted = encode_labels(cells(y), classes)

@@ -44,6 +44,7 @@ def parted(rows, rng):
 
 @pytest.mark.parametrize("d", WIDTHS)
 @pytest.mark.parametrize("name", summaries(1, 1))
+@pytest.mark.repeated("d", keep=2)
 def test_no_order_and_no_partition_shows_in_a_bit(name, d):
     rng = np.random.default_rng(d)
     for n in (1, 2, 700, 5000):

@@ -157,6 +157,7 @@ def released(plan, mechanism, noise, exact, least=DRAWS):
 
 @pytest.mark.parametrize("query", ["mean", "sum"])
 @pytest.mark.parametrize(("kind", "law"), [(GaussianMechanism, "norm"), (LaplaceMechanism, "laplace")])
+@pytest.mark.repeated("query")
 def test_noise_on_what_leaves(query, kind, law):
     """Seen from outside: releases against sums that are taken here."""
     mechanism, X = kind(query), data(kind())[0]

@@ -157,6 +157,7 @@ class TestGrids:
 
     @pytest.mark.parametrize("bins", NO_GRIDS, ids=repr)
     @pytest.mark.parametrize("kind", [GaussianMechanism, LaplaceMechanism])
+    @pytest.mark.repeated("kind")
     def test_impossible_ones_cost_nothing(self, kind, bins):
         with pytest.raises(InvalidParameter, match="bins") as caught:
             kind("histogram", bins=bins).question(BOX)
@@ -171,6 +172,7 @@ class TestGrids:
 class TestInPipelines:
     @pytest.mark.parametrize("query", QUERIES)
     @pytest.mark.parametrize("stages", [[], [Deduplicator()]], ids=["clipped", "deduplicated"])
+    @pytest.mark.repeated("stages")
     def test_a_certificate_is_issued_and_verified(self, query, stages):
         pipe = make_pipeline(NormClipper(), *stages, GaussianMechanism(query), epsilon=2.0, delta=1e-5)
         certificate = pipe.fit(table(2000)).certificate_

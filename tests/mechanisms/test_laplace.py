@@ -166,6 +166,7 @@ class TestInPipelines:
     @pytest.mark.parametrize(
         "stages", [[], [Deduplicator()], [GridDeduplicator(keep="soft")]], ids=["", "dedup", "soft"]
     )
+    @pytest.mark.repeated("stages")
     def test_a_certificate_is_issued_and_verified(self, query, stages):
         pipe = make_pipeline(NormClipper(), *stages, LaplaceMechanism(query), epsilon=2.0, delta=1e-5)
         certificate = pipe.fit(table(2000)).certificate_

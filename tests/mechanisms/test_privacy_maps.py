@@ -196,6 +196,7 @@ def test_gaussian_mechanisms_cost_what_the_closed_form_says(case):
 
 @pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 50.0])
 @pytest.mark.parametrize("query", ["sum", "mean", "count", "histogram", "rows"])
+@pytest.mark.repeated("epsilon")
 def test_laplace_is_pure_and_cheaper_at_some_delta(query, epsilon):
     shift = {"sum": 2.0, "mean": 2.0 / N, "count": 1, "histogram": 2, "rows": 2.0}[query]
     mechanism = LaplaceMechanism(query, bins=2)
@@ -296,6 +297,7 @@ def sampled(solver, batch, noise, steps, **parameters):
 
 
 @pytest.mark.parametrize(("batch", "noise", "steps"), SAMPLES)
+@pytest.mark.repeated("batch", "noise", "steps", keep=4)
 def test_poisson_samples(batch, noise, steps):
     law = gaussian(2 / noise) if batch == 10_000 else poisson(batch / 10_000, noise)
     loss = sampled("poisson", batch, noise, steps)(distance=ONE)
@@ -361,6 +363,7 @@ def test_batches_of_fixed_size_with_moved_rows_cost_what_a_pair_that_moves_does(
 
 
 @pytest.mark.parametrize("noise", [0.5, 3.0, 400.0])
+@pytest.mark.repeated("noise", keep=2)
 def test_a_hidden_pass(noise):
     """Above a pass that forgets nothing, its time secret; and what the best order of the curve gives."""
     batch, passes = 100, 100

@@ -76,6 +76,7 @@ class TestWhatIsLearned:
         assert reached > full - 0.05
 
     @every_model
+    @pytest.mark.repeated("name", keep=3)
     def test_a_hidden_pass_learns_something(self, three, name):
         """One iterate of few, at a secret time and without an average: far less."""
         X, y = three[0], answers(name, three)
@@ -315,6 +316,7 @@ def test_scikit_learns_checks_pass_with_every_solver(kind, solver):
 class TestLearningCurves:
     @every_model
     @pytest.mark.parametrize("solver", ["dpgd", *BATCHED])
+    @pytest.mark.repeated("solver")
     def test_a_path_ends_at_the_model(self, three, name, solver):
         X = three[0]
         chosen = model(name, solver=solver, noise_scale=0.1, max_iter=3, batch_size=500, random_state=0)

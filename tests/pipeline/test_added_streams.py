@@ -51,6 +51,7 @@ PARTITIONS = {
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)
+@pytest.mark.repeated("partition", keep=3)
 def test_no_partition_shows_in_a_bit(partition):
     assert left(pipeline().fit(Split(TABLE, PARTITIONS[partition]), "y")) == left(pipeline().fit(TABLE, "y"))
 
@@ -67,6 +68,7 @@ def test_a_fit_on_files_is_the_fit_in_memory_and_nothing_stays(name, tmp_path, m
 
 @pytest.mark.parametrize("n", [0, 1, PIECE])
 @pytest.mark.parametrize("cap", [PIECE, PIECE + 1])
+@pytest.mark.repeated("cap")
 def test_few_rows_and_all_slots(n, cap):
     facts = {"domain": Domain(n_rows=cap)}
     whole = left(pipeline(**facts).fit(TABLE.slice(0, n), "y"))

@@ -29,6 +29,7 @@ class TestRule:
         ("epsilon", "delta", "budget"),
         [(1.0, 1e-6, None), (3.0, 1e-5, {"release": 0.4}), (0.02, 1e-4, {"release": 0.4})],
     )
+    @pytest.mark.repeated("epsilon", "delta", "budget")
     def test_the_total_covers_pairs_on_which_a_condition_fails(self, name, epsilon, delta, budget):
         """There the gate lets through with delta_t, and what left before it costs its mu in addition."""
         planned = gated(name, epsilon=epsilon, delta=delta, budget=budget)
@@ -119,6 +120,7 @@ class TestRefusal:
 
     @pytest.mark.parametrize("value", [math.nan, -math.inf, "raise", "complex"])
     @pytest.mark.parametrize("which", [0, 1, 2])
+    @pytest.mark.repeated("which")
     def test_a_margin_that_cannot_be_measured_is_zero(self, value, which):
         planned = gated(self.PIPELINE)
         usual = self.refusal(planned, Rows.of(np.zeros((5000, 3)), np.zeros(5000)))

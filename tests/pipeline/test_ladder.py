@@ -51,6 +51,7 @@ class TestTheorem:
         assert self.claimed(0.24).delta(1.03) >= 2.17e-6
 
     @pytest.mark.parametrize("seed", range(6))
+    @pytest.mark.repeated("seed", keep=3)
     def test_no_pair_exceeds_the_sum(self, seed):
         r, worst = random.Random(seed), 0.0
         for _ in range(400):

@@ -102,6 +102,7 @@ def detected(left, right, alarms):
 
 
 @pytest.mark.parametrize("query", ["sum", "mean", "rows"])
+@pytest.mark.repeated("query", keep=2)
 def test_no_release_detects_a_person_of_many_rows_more_often_than_the_certificate_says(query):
     X = np.vstack([np.tile([[0.0, 0.0], [1.0, 1.0]], (10, 1)), np.ones((40, 2))])
     Z = np.vstack([X[:20], np.zeros((17, 2))])

@@ -176,6 +176,7 @@ class TestContainers:
 class TestOddData:
     @pytest.mark.parametrize("column", [np.full(N, np.nan), np.full(N, 3.0), np.zeros(N), np.full(N, 1e9)])
     @pytest.mark.parametrize("statistics", ["exact", "noisy"])
+    @pytest.mark.repeated("statistics")
     def test_constant_and_all_missing_columns(self, patients, column, statistics):
         X, y = patients
         pipe = classifier(epsilon=20.0).set_params(impute__statistics=statistics, scale__statistics=statistics)

@@ -106,6 +106,7 @@ def in_memory(name):
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)
+@pytest.mark.repeated("partition", keep=4)
 def test_no_partition_shows_in_a_bit(partition, monkeypatch):
     name = "logistic regression"
     assert left(fitted(name, opened_as(TABLE, PARTITIONS[partition], monkeypatch))) == in_memory(name)

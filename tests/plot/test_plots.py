@@ -157,6 +157,7 @@ class TestAll:
 
     @pytest.mark.parametrize("name", ppdp.plot.__all__)
     @pytest.mark.parametrize("wrong", [None, [], "plan", 3, np.zeros((5, 4)), {}, pd.DataFrame({"x": [1.0]})])
+    @pytest.mark.repeated("wrong")
     def test_anything_else_is_refused_before_a_figure_is_made(self, name, wrong):
         with pytest.raises(InvalidParameter):
             getattr(ppdp.plot, name)(wrong)

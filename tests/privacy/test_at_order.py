@@ -37,6 +37,7 @@ def mixture(sums, sigma):
 class TestPoisson:
     @pytest.mark.parametrize("order", ORDERS)
     @pytest.mark.parametrize(("rate", "sigma"), [(0.5, 2.0), (0.25, 1.0)])
+    @pytest.mark.repeated("rate", "sigma")
     def test_one_replaced_row_is_attained(self, order, rate, sigma):
         weights = np.array([1 - rate, rate])
         p, q = (weights @ [norm.pdf(X, loc=s, scale=sigma) for s in (0, sign)] for sign in (1, -1))
@@ -49,6 +50,7 @@ class TestPoisson:
         "rows",
         [([1.0, 0.3, -0.5], [-1.0, 0.5, -0.3]), ([1.0, 0.2], [0.0, 0.2]), ([0.0, 0.4, 0.4], [-1.0, 0.2, 0.2])],
     )
+    @pytest.mark.repeated("order", keep=2)
     def test_all_samples_enumerated_stay_below(self, order, rows):
         rate, sigma, (one, other) = 0.5, 1.5, map(np.array, rows)
         toggled = int(0.0 in (one[0], other[0]))
@@ -84,6 +86,7 @@ class TestManyMovedRows:
         assert log_moment / (order - 1) * (1 - 1e-6) <= found <= 1.02 * log_moment / (order - 1)
 
     @pytest.mark.parametrize(("radius", "sigma"), [(1e-3, 5.0), (4e-3, 20.0)])
+    @pytest.mark.repeated("radius", "sigma")
     def test_with_a_replaced_row(self, radius, sigma):
         """The same sum, of divergences by quadrature; more than 400 of 10,000 at a rate of 0.01 do not matter."""
         k = np.arange(401)
@@ -101,6 +104,7 @@ class TestManyMovedRows:
 class TestFixedSize:
     @pytest.mark.parametrize("order", [*ORDERS, 300.0, 5000.0])
     @pytest.mark.parametrize("mu", [0.01, 0.3, 2.0])
+    @pytest.mark.repeated("mu")
     def test_a_batch_of_all_rows_is_a_gaussian_release(self, order, mu):
         found = fixed_size_renyi(
             Distance(replaced=1), order, n_rows=9, batch_size=9, bound=mu / 2, lipschitz=1.0, noise_scale=1.0
@@ -109,6 +113,7 @@ class TestFixedSize:
 
     @pytest.mark.parametrize("order", ORDERS)
     @pytest.mark.parametrize("moved", [False, True])
+    @pytest.mark.repeated("order", keep=3)
     def test_all_batches_enumerated_stay_below(self, order, moved):
         sigma = 2.0
         one, other = np.array([1.0, -1, -1, -1]), np.array([-1.0, -1, -1, -1])

@@ -46,6 +46,7 @@ def test_one_choice_is_a_closed_form(width):
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.repeated("depth")
 def test_no_adaptive_strategy_exceeds_it(width, depth):
     """From the best plan that does not look back, climbing over plans that do."""
     rng, profile = np.random.default_rng(depth), bounded_range_profile(width, depth)

@@ -30,6 +30,7 @@ def true_delta(mu: float, epsilon: float) -> mp.mpf:
 
 class TestDelta:
     @pytest.mark.parametrize("mu", MUS)
+    @pytest.mark.repeated("mu", keep=14)
     def test_never_below_the_truth_and_hardly_above_it(self, mu):
         for epsilon in [0.0, 1e-9, 1e-6, *EPSILONS]:
             truth, answer = true_delta(mu, epsilon), gaussian_delta(float(mu), float(epsilon))
@@ -62,6 +63,7 @@ class TestDelta:
 
 class TestEpsilon:
     @pytest.mark.parametrize("mu", MUS)
+    @pytest.mark.repeated("mu", keep=14)
     def test_is_enough_and_hardly_more(self, mu):
         for delta in DELTAS:
             answer = gaussian_epsilon(float(mu), float(delta))
@@ -77,6 +79,7 @@ class TestEpsilon:
 
 class TestMu:
     @pytest.mark.parametrize("epsilon", EPSILONS)
+    @pytest.mark.repeated("epsilon", keep=12)
     def test_fits_and_uses_the_budget(self, epsilon):
         for delta in DELTAS:
             answer = gaussian_mu(float(epsilon), float(delta))

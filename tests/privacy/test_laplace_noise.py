@@ -57,6 +57,7 @@ class Asked:
 class TestIntegersDecide:
     @pytest.mark.parametrize("bits", [128, 191, 256, 1000])
     @pytest.mark.parametrize("over", [(0, 1), (1, 2**36), (1, 3), (1, 1), (2**50 - 1, 2**50), (1025, 128), (89, 1)])
+    @pytest.mark.repeated("bits", keep=2)
     def test_bounds_of_the_exponential(self, over, bits):
         low, high = module._exponential(*over, bits)
         assert low <= cut(*over, bits) < high <= low + 3
@@ -236,6 +237,7 @@ class TestDraws:
 
     @pytest.mark.parametrize(("undecided", "draws"), [(2.0**-32, 500_000), (0.25, 10_000)])
     @pytest.mark.parametrize(("scale", "shift"), [(3, 0), (200, 0), (130, 5)])
+    @pytest.mark.repeated("scale", "shift", keep=2)
     def test_noise_has_its_law_whatever_is_left_to_integers(self, monkeypatch, scale, shift, undecided, draws):
         monkeypatch.setattr(module, "_UNDECIDED", undecided)
         lattice = Lattice(1.0, scale, shift)

@@ -45,6 +45,7 @@ def test_binomial_tails(count, rate):
 
 @pytest.mark.parametrize("wrong", [0.0, math.nan, 0.92, 1.1], ids=str)
 @pytest.mark.parametrize(("count", "rate"), COUNTS[4:])
+@pytest.mark.repeated("count", "rate")
 def test_a_tail_that_scipy_gets_wrong_is_not_believed(count, rate, wrong, monkeypatch):
     """As its own ``bdtrc`` does: 8 % off at a mean of 1e7, and 0.0 for one half at 1e8."""
     right = binom.sf

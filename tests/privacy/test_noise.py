@@ -190,6 +190,7 @@ class TestTheLattice:
 
     @pytest.mark.parametrize("noise_scale", [1.0, 1 / 3, 0.7, 1e-9])
     @pytest.mark.parametrize("ratio", [1.0, 2.0**14, 2.0**20, 2.0**26, 2.0**31, 2.0**41])
+    @pytest.mark.repeated("noise_scale")
     def test_rounding_is_off_by_at_most_the_proved_number_of_steps(self, noise_scale, ratio):
         bound = noise_scale * ratio
         step = math.ldexp(noise_scale, -lattice_exponent(bound, noise_scale, far=53))

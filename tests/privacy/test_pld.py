@@ -97,6 +97,7 @@ class TestComposition:
         ("steps", "interval"), [(7, 2.0**-12), (1000, 2.0**-12), (10_000, 2.0**-13), (100_000, 2.0**-14)]
     )
     @pytest.mark.parametrize("total", [0.3, 3.0])
+    @pytest.mark.repeated("total")
     def test_gaussian_steps_match_the_closed_form_to_the_smallest_delta(self, steps, interval, total):
         """Where the error of the transforms would show: T up to 10^5, delta down to 1e-9."""
         run = gaussian_distribution(total / math.sqrt(steps), interval) * steps

@@ -57,6 +57,7 @@ def laws(rng, count, size=6):
 class TestLaplace:
     @pytest.mark.parametrize("shift", [1e-6, 1e-3, 0.1, 1.0, 7.0])
     @pytest.mark.parametrize("alpha", [1.01, 1.5, 2.0, 11.0, 60.0])
+    @pytest.mark.repeated("shift", keep=2)
     def test_is_the_divergence(self, shift, alpha):
         with mp.workdps(50):
             a, s = mp.mpf(alpha), mp.mpf(shift)
@@ -89,6 +90,7 @@ class TestLaplace:
 class TestBoundedRange:
     @pytest.mark.parametrize("width", [1e-3, 0.1, 1.0, 4.0, 20.0])
     @pytest.mark.parametrize("alpha", [1.05, 2.0, 11.0, 200.0])
+    @pytest.mark.repeated("width", keep=2)
     def test_is_the_worst_pair_of_two_outcomes(self, width, alpha):
         with mp.workdps(60):
             a, w = mp.mpf(alpha), mp.mpf(width)
@@ -181,6 +183,7 @@ class TestHiddenIterate:
 
     @pytest.mark.parametrize("n", [10, 5000, 100_000])
     @pytest.mark.parametrize("total", [0.01, 1.0, 6.0])
+    @pytest.mark.repeated("total")
     def test_long_runs_are_summed_from_above(self, n, total):
         curve = hidden_iterate_curve(Distance(replaced=1), n_rows=n, bound=total / 2, lipschitz=1.0, noise_scale=1.0)
         for alpha in (1.1, 2.0, 20.0):

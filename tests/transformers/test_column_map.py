@@ -70,6 +70,7 @@ def wild(n, d, gaps):
 
 @pytest.mark.parametrize("gaps", [False, True])
 @pytest.mark.parametrize("name", STAGES)
+@pytest.mark.repeated("gaps")
 def test_rows_are_within_the_stated_bounds_and_each_is_mapped_by_itself(name, gaps):
     stage, X = STAGES[name], wild(60, 9, gaps)
     domain = Domain(n_rows=60, n_features=9, row_norm=1e13, max_missing=None if gaps else 0)
@@ -228,6 +229,7 @@ def test_a_failure_on_one_row_is_nobodys_business():
 @pytest.mark.parametrize("degree", [1, 2, 3, (2, 3), (0, 2)], ids=str)
 @pytest.mark.parametrize("interaction_only", [False, True])
 @pytest.mark.parametrize("include_bias", [False, True])
+@pytest.mark.repeated("include_bias")
 def test_products_are_those_of_scikit_learn(degree, interaction_only, include_bias):
     theirs = PolynomialFeatures(degree, interaction_only=interaction_only, include_bias=include_bias)
     ours = ColumnMap((Block(None, (Powers(degree, interaction_only, include_bias),)),), (-1, 1))

@@ -136,6 +136,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("name", "known", "gaps"), CASES)
+@pytest.mark.repeated("known", "gaps", keep=2)
 def test_rows_without_gaps_stay_without_and_within_their_bounds(name, known, gaps):
     stage, X = STAGES[name], extreme_rows(gaps)
     domain = Domain(n_rows=200, n_features=D, row_norm=1e98 if known else None, max_missing=None if gaps else 0)

@@ -40,6 +40,7 @@ def names(table):
 
 @EVERY
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.repeated("form", keep=2)
 def test_the_container_of_the_input_changes_nothing(kind, form):
     expected = kind.example().fit_transform(VALUES, Y)
     fitted = kind.example().fit(FORMS[form](VALUES), Y)
@@ -51,6 +52,7 @@ def test_the_container_of_the_input_changes_nothing(kind, form):
 
 @EVERY
 @pytest.mark.parametrize("form", KIND_OF)
+@pytest.mark.repeated("form")
 def test_the_output_is_what_was_asked_for(kind, form):
     asked = clone(kind.example().set_output(transform=form))
     frame = FORMS["pandas"](VALUES)
@@ -69,6 +71,7 @@ def test_single_precision_is_read_exactly_and_computed_in_double(kind):
 
 @EVERY
 @pytest.mark.parametrize("form", ["polars", "arrow"])
+@pytest.mark.repeated("form")
 def test_null_is_a_gap(kind, form):
     with_null = {"polars": pl.DataFrame, "arrow": pa.table}[form]({"a": [1.0, None, 0.5], "b": [0.1, 0.2, 0.3]})
     stage = kind.example()

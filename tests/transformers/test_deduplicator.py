@@ -34,6 +34,7 @@ def naive(X, y, columns, labels):
 
 @pytest.mark.parametrize("labels", ["record", "unanimous", "first"])
 @pytest.mark.parametrize("columns", [None, [0], [2, 0]])
+@pytest.mark.repeated("columns")
 def test_the_rules_record_by_record(columns, labels):
     rng = np.random.default_rng(0)
     for _ in range(50):

@@ -34,6 +34,7 @@ def cells(stage, rows):
 @pytest.mark.parametrize("labels", ["record", "unanimous", "first"])
 @pytest.mark.parametrize("keep", ["centre", "first"])
 @pytest.mark.parametrize("cell", [0.5, [0.3, 1.0]])
+@pytest.mark.repeated("cell")
 def test_the_rules_cell_by_cell(keep, labels, cell):
     rng = np.random.default_rng(0)
     for seed in range(20):

@@ -26,6 +26,7 @@ def rows_of(domain, seed=0):
 
 @pytest.mark.parametrize("stage", [one for one in STAGES if not one.in_memory], ids=repr)
 @pytest.mark.parametrize("domain", DOMAINS, ids=["complete", "with gaps"])
+@pytest.mark.repeated("domain")
 def test_what_is_fitted_block_by_block_knows_no_order(stage, domain):
     try:
         ways = stage.ways(domain, ONE)

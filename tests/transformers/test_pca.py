@@ -320,6 +320,7 @@ class TestPipelines:
     @pytest.mark.parametrize("center", [False, True])
     @pytest.mark.parametrize("output", OUTPUTS)
     @pytest.mark.parametrize("statistics", ["exact", "noisy"])
+    @pytest.mark.repeated("center", "statistics", keep=2)
     def test_with_a_classifier(self, output, center, statistics):
         X, y = self.data()
         stage = PCA(2, 0.02, center, output, statistics=statistics)

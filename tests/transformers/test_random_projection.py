@@ -158,6 +158,7 @@ def counts(n=60, d=500):
 
 @each_family
 @pytest.mark.parametrize("kind", [csr_array, csc_array, coo_array, csr_matrix])
+@pytest.mark.repeated("kind")
 def test_sparse_rows_have_the_images_of_the_same_rows_made_dense(family, kind):
     X = counts()
     stage = RandomProjection(7, family).fit(kind(X))

@@ -28,6 +28,7 @@ def test_once(): pass
 
 @pytest.mark.parametrize("size", range(1, 40))
 @pytest.mark.parametrize("keep", [1, 2, 5])
+@pytest.mark.repeated("size", keep=13)
 def test_every_place_is_met_before_one_comes_again(size, keep):
     groups = [[(group, place) for place in range(size)] for group in range(size)]
     kept = chosen(groups, keep, "test")

@@ -10,7 +10,6 @@ from functools import cache
 from importlib.resources import files
 from types import FunctionType
 
-import pytest
 from sources import INSTALLED, MODULES, imports_of, tree_of
 
 import ppdp
@@ -42,18 +41,19 @@ class TestExports:
         }
         assert ppdp.__version__ == importlib.metadata.version("ppdp")
 
-    @pytest.mark.parametrize("name", INSTALLED)
-    def test_what_a_package_exports_is_there_and_sorted(self, name):
+    def test_what_a_package_exports_is_there_and_sorted(self):
         """A module behind a package has no list: what begins with an underscore is its own."""
-        module = importlib.import_module(name)
-        assert module.__doc__
-        exported = getattr(module, "__all__", None)
-        if exported is None:  # of packages one that is nothing but a folder
-            assert not hasattr(module, "__path__") or all(isinstance(node, ast.Expr) for node in tree_of(name).body)
-            return
-        assert list(exported) == sorted(exported, key=isort_style)
-        assert len(set(exported)) == len(exported)
-        assert all(hasattr(module, item) for item in exported)
+        for name in INSTALLED:
+            module = importlib.import_module(name)
+            assert module.__doc__, name
+            exported = getattr(module, "__all__", None)
+            if exported is None:  # of packages one that is nothing but a folder
+                inside = tree_of(name).body
+                assert not hasattr(module, "__path__") or all(isinstance(node, ast.Expr) for node in inside), name
+            else:
+                assert list(exported) == sorted(exported, key=isort_style), name
+                assert len(set(exported)) == len(exported), name
+                assert all(hasattr(module, item) for item in exported), name
 
     def test_public_methods_are_described(self):
         """By their class, by one that it refines, or by one that stands beside a mixin."""
@@ -120,8 +120,9 @@ class TestImport:
             tops = {name.split(".")[0] for name in imports_of(module, everywhere=False)}
             assert not tops & (HEAVY - {"sklearn"}), module
 
-    @pytest.mark.parametrize("module", MODULES)
-    def test_only_public_names_of_scikit_learn_are_used(self, module):
+    def test_only_public_names_of_scikit_learn_are_used(self):
         """A name with a leading underscore may change in any release."""
-        names = [name for name in imports_of(module, everywhere=True) if name.split(".")[0] == "sklearn"]
-        assert not [name for name in names if any(part.startswith("_") for part in name.split("."))]
+        for module in MODULES:
+            names = [name for name in imports_of(module, everywhere=True) if name.split(".")[0] == "sklearn"]
+            private = [name for name in names if any(part.startswith("_") for part in name.split("."))]
+            assert not private, f"{module} imports {private}"

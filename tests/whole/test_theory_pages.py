@@ -32,19 +32,11 @@ def listed(page: Path) -> list[str]:
 
 
 @every_formula
-def test_formula_is_proved_on_its_page(formula: Formula) -> None:
-    assert formula.id in listed(THEORY / f"{formula.page}.md")
-
-
-@every_formula
-def test_formula_says_what_it_computes(formula: Formula) -> None:
+def test_formula_says_what_it_computes_and_is_proved_on_its_page_which_links_its_code(formula: Formula) -> None:
+    page = THEORY / f"{formula.page}.md"
     assert (formula.function.__doc__ or "").strip()
-
-
-@every_formula
-def test_page_links_the_code_of_its_formula(formula: Formula) -> None:
-    module = f"../../{formula.function.__module__.replace('.', '/')}.py"
-    assert f"]({module})" in text(THEORY / f"{formula.page}.md")
+    assert formula.id in listed(page)
+    assert f"](../../{formula.function.__module__.replace('.', '/')}.py)" in text(page)
 
 
 @every_page

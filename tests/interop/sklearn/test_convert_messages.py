@@ -346,6 +346,7 @@ def test_gaps_of_text_become_scikit_learns_own_label(table):
 @pytest.mark.parametrize("code", [np.nan, -2, 12])
 @pytest.mark.parametrize("unknown", [-1, 9])
 @pytest.mark.parametrize("gap", [[], [np.nan]])
+@pytest.mark.repeated("code")
 def test_the_code_of_a_gap_is_scikit_learns(code, unknown, gap):
     theirs = OrdinalEncoder(
         categories=[["a", "b", *gap]],

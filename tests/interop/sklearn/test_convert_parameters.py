@@ -52,6 +52,7 @@ def convert(steps, **declared):
     ],
 )
 @pytest.mark.parametrize("bound", [{"ranges": (0, 1)}, {"max_norm": 1.0}, {"domain": Domain(row_norm=1e90)}])
+@pytest.mark.repeated("bound")
 def test_parameters_that_would_make_something_else_than_numbers(step, words, bound):
     with pytest.raises(InvalidParameter, match=words) as refused:
         convert([step, MODEL], **bound, **ANSWER)

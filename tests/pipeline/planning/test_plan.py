@@ -126,6 +126,7 @@ def numbers_drawn(p: Plan) -> list[range]:
 
 @pytest.mark.parametrize("n", [10, 100, 1000, 10**4, 10**5, 10**6, 10**7])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+@pytest.mark.repeated("epsilon")
 def test_from_ten_rows_to_ten_million(n, epsilon):
     """With few rows the plan says that the noise drowns the signal, or that released statistics would be too noisy."""
     budget = {"n": n, "epsilon": epsilon, "delta": 1e-8}

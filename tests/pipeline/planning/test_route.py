@@ -89,6 +89,7 @@ def test_a_second_moment_without_the_mean_costs_half(stage):
         lambda a, b: (StandardScaler(statistics=a, min_std=0.4), PCA(1, statistics=b)),
     ],
 )
+@pytest.mark.repeated("n")
 def test_auto_takes_the_least_noise(n, mechanism, stages):
     """Against every combination, planned by itself; too noisy statistics are only taken when asked for."""
 

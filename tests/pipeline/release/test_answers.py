@@ -60,6 +60,7 @@ def near(found, exact, width=5):
 class TestRawValuesAgreeWithExactOnes:
     @pytest.mark.parametrize("middle", [[], [StandardScaler(statistics="noisy")], [Deduplicator()]])
     @pytest.mark.parametrize("kind", [GaussianMechanism, LaplaceMechanism])
+    @pytest.mark.repeated("kind")
     def test_means(self, kind, middle):
         for seed in range(3):
             near(told(*middle, kind(), statistic="mean", seed=seed), people().mean())
@@ -167,6 +168,7 @@ class TestStandardErrors:
             *((GaussianMechanism, "covariance", absent) for absent in (0, 300)),
         ],
     )
+    @pytest.mark.repeated("absent")
     def test_coverage(self, kind, query, absent):
         rng, n = np.random.default_rng(3), 1000
         weight = (np.arange(n) >= absent).astype(float)

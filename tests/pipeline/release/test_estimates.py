@@ -46,6 +46,7 @@ ALL = {
 
 @pytest.mark.parametrize("family", ALL)
 @pytest.mark.parametrize(("d", "k"), [(3, 2), (4, 2), (4, 3), (2, 3)])
+@pytest.mark.repeated("d", "k", keep=2)
 def test_all_matrices_together_have_the_mean_and_variance_that_are_said(family, d, k):
     u, v = U[:d], V[:d]
     found = np.array([(P @ u) @ (P @ v) for P in ALL[family](d, k)])

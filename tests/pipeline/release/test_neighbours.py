@@ -36,6 +36,7 @@ def test_signs_by_hamming_distance(n, size, count):
 
 @pytest.mark.parametrize("kinds", [1, 30, 5000])
 @pytest.mark.parametrize(("n", "size", "count"), [(40, 3, 40), (5000, 24, 20), (9000, 70, 1)])
+@pytest.mark.repeated("kinds")
 def test_numbers_by_inner_product(n, size, count, kinds):
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((kinds, size))[rng.integers(kinds, size=n)]

@@ -79,6 +79,7 @@ def read(folder):
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "transform"])
+@pytest.mark.repeated("method", keep=2)
 def test_files_hold_what_the_method_gives_in_memory(rows, tmp_path, fitted, method):
     pipe = stages() if method == "transform" else fitted
     pipe.write_parquet(rows, tmp_path / "out", method=method, keep="number")
@@ -102,6 +103,7 @@ def test_columns_are_called_what_they_are(rows, tmp_path, fitted):
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function", "transform"])
+@pytest.mark.repeated("method", keep=3)
 def test_methods_take_rows_in_blocks(rows, fitted, method):
     pipe = stages() if method == "transform" else fitted
     found, wanted = getattr(pipe, method)(rows), getattr(pipe, method)(TABLE.select(NAMES))

@@ -323,6 +323,7 @@ class TestFiles:
 
     @pytest.mark.parametrize("name", ["laplace", "staircase"])
     @pytest.mark.parametrize("what", changed("laplace"))
+    @pytest.mark.repeated("name")
     def test_what_was_changed_is_refused(self, name, what, path):
         table(name).to_parquet(path)
         pq.write_table(changed(name)[what](pq.read_table(path)), path)
@@ -341,6 +342,7 @@ class TestFiles:
             SketchTable.from_parquet(path)
 
     @pytest.mark.parametrize("name", ["laplace", "staircase"])
+    @pytest.mark.repeated("name")
     def test_broken_bytes_are_refused_or_without_effect(self, name, path):
         table(name).to_parquet(path)
         whole, refused = path.read_bytes(), 0

@@ -82,6 +82,7 @@ MODELS = {
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("steps", STEPS)
+@pytest.mark.repeated("model")
 def test_a_replaced_row_changes_no_bit_of_another(steps, model):
     named = [(f"step{i}", step) for i, step in enumerate(STEPS[steps])]
     pipe = Pipeline([*named, ("model", MODELS[model])], epsilon=20.0, delta=1e-5, random_state=0)

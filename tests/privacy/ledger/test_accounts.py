@@ -121,6 +121,7 @@ class TestAttacks:
         assert after_gaussian(first, epsilon, *declared) > 1.4 * delta
 
     @pytest.mark.parametrize("seed", range(6))
+    @pytest.mark.repeated("seed", keep=3)
     def test_no_strategy_over_discrete_mechanisms_passes_a_renyi_account(self, seed):
         """All strategies of four rounds, enumerated by dynamic programming over a pool of random mechanisms."""
         draw = np.random.default_rng(seed)
@@ -181,6 +182,7 @@ class TestPureInGaussian:
 
 class TestOrder:
     @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+    @pytest.mark.repeated("epsilon", "delta", keep=9)
     def test_no_other_order_leaves_more_room_for_gaussian_spends(self, epsilon, delta):
         def room(order):
             account, low, high = RenyiAccount(order), 0.0, 20.0

@@ -227,6 +227,7 @@ def test_epsilon_needs_a_delta_that_means_something(make, delta):
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (8.0, 1e-5)])
 @pytest.mark.parametrize("parts", [1, 3, 10])
+@pytest.mark.repeated("epsilon", "delta")
 def test_a_plan_that_fills_the_limit_exactly_fits_and_nothing_after_it(make, epsilon, delta, parts):
     allowance, failure = delta / 100, delta / 10  # what a limit sets aside for imperfect noise and for gates
     rest = (delta - failure - allowance) / (1 - failure)
