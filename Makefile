@@ -1,4 +1,4 @@
-# make demo: install and run the main job.  make test: install and run every check (a quarter of an hour on two cores).
+# make demo: install and run the main job.  make test: install and run every check (ten minutes on two cores).
 # make docs: the site of the documentation, docs/_build/html/index.html, without the network.
 # make quick: style, types and a part of the tests, while one writes (1 minute).
 # make attack: every test with all its repetitions, before a release (an hour); writes benchmarks/attack_summary.md.

@@ -2,7 +2,7 @@
 
 ``@pytest.mark.repeated("seed", "size", keep=2)`` names parameters of a test that only repeat it: for every value of the
 others so many (by default one) of their values are run. ``pytest --attack`` runs all, with :func:`rounds` four times as
-many; ``pytest --quick`` the first case of every third test.
+many; ``pytest --quick`` the first case of every third test. What is marked as ``long`` begins before all others.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "repeated(*parameters, keep=1): their values only repeat the test")
+    config.addinivalue_line("markers", "long: begins first, so that at the end no worker waits for another")
     _state["times"] = LONGER if config.getoption("--attack") else 1
 
 
@@ -92,6 +93,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = quick(items) if config.getoption("--quick") else representatives(items)
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = [item for item in items if item in kept]
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 @pytest.hookimpl(wrapper=True)

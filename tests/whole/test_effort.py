@@ -22,6 +22,7 @@ def test_of_every_name(name, size): pass
 @pytest.mark.repeated("seed", "twice", keep=4)
 def test_of_some_seeds(seed, twice): assert twice == 2 * seed
 
+@pytest.mark.long
 def test_once(): pass
 """
 
@@ -55,6 +56,7 @@ def run(folder, *options):
 def test_every_day_one_of_the_repetitions_is_run_and_in_an_attack_all(tmp_path):
     passed, attacked, quick = (run(tmp_path, *options) for options in ((), ("--attack",), ("--quick",)))
     assert len(passed) == 4 + 4 + 1
+    assert passed[0] == attacked[0] == "test_once"  # which is long
     assert {re.split(r"[\[-]", name)[1] for name in passed if "every_name" in name} == set("abcd")
     assert {name[-2] for name in passed if "every_name" in name} == set("123")
     assert set(passed) < set(attacked)

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from types import FunctionType
 
+import pytest
 from sources import INSTALLED, MODULES, imports_of, tree_of
 
 import ppdp
@@ -99,6 +100,7 @@ HEAVY = {
 
 
 class TestImport:
+    @pytest.mark.long
     def test_brings_nothing_heavy_that_scikit_learn_does_not(self):
         foreign = {
             n for m in MODULES for n in imports_of(m, everywhere=False) if n.split(".")[0] in ("sklearn", "scipy")

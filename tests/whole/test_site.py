@@ -222,6 +222,7 @@ class Server(SimpleHTTPRequestHandler):
         """Silent: requests are no output of a test."""
 
 
+@pytest.mark.long
 def test_a_browser_shows_it_on_a_phone_searches_and_turns_dark(tmp_path):
     browser = shutil.which("chromium")
     if browser is None:
