@@ -127,7 +127,7 @@ def test_which_file_belongs_to_the_page():
     assert re.search(
         r"\(c\) “How to check it” succeeds; \(d\) you find \d\d in 100 good enough\. Then publish the model, as", found
     )
-    assert "No other file: it may hold private rows. The model in another format only if made from that file" in found
+    assert "No other file: it may hold private rows. The model in another format: only if made" in found
     assert ".parquet" not in found
     for name, first in (
         ("rows", "the released rows, as the .parquet table"),
@@ -197,7 +197,8 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
     shown = re.match(
         r"Yes, as the ledger stood on \d{4}-\d\d-\d\d\. After one more like it the total is at most ε = ([\d.]+) of 3"
         r" at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Two cost less than twice one\. The"
-        r" limit had room for (\d+) more like it, by the usual sum of a ledger; after all \d+ of them an attacker is"
+        r" limit had room for (\d+) more like it, by a ledger’s default sum \(less than adding up\);"
+        r" after all \d+ of them an attacker is"
         r" right at most (\d+) times in",
         said,
     )
@@ -214,14 +215,12 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
             mean()
     assert len(filled.entries()) == 1 + more, "as many as the first page said"
     known = times_in_100(right_guesses(first.record))
-    bound = (
-        f"ε = 3, were spent: at most 96 in 100. That is a cruder, more cautious count than {known} and the others on"
-    )
+    bound = f"ε = 3, were spent: at most 96 in 100, whatever releases used it up. {known} and the others on this page"
     assert bound in answers(first.to_html())["Spent on these people so far"]
     monkeypatch.setattr(account, "MOST_MORE", 3)
     assert room(first.record) == 3
     assert (
-        "had room for more than 3 more like it, by the usual sum of a ledger. Whether"
+        "had room for more than 3 more like it, by a ledger’s default sum (less than adding up). Whether"
         in answers(render_page(first.to_dict()))["Again next month?"]
     )
     assert total_of_two(second.record) is None, "what the first cost is not in it"
@@ -274,10 +273,10 @@ def test_a_signature_is_named_only_if_it_was_checked():
     assert answers(page)["Made by"].endswith(f"read it out by telephone. {signature.key}")
     options = "--signature certificate.json.sig --public-key public.pem"
     assert f"ppdp verify certificate.json {options} ppdp verify FILE: both must" in answers(page)["How to check it"]
-    assert "print it again (same options) and compare" in answers(page)["How to check it"]
+    assert f"ppdp show certificate.json {options} --pdf again.pdf" in answers(page)["How to check it"]
     assert "certificate.json, certificate.json.sig, public.pem; this page" in answers(page)["May it be published?"]
     assert ".sig" not in "".join(answers(one.to_html()).values())
-    assert "this digest (not the key above)" in answers(page)["How to check it"]
+    assert "this digest; the first command also the key above" in answers(page)["How to check it"]
     content = one.to_dict()
     content["issued"]["date"] = "2020-01-01T00:00:00+00:00"
     other = Certificate(content).to_html(signature=signature, public_key=key.public_key())

@@ -98,9 +98,9 @@ def test_a_least_number_of_filled_entries_is_said_as_what_it_does():
     for value, shown in (("0.7", 2100), ("0.1255", 377), ("300", 300)):
         fact = {"name": "fewest observed entries of a column", "value": value, "origin": "declared, step 'impute'"}
         (words,) = (words for words in rests_on({**c, "facts": [*c["facts"], fact]}) if "also that" in words)
-        assert f"step 'impute' counts a column as filled in {shown} rows or more." in words
+        assert f"step 'impute' reckons with {shown} filled rows of a column or more (with fewer only" in words
     one = {**fact, "value": "1"}
-    assert "fewest observed entries of a column = 1." in " ".join(rests_on({**c, "facts": [*c["facts"], one]}))
+    assert "fewest observed entries of a column = 1 (with" in " ".join(rests_on({**c, "facts": [*c["facts"], one]}))
 
 
 def test_the_gravest_comes_first():

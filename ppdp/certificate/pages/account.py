@@ -13,7 +13,7 @@ from ppdp.exceptions import BudgetExceeded
 from ppdp.privacy.ledger.adaptive import Entry, GaussianAccount, refuse_overspend, total_epsilon
 
 NO_LEDGER = "Unknown: no ledger."
-TWICE = "Whoever is in both runs pays twice, even if the table changed."
+TWICE = "Whoever is in both runs pays for both, even if the table changed."
 OWN = "Each run needs its own certificate and yes."
 MOST_MORE = 100  # further releases that are counted one by one
 _GAUSSIAN = GaussianAccount(strict=True)
@@ -81,8 +81,8 @@ def _at_the_limit(c: Record, ledger: LedgerEntry, whom: str) -> str:
         allowed += f": at most {times} in 100"
     else:
         allowed += (
-            f": at most {times} in 100. That is a cruder, more cautious count than {times_in_100(right_guesses(c))} and"
-            " the others on this page: do not compare"
+            f": at most {times} in 100, whatever releases used it up. {times_in_100(right_guesses(c))} and the others"
+            " on this page are for releases like this one, of which more is known: do not compare"
         )
     return f"{allowed}. Who set the limit is not recorded: ask {whom}."
 
@@ -185,13 +185,13 @@ def again(c: Record, whom: str) -> Cell:
             f" {figure(ledger.delta, upward=True)}, and an attacker {_times(right_of_releases(c, 2))}{provided}."
             f"{' Two cost less than twice one.' if less else ''}",
         ),
-        _room_in_words(c, whom, provided),
+        _room_in_words(c, whom, provided, less),
         f"{TWICE} {OWN}",
         refuses,
     )
 
 
-def _room_in_words(c: Record, whom: str, provided: str) -> str | None:
+def _room_in_words(c: Record, whom: str, provided: str, less: bool) -> str | None:
     more = room(c)
     if more is None:
         return None
@@ -202,7 +202,8 @@ def _room_in_words(c: Record, whom: str, provided: str) -> str | None:
         else f"; after all {more + 1} of them an attacker {_times(right_of_releases(c, more + 1))}{provided}"
     )
     return (
-        f"The limit had room for {number} more like it, by the usual sum of a ledger{with_all}."
+        f"The limit had room for {number} more like it, by a ledger’s default sum"
+        f"{' (less than adding up)' if less else ''}{with_all}."
         f" Whether that is wise is for whoever set the limit: ask {whom}."
     )
 

@@ -374,8 +374,8 @@ def closing(view: View) -> Element:
         ),
         p(code(f"ppdp verify certificate.json{OPTIONS}")),
         p(
-            "What is checked are those files, not this page. To check the page, print it again, with the same two"
-            " options if it names a signature, and compare: ",
+            "What is checked are those files, not this page. To check the page, print it again, with the two options"
+            " above if it names a signature, and compare: ",
             code("ppdp show certificate.json --pdf again.pdf"),
         ),
         pairs(

@@ -183,7 +183,13 @@ def _trusted(view: View, whom: str) -> Cell:
     return (
         "Nothing has checked these points on these rows. “Declared”: said by whoever ran the fit; the page does not"
         f" know who that was{named}. Have {whom} confirm each point and say where each limit came from.",
-        items([typeset(words) for words in view.rests_on if not words.startswith(READ)], class_="rests"),
+        items(
+            [
+                *(typeset(words) for words in view.rests_on if not words.startswith(READ)),
+                "The run took place as recorded, with an unaltered ppdp.",
+            ],
+            class_="rests",
+        ),
         *(f"{typeset(words)} " for words in view.rests_on if words.startswith(READ)),
         f"Further down: {most} with their origins{rest} (“{PUBLIC_FACTS}”); all settings (“{SETTINGS}”).",
     )
@@ -238,7 +244,7 @@ def _made_of_it(c: Record) -> str:
 
 
 def _other_format(c: Record) -> str:
-    return " The model in another format only if made from that file alone." if _is_model(c) else ""
+    return " The model in another format: only if made from the exported one." if _is_model(c) else ""
 
 
 def _not_covered(view: View) -> Cell:
@@ -299,16 +305,15 @@ def _made(view: View, signer: str | None, whom: str) -> Cell:
 
 
 def _check(c: Record, signer: str | None, whom: str) -> Cell:
-    key, same = (" (not the key above)", "digest and key") if signer else ("", "digest")
+    key, same = ("; the first command also the key above", "digest and key") if signer else ("", "digest")
     files = f", {SIGNED}" if signer else ""
-    command = f"ppdp verify certificate.json{OPTIONS if signer else ''}"
-    same_options = " (same options)" if signer else ""
+    options = OPTIONS if signer else ""
     return (
         f"Give your IT this page, certificate.json{files} and the released file (FILE). They get ppdp,"
         f" {c.versions['ppdp']} or newer, where your organisation keeps it, not from this page’s author (“{VERIFY}”),"
         " and run:",
         points(
-            code(command),
+            code(f"ppdp verify certificate.json{options}"),
             (
                 code("ppdp verify FILE"),
                 f": both must print “the derivation holds and the digest matches” and this digest{key}; if not,"
@@ -316,8 +321,9 @@ def _check(c: Record, signer: str | None, whom: str) -> Cell:
                 element("span", c.digest, class_="hash"),
             ),
             (
-                f"That checks the files. To check this page, print it again{same_options} and compare: ",
-                code("ppdp show certificate.json --pdf again.pdf"),
+                f"That checks the files. To check this page, print it again with ppdp {c.versions['ppdp']}, and"
+                " compare: ",
+                code(f"ppdp show certificate.json{options} --pdf again.pdf"),
             ),
             f"Then telephone {whom}, at a number known from elsewhere: do you both have this {same}?",
             "A match proves only the arithmetic. That the run took place as recorded, nobody can check.",
