@@ -81,7 +81,7 @@ def test_every_declared_fact_of_every_certificate_is_among_them(name):
 def test_ranges_labels_functions_and_settings():
     words = rests_on(document("row map"))
     assert words[0] == ASSUMED
-    assert words[1].startswith("Declared limits: range, as it comes out of step 'map', of every column (-1 to 1)")
+    assert words[1].startswith("Declared limits: range after step 'map' of every column (-1 to 1)")
     assert words[1].endswith("If any was taken from these rows, the promise fails.")
     assert words[2] == "Declared labels: 0, 1. If they were taken from these rows, the promise fails."
     assert words[3].startswith("Declared of step 'map': the function treats rows one by one")
@@ -98,9 +98,9 @@ def test_a_least_number_of_filled_entries_is_said_as_what_it_does():
     for value, shown in (("0.7", 2100), ("0.1255", 377), ("300", 300)):
         fact = {"name": "fewest observed entries of a column", "value": value, "origin": "declared, step 'impute'"}
         (words,) = (words for words in rests_on({**c, "facts": [*c["facts"], fact]}) if "also that" in words)
-        assert f"step 'impute' reckons with {shown} filled rows of a column or more (with fewer only" in words
+        assert f"step 'impute' reckons with {shown} filled rows of a column or more (fewer harm" in words
     one = {**fact, "value": "1"}
-    assert "fewest observed entries of a column = 1 (with" in " ".join(rests_on({**c, "facts": [*c["facts"], one]}))
+    assert "fewest observed entries of a column = 1 (fewer" in " ".join(rests_on({**c, "facts": [*c["facts"], one]}))
 
 
 def test_the_gravest_comes_first():

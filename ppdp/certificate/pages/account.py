@@ -48,13 +48,13 @@ def _charged(c: Record, ledger: LedgerEntry) -> str:
     if ledger.position > 1:
         who = f"{ledger.position} releases, this one included"
     if c.status == "SEEDED":
-        return f"So far {who}."
+        return f"In this ledger so far {who}."
     alone = _alone(c, ledger)
     right = right_at(float("inf") if ledger.epsilon is None else ledger.epsilon, ledger.delta)
     times = _times(min(right, right_guesses(c)) if alone else right)
     assumed = ", if what is assumed holds" if c.status == "CONDITIONAL" else ""
     only_if = assumed if alone else ", if what the releases rest on is true"
-    return f"So far {who}: an attacker {times}{only_if}."
+    return f"In this ledger so far {who}: an attacker {times}{only_if}."
 
 
 def _alone(c: Record, ledger: LedgerEntry) -> bool:
@@ -82,7 +82,7 @@ def _at_the_limit(c: Record, ledger: LedgerEntry, whom: str) -> str:
     else:
         allowed += (
             f": at most {times} in 100, whatever releases used it up. {times_in_100(right_guesses(c))} and the others"
-            " on this page are for releases like this one, of which more is known: do not compare"
+            " on this page hold only for releases like this one: do not compare"
         )
     return f"{allowed}. Who set the limit is not recorded: ask {whom}."
 
@@ -185,13 +185,13 @@ def again(c: Record, whom: str) -> Cell:
             f" {figure(ledger.delta, upward=True)}, and an attacker {_times(right_of_releases(c, 2))}{provided}."
             f"{' Two cost less than twice one.' if less else ''}",
         ),
-        _room_in_words(c, whom, provided, less),
+        _room_in_words(c, whom, provided),
         f"{TWICE} {OWN}",
         refuses,
     )
 
 
-def _room_in_words(c: Record, whom: str, provided: str, less: bool) -> str | None:
+def _room_in_words(c: Record, whom: str, provided: str) -> str | None:
     more = room(c)
     if more is None:
         return None
@@ -202,8 +202,7 @@ def _room_in_words(c: Record, whom: str, provided: str, less: bool) -> str | Non
         else f"; after all {more + 1} of them an attacker {_times(right_of_releases(c, more + 1))}{provided}"
     )
     return (
-        f"The limit had room for {number} more like it, by a ledger’s default sum"
-        f"{' (less than adding up)' if less else ''}{with_all}."
+        f"If the ledger adds up as usual, its limit had room for {number} more like it{with_all}."
         f" Whether that is wise is for whoever set the limit: ask {whom}."
     )
 

@@ -90,7 +90,7 @@ def rests_on(c: Record) -> Sequence[str]:
     chosen = _chosen(by_kind["number"], c.entrance.domain["n_rows"])  # older certificates list none
     told = f"; also that {chosen}" if chosen else ""
     if c.status == "UNCONDITIONAL" and any(fact.name == FILLED for fact in by_kind["number"]):
-        told += " (with fewer only the result would suffer)"
+        told += " (fewer harm accuracy, not privacy)"
     return (
         *([TRAINING[last]] if last in TRAINING else []),
         *_bounds(c),
@@ -158,7 +158,7 @@ def _limits(facts: Sequence[Fact], most_rows: str) -> Iterator[str]:
             others.append(f"{LIMITS.get(column, column)} ({value})")
         else:  # what one stage gives and the next one takes is one limit
             step = _STEP.fullmatch(given.get((column, fact.value), ""))
-            where = f", as it comes out of step {step[1]}, of " if step else " of "
+            where = f" after step {step[1]} of " if step else " of "
             ranges.setdefault(where, []).append(f"{column} ({value})")
     named = [f"range{where}{_listed([*dict.fromkeys(one)])}" for where, one in ranges.items()]
     named += [_listed([*dict.fromkeys(others)])] if others else []
