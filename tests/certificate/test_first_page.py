@@ -162,8 +162,8 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
     shown = re.match(
         r"In this ledger so far 2 releases, this one included: an attacker is right at most (\d+) times in 100, if what"
         r" the releases rest on is true\. Spent: ε = ([\d.]+) of 3 at δ = 10⁻⁵\. This release \(ε = 1 at δ = 10⁻⁶ in"
-        r" the headline\) is included\. If all of the limit, ε = 3, were spent: at most 96 in 100\. Who set the limit is"
-        r" not recorded:"
+        r" the headline\) is included\. If all of the limit, ε = 3, were spent: at most 96 in 100\. Who set the"
+        r" limit is not recorded:"
         r" ask the issuer\. Not counted: later releases \(this page is of \d{4}-\d\d-\d\d\), and any not charged to"
         r" “visits” in ledger \w+\.",
         spent["Spent on these people so far"],
