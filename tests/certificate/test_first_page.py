@@ -259,7 +259,7 @@ def test_who_made_it_when_and_how_to_check_it(tmp_path):
     assert f"on {named['issued']['date'][:10]}, with ppdp {named['versions']['ppdp']}, by" in found["Made by"]
     assert "Have “Ann Author” confirm each point" in found["Taken on trust"]
     assert (
-        "Then telephone “Ann Author”, at a number known from elsewhere: do you both have this digest?"
+        "Then telephone “Ann Author”, at a number known from elsewhere: this digest must be theirs."
         in found["How to check it"]
     )
     assert "Purpose: Planning" in found["Released"]

@@ -181,8 +181,8 @@ def _trusted(view: View, whom: str) -> Cell:
     most = f"the first {MOST_FACTS} declared facts" if cut else "all facts"
     rest = "; certificate.json has the others" if cut else ""
     return (
-        "Nothing has checked these points on these rows. “Declared”: said by whoever ran the fit; the page does not"
-        f" know who that was{named}. Have {whom} confirm each point and say where each limit came from.",
+        "Nothing has checked these points on these rows; if one is false, the promise may fail. “Declared”: by whoever"
+        f" ran the fit{named}. Have {whom} confirm each point and say where each limit came from.",
         items(
             [
                 *(typeset(words) for words in view.rests_on if not words.startswith(READ)),
@@ -321,11 +321,10 @@ def _check(c: Record, signer: str | None, whom: str) -> Cell:
                 element("span", c.digest, class_="hash"),
             ),
             (
-                f"That checks the files. To check this page, print it again with ppdp {c.versions['ppdp']}, and"
-                " compare: ",
+                f"To check this page, print it again with ppdp {c.versions['ppdp']}; if a word differs, refuse: ",
                 code(f"ppdp show certificate.json{options} --pdf again.pdf"),
             ),
-            f"Then telephone {whom}, at a number known from elsewhere: do you both have this {same}?",
+            f"Then telephone {whom}, at a number known from elsewhere: this {same} must be theirs.",
             "A match proves only the arithmetic. That the run took place as recorded, nobody can check.",
         ),
     )
