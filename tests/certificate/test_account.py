@@ -1,0 +1,103 @@
+"""What a page says was spent on its people, and what one more release would make of it, against real ledgers."""
+
+import re
+
+import numpy as np
+import pytest
+from documents import record_of, render_page
+from pages import answers, mean
+from scipy.stats import norm
+from zoo import document
+
+from ppdp import Ledger
+from ppdp.certificate.pages import account
+from ppdp.certificate.pages.account import room, total_of_two
+from ppdp.certificate.pages.tradeoff import right_at, right_guesses, right_of_releases, times_in_100
+from ppdp.exceptions import BudgetExceeded
+
+
+def of(name):
+    return answers(render_page(document(name)))
+
+
+def test_what_was_spent_is_what_the_ledger_says_or_unknown():
+    assert of("unconditional")["Spent on these people so far"].startswith("Unknown: no ledger.")
+    assert "Nobody counts or refuses it" in of("unconditional")["Again next month?"]
+    with Ledger(epsilon=3.0, delta=1e-5):
+        mean()
+        second = mean()
+    spent, total = answers(second.to_html()), second.record.issued.ledger.epsilon
+    shown = re.match(
+        r"In this ledger so far 2 releases, this one included: an attacker is right at most (\d+) times in 100, if what"
+        r" the releases rest on is true\. Spent: ε = ([\d.]+) of 3 at δ = 10⁻⁵\. This release \(ε = 1 at δ = 10⁻⁶ in"
+        r" the headline\) is included\. If all of the limit, ε = 3, were spent: at most 96 in 100\. Who set the"
+        r" limit is not recorded:"
+        r" ask the issuer\. Not counted: later releases \(this page is of \d{4}-\d\d-\d\d\), and any not charged to"
+        r" “visits” in ledger \w+\.",
+        spent["Spent on these people so far"],
+    )
+    assert total <= float(shown[2]) <= total * 1.001
+    assert int(shown[1]) == times_in_100(right_at(total, 1e-5))
+    assert spent["Again next month?"].startswith(
+        "Yes, if the limit allows it. One more like this adds at most ε = 1 at"
+    )
+    assert "stops any run that would exceed the limit before a row is read" in spent["Again next month?"]
+    with Ledger():
+        found = answers(mean().to_html())
+    assert found["Spent on these people so far"].startswith(
+        "In this ledger so far one release, this one: an attacker is right at most"
+    )
+    assert (
+        "Spent: ε = 1 at δ = 10⁻⁶. That is the ε of the headline: do not add" in found["Spent on these people so far"]
+    )
+    assert "The ledger has no limit." in found["Spent on these people so far"]
+    assert "refuses nothing before it has a limit" in found["Again next month?"]
+    content = second.to_dict()
+    content["issued"]["ledger"] |= {"epsilon": None, "limit": None}
+    unknown = answers(render_page(content))["Spent on these people so far"]
+    assert unknown.startswith(
+        "In this ledger so far 2 releases, this one included: an attacker may be right every time"
+    )
+    assert "no ε covers it at δ = 10⁻⁵" in unknown
+
+
+def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
+    with Ledger(epsilon=3.0, delta=1e-5):
+        first, second = mean(), mean()
+    said = answers(first.to_html())["Again next month?"]
+    shown = re.match(
+        r"Yes, as the ledger stood on \d{4}-\d\d-\d\d\. After one more like it the total is at most ε = ([\d.]+) of 3"
+        r" at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Two cost less than twice one\. If the"
+        r" ledger adds up as usual, its limit had room for (\d+) more like it; after all \d+ of them an attacker is"
+        r" right at most (\d+) times in",
+        said,
+    )
+    total, exact = second.record.issued.ledger.epsilon, norm.cdf(first.record.total.mu / np.sqrt(2))
+    assert total <= float(shown[1]) <= total * 1.001
+    assert exact <= right_of_releases(first.record, 2) <= exact + 1e-6, "Gaussian losses add in squares"
+    assert int(shown[2]) == times_in_100(right_of_releases(first.record, 2))
+    more = int(shown[3])
+    assert int(shown[4]) == times_in_100(right_of_releases(first.record, more + 1))
+    with Ledger(epsilon=3.0, delta=1e-5) as filled:
+        for _ in range(1 + more):
+            mean()
+        with pytest.raises(BudgetExceeded):
+            mean()
+    assert len(filled.entries()) == 1 + more, "as many as the first page said"
+    known = times_in_100(right_guesses(first.record))
+    bound = f"ε = 3, were spent: at most 96 in 100, whatever releases used it up. {known} and the others on this page"
+    assert bound in answers(first.to_html())["Spent on these people so far"]
+    monkeypatch.setattr(account, "MOST_MORE", 3)
+    assert room(first.record) == 3
+    assert (
+        "had room for more than 3 more like it. Whether" in answers(render_page(first.to_dict()))["Again next month?"]
+    )
+    assert total_of_two(second.record) is None, "what the first cost is not in it"
+    with Ledger(epsilon=1.0, delta=1e-5):
+        tight = mean()
+        with pytest.raises(BudgetExceeded):
+            mean()
+    assert answers(tight.to_html())["Again next month?"].startswith("No: one more like it would exceed the limit.")
+    content = first.to_dict()
+    content["issued"]["ledger"]["epsilon"] = 2.0  # the only one, but not this one
+    assert total_of_two(record_of(content)) is None
