@@ -69,9 +69,9 @@ GAUSSIAN_SHARE = math.sqrt(math.pi / 8) * (1 + 1e-12)
 def quantile_choices(domain: Domain, distance: Distance, *, quantiles: Sequence[float]) -> float:
     """Quantiles of every column, each a choice among public cells: ``√(π/8) √(d Σ_q (2 rank_shift(q))²)``.
 
-    A miss of ranks may count 1 + t above the quantile and 1 - t below it, |t| <= |2q - 1|: what a row changes has the
-    same range. √(π d/2) for the median with one replaced row. Divided by the scale of the choices it is the μ of Gaussian noise
-    that costs as much.
+    √(π d/2) for the median with one replaced row. Divided by the scale of the choices it is the μ of Gaussian noise
+    that costs as much. A missed rank may count 1 + t above the quantile and 1 - t below it, |t| <= |2q - 1|: what a row
+    changes has the same range.
     """
     sane(bool(quantiles) and all(0 < q < 1 for q in quantiles))
     error = 4 * UNIT * domain.n + distance.reweighted * counting_step(domain.n)
