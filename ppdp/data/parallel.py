@@ -62,52 +62,57 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 
         with threads_for(d):
             yield from map(task, rest)
         return
-    silent = np.geterr()  # threads of their own would warn, of private rows
-
-    def quietly(item: S) -> T:
-        with np.errstate(**silent):
-            return task(item)
-
-    waiting: deque[tuple[S, Any]] = deque()
-    with threads_for(d):
-        try:
-            for item in rest:
-                waiting.append((item, _others(threads).submit(quietly, item)))
-                if len(waiting) >= WAITING * threads:
-                    yield _first(waiting, task)
-            while waiting:
-                yield _first(waiting, task)
-        finally:  # nothing looks at rows any more once this ends
-            unfinished = [future for _, future in waiting if not future.cancel()]
-            del waiting
-            for future in unfinished:
-                future.exception()
-
-
-def _first(waiting: deque[tuple[S, Any]], task: Callable[[S], T]) -> T:
-    """The result for the first item that waits; until it is there, this thread does tasks as the others do."""
-    for place, (item, future) in enumerate(waiting):
-        if waiting[0][1].done():
-            break
-        if future.cancel():
-            waiting[place] = item, _done(task, item)
-    result: T = waiting.popleft()[1].result()
-    return result
-
-
-def _done(task: Callable[[S], T], item: S) -> Any:
-    """What a thread would give back that had done this task."""
     from concurrent.futures import Future
 
-    done: Future[T] = Future()
+    silent = np.geterr()  # threads of their own would warn, of private rows
+    waiting: deque[tuple[S, Future[T]]] = deque()
+    held: deque[Future[T]] = deque()  # in the order of the items
+
+    def done_one() -> bool:
+        try:
+            item, result = waiting.popleft()
+        except IndexError:
+            return False
+        try:
+            result.set_result(task(item))
+        except BaseException as error:  # whoever asks for the results gets it in its turn
+            result.set_exception(error)
+        return True
+
+    def go_on() -> None:
+        with np.errstate(**silent):
+            while done_one():
+                pass
+
+    helpers: list[Future[None]] = []
+    with threads_for(d):
+        try:
+            while True:
+                for item in islice(rest, WAITING * threads - len(held)):
+                    held.append(Future())
+                    waiting.append((item, held[-1]))
+                if not held:
+                    return
+                helpers = [helper for helper in helpers if not helper.done()]
+                if waiting:
+                    helpers += [_others(threads).submit(go_on) for _ in range(threads - 1 - len(helpers))]
+                while not held[0].done() and _without_others(done_one):
+                    pass
+                yield held.popleft().result()
+        finally:  # nothing looks at rows any more once this ends
+            waiting.clear()
+            for helper in helpers:
+                if not helper.cancel():
+                    helper.result()
+
+
+def _without_others(act: Callable[[], T]) -> T:
+    """What a thread of several does has no threads of its own."""
     _HERE.works = True
     try:
-        done.set_result(task(item))
-    except Exception as error:
-        done.set_exception(error)
+        return act()
     finally:
         del _HERE.works
-    return done
 
 
 def alone() -> None:

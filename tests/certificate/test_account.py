@@ -28,9 +28,9 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
         second = mean()
     spent, total = answers(second.to_html()), second.record.issued.ledger.epsilon
     shown = re.match(
-        r"In this ledger so far 2 releases, this one included: an attacker is right at most (\d+) times in 100, if what"
-        r" the releases rest on is true\. Spent: ε = ([\d.]+) of 3 at δ = 10⁻⁵\. This release \(ε = 1 at δ = 10⁻⁶ in"
-        r" the headline\) is included\. If all of the limit, ε = 3, were spent: at most 96 in 100\. Who set the"
+        r"Under this name so far 2 releases, this one included: an attacker is right at most (\d+) times in 100, if"
+        r" what the releases rest on is true\. Spent: ε = ([\d.]+) of 3 at δ = 10⁻⁵\. This release \(ε = 1 at δ = 10⁻⁶"
+        r" in the headline\) is included\. If all of the limit, ε = 3, were spent: at most 96 in 100\. Who set the"
         r" limit is not recorded:"
         r" ask the issuer\. Not counted: later releases \(this page is of \d{4}-\d\d-\d\d\), and any not charged to"
         r" “visits” in ledger \w+\.",
@@ -41,11 +41,11 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
     assert spent["Again next month?"].startswith(
         "Yes, if the limit allows it. One more like this adds at most ε = 1 at"
     )
-    assert "stops any run that would exceed the limit before a row is read" in spent["Again next month?"]
+    assert "stops a run over the limit before a row is read" in spent["Again next month?"]
     with Ledger():
         found = answers(mean().to_html())
     assert found["Spent on these people so far"].startswith(
-        "In this ledger so far one release, this one: an attacker is right at most"
+        "Under this name so far one release, this one: an attacker is right at most"
     )
     assert (
         "Spent: ε = 1 at δ = 10⁻⁶. That is the ε of the headline: do not add" in found["Spent on these people so far"]
@@ -56,7 +56,7 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
     content["issued"]["ledger"] |= {"epsilon": None, "limit": None}
     unknown = answers(render_page(content))["Spent on these people so far"]
     assert unknown.startswith(
-        "In this ledger so far 2 releases, this one included: an attacker may be right every time"
+        "Under this name so far 2 releases, this one included: an attacker may be right every time"
     )
     assert "no ε covers it at δ = 10⁻⁵" in unknown
 
@@ -66,10 +66,10 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
         first, second = mean(), mean()
     said = answers(first.to_html())["Again next month?"]
     shown = re.match(
-        r"Yes, as the ledger stood on \d{4}-\d\d-\d\d\. After one more like it the total is at most ε = ([\d.]+) of 3"
-        r" at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Two cost less than twice one\. If the"
-        r" ledger adds up as usual, its limit had room for (\d+) more like it; after all \d+ of them an attacker is"
-        r" right at most (\d+) times in",
+        r"The limit allowed it on \d{4}-\d\d-\d\d\. After one more like it the total is at most ε = ([\d.]+) of 3"
+        r" at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Two cost less than twice one\. With the"
+        r" ledger’s default way of adding up, the limit had room for (\d+) more like it; after all \d+ of them an"
+        r" attacker is right at most (\d+) times in",
         said,
     )
     total, exact = second.record.issued.ledger.epsilon, norm.cdf(first.record.total.mu / np.sqrt(2))
@@ -85,7 +85,7 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
             mean()
     assert len(filled.entries()) == 1 + more, "as many as the first page said"
     known = times_in_100(right_guesses(first.record))
-    bound = f"ε = 3, were spent: at most 96 in 100, whatever releases used it up. {known} and the others on this page"
+    bound = f"the limit, ε = 3: at most 96 in 100. The lower figures on this page ({known} and others) are for releases"
     assert bound in answers(first.to_html())["Spent on these people so far"]
     monkeypatch.setattr(account, "MOST_MORE", 3)
     assert room(first.record) == 3

@@ -53,7 +53,7 @@ def test_every_question_has_an_answer_the_detection_sentence_first(name):
     assert tuple(found) == QUESTIONS
     assert all(found.values())
     assert re.search(r"an attacker who must guess .* times? in 100|right every time", found["For one person"], re.I)
-    assert found["For one person"].endswith("is for you to decide.") == (name != "seeded")
+    assert found["For one person"].endswith("your organisation decides.") == (name != "seeded")
 
 
 def test_a_title_and_what_ppdp_is_stand_before_the_claim():
@@ -107,10 +107,12 @@ def test_a_stage_that_looks_for_duplicates_is_not_taken_for_one_that_looks_for_p
 def test_which_file_belongs_to_the_page():
     found = of("unconditional")["May it be published?"]
     assert found.startswith(
-        "Not yet. Yes when (a) the issuer confirms in writing that “Taken on trust” is true and that no other run"
+        "Not yet. Yes when (a) the issuer confirms in writing that “Taken on trust” is true and that nothing else"
     )
     assert re.search(
-        r"\(c\) “How to check it” succeeds; \(d\) you find \d\d in 100 good enough\. Then publish the model, as", found
+        r"\(b\) “How to check it” succeeds; \(c\) your organisation finds that consent and law allow it, and it finds"
+        r" \d\d in 100 good enough\. Then publish the model, as",
+        found,
     )
     assert "No other file: it may hold private rows. The model in another format: only if made" in found
     assert ".parquet" not in found
@@ -125,7 +127,7 @@ def test_which_file_belongs_to_the_page():
 
 def test_what_holds_of_people_in_general_is_not_hidden():
     found = of("unconditional")["Not covered"]
-    assert "what a run reveals by breaking off (a faulty entry); this run did not" in found
+    assert "what a stopped run reveals (a faulty entry); this one ran through" in found
     assert "general findings: they may be true of a person, in the table or not" in found
     two = times_in_100(right_of_two_rows(record_of(document("unconditional"))))
     group = f"a family or group: protected less than one person (two people: right at most {two} times in 100)"
@@ -133,8 +135,11 @@ def test_what_holds_of_people_in_general_is_not_hidden():
     assert Reader(render_page(document("unconditional"))).text.count(group) == 2, "also where the details stand"
     assert "(two people" not in of("conditional")["Not covered"], "the table between may break what is assumed"
     assert "several changes: protected less than one " in of("changed signs")["Not covered"]
-    assert "breaking off" not in of("classes read")["Not covered"], "it repairs what is invalid"
-    assert "breaking off (a faulty entry, a row without an id, too many rows)" in of("persons")["Not covered"]
+    assert "a stopped run" not in of("classes read")["Not covered"], "it repairs what is invalid"
+    assert (
+        "what a stopped run reveals (a faulty entry, a row without an id, too many rows)"
+        in of("persons")["Not covered"]
+    )
 
 
 def test_two_rows_of_one_person_are_guessed_no_better_than_said():
@@ -158,10 +163,10 @@ def test_who_made_it_when_and_how_to_check_it(tmp_path):
     named = mean(responsible="Ann Author, Clinic", purpose="Planning")
     found = answers(named.to_html())
     assert found["Made by"].startswith("Responsible: “Ann Author, Clinic”. Made on ")
-    assert f"on {named['issued']['date'][:10]}, with ppdp {named['versions']['ppdp']}, by" in found["Made by"]
+    assert f"on {named['issued']['date'][:10]}, with ppdp {named['versions']['ppdp']}. Who ran" in found["Made by"]
     assert "Have “Ann Author” confirm each point" in found["Taken on trust"]
     assert (
-        "Then telephone “Ann Author”, at a number known from elsewhere: this digest must be theirs."
+        "Then telephone “Ann Author”, at a number known from elsewhere, and have this digest confirmed."
         in found["How to check it"]
     )
     assert "Purpose: Planning" in found["Released"]
@@ -175,11 +180,11 @@ def test_a_signature_is_named_only_if_it_was_checked():
     page = one.to_html(signature=signature, public_key=key.public_key())
     assert answers(page)["Made by"].endswith(f"read it out by telephone. {signature.key}")
     options = "--signature certificate.json.sig --public-key public.pem"
-    assert f"ppdp verify certificate.json {options} ppdp verify FILE: both must" in answers(page)["How to check it"]
+    assert f"ppdp verify certificate.json {options} ppdp verify FILE Both must" in answers(page)["How to check it"]
     assert f"ppdp show certificate.json {options} --pdf again.pdf" in answers(page)["How to check it"]
     assert "certificate.json, certificate.json.sig, public.pem; this page" in answers(page)["May it be published?"]
     assert ".sig" not in "".join(answers(one.to_html()).values())
-    assert "this digest; the first command also the key above" in answers(page)["How to check it"]
+    assert ", the first one also the key above, and this digest" in answers(page)["How to check it"]
     content = one.to_dict()
     content["issued"]["date"] = "2020-01-01T00:00:00+00:00"
     other = Certificate(content).to_html(signature=signature, public_key=key.public_key())
@@ -227,12 +232,12 @@ def test_the_page_shows_few_digits_and_the_document_has_all():
 
 def test_page_one_says_where_all_facts_and_settings_stand_and_there_they_are():
     page = render_page(document("unconditional"))
-    pointer = "all facts with their origins (“Public facts”); all settings (“Settings of the steps”)"
+    pointer = "All facts and settings stand below."
     assert pointer in answers(page)["Taken on trust"]
     assert "<h2>Public facts</h2>" in page
     wide = make_pipeline(MinMaxScaler([(0, 1 + i) for i in range(60)]), GaussianMechanism()).fit(np.zeros((300, 60)))
     assert (
-        "the first 50 declared facts with their origins; certificate.json has the others (“Public facts”)"
+        "All facts (declared ones beyond the first 50: in certificate.json) and settings stand below."
         in (answers(wide.certificate_.to_html())["Taken on trust"])
     )
 
@@ -243,7 +248,7 @@ def test_the_facts_of_persons_are_those_of_page_one():
     assert "whose a row is one id is always one person, and nobody has two ids declared" in facts
     assert "settings all settings of the steps were chosen without looking at these rows declared" in facts
     assert "rows kept, at most 4000" in facts
-    assert "declared; the run itself keeps no more rows of a person" in facts
+    assert "chosen by whoever ran the fit; the run itself keeps no more rows of a person" in facts
     assert text.count("if more rows than the limit are left, the run stops") == 2, (
         "among the facts and in the checklist"
     )
@@ -289,7 +294,10 @@ def test_the_checklist_says_what_only_the_organisation_can_answer():
     for topic in ("Unit of privacy", "Bias", "Side channels", "Collection of the data", "Floating point", "Randomness"):
         assert topic in asked
     assert "Bias Not covered." in asked
-    assert "That a run breaks off on a faulty entry, running time and memory." in asked
+    assert (
+        "What may be learned from a run that breaks off on a faulty entry, from its running time and the memory"
+        in asked
+    )
     assert "No seed was given" in asked
     seeded = Reader(render_page(document("seeded"))).text
     assert "The noise came from a seed: nothing is protected." in seeded

@@ -81,14 +81,14 @@ def test_every_declared_fact_of_every_certificate_is_among_them(name):
 def test_ranges_labels_functions_and_settings():
     words = rests_on(document("row map"))
     assert words[0] == ASSUMED
-    assert words[1].startswith("Declared limits: range after step 'map' of every column (-1 to 1)")
+    assert words[1].startswith("Declared limits: ranges as step 'map' leaves them: every column (-1 to 1)")
     assert words[1].endswith("If any was taken from these rows, the promise fails.")
     assert words[2] == "Declared labels: 0, 1. If they were taken from these rows, the promise fails."
     assert words[3].startswith("Declared of step 'map': the function treats rows one by one")
     assert words[4] == "Declared of step 'map': its Lipschitz constant is 1.0."
     settings = "Declared: all settings of the steps were chosen without looking at these rows"
-    assert words[5] == f"{settings}; so was that step 'model' has max_iter = 10."
-    harmless = "Read off the table, not declared and not protected"
+    assert words[5] == f"{settings}, also that step 'model' has max_iter = 10."
+    harmless = "Read off the table, not protected"
     assert words[6] == f"{harmless}: number of rows (3000), number of columns, column names."
     assert f"{harmless}: number of rows" not in told("added rows")
 
@@ -97,7 +97,7 @@ def test_a_least_number_of_filled_entries_is_said_as_what_it_does():
     c = document("row map")
     for value, shown in (("0.7", 2100), ("0.1255", 377), ("300", 300)):
         fact = {"name": "fewest observed entries of a column", "value": value, "origin": "declared, step 'impute'"}
-        (words,) = (words for words in rests_on({**c, "facts": [*c["facts"], fact]}) if "so was that" in words)
+        (words,) = (words for words in rests_on({**c, "facts": [*c["facts"], fact]}) if "also that" in words)
         assert f"step 'impute' reckons with at least {shown} filled rows of a column (fewer harm" in words
     one = {**fact, "value": "1"}
     assert "fewest observed entries of a column = 1 (fewer" in " ".join(rests_on({**c, "facts": [*c["facts"], one]}))
@@ -143,8 +143,7 @@ def test_up_to_twelve_columns_are_named_and_what_several_stages_say_once():
     box = MinMaxScaler(dict.fromkeys(columns, (0, 1 / 3)))
     limits = rests_on(make_pipeline(box, GaussianMechanism()).fit(frame).certificate_.to_dict())[1]
     named = ", ".join(f"{name} (0 to 0.3334)" for name in columns)
-    assert limits.startswith(f"Declared limits: range of {named}. If any was taken")
-    assert limits.endswith("(Rounded outwards.)")
+    assert limits.startswith(f"Declared limits, rounded outwards: range of {named}. If any was taken")
 
 
 def test_a_fact_of_an_unknown_origin_is_somebodys_word():
@@ -219,4 +218,4 @@ def test_a_digest_is_not_said_to_find_who_changed_what(form):
     shown = form(document("unconditional"))
     assert "finds any change" not in shown
     assert "not who wrote the document" in shown
-    assert "check the issuer's signature" in shown
+    assert "the key of the signature" in shown

@@ -8,6 +8,7 @@ from pages import Reader
 from zoo import certificate, document
 
 from ppdp import Certificate
+from ppdp.certificate.pages.meaning import SAID
 from ppdp.certificate.pages.shown import WIDTH
 from ppdp.certificate.pages.view import law_of
 from ppdp.core.figures import figure
@@ -51,7 +52,7 @@ def test_what_is_covered_and_what_is_not(render):
         assert ("invalid values: they are repaired row by row" in text) == (c["invalid"] == "repair")
         assert ("the cleaning: what the stages took" in text) == (name != "classes read")
         for release in c["releases"]:
-            assert f"the noisy {release['statistic']} for the stage" in text
+            assert f"the noisy {SAID.get(release['statistic'], release['statistic'])} for the stage" in text
         assert ("the model 'model'" in text) == (c["mechanism"] is not None and c["mechanism"]["name"] == "model")
 
 

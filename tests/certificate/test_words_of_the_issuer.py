@@ -64,7 +64,7 @@ def test_every_form_shows_them_escaped_and_says_that_nothing_proves_them(render)
     shown = render(content).replace("’", "'")
     assert shown.count(UNPROVED) == times or render is render_text
     assert "".join(shown.split()).count("".join(UNPROVED.split())) == times
-    assert ("Nothing proves this." in shown) == (render is render_page)
+    assert ("None of this is proved." in shown) == (render is render_page)
     assert "\u202e" not in shown
     if render is not render_text:
         assert "<b>*shifts*" not in shown

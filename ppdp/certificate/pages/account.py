@@ -13,8 +13,8 @@ from ppdp.exceptions import BudgetExceeded
 from ppdp.privacy.ledger.adaptive import Entry, GaussianAccount, refuse_overspend, total_epsilon
 
 NO_LEDGER = "Unknown: no ledger."
-TWICE = "Whoever is in both runs pays for both, even if the table changed."
-OWN = "Each run needs its own certificate and yes."
+TWICE = "Being in both runs costs for both, even if the table changed."
+OWN = "Before publishing it, ask all this of its certificate."
 MOST_MORE = 100  # further releases that are counted one by one
 _GAUSSIAN = GaussianAccount(strict=True)
 
@@ -48,13 +48,13 @@ def _charged(c: Record, ledger: LedgerEntry) -> str:
     if ledger.position > 1:
         who = f"{ledger.position} releases, this one included"
     if c.status == "SEEDED":
-        return f"In this ledger so far {who}."
+        return f"Under this name so far {who}."
     alone = _alone(c, ledger)
     right = right_at(float("inf") if ledger.epsilon is None else ledger.epsilon, ledger.delta)
     times = _times(min(right, right_guesses(c)) if alone else right)
     assumed = ", if what is assumed holds" if c.status == "CONDITIONAL" else ""
     only_if = assumed if alone else ", if what the releases rest on is true"
-    return f"In this ledger so far {who}: an attacker {times}{only_if}."
+    return f"Under this name so far {who}: an attacker {times}{only_if}."
 
 
 def _alone(c: Record, ledger: LedgerEntry) -> bool:
@@ -80,9 +80,10 @@ def _at_the_limit(c: Record, ledger: LedgerEntry, whom: str) -> str:
     elif not _alone(c, ledger):
         allowed += f": at most {times} in 100"
     else:
-        allowed += (
-            f": at most {times} in 100, whatever releases used it up. {times_in_100(right_guesses(c))} and the others"
-            " on this page hold only for releases like this one: do not compare"
+        allowed = (
+            f"Releases of any kind that spend all of the limit, ε = {figure(ledger.limit.epsilon)}: at most {times} in"
+            f" 100. The lower figures on this page ({times_in_100(right_guesses(c))} and others) are for releases like"
+            " this one only"
         )
     return f"{allowed}. Who set the limit is not recorded: ask {whom}."
 
@@ -162,9 +163,9 @@ def again(c: Record, whom: str) -> Cell:
             f"Nobody counts or refuses it: charge all releases about these people to one ledger with a limit. {OWN}",
         )
     refuses = (
-        "Charge it to the same ledger. That refuses nothing before it has a limit: give it one."
+        "Charge it to the same name in the same ledger. That refuses nothing before it has a limit: give it one."
         if ledger.limit is None
-        else "Charge it to the same ledger: it stops any run that would exceed the limit before a row is read."
+        else "Charge it to the same name in the same ledger: that stops a run over the limit before a row is read."
     )
     total = total_of_two(c)
     if total is None:
@@ -177,7 +178,7 @@ def again(c: Record, whom: str) -> Cell:
         (
             element(
                 "b",
-                f"Yes, as the ledger stood on {day(issued)}."
+                f"The limit allowed it on {day(issued)}."
                 if ledger.limit
                 else "Yes, as a further release, if you accept its cost.",
             ),
@@ -202,8 +203,8 @@ def _room_in_words(c: Record, whom: str, provided: str) -> str | None:
         else f"; after all {more + 1} of them an attacker {_times(right_of_releases(c, more + 1))}{provided}"
     )
     return (
-        f"If the ledger adds up as usual, its limit had room for {number} more like it{with_all}."
-        f" Whether that is wise is for whoever set the limit: ask {whom}."
+        f"With the ledger's default way of adding up, the limit had room for {number} more like it{with_all}."
+        f" Whether that is wise, whoever set the limit decides: ask {whom}."
     )
 
 

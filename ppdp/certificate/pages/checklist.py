@@ -67,10 +67,10 @@ def _parameters(view: View) -> Iterator[Answer]:
     yield Answer("Unit of privacy", f"Protected: {view.protected}.", "Whether that unit is a person here.")
     yield Answer(
         "Which datasets are neighbours",
-        f"Two tables of which one becomes the other so: {neighbours_in_words(view.neighbours)}.",
+        f"Two tables that differ so: {neighbours_in_words(view.neighbours)}.",
     )
     if c.neighbours.cuts:
-        limit = f"Enforced: rows kept of each person: at most {c.rows_per_unit}. Whose a row is, is declared."
+        limit = f"Enforced: rows kept of each person: at most {c.rows_per_unit}. Who owns a row is declared."
     else:
         limit = "One row: assumed, nobody declared it." if unit_on_trust(c) == ASSUMED_UNIT else unit_on_trust(c)
     left = "Whether one id is one person, and nobody has two." if c.neighbours.cuts else "Whether that is true."
@@ -98,9 +98,11 @@ def _algorithms(view: View) -> Iterator[Answer]:
     yield Answer(
         "Preparing the rows, limits and clipping",
         "The stages are inside the guarantee. Ranges and limits are public facts, listed with their origins.",
-        "Whether a declared range was read off the rows.",
+        "Whether anything declared was taken from these rows.",
     )
-    tuned = "The search and its choice are inside the guarantee." if c.search is not None else ""
+    charged = c.issued is not None and c.issued.ledger is not None
+    tuned = "Covered as far as charged to the ledger that page one names." if charged else ""
+    tuned = "The search and its choice are inside the guarantee." if c.search is not None else tuned
     yield Answer("Tuning and repeated attempts", tuned, "Other attempts and choices made from scores on these rows.")
     yield Answer(
         "Utility",
@@ -137,11 +139,11 @@ def _deployment(view: View) -> Iterator[Answer]:
         else "Bounds include rounding; some chance is drawn by another library, or its law is proved for real numbers"
         " only, as the page says.",
     )
-    stops = "that a run breaks off on a faulty entry, " if c.invalid == "error" else ""
+    stops = "a run that breaks off on a faulty entry, from " if c.invalid == "error" else ""
     yield Answer(
         "Side channels",
         "" if c.invalid == "error" else "Invalid values are repaired, so no error tells of them.",
-        f"{stops}running time and memory.".capitalize(),
+        f"What may be learned from {stops}its running time and the memory that it uses.",
     )
     yield Answer(
         "Security and access to the rows", "", "Where the rows lie, who can read them and the machine's memory."
@@ -161,6 +163,6 @@ def _randomness(view: View) -> str:
     if view.record.status == "SEEDED":
         return "The noise came from a seed: nothing is protected."
     return (
-        "No seed was given, so nobody can compute the noise again, as must be. The distance of the sampled noise from"
-        f" the exact one is part of δ: at most {figure(view.record.total.allowance, upward=True)}."
+        "No seed was given, so nobody can compute the noise again: that is as it should be. The distance of the sampled"
+        f" noise from the exact one is part of δ: at most {figure(view.record.total.allowance, upward=True)}."
     )

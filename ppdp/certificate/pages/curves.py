@@ -41,7 +41,7 @@ def tradeoff(view: View) -> Sequence[Element]:
     left = ["the sampler's tiny error (as a distance; as a part of δ it is 1 + exp ε times that)"]
     left += ["the chance that a gate passes wrongly"] if c.gate is not None else []
     left += ["the chance that a rare category is released"] if any(release.failure for release in c.releases) else []
-    exact = f"The error is 0: everything costs what Gaussian noise does, and what is left out is {' and '.join(left)}."
+    exact = f"The error is 0: all noise is Gaussian. Left out is only {' and '.join(left)}."
     near = (
         "The curve has not quite the shape that μ gives it, so μ has an error: what the certificate promises (line)"
         " is better than what μ says (dotted), but by no more than the error in false alarms and misses. What is left"

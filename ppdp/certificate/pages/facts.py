@@ -14,6 +14,7 @@ from ppdp.certificate.record import Record
 from ppdp.core.figures import figure
 
 RANGE = "range of "
+IMPUTER = "imputer "
 RANGES = "ranges of the columns, as they stand at these steps"
 
 
@@ -30,7 +31,7 @@ def facts(view: View) -> Sequence[Element]:
         table(
             [("Fact", ""), ("Value", "wide"), ("Origin", "")],
             [
-                (names.get(name, name), _value(name, value), _origin(name, origin, view.record))
+                (names.get(name, name), _value(name, value, origin), _origin(name, origin, view.record))
                 for name, value, origin in (*_grouped(_once(view.facts)), *on_trust)
             ],
             class_="facts cards",
@@ -38,10 +39,11 @@ def facts(view: View) -> Sequence[Element]:
     )
 
 
-def _value(name: str, value: str) -> str:
+def _value(name: str, value: str, origin: str) -> str:
     """A fact's value: what is a number with its minus, and missing values with where they may stand."""
     if (name, value) == ("gaps", "any row may have gaps"):
-        return "any row may have some, in any column, not only where a step fills them"
+        filled = f"; step {origin.removeprefix(IMPUTER)} leaves none" if origin.startswith(IMPUTER) else ""
+        return f"any row may have some, in any column{filled}"
     if name == "adjacency":
         return neighbours_in_words(value)
     if name == "n_rows" and value.isdecimal():
@@ -52,7 +54,9 @@ def _value(name: str, value: str) -> str:
 def _origin(name: str, origin: str, c: Record) -> str:
     """A fact's origin in the words of page one."""
     if name == "adjacency" and c.neighbours.cuts:
-        return f"{origin}; the run itself keeps no more rows of a person"
+        return "chosen by whoever ran the fit; the run itself keeps no more rows of a person"
+    if name == "adjacency":
+        return "chosen by whoever ran the fit"
     if origin in READ_FROM_TABLE:
         return "read off the table"
     start = "parameter of the model"

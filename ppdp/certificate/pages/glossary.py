@@ -15,12 +15,12 @@ WORDS = "Words on this page"
 GLOSSARY: Mapping[str, str] = {
     "attacker": "Whoever tries to learn something about one person from what was released, with any method and any"
     " other knowledge.",
-    "certificate": "The document that says what is guaranteed and how it follows from public numbers, so that anybody"
-    " can compute it again without the data.",
+    "certificate": "The document (certificate.json) that says what is guaranteed and how it follows from public"
+    " numbers, so that anybody can compute it again without the data; its page, of several sheets, says it in words.",
     "clip": "To replace a value outside a public range by the end of the range, or to shorten a row to a public"
     " length.",
     "CONDITIONAL": "The guarantee holds only if something is true of the rows that nothing has tested.",
-    "declared": "Said by whoever ran the fit, and not checked by anything.",
+    "declared": "Said by whoever ran the fit, and not proved by anything.",
     "δ": "Delta: a small probability that the bound ε does not cover.",
     "detection": "An alarm of the attacker's test that is right.",
     "differential privacy": "Whatever one person's rows hold, what is released comes out with nearly the same"
@@ -40,7 +40,7 @@ GLOSSARY: Mapping[str, str] = {
     "limit": "The most that may be: for values, to which they are clipped; for a ledger, the cost up to which it"
     " lets releases happen.",
     "mechanism": "The last step of a pipeline: it releases an answer or a model with noise.",
-    "miss": "An alarm that the attacker's test does not raise though it should.",
+    "miss": "No alarm of the attacker's test, though it should raise one.",
     "μ": "Mu: the strength of the whole guarantee in one number; telling two neighbouring datasets apart is as hard as"
     " telling a normal distribution from the same one shifted by μ standard deviations.",
     "neighbouring datasets": "Two possible tables that differ in what is protected, such as one person's rows.",
@@ -51,7 +51,7 @@ GLOSSARY: Mapping[str, str] = {
     "ppdp": "The program that made the certificate, and that checks it; it adds noise to what it computes from tables.",
     "public": "What everybody may know: fixed without looking at the private rows, or not protected, such as"
     " the names of columns.",
-    "release": "What leaves a run with noise: a statistic, an answer, a model, or all of them together.",
+    "release": "What leaves a run: noisy statistics, a noisy answer or model, and the certificate.",
     "row": "One record of the table.",
     "SEEDED": "The noise can be computed again from a seed, so nothing is protected; for tests.",
     "sensitivity": "The most by which an answer can change if one table is exchanged for a neighbouring one.",
@@ -61,7 +61,8 @@ GLOSSARY: Mapping[str, str] = {
     "step": "A named part of the run: a stage, or the last one, the mechanism; also one iteration of training.",
     "trade-off": "How rare misses can be at each rate of false alarms; the guarantee keeps both from being rare.",
     "training": "How a model is fitted to the rows.",
-    "UNCONDITIONAL": "The guarantee holds whatever the private rows contain, if what was declared is true.",
+    "UNCONDITIONAL": "The guarantee holds whatever the private rows contain, if what its page lists as taken on trust"
+    " is true.",
 }
 
 

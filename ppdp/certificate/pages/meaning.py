@@ -14,13 +14,13 @@ from ppdp.core.figures import figure
 MODELS = ("learning.", "lora.", "diffprivlib.")  # formulas of last steps that predict
 FALSE_ALARMS = (0.01, 0.05)
 ON_TRUST = (
-    "“Declared” means: said by whoever ran the fit, and nothing has checked it. Ask of each, first of the ranges, where"
-    " it comes from: the promise does not hold if it was taken from these rows."
+    "“Declared” means: said by whoever ran the fit, and nothing proves it. Ask of each declared one, first of the"
+    " ranges, where it comes from: the promise does not hold if it was taken from these rows."
 )
 DIGEST = (
     "A digest that matches shows that nothing was damaged, not who wrote the document: whoever changes it can compute a"
-    " new one. Compare it with the digest that the issuer tells you, and check the issuer's signature if there is one,"
-    " which nobody else can make: the key must be the issuer's."
+    " new one. Have whoever is named as responsible, or else the issuer, confirm the digest, and the key of the"
+    " signature if there is one: nobody can sign without its secret half."
 )
 PLAINLY = {
     "exceptions raised on invalid values": "In this run an entry that is missing where none was announced, that is"
@@ -29,8 +29,10 @@ PLAINLY = {
     " covered. 'Public facts' tells where missing values were announced.",
     "that a run stops because a row has no id": "In this run a row without an id would have stopped the run, which"
     " tells that there is such a row. A run that is told to repair leaves it out.",
-    "that a run stops because there are more": "There were no more rows to use than the declared limit, else the run"
-    " would have stopped, and told that there are; no row is dropped for that limit.",
+    "that a run stops because there are more": "The rows to use were within the declared limit: with more, the run"
+    " would have stopped, and so told it. No row is dropped for that limit.",
+    "evaluation on private rows": "Other attempts, scores, plots and tuning on these rows, and what was chosen by them,"
+    " unless they are charged to the ledger that page one names.",
     "that a column holds text": "Whether a column holds words or numbers counts as known.",
 }
 FACTS = {
@@ -39,7 +41,8 @@ FACTS = {
     "n_features": "number of columns",
     "feature_names": "column names",
     "columns": "columns that the step is for",
-    "fewest observed entries of a column": "a column counts as filled in at least (a share, or a number of rows)",
+    "fewest observed entries of a column": "a column is taken as filled in at least (a share of the declared number of"
+    " rows, or a number)",
     "rows_per_unit": "rows per person",
     "row_norm": "limit on the length of a row",
     "gaps": "missing values",
@@ -48,6 +51,7 @@ FACTS = {
     "entry_bound": "largest entry",
     "min_present": "fewest rows that count",
 }
+SAID = {"squares": "means and squares", "matrix": "means and products"}  # statistics that are more than their names
 RULES = {
     "max": "It stands in front of everything that rests on a condition, so the larger of its δ and that of the releases"
     " counts, not the sum.",
@@ -59,7 +63,7 @@ WAYS = {
     "exact": "fitted without noise",
 }
 TERMS = {
-    "means": "of every column",
+    "means": "of every column; of one that the step is not for, 0 with noise",
     "label-means": "how many rows of each category have which label; mean labels follow from it",
     "squares": "means of every column and of its squares, from which its spread follows",
     "matrix": "means of every column and of all products of two columns",
@@ -74,7 +78,7 @@ TERMS = {
     "entry_bound": "no entry is larger than this",
     "categories": "those of a column that so many rows hold that their noisy weight exceeds a public threshold, with"
     " that weight; nothing leaves of any other",
-    "replaced": "the row holds something else",
+    "replaced": "the row holds something else, or nothing",
     "toggled": "the row counts in one of the two datasets only",
     "moved": "the row is there in both, with other numbers",
     "widths": "how wide the range of each column is",
@@ -166,8 +170,8 @@ def covered_in_words(content: Record) -> tuple[str, ...]:
         tried = f"the fits of {count} candidates, the choice among them, and the last fit on all rows"
         words.append(f"the whole search: {tried}")
     words += [
-        f"everything that left this run, taken together: {', '.join(left)}{', ' if left else ''}and this document",
-        "whatever is made of that without the private rows: a published model, and what it says of other rows",
+        f"everything that left this run, taken together: {', '.join(left)}{', ' if left else ''}and the certificate",
+        "whatever is made of that without the private rows: a published model, and its predictions for other people",
     ]
     if any(step.way != "public" for step in content.steps):
         words.append("the cleaning: what the stages took from the private rows is part of the cost")
@@ -187,8 +191,8 @@ def what_left(content: Record) -> list[str]:
     """Everything that left the run but the document itself."""
     gate, mechanism = content.gate, content.mechanism
     left = [
-        f"the noisy {release.statistic} for the stage{'s' * (len(release.serves) > 1)} {_quoted(release.serves)}"
-        + (", words out of private cells" if release.statistic == "categories" else "")
+        f"the noisy {SAID.get(release.statistic, release.statistic)} for the stage{'s' * (len(release.serves) > 1)}"
+        f" {_quoted(release.serves)}" + (", words out of private cells" if release.statistic == "categories" else "")
         for release in content.releases
     ]
     left += [f"the gate's answer ({told(gate)})"] if gate is not None else []
@@ -202,7 +206,7 @@ def _answer(mechanism: Mechanism, released: Iterable[str]) -> str:
     if not mechanism.formula.startswith(MODELS):
         return f"the noisy answer of the last step {name}"
     path = f"{mechanism.name}.path" in released
-    return f"the model {name}{' with every noisy step of its training' if path else ''}"
+    return f"the model {name}{' with all noisy steps of its training' if path else ''}"
 
 
 def _quoted(names: Sequence[str]) -> str:

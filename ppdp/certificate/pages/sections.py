@@ -67,7 +67,7 @@ def render_page(view: View, signer: str | None = None) -> str:
         *settings(c),
         *routes(c),
         *checklist(view),
-        closing(view),
+        closing(view, signer),
     )
     words = " ".join(text for part in parts if part is not None for text in part.itertext())
     main = printed(element("main", *parts, *glossary(words), class_=c.status.lower()))
@@ -198,13 +198,14 @@ def releases(view: View) -> Sequence[Element | None]:
     arrays = ", ".join(f"{name} ({' × '.join(map(str, shape)) or '1'})" for name, shape in names.items())
     tables = [shape for shape in names.values() if len(shape) == 2]
     sizes = " {0} × {1}: {0} rows of {1} numbers.".format(*tables[0]) if tables else ""
+    model = " The model (theta) is the last row of its path." if any(name.endswith(".path") for name in names) else ""
     return (
         h2("What was released"),
         p(*_noise(view, laws)),
         table([*heads, ("Proof", "")], [_line(c, noise, laws) for noise in view.noises], class_="released cards"),
         items(view.parts) if view.parts else None,
         explained(terms(release.statistic for release in c.releases)),
-        p("Arrays that left: ", code(arrays), f".{sizes}", class_="note") if arrays else None,
+        p("Arrays that left: ", code(arrays), f".{sizes}{model}", class_="note") if arrays else None,
     )
 
 
@@ -286,8 +287,8 @@ def mechanism(c: Record) -> Sequence[Element | None]:
         title,
         p(f"{m.name} ({m.class_}) {_asks(m)}"),
         pairs(
-            ("Utilities" if law == CHOICE else "Values without noise", ("at most ", bound(m.bound), " each")),
-            ("Noise σ on each" if law == GAUSSIAN else "Noise scale", number(m.noise_scale)),
+            ("Utilities" if law == CHOICE else "Each number before noise", ("at most ", bound(m.bound))),
+            ("Noise σ on each number" if law == GAUSSIAN else "Noise scale", number(m.noise_scale)),
         ),
     )
 
@@ -301,10 +302,10 @@ def _asks(m: Mechanism) -> str:
         return ASKED[law_of(m)]
     if m.steps == 1:
         return "asks the prepared rows for one answer; only the noisy answer was used."
-    used = "one of the points they lead to was released" if only_the_last(m) else "all of them were paid for"
+    used = "one of the points they lead to was released" if only_the_last(m) else "all of them are counted in the cost"
     return (
-        f"asks the prepared rows for {m.steps} answers, each on what the ones before it gave; only the noisy answers"
-        f" were used, and {used}."
+        f"asks the prepared rows {m.steps} questions, each using the answers so far; only the noisy answers were used,"
+        f" and {used}."
     )
 
 
@@ -349,9 +350,9 @@ def _decided(c: Record) -> str:
     return f"{before}{'; the least final noise was chosen' if least else ''}."
 
 
-def closing(view: View) -> Element:
+def closing(view: View, signer: str | None) -> Element:
     """How to check all this."""
-    c = view.record
+    c, options = view.record, OPTIONS if signer else ""
     return element(
         "footer",
         h2(VERIFY),
@@ -374,9 +375,9 @@ def closing(view: View) -> Element:
         ),
         p(code(f"ppdp verify certificate.json{OPTIONS}")),
         p(
-            "What is checked are those files, not this page. To check the page, print it again, with the two options"
-            " above if it names a signature, and compare: ",
-            code("ppdp show certificate.json --pdf again.pdf"),
+            "What is checked are those files, not this page. To check the page, print it again with ppdp"
+            f" {c.versions['ppdp']} and compare: ",
+            code(f"ppdp show certificate.json{options} --pdf again.pdf"),
         ),
         pairs(
             ("Issued", view.issued) if view.issued else None,

@@ -10,7 +10,6 @@ from ppdp.certificate.pages.account import again, day, spent
 from ppdp.certificate.pages.glossary import WORDS
 from ppdp.certificate.pages.markup import Cell, bound, code, element, items, p, pairs, points, typeset
 from ppdp.certificate.pages.meaning import MODELS, status_in_words, what_left
-from ppdp.certificate.pages.settings import SETTINGS
 from ppdp.certificate.pages.tradeoff import right_guesses, right_of_two_rows, times_in_100
 from ppdp.certificate.pages.trust import ASSUMED_UNIT, MOST_FACTS, READ, not_shown, unit_on_trust
 from ppdp.certificate.pages.view import View
@@ -33,9 +32,10 @@ ATTEMPTS = "evaluation on private rows"
 IN_SHORT = {
     "that a column holds text": "whether a column holds words or numbers",
     "statistics of the private data": "statistics of these rows made elsewhere",
-    "whoever can read the machine's memory": "reading the machine's memory while ppdp runs",
+    "whoever can read the machine's memory": "reading the memory while ppdp runs",
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
 }
+BEFORE = "The run was as recorded, ppdp unaltered, and nothing in a row was made from other people’s rows before it."
 PUBLIC_FACTS = "Public facts"
 TRUST = "“Taken on trust”"
 VERIFY = "How to verify"
@@ -76,7 +76,7 @@ def first_page(view: View, signer: str | None) -> Element:
 
 def _for_one(view: View) -> Cell:
     sentence = f"{view.proviso}{view.guess}."
-    accepted = "" if view.record.status == "SEEDED" else " Whether that is good enough is for you to decide."
+    accepted = "" if view.record.status == "SEEDED" else " Whether that is enough, your organisation decides."
     return element("b", sentence[0].upper() + sentence[1:]), accepted
 
 
@@ -177,21 +177,19 @@ def asked(view: View) -> str:
 def _trusted(view: View, whom: str) -> Cell:
     """What must be true, on whose word, and where all of it stands."""
     named = "" if _responsible(view) else ", and nobody is named as responsible"
-    cut = not_shown(view.record)
-    most = f"the first {MOST_FACTS} declared facts" if cut else "all facts"
-    rest = "; certificate.json has the others" if cut else ""
+    cut = f" (declared ones beyond the first {MOST_FACTS}: in certificate.json)" if not_shown(view.record) else ""
     return (
-        "Nothing has checked these points on these rows; if one is false, the promise may fail. “Declared”: by whoever"
-        f" ran the fit{named}. Have {whom} confirm each point and say where each limit came from.",
+        "Nothing proves these points; if one is false, the promise may fail. “Declared”: said by whoever ran the"
+        f" fit{named}. Have {whom} confirm each point and say where each limit came from.",
         items(
             [
                 *(typeset(words) for words in view.rests_on if not words.startswith(READ)),
-                "The run took place as recorded, with an unaltered ppdp.",
+                BEFORE,
             ],
             class_="rests",
         ),
         *(f"{typeset(words)} " for words in view.rests_on if words.startswith(READ)),
-        f"Further down: {most} with their origins{rest} (“{PUBLIC_FACTS}”); all settings (“{SETTINGS}”).",
+        f"All facts{cut} and settings stand below.",
     )
 
 
@@ -201,19 +199,18 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
     if c.status == "SEEDED":
         return "No. Nothing of it is protected."
     ledger = None if c.issued is None else c.issued.ledger
-    used = "no other run, score or plot used these rows"
+    used = "nothing else was made from these rows: no run, score, plot or table"
     if ledger is not None:
-        used = "every run, score or plot on these rows was charged to the ledger above"
+        used = "nothing else was made from these rows (run, score, plot, table) but what was charged as “Spent” says"
     times = times_in_100(right_guesses(c))
-    accepted = f"you find {times} in 100 good enough" if times < 100 else "you accept an attacker who is always right"
+    accepted = f"it finds {times} in 100 good enough" if times < 100 else "it accepts an attacker who is always right"
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
         f"{whom} confirms in writing that {TRUST} is true and that {used}",
-        "your organisation finds that consent and law allow it",
         "“How to check it” succeeds",
-        accepted,
+        f"your organisation finds that consent and law allow it, and {accepted}",
     ]
-    listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcde", steps))
+    listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcd", steps))
     signed = f", {SIGNED}" if signer else ""
     return points(
         (element("b", "Not yet. Yes when"), f" {listed}."),
@@ -258,7 +255,7 @@ def _left_out(view: View) -> Iterator[str]:
     words = [sentence for sentence, _ in view.not_covered]
     why = [short for start, short in BREAKS_OFF.items() if any(one.startswith(start) for one in words)]
     if why:
-        yield f"what a run reveals by breaking off ({', '.join(why)}); this run did not"
+        yield f"what a stopped run reveals ({', '.join(why)}); this one ran through"
     ledger = None if c.issued is None else c.issued.ledger
     for one in words:
         if one.startswith(ATTEMPTS):
@@ -288,7 +285,8 @@ def _made(view: View, signer: str | None, whom: str) -> Cell:
     who = f"Responsible: “{name}”" if name else "The certificate does not say who is responsible"
     when = "at an unknown time" if c.issued is None else f"on {day(c.issued)}"
     made = (
-        f"{who}. Made {when}, with ppdp {c.versions['ppdp']}, by whoever ran the fit (the issuer). Nothing proves this."
+        f"{who}. Made {when}, with ppdp {c.versions['ppdp']}. Who ran it (the issuer) is not recorded. None of this is"
+        " proved."
     )
     if signer is None:
         return points(
@@ -305,26 +303,26 @@ def _made(view: View, signer: str | None, whom: str) -> Cell:
 
 
 def _check(c: Record, signer: str | None, whom: str) -> Cell:
-    key, same = ("; the first command also the key above", "digest and key") if signer else ("", "digest")
+    key, same = (", the first one also the key above", "digest and key") if signer else ("", "digest")
     files = f", {SIGNED}" if signer else ""
     options = OPTIONS if signer else ""
     return (
         f"Give your IT this page, certificate.json{files} and the released file (FILE). They get ppdp,"
-        f" {c.versions['ppdp']} or newer, where your organisation keeps it, not from this page’s author (“{VERIFY}”),"
+        f" {c.versions['ppdp']} or newer, from a source they trust (none: refuse), not this page’s author (“{VERIFY}”),"
         " and run:",
         points(
             code(f"ppdp verify certificate.json{options}"),
+            code("ppdp verify FILE"),
             (
-                code("ppdp verify FILE"),
-                f": both must print “the derivation holds and the digest matches” and this digest{key}; if not,"
-                " refuse: ",
+                f"Both must print “the derivation holds and the digest matches”{key}, and this digest; if not, refuse"
+                " the release. ",
                 element("span", c.digest, class_="hash"),
             ),
             (
-                f"To check this page, print it again with ppdp {c.versions['ppdp']}; if a word differs, refuse: ",
+                f"To check this page, print it again with ppdp {c.versions['ppdp']}; if a word differs, refuse it. ",
                 code(f"ppdp show certificate.json{options} --pdf again.pdf"),
             ),
-            f"Then telephone {whom}, at a number known from elsewhere: this {same} must be theirs.",
-            "A match proves only the arithmetic. That the run took place as recorded, nobody can check.",
+            f"Then telephone {whom}, at a number known from elsewhere, and have this {same} confirmed.",
+            "All this ties figures and file together. That the run took place as recorded, nobody can check.",
         ),
     )

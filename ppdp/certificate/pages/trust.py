@@ -17,7 +17,7 @@ MOST_DIGITS = 6  # of a range's end that is shown as it is
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 _STEP = re.compile(r"^declared, step (.+)$")
 GIVEN = "range of what comes out in "
-READ = "Read off the table, not declared and not protected: "
+READ = "Read off the table, not protected: "
 _RANGE = re.compile(rf"({_NUMBER.pattern}) to ({_NUMBER.pattern})")
 MOST_NAMED = 12  # of one kind, on the first screen; the table of facts has all of them
 HAS = "has "
@@ -88,9 +88,9 @@ def rests_on(c: Record) -> Sequence[str]:
         by_kind["limit" if capped else _kind(fact)].append(fact)
     last = "" if c.mechanism is None else c.mechanism.formula
     chosen = _chosen(by_kind["number"], c.entrance.domain["n_rows"])  # older certificates list none
-    told = f"; so was that {chosen}" if chosen else ""
+    told = f", also that {chosen}" if chosen else ""
     if c.status == "UNCONDITIONAL" and any(fact.name == FILLED for fact in by_kind["number"]):
-        told += " (fewer harm accuracy, not privacy)"
+        told += " (fewer harm only accuracy)"
     return (
         *([TRAINING[last]] if last in TRAINING else []),
         *_bounds(c),
@@ -150,7 +150,7 @@ def _limits(facts: Sequence[Fact], most_rows: str) -> Iterator[str]:
     outwards = ""
     for fact in facts:
         value, rounded, _ = shortened(fact).partition(", rounded ")
-        outwards = " (Rounded outwards.)" if rounded else outwards
+        outwards = ", rounded outwards" if rounded else outwards
         column = fact.name.removeprefix(GIVEN).removeprefix("range of ")
         if fact.name == "n_rows":
             others.append(f"{most_rows} ({figure(int(value)) if value.isdecimal() else value})")
@@ -158,12 +158,12 @@ def _limits(facts: Sequence[Fact], most_rows: str) -> Iterator[str]:
             others.append(f"{LIMITS.get(column, column)} ({value})")
         else:  # what one stage gives and the next one takes is one limit
             step = _STEP.fullmatch(given.get((column, fact.value), ""))
-            where = f" after step {step[1]} of " if step else " of "
+            where = f"s as step {step[1]} leaves them: " if step else " of "
             ranges.setdefault(where, []).append(f"{column} ({value})")
     named = [f"range{where}{_listed([*dict.fromkeys(one)])}" for where, one in ranges.items()]
     named += [_listed([*dict.fromkeys(others)])] if others else []
     if named:
-        yield f"Declared limits: {'; '.join(named)}. If any was taken from these rows, the promise fails.{outwards}"
+        yield f"Declared limits{outwards}: {'; '.join(named)}. If any was taken from these rows, the promise fails."
 
 
 def _chosen(facts: Iterable[Fact], n_rows: int) -> str:

@@ -84,7 +84,8 @@ class ClippedGradient:
             scores += intercept
             residuals, limits = self.residuals(scores, self.y[part]), self.limits[part]
             if len(theta) == 1:
-                np.clip(residuals, -limits[:, None], limits[:, None], out=residuals)
+                np.minimum(residuals, limits[:, None], out=residuals)  # both in half the time of np.clip
+                np.maximum(residuals, -limits[:, None], out=residuals)
             else:
                 length = np.sqrt(np.einsum("ij,ij->i", residuals, residuals))
                 with np.errstate(divide="ignore"):  # of a row that has no residuals
