@@ -67,8 +67,8 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
     said = answers(first.to_html())["Again next month?"]
     shown = re.match(
         r"The limit allowed it on \d{4}-\d\d-\d\d\. After one more like it the total is at most ε = ([\d.]+) of 3"
-        r" at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Two cost less than twice one\. With the"
-        r" ledger’s default way of adding up, the limit had room for (\d+) more like it; after all \d+ of them an"
+        r" at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Two cost less than double\. As the"
+        r" ledger adds up by default, the limit had room for (\d+) more like it; after all \d+ an"
         r" attacker is right at most (\d+) times in",
         said,
     )
@@ -85,7 +85,7 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
             mean()
     assert len(filled.entries()) == 1 + more, "as many as the first page said"
     known = times_in_100(right_guesses(first.record))
-    bound = f"the limit, ε = 3: at most 96 in 100. The lower figures on this page ({known} and others) are for releases"
+    bound = f"the limit, ε = 3: at most 96 in 100. Lower figures on this page (such as {known}) hold for releases like"
     assert bound in answers(first.to_html())["Spent on these people so far"]
     monkeypatch.setattr(account, "MOST_MORE", 3)
     assert room(first.record) == 3

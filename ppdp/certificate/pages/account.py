@@ -13,8 +13,8 @@ from ppdp.exceptions import BudgetExceeded
 from ppdp.privacy.ledger.adaptive import Entry, GaussianAccount, refuse_overspend, total_epsilon
 
 NO_LEDGER = "Unknown: no ledger."
-TWICE = "Being in both runs costs for both, even if the table changed."
-OWN = "Before publishing it, ask all this of its certificate."
+TWICE = "Whoever is in both runs pays twice, even if the table changed."
+OWN = "Before publishing it, read its own page."
 MOST_MORE = 100  # further releases that are counted one by one
 _GAUSSIAN = GaussianAccount(strict=True)
 
@@ -81,9 +81,9 @@ def _at_the_limit(c: Record, ledger: LedgerEntry, whom: str) -> str:
         allowed += f": at most {times} in 100"
     else:
         allowed = (
-            f"Releases of any kind that spend all of the limit, ε = {figure(ledger.limit.epsilon)}: at most {times} in"
-            f" 100. The lower figures on this page ({times_in_100(right_guesses(c))} and others) are for releases like"
-            " this one only"
+            f"If releases of any kind use up the limit, ε = {figure(ledger.limit.epsilon)}: at most {times} in 100."
+            f" Lower figures on this page (such as {times_in_100(right_guesses(c))}) hold for releases like this one"
+            " only"
         )
     return f"{allowed}. Who set the limit is not recorded: ask {whom}."
 
@@ -184,7 +184,7 @@ def again(c: Record, whom: str) -> Cell:
             ),
             f" After one more like it the total is at most ε = {figure(total, upward=True)}{of_limit} at δ ="
             f" {figure(ledger.delta, upward=True)}, and an attacker {_times(right_of_releases(c, 2))}{provided}."
-            f"{' Two cost less than twice one.' if less else ''}",
+            f"{' Two cost less than double.' if less else ''}",
         ),
         _room_in_words(c, whom, provided),
         f"{TWICE} {OWN}",
@@ -200,10 +200,10 @@ def _room_in_words(c: Record, whom: str, provided: str) -> str | None:
     with_all = (
         ""
         if more == MOST_MORE
-        else f"; after all {more + 1} of them an attacker {_times(right_of_releases(c, more + 1))}{provided}"
+        else f"; after all {more + 1} an attacker {_times(right_of_releases(c, more + 1))}{provided}"
     )
     return (
-        f"With the ledger's default way of adding up, the limit had room for {number} more like it{with_all}."
+        f"As the ledger adds up by default, the limit had room for {number} more like it{with_all}."
         f" Whether that is wise, whoever set the limit decides: ask {whom}."
     )
 

@@ -98,10 +98,10 @@ def _algorithms(view: View) -> Iterator[Answer]:
     yield Answer(
         "Preparing the rows, limits and clipping",
         "The stages are inside the guarantee. Ranges and limits are public facts, listed with their origins.",
-        "Whether anything declared was taken from these rows.",
+        "Whether anything declared was taken from these rows, and anything in a row was made from other people’s.",
     )
     charged = c.issued is not None and c.issued.ledger is not None
-    tuned = "Covered as far as charged to the ledger that page one names." if charged else ""
+    tuned = "Covered as far as charged to the ledger named under “Spent on these people so far”." if charged else ""
     tuned = "The search and its choice are inside the guarantee." if c.search is not None else tuned
     yield Answer("Tuning and repeated attempts", tuned, "Other attempts and choices made from scores on these rows.")
     yield Answer(

@@ -23,6 +23,7 @@ def facts(view: View) -> Sequence[Element]:
     neighbours, names = view.record.neighbours, dict(FACTS)
     if neighbours.hides_number:
         names["n_rows"] = "rows kept, at most" if neighbours.cuts else "number of rows, at most"
+    chosen = {origin for name, _, origin in view.facts if name == "columns"}
     on_trust = [("whose a row is", ONE_ID, "declared")] if neighbours.cuts else []
     on_trust += [("settings", CHOSEN_BLINDLY, "declared")]
     return (
@@ -31,7 +32,7 @@ def facts(view: View) -> Sequence[Element]:
         table(
             [("Fact", ""), ("Value", "wide"), ("Origin", "")],
             [
-                (names.get(name, name), _value(name, value, origin), _origin(name, origin, view.record))
+                (names.get(name, name), _value(name, value, origin, chosen), _origin(name, origin, view.record))
                 for name, value, origin in (*_grouped(_once(view.facts)), *on_trust)
             ],
             class_="facts cards",
@@ -39,11 +40,13 @@ def facts(view: View) -> Sequence[Element]:
     )
 
 
-def _value(name: str, value: str, origin: str) -> str:
+def _value(name: str, value: str, origin: str, chosen: set[str]) -> str:
     """A fact's value: what is a number with its minus, and missing values with where they may stand."""
     if (name, value) == ("gaps", "any row may have gaps"):
-        filled = f"; step {origin.removeprefix(IMPUTER)} leaves none" if origin.startswith(IMPUTER) else ""
-        return f"any row may have some, in any column{filled}"
+        step = origin.removeprefix(IMPUTER)
+        filled = f"; step {step} fills them" if step != origin else ""
+        elsewhere = ", outside its columns with 0" if f"declared, step {step}" in chosen else ""
+        return f"any row may have some, in any column{filled}{elsewhere}"
     if name == "adjacency":
         return neighbours_in_words(value)
     if name == "n_rows" and value.isdecimal():

@@ -14,13 +14,14 @@ from ppdp.core.figures import figure
 MODELS = ("learning.", "lora.", "diffprivlib.")  # formulas of last steps that predict
 FALSE_ALARMS = (0.01, 0.05)
 ON_TRUST = (
-    "“Declared” means: said by whoever ran the fit, and nothing proves it. Ask of each declared one, first of the"
-    " ranges, where it comes from: the promise does not hold if it was taken from these rows."
+    "“Declared” means: said by whoever ran the fit, and nothing proves it. Ask of each declared one whether it is true,"
+    " and where it comes from, first of the ranges: the promise does not hold if a limit, label or setting was taken"
+    " from these rows."
 )
 DIGEST = (
     "A digest that matches shows that nothing was damaged, not who wrote the document: whoever changes it can compute a"
-    " new one. Have whoever is named as responsible, or else the issuer, confirm the digest, and the key of the"
-    " signature if there is one: nobody can sign without its secret half."
+    " new one. Have whoever is responsible confirm the digest, and the key of the signature if there is one: nobody can"
+    " sign without its secret half."
 )
 PLAINLY = {
     "exceptions raised on invalid values": "In this run an entry that is missing where none was announced, that is"
@@ -32,7 +33,7 @@ PLAINLY = {
     "that a run stops because there are more": "The rows to use were within the declared limit: with more, the run"
     " would have stopped, and so told it. No row is dropped for that limit.",
     "evaluation on private rows": "Other attempts, scores, plots and tuning on these rows, and what was chosen by them,"
-    " unless they are charged to the ledger that page one names.",
+    " unless they are charged to the ledger named above.",
     "that a column holds text": "Whether a column holds words or numbers counts as known.",
 }
 FACTS = {
@@ -41,8 +42,8 @@ FACTS = {
     "n_features": "number of columns",
     "feature_names": "column names",
     "columns": "columns that the step is for",
-    "fewest observed entries of a column": "a column is taken as filled in at least (a share of the declared number of"
-    " rows, or a number)",
+    "fewest observed entries of a column": "filled rows of a column, at least (a share of the declared number of rows,"
+    " or a number)",
     "rows_per_unit": "rows per person",
     "row_norm": "limit on the length of a row",
     "gaps": "missing values",

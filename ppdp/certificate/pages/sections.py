@@ -92,7 +92,7 @@ def meaning(view: View) -> Sequence[Element]:
     neighbours = view.record.neighbours
     story = (
         f"An attacker knows the public facts, the whole method and {neighbours.known}, and sees everything"
-        f" that was released. Given {neighbours.alternatives}, the attacker guesses which of them was used. "
+        f" that was released. Shown {neighbours.alternatives}, the attacker guesses which of them was used. "
     )
     promise = f"{view.proviso}the attacker detects at most this often:"
     lines = [
@@ -144,13 +144,14 @@ def stages(view: View) -> Sequence[Element]:
     with_and_without = (
         " (with and without one person's rows, as under “For one person”, is one such case)" * c.neighbours.cuts
     )
+    change = c.neighbours.change_made
     toggled = " or toggled" if any(point.distance.toggled for point in points) else ""
     section = (
         h2("How far apart two neighbouring datasets can be"),
         p(
-            f"{c.neighbours.change_made} at the entrance{with_and_without}; a stage that is fitted to the rows without"
-            " noise can pass the change on to others. “In replaced rows” weighs all of it: a sum over the rows changes"
-            f" at most as if that many had been replaced.{scale} “Proof” names the page of ppdp's documentation"
+            f"At the entrance, {change[0].lower()}{change[1:]}{with_and_without}; a stage that is fitted to the rows"
+            " without noise can pass the change on to others. “In replaced rows” weighs all of it: a sum over the rows"
+            f" changes at most as if that many had been replaced.{scale} “Proof” names the page of ppdp's documentation"
             " (docs/theory) that proves the bound."
         ),
         None
@@ -287,7 +288,7 @@ def mechanism(c: Record) -> Sequence[Element | None]:
         title,
         p(f"{m.name} ({m.class_}) {_asks(m)}"),
         pairs(
-            ("Utilities" if law == CHOICE else "Each number before noise", ("at most ", bound(m.bound))),
+            ("Utilities" if law == CHOICE else "Each answer’s numbers, before noise", ("at most ", bound(m.bound))),
             ("Noise σ on each number" if law == GAUSSIAN else "Noise scale", number(m.noise_scale)),
         ),
     )
@@ -369,7 +370,8 @@ def closing(view: View, signer: str | None) -> Element:
             " of facts, versions.",
         ),
         p(
-            f"{DIGEST} With the files certificate.json.sig and public.pem from the issuer (and ",
+            f"{DIGEST} With the files certificate.json.sig and public.pem, from whoever handed over the certificate"
+            " (and ",
             code("pip install '.[sign]'"),
             "):",
         ),

@@ -35,7 +35,7 @@ IN_SHORT = {
     "whoever can read the machine's memory": "reading the memory while ppdp runs",
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
 }
-BEFORE = "The run was as recorded, ppdp unaltered, and nothing in a row was made from other people’s rows before it."
+BEFORE = "The run was as recorded, ppdp unaltered, and before it nothing in a row was made from other people’s rows."
 PUBLIC_FACTS = "Public facts"
 TRUST = "“Taken on trust”"
 VERIFY = "How to verify"
@@ -201,14 +201,14 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
     ledger = None if c.issued is None else c.issued.ledger
     used = "nothing else was made from these rows: no run, score, plot or table"
     if ledger is not None:
-        used = "nothing else was made from these rows (run, score, plot, table) but what was charged as “Spent” says"
+        used = "nothing else was made from these rows (run, score, plot, table) but what “Spent” counts"
     times = times_in_100(right_guesses(c))
-    accepted = f"it finds {times} in 100 good enough" if times < 100 else "it accepts an attacker who is always right"
+    accepted = f"{times} in 100 good enough" if times < 100 else "accepts an attacker who is always right"
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
         f"{whom} confirms in writing that {TRUST} is true and that {used}",
         "“How to check it” succeeds",
-        f"your organisation finds that consent and law allow it, and {accepted}",
+        f"your organisation finds consent, law, bias and accuracy in order, and {accepted}",
     ]
     listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcd", steps))
     signed = f", {SIGNED}" if signer else ""
@@ -255,7 +255,7 @@ def _left_out(view: View) -> Iterator[str]:
     words = [sentence for sentence, _ in view.not_covered]
     why = [short for start, short in BREAKS_OFF.items() if any(one.startswith(start) for one in words)]
     if why:
-        yield f"what a stopped run reveals ({', '.join(why)}); this one ran through"
+        yield f"what a run reveals by stopping ({', '.join(why)}); this one did not"
     ledger = None if c.issued is None else c.issued.ledger
     for one in words:
         if one.startswith(ATTEMPTS):
@@ -314,12 +314,13 @@ def _check(c: Record, signer: str | None, whom: str) -> Cell:
             code(f"ppdp verify certificate.json{options}"),
             code("ppdp verify FILE"),
             (
-                f"Both must print “the derivation holds and the digest matches”{key}, and this digest; if not, refuse"
+                f"Both must print “the derivation holds and the digest matches” and this digest{key}; if not, refuse"
                 " the release. ",
                 element("span", c.digest, class_="hash"),
             ),
             (
-                f"To check this page, print it again with ppdp {c.versions['ppdp']}; if a word differs, refuse it. ",
+                f"To check this page, print it again with ppdp {c.versions['ppdp']}; if a word differs, refuse the"
+                " page. ",
                 code(f"ppdp show certificate.json{options} --pdf again.pdf"),
             ),
             f"Then telephone {whom}, at a number known from elsewhere, and have this {same} confirmed.",

@@ -88,7 +88,7 @@ def rests_on(c: Record) -> Sequence[str]:
         by_kind["limit" if capped else _kind(fact)].append(fact)
     last = "" if c.mechanism is None else c.mechanism.formula
     chosen = _chosen(by_kind["number"], c.entrance.domain["n_rows"])  # older certificates list none
-    told = f", also that {chosen}" if chosen else ""
+    told = f"; so too that {chosen}" if chosen else ""
     if c.status == "UNCONDITIONAL" and any(fact.name == FILLED for fact in by_kind["number"]):
         told += " (fewer harm only accuracy)"
     return (
@@ -185,7 +185,7 @@ def _told(settings: Sequence[str]) -> str:
 
 def _setting(fact: Fact, n_rows: int) -> str:
     if fact.name == FILLED and (rows := _least_rows(fact.value, n_rows)):
-        return f"reckons with at least {figure(rows)} filled rows of a column"
+        return f"counts on {figure(rows)} filled rows of a column"
     if len(fact.value) > SHORT:
         return f"{HAS}{fact.name}"
     return f"is for {fact.value}" if fact.name == "columns" else f"{HAS}{fact.name} = {fact.value}"
