@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import partial, reduce
 from numbers import Real
 from typing import Any
 
@@ -19,6 +20,7 @@ from ppdp.bounds.queries import counting_step
 from ppdp.core.formula import sane
 from ppdp.data.frames import is_gap, objects
 from ppdp.data.rows import Array, Rows
+from ppdp.data.stream import Stream
 from ppdp.privacy.noise.sampler import Noise
 
 LONGEST = 60  # bytes of UTF-8: a longer text is one of the others
@@ -129,19 +131,12 @@ class Tally:
     weights: tuple[Array, ...]
 
     @classmethod
-    def of(cls, rows: Rows, columns: Sequence[int]) -> Tally:
-        """Those of rows; exact, whatever their order."""
-        rows, step = with_texts(rows, columns), counting_step(rows.n)
-        texts: list[tuple[str, ...]] = []
-        weights: list[Array] = []
-        for i in columns:
-            own = (rows.texts or {})[i]
-            which = (rows.X[:, i] >= 0) & (rows.weight > 0)
-            steps = np.floor(rows.weight[which] / step)
-            found = np.bincount(rows.X[which, i].astype(np.intp), steps, len(own)) * step
-            texts.append(tuple(text for text, weight in zip(own, found) if weight > 0))
-            weights.append(np.asarray(found[found > 0], dtype=np.float64))
-        return cls(tuple(texts), tuple(weights))
+    def of(cls, rows: Rows | Stream, columns: Sequence[int]) -> Tally:
+        """Those of rows; exact, whatever their order, and in whatever blocks they are read."""
+        counted = partial(_counted, columns, counting_step(rows.n))
+        counts = rows.over(counted, len(columns), _added) if isinstance(rows, Stream) else [counted(rows)]
+        found = [dict(sorted(of_column.items())) for of_column in reduce(_added, counts)]
+        return cls(tuple(map(tuple, found)), tuple(np.array([*own.values()]) for own in found))
 
     def apart(self, other: Tally) -> float:
         """How far apart the weights of texts are that both have."""
@@ -167,6 +162,27 @@ class Tally:
                 line[0], line[1:] = weights[i], _packed(texts[i])
             parts.append(table.ravel())
         return np.concatenate(parts)
+
+
+def _counted(columns: Sequence[int], step: float, rows: Rows) -> list[dict[str, float]]:
+    """The weight of every text of these columns that some row with weight holds, in whole steps."""
+    rows = with_texts(rows, columns)
+    found = []
+    for i in columns:
+        own = (rows.texts or {})[i]
+        which = (rows.X[:, i] >= 0) & (rows.weight > 0)
+        steps = np.floor(rows.weight[which] / step)
+        weights = np.bincount(rows.X[which, i].astype(np.intp), steps, len(own)) * step
+        found.append({text: float(weight) for text, weight in zip(own, weights) if weight > 0})
+    return found
+
+
+def _added(one: list[dict[str, float]], other: list[dict[str, float]]) -> list[dict[str, float]]:
+    """The weights of both; sums of whole steps are exact."""
+    for mine, theirs in zip(one, other):
+        for text, weight in theirs.items():
+            mine[text] = mine.get(text, 0.0) + weight
+    return one
 
 
 def released_categories(answer: Array, columns: Sequence[int], most: Sequence[int], threshold: float) -> Texts:

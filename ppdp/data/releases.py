@@ -266,7 +266,6 @@ STATISTICS = {
             answer, release.parameters["columns"], release.parameters["max_categories"], release.threshold
         ),
         error=lambda sigma, domain: USUAL_THRESHOLD * sigma / domain.n,  # share of rows of the smallest category
-        sorts=True,
         listed=True,
     ),
     "label-means": Statistic(

@@ -83,10 +83,13 @@ class _Fold:
         way, domain, stage = step.way, step.domain, step.stage
         # A public map may move rows as well, by rounding that depends on where they stand.
         if self.untouched and (way.name != "public" or way.distance.moved):
-            self.untouched = False
-            rows = self._read_once(rows, position)
-            if any(getattr(later.stage, "keys", None) == "raw" for later in self.plan.steps[position:]):
+            raw = any(getattr(later.stage, "keys", None) == "raw" for later in self.plan.steps[position:])
+            listed = any(r.at == position and STATISTICS[r.statistic].listed for r in self.plan.releases)
+            if not listed:
+                rows = self._read_once(rows, position)
+            if raw:
                 rows = rows.each(_remembered, rows.d)
+            self.untouched = listed and not raw  # texts are not written down, nor what is remembered
         for release in self.plan.releases:
             if release.at == position:
                 self._measure(release, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ppdp.data.engine.source import Source
+from ppdp.data.releases import STATISTICS
 from ppdp.exceptions import UnsupportedOrder
 from ppdp.pipeline.planning.plan import Plan
 
@@ -24,3 +25,11 @@ def check_streams(plan: Plan, source: Source) -> None:
             stage="entrance",
             fix="files in Parquet, and no other engine.",
         )
+    for release in plan.releases:
+        if plan.domain.adjacency.hides_number and STATISTICS[release.statistic].listed:
+            raise UnsupportedOrder(
+                "their number is private: they get secret slots on disk, where categories that nobody declared are not"
+                " written.",
+                stage=plan.steps[release.at].name,
+                fix="declared categories, or rows in memory.",
+            )

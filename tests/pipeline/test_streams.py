@@ -15,7 +15,7 @@ import pytest
 from effort import rounds
 from streamed import Split, front, left, stream_of, table_of
 
-from ppdp import Domain, Ladder, Ledger, make_pipeline
+from ppdp import Adjacency, Domain, Ladder, Ledger, make_column_map, make_pipeline
 from ppdp.data.engine import arrow
 from ppdp.data.parallel import PIECE
 from ppdp.data.rows import Rows
@@ -30,6 +30,8 @@ from ppdp.mechanisms import (
 )
 from ppdp.transformers import (
     PCA,
+    CategoryEncoder,
+    Deduplicator,
     GridDeduplicator,
     MeanImputer,
     MinMaxScaler,
@@ -118,6 +120,42 @@ def test_a_fit_on_files_is_the_fit_in_memory(name, tmp_path):
     for number, (a, b) in enumerate(pairwise(PARTITIONS["random"])):
         pq.write_table(table.slice(a, b - a), tmp_path / f"{number:02}.parquet", row_group_size=5000)
     assert left(fitted(name, tmp_path)) == in_memory(name)
+
+
+@pytest.mark.parametrize("keys", ["raw", "current"])
+def test_categories_that_nobody_declared_are_counted_in_blocks(keys, monkeypatch):
+    table, passes = with_cities(TABLE), []
+
+    def pipe(rows):
+        steps = CategoryEncoder("private", max_categories=4), Deduplicator(keys=keys), MeanImputer()
+        columns = make_column_map((steps[0], ["city"]), (MinMaxScaler((0, 1)), ["x0", "x1", "x2", "x3"]))
+        model = LogisticRegression(classes=(0, 1), max_iter=2)
+        return make_pipeline(columns, *steps[1:], model, random_state=5, epsilon=8.0).fit(rows, "y")
+
+    memory, tables = pipe(table), Split.tables
+    monkeypatch.setattr(Split, "tables", lambda self, names: passes.append(names) or tables(self, names))
+    streamed = pipe(opened_as(table, PARTITIONS["random"], monkeypatch))
+    assert streamed[0].found_ == memory[0].found_ == {4: ("Oslo", "Paris", "Rome")}
+    assert left(streamed) == left(memory)
+    assert len(passes) > 1
+    assert streamed.certificate_.verify()
+
+
+def with_cities(table):
+    """The same rows with a column of text: three texts that many rows hold, many that few do, and gaps."""
+    rng = np.random.default_rng(0)
+    cities = rng.choice(["Rome", "Oslo", "Paris", None], table.num_rows, p=[0.4, 0.3, 0.2, 0.1]).astype(object)
+    few = rng.choice(table.num_rows, 500, replace=False)
+    cities[few] = [f"village {i // 3}" for i in range(500)]
+    return table.add_column(4, "city", pa.array(cities, pa.string()))
+
+
+def test_categories_have_no_secret_slots(tmp_path):
+    pq.write_table(with_cities(TABLE), tmp_path / "rows.parquet")
+    columns = make_column_map((CategoryEncoder("private", max_categories=4), ["city"]))
+    pipe = make_pipeline(columns, GaussianMechanism(), adjacency=Adjacency.add_remove(), domain=Domain(n_rows=N + 9))
+    with pytest.raises(UnsupportedOrder, match="declared categories, or rows in memory"):
+        pipe.fit(tmp_path)
 
 
 def test_a_reader_is_fitted_and_nothing_stays(tmp_path, monkeypatch):

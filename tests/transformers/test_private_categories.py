@@ -202,7 +202,7 @@ def test_a_plan_needs_no_data_and_says_what_it_pays():
     assert plan.end[0].feature_names == ("city_1", "city_2", "city_3", "city_4", "city_5", "city_other")
     assert plan.loss.failure == release.failure
     assert release.threshold > 5 * release.noise_scale
-    assert "needs all rows in memory: s0" in repr(plan)
+    assert plan.in_memory == ()
 
 
 def test_a_gate_behind_it_adds_its_delta():
@@ -245,16 +245,6 @@ def test_refusals_name_the_fix(name):
     make, kind, words = REFUSED[name]
     with pytest.raises(kind, match=words):
         make()
-
-
-def test_rows_in_blocks_are_refused_before_anything_is_spent(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    X, y = table()
-    pq.write_table(pa.table({"city": X["city"], "y": y}), tmp_path / "rows.parquet")
-    with pytest.raises(UnsupportedOrder, match="in memory"):
-        pipeline().fit(tmp_path / "rows.parquet", "y")
 
 
 def test_statistics_of_a_released_answer_fit_the_plan_of_a_map_without_a_model():

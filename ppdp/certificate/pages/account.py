@@ -81,9 +81,8 @@ def _at_the_limit(c: Record, ledger: LedgerEntry, whom: str) -> str:
         allowed += f": at most {times} in 100"
     else:
         allowed = (
-            f"If releases of any kind use up the limit, ε = {figure(ledger.limit.epsilon)}: at most {times} in 100."
-            f" Lower figures on this page (such as {times_in_100(right_guesses(c))}) hold for releases like this one"
-            " only"
+            f"If all of the limit, ε = {figure(ledger.limit.epsilon)}, is used up: at most {times} in 100, by whatever"
+            " releases. The lower figures on this page are for releases like this one"
         )
     return f"{allowed}. Who set the limit is not recorded: ask {whom}."
 

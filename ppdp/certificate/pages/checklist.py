@@ -83,7 +83,7 @@ def _parameters(view: View) -> Iterator[Answer]:
         "Several releases",
         "Everything that this run released is one total, the ε and δ of the headline. "
         + (f"Issued {view.issued}" if view.issued else "The certificate has an earlier form and knows no others."),
-        "Releases about the same people that were charged to no ledger, or to another one.",
+        "Releases about the same people that were charged to no ledger, to another one, or under another name.",
     )
 
 
@@ -101,7 +101,7 @@ def _algorithms(view: View) -> Iterator[Answer]:
         "Whether anything declared was taken from these rows, and anything in a row was made from other people’s.",
     )
     charged = c.issued is not None and c.issued.ledger is not None
-    tuned = "Covered as far as charged to the ledger named under “Spent on these people so far”." if charged else ""
+    tuned = "Covered as far as counted under “Spent on these people so far”." if charged else ""
     tuned = "The search and its choice are inside the guarantee." if c.search is not None else tuned
     yield Answer("Tuning and repeated attempts", tuned, "Other attempts and choices made from scores on these rows.")
     yield Answer(

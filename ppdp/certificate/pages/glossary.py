@@ -37,8 +37,8 @@ GLOSSARY: Mapping[str, str] = {
     "label": "What is to be predicted of a row, such as alive or dead.",
     "ledger": "A record of what was released about the same people, as far as it was charged to it; it refuses what"
     " exceeds its limit.",
-    "limit": "The most that may be: for values, to which they are clipped; for a ledger, the cost up to which it"
-    " lets releases happen.",
+    "limit": "The most that may be: for values, to which they are clipped; for the number of rows, beyond which a run"
+    " stops; for a ledger, the cost up to which it lets releases happen.",
     "mechanism": "The last step of a pipeline: it releases an answer or a model with noise.",
     "miss": "No alarm of the attacker's test, though it should raise one.",
     "μ": "Mu: the strength of the whole guarantee in one number; telling two neighbouring datasets apart is as hard as"

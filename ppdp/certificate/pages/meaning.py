@@ -33,7 +33,7 @@ PLAINLY = {
     "that a run stops because there are more": "The rows to use were within the declared limit: with more, the run"
     " would have stopped, and so told it. No row is dropped for that limit.",
     "evaluation on private rows": "Other attempts, scores, plots and tuning on these rows, and what was chosen by them,"
-    " unless they are charged to the ledger named above.",
+    " unless they are charged to the same ledger under the same name.",
     "that a column holds text": "Whether a column holds words or numbers counts as known.",
 }
 FACTS = {

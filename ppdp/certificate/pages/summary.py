@@ -35,7 +35,7 @@ IN_SHORT = {
     "whoever can read the machine's memory": "reading the memory while ppdp runs",
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
 }
-BEFORE = "The run was as recorded, ppdp unaltered, and before it nothing in a row was made from other people’s rows."
+BEFORE = "Nobody’s word: the run was as recorded, ppdp unaltered; nothing in a row came from other people’s rows."
 PUBLIC_FACTS = "Public facts"
 TRUST = "“Taken on trust”"
 VERIFY = "How to verify"
@@ -255,11 +255,11 @@ def _left_out(view: View) -> Iterator[str]:
     words = [sentence for sentence, _ in view.not_covered]
     why = [short for start, short in BREAKS_OFF.items() if any(one.startswith(start) for one in words)]
     if why:
-        yield f"what a run reveals by stopping ({', '.join(why)}); this one did not"
+        yield f"what a run reveals by stopping ({', '.join(why)}); this one ran through"
     ledger = None if c.issued is None else c.issued.ledger
     for one in words:
         if one.startswith(ATTEMPTS):
-            unless = ", if not charged to this ledger" if ledger else ""
+            unless = ", if not counted under “Spent”" if ledger else ""
             yield f"other attempts, scores, plots and tuning on these rows{unless}"
         elif not one.startswith(tuple(BREAKS_OFF)):
             yield next((short for start, short in IN_SHORT.items() if one.startswith(start)), one)

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 from streamed import DEDUPLICATORS, deduplicated, front, left, repeated_rows, table_of
 
-from ppdp import make_pipeline
+from ppdp import make_column_map, make_pipeline
 from ppdp.core.boundary import at_step
 from ppdp.data.engine import spilled
 from ppdp.data.parallel import PIECE
 from ppdp.exceptions import PrivacyRefusal, StageFailed
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
-from ppdp.transformers import Deduplicator, MeanImputer, MedianImputer, MinMaxScaler
+from ppdp.transformers import CategoryEncoder, Deduplicator, MeanImputer, MedianImputer, MinMaxScaler
 
 engine = pytest.importorskip("ppdp.data.engine.dask")
 dd = pytest.importorskip("dask.dataframe")
@@ -100,6 +100,18 @@ def test_ranges_that_nobody_knows_are_found_where_rows_are(tmp_path, chosen):
     table = table_of(N, D)
     pipe = make_pipeline(MinMaxScaler(ranges="private"), MedianImputer(), *last(max_iter=2), random_state=5)
     assert left(pipe.fit(written(tmp_path, table), "y")) == left(pipe.fit(table, "y"))
+
+
+def test_so_are_categories(tmp_path, chosen):
+    cities = np.array(["Rome", "Oslo", "Paris"])[np.arange(N) % 3].astype(object)
+    cities[:40] = [f"village {i // 4}" for i in range(40)]
+    table = table_of(N, D).add_column(D, "city", pa.array(cities))
+    columns = make_column_map(
+        (CategoryEncoder("private", max_categories=4), ["city"]), (MinMaxScaler((0, 1)), ["x0", "x1", "x2"])
+    )
+    pipe = make_pipeline(columns, MeanImputer(), *last(max_iter=2), random_state=5)
+    assert left(pipe.fit(written(tmp_path, table), "y")) == left(pipe.fit(table, "y"))
+    assert pipe[0].found_ == {D: ("Oslo", "Paris", "Rome")}
 
 
 def test_what_comes_here_are_bits_not_rows(tmp_path, chosen, monkeypatch):
