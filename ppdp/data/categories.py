@@ -15,6 +15,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ppdp.bounds.queries import counting_step
 from ppdp.core.formula import sane
@@ -31,8 +32,10 @@ OTHER, MISSING = -1.0, -2.0  # codes of what is no category
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _ENDLESS = re.compile("[+-]?inf(inity)?", re.IGNORECASE)
 _DIGITS, _ULPS = 12, 4  # of a number that is a category, and how far readers may be from it
+_OF_TEXT = ("str", "string", "large_string")  # types of columns
 _LOGICAL = {"true": "True", "false": "False"}
 
+Places = NDArray[np.intp]
 Texts = Mapping[int, tuple[str, ...]]
 """Texts by the position of their column; the code of a text is its place."""
 
@@ -81,12 +84,19 @@ def _number(number: float) -> str:
     return text if abs(float(text) - number) <= _ULPS * math.ulp(number) else ""
 
 
-def texts_of(column: Any, reserved: Mapping[str, float]) -> list[str | float]:
-    """The text of every cell of a column, or the code of what is no category; so are texts that are ``reserved``."""
+def texts_of(column: Any, reserved: Mapping[str, float]) -> tuple[Places, list[str | float]]:
+    """Texts of cells, or the codes of what is no category, as texts that are ``reserved`` are; and each cell's place.
+
+    A column of nothing but text tells which of its cells are equal, so that each of them is read once.
+    """
     known: dict[str | None, float] = {None: MISSING, "": OTHER}
     known.update(reserved)
-    found = (text_of(cell) for cell in objects(column))
-    return [known.get(text, text or OTHER) for text in found]
+    if str(getattr(column, "dtype", "")).startswith(_OF_TEXT):
+        places, different = column.factorize()
+        read = [*objects(different), None]  # what is missing has the place -1
+    else:
+        read, places = [*objects(column)], np.arange(len(column))
+    return places, [known.get(text, text or OTHER) for text in map(text_of, read)]
 
 
 def distinct(texts: Sequence[str | float]) -> tuple[str, ...]:
@@ -106,9 +116,9 @@ def with_texts(rows: Rows, columns: Sequence[int]) -> Rows:
         return rows
     X, found = rows.X.copy(), {}
     for i in columns:
-        texts = texts_of(X[:, i], {})
+        places, texts = texts_of(X[:, i], {})
         found[i] = distinct(texts)
-        X[:, i] = coded(texts, found[i])
+        X[:, i] = coded(texts, found[i])[places]
     return replace(rows, X=X, texts=found, ours=False)
 
 

@@ -110,8 +110,9 @@ def test_which_file_belongs_to_the_page():
         "Not yet. Yes when (a) the issuer confirms in writing that “Taken on trust” is true and that nothing else"
     )
     assert re.search(
-        r"\(b\) “How to check it” succeeds; \(c\) your organisation finds consent, law, bias and accuracy in order, and"
-        r" \d\d in 100 good enough\. Then publish the model, as",
+        r"\(b\) “How to check it” succeeds; \(c\) your organisation finds consent, law, and bias and accuracy"
+        r" \(on other rows\) in order,"
+        r" and \d\d in 100 good enough\. Then publish the model, as",
         found,
     )
     assert "No other file: it may hold private rows. The model in another format: only if made" in found

@@ -87,7 +87,7 @@ def test_ranges_labels_functions_and_settings():
     assert words[3].startswith("Declared of step 'map': the function treats rows one by one")
     assert words[4] == "Declared of step 'map': its Lipschitz constant is 1.0."
     settings = "Declared: all settings of the steps were chosen without looking at these rows"
-    assert words[5] == f"{settings}; so too that step 'model' has max_iter = 10."
+    assert words[5] == f"{settings}; among them: step 'model' has max_iter = 10."
     harmless = "Read off the table, not protected"
     assert words[6] == f"{harmless}: number of rows (3000), number of columns, column names."
     assert f"{harmless}: number of rows" not in told("added rows")
@@ -97,7 +97,7 @@ def test_a_least_number_of_filled_entries_is_said_as_what_it_does():
     c = document("row map")
     for value, shown in (("0.7", 2100), ("0.1255", 377), ("300", 300)):
         fact = {"name": "fewest observed entries of a column", "value": value, "origin": "declared, step 'impute'"}
-        (words,) = (words for words in rests_on({**c, "facts": [*c["facts"], fact]}) if "so too that" in words)
+        (words,) = (words for words in rests_on({**c, "facts": [*c["facts"], fact]}) if "among them: " in words)
         assert f"step 'impute' counts on {shown} filled rows of a column (fewer harm" in words
     one = {**fact, "value": "1"}
     assert "fewest observed entries of a column = 1 (fewer" in " ".join(rests_on({**c, "facts": [*c["facts"], one]}))

@@ -13,7 +13,7 @@ from ppdp.exceptions import BudgetExceeded
 from ppdp.privacy.ledger.adaptive import Entry, GaussianAccount, refuse_overspend, total_epsilon
 
 NO_LEDGER = "Unknown: no ledger."
-TWICE = "Whoever is in both runs pays twice, even if the table changed."
+TWICE = "The total is that of whoever is in both runs, even if the table changed."
 OWN = "Before publishing it, read its own page."
 MOST_MORE = 100  # further releases that are counted one by one
 _GAUSSIAN = GaussianAccount(strict=True)
@@ -81,8 +81,8 @@ def _at_the_limit(c: Record, ledger: LedgerEntry, whom: str) -> str:
         allowed += f": at most {times} in 100"
     else:
         allowed = (
-            f"If all of the limit, ε = {figure(ledger.limit.epsilon)}, is used up: at most {times} in 100, by whatever"
-            " releases. The lower figures on this page are for releases like this one"
+            f"If the whole limit, ε = {figure(ledger.limit.epsilon)}, is used by releases of any kind: at most {times}"
+            " in 100. Lower figures on this page are for releases like this one"
         )
     return f"{allowed}. Who set the limit is not recorded: ask {whom}."
 
@@ -202,8 +202,8 @@ def _room_in_words(c: Record, whom: str, provided: str) -> str | None:
         else f"; after all {more + 1} an attacker {_times(right_of_releases(c, more + 1))}{provided}"
     )
     return (
-        f"As the ledger adds up by default, the limit had room for {number} more like it{with_all}."
-        f" Whether that is wise, whoever set the limit decides: ask {whom}."
+        f"The limit had room for {number} more like it (by the ledger's default sum){with_all}."
+        f" Whether any is wise, whoever set the limit decides: ask {whom}."
     )
 
 

@@ -134,7 +134,7 @@ def _deployment(view: View) -> Iterator[Answer]:
     )
     yield Answer(
         "Floating point",
-        f"Bounds include rounding, and all chance ({', '.join(laws)}) is drawn so that floats are covered."
+        f"Bounds include rounding, and all noise ({', '.join(laws)}) is drawn so that floats are covered."
         if exact
         else "Bounds include rounding; some chance is drawn by another library, or its law is proved for real numbers"
         " only, as the page says.",

@@ -30,8 +30,8 @@ PLAINLY = {
     " covered. 'Public facts' tells where missing values were announced.",
     "that a run stops because a row has no id": "In this run a row without an id would have stopped the run, which"
     " tells that there is such a row. A run that is told to repair leaves it out.",
-    "that a run stops because there are more": "The rows to use were within the declared limit: with more, the run"
-    " would have stopped, and so told it. No row is dropped for that limit.",
+    "that a run stops because there are more": "There were no more rows to use than the declared limit: more would"
+    " have stopped the run, which tells so. No row is dropped for it.",
     "evaluation on private rows": "Other attempts, scores, plots and tuning on these rows, and what was chosen by them,"
     " unless they are charged to the same ledger under the same name.",
     "that a column holds text": "Whether a column holds words or numbers counts as known.",
@@ -64,7 +64,7 @@ WAYS = {
     "exact": "fitted without noise",
 }
 TERMS = {
-    "means": "of every column; of one that the step is not for, 0 with noise",
+    "means": "of every column (of one that the step is not for: 0 with noise)",
     "label-means": "how many rows of each category have which label; mean labels follow from it",
     "squares": "means of every column and of its squares, from which its spread follows",
     "matrix": "means of every column and of all products of two columns",

@@ -236,7 +236,7 @@ def _line(c: Record, noise: Noise, laws: set[str]) -> tuple[Cell, ...]:
     """One line of the table for something that left."""
     one, size = noise.one, number(noise.size)
     cells: list[Cell] = [
-        (noise.name, small(noise.note)),
+        (noise.name, small(noise.note, "; sensitivity of one answer, cost of all" if noise.times > 1 else "")),
         size if noise.times == 1 else (number(noise.times), " × ", size),
         bound(noise.sensitivity) if noise.sensitivity is not None else "-",
         (number(one.noise_scale), small(noise.law) if len(laws) > 1 else None),

@@ -35,7 +35,9 @@ IN_SHORT = {
     "whoever can read the machine's memory": "reading the memory while ppdp runs",
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
 }
-BEFORE = "Nobody’s word: the run was as recorded, ppdp unaltered; nothing in a row came from other people’s rows."
+BEFORE = (
+    "Nobody’s word: run as recorded; ppdp unaltered, without fault; nothing in a row came from other people’s rows."
+)
 PUBLIC_FACTS = "Public facts"
 TRUST = "“Taken on trust”"
 VERIFY = "How to verify"
@@ -208,7 +210,7 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
         f"{whom} confirms in writing that {TRUST} is true and that {used}",
         "“How to check it” succeeds",
-        f"your organisation finds consent, law, bias and accuracy in order, and {accepted}",
+        f"your organisation finds consent, law, and bias and accuracy (on other rows) in order, and {accepted}",
     ]
     listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcd", steps))
     signed = f", {SIGNED}" if signer else ""

@@ -88,7 +88,7 @@ def rests_on(c: Record) -> Sequence[str]:
         by_kind["limit" if capped else _kind(fact)].append(fact)
     last = "" if c.mechanism is None else c.mechanism.formula
     chosen = _chosen(by_kind["number"], c.entrance.domain["n_rows"])  # older certificates list none
-    told = f"; so too that {chosen}" if chosen else ""
+    told = f"; among them: {chosen}" if chosen else ""
     if c.status == "UNCONDITIONAL" and any(fact.name == FILLED for fact in by_kind["number"]):
         told += " (fewer harm only accuracy)"
     return (

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ppdp.data.categories import MISSING, OTHER, coded, distinct, texts_of
+from ppdp.data.categories import MISSING, OTHER, Places, coded, distinct, texts_of
 from ppdp.data.frames import is_gap, numbers, objects
 from ppdp.data.rows import Array, encode_labels
 from ppdp.exceptions import NonNumericData
@@ -124,15 +124,16 @@ class AsText:
 
     def codes(self, column: Any, name: Any) -> Array:
         """The column as numbers; its name is for errors."""
-        return coded(self._texts(column, name), self.labels)
+        places, texts = self._texts(column, name)
+        return np.asarray(coded(texts, self.labels)[places])
 
     def learned(self, column: Any, name: Any) -> tuple[Array, tuple[str, ...]]:
         """The column as codes of all texts that it holds, and these texts, which are private."""
-        texts = self._texts(column, name)
+        places, texts = self._texts(column, name)
         found = distinct(texts)
-        return coded(texts, found), found
+        return np.asarray(coded(texts, found)[places]), found
 
-    def _texts(self, column: Any, name: Any) -> list[str | float]:
+    def _texts(self, column: Any, name: Any) -> tuple[Places, list[str | float]]:
         if kind_of(column.dtype) in ("date", "none"):
             raise NonNumericData(
                 f"the column {name!r} holds {described(column.dtype)}, and categories are text, numbers or truths.",
