@@ -88,9 +88,9 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
     assert bound in answers(first.to_html())["Spent on these people so far"]
     monkeypatch.setattr(account, "MOST_MORE", 3)
     assert room(first.record) == 3
-    assert (
-        "had room for more than 3 more like it (by the ledger’s default sum). Whether"
-        in answers(render_page(first.to_dict()))["Again next month?"]
+    said = answers(render_page(first.to_dict()))["Again next month?"]
+    assert "had room for more than 3 more like it (by the ledger’s default sum). Whether" in said, (
+        "what an attacker can do with all of them is not in it"
     )
     assert total_of_two(second.record) is None, "what the first cost is not in it"
     with Ledger(epsilon=1.0, delta=1e-5):

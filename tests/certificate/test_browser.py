@@ -127,7 +127,7 @@ def test_page_one_is_one_sheet_of_a4(browser, folder):
     for kind in (*KINDS, "everything"):
         browser.show(folder / f"{kind}.html", width=inside[0])
         browser("Emulation.setEmulatedMedia", media="print")
-        assert browser.value("document.querySelector('header').getBoundingClientRect().height") <= inside[1]
+        assert browser.value("document.querySelector('header').getBoundingClientRect().height") <= inside[1], kind
         browser("Emulation.setEmulatedMedia", media="")
 
 

@@ -13,7 +13,7 @@ from ppdp.exceptions import BudgetExceeded
 from ppdp.privacy.ledger.adaptive import Entry, GaussianAccount, refuse_overspend, total_epsilon
 
 NO_LEDGER = "Unknown: no ledger."
-TWICE = "The total is that of whoever is in both runs, even if the table changed."
+TWICE = "That is for whoever is in both runs, even if the table changed."
 OWN = "Before publishing it, read its own page."
 MOST_MORE = 100  # further releases that are counted one by one
 _GAUSSIAN = GaussianAccount(strict=True)

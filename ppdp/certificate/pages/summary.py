@@ -35,9 +35,7 @@ IN_SHORT = {
     "whoever can read the machine's memory": "reading the memory while ppdp runs",
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
 }
-BEFORE = (
-    "Nobody’s word: run as recorded; ppdp unaltered, without fault; nothing in a row came from other people’s rows."
-)
+BEFORE = "Nobody’s word: run as recorded; ppdp unaltered, without fault; nothing in a row came from others’ rows."
 PUBLIC_FACTS = "Public facts"
 TRUST = "“Taken on trust”"
 VERIFY = "How to verify"
