@@ -107,12 +107,11 @@ def test_a_stage_that_looks_for_duplicates_is_not_taken_for_one_that_looks_for_p
 def test_which_file_belongs_to_the_page():
     found = of("unconditional")["May it be published?"]
     assert found.startswith(
-        "Not yet. Yes when (a) the issuer confirms in writing that “Taken on trust” is true and that nothing else"
+        "Not yet. Yes when (a) the issuer vouches in writing for “Taken on trust”, and that nothing else"
     )
     assert re.search(
-        r"\(b\) “How to check it” succeeds; \(c\) your organisation finds consent, law, and bias and accuracy"
-        r" \(on other rows\) in order,"
-        r" and \d\d in 100 good enough\. Then publish the model, as",
+        r"\(b\) “How to check it” succeeds; \(c\) your organisation finds consent, law, \d\d in 100, and bias"
+        r" and accuracy \(on other rows\) in order\. Then publish the model, as",
         found,
     )
     assert "No other file: it may hold private rows. The model in another format: only if made" in found
@@ -157,12 +156,12 @@ def test_who_made_it_when_and_how_to_check_it(tmp_path):
     plain = answers(mean().to_html())
     assert plain["Made by"].startswith("The certificate does not say who is responsible. Made on ")
     assert "without it, the author is unproven" in plain["Made by"]
-    assert "nobody is named as responsible. Have the issuer confirm each point" in plain["Taken on trust"]
+    assert "nobody is named as responsible. Have the issuer confirm each as far as known" in plain["Taken on trust"]
     named = mean(responsible="Ann Author, Clinic", purpose="Planning")
     found = answers(named.to_html())
     assert found["Made by"].startswith("Responsible: “Ann Author, Clinic”. Made on ")
     assert f"on {named['issued']['date'][:10]}, with ppdp {named['versions']['ppdp']}. Who ran" in found["Made by"]
-    assert "Have “Ann Author” confirm each point" in found["Taken on trust"]
+    assert "Have “Ann Author” confirm each as far as known" in found["Taken on trust"]
     assert (
         "Then telephone “Ann Author”, at a number known from elsewhere, and have this digest confirmed."
         in found["How to check it"]

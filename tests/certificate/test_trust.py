@@ -81,7 +81,9 @@ def test_every_declared_fact_of_every_certificate_is_among_them(name):
 def test_ranges_labels_functions_and_settings():
     words = rests_on(document("row map"))
     assert words[0] == ASSUMED
-    assert words[1].startswith("Declared limits: ranges as step 'map' leaves them: every column (-1 to 1)")
+    assert words[1].startswith(
+        "Declared limits, to which values are cut: ranges as step 'map' leaves them: every column (-1 to 1)"
+    )
     assert words[1].endswith("If any was taken from these rows, the promise fails.")
     assert words[2] == "Declared labels: 0, 1. If they were taken from these rows, the promise fails."
     assert words[3].startswith("Declared of step 'map': the function treats rows one by one")
@@ -143,7 +145,9 @@ def test_up_to_twelve_columns_are_named_and_what_several_stages_say_once():
     box = MinMaxScaler(dict.fromkeys(columns, (0, 1 / 3)))
     limits = rests_on(make_pipeline(box, GaussianMechanism()).fit(frame).certificate_.to_dict())[1]
     named = ", ".join(f"{name} (0 to 0.3334)" for name in columns)
-    assert limits.startswith(f"Declared limits, rounded outwards: range of {named}. If any was taken")
+    assert limits.startswith(
+        f"Declared limits, to which values are cut, rounded outwards: range of {named}. If any was taken"
+    )
 
 
 def test_a_fact_of_an_unknown_origin_is_somebodys_word():

@@ -13,8 +13,8 @@ from ppdp.exceptions import BudgetExceeded
 from ppdp.privacy.ledger.adaptive import Entry, GaussianAccount, refuse_overspend, total_epsilon
 
 NO_LEDGER = "Unknown: no ledger."
-TWICE = "That is for whoever is in both runs, even if the table changed."
-OWN = "Before publishing it, read its own page."
+TWICE = "For whoever is in all these runs, even if the table changed."
+OWN = "Before publishing one, read its own page."
 MOST_MORE = 100  # further releases that are counted one by one
 _GAUSSIAN = GaussianAccount(strict=True)
 

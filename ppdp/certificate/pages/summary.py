@@ -180,7 +180,7 @@ def _trusted(view: View, whom: str) -> Cell:
     cut = f" (declared ones beyond the first {MOST_FACTS}: in certificate.json)" if not_shown(view.record) else ""
     return (
         "Nothing proves these points; if one is false, the promise may fail. “Declared”: said by whoever ran the"
-        f" fit{named}. Have {whom} confirm each point and say where each limit came from.",
+        f" fit{named}. Have {whom} confirm each as far as known, and each limit’s origin.",
         items(
             [
                 *(typeset(words) for words in view.rests_on if not words.startswith(READ)),
@@ -199,16 +199,16 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
     if c.status == "SEEDED":
         return "No. Nothing of it is protected."
     ledger = None if c.issued is None else c.issued.ledger
-    used = "nothing else was made from these rows: no run, score, plot or table"
+    used = "nothing else from these rows (run, score, plot, table) got out or guided a choice"
     if ledger is not None:
-        used = "nothing else was made from these rows (run, score, plot, table) but what “Spent” counts"
+        used = "nothing from these rows (run, score, plot, table) got out or guided a choice but what “Spent” counts"
     times = times_in_100(right_guesses(c))
-    accepted = f"{times} in 100 good enough" if times < 100 else "accepts an attacker who is always right"
+    accepted = f"{times} in 100" if times < 100 else "an attacker who is always right"
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
-        f"{whom} confirms in writing that {TRUST} is true and that {used}",
+        f"{whom} vouches in writing for {TRUST}, and that {used}",
         "“How to check it” succeeds",
-        f"your organisation finds consent, law, and bias and accuracy (on other rows) in order, and {accepted}",
+        f"your organisation finds consent, law, {accepted}, and bias and accuracy (on other rows) in order",
     ]
     listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcd", steps))
     signed = f", {SIGNED}" if signer else ""
@@ -307,7 +307,7 @@ def _check(c: Record, signer: str | None, whom: str) -> Cell:
     files = f", {SIGNED}" if signer else ""
     options = OPTIONS if signer else ""
     return (
-        f"Give your IT this page, certificate.json{files} and the released file (FILE). They get ppdp,"
+        f"Give your IT this page, certificate.json{files} and what ppdp exported (FILE). They get ppdp,"
         f" {c.versions['ppdp']} or newer, from a source they trust (none: refuse), not this page’s author (“{VERIFY}”),"
         " and run:",
         points(

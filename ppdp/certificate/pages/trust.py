@@ -163,7 +163,8 @@ def _limits(facts: Sequence[Fact], most_rows: str) -> Iterator[str]:
     named = [f"range{where}{_listed([*dict.fromkeys(one)])}" for where, one in ranges.items()]
     named += [_listed([*dict.fromkeys(others)])] if others else []
     if named:
-        yield f"Declared limits{outwards}: {'; '.join(named)}. If any was taken from these rows, the promise fails."
+        cut = f"Declared limits, to which values are cut{outwards}"
+        yield f"{cut}: {'; '.join(named)}. If any was taken from these rows, the promise fails."
 
 
 def _chosen(facts: Iterable[Fact], n_rows: int) -> str:
