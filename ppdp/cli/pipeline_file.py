@@ -163,7 +163,7 @@ def _refuse_blanks(content: Mapping[str, Any], path: Path) -> None:
             f"blanks are left: {'; '.join(left)}.",
             place=str(path),
             fix="write what the column means, as the line says, never what the data hold; where nobody knows it,"
-            ' "private" for numbers, or "drop".',
+            ' "private" for numbers and text, or "drop".',
         )
 
 
@@ -206,7 +206,7 @@ def _rules(given: Mapping[str, Any], columns: Mapping[str, Any] | None, path: Pa
 
 def _declared_rules(given: Mapping[str, Any], columns: Mapping[str, Any], path: Path) -> DataRules:
     """The rules of a file that declares every column."""
-    from ppdp.transformers.columns.declaration import Declaration
+    from ppdp.transformers.columns.declaration import DROP, Declaration
 
     label, groups = given.get("label"), given.get("groups")
     missing = tuple(given.get("missing", _DEFAULT_MARKERS))
@@ -215,8 +215,10 @@ def _declared_rules(given: Mapping[str, Any], columns: Mapping[str, Any], path: 
             fix = 'column = "drop", or column = ["a", "b"].'
             refuse(f"{key} is declared in [{COLUMNS}].", place=place_of(path, ["data", key]), fix=fix)
     for what, name in (("labels", label), ("ids", groups)):
-        if name in columns:
-            refuse(f"the column of {what} is no feature.", place=place_of(path, [COLUMNS, name]), fix="leave it out.")
+        if columns.get(name, DROP) != DROP:
+            fix = f'take its line out of [{COLUMNS}], or write "{DROP}" there.'
+            refuse(f"the column of {what} is no feature.", place=place_of(path, [COLUMNS, name]), fix=fix)
+    columns = {name: value for name, value in columns.items() if name not in (label, groups)}
     declared = Declaration(dict.fromkeys(columns), columns)
     try:
         declared.column_map()

@@ -168,6 +168,7 @@ def test_from_a_raw_file_to_a_verified_release_that_predicts(init, engine, dose,
         ({"age": "[18, 90]\noutcome = [0, 1]"}, "the column of labels is no feature"),
         ({"label": '"outcome"\ndrop = ["id"]'}, "drop is declared in [columns]"),
         ({"dose": '"drop"\n# dose'}, None),
+        ({"age": '[18, 90]\noutcome = "drop"'}, None),
     ],
 )
 def test_bad_lines(line, words, init, tmp_path, capsys):

@@ -203,6 +203,7 @@ def test_a_plan_needs_no_data_and_says_what_it_pays():
     assert plan.loss.failure == release.failure
     assert release.threshold > 5 * release.noise_scale
     assert plan.in_memory == ()
+    assert f"one needs {release.threshold:.0f} rows" in repr(plan)
 
 
 def test_a_gate_behind_it_adds_its_delta():

@@ -258,8 +258,11 @@ class Plan:
         lines = []
         for release in self.releases:
             served = ", ".join(self.steps[i].name for i in release.serves)
+            needed = (
+                "" if release.threshold is None else f", one needs {release.threshold:.0f} rows of weight, with noise"
+            )
             lines.append(
-                f"release of {release.statistic} for {served}: noise {release.noise_scale:.3g}, mu {release.mu:.3g}"
+                f"release of {release.statistic} for {served}: noise {release.noise_scale:.3g}, mu {release.mu:.3g}{needed}"
             )
         if self.gate is not None:
             lines.append(
