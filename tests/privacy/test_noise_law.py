@@ -204,7 +204,7 @@ class TestRareComparisons:
 
     def test_the_law_when_every_comparison_is_made_by_integers(self, monkeypatch):
         monkeypatch.setattr(module, "_UNDECIDED", 2.0)
-        draws = Noise(5).standard_lattice(20_000) * 2.0**-37
+        draws = Noise(5).standard_lattice(8000) * 2.0**-37
         assert stats.kstest(draws, ndtr, method="asymp").pvalue > FALSE_ALARM
         assert abs(tilt(draws)) < Z_LIMIT
 
