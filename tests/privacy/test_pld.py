@@ -247,7 +247,7 @@ class TestAnswers:
     @pytest.mark.parametrize(
         "step",
         [
-            {"distance": Distance(toggled=16, moved=1e8, radius=0.505), "rate": 0.001218, "noise_scale": 0.241},
+            {"distance": Distance(toggled=4, moved=1e8, radius=0.505), "rate": 0.001218, "noise_scale": 0.241},
             {"distance": Distance(replaced=64, toggled=1), "rate": 5.6e-5, "noise_scale": 0.4},
         ],
         ids=["nothing finite", "too many points"],
