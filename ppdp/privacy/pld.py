@@ -275,7 +275,9 @@ def _repeated(side: Any, times: int) -> Any:
     """dp-accounting's ``self_compose``, but for the search of where its masses begin and end: see :func:`_ends`."""
     first, last = _ends(side._probs, times)
     size = fft.next_fast_len(max(last - first + 1, len(side._probs)))
-    masses = np.roll(np.real(fft.ifft(fft.fft(side._probs, size) ** times)), -first)[: last - first + 1]
+    half = fft.rfft(side._probs, size) ** times  # of real masses; the other half mirrors it to the last bit
+    whole = np.concatenate([half, half[(size - 1) // 2 : 0 : -1].conj()])
+    masses = np.roll(np.real(fft.ifft(whole)), -first)[: last - first + 1]
     beyond = _TAIL - math.expm1(times * math.log1p(-side._infinity_mass))
     return _like(side, times * side._lower_loss + first, masses, beyond)
 

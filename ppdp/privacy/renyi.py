@@ -144,9 +144,11 @@ def renyi_epsilon(curve: Curve, delta: float, orders: Iterable[float] = ORDERS) 
     Source: Asoodeh et al., 2020; Canonne, Kamath and Steinke, 2020, Proposition 12.
     """
     _small(delta)
-    less = math.log(delta)
-    bounds = (curve(a) + ahead - (less + log) / (a - 1) for a, ahead, log in _logs(tuple(orders)))
-    return max(0.0, _rounded_up(min(bounds)))
+    less, least = math.log(delta), math.inf
+    for a, ahead, log in reversed(_logs(tuple(orders))):
+        if ahead - (less + log) / (a - 1) < least:  # else the order is of no use, whatever the curve is there
+            least = min(least, curve(a) + ahead - (less + log) / (a - 1))
+    return max(0.0, _rounded_up(least))
 
 
 def renyi_epsilon_classic(curve: Curve, delta: float, orders: Iterable[float] = ORDERS) -> float:

@@ -64,7 +64,7 @@ def test_no_pair_exceeds_the_sensitivity(loss, distance, max_iter):
         ratio = use(loss, distance, max_iter=max_iter, **parameters)
         X = np.tile([1.0, 0.0], (N, 1))
         first = [Pair.of(X * sign, -X * sign, (np.full(N, y),) * 2) for sign in (1, -1) for y in (0, 1)]
-        reached, _ = attack(world, ratio, draws=6, steps=8, first=first)
+        reached, _ = attack(world, ratio, draws=4, steps=5, first=first)
         assert reached <= ROUNDING
 
 

@@ -134,7 +134,8 @@ def test_bad_parameters_are_errors_before_anything_is_spent():
 
 
 def test_it_keeps_the_contract():
-    check_mechanism(Ridge(solver="moments", noise_scale=0.01, max_iter=2), pairs=2, climbs=4, runs=60)
+    domain = Domain(n_features=2, y_range=(0.0, 1.0))
+    check_mechanism(Ridge(solver="moments", noise_scale=0.01, max_iter=2), domain, pairs=2, climbs=4, runs=60)
 
 
 def test_calibration_is_exact():

@@ -94,7 +94,7 @@ MAPS = {
 
 @pytest.mark.parametrize("name", MAPS)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.repeated("name", keep=2)
+@pytest.mark.repeated("distance")
 def test_no_row_moves_further(distance, name):
     k, settings = MAPS[name]
     world = World(BALLS[1], distance, deleted=True)

@@ -57,7 +57,7 @@ def top(A):
 def test_no_pair_exceeds_the_map(variant, domain, distance):
     world = World(domain, distance, labels=True, deleted=True)
     chain = Chain.of([RandomProjection(3, seed=1, **variant)], domain, distance)
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=20, steps=15 if distance.moved else 5)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=10, steps=8 if distance.moved else 3)
     assert reached <= ROUNDING
     if distance.moved == 0:
         assert chain.distance == distance

@@ -30,7 +30,7 @@ def test_no_pair_exceeds_the_map(name, domain, distance):
     domain = domain.but(max_missing=gaps)
     world = World(domain, distance, gaps=gaps, labels=True, deleted=True)
     chain = Chain.of([stages(domain.d)[name]], domain, distance)
-    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=15, steps=15 if distance.moved else 5)
+    reached, _ = attack(world, lambda pair: chain.use(pair, world.free), draws=8, steps=8 if distance.moved else 3)
     assert reached <= ROUNDING
 
 

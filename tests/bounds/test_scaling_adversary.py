@@ -29,7 +29,7 @@ FORMS = pytest.mark.parametrize(
 @FORMS
 @pytest.mark.parametrize("domain", [*domains(9, 1, max_missing=0)[:1], *domains(9, 3, max_missing=0)], ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.repeated("domain", "form", keep=2)
+@pytest.mark.repeated("domain", "form")
 def test_floor_form_holds_for_all_data(domain, distance, form):
     world = World(domain, distance, deleted=True)
     chain = Chain.of([StandardScaler(0.3 / math.sqrt(domain.d), **form)], domain, distance)
@@ -40,7 +40,7 @@ def test_floor_form_holds_for_all_data(domain, distance, form):
 @FORMS
 @pytest.mark.parametrize("domain", [*domains(9, 1, max_missing=0)[:1], *domains(9, 3, max_missing=0)], ids=named)
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.repeated("domain", "form", keep=2)
+@pytest.mark.repeated("domain", "form")
 def test_conditional_form_holds_at_the_smallest_deviation(domain, distance, form):
     world = World(domain, distance, deleted=True)
 
@@ -185,7 +185,7 @@ def deviation(rows):
 @SHAPES
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
 @pytest.mark.parametrize("share", [0.3, 0.8])  # the larger is above any deviation of some of these rows
-@pytest.mark.repeated("domain", "form", "share", keep=2)
+@pytest.mark.repeated("domain", "form", "share")
 def test_one_scale_for_all_columns_holds_for_all_data(domain, distance, form, share):
     world = World(domain, distance, deleted=True)
     chain = Chain.of([StandardScaler(share, per_column=False, **form)], domain, distance)
@@ -196,7 +196,7 @@ def test_one_scale_for_all_columns_holds_for_all_data(domain, distance, form, sh
 @POOLED
 @SHAPES
 @pytest.mark.parametrize("distance", DISTANCES, ids=named)
-@pytest.mark.repeated("domain", "form", keep=2)
+@pytest.mark.repeated("domain", "form")
 def test_one_scale_for_all_columns_holds_at_the_smallest_deviation(domain, distance, form):
     world = World(domain, distance, deleted=True)
 

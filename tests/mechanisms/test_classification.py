@@ -55,7 +55,7 @@ class TestWhatIsLearned:
 
     def test_coefficients_tend_to_those_of_scikit_learn(self, two):
         X, y = (table[:300] for table in two)
-        settings = {"noise_scale": 1e-6, "max_iter": 1200, "clip": 100.0, "coef_norm": 100.0, "step_size": 2.0}
+        settings = {"noise_scale": 1e-6, "max_iter": 500, "clip": 100.0, "coef_norm": 100.0, "step_size": 2.0}
         model = LogisticRegression((0, 1), random_state=0, alpha=1.0, **settings).fit(X, y)
         public = PublicRegression(tol=1e-10).fit(X, y)
         np.testing.assert_allclose(model.coef_, public.coef_, atol=2e-3)
@@ -63,7 +63,7 @@ class TestWhatIsLearned:
 
     def test_coefficients_of_three_classes_tend_to_those_of_scikit_learn(self, three):
         X, y = (table[:300] for table in three)
-        settings = {"noise_scale": 1e-6, "max_iter": 1200, "clip": 100.0, "coef_norm": 100.0, "step_size": 2.0}
+        settings = {"noise_scale": 1e-6, "max_iter": 500, "clip": 100.0, "coef_norm": 100.0, "step_size": 2.0}
         model = LogisticRegression(random_state=0, alpha=1.0, **settings).fit(X, y)
         public = PublicRegression(tol=1e-10).fit(X, y)
         np.testing.assert_allclose(model.coef_, public.coef_, atol=3e-3)

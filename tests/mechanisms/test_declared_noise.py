@@ -252,7 +252,7 @@ def test_projections_are_of_the_declared_rank():
     X[:, 0] = 0.7
     domain = Domain(n_rows=N, n_features=40, row_norm=1.0, max_missing=0)
     question, noise = mechanism.question(domain), Noise(9)
-    released = np.array([mechanism.release(Rows.of(X), question, noise, scale)["answer"] for _ in range(2500)])
+    released = np.array([mechanism.release(Rows.of(X), question, noise, scale)["answer"] for _ in range(1500)])
     along = released[:, 0] / scale**2
     across = released[:, 1:] / (np.sqrt(released[:, :1]) * scale)
 

@@ -101,7 +101,7 @@ class TestAnswers:
         mechanism = GaussianMechanism("count")
         question = mechanism.question(BOX)
         noise = Noise(0)
-        drawn = np.concatenate([mechanism.release(rows, question, noise, 3.0)["answer"] for _ in range(4000)])
+        drawn = np.concatenate([mechanism.release(rows, question, noise, 3.0)["answer"] for _ in range(1500)])
         assert drawn.mean() == pytest.approx(200, abs=0.25)
         assert drawn.std() == pytest.approx(3.0, rel=0.05)
 

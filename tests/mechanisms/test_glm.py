@@ -73,7 +73,7 @@ class TestWhatIsLearned:
     @kinds
     def test_coefficients_are_those_of_the_minimiser(self, kind):
         X, y = problem(kind, n=500)
-        settings = {"noise_scale": 1e-5, "max_iter": 700, "clip": 100.0, "coef_norm": 20.0, "step_size": 0.3}
+        settings = {"noise_scale": 1e-5, "max_iter": 300, "clip": 100.0, "coef_norm": 20.0, "step_size": 0.3}
         model = kind(random_state=0, **settings).fit(X, y)
         public = linear_model.TweedieRegressor(power=POWER[kind], alpha=0, link="log", solver="newton-cholesky")
         public.fit(X, y)

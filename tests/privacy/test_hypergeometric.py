@@ -19,12 +19,14 @@ def exactly(a, b, z):
     peak, width = mp.log(x / y), 1 / mp.sqrt(x * y * (b + z * (x - y)))
 
     def height(t):
-        return -z / (1 + mp.e**t) - a * mp.log1p(mp.e**-t) - (b - a) * mp.log1p(mp.e**t)
+        odds = mp.exp(t)
+        return -z / (1 + odds) + a * t - b * mp.log1p(odds)
 
     ends = [4, 12, 40, 200]
     points = [*(peak - width * end for end in ends[::-1]), peak, *(peak + width * end for end in ends)]
-    area = mp.quad(lambda t: mp.e ** (height(t) - height(peak)), points)
-    return z + height(peak) + mp.log(area) - mp.loggamma(a) - mp.loggamma(b - a) + mp.loggamma(b)
+    top = height(peak)
+    area = mp.quad(lambda t: mp.exp(height(t) - top), points)
+    return z + top + mp.log(area) - mp.loggamma(a) - mp.loggamma(b - a) + mp.loggamma(b)
 
 
 CORNERS = [

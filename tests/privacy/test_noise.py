@@ -43,7 +43,7 @@ class TestTheRelease:
         errors = (Noise(11).release(np.full(400_000, value), noise_scale, bound) - value) / noise_scale
         assert abs(errors.mean()) * math.sqrt(errors.size) < Z_LIMIT
         assert abs((errors**2).mean() - 1) * math.sqrt(errors.size / 2) < Z_LIMIT
-        assert stats.kstest(errors, "norm").pvalue > FALSE_ALARM
+        assert stats.kstest(errors, "norm", method="asymp").pvalue > FALSE_ALARM
 
     @pytest.mark.parametrize("noise_scale", [1.0, 0.1, 1 / 3, 1e-6, 2.0**-26])
     @pytest.mark.parametrize("value", [0.0, 1.0, -0.3])
@@ -239,19 +239,6 @@ class TestAdversaries:
             assert abs(released.mean() - mean) < Z_LIMIT * noise_scale / math.sqrt(1000)
         np.testing.assert_allclose(large - small, 0.8, atol=2 * half_step, rtol=2.0**-50)
 
-    def test_the_same_under_optimised_python(self):
-        script = (
-            "import numpy as np\n"
-            "from ppdp.exceptions import InvalidParameter\n"
-            "from ppdp.privacy.noise.sampler import Noise\n"
-            "v = [1.0, 0.2, float('nan'), float('inf'), -1e300]\n"
-            "a, b = Noise(1).release(v, 2e-6, 1.0), Noise(1).release([1, 0.2, 0, 1, -1], 2e-6, 1.0)\n"
-            "try: Noise().release(v, 1e-13, 1.0)\n"
-            "except InvalidParameter: print(__debug__, (a == b).all(), np.abs(a).max() < 1.0001)"
-        )
-        done = subprocess.run([sys.executable, "-O", "-c", script], capture_output=True, text=True, check=True)
-        assert done.stdout.split() == ["False", "True", "True"]
-
 
 class TestTheSource:
     def test_seeded_noise_is_reproducible_and_says_so(self):
@@ -301,18 +288,26 @@ class TestTheSource:
         assert (repr(Noise()), repr(Noise(12345))) == ("Noise()", "Noise(seeded)")
 
     @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
-    def test_forks_do_not_share_noise(self):
+    def test_forks_do_not_share_noise_and_optimised_python_draws_the_same(self):
         script = (
-            "import os; from ppdp.privacy.noise.sampler import Noise\n"
+            "import os, numpy as np\n"
+            "from ppdp.exceptions import InvalidParameter\n"
+            "from ppdp.privacy.noise.sampler import Noise\n"
+            "v = [1.0, 0.2, float('nan'), float('inf'), -1e300]\n"
+            "a, b = Noise(1).release(v, 2e-6, 1.0), Noise(1).release([1, 0.2, 0, 1, -1], 2e-6, 1.0)\n"
+            "try: Noise().release(v, 1e-13, 1.0)\n"
+            "except InvalidParameter: print(__debug__, (a == b).all(), np.abs(a).max() < 1.0001, flush=True)\n"
             "noise = Noise(); noise.standard_lattice(1000)\n"
             "child = os.fork(); os.fork()\n"
             "os.write(1, (' '.join(map(str, noise.standard_lattice(50))) + '\\n').encode())\n"
             "if child: os.waitpid(-1, 0); os.waitpid(-1, 0)"
         )
         done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=False
+            [sys.executable, "-O", "-W", "ignore", "-c", script], capture_output=True, text=True, check=False
         )
-        drawn = done.stdout.split()
+        optimised, *drawn = done.stdout.splitlines()
+        assert optimised == "False True True"
+        drawn = " ".join(drawn).split()
         assert len(drawn) == len(set(drawn)) == 4 * 50
 
     def test_threads_do_not_share_noise_and_may_build_the_table_together(self):
@@ -321,7 +316,7 @@ class TestTheSource:
         with ThreadPoolExecutor(8) as pool:
             drawn = np.concatenate(list(pool.map(noise.standard_lattice, [20_000] * 16)))
         assert len(np.unique(drawn)) > 0.999 * drawn.size
-        assert stats.kstest(drawn * 2.0**-37, "norm").pvalue > FALSE_ALARM
+        assert stats.kstest(drawn * 2.0**-37, "norm", method="asymp").pvalue > FALSE_ALARM
 
     def test_the_precision_of_mpmath_is_the_users(self):
         with mpmath.workprec(61):

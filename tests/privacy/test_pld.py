@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import subprocess
-import sys
 
 import mpmath as mp
 import numpy as np
@@ -249,7 +247,7 @@ class TestAnswers:
     @pytest.mark.parametrize(
         "step",
         [
-            {"distance": Distance(toggled=16, moved=1e8, radius=0.505), "rate": 0.001218, "noise_scale": 0.241},
+            {"distance": Distance(toggled=4, moved=1e8, radius=0.505), "rate": 0.001218, "noise_scale": 0.241},
             {"distance": Distance(replaced=64, toggled=1), "rate": 5.6e-5, "noise_scale": 0.4},
         ],
         ids=["nothing finite", "too many points"],
@@ -333,11 +331,6 @@ class TestLeastNoise:
             least_noise(lambda sigma: PrivacyLoss(mu=1.0), 0.1, 1e-6)
         with pytest.raises(ImpossibleBudget):
             least_noise(lambda sigma: PrivacyLoss(mu=1 / sigma), 0.0, 1e-6)
-
-
-def test_the_heavy_library_is_imported_on_first_use():
-    code = "import sys, ppdp.privacy.pld, ppdp; assert 'dp_accounting' not in sys.modules"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_fixed_size_profiles_compose_to_the_closed_form_on_full_batches():

@@ -50,7 +50,7 @@ STAGES = {
 
 @pytest.mark.parametrize("name", [n for n in STAGES if n != "left out"])
 @pytest.mark.parametrize("domain", DOMAINS, ids=["column", "ball", "box"])
-@pytest.mark.repeated("name", "domain", keep=3)
+@pytest.mark.repeated("name", "domain", keep=2)
 def test_the_contract_of_a_stage(name, domain):
     check_stage(STAGES[name], domain, pairs=rounds(3), climbs=rounds(5))
 

@@ -100,7 +100,7 @@ def test_the_norm_is_computed(transformer):
 
 
 @known
-@pytest.mark.repeated("transformer", keep=2)  # what is computed of each stands above
+@pytest.mark.repeated("transformer")  # what is computed of each stands above
 def test_it_keeps_the_contract(transformer):
     assert 0.5 < check_stage(Public(transformer), Domain(n_features=D), pairs=rounds(4), climbs=rounds(4)) <= 1 + 1e-9
 

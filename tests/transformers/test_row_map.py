@@ -80,7 +80,7 @@ def test_rows_on_which_it_fails_become_the_centre():
 
 
 @pytest.mark.parametrize("function", [None, np.tanh, doubled])
-@pytest.mark.repeated("function", keep=2)
+@pytest.mark.repeated("function")
 def test_it_keeps_the_contract(function):
     stage = RowMap(function, out_norm=0.7, lipschitz=2.0 if function is doubled else 1.0)
     assert 0.9 < check_stage(stage, DOMAIN, pairs=8, climbs=10) <= 1

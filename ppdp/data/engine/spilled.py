@@ -201,8 +201,9 @@ def in_order(words: Words) -> Positions:
     order = (packed & low).astype(np.intp)
     packed |= low
     close = np.flatnonzero(packed[1:] == packed[:-1])
-    some = np.union1d(close, close + 1)
-    order[some] = order[some][np.argsort(words[order[some]], kind="stable")]
+    if close.size:
+        some = np.union1d(close, close + 1)
+        order[some] = order[some][np.argsort(words[order[some]], kind="stable")]
     return order
 
 

@@ -161,12 +161,13 @@ def _damped(values: Array, cross: Array, noise: float, weight: float, most: floa
     The normal equations have noise of variance ``noise² (1/weight² + |theta|²)``, coefficients a prior variance that is
     as large as they turn out to be, up to ``most`` together: a fixed point.
     """
-    square = most
+    square, squares = most, values**2
     for _ in range(_ROUNDS):
         error = noise**2 * (1 / weight**2 + square)
         prior = max(square / len(values), 1e-12 * most)
-        theta = values * prior / (values**2 * prior + error) * cross
-        unsure = prior * error / (values**2 * prior + error)
+        certain = squares * prior + error
+        theta = values * prior / certain * cross
+        unsure = prior * error / certain
         before, square = square, min(float((theta**2 + unsure).sum()), most)
         if square == before:
             break

@@ -130,20 +130,28 @@ def smallest(records: Array, groups: Groups) -> Positions:
 
     A gap counts as larger than any number.
     """
-    found = groups.first.copy()
-    several = groups.sizes > 1
-    owner = np.repeat(np.arange(len(several)), groups.sizes)
+    found, sizes = groups.first.copy(), groups.sizes
+    several = sizes > 1
+    owner = np.repeat(np.arange(len(several)), sizes)
     open_ = several[owner]
     rows, owner = groups.order[open_], owner[open_]
     for column in records.T:
         if not len(rows):
             break
         values = np.where(np.isnan(column[rows]), np.inf, column[rows])
-        starts = np.flatnonzero(np.diff(owner, prepend=-1))
-        least = np.repeat(np.minimum.reduceat(values, starts), np.diff(starts, append=len(rows)))
-        rows, owner = rows[values == least], owner[values == least]
-        starts = np.flatnonzero(np.diff(owner, prepend=-1))
+        starts, counts = _runs(owner)
+        least = values == np.repeat(np.minimum.reduceat(values, starts), counts)
+        rows, owner = rows[least], owner[least]
+        starts, counts = _runs(owner)
         found[owner[starts]] = rows[starts]
-        open_ = np.repeat(np.diff(starts, append=len(rows)) > 1, np.diff(starts, append=len(rows)))
+        open_ = np.repeat(counts > 1, counts)
         rows, owner = rows[open_], owner[open_]
     return found
+
+
+def _runs(owner: Positions) -> tuple[Positions, Positions]:
+    """Where each run of equal numbers begins, and how long it is."""
+    new = np.ones(len(owner) + 1, dtype=bool)
+    new[1:-1] = owner[1:] != owner[:-1]
+    ends = np.flatnonzero(new)
+    return ends[:-1], ends[1:] - ends[:-1]

@@ -197,7 +197,7 @@ class TestOrder:
         assert max(room(order) for order in (*ORDERS[::5], 2e4, 1e5)) <= best * (1 + 1e-6)
 
     @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
-    @pytest.mark.repeated("epsilon", "delta", keep=5)
+    @pytest.mark.repeated("epsilon", "delta", keep=3)
     def test_gaussian_spends_never_get_more_than_they_exactly_may_and_nearly_as_much(self, epsilon, delta):
         share = 10.0
         ledger = Ledger(epsilon=epsilon, delta=delta, accounting="renyi")

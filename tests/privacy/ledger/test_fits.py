@@ -41,7 +41,7 @@ def model(**parameters):
 
 
 def in_a_worker():
-    return model().fit(X, Y)
+    return model(dataset="built there").fit(X, Y)
 
 
 def mean(**parameters):
@@ -236,14 +236,17 @@ class TestOtherProcesses:
         assert all(issued(one)["travels"] for one in fitted)
         assert issued(model().fit(X, Y))["travels"] == 4  # two went, two came back
 
-    @pytest.mark.parametrize("method", ["fork", "spawn"])
+    @pytest.mark.parametrize("method", ["fork", "a new interpreter"])
     def test_what_a_worker_builds_and_fits_is_not_alone(self, method):
-        if method not in multiprocessing.get_all_start_methods():
+        if method == "a new interpreter":  # those of joblib are there already
+            fitted = joblib.Parallel(n_jobs=2)([joblib.delayed(in_a_worker)()])[0]
+        elif method not in multiprocessing.get_all_start_methods():
             pytest.skip("no such processes here")
-        with ProcessPoolExecutor(1, multiprocessing.get_context(method)) as workers:
-            fitted = workers.submit(in_a_worker).result()
+        else:
+            with ProcessPoolExecutor(1, multiprocessing.get_context(method)) as workers:
+                fitted = workers.submit(in_a_worker).result()
         assert (issued(fitted)["fit"], bool(issued(fitted)["travels"])) == (1, True)
-        assert issued(model().fit(X, Y))["travels"] == 1
+        assert issued(model(dataset="built there").fit(X, Y))["travels"] == 1
 
     def test_a_search_that_travels_takes_its_own_name_and_the_ledger_along(self, tmp_path):
         pickle.dumps(PrivateSearchCV(model(), GRID, dataset="study"))

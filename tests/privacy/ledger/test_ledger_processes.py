@@ -116,7 +116,10 @@ def test_processes_neither_lose_nor_duplicate_a_spend_nor_pass_the_limit_togethe
     room_for_20 = {"epsilon": 0.1, "delta": PrivacyLoss(0.01 * math.sqrt(20)).delta(0.1) / HELD}
     limits = {"free.sqlite": {}, "limited.sqlite": room_for_20}
     ledgers = [Ledger(tmp_path / name, **limit) for name, limit in limits.items()]
-    context = multiprocessing.get_context("spawn")
+    forked = "forkserver" in multiprocessing.get_all_start_methods()  # off a new process, which alone imports
+    context = multiprocessing.get_context("forkserver" if forked else "spawn")
+    if forked:
+        context.set_forkserver_preload([__name__])
     together = context.Barrier(3)
     workers = [context.Process(target=spend_ten, args=(ledgers, worker, together)) for worker in range(3)]
     for worker in workers:
