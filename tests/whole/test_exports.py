@@ -70,16 +70,45 @@ class TestExports:
         assert files("ppdp").joinpath("py.typed").is_file()
 
 
+FOREIGN = ("sklearn", "scipy")
+FRESH = """
+import json, sys
+from contextlib import suppress
+from importlib import import_module
+import numpy, sklearn, scipy
+
+wanted, brought = json.loads(sys.argv[1]), set(sys.modules)
+
+
+class ScikitLearnFirst:
+    # Before a module of ours is loaded, what it wants of scikit-learn and scipy is.
+    def find_spec(self, name, path=None, target=None):
+        known = set(sys.modules)
+        for other in wanted.get(name, ()):
+            with suppress(ModuleNotFoundError):  # a name in a module
+                import_module(other)
+        brought.update(sys.modules.keys() - known)
+
+
+sys.meta_path.insert(0, ScikitLearnFirst())
+from ppdp import *
+loaded = set(sys.modules)
+import ppdp.plot, ppdp.pipeline.planning.comparison, ppdp.testing
+print(json.dumps([list(brought), list(loaded), list(sys.modules)]))
+"""
+
+
 @cache
-def loaded_by(*codes):
-    """Modules that are loaded once a fresh interpreter has run each of some pieces of code, one after the other."""
-    script = "\n".join(f"{code}\nimport json, sys\nprint(json.dumps(list(sys.modules)))" for code in codes)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
-    return [set(json.loads(line)) for line in done.stdout.splitlines()]
-
-
-EVERYTHING = "from ppdp import *"
-PLOTS_AND_CHECKS = "import ppdp.plot, ppdp.pipeline.planning.comparison, ppdp.testing"
+def loaded():
+    """Modules that are loaded in a fresh interpreter: by what ppdp takes of scikit-learn and scipy, by ``from ppdp
+    import *``, and by plots and checks after that."""
+    wanted = {
+        module: [name for name in imports_of(module, everywhere=False) if name.split(".")[0] in FOREIGN]
+        for module in MODULES
+    }
+    line = [sys.executable, "-c", FRESH, json.dumps(wanted)]
+    done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=120)
+    return [set(names) for names in json.loads(done.stdout)]
 
 
 HEAVY = {
@@ -102,22 +131,18 @@ HEAVY = {
 class TestImport:
     @pytest.mark.long
     def test_brings_nothing_heavy_that_scikit_learn_does_not(self):
-        foreign = {
-            n for m in MODULES for n in imports_of(m, everywhere=False) if n.split(".")[0] in ("sklearn", "scipy")
-        }
-        loaded, _ = loaded_by(EVERYTHING, PLOTS_AND_CHECKS)
-        named = sorted({n for n in foreign if n in loaded})
-        brought = loaded - loaded_by("".join(f"import {name}\n" for name in named))[0]
+        by_scikit_learn, by_ppdp, _ = loaded()
+        brought = by_ppdp - by_scikit_learn
         assert not {name.split(".")[0] for name in brought} & HEAVY
         assert {name.split(".")[0] for name in brought} <= {"ppdp", *sys.stdlib_module_names}
 
     def test_pictures_and_contract_tests_bring_nothing_until_they_are_used(self):
         """Matplotlib is for drawing; a stage is checked without a test framework and without this folder."""
-        _, loaded = loaded_by(EVERYTHING, PLOTS_AND_CHECKS)
-        assert not loaded & {"matplotlib", "pytest", "neighbours", "adversary"}
+        *_, then = loaded()
+        assert not then & {"matplotlib", "pytest", "neighbours", "adversary"}
 
     def test_heavy_packages_are_imported_where_they_are_used(self):
-        shipped, _ = loaded_by(EVERYTHING, PLOTS_AND_CHECKS)
+        _, shipped, _ = loaded()
         for module in set(MODULES) & shipped:
             tops = {name.split(".")[0] for name in imports_of(module, everywhere=False)}
             assert not tops & (HEAVY - {"sklearn"}), module
