@@ -6,7 +6,6 @@ import importlib.metadata
 import json
 import subprocess
 import sys
-from functools import cache
 from importlib.resources import files
 from types import FunctionType
 
@@ -70,7 +69,6 @@ class TestExports:
         assert files("ppdp").joinpath("py.typed").is_file()
 
 
-FOREIGN = ("sklearn", "scipy")
 FRESH = """
 import json, sys
 from contextlib import suppress
@@ -98,19 +96,6 @@ print(json.dumps([list(brought), list(loaded), list(sys.modules)]))
 """
 
 
-@cache
-def loaded():
-    """Modules that are loaded in a fresh interpreter: by what ppdp takes of scikit-learn and scipy, by ``from ppdp
-    import *``, and by plots and checks after that."""
-    wanted = {
-        module: [name for name in imports_of(module, everywhere=False) if name.split(".")[0] in FOREIGN]
-        for module in MODULES
-    }
-    line = [sys.executable, "-c", FRESH, json.dumps(wanted)]
-    done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=120)
-    return [set(names) for names in json.loads(done.stdout)]
-
-
 HEAVY = {
     "cryptography",
     "dp_accounting",
@@ -131,19 +116,22 @@ HEAVY = {
 class TestImport:
     @pytest.mark.long
     def test_brings_nothing_heavy_that_scikit_learn_does_not(self):
-        by_scikit_learn, by_ppdp, _ = loaded()
+        """Nor do pictures and contract tests before they are used: Matplotlib is for drawing, and a stage is checked
+        without a test framework and without this folder."""
+        wanted = {
+            module: [
+                name for name in imports_of(module, everywhere=False) if name.split(".")[0] in ("sklearn", "scipy")
+            ]
+            for module in MODULES
+        }
+        line = [sys.executable, "-c", FRESH, json.dumps(wanted)]
+        done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=120)
+        by_scikit_learn, by_ppdp, by_all = (set(names) for names in json.loads(done.stdout))
         brought = by_ppdp - by_scikit_learn
         assert not {name.split(".")[0] for name in brought} & HEAVY
         assert {name.split(".")[0] for name in brought} <= {"ppdp", *sys.stdlib_module_names}
-
-    def test_pictures_and_contract_tests_bring_nothing_until_they_are_used(self):
-        """Matplotlib is for drawing; a stage is checked without a test framework and without this folder."""
-        *_, then = loaded()
-        assert not then & {"matplotlib", "pytest", "neighbours", "adversary"}
-
-    def test_heavy_packages_are_imported_where_they_are_used(self):
-        _, shipped, _ = loaded()
-        for module in set(MODULES) & shipped:
+        assert not by_all & {"matplotlib", "pytest", "neighbours", "adversary"}
+        for module in by_ppdp & {*MODULES}:  # a heavy package is imported where it is used
             tops = {name.split(".")[0] for name in imports_of(module, everywhere=False)}
             assert not tops & (HEAVY - {"sklearn"}), module
 
