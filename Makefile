@@ -26,7 +26,7 @@ ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
 
 # A worker compiles what it imports unless that was done before, and both workers begin at the same moment. What is wrong
 # with the tests is said by them.
-COLLECT := -m pytest --collect-only -qq --assert=plain > /dev/null
+COLLECT := -m pytest --collect-only --imports -qq --assert=plain > /dev/null
 
 .PHONY: demo docs test quick attack lint types unit oldest compiled compiled-oldest python clean
 

@@ -22,7 +22,7 @@ def pytest_configure(config):
     if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))  # a ledger waits for its disk at every spend
     effort.pytest_configure(config)
-    config.pluginmanager.register(Collecting())
+    config.pluginmanager.register(Collecting(config.getoption("--imports")))
 
 
 class Forgetful(dict):

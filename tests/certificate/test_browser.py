@@ -62,6 +62,7 @@ def contents_of(browser):
 @every_scheme
 @every_screen
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.repeated("kind")
 def test_page_opens_without_a_word_on_the_console_and_fits(browser, folder, kind, width, dark):
     page = folder / f"{kind}.html"
     browser.show(page, width=width, dark=dark, phone=width == PHONE)

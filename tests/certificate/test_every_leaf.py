@@ -80,7 +80,7 @@ def looked_at(content: Any, name: str):
 
 class TestEveryLeaf:
     @some_kinds
-    @pytest.mark.repeated("name", keep=2)
+    @pytest.mark.repeated("name")
     def test_digest_and_seal_find_every_change(self, name):
         content = document(name)
         for path, value in leaves(content):

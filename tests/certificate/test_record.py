@@ -27,12 +27,12 @@ GOLDEN = sorted(path for path in FOLDER.glob("*/*.json") if path.name != FIGURES
 PLAIN = {str: "string", float: "number", int: "integer", bool: "boolean", NoneType: "null"}
 
 
-@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_every_release_is_read_and_written_as_it_was(path):
-    text = path.read_text("utf-8")
-    record = parse(json.loads(text))
-    assert json.dumps(written(record), indent=2, ensure_ascii=False) + "\n" == text
-    assert (record.issued is None) == (record.schema == "ppdp-certificate/1")
+def test_every_release_is_read_and_written_as_it_was():
+    for path in GOLDEN:
+        text = path.read_text("utf-8")
+        record = parse(json.loads(text))
+        assert json.dumps(written(record), indent=2, ensure_ascii=False) + "\n" == text, path
+        assert (record.issued is None) == (record.schema == "ppdp-certificate/1"), path
 
 
 @zoo

@@ -12,6 +12,14 @@ from _pytest.doctest import DoctestModule
 class Collecting:
     """Registered by the configuration, since hooks of a conftest are asked of the files beside it only."""
 
+    def __init__(self, imports: bool) -> None:
+        self.imports = imports
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pycollect_makeitem(self):
+        """With ``--imports`` a module is imported, and nothing is made of what it holds."""
+        return [] if self.imports else None
+
     @pytest.hookimpl(wrapper=True)
     def pytest_collect_file(self, file_path: Path):
         """Modules without examples are not searched for them."""

@@ -68,11 +68,11 @@ def test_notebooks_run(notebook: Path, tmp_path: Path, monkeypatch: pytest.Monke
             run("".join(cell["source"]), notebook, names)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_links_lead_somewhere(page: Path) -> None:
-    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
-    missing = [t for t in targets if "://" not in t and not (page.parent / t).exists()]
-    assert missing == []
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+        missing = [t for t in targets if "://" not in t and not (page.parent / t).exists()]
+        assert missing == [], page
 
 
 def test_the_picture_of_the_front_page_is_of_the_code_above_it() -> None:

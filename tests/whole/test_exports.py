@@ -6,7 +6,6 @@ import importlib.metadata
 import json
 import subprocess
 import sys
-from functools import cache
 from importlib.resources import files
 from types import FunctionType
 
@@ -70,16 +69,31 @@ class TestExports:
         assert files("ppdp").joinpath("py.typed").is_file()
 
 
-@cache
-def loaded_by(*codes):
-    """Modules that are loaded once a fresh interpreter has run each of some pieces of code, one after the other."""
-    script = "\n".join(f"{code}\nimport json, sys\nprint(json.dumps(list(sys.modules)))" for code in codes)
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
-    return [set(json.loads(line)) for line in done.stdout.splitlines()]
+FRESH = """
+import json, sys
+from contextlib import suppress
+from importlib import import_module
+import numpy, sklearn, scipy
+
+wanted, brought = json.loads(sys.argv[1]), set(sys.modules)
 
 
-EVERYTHING = "from ppdp import *"
-PLOTS_AND_CHECKS = "import ppdp.plot, ppdp.pipeline.planning.comparison, ppdp.testing"
+class ScikitLearnFirst:
+    # Before a module of ours is loaded, what it wants of scikit-learn and scipy is.
+    def find_spec(self, name, path=None, target=None):
+        known = set(sys.modules)
+        for other in wanted.get(name, ()):
+            with suppress(ModuleNotFoundError):  # a name in a module
+                import_module(other)
+        brought.update(sys.modules.keys() - known)
+
+
+sys.meta_path.insert(0, ScikitLearnFirst())
+from ppdp import *
+loaded = set(sys.modules)
+import ppdp.plot, ppdp.pipeline.planning.comparison, ppdp.testing
+print(json.dumps([list(brought), list(loaded), list(sys.modules)]))
+"""
 
 
 HEAVY = {
@@ -102,23 +116,22 @@ HEAVY = {
 class TestImport:
     @pytest.mark.long
     def test_brings_nothing_heavy_that_scikit_learn_does_not(self):
-        foreign = {
-            n for m in MODULES for n in imports_of(m, everywhere=False) if n.split(".")[0] in ("sklearn", "scipy")
+        """Nor do pictures and contract tests before they are used: Matplotlib is for drawing, and a stage is checked
+        without a test framework and without this folder."""
+        wanted = {
+            module: [
+                name for name in imports_of(module, everywhere=False) if name.split(".")[0] in ("sklearn", "scipy")
+            ]
+            for module in MODULES
         }
-        loaded, _ = loaded_by(EVERYTHING, PLOTS_AND_CHECKS)
-        named = sorted({n for n in foreign if n in loaded})
-        brought = loaded - loaded_by("".join(f"import {name}\n" for name in named))[0]
+        line = [sys.executable, "-c", FRESH, json.dumps(wanted)]
+        done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=120)
+        by_scikit_learn, by_ppdp, by_all = (set(names) for names in json.loads(done.stdout))
+        brought = by_ppdp - by_scikit_learn
         assert not {name.split(".")[0] for name in brought} & HEAVY
         assert {name.split(".")[0] for name in brought} <= {"ppdp", *sys.stdlib_module_names}
-
-    def test_pictures_and_contract_tests_bring_nothing_until_they_are_used(self):
-        """Matplotlib is for drawing; a stage is checked without a test framework and without this folder."""
-        _, loaded = loaded_by(EVERYTHING, PLOTS_AND_CHECKS)
-        assert not loaded & {"matplotlib", "pytest", "neighbours", "adversary"}
-
-    def test_heavy_packages_are_imported_where_they_are_used(self):
-        shipped, _ = loaded_by(EVERYTHING, PLOTS_AND_CHECKS)
-        for module in set(MODULES) & shipped:
+        assert not by_all & {"matplotlib", "pytest", "neighbours", "adversary"}
+        for module in by_ppdp & {*MODULES}:  # a heavy package is imported where it is used
             tops = {name.split(".")[0] for name in imports_of(module, everywhere=False)}
             assert not tops & (HEAVY - {"sklearn"}), module
 

@@ -1,13 +1,13 @@
 """Every bound has a page with its proof, and the pages and the code name each other."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from ppdp import Adjacency, Domain
 from ppdp.bounds import FORMULAS
-from ppdp.core.formula import Formula
 from ppdp.mechanisms.base import Mechanism
 from ppdp.testing import REGISTRY
 
@@ -17,10 +17,8 @@ INDEX = THEORY / "README.md"
 PAGES = sorted(page for page in THEORY.glob("*.md") if page != INDEX)
 HEADINGS = ["Statement", "Assumptions", "Proof", "What is wrong in print", "Numbers", "Code"]
 
-every_formula = pytest.mark.parametrize("formula", FORMULAS.values(), ids=list(FORMULAS))
-every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 
-
+@cache
 def text(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
@@ -31,29 +29,29 @@ def listed(page: Path) -> list[str]:
     return re.findall(r"`([^`]+)`", line[1]) if line else []
 
 
-@every_formula
-def test_formula_says_what_it_computes_and_is_proved_on_its_page_which_links_its_code(formula: Formula) -> None:
-    page = THEORY / f"{formula.page}.md"
-    assert (formula.function.__doc__ or "").strip()
-    assert formula.id in listed(page)
-    assert f"](../../{formula.function.__module__.replace('.', '/')}.py)" in text(page)
+def test_formulas_say_what_they_compute_and_are_proved_on_their_page_which_links_their_code() -> None:
+    for formula in FORMULAS.values():
+        page = THEORY / f"{formula.page}.md"
+        assert (formula.function.__doc__ or "").strip(), formula.id
+        assert formula.id in listed(page)
+        assert f"](../../{formula.function.__module__.replace('.', '/')}.py)" in text(page), formula.id
 
 
-@every_page
-def test_page_proves_its_own_formulas_only(page: Path) -> None:
-    assert {FORMULAS[name].page for name in listed(page)} <= {page.stem}
+def test_pages_prove_their_own_formulas_only() -> None:
+    for page in PAGES:
+        assert {FORMULAS[name].page for name in listed(page)} <= {page.stem}
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if "\nFormulas: " in text(p)], ids=lambda page: page.stem)
-def test_page_has_its_parts_in_order(page: Path) -> None:
-    headings = re.findall(r"^## (.*)$", text(page), flags=re.M)
-    assert [heading for heading in headings if heading in HEADINGS] == HEADINGS
+def test_pages_have_their_parts_in_order() -> None:
+    for page in (page for page in PAGES if "\nFormulas: " in text(page)):
+        headings = re.findall(r"^## (.*)$", text(page), flags=re.M)
+        assert [heading for heading in headings if heading in HEADINGS] == HEADINGS, page.stem
 
 
-@every_page
-def test_index_leads_to_the_page_and_lists_its_formulas(page: Path) -> None:
-    (row,) = [line for line in text(INDEX).splitlines() if line.startswith("|") and f"]({page.name})" in line]
-    assert re.findall(r"`([^`/]+)`", row) == listed(page)
+def test_index_leads_to_the_pages_and_lists_their_formulas() -> None:
+    for page in PAGES:
+        rows = [line for line in text(INDEX).splitlines() if line.startswith("|") and f"]({page.name})" in line]
+        assert [re.findall(r"`([^`/]+)`", row) for row in rows] == [listed(page)], page.stem
 
 
 def test_code_refers_to_pages_that_exist() -> None:
@@ -79,26 +77,27 @@ def test_stages_and_mechanisms_say_where_their_formulas_are_proved(kind: type) -
 LETTERS = re.compile(r"[αβγδεηκλμνπρστφψωΔΣΦ‖≤≥√∑]|\b[nd] =|\w_\d")
 
 
-@every_page
-def test_page_begins_with_plain_sentences(page: Path) -> None:
+def test_pages_begin_with_plain_sentences() -> None:
     """What it shows, for whom, and what follows for a user, before any letter."""
-    title, opening = text(page).split("\n\n")[:2]
-    words = opening.split()
-    assert title.startswith("# ")
-    assert opening[0].isalpha()
-    assert 30 <= len(words) <= 90
-    assert 2 <= len(re.findall(r"[.](?:\s|$)", opening)) <= 5
-    assert "for" in words
-    assert not LETTERS.search(opening)
+    for page in PAGES:
+        title, opening = text(page).split("\n\n")[:2]
+        words = opening.split()
+        assert title.startswith("# "), page.stem
+        assert opening[0].isalpha(), page.stem
+        assert 30 <= len(words) <= 90, page.stem
+        assert 2 <= len(re.findall(r"[.](?:\s|$)", opening)) <= 5, page.stem
+        assert "for" in words, page.stem
+        assert not LETTERS.search(opening), page.stem
 
 
 def test_the_map_of_lemmas_is_that_of_the_pages() -> None:
     """A page that uses a lemma of another one stands behind its name in the index, and no other does."""
+    words = {page: " ".join(text(page).split()) for page in PAGES}
     entries = re.findall(r"^\* (.*(?:\n  .*)*)", text(INDEX).split("## Which page uses which lemma")[1], flags=re.M)
     for entry in entries:
         homes, users = entry.split(":")[0], entry.split(":", 1)[1]
         for name in re.findall(r"\*\*((?:Lemma|Theorem) [A-Z])\*\*", homes):
             uses = re.compile(rf"\b{name}\b")
-            named = {page.name for page in PAGES if uses.search(" ".join(text(page).split()))}
+            named = {page.name for page in PAGES if uses.search(words[page])}
             proved = {page.name for page in PAGES if f"**{name}" in text(page)}
             assert set(re.findall(r"\]\((.*?)\)", users)) == named - proved, name

@@ -6,6 +6,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from sources import MODULES, tree_of
+
 from ppdp import exceptions
 
 ROOT = Path(__file__).parents[2]
@@ -46,9 +48,9 @@ def prose(page: Path) -> str:
     return re.sub(r"`[^`\n]*`", "`code`", text)
 
 
-def errors(source: Path) -> Iterator[str]:
+def errors(module: str) -> Iterator[str]:
     """What its errors say: literals in calls of their classes, in refusals, and every ``fix``."""
-    for node in ast.walk(ast.parse(source.read_text("utf-8"))):
+    for node in ast.walk(tree_of(module)):
         if not isinstance(node, ast.Call):
             continue
         name = getattr(node.func, "id", getattr(node.func, "attr", ""))
@@ -63,11 +65,10 @@ def errors(source: Path) -> Iterator[str]:
 def said() -> dict[str, str]:
     manual = tomllib.loads((ROOT / "ppdp" / "cli" / "manual.toml").read_text("utf-8"))
     parts = [manual["overview"], *manual["shared"].values(), *manual["commands"].values()]
-    sources = sorted((ROOT / "ppdp").rglob("*.py"))
     return {
         **{page.relative_to(ROOT).as_posix(): prose(page) for page in PAGES},
         "ppdp help": "\n".join(parts),
-        **{source.relative_to(ROOT).as_posix(): "\n".join(errors(source)) for source in sources},
+        **{module: "\n".join(errors(module)) for module in MODULES},
     }
 
 
