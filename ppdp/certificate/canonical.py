@@ -12,7 +12,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ppdp.certificate.form import Test, quick_test
 from ppdp.certificate.record import FIRST, SINCE_SECOND, Record, read_as
 from ppdp.exceptions import CertificateError
 
@@ -89,13 +88,7 @@ def schema(version: int = NEWEST) -> dict[str, Any]:
 
 
 @cache
-def _quick_test(version: int) -> Test:
-    return quick_test(schema(version))
-
-
-@cache
-def validator(version: int = NEWEST) -> Any:
-    """What jsonschema makes of the schema."""
+def _validator(version: int) -> Any:
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend
 
@@ -103,19 +96,13 @@ def validator(version: int = NEWEST) -> Any:
     return extend(Draft202012Validator, type_checker=whole)(schema(version))
 
 
-def _first_error(version: int, content: Any) -> Any:
-    if _quick_test(version)(content):
-        return None
-    from jsonschema.exceptions import best_match
-
-    return best_match(validator(version).iter_errors(content))
-
-
 def parse(content: Any) -> Record:
     """Read a document by the schema of its version; no value is converted.
 
     :class:`CertificateError` if it does not have the form of a certificate.
     """
+    from jsonschema.exceptions import best_match
+
     name = content.get("schema") if isinstance(content, dict) else None
     found = FORM.fullmatch(name) if isinstance(name, str) else None
     if found is None:
@@ -126,7 +113,7 @@ def parse(content: Any) -> Record:
             f"its form is {name}, and this ppdp reads up to ppdp-certificate/{NEWEST}: a newer ppdp is needed.",
             fix="pip install --upgrade ppdp.",
         )
-    error = _first_error(version, content)
+    error = best_match(_validator(version).iter_errors(content))
     if error is not None:
         place = "/".join(map(str, error.absolute_path)) or "the document"
         fix = "use the file as it was issued."
