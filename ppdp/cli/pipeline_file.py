@@ -215,7 +215,7 @@ def _declared_rules(given: Mapping[str, Any], columns: Mapping[str, Any], path: 
             fix = 'column = "drop", or column = ["a", "b"].'
             refuse(f"{key} is declared in [{COLUMNS}].", place=place_of(path, ["data", key]), fix=fix)
     for what, name in (("labels", label), ("ids", groups)):
-        if columns.get(name, DROP) != DROP:
+        if name is not None and columns.get(name, DROP) != DROP:
             fix = f'take its line out of [{COLUMNS}], or write "{DROP}" there.'
             refuse(f"the column of {what} is no feature.", place=place_of(path, [COLUMNS, name]), fix=fix)
     columns = {name: value for name, value in columns.items() if name not in (label, groups)}

@@ -258,12 +258,9 @@ class Plan:
         lines = []
         for release in self.releases:
             served = ", ".join(self.steps[i].name for i in release.serves)
-            needed = (
-                "" if release.threshold is None else f", one needs {release.threshold:.0f} rows of weight, with noise"
-            )
-            lines.append(
-                f"release of {release.statistic} for {served}: noise {release.noise_scale:.3g}, mu {release.mu:.3g}{needed}"
-            )
+            told = f"release of {release.statistic} for {served}: noise {release.noise_scale:.3g}, mu {release.mu:.3g}"
+            needed = "" if release.threshold is None else f", one needs {release.threshold:.0f} rows and their noise"
+            lines.append(f"{told}{needed}")
         if self.gate is not None:
             lines.append(
                 f"gate: {len(self.conditions)} condition(s), {self.gate.kind} noise, passes in 99 % of cases from a"
