@@ -18,8 +18,7 @@ from effort import rounds
 
 import ppdp
 from ppdp import Certificate, make_pipeline
-from ppdp.certificate.canonical import parse
-from ppdp.exceptions import CertificateError, PpdpError
+from ppdp.exceptions import PpdpError
 from ppdp.interop.sklearn import Block, ColumnMap
 from ppdp.mechanisms import GaussianMechanism
 from ppdp.pipeline.release.export import CERTIFICATE, EXAMPLE, INFERENCE, MANIFEST, PARAMETERS, README
@@ -98,8 +97,6 @@ def exports(patients, tmp_path_factory):
         with zipfile.ZipFile(folder / f"{name}.zip") as archive:
             found.append((pipe, {member: archive.read(member) for member in archive.namelist()}, hashed))
         ppdp.load(folder / f"{name}.zip", functions=FUNCTIONS)  # whatever is imported on the way is now
-    with pytest.raises(CertificateError):
-        parse({"schema": "ppdp-certificate/2", "steps": [{}]})  # and what says where a form is another one
     return found
 
 
