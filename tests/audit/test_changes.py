@@ -43,7 +43,7 @@ def halved(plan):
     return replace(plan, mechanism=replace(plan.mechanism, noise_scale=plan.mechanism.noise_scale / 2))
 
 
-def used(plan, evaluations=120):
+def used(plan, evaluations=80):
     """The largest share of each claim of the parts of a plan that has any."""
     report = attack_stability(plan, evaluations=rounds(evaluations), seconds=None)
     assert not report.violated, report
