@@ -314,7 +314,7 @@ def test_sketched_text(tmp_path):
 
 
 def test_membership(tmp_path, monkeypatch):
-    monkeypatch.setattr(membership, "STEPS", 40)
+    monkeypatch.setattr(membership, "STEPS", 30)
     page = membership.main(["--quick", "--out", str(tmp_path)])
     assert (tmp_path / "images" / "membership.png").stat().st_size > 10_000
     assert float(cells(page, "LoRA-FA, no noise")[0].split(" / ")[1]) == 1
