@@ -197,8 +197,7 @@ def attack_output(
     confidence = check_confidence(confidence)
     if folder is not None:
         check_verdict(folder, slices, confidence, slice_runs=SLICE)
-    settings = {"folder": folder, "n_jobs": n_jobs, "random_state": random_state}
-    trials = make_trials(target, slices, slice_runs=SLICE, **settings)
+    trials = make_trials(target, slices, slice_runs=SLICE, folder=folder, n_jobs=n_jobs, random_state=random_state)
     if folder is not None:
         record_verdict(folder, slices, confidence)  # before anybody looks
     return judged(target, trials, confidence=confidence)

@@ -159,6 +159,7 @@ class Noise:
         self._generator = None if random_state is None else _generator(random_state)
         bits = getattr(self._generator, "bit_generator", None)
         self._bits = bits if isinstance(bits, np.random.PCG64) else None
+        self._half = 0  # whether half of a word of 64 bits waits in the generator
 
     @property
     def seeded(self) -> bool:
@@ -272,7 +273,8 @@ class Noise:
         """The only source of randomness: the operating system's entropy, or a seed for tests."""
         if self._generator is None:
             return os.urandom(count)
-        if self._bits is None or count % 8:
+        if self._bits is None or count % 8 or self._half:
+            self._half ^= -(-count // 4) % 2
             return self._generator.bytes(count)
         return self._bits.random_raw(count // 8).tobytes()  # the same bytes in a tenth of the time
 
