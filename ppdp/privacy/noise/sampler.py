@@ -155,11 +155,14 @@ class Noise:
     (2,)
     """
 
+    _bits: np.random.PCG64 | None = None  # of a seed
+    _half = 0  # whether half of a word of 64 bits waits there
+
     def __init__(self, random_state: int | np.random.RandomState | np.random.Generator | None = None) -> None:
         self._generator = None if random_state is None else _generator(random_state)
         bits = getattr(self._generator, "bit_generator", None)
-        self._bits = bits if isinstance(bits, np.random.PCG64) else None
-        self._half = 0  # whether half of a word of 64 bits waits in the generator
+        if isinstance(bits, np.random.PCG64):
+            self._bits = bits
 
     @property
     def seeded(self) -> bool:
