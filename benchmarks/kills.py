@@ -95,9 +95,9 @@ def keep_fitting(folder: Path, writer: int, rows: Path | None = None) -> None:
 
 def keep_exporting(folder: Path, writer: int, pipe: Pipeline) -> None:
     """Until killed."""
-    os.write(writer, b".")
     for turn in count():
         pipe.export(folder / f"{os.getpid()}-{turn}")
+        os.write(writer, b"." * (not turn))  # however slow the machine is, something is exported
         pipe.export(folder / f"{os.getpid()}-{turn}.zip")
         pipe.export(folder / CURRENT, overwrite=True)
 

@@ -158,7 +158,7 @@ def attack_membership(
     >>> from ppdp.mechanisms import LogisticRegression
     >>> from ppdp.transformers import NormClipper
     >>> pipe = make_pipeline(NormClipper(), LogisticRegression((0, 1), max_iter=2), epsilon=3.0)
-    >>> report = attack_membership(pipe, domain=Domain(n_rows=20, n_features=1), models=100, random_state=0)
+    >>> report = attack_membership(pipe, domain=Domain(n_rows=20, n_features=1), models=40, random_state=0)
     >>> report.violated
     False
     """

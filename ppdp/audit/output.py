@@ -196,8 +196,8 @@ def attack_output(
     slices = -(-integer("runs", runs, least=LEAST_RUNS, most=MOST_RUNS) // (2 * SLICE))
     confidence = check_confidence(confidence)
     if folder is not None:
-        check_verdict(folder, slices, confidence)
-    trials = make_trials(target, slices, folder=folder, n_jobs=n_jobs, random_state=random_state)
+        check_verdict(folder, slices, confidence, slice_runs=SLICE)
+    trials = make_trials(target, slices, slice_runs=SLICE, folder=folder, n_jobs=n_jobs, random_state=random_state)
     if folder is not None:
         record_verdict(folder, slices, confidence)  # before anybody looks
     return judged(target, trials, confidence=confidence)

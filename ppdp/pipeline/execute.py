@@ -95,16 +95,14 @@ class _Fold:
                 self._measure(release, rows)
         for condition in way.conditions:
             self.margin = min(self.margin, condition.margin(rows))
+        if position == self.last:
+            self._gate()
+            way = self.plan.steps[position].way  # of the rung that was passed
         if way.name == "noisy":
             fitted = stage.read(self._moments(), way, domain)
         else:
             none = Rows.of(np.empty((0, rows.d)))
             fitted = stage.prepare(rows if way.name == "exact" else none, way, domain)
-        if position == self.last:
-            self._gate()
-            if self.plan.rungs:
-                way = self.plan.steps[position].way
-                fitted = stage.prepare(rows, way, domain)
         result = rows.each(partial(_applied, stage, fitted), way.domain.d)
         self.moments = stage.carry(self._moments(), fitted) if way.affine else None
         return result

@@ -92,7 +92,7 @@ def check_mechanism(
     Examples
     --------
     >>> from ppdp.mechanisms import GaussianMechanism
-    >>> 0.9 < check_mechanism(GaussianMechanism(), runs=800) <= 1
+    >>> 0.9 < check_mechanism(GaussianMechanism(), pairs=4, runs=800) <= 1
     True
     """
     contract = all(hasattr(mechanism, name) for name in ("question", "release", "read"))

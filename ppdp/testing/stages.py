@@ -93,7 +93,7 @@ def check_stage(stage: Any, domain: Domain | None = None, *, pairs: int = 15, cl
     Examples
     --------
     >>> from ppdp.transformers import NormClipper
-    >>> 0.9 < check_stage(NormClipper(0.5), climbs=5) <= 1
+    >>> 0.9 < check_stage(NormClipper(0.5), pairs=4, climbs=5) <= 1
     True
     """
     rng = np.random.default_rng(seed)

@@ -23,7 +23,8 @@ from ppdp.audit.foreign import numbers_of
 from ppdp.exceptions import InvalidParameter
 from ppdp.privacy.noise.sampler import Noise
 
-RUNS = 2000
+pytestmark = pytest.mark.usefixtures("short_slices")
+RUNS = 1200
 
 
 def laplace(scale):
@@ -44,7 +45,7 @@ def target(release=HONEST, left=0.0, right=1.0, epsilon=1.0, **settings):
 
 class TestForeignTargets:
     def test_an_honest_claim_is_not_exceeded(self):
-        finding = attack_output(target(), runs=RUNS, random_state=0)
+        finding = attack_output(target(), runs=2000, random_state=0)
         assert not finding.violated
         assert 0.2 < finding.epsilon_low < 1
 

@@ -18,6 +18,7 @@ from ppdp.mechanisms.query.signs import FLIPS
 from ppdp.testing.neighbours import World
 from ppdp.transformers import GridDeduplicator, MeanImputer, MinMaxScaler, NormClipper, RandomProjection, StandardScaler
 
+pytestmark = pytest.mark.usefixtures("short_slices")
 N, D = 6, 4
 FACTS = Domain(n_rows=N, n_features=D, max_missing=0)
 FEW = FACTS.but(n_rows=3)
@@ -42,7 +43,7 @@ def halved(plan):
     return replace(plan, mechanism=replace(plan.mechanism, noise_scale=plan.mechanism.noise_scale / 2))
 
 
-def used(plan, evaluations=120):
+def used(plan, evaluations=80):
     """The largest share of each claim of the parts of a plan that has any."""
     report = attack_stability(plan, evaluations=rounds(evaluations), seconds=None)
     assert not report.violated, report
@@ -111,7 +112,7 @@ def few_pairs(monkeypatch):
 class TestHalfOfTheNoise:
     @pytest.mark.parametrize("noise", [GaussianMechanism("rows"), LaplaceMechanism("rows")], ids=repr)
     def test_is_refuted(self, noise):
-        epsilon, runs = (3.0, 4000) if isinstance(noise, LaplaceMechanism) else (8.0, 2000)
+        epsilon, runs = (3.0, 3000) if isinstance(noise, LaplaceMechanism) else (8.0, 900)
         report = audit(halved(planned(RANGE, noise, epsilon=epsilon, domain=FEW)), evaluations=60, runs=rounds(runs))
         assert report.output.violated, report
         assert not report.stability.violated
@@ -122,7 +123,7 @@ class TestHalfOfTheNoise:
     def test_of_others_is_refuted(self, of):
         sketch = RANGE, RandomProjection(2, family="oporp"), LaplaceMechanism("rows")
         plan = planned(*sketch, delta=0, domain=FEW)
-        runs = 2000 if of == "a mean" else 3000
+        runs = 1200 if of == "a mean" else 3000
         if of == "a mean":
             domain = FEW.but(n_rows=2, n_features=1)
             plan = planned(CLIP, LaplaceMechanism("mean"), delta=0, adjacency=CHANGES["length"], domain=domain)
@@ -188,7 +189,7 @@ class TestPairsOfOnesOwn:
     def test_a_chosen_pair_shows_the_halved_noise(self):
         plan = halved(planned(RANGE, GaussianMechanism("rows"), epsilon=8.0))
         target = PlanTarget("it", plan, *self.pair([0, 30.0, 0.5, 0]))
-        assert attack_output(target, runs=2000).violated
+        assert attack_output(target, runs=1200).violated
 
 
 class TestPrivateRows:

@@ -14,9 +14,11 @@ from ppdp.exceptions import InvalidParameter
 from ppdp.mechanisms import GaussianMechanism, LaplaceMechanism
 from ppdp.transformers import Deduplicator, MeanImputer, NormClipper, StandardScaler
 
+pytestmark = pytest.mark.usefixtures("short_slices")
 DOMAIN = Domain(n_rows=8, n_features=1)
 QUICK = {"evaluations": 60, "runs": 4000}
-BRIEF = {"evaluations": 20, "runs": 2000}  # where it does not matter what is found
+BRIEF = {"evaluations": 20, "runs": 200}  # where it does not matter what is found
+SOME = {"evaluations": 20, "runs": 1200}
 
 
 def mean(mechanism=None, **parameters) -> Pipeline:
@@ -25,19 +27,19 @@ def mean(mechanism=None, **parameters) -> Pipeline:
 
 
 @pytest.fixture(scope="module")
-def sound() -> AuditReport:
+def sound(short_slices) -> AuditReport:
     return audit(mean(), DOMAIN, **QUICK)
 
 
 @pytest.fixture(scope="module")
-def broken() -> AuditReport:
+def broken(short_slices) -> AuditReport:
     plan = mean().plan(DOMAIN)
     halved = replace(plan.mechanism, noise_scale=plan.mechanism.noise_scale / 2)
-    return audit(replace(plan, mechanism=halved), **{**QUICK, "runs": 2000})
+    return audit(replace(plan, mechanism=halved), **{**QUICK, "runs": 1200})
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory):
+def kept(tmp_path_factory, short_slices):
     """An audit, and the folder that keeps it."""
     folder = tmp_path_factory.mktemp("audit")
     return audit(mean(), DOMAIN, folder=folder, **BRIEF), folder
@@ -114,9 +116,9 @@ class TestKinds:
     def test_statistics_of_a_map_that_is_released_are_told_apart(self):
         steps = [("clip", NormClipper(1.0)), ("scale", StandardScaler(statistics="noisy"))]
         plan = Pipeline(steps, epsilon=5.0, delta=1e-6).plan(DOMAIN.but(n_rows=40))
-        assert not audit(plan, **BRIEF).violated
+        assert not audit(plan, **SOME).violated
         halved = tuple(replace(release, noise_scale=release.noise_scale / 2) for release in plan.releases)
-        found = audit(replace(plan, releases=halved), **BRIEF)
+        found = audit(replace(plan, releases=halved), **SOME)
         assert found.output.violated
         assert not found.stability.violated
 
@@ -156,7 +158,7 @@ class TestVacuous:
     """A public number of rows is counted: no row can change it."""
 
     def test_parts_in_which_nothing_moved_are_named(self, no_trials):
-        found = audit(mean(LaplaceMechanism("count")), DOMAIN, evaluations=20, runs=2000)
+        found = audit(mean(LaplaceMechanism("count")), DOMAIN, **BRIEF)
         assert found.stability.vacuous == ("mean, end to end",)
         assert found.word == "NOT REFUTED"
         assert "Of mean, end to end: nothing moved on any pair" in found.verdict

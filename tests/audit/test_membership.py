@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import pytest
+from effort import rounds
 from scipy.special import expit, ndtri
 from sklearn.metrics import roc_auc_score
 
@@ -23,6 +24,12 @@ from ppdp.transformers import PCA, NormClipper
 
 FEW = Domain(n_rows=12, n_features=1, max_missing=0)
 LABELS = np.array(["no", "yes"])
+
+
+@pytest.fixture(autouse=True)
+def few_pairs(monkeypatch):
+    """How far apart the two datasets are that are looked for does not matter: bugs are planted beside chosen rows."""
+    monkeypatch.setattr(membership, "PAIRS", rounds(30))
 
 
 def pipeline(model=None, epsilon=5.0, **parameters):
@@ -160,11 +167,6 @@ class TestOneTraining:
 
 
 class TestGoingOn:
-    @pytest.fixture(autouse=True)
-    def few_pairs(self, monkeypatch):
-        """How far apart the two datasets are does not matter here."""
-        monkeypatch.setattr(membership, "PAIRS", 20)
-
     def run(self, folder, train=None, **settings):
         plan = pipeline().plan(FEW)
         return attack_membership(train or plan, folder=folder, models=60, random_state=0, **settings)

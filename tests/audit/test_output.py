@@ -114,14 +114,14 @@ class TestBugsInCode:
     def test_in_one_mechanism(self, monkeypatch):
         honest = laplace.laplace_release
         monkeypatch.setattr(laplace, "laplace_release", lambda n, v, scale, b, **k: honest(n, v, scale / 2, b, **k))
-        assert attacked(TARGETS["Laplace count"]()).violated
+        assert attacked(TARGETS["Laplace count"](), 600).violated
 
     def test_noise_that_comes_twice_is_found(self, monkeypatch):
         """Two numbers with one and the same noise: each has the right scale, their difference has none."""
         target = TARGETS["Gaussian histogram"]()
         honest = Noise._standard_cells
         monkeypatch.setattr(Noise, "_standard_cells", lambda self, size: np.repeat(honest(self, 1), size))
-        assert attacked(target).violated
+        assert attacked(target, 600).violated
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def guessed():
     """A plan that runs on the same dataset twice, and what is found."""
     target = TARGETS["deduplication"]()
     target = dataclasses.replace(target, right=target.left)
-    return target, attacked(target)
+    return target, attacked(target, 600)
 
 
 class TestPower:
@@ -236,4 +236,4 @@ def test_the_claim_is_that_of_the_plan(guessed):
     target, finding = guessed
     assert isinstance(target, PlanTarget)
     assert (finding.mu, finding.epsilon, finding.delta) == (target.plan.loss.mu, 5.0, 1e-6)
-    assert finding.runs == 1200
+    assert finding.runs == 600

@@ -25,7 +25,7 @@ def attacked(name, runs=60):
 @pytest.mark.parametrize("name", GATES)
 @pytest.mark.repeated("name", keep=2)
 def test_gates_are_not_refuted(name):
-    finding = attacked(name, 100)
+    finding = attacked(name)
     assert not finding.violated
     assert finding.excess <= 0
 
@@ -66,7 +66,7 @@ def test_a_rung_that_is_one_row_too_low_is_found(monkeypatch):
     monkeypatch.setattr(
         Gate, "of", lambda *given, rungs, **named: honest(*given, rungs=(rungs[0] - 1, *rungs[1:]), **named)
     )
-    assert attacked("ladder, first rung closed").violated
+    assert attacked("ladder, first rung closed", 30).violated
 
 
 def test_half_of_the_noise_on_a_margin_is_found(monkeypatch):

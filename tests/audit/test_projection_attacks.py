@@ -12,6 +12,9 @@ SHAPES = [(20, 2, 1), (20, 2, 5), (20, 5, 50), (64, 10, 8), (64, 10, 128)]
 PAIRS = 40
 
 
+pytestmark = pytest.mark.usefixtures("short_slices")
+
+
 def released(V, rank, rng):
     Z = rng.standard_normal((len(V), rank))
     return Z @ (Z.T @ V)
@@ -84,7 +87,7 @@ def test_a_projection_that_is_used_twice_hides_no_more_than_its_noise():
             ForeignTarget(
                 f"fresh {fresh}", lambda data, noise, fresh=fresh: two_steps(data, noise, fresh=fresh), 0, 1, 1.0, 0.02
             ),
-            runs=3000,
+            runs=2400,
             random_state=0,
         )
         for fresh in (False, True)

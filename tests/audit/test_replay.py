@@ -110,12 +110,15 @@ def renamed(pipe):
     return twin
 
 
+SEEN_ON_FEW_PAIRS = {"cancellation": 6, "counts of few bits": 6, "uneven noise": 10, "a tree of sums": 10}
+
+
 @pytest.mark.repeated("called")
 @pytest.mark.parametrize("called", [lambda pipe: pipe, renamed], ids=["as planted", "renamed"])
 @pytest.mark.parametrize("kind", PLANTED)
 def test_a_planted_bug_is_refuted_whatever_it_is_called(kind, called, stars):
-    if kind != "single precision":  # seen on few pairs: all are tried
-        stars(10 if kind in ("uneven noise", "a tree of sums") else 6)
+    if kind != "single precision":  # all are tried
+        stars(SEEN_ON_FEW_PAIRS.get(kind, 2))
     rows, pipe = PLANTED[kind]
     labels = (rows[:, 0] > 0).astype(int)
     report = audit(called(pipe), data=(rows, labels), seconds=60.0)

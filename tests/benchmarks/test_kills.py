@@ -17,8 +17,8 @@ def kills():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_exports_are_whole_and_the_ledger_holds_every_started_fit(tmp_path):
-    found = kills().main(20, tmp_path)  # which raises where an export does not load or the ledger misses a fit
-    assert found.kills == 20
+    found = kills().main(12, tmp_path)  # which raises where an export does not load or the ledger misses a fit
+    assert found.kills == 12
     assert 0 < found.acknowledged <= found.recorded <= found.begun
     assert found.settled <= found.recorded
     assert found.exports > 0

@@ -15,13 +15,14 @@ import pytest
 from ppdp.privacy.noise import sampler
 
 _SYSTEM, _OWNER = os.urandom, os.getpid()
-_state = {"drawn": np.random.default_rng(0)}
+_state = {"source": np.random.default_rng(0), "waiting": b""}
+AHEAD = 2**12  # bytes that are drawn at once: asking for few takes as long
 
 
 def seeded(name: str) -> None:
     """From here on everything is drawn as the name says."""
     seed = zlib.crc32(name.encode())
-    _state["drawn"] = np.random.default_rng(seed)
+    _state.update(source=np.random.default_rng(seed), waiting=b"")
     np.random.seed(seed)  # noqa: NPY002  estimators of others draw from it
 
 
@@ -29,7 +30,11 @@ def drawn(count: int) -> bytes:
     """Bytes for the sampler of noise, unless a test looks at what it asks of the system."""
     if os.urandom is not _SYSTEM or os.getpid() != _OWNER:
         return os.urandom(count)
-    return _state["drawn"].bytes(count)
+    words = -(-max(count, 1) // 4) * 4  # NumPy draws whole words of 32 bits
+    if words > len(_state["waiting"]):
+        _state["waiting"] += _state["source"].bytes(-(-max(words, AHEAD) // 8) * 8)
+    found, _state["waiting"] = _state["waiting"][:count], _state["waiting"][words:]
+    return found
 
 
 def in_place_of_the_system() -> None:

@@ -19,12 +19,12 @@ STAGES = [kind for kind in REGISTRY.values() if issubclass(kind, Stage)]
 BOX = Domain(n_rows=14, n_features=2, row_norm=math.sqrt(2), entry_bound=1.0, min_present=14, classes=(0, 1))
 
 
-@pytest.mark.parametrize("left_out", DOMAINS, ids=["one column", "ball", "box"])
+@pytest.mark.parametrize("domain", DOMAINS, ids=["one column", "ball", "box"])
 @pytest.mark.parametrize("kind", STAGES, ids=lambda kind: kind.__name__)
-@pytest.mark.repeated("left_out")
-def test_the_example_keeps_the_contract(kind, left_out, monkeypatch):
-    """On two of three domains, in an attack on every two."""
-    monkeypatch.setattr("ppdp.testing.stages.DOMAINS", tuple(facts for facts in DOMAINS if facts != left_out))
+@pytest.mark.repeated("domain")
+def test_the_example_keeps_the_contract(kind, domain, monkeypatch):
+    """On one of three domains, in an attack on each."""
+    monkeypatch.setattr("ppdp.testing.stages.DOMAINS", (domain,))
     assert 0 <= check_stage(kind.example(), pairs=rounds(4), climbs=rounds(6)) <= 1 + 1e-9
 
 

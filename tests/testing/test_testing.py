@@ -20,6 +20,7 @@ from ppdp.transformers.base import RowWiseTransformer, Transformer
 from ppdp.transformers.way import Way
 
 N = 10
+SMALL = Domain(n_features=2)
 
 
 class Own(RowWiseTransformer):
@@ -296,7 +297,7 @@ def test_a_margin_must_change_by_at_most_one(promise, monkeypatch, unit, holds):
             return X
 
     if holds:
-        check_stage(Conditional(), pairs=6, climbs=10)
+        check_stage(Conditional(), SMALL, pairs=6, climbs=10)
     else:
         with pytest.raises(AssertionError, match="the margin of 'positive' changes by 2, more than 1"):
             check_stage(Conditional())
@@ -313,9 +314,9 @@ def test_nothing_is_promised_where_a_condition_fails(promise, monkeypatch):
             measures = {"own.margin": lambda rows, unit: -math.inf}
             return (Way.by("own.map", domain, distance, measures=measures),)
 
-    assert check_stage(Never(), pairs=6, climbs=10) == 0
+    assert check_stage(Never(), SMALL, pairs=6, climbs=10) == 0
 
 
 def test_a_seed_decides_the_draws():
-    one, other, third = (check_stage(NormClipper(0.3), pairs=2, climbs=2, seed=seed) for seed in (1, 1, 2))
+    one, other, third = (check_stage(NormClipper(0.3), SMALL, pairs=2, climbs=2, seed=seed) for seed in (1, 1, 2))
     assert one == other != third

@@ -155,8 +155,14 @@ class Noise:
     (2,)
     """
 
+    _bits: np.random.PCG64 | None = None  # of a seed
+    _half = 0  # whether half of a word of 64 bits waits there
+
     def __init__(self, random_state: int | np.random.RandomState | np.random.Generator | None = None) -> None:
         self._generator = None if random_state is None else _generator(random_state)
+        bits = getattr(self._generator, "bit_generator", None)
+        if isinstance(bits, np.random.PCG64):
+            self._bits = bits
 
     @property
     def seeded(self) -> bool:
@@ -268,7 +274,12 @@ class Noise:
 
     def random_bytes(self, count: int) -> bytes:
         """The only source of randomness: the operating system's entropy, or a seed for tests."""
-        return os.urandom(count) if self._generator is None else self._generator.bytes(count)
+        if self._generator is None:
+            return os.urandom(count)
+        if self._bits is None or count % 8 or self._half:
+            self._half ^= -(-count // 4) % 2
+            return self._generator.bytes(count)
+        return self._bits.random_raw(count // 8).tobytes()  # the same bytes in a tenth of the time
 
 
 def _position(detail: Words) -> Integers:
