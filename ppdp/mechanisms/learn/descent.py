@@ -92,8 +92,10 @@ class ClippedGradient:
                     residuals *= np.minimum(limits / length, 1.0)[:, None]
             residuals *= self.weight[part, None]
             whole = len(X) // BLOCK * BLOCK
-            total = summed(X[:whole].reshape(-1, BLOCK, d), residuals[:whole].reshape(-1, BLOCK, len(theta)))
-            return total + summed(X[None, whole:], residuals[None, whole:]) if whole < len(X) else total
+            rest = summed(X[None, whole:], residuals[None, whole:])
+            if not whole:
+                return rest
+            return rest + summed(X[:whole].reshape(-1, BLOCK, d), residuals[:whole].reshape(-1, BLOCK, len(theta)))
 
         def piece(part: slice) -> NDArray[np.int64]:
             starts = range(part.start, part.stop, rows)
