@@ -93,11 +93,12 @@ def _algorithms(view: View) -> Iterator[Answer]:
     yield Answer(
         "Correct algorithms",
         f"Each bound names its formula and its proof ({', '.join(pages)}), and ppdp verify computes all of them again.",
-        "Whether this run took place as recorded: a signature says which key vouches for it.",
+        "Whether to believe that this run took place as recorded, which nobody can check; a signature says which key"
+        " vouches for it.",
     )
     yield Answer(
         "Preparing the rows, limits and clipping",
-        "The stages are inside the guarantee. Ranges and limits are public facts, listed with their origins.",
+        "The stages are inside the guarantee. Ranges and limits are public facts, listed with who says so.",
         "Whether anything declared was taken from these rows, and anything in a row was made from other people’s.",
     )
     charged = c.issued is not None and c.issued.ledger is not None

@@ -35,7 +35,8 @@ IN_SHORT = {
     "whoever can read the machine's memory": "reading the memory while ppdp runs",
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
 }
-BEFORE = "Nobody’s word: run as recorded; ppdp unaltered, without fault; nothing in a row came from others’ rows."
+BEFORE = "Not said yet: nothing in a row came from other people’s rows, as an average or a rank does."
+RECORDED = "Nobody’s word: the run and the ledger are as recorded; ppdp is unaltered and without fault."
 PUBLIC_FACTS = "Public facts"
 TRUST = "“Taken on trust”"
 VERIFY = "How to verify"
@@ -180,11 +181,12 @@ def _trusted(view: View, whom: str) -> Cell:
     cut = f" (declared ones beyond the first {MOST_FACTS}: in certificate.json)" if not_shown(view.record) else ""
     return (
         "Nothing proves these points; if one is false, the promise may fail. “Declared”: said by whoever ran the"
-        f" fit{named}. Have {whom} confirm each as far as known, and each limit’s origin.",
+        f" fit{named}. Have {whom} confirm all but “Nobody’s word”, and each limit’s origin.",
         items(
             [
                 *(typeset(words) for words in view.rests_on if not words.startswith(READ)),
                 BEFORE,
+                RECORDED,
             ],
             class_="rests",
         ),
@@ -199,16 +201,16 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
     if c.status == "SEEDED":
         return "No. Nothing of it is protected."
     ledger = None if c.issued is None else c.issued.ledger
-    used = "nothing else from these rows (run, score, plot, table) got out or guided a choice"
+    used = "nothing else from these rows (score, plot, table) got out or guided a choice"
     if ledger is not None:
-        used = "nothing from these rows (run, score, plot, table) got out or guided a choice but what “Spent” counts"
+        used = "nothing from these rows (score, plot, table) got out or guided a choice but what “Spent” counts"
     times = times_in_100(right_guesses(c))
     accepted = f"{times} in 100" if times < 100 else "an attacker who is always right"
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
-        f"{whom} vouches in writing for {TRUST}, and that {used}",
+        f"{whom} vouches in writing for all but “Nobody’s word”, and that {used}",
         "“How to check it” succeeds",
-        f"your organisation finds consent, law, {accepted}, and bias and accuracy (on other rows) in order",
+        f"your organisation accepts “Nobody’s word”, consent, law, {accepted}, bias, accuracy on other rows",
     ]
     listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcd", steps))
     signed = f", {SIGNED}" if signer else ""
@@ -255,7 +257,7 @@ def _left_out(view: View) -> Iterator[str]:
     words = [sentence for sentence, _ in view.not_covered]
     why = [short for start, short in BREAKS_OFF.items() if any(one.startswith(start) for one in words)]
     if why:
-        yield f"what a run reveals by stopping ({', '.join(why)}); this one ran through"
+        yield f"what stopping or not reveals ({', '.join(why)}); this one met none"
     ledger = None if c.issued is None else c.issued.ledger
     for one in words:
         if one.startswith(ATTEMPTS):
@@ -295,8 +297,7 @@ def _made(view: View, signer: str | None, whom: str) -> Cell:
     return points(
         made,
         (
-            "certificate.json is signed (checked when this page was made) with the key below. This page cannot say"
-            f" whose it is: have {whom} read it out by telephone. ",
+            f"certificate.json is signed (checked); not said by whom: have {whom} read out the key by telephone. ",
             element("span", signer, class_="hash"),
         ),
     )
