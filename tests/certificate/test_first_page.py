@@ -110,8 +110,8 @@ def test_which_file_belongs_to_the_page():
         "Not yet. Yes when (a) the issuer vouches in writing for all but “Nobody’s word”, and that nothing else"
     )
     assert re.search(
-        r"\(b\) “How to check it” succeeds; \(c\) your organisation accepts “Nobody’s word”, consent, law,"
-        r" \d\d in 100, bias, accuracy on other rows\. Then publish the model, as",
+        r"\(b\) “How to check it” succeeds; \(c\) your organisation accepts “Nobody’s word”, “Not covered”, law,"
+        r" \d\d in 100, accuracy on other rows\. Then publish the model, as",
         found,
     )
     assert "No other file: it may hold private rows. The model in another format: only if made" in found

@@ -210,7 +210,7 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
         f"{whom} vouches in writing for all but “Nobody’s word”, and that {used}",
         "“How to check it” succeeds",
-        f"your organisation accepts “Nobody’s word”, consent, law, {accepted}, bias, accuracy on other rows",
+        f"your organisation accepts “Nobody’s word”, “Not covered”, law, {accepted}, accuracy on other rows",
     ]
     listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcd", steps))
     signed = f", {SIGNED}" if signer else ""
