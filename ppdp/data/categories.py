@@ -32,7 +32,7 @@ OTHER, MISSING = -1.0, -2.0  # codes of what is no category
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _ENDLESS = re.compile("[+-]?inf(inity)?", re.IGNORECASE)
 _DIGITS, _ULPS = 12, 4  # of a number that is a category, and how far readers may be from it
-_OF_TEXT = ("str", "string", "large_string")  # types of columns
+_OF_TEXT = ("string", "large_string", "string_view")  # Arrow's types
 _LOGICAL = {"true": "True", "false": "False"}
 
 Places = NDArray[np.intp]
@@ -87,16 +87,22 @@ def _number(number: float) -> str:
 def texts_of(column: Any, reserved: Mapping[str, float]) -> tuple[Places, list[str | float]]:
     """Texts of cells, or the codes of what is no category, as texts that are ``reserved`` are; and each cell's place.
 
-    A column of nothing but text tells which of its cells are equal, so that each of them is read once.
+    A column that Arrow holds tells which of its texts are equal, so that each of them is read once.
     """
     known: dict[str | None, float] = {None: MISSING, "": OTHER}
     known.update(reserved)
-    if str(getattr(column, "dtype", "")).startswith(_OF_TEXT):
+    if _arrow_holds(column):
         places, different = column.factorize()
         read = [*objects(different), None]  # what is missing has the place -1
     else:
         read, places = [*objects(column)], np.arange(len(column))
     return places, [known.get(text, text or OTHER) for text in map(text_of, read)]
+
+
+def _arrow_holds(column: Any) -> bool:
+    """Whether a column is text in Arrow; where Python holds it, pandas takes some different texts for equal."""
+    kind = getattr(column, "dtype", None)
+    return getattr(kind, "storage", "") == "pyarrow" or str(getattr(kind, "pyarrow_dtype", "")) in _OF_TEXT
 
 
 def distinct(texts: Sequence[str | float]) -> tuple[str, ...]:

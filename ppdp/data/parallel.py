@@ -60,7 +60,8 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 
     rest, threads = chain(first, rest), min(most, workers())
     if len(first) < 2 or threads < 2 or d > NARROW or hasattr(_HERE, "works"):
         with threads_for(d):
-            yield from map(task, rest)
+            for item in rest:
+                yield task(item)
         return
     from concurrent.futures import Future
 
@@ -75,8 +76,10 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 
             return False
         try:
             result.set_result(task(item))
-        except BaseException as error:  # whoever asks for the results gets it in its turn
-            result.set_exception(error)
+        except BaseException as error:
+            result.set_exception(error)  # whoever asks for the results gets it in its turn
+            if not isinstance(error, Exception):  # but nobody waits for that of an interrupt
+                raise
         return True
 
     def go_on() -> None:
@@ -84,13 +87,24 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 
             while done_one():
                 pass
 
+    def ask_for_more() -> None:
+        nonlocal rest
+        while len(held) < WAITING * threads:
+            result: Future[T] = Future()
+            try:
+                waiting.append((next(rest), result))
+            except StopIteration:
+                return
+            except Exception as error:  # it follows what was ready before
+                result.set_exception(error)
+                rest = iter(())
+            held.append(result)
+
     helpers: list[Future[None]] = []
     with threads_for(d):
         try:
             while True:
-                for item in islice(rest, WAITING * threads - len(held)):
-                    held.append(Future())
-                    waiting.append((item, held[-1]))
+                ask_for_more()
                 if not held:
                     return
                 helpers = [helper for helper in helpers if not helper.done()]
@@ -102,8 +116,8 @@ def in_parallel(task: Callable[[S], T], items: Iterable[S], d: int, most: int = 
         finally:  # nothing looks at rows any more once this ends
             waiting.clear()
             for helper in helpers:
-                if not helper.cancel():
-                    helper.result()
+                if not helper.cancel() and not hasattr(_HERE, "works"):  # no helper waits for itself
+                    helper.exception()
 
 
 def _without_others(act: Callable[[], T]) -> T:

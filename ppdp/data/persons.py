@@ -87,7 +87,11 @@ def _coded(values: Any) -> tuple[NDArray[np.intp], NDArray[Any]]:
     ids = cells(values)
     if ids.dtype.kind in "iu":
         return pd.factorize(ids)
-    return pd.factorize(np.frompyfunc(_as_text, 1, 1)(ids.astype(object)))
+    # pandas' table of texts takes some different ones for equal, and which ones depends on other rows.
+    known: dict[str | None, int] = {None: NOBODY}
+    texts = map(_as_text, ids.astype(object))
+    codes = np.fromiter((known.setdefault(text, len(known) - 1) for text in texts), np.intp, len(ids))
+    return codes, np.array([*known][1:], dtype=object)
 
 
 def _as_text(cell: Any) -> str | None:

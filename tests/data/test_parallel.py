@@ -88,3 +88,41 @@ def test_the_first_failure_is_the_one_of_the_first_item_and_nothing_goes_on_afte
     time.sleep(0.05)
     assert running == before
     assert len(before) < 20
+
+
+def test_what_fails_to_come_follows_what_came_before():
+    def items():
+        yield from range(6)
+        raise ValueError("no more")
+
+    results = in_parallel(lambda item: item, items(), 4)
+    assert [next(results) for _ in range(6)] == list(range(6))
+    with pytest.raises(ValueError, match="no more"):
+        next(results)
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_a_task_that_says_it_is_the_end_does_not_end_the_pass(monkeypatch, cores):
+    monkeypatch.setattr(parallel, "workers", lambda: cores)
+
+    def task(item):
+        if item == 3:
+            raise StopIteration
+        return item
+
+    with pytest.raises(RuntimeError):
+        list(in_parallel(task, range(10), 4))
+
+
+def test_an_interrupt_is_not_kept_for_later():
+    asking = threading.get_ident()
+
+    def task(item):
+        if item == 0:  # the other thread has it, or this one has it first
+            time.sleep(0.05)
+        elif threading.get_ident() == asking:
+            raise KeyboardInterrupt
+        return item
+
+    with pytest.raises(KeyboardInterrupt):
+        list(in_parallel(task, range(50), 4))

@@ -20,3 +20,11 @@ def test_what_is_no_id_is_nobodys():
     nobodys = [None, float("nan"), pd.NA, pd.NaT, "", "  ", 1.0, True, (1, 2), [], b""]
     ids, whose = [*nobodys, "a", "b", "a"], [NOBODY] * len(nobodys) + [0, 1, 0]
     assert persons_of(None, ids, "repair").tolist() == whose
+
+
+def test_which_ids_are_equal_hangs_on_no_other_row():
+    """Half a character and its name, and texts that differ behind a NUL, are two persons, with and without a gap."""
+    for ids in (["\ud800", "'\\ud800'"], ["a\0b", "a\0c", "a"]):
+        alone = list(range(len(ids)))
+        assert persons_of(None, np.array(ids, dtype=object), "error").tolist() == alone
+        assert persons_of(None, np.array([*ids, None], dtype=object), "repair").tolist() == [*alone, NOBODY]

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from forger import rederived
 from zoo import document, sealed
@@ -14,7 +15,7 @@ from zoo import document, sealed
 import ppdp
 from ppdp import Adjacency, Domain, Ladder, Pipeline, make_column_map
 from ppdp.certificate import verify
-from ppdp.data.categories import text_of
+from ppdp.data.categories import text_of, texts_of
 from ppdp.exceptions import InvalidParameter, MissingBound, MissingBudget, NonNumericData, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import PCA, CategoryEncoder, MinMaxScaler
@@ -51,6 +52,18 @@ def pipeline(*stages, **parameters):
 )
 def test_every_cell_is_read_by_itself(cell, text):
     assert text_of(cell) == text
+
+
+@pytest.mark.parametrize("kind", [object, pd.StringDtype("python"), pd.StringDtype("pyarrow"), "arrow"])
+@pytest.mark.parametrize(("one", "other"), [("\ud800", "'\\ud800'"), ("a\0b", "a\0c"), ("a", "a\0"), ("é", "e\u0301")])
+def test_equal_cells_and_no_others_are_read_once(kind, one, other):
+    if one == "\ud800" and kind not in (object, pd.StringDtype("python")):
+        pytest.skip("Arrow holds Unicode only")
+    kind = pd.ArrowDtype(pa.string()) if kind == "arrow" else kind
+    for cells in ([one, other, None, one], [other, None, one, other], [one, other, one]):
+        places, texts = texts_of(pd.Series(cells, dtype=kind), {})
+        alone = [texts_of(pd.Series([cell], dtype=object), {})[1][0] for cell in cells]
+        assert [texts[place] for place in places] == alone
 
 
 def test_a_number_that_python_does_not_write_is_one_of_the_others():

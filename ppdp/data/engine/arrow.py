@@ -96,7 +96,7 @@ class ArrowSource(Source):
 
     def __init__(self, dataset: Any) -> None:
         with _unquoted():
-            self._files, self.schema = getattr(dataset, "filesystem", None), dataset.schema
+            self.schema = dataset.schema
             self._fragments = list(dataset.get_fragments())
             self._marks = [self._mark(fragment) for fragment in self._fragments]
             self._counts = [fragment.count_rows() for fragment in self._fragments]
@@ -109,10 +109,10 @@ class ArrowSource(Source):
 
     def _mark(self, fragment: Any) -> Any:
         """What the file system says of a file: whoever writes to it changes that."""
-        path = getattr(fragment, "path", None)
-        if not path or self._files is None:
+        path, files = getattr(fragment, "path", None), getattr(fragment, "filesystem", None)  # None of rows in memory
+        if not path or files is None:
             return None
-        info = self._files.get_file_info(path)
+        info = files.get_file_info(path)
         return info.type, info.size, info.mtime_ns
 
     def _check(self, fragment: Any, given: set[str]) -> None:

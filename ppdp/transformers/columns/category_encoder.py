@@ -38,7 +38,7 @@ class CategoryEncoder(Encoder):
         Whether gaps are one further category, "missing". Else a gap is a row of zeros, and -1 as a position.
     max_categories : int, optional
         With private categories, and needed there: how many of them a column has at most. So many columns of 0 and 1
-        come out whatever is found, of which some may be unused. All rows are then needed in memory.
+        come out whatever is found, of which some may be unused.
 
     Notes
     -----

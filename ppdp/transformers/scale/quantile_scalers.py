@@ -181,7 +181,7 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
                 "quantiles of some of the columns have no route.", stage="MinMaxScaler", fix="ranges=(low, high)."
             )
         if has_private(self.ranges):
-            fix = 'RowMap() for these columns, and a step MinMaxScaler(ranges={column: "private", ...}) behind the map.'
+            fix = 'wide public ranges here, and a step MinMaxScaler(ranges={column: "private", ...}) behind the map.'
             raise InvalidParameter("beside other stages ranges must be public.", stage="MinMaxScaler", fix=fix)
         names = tuple(map(str, columns))
         ranges = resolve_ranges(self.ranges, len(columns), names, "MinMaxScaler")
