@@ -71,7 +71,7 @@ compiled: $(NEWEST)/.dev
 	$(NEWEST)/bin/python $(COLLECT) || true
 
 compiled-oldest: $(OLDEST)/.test
-	$(OLDEST)/bin/python $(COLLECT) $(OLDER) || true
+	$(OLDEST)/bin/python $(COLLECT) $(filter-out %]",$(OLDER)) || true
 
 define installed
 	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
