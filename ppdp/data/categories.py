@@ -102,7 +102,8 @@ def texts_of(column: Any, reserved: Mapping[str, float]) -> tuple[Places, list[s
 def _arrow_holds(column: Any) -> bool:
     """Whether a column is text in Arrow; where Python holds it, pandas takes some different texts for equal."""
     kind = getattr(column, "dtype", None)
-    return getattr(kind, "storage", "") == "pyarrow" or str(getattr(kind, "pyarrow_dtype", "")) in _OF_TEXT
+    stored = getattr(kind, "pyarrow_dtype", None)
+    return getattr(kind, "storage", "") == "pyarrow" if stored is None else str(stored) in _OF_TEXT
 
 
 def distinct(texts: Sequence[str | float]) -> tuple[str, ...]:

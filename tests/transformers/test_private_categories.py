@@ -15,7 +15,7 @@ from zoo import document, sealed
 import ppdp
 from ppdp import Adjacency, Domain, Ladder, Pipeline, make_column_map
 from ppdp.certificate import verify
-from ppdp.data.categories import text_of, texts_of
+from ppdp.data.categories import MISSING, OTHER, text_of, texts_of
 from ppdp.exceptions import InvalidParameter, MissingBound, MissingBudget, NonNumericData, UnsupportedOrder
 from ppdp.mechanisms import GaussianMechanism, LogisticRegression
 from ppdp.transformers import PCA, CategoryEncoder, MinMaxScaler
@@ -64,6 +64,12 @@ def test_equal_cells_and_no_others_are_read_once(kind, one, other):
         places, texts = texts_of(pd.Series(cells, dtype=kind), {})
         alone = [texts_of(pd.Series([cell], dtype=object), {})[1][0] for cell in cells]
         assert [texts[place] for place in places] == alone
+
+
+def test_what_arrow_holds_that_is_no_text_is_read_cell_by_cell():
+    held = pd.Series([{"x": 1}, None, {"x": 1}], dtype=pd.ArrowDtype(pa.struct([("x", pa.int64())])))
+    assert texts_of(held, {})[1] == [OTHER, MISSING, OTHER]
+    assert texts_of(pd.Series([7, None, 7], dtype=pd.ArrowDtype(pa.int64())), {})[1] == ["7", MISSING, "7"]
 
 
 def test_a_number_that_python_does_not_write_is_one_of_the_others():
