@@ -36,7 +36,7 @@ IN_SHORT = {
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
 }
 BEFORE = "Not said yet: nothing in a row came from other people’s rows, as an average or a rank does."
-RECORDED = "Nobody’s word: the run and the ledger are as recorded; ppdp is unaltered and without fault."
+RECORDED = "Nobody’s word: the run{} as recorded; ppdp is unaltered and without fault."
 PUBLIC_FACTS = "Public facts"
 TRUST = "“Taken on trust”"
 VERIFY = "How to verify"
@@ -179,6 +179,7 @@ def _trusted(view: View, whom: str) -> Cell:
     """What must be true, on whose word, and where all of it stands."""
     named = "" if _responsible(view) else ", and nobody is named as responsible"
     cut = f" (declared ones beyond the first {MOST_FACTS}: in certificate.json)" if not_shown(view.record) else ""
+    ledger = view.record.issued is not None and view.record.issued.ledger is not None
     return (
         "Nothing proves these points; if one is false, the promise may fail. “Declared”: said by whoever ran the"
         f" fit{named}. Have {whom} confirm all but “Nobody’s word”, and each limit’s origin.",
@@ -186,7 +187,7 @@ def _trusted(view: View, whom: str) -> Cell:
             [
                 *(typeset(words) for words in view.rests_on if not words.startswith(READ)),
                 BEFORE,
-                RECORDED,
+                RECORDED.format(" and the ledger are" if ledger else " is"),
             ],
             class_="rests",
         ),

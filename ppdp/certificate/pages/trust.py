@@ -153,7 +153,7 @@ def _limits(facts: Sequence[Fact], most_rows: str) -> Iterator[str]:
         outwards = ", rounded outwards" if rounded else outwards
         column = fact.name.removeprefix(GIVEN).removeprefix("range of ")
         if fact.name == "n_rows":
-            others.append(f"{most_rows} ({figure(int(value)) if value.isdecimal() else value})")
+            others.append(f"{most_rows} ({figure(int(value)) if value.isdecimal() else value}; it cuts none)")
         elif column == fact.name:
             others.append(f"{LIMITS.get(column, column)} ({value})")
         else:  # what one stage gives and the next one takes is one limit
@@ -163,7 +163,8 @@ def _limits(facts: Sequence[Fact], most_rows: str) -> Iterator[str]:
     named = [f"range{where}{_listed([*dict.fromkeys(one)])}" for where, one in ranges.items()]
     named += [_listed([*dict.fromkeys(others)])] if others else []
     if named:
-        cut = f"Declared limits, to which values are cut{outwards}"
+        of_values = any(fact.name != "n_rows" for fact in facts)
+        cut = f"Declared limits{', to which values are cut' if of_values else ''}{outwards}"
         yield f"{cut}: {'; '.join(named)}. If any was taken from these rows, the promise fails."
 
 
