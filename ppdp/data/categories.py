@@ -74,6 +74,11 @@ def text_of(cell: Any) -> str | None:
         return ""
 
 
+def has_one_spelling(text: str) -> bool:
+    """Whether no other text is this category."""
+    return _NUMBER.fullmatch(text) is None and text not in _LOGICAL.values()
+
+
 def _number(number: float) -> str:
     """A number as text, empty where readers might differ in it."""
     if not abs(number) < 2.0**53:

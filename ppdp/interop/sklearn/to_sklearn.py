@@ -22,6 +22,7 @@ from ppdp.exceptions import ExportError
 from ppdp.interop.sklearn import fitted
 from ppdp.interop.sklearn.plain_columns import plain_columns
 from ppdp.mechanisms.base import Mechanism
+from ppdp.transformers.columns.block import Block
 from ppdp.transformers.columns.column_map import ColumnMap
 
 MOST_COLUMNS = 1024  # of rows that are clipped to a norm
@@ -37,6 +38,7 @@ class Flow:
     norm: float = math.inf
     gaps: bool = False
     parts: tuple[Any, ...] = ()
+    names: tuple[str, ...] | None = None  # of the columns of a frame, until a plain object makes an array of it
 
     @classmethod
     def of(cls, d: int, *, gaps: bool) -> Flow:
@@ -94,18 +96,18 @@ def to_sklearn(twins: Sequence[tuple[str, Any]], domain: Domain, invalid: str) -
     """
     flow, steps = _entrance(twins, domain, invalid), []
     if flow.parts:
-        if any(block.encoder for block in getattr(twins[0][1], "blocks", ())):
+        if any(block.reads_cells for block in _blocks(twins[0][1])):
             refuse(
                 "what is done with numbers at the entrance would be done with labels.",
                 twins[0][0],
-                "invalid='error', and neither row_norm nor entry_bound in the domain.",
+                "invalid='error'.",
             )
         steps.append(("entrance", _joined(flow.parts)))
     for name, twin in twins:
         if isinstance(twin, Mechanism):
             steps.append((name, _model(name, twin, flow.d)))
         elif hasattr(twin, "map_rows"):
-            flow = _behind(name, twin, replace(flow, parts=()))
+            flow = _behind(name, twin, replace(flow, parts=(), names=None if steps else domain.feature_names))
             if flow.parts:
                 steps.append((name, _joined(flow.parts)))
     if not steps:
@@ -217,17 +219,23 @@ def _public(name: str, twin: Any, flow: Flow) -> Flow:
     return behind.then(*flow.parts, deepcopy(inner)).in_ball(twin.norm_, name)
 
 
+def _blocks(twin: Any) -> list[Block]:
+    """Sets of columns that a stage treats by themselves."""
+    return [block for block, *_ in twin.located()] if hasattr(twin, "located") else []
+
+
 def _columns(name: str, twin: Any, flow: Flow) -> Flow:
-    made, ends = plain_columns(name, twin)
+    made, ends = plain_columns(name, twin, flow.names)
     ranges = np.concatenate([end.ranges for end in ends])
     norm = math.sqrt(sum(end.square for end in ends))
-    gaps = flow.gaps and not all(block.fills for block in twin.blocks)
+    gaps = flow.gaps and not all(block.fills for block in _blocks(twin))
     behind = Flow.of(len(ranges), gaps=gaps).within(*ranges.T, *flow.parts, made)
     return replace(behind, norm=math.inf if math.isnan(norm) else norm).in_ball(twin.norm_, name)
 
 
 STAGES: dict[type, Callable[[str, Any, Flow], Flow]] = {
     ColumnMap: _columns,
+    transformers.CategoryEncoder: _columns,
     transformers.MeanImputer: _imputed,
     transformers.MedianImputer: _imputed,
     transformers.MinMaxScaler: _min_max,

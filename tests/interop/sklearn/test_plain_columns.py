@@ -1,0 +1,146 @@
+"""Tables of categories as fitted objects of scikit-learn alone."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from ppdp import Domain, make_column_map, make_pipeline
+from ppdp.exceptions import ExportError
+from ppdp.mechanisms import LogisticRegression
+from ppdp.transformers import CategoryEncoder, DateEncoder, MeanImputer, MinMaxScaler
+
+N = 4000
+RNG = np.random.default_rng(0)
+FRAME = pd.DataFrame(
+    {
+        "age": RNG.uniform(0, 100, N),
+        "ward": RNG.choice(["a", "b", "c"], N).astype(object),
+        "city": RNG.choice(["x", "y y", "Z"], N).astype(object),
+        "grade": RNG.choice([3.0, 1.0, 2.0], N),
+    }
+)
+LABELS = RNG.integers(0, 2, N)
+TEXT = ["ward", "city"]
+AGE = (MinMaxScaler(ranges={"age": (0, 100)}), ["age"])
+
+
+def wild(names):
+    """Rows with gaps of both kinds, undeclared labels, names of further categories, and cells that are no text."""
+    rows = FRAME.head(90).copy()
+    rows["ward"] = rows["ward"].astype(object)
+    rows["city"] = rows["city"].astype(object)
+    cells = [None, np.nan, "d", "other", "missing", "", 7, True]
+    for i, cell in enumerate(cells):
+        rows.loc[5 * i : 5 * i + 4, "ward"] = cell
+        rows.loc[5 * i + 2 : 5 * i + 8, "city"] = cell
+    rows.loc[60:69, "grade"] = 9.0
+    rows["age"] = 3 * rows["age"] - 50
+    return rows[names]
+
+
+def fit(*stages, names=(*TEXT, "age"), **options):
+    pipe = make_pipeline(*stages, LogisticRegression(classes=(0, 1)), epsilon=8.0, delta=1e-6, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pipe.fit(FRAME[list(names)], LABELS)
+
+
+def assert_same(pipe, rows):
+    plain = pipe.release_.to_sklearn()
+    np.testing.assert_allclose(plain.predict_proba(rows), pipe.predict_proba(rows), 0, 1e-12)
+    return plain
+
+
+@pytest.mark.parametrize("indicator", [False, True])
+@pytest.mark.parametrize("other", ["other", None])
+@pytest.mark.parametrize("encoding", ["onehot", "ordinal"])
+@pytest.mark.parametrize(
+    ("categories", "most"),
+    [({"ward": ["b", "a"], "city": ["x", "Z"]}, None), ("private", 5)],
+    ids=["declared", "private"],
+)
+def test_texts_are_read_alike(categories, most, encoding, other, indicator):
+    encoder = CategoryEncoder(categories, encoding=encoding, other=other, add_indicator=indicator, max_categories=most)
+    behind = [MinMaxScaler(ranges=(-1, 9))] if encoding == "ordinal" else []
+    filled = [MeanImputer()] if indicator else []
+    pipe = fit(make_column_map((encoder, TEXT), AGE), *filled, *behind)
+    assert_same(pipe, wild([*TEXT, "age"]))
+
+
+def test_numbers_in_any_order_and_a_label_that_is_the_name_of_the_others():
+    encoder = CategoryEncoder({"ward": ["b", "a"], "grade": [3, 1]}, other="a")
+    assert_same(fit(encoder, names=["ward", "grade"]), wild(["ward", "grade"]))
+
+
+def test_gaps_of_numbers():
+    encoder = CategoryEncoder([[3, 1]], add_indicator=True)
+    rows = wild(["grade"])
+    rows.loc[3:9, "grade"] = np.nan
+    assert_same(fit(encoder, names=["grade"]), rows)
+
+
+def test_bounds_at_the_entrance_hold_for_labels_that_are_numbers():
+    encoder = CategoryEncoder([[3, 1]])
+    plain = assert_same(fit(encoder, names=["grade"], domain=Domain(entry_bound=2.0)), wild(["grade"]))
+    assert next(iter(plain.named_steps)) == "entrance"
+
+
+def test_an_encoder_of_declared_text_alone_is_one_object():
+    plain = assert_same(fit(CategoryEncoder([["b", "a"]], other=None), names=["ward"]), wild(["ward"]))
+    ((_, encoder, _),) = plain["categoryencoder"].transformers_
+    assert [type(step).__name__ for _, step in encoder.steps] == ["OneHotEncoder"]
+    assert [list(found) for found in encoder[0].categories_] == [["b", "a"]]
+
+
+def test_a_column_of_which_no_category_was_released():
+    frame = FRAME.assign(ward=[f"ward {i}" for i in range(N)])
+    pipe = make_pipeline(CategoryEncoder("private", max_categories=5), LogisticRegression(classes=(0, 1)), epsilon=8.0)
+    pipe.fit(frame[["ward"]], LABELS)
+    assert pipe["categoryencoder"].found_ == {0: ()}
+    assert_same(pipe, wild(["ward"]))
+
+
+def test_ranges_of_a_map_and_of_its_steps_are_kept():
+    pipe = fit(make_column_map((MinMaxScaler(ranges={"age": (0, 100)}, feature_range=(2, 3)), ["age"])), names=["age"])
+    assert_same(pipe, wild(["age"]))
+
+
+def test_onnx_knows_it():
+    skl2onnx, runtime = pytest.importorskip("skl2onnx"), pytest.importorskip("onnxruntime")
+    kinds, names = skl2onnx.common.data_types, [*TEXT, "age"]
+    encoder = CategoryEncoder({"ward": ["b", "a"], "city": ["x", "Z"]})
+    pipe = fit(make_column_map((encoder, TEXT), AGE))
+    types = [(name, kinds.StringTensorType([None, 1])) for name in TEXT] + [("age", kinds.FloatTensorType([None, 1]))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = skl2onnx.to_onnx(pipe.release_.to_sklearn(), initial_types=types, options={"zipmap": False})
+    session = runtime.InferenceSession(found.SerializeToString(), providers=["CPUExecutionProvider"])
+    rows = FRAME.head(200)
+    cells = {name: rows[[name]].to_numpy(np.float32 if name == "age" else object) for name in names}
+    np.testing.assert_allclose(session.run(None, cells)[1], pipe.predict_proba(rows[names]), 0, 1e-6)
+
+
+class TestRefused:
+    @pytest.mark.parametrize("cell", ["7", "True", "1e3"])
+    def test_private_categories_with_several_spellings(self, cell):
+        frame = FRAME.assign(ward=np.where(FRAME["ward"] == "a", cell, FRAME["ward"]))
+        pipe = make_pipeline(
+            CategoryEncoder("private", max_categories=5), LogisticRegression(classes=(0, 1)), epsilon=8.0
+        )
+        with pytest.raises(ExportError, match=r"'categoryencoder'.*several spellings.*Fix: declare"):
+            pipe.fit(frame[["ward"]], LABELS).release_.to_sklearn()
+
+    def test_dates(self):
+        days = pd.DataFrame({"day": pd.Timestamp("2020-01-01") + pd.to_timedelta(FRAME["age"], unit="D")})
+        encoder = DateEncoder({"day": ("2020-01-01", "2020-06-01")}, epoch="2020-01-01")
+        pipe = make_pipeline(make_column_map((encoder, ["day"])), LogisticRegression(classes=(0, 1)), epsilon=8.0)
+        with pytest.raises(ExportError, match=r"'DateEncoder'.*Fix:"):
+            pipe.fit(days, LABELS).release_.to_sklearn()
+
+    def test_numbers_that_are_repaired_where_labels_are_read(self):
+        encoder = CategoryEncoder({"ward": ["b", "a"]}, other=None)
+        pipe = fit(make_column_map((encoder, ["ward"]), AGE), names=["ward", "age"], invalid="repair")
+        with pytest.raises(ExportError, match="would be done with labels"):
+            pipe.release_.to_sklearn()
