@@ -68,7 +68,7 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
     shown = re.match(
         r"The limit allowed it on \d{4}-\d\d-\d\d\. After one more like it the total is at most ε = ([\d.]+) of 3"
         r" at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Two cost less than double\. The"
-        r" limit had room for (\d+) more like it \(by the ledger’s default sum\); after all \d+ an"
+        r" limit had room for (\d+) more like it \(as the ledger adds\); after all \d+ an"
         r" attacker is right at most (\d+) times in",
         said,
     )
@@ -84,12 +84,12 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
         with pytest.raises(BudgetExceeded):
             mean()
     assert len(filled.entries()) == 1 + more, "as many as the first page said"
-    bound = "limit, ε = 3, is used by releases of any kind: at most 96 in 100. Lower figures on this page are for"
+    bound = "limit, ε = 3, is used by releases of any kind: at most 96 in 100. Smaller figures on this page are for"
     assert bound in answers(first.to_html())["Spent on these people so far"]
     monkeypatch.setattr(account, "MOST_MORE", 3)
     assert room(first.record) == 3
     said = answers(render_page(first.to_dict()))["Again next month?"]
-    assert "had room for more than 3 more like it (by the ledger’s default sum). Whether" in said, (
+    assert "had room for more than 3 more like it (as the ledger adds). Whether" in said, (
         "what an attacker can do with all of them is not in it"
     )
     assert total_of_two(second.record) is None, "what the first cost is not in it"

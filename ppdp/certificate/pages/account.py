@@ -82,7 +82,7 @@ def _at_the_limit(c: Record, ledger: LedgerEntry, whom: str) -> str:
     else:
         allowed = (
             f"If the whole limit, ε = {figure(ledger.limit.epsilon)}, is used by releases of any kind: at most {times}"
-            " in 100. Lower figures on this page are for releases like this one"
+            " in 100. Smaller figures on this page are for releases like this one"
         )
     return f"{allowed}. Who set the limit is not recorded: ask {whom}."
 
@@ -202,7 +202,7 @@ def _room_in_words(c: Record, whom: str, provided: str) -> str | None:
         else f"; after all {more + 1} an attacker {_times(right_of_releases(c, more + 1))}{provided}"
     )
     return (
-        f"The limit had room for {number} more like it (by the ledger's default sum){with_all}."
+        f"The limit had room for {number} more like it (as the ledger adds){with_all}."
         f" Whether any is wise, whoever set the limit decides: ask {whom}."
     )
 

@@ -33,7 +33,8 @@ GLOSSARY: Mapping[str, str] = {
     "fit": "One run of the program on the private rows; what it gives out costs privacy.",
     "gate": "One noisy test of what bounds need of the rows; if it does not pass, that refusal is all that leaves.",
     "issuer": "Whoever ran the fit and hands out the certificate; the page knows only what the issuer said.",
-    "key": "A pair of long numbers: with the secret one its owner signs, with the public one anybody checks that.",
+    "key": "A pair of long numbers: with the secret one its owner signs, with the public one, which a page shows as a"
+    " digest, anybody checks that.",
     "label": "What is to be predicted of a row, such as alive or dead.",
     "ledger": "A record of what was released about the same people, as far as it was charged to it; it refuses what"
     " exceeds its limit.",

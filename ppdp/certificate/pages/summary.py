@@ -204,14 +204,17 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
     ledger = None if c.issued is None else c.issued.ledger
     used = "nothing else from these rows (score, plot, table) got out or guided a choice"
     if ledger is not None:
-        used = "nothing from these rows (score, plot, table) got out or guided a choice but what “Spent” counts"
+        used = (
+            "nothing from these rows (score, plot, table) got out or guided a choice but what is charged to this name"
+        )
     times = times_in_100(right_guesses(c))
     accepted = f"{times} in 100" if times < 100 else "an attacker who is always right"
+    later = "" if ledger is None else " (or the newest page’s)"
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
         f"{whom} vouches in writing for all but “Nobody’s word”, and that {used}",
         "“How to check it” succeeds",
-        f"your organisation accepts “Nobody’s word”, “Not covered”, law, {accepted}, accuracy on other rows",
+        f"your organisation accepts “Nobody’s word”, “Not covered”, law, {accepted}{later}, accuracy on other rows",
     ]
     listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcd", steps))
     signed = f", {SIGNED}" if signer else ""
@@ -258,7 +261,7 @@ def _left_out(view: View) -> Iterator[str]:
     words = [sentence for sentence, _ in view.not_covered]
     why = [short for start, short in BREAKS_OFF.items() if any(one.startswith(start) for one in words)]
     if why:
-        yield f"what stopping or not reveals ({', '.join(why)}); this one met none"
+        yield f"that a run stops or not ({', '.join(why)}); this one did not"
     ledger = None if c.issued is None else c.issued.ledger
     for one in words:
         if one.startswith(ATTEMPTS):
@@ -288,8 +291,8 @@ def _made(view: View, signer: str | None, whom: str) -> Cell:
     who = f"Responsible: “{name}”" if name else "The certificate does not say who is responsible"
     when = "at an unknown time" if c.issued is None else f"on {day(c.issued)}"
     made = (
-        f"{who}. Made {when}, with ppdp {c.versions['ppdp']}. Who ran it (the issuer) is not recorded. None of this is"
-        " proved."
+        f"{who}. Made {when}, with ppdp {c.versions['ppdp']}. Who ran it (the issuer) is not recorded"
+        f"{f': ask {whom}' if name else ''}. None of this is proved."
     )
     if signer is None:
         return points(
@@ -305,12 +308,12 @@ def _made(view: View, signer: str | None, whom: str) -> Cell:
 
 
 def _check(c: Record, signer: str | None, whom: str) -> Cell:
-    key, same = (", the first one also the key above", "digest and key") if signer else ("", "digest")
+    key, same = (", the first one also the key above", "digest and key are") if signer else ("", "digest is")
     files = f", {SIGNED}" if signer else ""
     options = OPTIONS if signer else ""
     return (
-        f"Give your IT this page, certificate.json{files} and what ppdp exported (FILE). They get ppdp,"
-        f" {c.versions['ppdp']} or newer, from a source they trust (none: refuse), not this page’s author (“{VERIFY}”),"
+        f"Give your IT this page, certificate.json{files} and what ppdp exported (FILE). They get ppdp"
+        f" {c.versions['ppdp']} from a source they trust (none: refuse), never from this page’s author (“{VERIFY}”),"
         " and run:",
         points(
             code(f"ppdp verify certificate.json{options}"),
@@ -321,11 +324,10 @@ def _check(c: Record, signer: str | None, whom: str) -> Cell:
                 element("span", c.digest, class_="hash"),
             ),
             (
-                f"To check this page, print it again with ppdp {c.versions['ppdp']}; if a word differs, refuse the"
-                " page. ",
+                "To check this page, print it again; if a word differs, refuse the page. ",
                 code(f"ppdp show certificate.json{options} --pdf again.pdf"),
             ),
-            f"Then telephone {whom}, at a number known from elsewhere, and have this {same} confirmed.",
+            f"Telephone {whom} (number known from elsewhere): refuse unless the {same} confirmed.",
             "All this ties figures and file together. That the run took place as recorded, nobody can check.",
         ),
     )

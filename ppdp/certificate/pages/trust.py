@@ -147,13 +147,13 @@ def _limits(facts: Sequence[Fact], most_rows: str) -> Iterator[str]:
     ranges: dict[str, list[str]] = {}
     others: list[str] = []
     given = {(fact.name.removeprefix(GIVEN), fact.value): fact.origin for fact in facts if fact.name.startswith(GIVEN)}
-    outwards = ""
+    outwards, rows = "", list[str]()
     for fact in facts:
         value, rounded, _ = shortened(fact).partition(", rounded ")
         outwards = ", rounded outwards" if rounded else outwards
         column = fact.name.removeprefix(GIVEN).removeprefix("range of ")
         if fact.name == "n_rows":
-            others.append(f"{most_rows} ({figure(int(value)) if value.isdecimal() else value}; it cuts none)")
+            rows = [f"{most_rows} ({figure(int(value)) if value.isdecimal() else value})"]
         elif column == fact.name:
             others.append(f"{LIMITS.get(column, column)} ({value})")
         else:  # what one stage gives and the next one takes is one limit
@@ -163,9 +163,10 @@ def _limits(facts: Sequence[Fact], most_rows: str) -> Iterator[str]:
     named = [f"range{where}{_listed([*dict.fromkeys(one)])}" for where, one in ranges.items()]
     named += [_listed([*dict.fromkeys(others)])] if others else []
     if named:
-        of_values = any(fact.name != "n_rows" for fact in facts)
-        cut = f"Declared limits{', to which values are cut' if of_values else ''}{outwards}"
-        yield f"{cut}: {'; '.join(named)}. If any was taken from these rows, the promise fails."
+        named = [f"{'values are cut to these' if rows else 'to which values are cut'}{outwards}: {'; '.join(named)}"]
+    if rows or named:
+        limits = (": " if rows else ", ") + "; ".join(rows + named)
+        yield f"Declared limits{limits}. If any was taken from these rows, the promise fails."
 
 
 def _chosen(facts: Iterable[Fact], n_rows: int) -> str:
