@@ -32,7 +32,7 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
         r" what the releases rest on is true\. Spent: ε = ([\d.]+) of 3 at δ = 10⁻⁵\. This release \(ε = 1 at δ = 10⁻⁶"
         r" in the headline\) is included\. If all of the limit, ε = 3, were spent: at most 96 in 100\. Who set the"
         r" limit is not recorded:"
-        r" ask the issuer\. Not counted: later releases \(this page is of \d{4}-\d\d-\d\d\), and any not charged to"
+        r" ask the issuer\. Not counted: later releases \(this page is of \d{4}-\d\d-\d\d: ask the issuer for the newest\), and any not charged to"
         r" “visits” in ledger \w+\.",
         spent["Spent on these people so far"],
     )
@@ -67,8 +67,8 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
     said = answers(first.to_html())["Again next month?"]
     shown = re.match(
         r"The limit allowed it on \d{4}-\d\d-\d\d\. After one more like it the total is at most ε = ([\d.]+) of 3"
-        r" at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Two cost less than double\. The"
-        r" limit had room for (\d+) more like it \(as the ledger adds\); after all \d+ an"
+        r" at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Two releases cost less than double\. As"
+        r" the ledger adds, the limit had room for (\d+) more like it; after all \d+ an"
         r" attacker is right at most (\d+) times in",
         said,
     )
@@ -84,12 +84,12 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
         with pytest.raises(BudgetExceeded):
             mean()
     assert len(filled.entries()) == 1 + more, "as many as the first page said"
-    bound = "limit, ε = 3, is used by releases of any kind: at most 96 in 100. Smaller figures on this page are for"
+    bound = "limit, ε = 3, is used by releases of any kind: at most 96 in 100. The smaller totals on this page"
     assert bound in answers(first.to_html())["Spent on these people so far"]
     monkeypatch.setattr(account, "MOST_MORE", 3)
     assert room(first.record) == 3
     said = answers(render_page(first.to_dict()))["Again next month?"]
-    assert "had room for more than 3 more like it (as the ledger adds). Whether" in said, (
+    assert "had room for more than 3 more like it. Whether" in said, (
         "what an attacker can do with all of them is not in it"
     )
     assert total_of_two(second.record) is None, "what the first cost is not in it"

@@ -107,11 +107,11 @@ def test_a_stage_that_looks_for_duplicates_is_not_taken_for_one_that_looks_for_p
 def test_which_file_belongs_to_the_page():
     found = of("unconditional")["May it be published?"]
     assert found.startswith(
-        "Not yet. Yes when (a) the issuer vouches in writing for all but “Nobody’s word”, and that nothing else"
+        "Not yet. Yes when (a) the issuer confirms in writing what “Taken on trust” asks, and lists whatever else came from"
     )
     assert re.search(
-        r"\(b\) “How to check it” succeeds; \(c\) your organisation accepts “Nobody’s word”, “Not covered”, law,"
-        r" \d\d in 100, accuracy on other rows\. Then publish the model, as",
+        r"\(b\) “How to check it” succeeds; \(c\) your organisation accepts that list, “Nobody’s word”, “Not"
+        r" covered”, \d\d in 100, accuracy on other rows; \(d\) the law allows it\. Then publish the model, as",
         found,
     )
     assert "No other file: it may hold private rows. The model in another format: only if made" in found
@@ -127,7 +127,7 @@ def test_which_file_belongs_to_the_page():
 
 def test_what_holds_of_people_in_general_is_not_hidden():
     found = of("unconditional")["Not covered"]
-    assert "that a run stops or not (a faulty entry); this one did not" in found
+    assert "whether a run stops (a faulty entry); this one did not" in found
     assert "general findings: they may be true of a person, in the table or not" in found
     two = times_in_100(right_of_two_rows(record_of(document("unconditional"))))
     group = f"a family or group: protected less than one person (two people: right at most {two} times in 100)"
@@ -135,9 +135,9 @@ def test_what_holds_of_people_in_general_is_not_hidden():
     assert Reader(render_page(document("unconditional"))).text.count(group) == 2, "also where the details stand"
     assert "(two people" not in of("conditional")["Not covered"], "the table between may break what is assumed"
     assert "several changes: protected less than one " in of("changed signs")["Not covered"]
-    assert "stops or not" not in of("classes read")["Not covered"], "it repairs what is invalid"
+    assert "whether a run stops" not in of("classes read")["Not covered"], "it repairs what is invalid"
     assert (
-        "that a run stops or not (a faulty entry, a row without an id, too many rows)" in of("persons")["Not covered"]
+        "whether a run stops (a faulty entry, a row without an id, too many rows)" in of("persons")["Not covered"]
     )
 
 
@@ -165,7 +165,7 @@ def test_who_made_it_when_and_how_to_check_it(tmp_path):
     assert f"on {named['issued']['date'][:10]}, with ppdp {named['versions']['ppdp']}. Who ran" in found["Made by"]
     assert "Have “Ann Author” confirm all but “Nobody’s word”" in found["Taken on trust"]
     assert (
-        "Telephone “Ann Author” (number known from elsewhere): refuse unless the digest is confirmed."
+        "Telephone “Ann Author” (number known from elsewhere), have the digest read out; refuse others."
         in found["How to check it"]
     )
     assert "Purpose: Planning" in found["Released"]

@@ -13,7 +13,7 @@ from ppdp.exceptions import BudgetExceeded
 from ppdp.privacy.ledger.adaptive import Entry, GaussianAccount, refuse_overspend, total_epsilon
 
 NO_LEDGER = "Unknown: no ledger."
-TWICE = "For whoever is in all these runs, even if the table changed."
+TWICE = "It holds for anyone in all these runs, even if the table changed."
 OWN = "Before publishing one, read its own page."
 MOST_MORE = 100  # further releases that are counted one by one
 _GAUSSIAN = GaussianAccount(strict=True)
@@ -37,8 +37,8 @@ def spent(c: Record, whom: str) -> Cell:
         element("b", _charged(c, ledger)),
         _in_epsilon(c, ledger),
         _at_the_limit(c, ledger, whom),
-        f"Not counted: later releases (this page is of {day(issued)}), and any not charged to “{ledger.dataset}” in"
-        f" ledger {ledger.account}.",
+        f"Not counted: later releases (this page is of {day(issued)}: ask {whom} for the newest), and any not charged"
+        f" to “{ledger.dataset}” in ledger {ledger.account}.",
     )
 
 
@@ -82,7 +82,7 @@ def _at_the_limit(c: Record, ledger: LedgerEntry, whom: str) -> str:
     else:
         allowed = (
             f"If the whole limit, ε = {figure(ledger.limit.epsilon)}, is used by releases of any kind: at most {times}"
-            " in 100. Smaller figures on this page are for releases like this one"
+            " in 100. The smaller totals on this page assume only releases like this one"
         )
     return f"{allowed}. Who set the limit is not recorded: ask {whom}."
 
@@ -183,7 +183,7 @@ def again(c: Record, whom: str) -> Cell:
             ),
             f" After one more like it the total is at most ε = {figure(total, upward=True)}{of_limit} at δ ="
             f" {figure(ledger.delta, upward=True)}, and an attacker {_times(right_of_releases(c, 2))}{provided}."
-            f"{' Two cost less than double.' if less else ''}",
+            f"{' Two releases cost less than double.' if less else ''}",
         ),
         _room_in_words(c, whom, provided),
         f"{TWICE} {OWN}",
@@ -202,7 +202,7 @@ def _room_in_words(c: Record, whom: str, provided: str) -> str | None:
         else f"; after all {more + 1} an attacker {_times(right_of_releases(c, more + 1))}{provided}"
     )
     return (
-        f"The limit had room for {number} more like it (as the ledger adds){with_all}."
+        f"As the ledger adds, the limit had room for {number} more like it{with_all}."
         f" Whether any is wise, whoever set the limit decides: ask {whom}."
     )
 

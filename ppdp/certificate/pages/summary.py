@@ -202,21 +202,23 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
     if c.status == "SEEDED":
         return "No. Nothing of it is protected."
     ledger = None if c.issued is None else c.issued.ledger
-    used = "nothing else from these rows (score, plot, table) got out or guided a choice"
-    if ledger is not None:
-        used = (
-            "nothing from these rows (score, plot, table) got out or guided a choice but what is charged to this name"
-        )
+    other, newest = (
+        ("else came from these rows", "")
+        if ledger is None
+        else ("came from these rows uncharged", " (or the newest page’s)")
+    )
     times = times_in_100(right_guesses(c))
     accepted = f"{times} in 100" if times < 100 else "an attacker who is always right"
-    later = "" if ledger is None else " (or the newest page’s)"
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
-        f"{whom} vouches in writing for all but “Nobody’s word”, and that {used}",
+        f"{whom} confirms in writing what “Taken on trust” asks, and lists whatever {other} (score, plot, table) and"
+        " got out or guided a choice, or writes “nothing”",
         "“How to check it” succeeds",
-        f"your organisation accepts “Nobody’s word”, “Not covered”, law, {accepted}{later}, accuracy on other rows",
+        f"your organisation accepts that list, “Nobody’s word”, “Not covered”, {accepted}{newest}, accuracy on other"
+        " rows",
+        "the law allows it",
     ]
-    listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcd", steps))
+    listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcde", steps))
     signed = f", {SIGNED}" if signer else ""
     return points(
         (element("b", "Not yet. Yes when"), f" {listed}."),
@@ -261,7 +263,7 @@ def _left_out(view: View) -> Iterator[str]:
     words = [sentence for sentence, _ in view.not_covered]
     why = [short for start, short in BREAKS_OFF.items() if any(one.startswith(start) for one in words)]
     if why:
-        yield f"that a run stops or not ({', '.join(why)}); this one did not"
+        yield f"whether a run stops ({', '.join(why)}); this one did not"
     ledger = None if c.issued is None else c.issued.ledger
     for one in words:
         if one.startswith(ATTEMPTS):
@@ -308,12 +310,12 @@ def _made(view: View, signer: str | None, whom: str) -> Cell:
 
 
 def _check(c: Record, signer: str | None, whom: str) -> Cell:
-    key, same = (", the first one also the key above", "digest and key are") if signer else ("", "digest is")
+    key, same = (", the first one also the key above", "digest and key") if signer else ("", "digest")
     files = f", {SIGNED}" if signer else ""
     options = OPTIONS if signer else ""
     return (
         f"Give your IT this page, certificate.json{files} and what ppdp exported (FILE). They get ppdp"
-        f" {c.versions['ppdp']} from a source they trust (none: refuse), never from this page’s author (“{VERIFY}”),"
+        f" {c.versions['ppdp']} from a source they trust (none: refuse), not whoever gave you this (“{VERIFY}”),"
         " and run:",
         points(
             code(f"ppdp verify certificate.json{options}"),
@@ -324,10 +326,10 @@ def _check(c: Record, signer: str | None, whom: str) -> Cell:
                 element("span", c.digest, class_="hash"),
             ),
             (
-                "To check this page, print it again; if a word differs, refuse the page. ",
+                "To check this page, print it again; if a word differs, refuse. ",
                 code(f"ppdp show certificate.json{options} --pdf again.pdf"),
             ),
-            f"Telephone {whom} (number known from elsewhere): refuse unless the {same} confirmed.",
+            f"Telephone {whom} (number known from elsewhere), have the {same} read out; refuse others.",
             "All this ties figures and file together. That the run took place as recorded, nobody can check.",
         ),
     )
