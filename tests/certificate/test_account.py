@@ -67,8 +67,8 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
     said = answers(first.to_html())["Again next month?"]
     shown = re.match(
         r"The limit allowed it on \d{4}-\d\d-\d\d\. After one more like it the total is at most ε = ([\d.]+) of 3"
-        r" at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Two releases cost less than double\. As"
-        r" the ledger adds, the limit had room for (\d+) more like it; after all \d+ an"
+        r" at δ = 10⁻⁵, and an attacker is right at most (\d+) times in 100\. Two releases cost less than double\. By"
+        r" the ledger’s sum, the limit had room for (\d+) more like it; after all \d+ an"
         r" attacker is right at most (\d+) times in",
         said,
     )

@@ -107,11 +107,11 @@ def test_a_stage_that_looks_for_duplicates_is_not_taken_for_one_that_looks_for_p
 def test_which_file_belongs_to_the_page():
     found = of("unconditional")["May it be published?"]
     assert found.startswith(
-        "Not yet. Yes when (a) the issuer confirms in writing what “Taken on trust” asks, and lists whatever else came from"
+        "Not yet. Yes when (a) the issuer confirms in writing what “Taken on trust” asks, and lists what about these people"
     )
     assert re.search(
         r"\(b\) “How to check it” succeeds; \(c\) your organisation accepts that list, “Nobody’s word”, “Not"
-        r" covered”, \d\d in 100, accuracy on other rows; \(d\) the law allows it\. Then publish the model, as",
+        r" covered”, \d\d in 100, its accuracy on other rows; \(d\) the law allows it\. Then publish the model, as",
         found,
     )
     assert "No other file: it may hold private rows. The model in another format: only if made" in found
@@ -165,7 +165,7 @@ def test_who_made_it_when_and_how_to_check_it(tmp_path):
     assert f"on {named['issued']['date'][:10]}, with ppdp {named['versions']['ppdp']}. Who ran" in found["Made by"]
     assert "Have “Ann Author” confirm all but “Nobody’s word”" in found["Taken on trust"]
     assert (
-        "Telephone “Ann Author” (number known from elsewhere), have the digest read out; refuse others."
+        "Telephone “Ann Author” (number known from elsewhere), have the digest read out; if different, refuse."
         in found["How to check it"]
     )
     assert "Purpose: Planning" in found["Released"]

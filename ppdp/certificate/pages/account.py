@@ -13,7 +13,7 @@ from ppdp.exceptions import BudgetExceeded
 from ppdp.privacy.ledger.adaptive import Entry, GaussianAccount, refuse_overspend, total_epsilon
 
 NO_LEDGER = "Unknown: no ledger."
-TWICE = "It holds for anyone in all these runs, even if the table changed."
+TWICE = "The totals hold for anyone in all runs, even if the table changed."
 OWN = "Before publishing one, read its own page."
 MOST_MORE = 100  # further releases that are counted one by one
 _GAUSSIAN = GaussianAccount(strict=True)
@@ -202,7 +202,7 @@ def _room_in_words(c: Record, whom: str, provided: str) -> str | None:
         else f"; after all {more + 1} an attacker {_times(right_of_releases(c, more + 1))}{provided}"
     )
     return (
-        f"As the ledger adds, the limit had room for {number} more like it{with_all}."
+        f"By the ledger's sum, the limit had room for {number} more like it{with_all}."
         f" Whether any is wise, whoever set the limit decides: ask {whom}."
     )
 

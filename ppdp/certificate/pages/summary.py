@@ -202,20 +202,16 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
     if c.status == "SEEDED":
         return "No. Nothing of it is protected."
     ledger = None if c.issued is None else c.issued.ledger
-    other, newest = (
-        ("else came from these rows", "")
-        if ledger is None
-        else ("came from these rows uncharged", " (or the newest page’s)")
-    )
+    beside, newest = (" beside this", "") if ledger is None else (" beside “Spent”", " (or the newest page’s)")
     times = times_in_100(right_guesses(c))
     accepted = f"{times} in 100" if times < 100 else "an attacker who is always right"
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
-        f"{whom} confirms in writing what “Taken on trust” asks, and lists whatever {other} (score, plot, table) and"
-        " got out or guided a choice, or writes “nothing”",
+        f"{whom} confirms in writing what “Taken on trust” asks, and lists what about these people (score, plot,"
+        f" table) got out or guided a choice{beside}, or writes “nothing”",
         "“How to check it” succeeds",
-        f"your organisation accepts that list, “Nobody’s word”, “Not covered”, {accepted}{newest}, accuracy on other"
-        " rows",
+        f"your organisation accepts that list, “Nobody’s word”, “Not covered”, {accepted}{newest}, its accuracy on"
+        " other rows",
         "the law allows it",
     ]
     listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcde", steps))
@@ -310,7 +306,7 @@ def _made(view: View, signer: str | None, whom: str) -> Cell:
 
 
 def _check(c: Record, signer: str | None, whom: str) -> Cell:
-    key, same = (", the first one also the key above", "digest and key") if signer else ("", "digest")
+    key, same = (", the first one also the key above", "digest and key") if signer else ("", "the digest")
     files = f", {SIGNED}" if signer else ""
     options = OPTIONS if signer else ""
     return (
@@ -326,10 +322,10 @@ def _check(c: Record, signer: str | None, whom: str) -> Cell:
                 element("span", c.digest, class_="hash"),
             ),
             (
-                "To check this page, print it again; if a word differs, refuse. ",
+                "To check this page, print it again; if anything differs, refuse. ",
                 code(f"ppdp show certificate.json{options} --pdf again.pdf"),
             ),
-            f"Telephone {whom} (number known from elsewhere), have the {same} read out; refuse others.",
+            f"Telephone {whom} (number known from elsewhere), have {same} read out; if different, refuse.",
             "All this ties figures and file together. That the run took place as recorded, nobody can check.",
         ),
     )
