@@ -126,8 +126,8 @@ def only(means: Array, columns: Sequence[int]) -> Array:
     return kept
 
 
-def _observed(X: Array) -> Array:
-    return (~np.isnan(X)).astype(np.float64)
+def _observed(X: Array) -> Any:
+    return np.equal(X, X)
 
 
 def _measure_squares(rows: Rows, domain: Domain, _: Parameters) -> Array:

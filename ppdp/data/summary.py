@@ -96,14 +96,17 @@ class ColumnSums(Summary[Array]):
             whole = bool(((weight == 0) | (weight == 1)).all())  # then products are as exact as the entries
             factors = weight if whole else np.ones(len(rows))
             for which, ((function, bound), grid) in enumerate(zip(self.terms, self._grids)):
-                given = rows if function is None else function(rows)
-                entries = np.clip(given, -bound, bound, out=room[: len(rows)])
-                if not whole:
-                    entries *= weight[:, None]
-                # A float64 of this size has the grid as its last place, so that adding it rounds to the grid.
-                anchor = 1.5 * 2.0 ** (52 - grid)
-                entries += anchor
-                entries -= anchor
+                given, entries = rows if function is None else function(rows), room[: len(rows)]
+                if whole and given.dtype == bool:  # whole numbers already
+                    np.copyto(entries, given)
+                else:
+                    np.clip(given, -bound, bound, out=entries)
+                    if not whole:
+                        entries *= weight[:, None]
+                    # A float64 of this size has the grid as its last place, so that adding it rounds to the grid.
+                    anchor = 1.5 * 2.0 ** (52 - grid)
+                    entries += anchor
+                    entries -= anchor
                 sums = _exact_sums(factors, entries)
                 if np.isnan(sums).any():
                     np.copyto(entries, 0.0, where=np.isnan(entries))

@@ -81,21 +81,23 @@ def mixed(words: Bits) -> Bits:
 
 
 def hashed(words: Bits, hashes: Bits) -> None:
-    """Go on with a public hash of every row, by these of its columns."""
-    for column in np.atleast_2d(words.T):
-        hashes ^= column
-        hashes *= np.uint64(0x9E3779B97F4A7C15)
-        hashes ^= hashes >> np.uint64(29)
+    """Go on with a public hash of every row, by these of its columns; writes over them."""
+    words ^= words >> np.uint64(32)
+    words *= np.uint64(0x9E3779B97F4A7C15)
+    words ^= words >> np.uint64(29)
+    hashes *= np.uint64(0x9E3779B97F4A7C15)
+    hashes += words @ (mixed(np.arange(1, 1 + words.shape[1], dtype=np.uint64)) | np.uint64(1))
 
 
 def hashes_of(*columns: Array) -> Bits:
     """A public hash of every record."""
+    tables = [column if column.ndim == 2 else column[:, None] for column in columns]
     hashes = np.zeros(len(columns[0]), dtype=np.uint64)
 
     def task(piece: slice) -> None:
-        for part in blocks(piece.stop - piece.start, columns[0].shape[1]):
-            for table in columns:
-                hashed(np.asfortranarray(bits(table[piece][part])), hashes[piece][part])
+        for part in blocks(piece.stop - piece.start, tables[0].shape[1]):
+            for table in tables:
+                hashed(bits(table[piece][part]), hashes[piece][part])
 
     for _ in in_parallel(task, pieces(len(hashes)), 0):
         pass

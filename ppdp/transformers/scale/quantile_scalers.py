@@ -223,6 +223,8 @@ class MinMaxScaler(InBatches, RowWiseTransformer):
         if issparse(X):
             held = self.map_rows(X.data, {"low": start[X.indices], "high": end[X.indices]})
             return csr_array((held, X.indices, X.indptr), X.shape)
+        if start.size and (start == start[0]).all() and (end == end[0]).all():
+            start, end = start[0], end[0]  # with one number for all columns it takes half of the time
         out = np.maximum(X, start)
         np.minimum(out, end, out=out)
         out -= start
