@@ -107,7 +107,7 @@ def test_a_stage_that_looks_for_duplicates_is_not_taken_for_one_that_looks_for_p
 def test_which_file_belongs_to_the_page():
     found = of("unconditional")["May it be published?"]
     assert found.startswith(
-        "Not yet. Yes when (a) the issuer confirms in writing what “Taken on trust” asks, and lists what about these people"
+        "Not yet. Yes when (a) the issuer confirms in writing what “Taken on trust” asks, and lists what else of these"
     )
     assert re.search(
         r"\(b\) “How to check it” succeeds; \(c\) your organisation accepts that list, “Nobody’s word”, “Not"
@@ -136,9 +136,7 @@ def test_what_holds_of_people_in_general_is_not_hidden():
     assert "(two people" not in of("conditional")["Not covered"], "the table between may break what is assumed"
     assert "several changes: protected less than one " in of("changed signs")["Not covered"]
     assert "whether a run stops" not in of("classes read")["Not covered"], "it repairs what is invalid"
-    assert (
-        "whether a run stops (a faulty entry, a row without an id, too many rows)" in of("persons")["Not covered"]
-    )
+    assert "whether a run stops (a faulty entry, a row without an id, too many rows)" in of("persons")["Not covered"]
 
 
 def test_two_rows_of_one_person_are_guessed_no_better_than_said():
@@ -158,12 +156,15 @@ def test_who_made_it_when_and_how_to_check_it(tmp_path):
     plain = answers(mean().to_html())
     assert plain["Made by"].startswith("The certificate does not say who is responsible. Made on ")
     assert "without it, the author is unproven" in plain["Made by"]
-    assert "nobody is named as responsible. Have the issuer confirm all but “Nobody’s word”" in plain["Taken on trust"]
+    assert (
+        "nobody is named as responsible. Have the issuer confirm each limit’s origin and all but “Nobody’s word”"
+        in plain["Taken on trust"]
+    )
     named = mean(responsible="Ann Author, Clinic", purpose="Planning")
     found = answers(named.to_html())
     assert found["Made by"].startswith("Responsible: “Ann Author, Clinic”. Made on ")
     assert f"on {named['issued']['date'][:10]}, with ppdp {named['versions']['ppdp']}. Who ran" in found["Made by"]
-    assert "Have “Ann Author” confirm all but “Nobody’s word”" in found["Taken on trust"]
+    assert "Have “Ann Author” confirm each limit’s origin and all but “Nobody’s word”" in found["Taken on trust"]
     assert (
         "Telephone “Ann Author” (number known from elsewhere), have the digest read out; if different, refuse."
         in found["How to check it"]

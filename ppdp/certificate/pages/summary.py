@@ -182,7 +182,7 @@ def _trusted(view: View, whom: str) -> Cell:
     ledger = view.record.issued is not None and view.record.issued.ledger is not None
     return (
         "Nothing proves these points; if one is false, the promise may fail. “Declared”: said by whoever ran the"
-        f" fit{named}. Have {whom} confirm all but “Nobody’s word”, and each limit’s origin.",
+        f" fit{named}. Have {whom} confirm each limit’s origin and all but “Nobody’s word”.",
         items(
             [
                 *(typeset(words) for words in view.rests_on if not words.startswith(READ)),
@@ -202,13 +202,13 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
     if c.status == "SEEDED":
         return "No. Nothing of it is protected."
     ledger = None if c.issued is None else c.issued.ledger
-    beside, newest = (" beside this", "") if ledger is None else (" beside “Spent”", " (or the newest page’s)")
+    newest = "" if ledger is None else " (or the newest page’s)"
     times = times_in_100(right_guesses(c))
     accepted = f"{times} in 100" if times < 100 else "an attacker who is always right"
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
-        f"{whom} confirms in writing what “Taken on trust” asks, and lists what about these people (score, plot,"
-        f" table) got out or guided a choice{beside}, or writes “nothing”",
+        f"{whom} confirms in writing what “Taken on trust” asks, and lists what else of these people (score, plot,"
+        " table) got out or guided a choice, or writes “nothing”",
         "“How to check it” succeeds",
         f"your organisation accepts that list, “Nobody’s word”, “Not covered”, {accepted}{newest}, its accuracy on"
         " other rows",
@@ -311,7 +311,7 @@ def _check(c: Record, signer: str | None, whom: str) -> Cell:
     options = OPTIONS if signer else ""
     return (
         f"Give your IT this page, certificate.json{files} and what ppdp exported (FILE). They get ppdp"
-        f" {c.versions['ppdp']} from a source they trust (none: refuse), not whoever gave you this (“{VERIFY}”),"
+        f" {c.versions['ppdp']} from a source they trust (none: refuse), not this page’s author (“{VERIFY}”),"
         " and run:",
         points(
             code(f"ppdp verify certificate.json{options}"),
@@ -322,7 +322,7 @@ def _check(c: Record, signer: str | None, whom: str) -> Cell:
                 element("span", c.digest, class_="hash"),
             ),
             (
-                "To check this page, print it again; if anything differs, refuse. ",
+                "To check this page, print it again; if a word or figure differs, refuse. ",
                 code(f"ppdp show certificate.json{options} --pdf again.pdf"),
             ),
             f"Telephone {whom} (number known from elsewhere), have {same} read out; if different, refuse.",

@@ -58,7 +58,9 @@ def unzipped(data: bytes) -> dict[str, bytes]:
         stored = all(info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & 1 for info in infos)
         small = len(infos) <= MOST_MEMBERS and sum(info.file_size for info in infos) <= len(data)
         if stored and small and len(names) == len(infos):
-            return {info.filename: archive.read(info) for info in infos}
+            members = {info.filename: archive.read(info) for info in infos}
+            if len(zipped(members)) == len(data):  # no byte stands before, between or behind them
+                return members
     raise ExportError("this is not an archive as ppdp writes them.")
 
 

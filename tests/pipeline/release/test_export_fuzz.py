@@ -333,6 +333,17 @@ def test_a_certificate_of_another_release_is_refused(exports, tmp_path):
         ppdp.load(tmp_path / "x.zip")
 
 
+@pytest.mark.parametrize("before", [True, False], ids=["before", "behind"])
+def test_nothing_stands_beside_the_members(exports, tmp_path, before):
+    (_, members, _), *_ = exports
+    data, beside = packed(members), b"rows of a table"
+    (tmp_path / "x.zip").write_bytes(beside + data if before else data + beside)
+    with zipfile.ZipFile(tmp_path / "x.zip") as archive:
+        assert archive.testzip() is None
+    with pytest.raises(PpdpError, match="archive"):
+        ppdp.load(tmp_path / "x.zip")
+
+
 def test_members_that_share_their_bytes_are_no_bomb(exports, tmp_path):
     """A central directory may point to the same bytes many times; together they would be longer than the file."""
     data = bytearray(packed({"a": b"\0" * 1000}))
