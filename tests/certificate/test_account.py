@@ -32,8 +32,8 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
         r" what the releases rest on is true\. Spent: ε = ([\d.]+) of 3 at δ = 10⁻⁵\. This release \(ε = 1 at δ = 10⁻⁶"
         r" in the headline\) is included\. If all of the limit, ε = 3, were spent: at most 96 in 100\. Who set the"
         r" limit is not recorded:"
-        r" ask the issuer\. Not counted: later releases \(this page is of \d{4}-\d\d-\d\d: ask the issuer for the newest\), and"
-        r" any not charged to “visits” in ledger \w+\.",
+        r" ask the issuer\. Not counted: later releases \(this page is of \d{4}-\d\d-\d\d: ask the issuer for the"
+        r" newest\), and any not charged to “visits” in ledger \w+\.",
         spent["Spent on these people so far"],
     )
     assert total <= float(shown[2]) <= total * 1.001
