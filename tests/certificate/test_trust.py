@@ -82,7 +82,7 @@ def test_ranges_labels_functions_and_settings():
     words = rests_on(document("row map"))
     assert words[0] == ASSUMED
     assert words[1].startswith(
-        "Declared limits, to which values are cut: ranges as step 'map' leaves them: every column (-1 to 1)"
+        "Declared limits, to which values are cut: ranges after step 'map': every column (-1 to 1)"
     )
     assert words[1].endswith("If any was taken from these rows, the promise fails.")
     assert words[2] == "Declared labels: 0, 1. If they were taken from these rows, the promise fails."

@@ -211,7 +211,7 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
         " table) got out or guided a choice, or writes “nothing”",
         "“How to check it” succeeds",
         f"your organisation accepts that list, “Nobody’s word”, “Not covered”, {accepted}{newest}, its accuracy on"
-        " other rows",
+        f" other people (ask {whom})",
         "the law allows it",
     ]
     listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcde", steps))

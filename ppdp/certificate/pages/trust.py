@@ -158,7 +158,7 @@ def _limits(facts: Sequence[Fact], most_rows: str) -> Iterator[str]:
             others.append(f"{LIMITS.get(column, column)} ({value})")
         else:  # what one stage gives and the next one takes is one limit
             step = _STEP.fullmatch(given.get((column, fact.value), ""))
-            where = f"s as step {step[1]} leaves them: " if step else " of "
+            where = f"s after step {step[1]}: " if step else " of "
             ranges.setdefault(where, []).append(f"{column} ({value})")
     named = [f"range{where}{_listed([*dict.fromkeys(one)])}" for where, one in ranges.items()]
     named += [_listed([*dict.fromkeys(others)])] if others else []
