@@ -18,12 +18,6 @@ from matplotlib.colors import to_hex
 DOMAIN = Domain(n_rows=8000, n_features=3)
 
 
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    plt.close("all")
-
-
 def cleaned(statistics):
     steps = [
         ("range", MinMaxScaler(ranges=[(0, 1)] * 3)),

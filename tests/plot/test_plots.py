@@ -33,12 +33,6 @@ GALLERY = Path(__file__).parents[2] / "docs" / "gallery"
 OURS, OTHER, BROKEN = "#3b6690", "#adb5bb", "#d08a4e"
 
 
-@pytest.fixture(autouse=True)
-def closed_figures():
-    yield
-    plt.close("all")
-
-
 def cleaned(**parameters):
     steps = [
         ("range", MinMaxScaler(ranges=[(0, 1)] * 4)),
