@@ -33,10 +33,11 @@ COLLECT := -m pytest --collect-only --imports -qq --assert=plain > /dev/null
 demo: $(NEWEST)/.demo
 	$(NEWEST)/bin/ppdp demo
 
-# Both environments are made at once, and types are checked meanwhile; then the tests have the machine for themselves.
+# Both environments are made at once. The site leaves a processor idle for half of its time, so that types and the oldest
+# scikit-learn are checked beside it; then the tests have the machine for themselves.
 test:
-	$(MAKE) -j 2 types docs compiled compiled-oldest
-	$(MAKE) lint unit oldest
+	$(MAKE) -j 2 lint types docs compiled oldest
+	$(MAKE) unit
 
 # A notebook that has not changed is not run again. Tests of the site ask whether it is newer than what it is made from.
 docs: $(NEWEST)/.dev
@@ -63,7 +64,7 @@ unit: $(NEWEST)/.dev
 
 # The estimator checks once more on the oldest supported scikit-learn; diffprivlib, which needs an old one; and adapters of
 # networks, since this environment is made while the other one checks types.
-oldest: $(OLDEST)/.test
+oldest: compiled-oldest
 	$(ALONE) $(OLDEST)/bin/python -m pytest $(OLDER) -n 2 --assert=plain || \
 	{ $(ALONE) $(OLDEST)/bin/python -m pytest $(OLDER) --last-failed --last-failed-no-failures none; false; }
 
