@@ -263,6 +263,7 @@ class Certificate(Saved):
             fix = "give signature= and public_key=, or neither."
             raise InvalidParameter("a signature is checked with a public key.", fix=fix)
         result = verify(self._content, self._record)
+        self._keep(_record=result.record or self._record)
         if signature is None or public_key is None:
             return result
         return checked(self, result, signature, public_key)
