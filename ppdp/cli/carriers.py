@@ -47,7 +47,7 @@ def carried(path: Path) -> Certificate:
 def _of_export(path: Path) -> Certificate:
     from ppdp.certificate.share.files import read_members
     from ppdp.pipeline.release.export import EXAMPLE, REQUIRED
-    from ppdp.pipeline.release.load import certificate_of
+    from ppdp.pipeline.release.load import certificate_of, certified
 
     if path.is_dir() and not any((path / name).is_file() for name in REQUIRED):
         refuse("is a folder that is no export.", place=str(path), fix=_FIX)
@@ -58,7 +58,9 @@ def _of_export(path: Path) -> Certificate:
     if not members.keys() >= REQUIRED:
         refuse("holds other files than those of an export.", place=str(path), fix=_FIX)
     try:
-        return certificate_of(members, None)
+        certificate = certificate_of(members, None)
+        certified(members, certificate)
+        return certificate
     except (ExportError, CertificateError) as error:
         raise _untrue(path, error) from None
 

@@ -366,8 +366,8 @@ def closing(view: View, signer: str | None) -> Element:
             " computes every figure again from the public parameters in that document, without the data; of the file"
             " that is to be published, ",
             code("ppdp verify FILE"),
-            " also compares the released numbers with the certificate in it, and refuses an export that holds anything"
-            " else. Whether names, origins of facts and versions are true, neither can tell.",
+            " also compares the released numbers with the certificate in it, and refuses an export with any other file"
+            " in it. Whether names, origins of facts and versions are true, neither can tell.",
         ),
         p(
             f"{DIGEST} With the files certificate.json.sig and public.pem, from whoever handed over the certificate"

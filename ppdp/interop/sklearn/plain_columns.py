@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Any, NoReturn
 
@@ -27,30 +28,32 @@ def plain_columns(name: str, twin: Any, columns: Sequence[str] | None) -> tuple[
     """The fitted object for a frame of these columns, or an array; and what is known of the columns of each block."""
     import pandas as pd
 
-    parts, ends, row = [], [], np.zeros((1, twin.n_features_in_), dtype=object)
-    for i, (block, positions, facts) in enumerate(twin.located()):
-        names = None if columns is None else [columns[position] for position in positions]
-        parts.append((f"columns{i}", fitted.named(_block(name, block, facts), names), positions))
+    parts: list[tuple[str, Any, list[int]]] = []
+    ends, row = [], np.zeros((1, twin.n_features_in_), dtype=object)
+    for block, positions, facts in twin.located():
+        if block.maps and isinstance(block.maps[0], Labelled | Unlisted):  # each column by itself
+            made = [(_encoder(name, block, facts[0], place), [at]) for place, at in enumerate(positions)]
+        else:
+            made = [(_block(name, block, facts), positions)]
+        for part, own in made:
+            names = None if columns is None else [columns[position] for position in own]
+            parts.append((f"columns{len(parts)}", fitted.named(part, names), own))
         ends.append(facts[-1])
         if block.encoder is not None:
             row[0, positions] = [next(iter(labels), None) for labels in _labels(block.encoder)]
     frozen = [(label, FrozenEstimator(part), positions) for label, part, positions in parts]
     table = row if columns is None else pd.DataFrame(row, columns=list(columns))
-    made = ColumnTransformer(frozen).fit(table)  # which finds how wide they are
-    made.transformers, made.transformers_ = parts, [*parts, *made.transformers_[len(parts) :]]
-    return made, ends
+    made_of_all = ColumnTransformer(frozen).fit(table)  # which finds how wide they are
+    made_of_all.transformers, made_of_all.transformers_ = parts, [*parts, *made_of_all.transformers_[len(parts) :]]
+    return made_of_all, ends
 
 
 def _block(name: str, block: Block, facts: Sequence[ColumnFacts]) -> Any:
     """The maps of a block, one after the other, behind the clip to its ranges."""
-    steps = [*zip(block.maps, facts)]
     parts = _clip(name, block, facts[0], block.maps[:1])
-    if steps and isinstance(steps[0][0], Labelled | Unlisted):
-        own = 1 + (len(steps) > 1 and isinstance(steps[1][0], OneHot))
-        parts, steps = [*parts, *_encoder(name, steps[0][0], steps[:own])], steps[own:]
-    for i, (step, given) in enumerate(steps, start=1):
+    for i, (step, given) in enumerate(zip(block.maps, facts), start=1):
         if isinstance(step, Within):
-            parts += _clip(name, block, given.after(step), [later for later, _ in steps[i : i + 1]])
+            parts += _clip(name, block, given.after(step), block.maps[i : i + 1])
         elif not isinstance(step, AnySize):
             parts.append(_map(name, step, given))
     return make_pipeline(*parts) if parts else fitted.scaler(*np.tile([[0.0], [1.0]], len(facts[0].names)))
@@ -74,44 +77,59 @@ def _labels(encoder: Any) -> Sequence[Sequence[Any]]:
     return encoder.labels if isinstance(encoder, Labelled) else encoder.categories
 
 
-def _encoder(name: str, encoder: Labelled | Unlisted, steps: Sequence[tuple[PublicMap, ColumnFacts]]) -> list[Any]:
-    """Found by trying what becomes of each label and kind of gap: that is added to what becomes of any other cell."""
-    cells: list[list[Any]] = []
-    codes: list[Array] = []
-    for position in range(len(_labels(encoder))):
-        tried, read = _tried(name, encoder, position)
-        cells.append(tried[:-1])
-        codes.append(read)
-    starts = np.cumsum([0, *map(len, cells)])
-    rows = np.tile([read[-1] for read in codes], (1 + starts[-1], 1))
-    for position, (start, read) in enumerate(zip(starts, codes)):
-        rows[start + 1 : start + len(read), position] = read[:-1]
-    for step, given in steps:
+def _encoder(name: str, block: Block, facts: ColumnFacts, place: int) -> Any:
+    """An encoder of one column, by trying what becomes of each label and kind of gap: it is added to that of others."""
+    first, *later = block.maps
+    if not all(isinstance(step, OneHot) for step in later):
+        _refuse(name, "its categories are mapped further.", "a step behind it.")
+    own: list[Any] = [_alone(first, place), *(_alone(step, place) for step in later)]
+    labels = [*next(iter(_labels(own[0])), ())]
+    if isinstance(first, Unlisted) and not (labels and all(map(has_one_spelling, labels))):
+        _refuse(
+            name,
+            "of a column no category was released, or one with several spellings: a number or a truth value.",
+            "declare its categories, or leave it out.",
+        )
+    if len({isinstance(label, str) for label in labels}) > 1:
+        _refuse(name, "the categories of a column are text and numbers.", "declare one of the two.")
+    cells, rows = _tried(name, own[0], labels)
+    given = ColumnFacts(facts.names[place : place + 1], facts.ranges[place : place + 1], math.nan)
+    for step in own:
         rows = step.apply(rows, given)
-    other, added = rows[0], rows[1:] - rows[0]
+    other, added = rows[-1], rows[:-1] - rows[-1]
     needed = added.any(axis=1)
-    needed[starts[:-1]] = True  # an encoder knows at least one label of each column
-    parts = [_found([[cell for cell, keep in zip(own, needed[at:]) if keep] for own, at in zip(cells, starts)])]
+    needed[0] = True  # an encoder knows at least one label
     matrix = added[needed]
+    parts = [_found([[cell for cell, keep in zip(cells, needed) if keep]])]
+    if isinstance(cells[0], float):  # as numbers whatever their type, and None as NaN
+        parts = [fitted.scaler(np.zeros(1), np.ones(1)), *_clip(name, block, given, ()), *parts]
     if not np.array_equal(matrix, np.eye(len(matrix))):
         parts.append(fitted.linear(matrix))
-    return [*parts, fitted.scaler(-other, np.ones(len(other)))] if other.any() else parts
+    if other.any():
+        parts.append(fitted.scaler(-other, np.ones(len(other))))
+    return make_pipeline(*parts)
 
 
-def _tried(name: str, encoder: Labelled | Unlisted, position: int) -> tuple[list[Any], Array]:
-    """The labels of a column, gaps, and at the end a cell that is neither; and the codes of all of them."""
+def _alone(step: Any, place: int) -> Any:
+    """The map of one of its columns."""
+    if isinstance(step, Labelled):
+        return replace(step, labels=step.labels[place : place + 1])
+    if isinstance(step, Unlisted):
+        return replace(step, found=() if step.found is None else step.found[place : place + 1])
+    return replace(step, categories=step.categories[place : place + 1])
+
+
+def _tried(name: str, encoder: Labelled | Unlisted, labels: Sequence[Any]) -> tuple[list[Any], Array]:
+    """The labels of a column and what is missing, as cells; and their codes, the last one that of any other cell."""
     import pandas as pd
 
-    labels, reading = [*_labels(encoder)[position]], encoder.reading(position)
+    reading = encoder.reading(0)
     if reading is None:
-        numbers = [*sorted(map(float, labels)), math.nan, math.inf]
-        return numbers, np.array(numbers)
-    cells = [*labels, None, math.nan, object()]
-    if isinstance(encoder, Unlisted):
-        if not all(map(has_one_spelling, labels)):
-            _refuse(name, "a category that is a number or a truth value has several spellings.", "declare categories.")
-        cells = [*labels, *dict.fromkeys(["", encoder.missing or ""]), None, math.nan, object()]
-    return cells, np.asarray(reading.codes(pd.Series(cells, dtype=object), name))
+        numbers = [*sorted(map(float, labels)), math.nan]
+        return numbers, np.array([*numbers, math.inf])[:, None]
+    empty = dict.fromkeys(["", encoder.missing or ""]) if isinstance(encoder, Unlisted) else ()
+    cells = [*labels, *empty, None, math.nan]
+    return cells, np.asarray(reading.codes(pd.Series([*cells, object()], dtype=object), name))[:, None]
 
 
 def _map(name: str, step: PublicMap, given: ColumnFacts) -> Any:

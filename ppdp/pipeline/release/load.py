@@ -120,15 +120,20 @@ def load(
     members = read_members(path_of("path", path), REQUIRED | {EXAMPLE})
     certificate = certificate_of(members, sha256)
     refuse_unsafe(certificate.record, conditional=True)
-    released = certificate.record.released
-    arrays = unpack_arrays(members[PARAMETERS], {name: list(shape) for name, shape in released.names.items()})
-    if content_hash(arrays) != released.sha256 or hashed(members[INFERENCE]) != released.inference:
-        raise ExportError("the released values or the steps are not those that the certificate was issued for.")
-    inference = members[INFERENCE].decode()
+    arrays, inference = certified(members, certificate)
     steps, columns = restore(inference, functions or {}, tuple(stages))
     pipe = _rebuilt(Released.of(certificate.record, arrays, inference, certificate), steps, columns)
     _compare_example(pipe, members.get(EXAMPLE))
     return pipe
+
+
+def certified(members: Mapping[str, bytes], certificate: Certificate) -> tuple[dict[str, Array], str]:
+    """The released arrays and the steps, which are those that the certificate was issued for."""
+    released = certificate.record.released
+    arrays = unpack_arrays(members[PARAMETERS], {name: list(shape) for name, shape in released.names.items()})
+    if content_hash(arrays) != released.sha256 or hashed(members[INFERENCE]) != released.inference:
+        raise ExportError("the released values or the steps are not those that the certificate was issued for.")
+    return arrays, members[INFERENCE].decode()
 
 
 def certificate_of(members: Mapping[str, bytes], expected: str | None) -> Certificate:

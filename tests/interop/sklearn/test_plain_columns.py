@@ -94,12 +94,24 @@ def test_an_encoder_of_declared_text_alone_is_one_object():
     assert [list(found) for found in encoder[0].categories_] == [["b", "a"]]
 
 
-def test_a_column_of_which_no_category_was_released():
-    frame = FRAME.assign(ward=[f"ward {i}" for i in range(N)])
-    pipe = make_pipeline(CategoryEncoder("private", max_categories=5), LogisticRegression(classes=(0, 1)), epsilon=8.0)
-    pipe.fit(frame[["ward"]], LABELS)
-    assert pipe["categoryencoder"].found_ == {0: ()}
-    assert_same(pipe, wild(["ward"]))
+def test_numbers_are_read_alike_whatever_holds_them():
+    encoder = CategoryEncoder([[1, 0, 3]], add_indicator=True)
+    pipe = fit(make_column_map((encoder, ["grade"])), names=["grade"])
+    for cells in (
+        pd.Series([1, None, 3.0, np.nan, 9, True], dtype=object),
+        pd.Series(["1", "3.0", "9", None], dtype=object),
+        pd.Series([True, False]),
+        pd.Series([1, 3, 9], dtype="int8"),
+        pd.Series(["1", "3", "9"], dtype="category"),
+    ):
+        assert_same(pipe, pd.DataFrame({"grade": cells}))
+
+
+def test_a_column_may_be_encoded_twice():
+    frame = FRAME[["ward"]]
+    encoder = CategoryEncoder([["b", "a"]] * 2)
+    pipe = make_pipeline(make_column_map((encoder, ["ward", "ward"])), LogisticRegression(classes=(0, 1)), epsilon=8.0)
+    assert_same(pipe.fit(frame, LABELS), wild(["ward"]))
 
 
 def test_ranges_of_a_map_and_of_its_steps_are_kept():
@@ -123,14 +135,20 @@ def test_onnx_knows_it():
 
 
 class TestRefused:
-    @pytest.mark.parametrize("cell", ["7", "True", "1e3"])
-    def test_private_categories_with_several_spellings(self, cell):
+    @pytest.mark.parametrize("cell", ["7", "True", "1e3", None])
+    def test_private_categories_with_several_spellings_or_none(self, cell):
         frame = FRAME.assign(ward=np.where(FRAME["ward"] == "a", cell, FRAME["ward"]))
+        if cell is None:
+            frame["ward"] = [f"ward {i}" for i in range(N)]
         pipe = make_pipeline(
             CategoryEncoder("private", max_categories=5), LogisticRegression(classes=(0, 1)), epsilon=8.0
         )
         with pytest.raises(ExportError, match=r"'categoryencoder'.*several spellings.*Fix: declare"):
             pipe.fit(frame[["ward"]], LABELS).release_.to_sklearn()
+
+    def test_text_and_numbers_among_the_categories_of_a_column(self):
+        with pytest.raises(ExportError, match="text and numbers"):
+            fit(CategoryEncoder([["a", 1]]), names=["ward"]).release_.to_sklearn()
 
     def test_dates(self):
         days = pd.DataFrame({"day": pd.Timestamp("2020-01-01") + pd.to_timedelta(FRAME["age"], unit="D")})

@@ -18,6 +18,8 @@ from effort import rounds
 
 import ppdp
 from ppdp import Certificate, make_pipeline
+from ppdp.certificate.share.files import pack_arrays
+from ppdp.cli.main import main
 from ppdp.exceptions import PpdpError
 from ppdp.interop.sklearn import Block, ColumnMap
 from ppdp.mechanisms import GaussianMechanism
@@ -331,6 +333,19 @@ def test_a_certificate_of_another_release_is_refused(exports, tmp_path):
     (tmp_path / "x.zip").write_bytes(packed(resealed({**one, CERTIFICATE: other[CERTIFICATE]})))
     with pytest.raises(PpdpError):
         ppdp.load(tmp_path / "x.zip")
+
+
+def test_other_numbers_do_not_verify(exports, tmp_path, capsys):
+    """Whoever changes them can make a manifest that agrees with them, but no certificate."""
+    (_, members, _), *_ = exports
+    with np.load(io.BytesIO(members[PARAMETERS])) as arrays:
+        other = pack_arrays({name: array + 1.0 for name, array in arrays.items()})
+    for changed in ({PARAMETERS: other}, {INFERENCE: members[INFERENCE] + b" "}):
+        (tmp_path / "x.zip").write_bytes(packed(resealed({**members, **changed})))
+        assert main(["verify", str(tmp_path / "x.zip")]) == 1
+        assert "are not those that the certificate was issued for" in capsys.readouterr().err
+        with pytest.raises(PpdpError):
+            ppdp.load(tmp_path / "x.zip")
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["before", "behind"])
