@@ -291,6 +291,11 @@ class Record:
         return Adjacency.replace(self.rows_per_unit) if other is None else Adjacency.from_dict(other)
 
     @property
+    def ledger(self) -> LedgerEntry | None:
+        """What its ledger said of it; None without one."""
+        return None if self.issued is None else self.issued.ledger
+
+    @property
     def conditional(self) -> list[int]:
         """Positions of the steps that have conditions."""
         return [i for i, step in enumerate(self.steps) if step.conditions]

@@ -83,7 +83,7 @@ class ColumnSums(Summary[Array]):
 
     n: int  # public number of all rows
     d: int  # and of columns
-    terms: Sequence[Term]  # what is summed (None: the entries), clamped to ``[-bound, bound]``; a gap counts as 0
+    terms: Sequence[Term]  # summed (None: the entries), clamped to ``[-bound, bound]``, or truths; a gap counts as 0
 
     def zero(self) -> Total:
         return np.zeros((len(self.terms), self.d), dtype=np.int64)

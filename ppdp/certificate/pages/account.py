@@ -107,7 +107,7 @@ def _entry(c: Record) -> Entry | None:
 
     That is so if it alone comes to the ledger's total.
     """
-    ledger = None if c.issued is None else c.issued.ledger
+    ledger = c.ledger
     loss = loss_of(c)
     if ledger is None or ledger.epsilon is None or ledger.position != 1 or loss.parts:
         return None
@@ -130,19 +130,17 @@ def _exceeds(entry: Entry, ledger: LedgerEntry, times: int) -> bool:
 
 def total_of_two(c: Record) -> float | None:
     """Epsilon of this release and one more like it, as its ledger adds up; infinite if refused, None if unknown."""
-    entry = _entry(c)
-    if entry is None or c.issued is None or c.issued.ledger is None:
+    entry, ledger = _entry(c), c.ledger
+    if entry is None or ledger is None:
         return None
-    ledger = c.issued.ledger
     return float("inf") if _exceeds(entry, ledger, 2) else total_epsilon([entry] * 2, ledger.delta, _GAUSSIAN)
 
 
 def room(c: Record) -> int | None:
     """How many more releases like this one its ledger lets in, at most ``MOST_MORE``; None if unknown or no limit."""
-    entry = _entry(c)
-    if entry is None or c.issued is None or c.issued.ledger is None or c.issued.ledger.limit is None:
+    entry, ledger = _entry(c), c.ledger
+    if entry is None or ledger is None or ledger.limit is None:
         return None
-    ledger = c.issued.ledger
     return bisect_left(range(1, MOST_MORE + 1), True, key=lambda more: _exceeds(entry, ledger, more + 1))
 
 
@@ -150,8 +148,7 @@ def again(c: Record, whom: str) -> Cell:
     """Whether the same may be run once more, what that costs, and who refuses it."""
     if c.status == "SEEDED":
         return "No: give it secret noise first (no random_state)."
-    issued = c.issued
-    ledger = None if issued is None else issued.ledger
+    issued, ledger = c.issued, c.ledger
     provided = "" if c.status == "UNCONDITIONAL" else " (if what is assumed holds)"
     if issued is None or ledger is None:
         return points(

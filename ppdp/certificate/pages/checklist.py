@@ -101,8 +101,7 @@ def _algorithms(view: View) -> Iterator[Answer]:
         "The stages are inside the guarantee. Ranges and limits are public facts, listed with who says so.",
         "Whether anything declared was taken from these rows, and anything in a row was made from other people’s.",
     )
-    charged = c.issued is not None and c.issued.ledger is not None
-    tuned = "Covered as far as counted under “Spent on these people so far”." if charged else ""
+    tuned = "Covered as far as counted under “Spent on these people so far”." if c.ledger is not None else ""
     tuned = "The search and its choice are inside the guarantee." if c.search is not None else tuned
     yield Answer("Tuning and repeated attempts", tuned, "Other attempts and choices made from scores on these rows.")
     yield Answer(

@@ -179,7 +179,6 @@ def _trusted(view: View, whom: str) -> Cell:
     """What must be true, on whose word, and where all of it stands."""
     named = "" if _responsible(view) else ", and nobody is named as responsible"
     cut = f" (declared ones beyond the first {MOST_FACTS}: in certificate.json)" if not_shown(view.record) else ""
-    ledger = view.record.issued is not None and view.record.issued.ledger is not None
     return (
         "Nothing proves these points; if one is false, the promise may fail. “Declared”: said by whoever ran the"
         f" fit{named}. Have {whom} confirm each limit’s origin and all but “Nobody’s word”.",
@@ -187,7 +186,7 @@ def _trusted(view: View, whom: str) -> Cell:
             [
                 *(typeset(words) for words in view.rests_on if not words.startswith(READ)),
                 BEFORE,
-                RECORDED.format(" and the ledger are" if ledger else " is"),
+                RECORDED.format(" is" if view.record.ledger is None else " and the ledger are"),
             ],
             class_="rests",
         ),
@@ -201,8 +200,7 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
     c = view.record
     if c.status == "SEEDED":
         return "No. Nothing of it is protected."
-    ledger = None if c.issued is None else c.issued.ledger
-    newest = "" if ledger is None else " (or the newest page’s)"
+    newest = "" if c.ledger is None else " (or the newest page’s)"
     times = times_in_100(right_guesses(c))
     accepted = f"{times} in 100" if times < 100 else "an attacker who is always right"
     steps = [
@@ -260,10 +258,9 @@ def _left_out(view: View) -> Iterator[str]:
     why = [short for start, short in BREAKS_OFF.items() if any(one.startswith(start) for one in words)]
     if why:
         yield f"whether a run stops ({', '.join(why)}); this one did not"
-    ledger = None if c.issued is None else c.issued.ledger
     for one in words:
         if one.startswith(ATTEMPTS):
-            unless = ", if not counted under “Spent”" if ledger else ""
+            unless = "" if c.ledger is None else ", if not counted under “Spent”"
             yield f"other attempts, scores, plots and tuning on these rows{unless}"
         elif not one.startswith(tuple(BREAKS_OFF)):
             yield next((short for start, short in IN_SHORT.items() if one.startswith(start)), one)

@@ -147,7 +147,8 @@ def _limits(facts: Sequence[Fact], most_rows: str) -> Iterator[str]:
     ranges: dict[str, list[str]] = {}
     others: list[str] = []
     given = {(fact.name.removeprefix(GIVEN), fact.value): fact.origin for fact in facts if fact.name.startswith(GIVEN)}
-    outwards, rows = "", list[str]()
+    rows: list[str] = []
+    outwards = ""
     for fact in facts:
         value, rounded, _ = shortened(fact).partition(", rounded ")
         outwards = ", rounded outwards" if rounded else outwards
@@ -163,10 +164,13 @@ def _limits(facts: Sequence[Fact], most_rows: str) -> Iterator[str]:
     named = [f"range{where}{_listed([*dict.fromkeys(one)])}" for where, one in ranges.items()]
     named += [_listed([*dict.fromkeys(others)])] if others else []
     if named:
-        named = [f"{'values are cut to these' if rows else 'to which values are cut'}{outwards}: {'; '.join(named)}"]
+        cut = "values are cut to these" if rows else "to which values are cut"
+        named = [f"{cut}{outwards}: {'; '.join(named)}"]
     if rows or named:
-        limits = (": " if rows else ", ") + "; ".join(rows + named)
-        yield f"Declared limits{limits}. If any was taken from these rows, the promise fails."
+        yield (
+            f"Declared limits{':' if rows else ','} {'; '.join(rows + named)}. If any was taken from these rows, the"
+            " promise fails."
+        )
 
 
 def _chosen(facts: Iterable[Fact], n_rows: int) -> str:

@@ -40,7 +40,7 @@ def plain_columns(name: str, twin: Any, columns: Sequence[str] | None) -> tuple[
             parts.append((f"columns{len(parts)}", fitted.named(part, names), own))
         ends.append(facts[-1])
         if block.encoder is not None:
-            row[0, positions] = [next(iter(labels), None) for labels in _labels(block.encoder)]
+            row[0, positions] = [labels[0] for labels in _labels(block.encoder)]
     frozen = [(label, FrozenEstimator(part), positions) for label, part, positions in parts]
     table = row if columns is None else pd.DataFrame(row, columns=list(columns))
     made_of_all = ColumnTransformer(frozen).fit(table)  # which finds how wide they are
@@ -180,7 +180,7 @@ def _found(categories: list[list[Any]], drop: Sequence[Any] = ()) -> Any:
 
 
 def _type(labels: Sequence[Any]) -> type:
-    return object if labels[0] is None or isinstance(labels[0], str) else np.float64
+    return object if isinstance(labels[0], str) else np.float64
 
 
 def _is_usual(labels: Sequence[Any]) -> bool:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.linalg.lapack import dtrtrs
+from scipy.optimize import LbfgsInvHessProduct
 
 from ppdp.data.rows import Array
-from ppdp.data.statistics import TINY
 
 MOST = 20  # secants that are remembered
 STEADY = 100.0  # noise alone moves the coefficients in a step by at most one part in so many
@@ -37,7 +36,6 @@ class Secants:
         self._last: tuple[Array, Array] | None = None
         self._moves: list[Array] = []
         self._changes: list[Array] = []
-        self._curvatures: list[float] = []  # along these moves
 
     def go_on(self, noise_scale: float) -> None:
         """Keep what was learnt; gradients to come have other noise, or are of other rows."""
@@ -55,7 +53,6 @@ class Secants:
             return
         self._moves = [*self._moves, move][-MOST:]
         self._changes = [*self._changes, change][-MOST:]
-        self._curvatures = [*self._curvatures, along / max(float(move @ move), TINY)][-MOST:]
         self._longest = max(self.step_size, min(along / float(change @ change), 3 * self._longest))
 
     def step(self, at: Array, gradient: Array, penalty: Array | float) -> Array:
@@ -73,24 +70,13 @@ class Secants:
         downhill = unit * slope
         if self._moves:
             moves, changes = np.array(self._moves), np.array(self._changes)
-            changes += (np.maximum(0.0, least - np.array(self._curvatures))[:, None] + ridge) * moves
+            curvature = np.einsum("ij,ij->i", moves, changes) / np.einsum("ij,ij->i", moves, moves)
+            changes = changes + (np.maximum(0.0, least - curvature)[:, None] + ridge) * moves
             with np.errstate(all="ignore"):
-                downhill = _newton(moves / unit, changes * unit, downhill)
+                downhill = LbfgsInvHessProduct(moves / unit, changes * unit).matvec(downhill)
         move = unit * downhill
         longest = float(np.linalg.norm(slope)) / least
         asked = float(np.linalg.norm(move)) if (np.abs(move) < 1e150).all() else math.inf
         if not asked <= longest:  # secants that are mostly noise may ask for more, or for what no number can say
             move = move * (longest / asked) if math.isfinite(asked) else unit**2 * slope
         return np.asarray(at - move.reshape(at.shape))
-
-
-def _newton(moves: Array, changes: Array, slope: Array) -> Array:
-    """The inverse curvature times a slope: limited-memory BFGS from a first guess of 1, with products of matrices.
-
-    In the compact form of Byrd, Nocedal and Schnabel (1994), equation (2.6), a tenth as many operations as a loop.
-    """
-    along = moves @ changes.T
-    upper = np.triu(along)
-    inner, _ = dtrtrs(upper, moves @ slope)
-    outer, _ = dtrtrs(upper, np.diag(along) * inner + changes @ (inner @ changes - slope), trans=1)
-    return np.asarray(slope + outer @ moves - inner @ changes)
