@@ -15,6 +15,11 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from sources import EXTRA, INSTALLED, tree_of
 
+from ppdp import Pipeline, mechanisms, transformers
+from ppdp.core.pages import page_of
+from ppdp.mechanisms import LogisticRegression
+from ppdp.transformers import MinMaxScaler
+
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "docs" / "_build" / "html"
 MADE = ("_build", "examples", "project", "api")
@@ -117,6 +122,19 @@ def exported():
         for node in tree_of(module).body:
             if getattr(getattr(node, "targets", [None])[0], "id", "") == "__all__":
                 yield from (f"{module}.{name.value}" for name in node.value.elts)
+
+
+def test_the_sign_for_help_in_a_diagram_opens_a_page_of_the_site(monkeypatch):
+    monkeypatch.setenv("PPDP_DOCS", SITE.as_uri())
+    kinds = [Pipeline, *(getattr(room, name) for room in (transformers, mechanisms) for name in room.__all__)]
+    kinds = [kind for kind in kinds if hasattr(kind, "_doc_link_template")]
+    opened = {kind.__name__: Path(unquote(urlsplit(page_of(kind)).path)) for kind in kinds}
+    assert {name: page for name, page in opened.items() if page not in pages()} == {}
+    drawn = Pipeline([("range", MinMaxScaler(ranges=(0, 1))), ("model", LogisticRegression())])._repr_html_()
+    signs = re.findall(r'class="sk-estimator-doc-link[^>]*href="([^"]*)"', drawn)
+    assert [Path(unquote(urlsplit(sign).path)) for sign in signs] == [
+        opened[name] for name in ("Pipeline", "MinMaxScaler", "LogisticRegression")
+    ]
 
 
 def test_every_public_name_has_a_page():
