@@ -1,7 +1,8 @@
 """A cluster of two processes for all tests of engines.
 
 Workers, and those in place of killed ones, are forked from a process that has imported what they need: that takes them
-two seconds of processor time each, as often as one is started.
+two seconds of processor time each, as often as one is started. Left to itself a cluster looks at itself so often that it
+takes a fifth of a processor until the last test ends.
 """
 
 import multiprocessing
@@ -10,6 +11,12 @@ import pytest
 
 import ppdp
 
+RARELY = {
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.admin.tick.interval": "2s",
+    "distributed.worker.memory.monitor-interval": "10s",
+    "distributed.worker.profile.enabled": False,
+}
 NEEDED = ["distributed", "dask.dataframe", "ppdp.data.engine.dask", "ppdp.mechanisms", "ppdp.transformers"]
 
 
@@ -17,7 +24,7 @@ NEEDED = ["distributed", "dask.dataframe", "ppdp.data.engine.dask", "ppdp.mechan
 def client():
     distributed = pytest.importorskip("distributed")
     dask = pytest.importorskip("dask")
-    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver", **RARELY}):
         distributed.utils.get_mp_context()  # which has a list of its own, once
         multiprocessing.set_forkserver_preload(NEEDED)
         with (
