@@ -24,6 +24,8 @@ from ppdp.exceptions import InvalidInput, InvalidParameter, PpdpError, WorkerLos
 
 PATIENCE = 60.0  # seconds without any worker
 PAUSE = 0.005
+# Of a cluster that nobody else uses: by default it would look at itself for a tenth of the time of two processors.
+RARELY = {"distributed.admin.tick.interval": "1s", "distributed.worker.profile.enabled": False}
 
 
 def client_class() -> Any:
@@ -47,7 +49,8 @@ def connected(Client: Any, address: str | None) -> Iterator[Any]:
     found = None
     with tempfile.TemporaryDirectory(prefix="ppdp-", ignore_cleanup_errors=True) as folder:  # for what does not fit
         try:
-            with dask.config.set({"distributed.nanny.pre-spawn-environ": environment}):
+            own = RARELY if address is None else {}
+            with dask.config.set({"distributed.nanny.pre-spawn-environ": environment, **own}):
                 found = Client(address, dashboard_address="127.0.0.1:0", local_directory=folder)
         except (OSError, ValueError, TypeError):
             pass
