@@ -1,8 +1,8 @@
 """A cluster of two processes for all tests of engines.
 
 Workers, and those in place of killed ones, are forked from a process that has imported what they need: that takes them
-two seconds of processor time each, as often as one is started. Left to itself a cluster looks at itself so often that it
-takes a fifth of a processor until the last test ends.
+two seconds of processor time each, as often as one is started. Left to itself a cluster looks at itself so often that
+it takes a fifth of a processor until the last test ends.
 """
 
 import multiprocessing
