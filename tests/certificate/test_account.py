@@ -30,9 +30,8 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
     shown = re.match(
         r"Under this name so far 2 releases, this one included: an attacker is right at most (\d+) times in 100, if"
         r" what the releases rest on is true\. Spent: ε = ([\d.]+) of 3 at δ = 10⁻⁵\. This release \(ε = 1 at δ = 10⁻⁶"
-        r" in the headline\) is included\. If all of the limit, ε = 3, were spent: at most 96 in 100\. Who set the"
-        r" limit is not recorded:"
-        r" ask the issuer\. Not counted: later releases \(this page is of \d{4}-\d\d-\d\d: ask the issuer for the"
+        r" in the headline\) is included\. If releases of any kind use up the limit, ε = 3: at most 96 in 100\. Who"
+        r" set it is not recorded: ask the issuer\. Not counted: later releases \(this page is of \d{4}-\d\d-\d\d: ask the issuer for the"
         r" newest\), and any not charged to “visits” in ledger \w+\.",
         spent["Spent on these people so far"],
     )
@@ -84,7 +83,7 @@ def test_one_more_comes_to_what_the_ledger_then_says_or_is_refused(monkeypatch):
         with pytest.raises(BudgetExceeded):
             mean()
     assert len(filled.entries()) == 1 + more, "as many as the first page said"
-    bound = "limit, ε = 3, is used by releases of any kind: at most 96 in 100. The smaller totals on this page"
+    bound = "If releases of any kind use up the limit, ε = 3: at most 96 in 100. Who set it is not recorded: ask the"
     assert bound in answers(first.to_html())["Spent on these people so far"]
     monkeypatch.setattr(account, "MOST_MORE", 3)
     assert room(first.record) == 3

@@ -111,8 +111,8 @@ def test_which_file_belongs_to_the_page():
     )
     assert re.search(
         r"\(b\) “How to check it” succeeds; \(c\) your organisation accepts that list, “Nobody’s word”, “Not"
-        r" covered”, \d\d in 100, its accuracy on other people \(ask the issuer\); \(d\) the law allows"
-        r" it\. Then publish the model, as",
+        r" covered”, \d\d in 100, its accuracy on other people \(ask the issuer\); \(d\) it is lawful"
+        r"\. Then publish the model, as",
         found,
     )
     assert "No other file: it may hold private rows. The model in another format: only if made" in found

@@ -63,6 +63,18 @@ def test_a_mechanism_that_fails_outright_is_guessed_no_better():
         assert max(0.5 + fails / 2, norm.cdf(mu / 2)) <= right_guesses(gated)
 
 
+@pytest.mark.parametrize("mu", [0.01, 0.25, 2.0])
+def test_whoever_suspected_more_before_gains_no_more(mu):
+    """The best choice between two Gaussians at any odds, against always choosing the likelier one."""
+    gained = []
+    for before in np.linspace(0.5, 0.99, 50):
+        threshold = mu / 2 + math.log(before / (1 - before)) / mu
+        right = before * norm.cdf(threshold) + (1 - before) * norm.sf(threshold - mu)
+        gained.append(right - before)
+    assert max(gained) <= right_guesses(changed(mu)) - 0.5
+    assert gained[0] == max(gained) == pytest.approx(right_guesses(changed(mu)) - 0.5, abs=2e-6)
+
+
 def test_the_samplers_error_is_in_it():
     c = changed(0.5, allowance=0.01 * (1 + math.e))
     assert right_guesses(c) == pytest.approx(norm.cdf(0.25) + 0.01)
@@ -120,7 +132,8 @@ def test_the_sentence_for_one_person_rounds_up_and_names_the_choice():
     told = guess_in_words(changed(0.2367))
     assert told == (
         "an attacker who must guess which of two possible records of one person was used, with even chances, is right"
-        " at most 55 times in 100; blind guessing, 50 times"
+        " at most 55 times in 100; blind guessing, 50 times; whoever suspected more before gains at most 5 in 100"
     )
+    assert guess_in_words(changed(9.0)).endswith("may be right every time; blind guessing, 50 times")
     assert "51 times" in guess_in_words(changed(1e-3))
     assert "may be right every time" in guess_in_words(changed(9.0))

@@ -88,7 +88,7 @@ def test_ranges_labels_functions_and_settings():
     assert words[2] == "Declared labels: 0, 1. If they were taken from these rows, the promise fails."
     assert words[3].startswith("Declared of step 'map': the function treats rows one by one")
     assert words[4] == "Declared of step 'map': its Lipschitz constant is 1.0."
-    settings = "Declared: all settings of the steps were chosen without looking at these rows"
+    settings = "Declared: all settings of the steps were chosen without looking at these rows, or the promise fails"
     assert words[5] == f"{settings}; among them: step 'model' has max_iter = 10."
     harmless = "Read off the table, not protected"
     assert words[6] == f"{harmless}: number of rows (3000), number of columns, column names."

@@ -71,20 +71,15 @@ def _at_the_limit(c: Record, ledger: LedgerEntry, whom: str) -> str:
     """What the ledger allows, and what an attacker could do if all of it were spent."""
     if ledger.limit is None:
         return "The ledger has no limit."
-    allowed = f"If all of the limit, ε = {figure(ledger.limit.epsilon)}, were spent"
+    allowed = f"If releases of any kind use up the limit, ε = {figure(ledger.limit.epsilon)}: "
     times = times_in_100(right_at(ledger.limit.epsilon, ledger.limit.delta))
     if c.status == "SEEDED":
         allowed = f"The limit is ε = {figure(ledger.limit.epsilon)}"
     elif times >= 100:
-        allowed += ", an attacker might be right every time"
-    elif not _alone(c, ledger):
-        allowed += f": at most {times} in 100"
+        allowed += "an attacker might be right every time"
     else:
-        allowed = (
-            f"If the whole limit, ε = {figure(ledger.limit.epsilon)}, is used by releases of any kind: at most {times}"
-            " in 100. The smaller totals on this page assume only releases like this one"
-        )
-    return f"{allowed}. Who set the limit is not recorded: ask {whom}."
+        allowed += f"at most {times} in 100"
+    return f"{allowed}. Who set it is not recorded: ask {whom}."
 
 
 def _in_epsilon(c: Record, ledger: LedgerEntry) -> str:

@@ -36,7 +36,7 @@ IN_SHORT = {
     "the sensitivities of the other fits": "the derivation of the other fits of the search",
 }
 BEFORE = "Not said yet: nothing in a row came from other people’s rows, as an average or a rank does."
-RECORDED = "Nobody’s word: the run{} as recorded; ppdp is unaltered and without fault."
+RECORDED = "Nobody’s word, beyond any check: the run{} as recorded; ppdp is unaltered and without fault."
 PUBLIC_FACTS = "Public facts"
 TRUST = "“Taken on trust”"
 VERIFY = "How to verify"
@@ -206,11 +206,11 @@ def _publishing(view: View, signer: str | None, whom: str) -> Cell:
     steps = [
         *(["what is assumed holds, which nothing has tested"] if c.status == "CONDITIONAL" else []),
         f"{whom} confirms in writing what “Taken on trust” asks, and lists what else of these people (score, plot,"
-        " table) got out or guided a choice, or writes “nothing”",
+        " table) got out or guided a choice (of a limit, label or setting: refuse), or writes “nothing”",
         "“How to check it” succeeds",
         f"your organisation accepts that list, “Nobody’s word”, “Not covered”, {accepted}{newest}, its accuracy on"
         f" other people (ask {whom})",
-        "the law allows it",
+        "it is lawful",
     ]
     listed = "; ".join(f"({letter}) {words}" for letter, words in zip("abcde", steps))
     signed = f", {SIGNED}" if signer else ""
@@ -323,6 +323,5 @@ def _check(c: Record, signer: str | None, whom: str) -> Cell:
                 code(f"ppdp show certificate.json{options} --pdf again.pdf"),
             ),
             f"Telephone {whom} (number known from elsewhere), have {same} read out; if different, refuse.",
-            "All this ties figures and file together. That the run took place as recorded, nobody can check.",
         ),
     )

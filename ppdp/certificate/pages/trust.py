@@ -99,7 +99,7 @@ def rests_on(c: Record) -> Sequence[str]:
         *(f"Declared labels: {fact.value}. {READ_OFF}" for fact in by_kind["labels"]),
         *([ORDER] if getattr(FORMULAS.get(last), "by_position", False) and not c.neighbours.hides_number else []),
         *_word(c, by_kind["word"]),
-        f"Declared: {CHOSEN_BLINDLY}{told}.",
+        f"Declared: {CHOSEN_BLINDLY}, or the promise fails{told}.",
         *_read_off(c.facts),
     )
 
