@@ -31,7 +31,8 @@ def test_what_was_spent_is_what_the_ledger_says_or_unknown():
         r"Under this name so far 2 releases, this one included: an attacker is right at most (\d+) times in 100, if"
         r" what the releases rest on is true\. Spent: ε = ([\d.]+) of 3 at δ = 10⁻⁵\. This release \(ε = 1 at δ = 10⁻⁶"
         r" in the headline\) is included\. If releases of any kind use up the limit, ε = 3: at most 96 in 100\. Who"
-        r" set it is not recorded: ask the issuer\. Not counted: later releases \(this page is of \d{4}-\d\d-\d\d: ask the issuer for the"
+        r" set it is not recorded: ask the issuer\."
+        r" Not counted: later releases \(this page is of \d{4}-\d\d-\d\d: ask the issuer for the"
         r" newest\), and any not charged to “visits” in ledger \w+\.",
         spent["Spent on these people so far"],
     )
