@@ -14,7 +14,7 @@ from zoo import certificate, document
 
 from ppdp import Certificate, Domain, Pipeline, make_pipeline
 from ppdp.certificate.pages.glossary import GLOSSARY, used
-from ppdp.certificate.pages.tradeoff import right_at, right_of_two_rows, times_in_100
+from ppdp.certificate.pages.tradeoff import missed, right_at, right_of_two_rows, times_in_100
 from ppdp.certificate.pages.trust import shortened
 from ppdp.certificate.record import Fact
 from ppdp.certificate.share import paper
@@ -54,6 +54,19 @@ def test_every_question_has_an_answer_the_detection_sentence_first(name):
     assert all(found.values())
     assert re.search(r"an attacker who must guess .* times? in 100|right every time", found["For one person"], re.I)
     assert found["For one person"].endswith("your organisation decides.") == (name != "seeded")
+
+
+def test_a_rare_result_tells_more_and_the_second_sheet_says_how_much():
+    content = document("unconditional")
+    guesses = re.search(
+        r"most (\d+) times in 100; .* at most (\d+) more guesses in 100", of("unconditional")["For one person"]
+    )
+    assert int(guesses[1]) - int(guesses[2]) == 50
+    power = 1 - missed(record_of(content), 0.01)
+    shown = re.search(r"Right alarms, at most 1\s% ([\d.]+)\s% ([\d.]+)\s%", Reader(render_page(content)).text)
+    assert 0 <= float(shown[1]) - 100 * power < 0.01
+    assert 0 <= float(shown[2]) - 100 * power / (power + 0.01) < 0.01
+    assert float(shown[2]) > float(guesses[1])
 
 
 def test_a_title_and_what_ppdp_is_stand_before_the_claim():

@@ -53,7 +53,7 @@ def test_every_form_says_it_before_its_figures(form, name):
     printed = typeset if form is page else str
     places = [shown.index(printed(words.rstrip("."))) for words in rests_on(c)]
     assert places == sorted(places)
-    later = {"text": "adjacency ", "page": "What it means", "notebook": "Protected:", "card": "| ε |"}
+    later = {"text": "adjacency ", "page": "What it means An attacker knows", "notebook": "Protected:", "card": "| ε |"}
     if form.__name__ in later:
         assert places[-1] < shown.index(later[form.__name__])
 

@@ -95,18 +95,24 @@ def meaning(view: View) -> Sequence[Element]:
         f" that was released. Shown {neighbours.alternatives}, the attacker guesses which of them was used. "
     )
     promise = f"{view.proviso}the attacker detects at most this often:"
+    surer = [power / (power + alarm) for alarm, power in view.powers]
     lines = [
-        (number(100 * alarm, unit="\u00a0%"), element("data", rounded_up(power), value=repr(power)))
-        for alarm, power in view.powers
+        (
+            number(100 * alarm, unit="\u00a0%"),
+            *(element("data", rounded_up(one), value=repr(one)) for one in (power, sure)),
+        )
+        for (alarm, power), sure in zip(view.powers, surer)
     ]
-    powers = table([("False alarms the attacker accepts", "n"), ("Detections, at most", "n")], lines)
+    heads = "False alarms the attacker accepts", "Detections, at most", "Right alarms, at most"
+    powers = table([(head, "n") for head in heads], lines)
     return (
         h2("What it means"),
         p(story, promise[0].upper() + promise[1:]),
         element("div", power_curve(view.record), powers, class_="side"),
         p(
-            "Guessing blindly detects as often as it raises a false alarm (the dashed line). The figures are rounded"
-            f" up, with {slack_in_words(view.record)} included.",
+            "Guessing blindly detects as often as it raises a false alarm (the dashed line). Right alarms are a share"
+            " of all alarms, if chances were even; of all guesses, fewer are right. The figures are rounded up, with"
+            f" {slack_in_words(view.record)} included.",
             class_="note",
         ),
     )

@@ -77,8 +77,13 @@ def first_page(view: View, signer: str | None) -> Element:
 
 def _for_one(view: View) -> Cell:
     sentence = f"{view.proviso}{view.guess}."
-    accepted = "" if view.record.status == "SEEDED" else " Whether that is enough, your organisation decides."
-    return element("b", sentence[0].upper() + sentence[1:]), accepted
+    decides = "" if view.record.status == "SEEDED" else " Whether it is enough, your organisation decides."
+    times = times_in_100(right_guesses(view.record))
+    gained = (
+        f" With any earlier suspicion, at most {times - 50} more guesses in 100 are right; a rare result can tell more"
+        " (“What it means”)."
+    )
+    return element("b", sentence[0].upper() + sentence[1:]), f"{gained if times < 100 else ''}{decides}"
 
 
 _PROVIDED = {

@@ -144,10 +144,5 @@ def _least_mu(delta: Array, factor: Array, slack: float) -> float:
 def guess_in_words(c: Record) -> str:
     """What everything together means for one person, without what must precede it."""
     times = times_in_100(right_guesses(c))
-    guesses = f"an attacker who must guess {c.neighbours.asked}"
-    if times >= 100:
-        return f"{guesses} may be right every time; blind guessing, 50 times"
-    return (
-        f"{guesses} is right at most {times} times in 100; blind guessing, 50 times; whoever suspected more before"
-        f" gains at most {times - 50} in 100"
-    )
+    right = "may be right every time" if times >= 100 else f"is right at most {times} times in 100"
+    return f"an attacker who must guess {c.neighbours.asked} {right}; blind guessing, 50 times"
